@@ -1,0 +1,34 @@
+// Results that need not be found again: verification and calibration, by configuration and build.
+//
+// One small JSON file an entry, written aside and renamed. The file repeats what it is the answer
+// to, so a collision, like a damaged file, is a miss and never a wrong answer.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+namespace stratagem::bench {
+
+/// ${XDG_CACHE_HOME:-~/.cache}/stratagem, or a folder for temporary files where there is no home.
+std::filesystem::path default_cache_folder();
+
+class Cache {
+ public:
+  explicit Cache(std::filesystem::path folder = default_cache_folder());
+
+  /// The answer stored for `question` under `kind`.
+  std::optional<nlohmann::json> find(const std::string& kind, const nlohmann::json& question) const;
+
+  /// Keeps an answer. A cache that cannot be written is no reason to stop: false.
+  bool store(const std::string& kind, const nlohmann::json& question,
+             const nlohmann::json& answer) const;
+
+ private:
+  std::filesystem::path entry(const std::string& kind, const nlohmann::json& question) const;
+
+  std::filesystem::path folder_;
+};
+
+}  // namespace stratagem::bench

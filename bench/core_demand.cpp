@@ -1,0 +1,55 @@
+// The cores that a row asks for, against those that there are.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <stdexcept>
+
+#include "bench/machine.h"
+#include "strategies/registry.h"
+
+namespace stratagem::bench {
+
+namespace {
+
+std::size_t cores_needed(const Config& config) {
+  if (config.device != "cpu") return 0;
+  const bool spreads = strategies::find_strategy(config.strategy).multi_device;
+  const std::int64_t devices = spreads ? config.devices : 1;
+  return static_cast<std::size_t>(devices * config.cores_per_device);
+}
+
+std::string counted(std::size_t count, const std::string& noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+}  // namespace
+
+std::vector<int> cores_of(const Config& config, const std::vector<int>& available) {
+  const std::size_t count = std::min(cores_needed(config), available.size());
+  return {available.begin(), available.begin() + static_cast<std::ptrdiff_t>(count)};
+}
+
+void require_cores(const Config& config, std::size_t available) {
+  const std::size_t needed = cores_needed(config);
+  if (needed <= available || config.oversubscribe) return;
+  const auto per_device = static_cast<std::size_t>(config.cores_per_device);
+  const std::size_t fitting = available / per_device;
+  const std::string remedy = fitting > 0 ? fmt::format("--devices {}", fitting)
+                                         : fmt::format("--cores-per-device {}", available);
+  throw std::invalid_argument(fmt::format(
+      "--devices {} with {} each needs {} and {} available; use {}, or --oversubscribe (marked, "
+      "never in a timing chart)",
+      needed / per_device, counted(per_device, "core"), counted(needed, "core"),
+      available == 1 ? "1 is" : fmt::format("{} are", available), remedy));
+}
+
+std::vector<std::string> marks_of(const Config& config, std::size_t available_cores) {
+  std::vector<std::string> marks;
+  if (cores_needed(config) > available_cores) marks.push_back("oversubscribed");
+  const std::set<std::int64_t> distinct(config.device_ids.begin(), config.device_ids.end());
+  if (distinct.size() < config.device_ids.size()) marks.push_back("shared");
+  return marks;
+}
+
+}  // namespace stratagem::bench

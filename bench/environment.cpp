@@ -1,0 +1,46 @@
+#include "bench/environment.h"
+
+#include "bench/machine.h"
+#include "bench/predict.h"
+
+namespace stratagem::bench {
+
+namespace {
+
+/// A cached answer is good for the same code on the same kind of machine.
+nlohmann::json identity_of(const std::string& build) {
+  const MachineFacts facts = machine_facts();
+  return {{"build", build},
+          {"torch", torch_version()},
+          {"cpu_model", facts.cpu_model},
+          {"available_cores", facts.available_cores},
+          {"huge_pages", facts.huge_pages},
+          {"gpu_models", facts.gpu_models},
+          {"gpu_driver", facts.gpu_driver}};
+}
+
+}  // namespace
+
+MeasureEnvironment make_environment(Catalogue catalogue, const Interrupt& interrupt,
+                                    Observer& observer, bool verbose) {
+  MeasureEnvironment environment;
+  environment.launch = [&interrupt, &observer, verbose](const nlohmann::json& job,
+                                                        std::chrono::duration<double> limit) {
+    LaunchOptions options;
+    options.limit = limit;
+    options.verbose = verbose;
+    options.interrupt = &interrupt;
+    options.on_wait = [&observer] { observer.tick(); };
+    return launch(job, options);
+  };
+  environment.predict = predict_step_ms;
+  environment.predict_from_two = predict_step_ms_from_two;
+  environment.catalogue = std::move(catalogue);
+  environment.build = build_id();
+  environment.identity = identity_of(environment.build);
+  environment.cores = available_cores();
+  environment.interrupt = &interrupt;
+  return environment;
+}
+
+}  // namespace stratagem::bench

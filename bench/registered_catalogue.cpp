@@ -1,0 +1,27 @@
+#include "bench/registered_catalogue.h"
+
+#include "models/registry.h"
+#include "strategies/pipeline/schedule_registry.h"
+#include "strategies/registry.h"
+
+namespace stratagem::bench {
+
+Catalogue registered_catalogue() {
+  Catalogue catalogue;
+  for (const std::string& name : strategies::strategy_names()) {
+    const strategies::StrategyEntry& entry = strategies::find_strategy(name);
+    catalogue.strategies.push_back(
+        {.name = name, .options = entry.options, .multi_device = entry.multi_device});
+  }
+  for (const std::string& name : models::model_names()) {
+    const models::ModelEntry& entry = models::find_model(name);
+    catalogue.models.push_back({.name = name,
+                                .has_images = entry.input_kind == models::InputKind::image,
+                                .default_image_size = entry.default_image_size,
+                                .smallest_image_size = entry.smallest_image});
+  }
+  catalogue.schedules = pipeline::schedule_names();
+  return catalogue;
+}
+
+}  // namespace stratagem::bench

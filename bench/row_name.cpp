@@ -1,0 +1,54 @@
+#include "bench/row_name.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "bench/options.h"
+
+namespace stratagem::bench {
+namespace {
+
+constexpr std::array<std::string_view, 7> leading = {
+    "strategy", "model", "devices", "global_batch_size", "image_size", "split_size", "schedule"};
+constexpr std::string_view trailing = "cores_per_device";
+
+std::string part(const Config& config, const Option& option) {
+  if (std::holds_alternative<bool Config::*>(option.member)) {
+    return "/" + option.name;
+  }
+  return fmt::format("/{}:{}", option.row_name_key.empty() ? option.name : option.row_name_key,
+                     value_text(config, option));
+}
+
+bool is_leading(const Option& option) {
+  return std::find(leading.begin(), leading.end(), option.name) != leading.end();
+}
+
+}  // namespace
+
+std::string row_name(const Config& config, const Catalogue& catalogue) {
+  std::string name = config.strategy + "/" + config.model;
+  for (const std::string_view key : leading) {
+    const Option& option = find_option(key);
+    if (key != "strategy" && key != "model" && is_used(option, config, catalogue)) {
+      name += part(config, option);
+    }
+  }
+  const auto is_named = [&](const Option& option) {
+    return option.in_row_name && is_used(option, config, catalogue) && !is_default(config, option);
+  };
+  for (const Option& option : option_table()) {
+    if (!is_leading(option) && option.name != trailing && is_named(option)) {
+      name += part(config, option);
+    }
+  }
+  if (const Option& cores = find_option(trailing); is_named(cores)) {
+    name += part(config, cores);
+  }
+  return name;
+}
+
+}  // namespace stratagem::bench

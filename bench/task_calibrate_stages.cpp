@@ -1,0 +1,186 @@
+// calibrate_stages: what each action of a row costs. Every stage loops its actions on its own
+// device, all devices at the same time and none waiting for another, so that the costs contain what
+// the devices take from each other (memory bandwidth, caches) but no bubble.
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "bench/options.h"
+#include "bench/predict.h"
+#include "bench/task_session.h"
+#include "strategies/pipeline/partition.h"
+#include "strategies/pipeline/stage.h"
+
+namespace stratagem::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using pipeline::ActionKind;
+
+constexpr std::chrono::milliseconds measured_for{1000};
+constexpr int longest_cycle = 3;  // micro-batches between two updates
+
+/// Samples of one cost, and its median.
+struct Samples {
+  std::vector<double> ms;
+  double median() {
+    std::ranges::sort(ms);
+    return ms[ms.size() / 2];
+  }
+};
+
+/// One stage with everything that its neighbours would hand it.
+class StageLoop {
+ public:
+  StageLoop(const models::Workload& workload, runtime::Device& device,
+            std::unique_ptr<pipeline::Stage> stage, pipeline::Stage::Position position,
+            models::Shape input_shape, std::int64_t samples, int cycle)
+      : workload_(workload),
+        device_(device),
+        stage_(std::move(stage)),
+        position_(position),
+        samples_(samples),
+        cycle_(cycle),
+        batch_(workload.make_batch(0).slice(0, samples)) {
+    const auto options = at::TensorOptions().dtype(workload.options().dtype);
+    const models::Shape output_shape = models::output_shape(stage_->layers(), input_shape);
+    activation_ = in_format(at::randn(input_shape, options)).to(torch_device(device.description()));
+    gradient_ = in_format(at::randn(output_shape, options)).to(torch_device(device.description()));
+  }
+
+  /// Enqueues cycles until the deadline, at least one; on a GPU each action is waited for.
+  void enqueue(Clock::time_point begin, Clock::time_point deadline) {
+    device_.enqueue(runtime::Stream::compute, "calibrate", [this, begin, deadline] {
+      run_cycle(1, false);
+      while (Clock::now() < begin) run_cycle(1, false);
+      do {
+        run_cycle(cycle_, true);
+      } while (Clock::now() < deadline);
+    });
+  }
+
+  void add_costs(int stage, std::vector<ActionCost>& costs) {
+    for (auto& [key, samples] : samples_of_) {
+      const auto& [kind, first] = key;
+      const std::int64_t count = kind == ActionKind::optimizer ? 0 : samples_;
+      costs.push_back({std::string(pipeline::name(kind)), stage, count, first, samples.median()});
+    }
+  }
+
+ private:
+  at::Tensor in_format(const at::Tensor& tensor) const {
+    return tensor.dim() == 4 ? tensor.contiguous(workload_.options().format) : tensor;
+  }
+
+  void time(ActionKind kind, bool first, bool keep, const std::function<void()>& work) {
+    const auto start = Clock::now();
+    work();
+    if (activation_.is_cuda()) at::zeros({1}, activation_.options()).item();  // waits
+    const std::chrono::duration<double, std::milli> took = Clock::now() - start;
+    if (keep) samples_of_[{kind, first}].ms.push_back(took.count());
+  }
+
+  void run_cycle(int micro_batches, bool keep) {
+    const double weight = 1.0 / micro_batches;
+    for (int index = 0; index < micro_batches; ++index) {
+      if (position_.first || position_.last) {
+        time(ActionKind::copy_input, false, keep,
+             [&] { stage_->load_input(0, batch_.inputs, batch_.targets); });
+      }
+      if (!position_.first) {
+        time(ActionKind::copy_activation, false, keep,
+             [&] { stage_->receive_activation(0, activation_); });
+      }
+      time(ActionKind::forward, false, keep, [&] { stage_->forward(0, weight); });
+      if (!position_.last) {
+        time(ActionKind::copy_gradient, false, keep,
+             [&] { stage_->receive_gradient(0, gradient_); });
+      }
+      time(ActionKind::backward, index == 0, keep, [&] { stage_->backward(0); });
+    }
+    time(ActionKind::optimizer, false, keep, [&] { stage_->update(); });
+  }
+
+  const models::Workload& workload_;
+  runtime::Device& device_;
+  std::unique_ptr<pipeline::Stage> stage_;
+  pipeline::Stage::Position position_;
+  std::int64_t samples_;
+  int cycle_;
+  models::Batch batch_;
+  at::Tensor activation_;
+  at::Tensor gradient_;
+  std::map<std::pair<ActionKind, bool>, Samples> samples_of_;
+};
+
+class StageCalibration {
+ public:
+  StageCalibration(const Config& config, const TaskContext& context)
+      : config_(config),
+        workload_(workload_options(config)),
+        group_(open_devices(config, context)) {}
+
+  std::vector<ActionCost> run() {
+    const auto sizes = micro_batch_sizes(config_);
+    std::vector<ActionCost> costs = measure(sizes.front(), static_cast<int>(sizes.size()));
+    if (sizes.back() != sizes.front()) {
+      for (const auto& cost : measure(sizes.back(), static_cast<int>(sizes.size()))) {
+        if (cost.samples != 0) costs.push_back(cost);
+      }
+    }
+    return costs;
+  }
+
+ private:
+  std::vector<ActionCost> measure(std::int64_t samples, int micro_batches) {
+    std::vector<std::unique_ptr<StageLoop>> loops = make_loops(samples, micro_batches);
+    const auto begin = Clock::now() + std::chrono::milliseconds(100);
+    for (const auto& loop : loops) loop->enqueue(begin, begin + measured_for);
+    runtime::synchronize_all(group_.devices, timeout_of(config_));
+    std::vector<ActionCost> costs;
+    for (std::size_t stage = 0; stage < loops.size(); ++stage) {
+      loops[stage]->add_costs(static_cast<int>(stage), costs);
+    }
+    return costs;
+  }
+
+  std::vector<std::unique_ptr<StageLoop>> make_loops(std::int64_t samples, int micro_batches) {
+    models::Model model = workload_.make_model();
+    auto parts =
+        models::cut(std::move(model.layers), pipeline::boundaries_of(model.layers, config_.cut));
+    std::vector<std::unique_ptr<StageLoop>> loops(parts.size());
+    models::Shape shape = workload_.input_shape(samples);
+    for (std::size_t index = 0; index < parts.size(); ++index) {
+      runtime::Device& device = *group_.devices[index];
+      const pipeline::Stage::Position position{index == 0, index + 1 == parts.size()};
+      const models::Shape output = models::output_shape(parts[index], shape);
+      device.enqueue(runtime::Stream::compute, "set-up", [&, index, position, shape] {
+        auto stage = std::make_unique<pipeline::Stage>(workload_, std::move(parts[index]), position,
+                                                       device.description(), 1);
+        loops[index] =
+            std::make_unique<StageLoop>(workload_, device, std::move(stage), position, shape,
+                                        samples, std::min(micro_batches, longest_cycle));
+      });
+      device.synchronize(timeout_of(config_));
+      shape = output;
+    }
+    return loops;
+  }
+
+  Config config_;
+  models::Workload workload_;
+  runtime::DeviceGroup group_;
+};
+
+}  // namespace
+
+nlohmann::json calibrate_stages_task(const nlohmann::json& job, const TaskContext& context) {
+  StageCalibration calibration(config_from_json(job.at("config")), context);
+  return {{"costs", costs_to_json(calibration.run())}};
+}
+
+}  // namespace stratagem::bench

@@ -1,0 +1,102 @@
+// check: says which rows cannot work, before anything is measured, and fills in the cut.
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "bench/options.h"
+#include "bench/task_session.h"
+#include "models/registry.h"
+#include "strategies/pipeline/partition.h"
+#include "strategies/pipeline/schedule_registry.h"
+
+namespace stratagem::bench {
+namespace {
+
+void check_sizes(const Config& config) {
+  const auto sizes = micro_batch_sizes(config);
+  if (config.split_size > config.global_batch_size && sizes.size() == 1 &&
+      strategies::find_strategy(config.strategy).options.front() == "split_size") {
+    throw std::invalid_argument(fmt::format("--split-size: {} is more than the batch of {}",
+                                            config.split_size, config.global_batch_size));
+  }
+}
+
+void check_devices(const Config& config) {
+  if (config.device != "cuda") return;
+  const int count = runtime::cuda_device_count();
+  if (count == 0) {
+    throw std::invalid_argument(
+        "--device cuda: no GPU can be used here; see `stratagem doctor`, or use --device cpu");
+  }
+  if (config.device_ids.empty() && config.devices > count) {
+    throw std::invalid_argument(fmt::format(
+        "--devices: {} are more than the {} GPUs; --device-ids 0+0 lets devices share one",
+        config.devices, count));
+  }
+}
+
+/// The model at a small width: the same layers and names, without the memory.
+models::Workload small_copy(const Config& config) {
+  constexpr double small_width = 0.0625;
+  models::WorkloadOptions options = workload_options(config);
+  options.width = small_width;
+  return models::Workload(options);
+}
+
+std::vector<std::string> cut_of(const Config& config, const TaskContext& context) {
+  const int stages = stages_of(config);
+  if (stages == 1) return {};
+  const models::Workload small = small_copy(config);
+  const models::Model model = small.make_model();
+  if (stages > static_cast<int>(model.layers.size())) {
+    throw std::invalid_argument(
+        fmt::format("--devices: {} stages are more than the {} layers of {}", stages,
+                    model.layers.size(), config.model));
+  }
+  if (config.cut.empty() && config.partition == "balanced") {
+    runtime::DeviceGroup group = open_devices(config, context);
+    const models::Workload workload(workload_options(config));
+    return pipeline::balanced_cut(workload, stages, micro_batch_sizes(config).front(),
+                                  *group.devices.front(), timeout_of(config));
+  }
+  if (config.cut.empty()) {
+    const models::Workload workload(workload_options(config));
+    return pipeline::choose_cut(workload, stages, config.partition);
+  }
+  const auto boundaries = pipeline::boundaries_of(model.layers, config.cut);
+  if (static_cast<int>(boundaries.size()) != stages - 1) {
+    throw std::invalid_argument(
+        fmt::format("--cut: {} devices need {} layer names joined by +, not {}", stages, stages - 1,
+                    boundaries.size()));
+  }
+  return config.cut;
+}
+
+nlohmann::json check(Config config, const TaskContext& context) {
+  check_devices(config);
+  check_sizes(config);
+  const models::Workload workload = small_copy(config);
+  const models::Model model = workload.make_model();
+  models::output_shape(model.layers, workload.input_shape(1));
+  pipeline::find_schedule(config.schedule);
+  config.cut = cut_of(config, context);
+  return {{"config", to_json(config)}, {"stages", stages_of(config)}};
+}
+
+}  // namespace
+
+nlohmann::json check_task(const nlohmann::json& job, const TaskContext& context) {
+  nlohmann::json results = nlohmann::json::array();
+  for (const auto& entry : job.at("configs")) {
+    try {
+      results.push_back(check(config_from_json(entry), context));
+    } catch (const std::exception& error) {
+      results.push_back({{"error", error.what()}});
+    }
+  }
+  return {{"configs", results}};
+}
+
+}  // namespace stratagem::bench

@@ -1,0 +1,263 @@
+// measure: the timed steps of one launch. docs/measuring.md draws what lies inside the timed
+// region.
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <stdexcept>
+
+#include "bench/options.h"
+#include "bench/task_fault.h"
+#include "bench/task_session.h"
+#include "reports/record_json.h"
+
+namespace stratagem::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using PendingSteps = std::vector<std::unique_ptr<strategies::PendingStep>>;
+
+double milliseconds(Clock::duration duration) {
+  return std::chrono::duration<double, std::milli>(duration).count();
+}
+
+double processor_milliseconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
+}
+
+/// The global batch in host memory, page-locked where a GPU copies from it.
+models::Batch host_batch(const Session& session, std::uint64_t index) {
+  models::Batch batch = session.workload->make_batch(index);
+  if (session.config.device != "cuda") return batch;
+  return {batch.inputs.pin_memory(), batch.targets.pin_memory()};
+}
+
+void synchronize(const Session& session) {
+  runtime::synchronize_all(session.group.devices, timeout_of(session.config));
+}
+
+/// Throws when the first step's loss is not the one that verification found for this workload.
+void check_first_loss(const nlohmann::json& verification, double loss) {
+  if (!verification.is_object() || !verification.contains("reference_loss")) return;
+  const double expected = verification.at("reference_loss").get<double>();
+  const double tolerance = verification.at("loss_tolerance").get<double>();
+  if (std::abs(loss - expected) <= tolerance * std::abs(expected)) return;
+  throw std::runtime_error(fmt::format(
+      "the first step's loss is {:.9g}, one device's is {:.9g}: apart by more than {:.0e}", loss,
+      expected, tolerance));
+}
+
+/// Steps until two in a row take the same time within 5%, at most ten or two seconds; one where a
+/// step takes more than a second. Returns the loss of the very first.
+double warm_up(const Session& session, const models::Batch& batch) {
+  constexpr int most_steps = 10;
+  constexpr double same = 0.05;
+  constexpr double long_step_ms = 1000;
+  constexpr double enough_ms = 2000;
+  double first_loss = 0;
+  double previous = 0;
+  double total = 0;
+  for (int step = 0; step < most_steps; ++step) {
+    const auto start = Clock::now();
+    const auto pending = session.strategy->step(batch);
+    synchronize(session);
+    const double took = milliseconds(Clock::now() - start);
+    if (step == 0) first_loss = pending->loss();
+    total += took;
+    const bool stationary = step > 1 && std::abs(took - previous) <= same * previous;
+    if (took > long_step_ms || stationary || total > enough_ms) break;
+    previous = took;
+  }
+  return first_loss;
+}
+
+/// A stretch of steps on the steady clock.
+struct TimedRun {
+  PendingSteps steps;
+  Clock::time_point start;
+  std::vector<Clock::time_point> ends;  // [step]
+  double processor_ms = 0;              // of the process, all steps
+
+  std::vector<double> step_ms() const {
+    std::vector<double> durations;
+    Clock::time_point previous = start;
+    for (const auto end : ends) {
+      durations.push_back(milliseconds(end - previous));
+      previous = end;
+    }
+    return durations;
+  }
+};
+
+TimedRun run_steps(const Session& session, const models::Batch& batch, bool isolated) {
+  TimedRun run;
+  synchronize(session);
+  const double processor_before = processor_milliseconds();
+  run.start = Clock::now();
+  for (std::int64_t step = 0; step < session.config.steps; ++step) {
+    run.steps.push_back(session.strategy->step(batch));
+    if (isolated) synchronize(session);
+  }
+  synchronize(session);
+  run.processor_ms = processor_milliseconds() - processor_before;
+  for (const auto& step : run.steps) {
+    // A device that ends early starts the next step at once; the step itself ends with the last.
+    const auto previous = run.ends.empty() ? run.start : run.ends.back();
+    run.ends.push_back(std::max(previous, pipeline::end_of(step->execution())));
+  }
+  return run;
+}
+
+reports::Breakdown per_step(const runtime::StepBreakdown& total, double steps) {
+  return {.compute = total.compute / steps,
+          .communication_exposed = total.communication_exposed / steps,
+          .communication_hidden = total.communication_hidden / steps,
+          .wait = total.wait / steps,
+          .bubble = total.bubble / steps,
+          .optimizer = total.optimizer / steps,
+          .input_copy = total.input_copy / steps,
+          .other = total.other / steps};
+}
+
+std::vector<const pipeline::Execution*> executions(const PendingSteps& steps) {
+  std::vector<const pipeline::Execution*> all;
+  for (const auto& step : steps) all.push_back(&step->execution());
+  return all;
+}
+
+std::vector<reports::DeviceRecord> device_records(const Session& session, const TimedRun& run) {
+  const auto costs = session.strategy->costs();
+  const auto timeline = pipeline::timeline_of(executions(run.steps), run.start, run.ends.back());
+  std::vector<reports::DeviceRecord> records;
+  for (const auto& device : session.group.devices) {
+    const int index = device->description().index;
+    const auto total = runtime::breakdown(timeline, index, costs.stages);
+    records.push_back({.rank = 0,
+                       .device = index,
+                       .breakdown_ms = per_step(total, static_cast<double>(run.steps.size())),
+                       .bubble_measured = total.bubble / timeline.step_ms,
+                       .bubble_ideal = costs.ideal_bubble,
+                       .peak_memory_bytes = device->memory().peak_bytes});
+  }
+  return records;
+}
+
+std::vector<reports::TimelineEvent> events_of(const runtime::Timeline& timeline) {
+  std::vector<reports::TimelineEvent> events;
+  for (const auto& entry : timeline.entries) {
+    // A device may load the next step's targets while another still finishes this one.
+    if (entry.end_ms <= 0 && entry.start_ms <= 0) continue;
+    events.push_back({.device = entry.device,
+                      .kind = std::string(pipeline::name(entry.action.kind)),
+                      .stage = entry.action.stage,
+                      .micro_batch = entry.action.micro_batch,
+                      .start_ms = entry.start_ms,
+                      .end_ms = entry.end_ms});
+  }
+  return events;
+}
+
+/// The step whose duration is the (lower) median.
+std::size_t median_step(const std::vector<double>& durations) {
+  std::vector<std::size_t> order(durations.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(order, {}, [&](std::size_t step) { return durations[step]; });
+  return order[(order.size() - 1) / 2];
+}
+
+std::vector<reports::TimelineEvent> median_timeline(const TimedRun& run) {
+  const std::size_t step = median_step(run.step_ms());
+  const auto origin = step == 0 ? run.start : run.ends[step - 1];
+  return events_of(pipeline::timeline_of({&run.steps[step]->execution()}, origin, run.ends[step]));
+}
+
+std::optional<double> utilisation(const Session& session, const nlohmann::json& job, double flops,
+                                  double step_ms) {
+  if (!job.contains("peak_gflops") || job.at("peak_gflops").is_null()) return std::nullopt;
+  const double peak =
+      job.at("peak_gflops").get<double>() * 1e9 * static_cast<double>(session.group.devices.size());
+  return flops / (step_ms / 1e3) / peak;
+}
+
+reports::Repetition record_of(const Session& session, const TimedRun& run,
+                              const nlohmann::json& job) {
+  reports::Repetition repetition;
+  repetition.step_ms = run.step_ms();
+  repetition.per_rank_ms = {repetition.step_ms};
+  const auto steps = static_cast<double>(run.steps.size());
+  repetition.cpu_ms = run.processor_ms / steps;
+  repetition.devices = device_records(session, run);
+  repetition.timeline = median_timeline(run);
+  repetition.flops_per_step = session.strategy->costs().flops;
+  const double mean = milliseconds(run.ends.back() - run.start) / steps;
+  repetition.mfu = utilisation(session, job, repetition.flops_per_step, mean);
+  for (const auto& step : run.steps) repetition.loss.push_back(step->loss());
+  return repetition;
+}
+
+nlohmann::json steady(Session& session, const nlohmann::json& job) {
+  const models::Batch batch = host_batch(session, 0);
+  const double first_loss = warm_up(session, batch);
+  check_first_loss(job.value("verification", nlohmann::json()), first_loss);
+  for (const auto& device : session.group.devices) device->reset_peak_memory();
+  const TimedRun run = run_steps(session, batch, session.config.protocol == "isolated");
+  nlohmann::json result = {{"repetition", reports::to_json(record_of(session, run, job))}};
+  if (job.value("trace", false)) {
+    result["trace"] = reports::to_json(
+        events_of(pipeline::timeline_of(executions(run.steps), run.start, run.ends.back())));
+  }
+  return result;
+}
+
+/// One repeat of the tutorial: a new model, then `steps` batches whose data is made inside the
+/// timed region, as one duration.
+TimedRun tutorial_repeat(Session& session) {
+  session.strategy.reset();  // the old model goes before the new one comes
+  session.strategy = session.make_strategy();
+  for (const auto& device : session.group.devices) device->reset_peak_memory();
+  TimedRun run;
+  synchronize(session);
+  const double processor_before = processor_milliseconds();
+  run.start = Clock::now();
+  for (std::int64_t step = 0; step < session.config.steps; ++step) {
+    const models::Batch batch = session.workload->make_batch(static_cast<std::uint64_t>(step));
+    run.steps.push_back(session.strategy->step(batch));
+  }
+  synchronize(session);
+  run.processor_ms = processor_milliseconds() - processor_before;
+  for (const auto& step : run.steps) run.ends.push_back(pipeline::end_of(step->execution()));
+  return run;
+}
+
+nlohmann::json tutorial(Session& session, const nlohmann::json& job) {
+  nlohmann::json repetitions = nlohmann::json::array();
+  for (std::int64_t repeat = 0; repeat < session.config.repetitions; ++repeat) {
+    const TimedRun run = tutorial_repeat(session);
+    if (repeat == 0) {
+      check_first_loss(job.value("verification", nlohmann::json()), run.steps.front()->loss());
+    }
+    reports::Repetition repetition = record_of(session, run, job);
+    // What the tutorial timed is the call that trains all batches.
+    repetition.step_ms = {milliseconds(run.ends.back() - run.start)};
+    repetition.per_rank_ms = {repetition.step_ms};
+    repetition.index = static_cast<int>(repeat);
+    repetitions.push_back(nlohmann::json(reports::to_json(repetition)));
+  }
+  return {{"repetitions", repetitions}};
+}
+
+}  // namespace
+
+nlohmann::json measure_task(const nlohmann::json& job, const TaskContext& context) {
+  const Config config = config_from_json(job.at("config"));
+  Session session(config, workload_options(config), context, fault_on_purpose(config.strategy));
+  return config.protocol == "tutorial" ? tutorial(session, job) : steady(session, job);
+}
+
+}  // namespace stratagem::bench

@@ -1,0 +1,213 @@
+#include "bench/task_oracle.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
+#include <fmt/format.h>
+#include <torch/csrc/api/include/torch/optim/adam.h>
+#include <torch/csrc/api/include/torch/optim/adamw.h>
+#include <torch/csrc/api/include/torch/optim/sgd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "models/convolution.h"
+
+namespace stratagem::bench {
+namespace {
+
+constexpr double tolerance = 1e-9;
+constexpr int verified_steps = 3;
+
+using models::NamedTensor;
+using strategies::StateDictionary;
+
+std::unique_ptr<torch::optim::Optimizer> make_optimizer(const models::OptimizerOptions& options,
+                                                        const std::vector<at::Tensor>& parameters) {
+  using Kind = models::OptimizerOptions::Kind;
+  const double rate = options.learning_rate;
+  if (options.kind == Kind::sgd) {
+    return std::make_unique<torch::optim::SGD>(parameters, torch::optim::SGDOptions(rate)
+                                                               .momentum(options.momentum)
+                                                               .weight_decay(options.weight_decay));
+  }
+  if (options.kind == Kind::adam) {
+    return std::make_unique<torch::optim::Adam>(
+        parameters, torch::optim::AdamOptions(rate).weight_decay(options.weight_decay));
+  }
+  return std::make_unique<torch::optim::AdamW>(
+      parameters, torch::optim::AdamWOptions(rate).weight_decay(options.weight_decay));
+}
+
+/// What an optimizer keeps for a parameter, under the names of models::Optimizer::state().
+StateDictionary optimizer_state(torch::optim::Optimizer& optimizer,
+                                const models::OptimizerOptions& options,
+                                const std::vector<NamedTensor>& parameters) {
+  using Kind = models::OptimizerOptions::Kind;
+  StateDictionary all;
+  const auto add_moments = [&](const auto& state, const std::string& name) {
+    all["optimizer.exp_avg." + name] = state.exp_avg();
+    all["optimizer.exp_avg_sq." + name] = state.exp_avg_sq();
+    all["optimizer.step." + name] =
+        at::scalar_tensor(static_cast<double>(state.step()), at::kDouble);
+  };
+  for (const auto& [name, tensor] : parameters) {
+    const auto found = optimizer.state().find(tensor.unsafeGetTensorImpl());
+    if (found == optimizer.state().end()) continue;
+    if (options.kind == Kind::sgd) {
+      const auto& buffer =
+          static_cast<torch::optim::SGDParamState&>(*found->second).momentum_buffer();
+      if (buffer.defined()) all["optimizer.momentum_buffer." + name] = buffer;
+    } else if (options.kind == Kind::adam) {
+      add_moments(static_cast<torch::optim::AdamParamState&>(*found->second), name);
+    } else {
+      add_moments(static_cast<torch::optim::AdamWParamState&>(*found->second), name);
+    }
+  }
+  return all;
+}
+
+double share(const strategies::Slice& slice, const models::Batch& batch) {
+  return static_cast<double>(slice.count) / static_cast<double>(batch.size());
+}
+
+at::Tensor slice_loss(const models::Workload& workload, const models::Model& model,
+                      const models::Batch& batch, const strategies::Slice& slice) {
+  const models::Batch part = batch.slice(slice.start, slice.count);
+  const at::Tensor output = models::forward(model.layers, part.inputs);
+  return workload.loss(output, part.targets, share(slice, batch));
+}
+
+void require_gradients(const std::vector<NamedTensor>& parameters) {
+  for (const auto& [name, tensor] : parameters) {
+    if (!tensor.grad().defined() || tensor.grad().abs().max().item<double>() == 0) {
+      throw std::runtime_error(fmt::format(
+          "the oracle's gradient of {} is zero: a comparison with it would prove nothing", name));
+    }
+  }
+}
+
+/// Keeps the largest error and where it stands.
+class Comparison {
+ public:
+  void add(const std::string& name, double error) {
+    if (!(error > worst_)) return;
+    worst_ = error;
+    where_ = name;
+  }
+
+  void add(const std::string& name, const StateDictionary& found, const at::Tensor& expected) {
+    const auto entry = found.find(name);
+    if (entry == found.end() || entry->second.sizes() != expected.sizes()) {
+      return add(name + (entry == found.end() ? " (missing)" : " (another shape)"), missing);
+    }
+    const at::Tensor wanted = expected.detach().to(at::kDouble);
+    const double scale = wanted.abs().max().item<double>();
+    const double difference = (entry->second.to(at::kDouble) - wanted).abs().max().item<double>();
+    if (std::isnan(difference)) return add(name + " (not a number)", missing);
+    add(name, scale > 0 ? difference / scale : difference);
+  }
+
+  double worst() const { return worst_; }
+  const std::string& where() const { return where_; }
+
+ private:
+  static constexpr double missing = 1e300;
+  double worst_ = 0;
+  std::string where_;
+};
+
+double relative(double found, double expected) {
+  return std::abs(found - expected) / std::max(std::abs(expected), 1e-300);
+}
+
+}  // namespace
+
+OracleRun run_oracle(const models::Workload& workload, const models::Batch& batch,
+                     const std::vector<strategies::Slice>& partition, int steps) {
+  const models::PointwiseFoldGuard no_fold(false);
+  models::WorkloadOptions plain = workload.options();
+  plain.format = at::MemoryFormat::Contiguous;
+  const models::Workload contiguous(plain);
+  const models::Model model = contiguous.make_model();
+  const models::Batch data{batch.inputs.contiguous(), batch.targets};
+  const auto parameters = models::parameters(model.layers);
+  std::vector<at::Tensor> tensors;
+  for (const auto& parameter : parameters) tensors.push_back(parameter.tensor);
+  const auto optimizer = make_optimizer(plain.optimizer, tensors);
+
+  OracleRun run;
+  for (int step = 0; step < steps; ++step) {
+    optimizer->zero_grad();
+    double sum = 0;
+    for (const auto& slice : partition) {
+      const at::Tensor loss = slice_loss(contiguous, model, data, slice);
+      loss.backward();
+      sum += loss.item<double>();
+    }
+    run.losses.push_back(sum);
+    if (step == 0) {
+      require_gradients(parameters);
+      for (const auto& [name, tensor] : parameters) {
+        run.first_gradients["gradient." + name] = tensor.grad().clone();
+      }
+    }
+    optimizer->step();
+  }
+  run.state = optimizer_state(*optimizer, plain.optimizer, parameters);
+  for (const auto& [name, tensor] : parameters) run.state[name] = tensor.detach().clone();
+  for (const auto& [name, tensor] : models::buffers(model.layers)) run.state[name] = tensor.clone();
+
+  const c10::AutoGradMode no_gradient(false);
+  models::set_training(model.layers, false);
+  for (const auto& slice : partition) {
+    run.evaluation_loss += slice_loss(contiguous, model, data, slice).item<double>();
+  }
+  return run;
+}
+
+reports::Verification compare_with_oracle(strategies::Strategy& strategy,
+                                          const models::Workload& workload) {
+  const models::Batch batch = workload.make_batch(0);
+  const OracleRun oracle = run_oracle(workload, batch, strategy.batch_partition(), verified_steps);
+  Comparison comparison;
+  std::vector<std::unique_ptr<strategies::PendingStep>> steps;
+  steps.push_back(strategy.step(batch));
+  const StateDictionary first = strategy.state();
+  for (const auto& [name, gradient] : oracle.first_gradients) comparison.add(name, first, gradient);
+  while (steps.size() < oracle.losses.size()) steps.push_back(strategy.step(batch));
+  const StateDictionary last = strategy.state();
+  for (const auto& [name, tensor] : oracle.state) comparison.add(name, last, tensor);
+  for (std::size_t step = 0; step < steps.size(); ++step) {
+    comparison.add(fmt::format("loss of step {}", step),
+                   relative(steps[step]->loss(), oracle.losses[step]));
+  }
+  comparison.add("loss in evaluation mode",
+                 relative(strategy.evaluate(batch), oracle.evaluation_loss));
+
+  reports::Verification result;
+  result.oracle = fmt::format("one device, {} micro-batch{}, {} steps, float64",
+                              strategy.batch_partition().size(),
+                              strategy.batch_partition().size() == 1 ? "" : "es", verified_steps);
+  result.max_relative_error = comparison.worst();
+  result.tolerance = tolerance;
+  result.passed = comparison.worst() <= tolerance;
+  if (!result.passed) {
+    result.message = fmt::format("{} differs from the oracle by {:.3g} of its largest element",
+                                 comparison.where(), comparison.worst());
+  }
+  return result;
+}
+
+double forward_loss(const models::Workload& workload, const models::Batch& batch,
+                    const std::vector<strategies::Slice>& partition) {
+  const c10::AutoGradMode no_gradient(false);
+  const models::Model model = workload.make_model();
+  double sum = 0;
+  for (const auto& slice : partition) {
+    sum += slice_loss(workload, model, batch, slice).item<double>();
+  }
+  return sum;
+}
+
+}  // namespace stratagem::bench

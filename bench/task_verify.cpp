@@ -1,0 +1,62 @@
+// verify: proves that a row's strategy computes the update that one device would, and finds the
+// loss that its first timed step must have.
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "bench/options.h"
+#include "bench/task_oracle.h"
+#include "bench/task_session.h"
+#include "bench/verification_scope.h"
+#include "reports/record_json.h"
+
+namespace stratagem::bench {
+namespace {
+
+/// How far the first loss may be from that of one device: the rounding of the number format, over
+/// sums in another order.
+double loss_tolerance(at::ScalarType dtype) {
+  switch (dtype) {
+    case at::kDouble:
+      return 1e-9;
+    case at::kFloat:
+      return 1e-4;
+    case at::kHalf:
+      return 1e-2;
+    default:
+      return 5e-2;  // bfloat16
+  }
+}
+
+reports::Verification verify(const Config& row, const TaskContext& context) {
+  const models::ModelEntry& entry = models::find_model(row.model);
+  const VerificationScope scope =
+      shrink(row, micro_batch_sizes(row), entry.input_kind == models::InputKind::image,
+             entry.has_batch_norm);
+  models::WorkloadOptions options = workload_options(scope.config);
+  options.width = scope.width;
+  Session session(scope.config, options, context);
+  reports::Verification result = compare_with_oracle(*session.strategy, *session.workload);
+  result.scope = scope.text;
+  return result;
+}
+
+}  // namespace
+
+nlohmann::json verify_task(const nlohmann::json& job, const TaskContext& context) {
+  const Config row = config_from_json(job.at("config"));
+  nlohmann::json result = reports::to_json(verify(row, context));
+  const models::Workload workload(workload_options(row));
+  std::vector<strategies::Slice> partition;
+  std::int64_t start = 0;
+  for (const std::int64_t count : micro_batch_sizes(row)) {
+    partition.push_back({start, count});
+    start += count;
+  }
+  result["reference_loss"] = forward_loss(workload, workload.make_batch(0), partition);
+  result["loss_tolerance"] = loss_tolerance(workload.options().dtype);
+  return result;
+}
+
+}  // namespace stratagem::bench

@@ -1,0 +1,53 @@
+#include "bench/verification_scope.h"
+
+#include <fmt/format.h>
+
+namespace stratagem::bench {
+namespace {
+
+constexpr std::int64_t image_reduction = 32;  // a ResNet's last feature map is image / 32 wide
+constexpr std::int64_t small_image = 64;      // 2 x 2 positions there, so two samples make eight
+constexpr double small_width = 0.125;
+
+}  // namespace
+
+VerificationScope shrink(const Config& row, const std::vector<std::int64_t>& micro_batches,
+                         bool has_images, bool has_batch_norm) {
+  VerificationScope scope{row, 1.0, {}};
+  const bool remainder = micro_batches.back() != micro_batches.front();
+  // The smallest sizes that keep "the last one is smaller" and eight elements in every BatchNorm.
+  std::int64_t split = remainder ? 2 : 1;
+  std::int64_t last = 1;
+  if (has_batch_norm) {
+    split = remainder ? 3 : 2;
+    last = 2;
+  }
+  if (!remainder) last = split;
+  // One sample a batch would leave nothing that a lost sample could show in.
+  if (!has_batch_norm && micro_batches.size() == 1) split = last = 4;
+  const auto full = static_cast<std::int64_t>(micro_batches.size()) - 1;
+  const std::int64_t batch = full * split + last;
+
+  if (batch < row.global_batch_size) {
+    scope.config.global_batch_size = batch;
+    scope.config.split_size = split;
+    scope.text = fmt::format("batch {} -> {}", row.global_batch_size, batch);
+  }
+  const std::int64_t image = has_batch_norm ? small_image : image_reduction;
+  if (has_images && image < row.image_size) {
+    scope.config.image_size = image;
+    scope.text +=
+        fmt::format("{}image {} -> {}", scope.text.empty() ? "" : ", ", row.image_size, image);
+  }
+  if (has_images) {
+    scope.width = small_width;
+    scope.text += fmt::format("{}width x{}", scope.text.empty() ? "" : ", ", small_width);
+  }
+  if (scope.text.empty()) scope.text = "full size";
+  scope.config.dtype = "float64";
+  scope.config.learning_rate = row.optimizer == "sgd" ? 0.1 : 1e-3;
+  scope.config.momentum = row.optimizer == "sgd" ? 0.9 : 0.0;
+  return scope;
+}
+
+}  // namespace stratagem::bench

@@ -1,0 +1,25 @@
+// What a verification shrinks. It keeps the row's strategy, schedule, cut, devices, number of
+// micro-batches and remainder; image size, width and batch become small, so that float64 proof of a
+// large row takes a second. Every BatchNorm keeps at least eight elements a channel: over two, its
+// gradient almost vanishes and the comparison proves nothing.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/config.h"
+
+namespace stratagem::bench {
+
+struct VerificationScope {
+  Config config;       // the row, shrunk
+  double width = 1.0;  // multiplies the model's hidden widths
+  std::string text;    // "image 128 -> 64, width x0.125, batch 48 -> 8"
+};
+
+/// `micro_batches` are the row's sizes, `has_images` and `has_batch_norm` its model's.
+VerificationScope shrink(const Config& row, const std::vector<std::int64_t>& micro_batches,
+                         bool has_images, bool has_batch_norm);
+
+}  // namespace stratagem::bench

@@ -1,0 +1,119 @@
+#include "bench/worker_main.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include "bench/guarded_main.h"
+#include "bench/tasks.h"
+#include "strategies/runtime/device.h"
+
+namespace stratagem::bench {
+
+namespace {
+
+using nlohmann::json;
+
+/// The number behind `flag`. Throws std::invalid_argument.
+int descriptor(int argc, const char* const* argv, std::string_view flag) {
+  for (int index = 2; index + 1 < argc; ++index) {
+    if (argv[index] != flag) continue;
+    const std::string_view text = argv[index + 1];
+    int number = -1;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error == std::errc() && end == text.data() + text.size() && number >= 0) return number;
+  }
+  throw std::invalid_argument(
+      fmt::format("worker: {} is missing; workers are started by `run`", flag));
+}
+
+std::string read_all(int fd) {
+  std::string text;
+  std::array<char, 65536> buffer;
+  while (true) {
+    const ssize_t count = ::read(fd, buffer.data(), buffer.size());
+    if (count == 0) return text;
+    if (count < 0 && errno != EINTR) {
+      throw std::system_error(errno, std::generic_category(), "worker: cannot read the job");
+    }
+    if (count > 0) text.append(buffer.data(), static_cast<std::size_t>(count));
+  }
+}
+
+void write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = ::write(fd, text.data(), text.size());
+    if (count < 0 && errno != EINTR) return;  // nobody is left to tell
+    if (count > 0) text.remove_prefix(static_cast<std::size_t>(count));
+  }
+}
+
+json refusal(const char* kind, const std::string& message, const runtime::ActivityBoard& board) {
+  return {{"ok", false},
+          {"kind", kind},
+          {"message", first_line(message)},
+          {"last_action", board.summary()}};
+}
+
+json answer(const std::string& job, runtime::ActivityBoard& board) {
+  const TaskContext context{.activity = &board};
+  try {
+    return {{"ok", true}, {"result", perform_task(json::parse(job), context)}};
+  } catch (const std::invalid_argument& error) {
+    return refusal("usage", error.what(), board);
+  } catch (const runtime::DeviceTimeout& error) {
+    return refusal("timeout", error.what(), board);
+  } catch (const std::bad_alloc&) {
+    return refusal("failure", "out of memory", board);
+  } catch (const std::exception& error) {
+    return refusal("failure", error.what(), board);
+  }
+}
+
+int exit_status(const json& answer) {
+  if (answer.value("ok", false)) return exit_codes::done;
+  return answer.value("kind", "") == "usage" ? exit_codes::usage : exit_codes::lost;
+}
+
+// The controller may have died before the request was made: then nobody reads the result.
+void die_with_controller(int result_fd) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  pollfd reader{result_fd, 0, 0};
+  if (::poll(&reader, 1, 0) > 0) ::_exit(exit_codes::lost);
+}
+
+}  // namespace
+
+bool is_worker_call(int argc, const char* const* argv) {
+  return argc >= 2 && std::string_view(argv[1]) == "worker";
+}
+
+void worker_main(int argc, const char* const* argv) {
+  const int status = guarded_main("stratagem", [&] {
+    const int job_fd = descriptor(argc, argv, "--job-fd");
+    const int result_fd = descriptor(argc, argv, "--result-fd");
+    die_with_controller(result_fd);
+    runtime::ActivityBoard board(descriptor(argc, argv, "--activity-fd"));
+    const json result = answer(read_all(job_fd), board);
+    write_all(result_fd, result.dump(-1, ' ', false, json::error_handler_t::replace));
+    return exit_status(result);
+  });
+  std::fflush(nullptr);
+  ::_exit(status);
+}
+
+}  // namespace stratagem::bench

@@ -1,0 +1,46 @@
+// A child process with a job to read, a result to write and a record of what it is doing.
+//
+// The parts of launch() that talk to the operating system: the process leads a group of its own,
+// so that a Ctrl-C at the terminal reaches only the controller, and so that everything the worker
+// started can be ended with it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "bench/signals.h"
+#include "bench/unique_fd.h"
+
+namespace stratagem::bench {
+
+class WorkerProcess {
+ public:
+  /// Starts `command` with the job behind one descriptor and the activity page behind another.
+  WorkerProcess(std::vector<std::string> command, const std::string& job, int activity_fd,
+                const Interrupt* interrupt);
+  /// Ends the whole group if it still runs.
+  ~WorkerProcess();
+  WorkerProcess(const WorkerProcess&) = delete;
+  WorkerProcess& operator=(const WorkerProcess&) = delete;
+
+  int result_fd() const { return result_.get(); }
+  /// What the worker writes to standard output and standard error.
+  int output_fd() const { return output_.get(); }
+
+  /// Whether the process has ended by itself. Never blocks.
+  bool ended();
+  /// Ends the group with SIGKILL and collects it.
+  void kill();
+  /// The status as waitpid gives it, once it has ended or was killed.
+  int wait_status() const { return wait_status_; }
+
+ private:
+  pid_t pid_ = -1;
+  int wait_status_ = 0;
+  UniqueFd result_;
+  UniqueFd output_;
+};
+
+}  // namespace stratagem::bench

@@ -1,0 +1,27 @@
+# CUDA runtime and NCCL for the backend files: from an installed toolkit when there is one, else
+# from the headers and libraries that the full wheel depends on. g++ alone compiles them.
+if(NOT TARGET LibTorch::cuda)
+  message(FATAL_ERROR "STRATAGEM_CUDA needs a LibTorch with torch_cuda: ./tools/run --full, or another LIBTORCH_ROOT")
+endif()
+
+add_library(stratagem_cuda_runtime INTERFACE)
+find_package(CUDAToolkit QUIET)
+if(LibTorch_NVIDIA_ROOT AND EXISTS "${LibTorch_NVIDIA_ROOT}/include/cuda_runtime_api.h")
+  file(GLOB _cudart "${LibTorch_NVIDIA_ROOT}/lib/libcudart.so.*")
+  target_include_directories(stratagem_cuda_runtime SYSTEM INTERFACE "${LibTorch_NVIDIA_ROOT}/include")
+  target_link_libraries(stratagem_cuda_runtime INTERFACE ${_cudart})
+elseif(CUDAToolkit_FOUND)
+  target_link_libraries(stratagem_cuda_runtime INTERFACE CUDA::cudart)
+else()
+  message(FATAL_ERROR "STRATAGEM_CUDA needs the CUDA runtime: the full wheel's packages, or a CUDA toolkit")
+endif()
+
+foreach(_dir IN LISTS LibTorch_LIBRARY_DIRS)
+  if(EXISTS "${_dir}/../include/nccl.h")
+    target_include_directories(stratagem_cuda_runtime SYSTEM INTERFACE "${_dir}/../include")
+    file(GLOB _nccl "${_dir}/libnccl.so.*")
+    target_link_libraries(stratagem_cuda_runtime INTERFACE ${_nccl})
+  endif()
+endforeach()
+target_link_libraries(stratagem_cuda_runtime INTERFACE LibTorch::cuda)
+target_compile_definitions(stratagem_cuda_runtime INTERFACE USE_CUDA USE_C10D_NCCL)

@@ -1,0 +1,176 @@
+#include "models/basic_layers.h"
+
+#include <ATen/Context.h>
+#include <ATen/ops/adaptive_avg_pool2d.h>
+#include <ATen/ops/batch_norm.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/max_pool2d.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+#include "models/convolution.h"
+
+namespace stratagem::models {
+namespace {
+
+constexpr double kBatchNormMomentum = 0.1;
+constexpr double kBatchNormEpsilon = 1e-5;
+
+void require_image(const Layer& layer, const Shape& input, std::int64_t channels) {
+  if (input.size() != 4 || (channels > 0 && input[1] != channels)) {
+    const std::string count = channels > 0 ? std::to_string(channels) : "channels";
+    throw std::invalid_argument("layer " + layer.name() + " takes images [n, " + count +
+                                ", height, width], not " + to_string(input));
+  }
+}
+
+std::int64_t window_count(std::int64_t size, std::int64_t kernel, std::int64_t stride,
+                          std::int64_t padding) {
+  const std::int64_t room = size + 2 * padding - kernel;
+  return room < 0 ? 0 : room / stride + 1;
+}
+
+at::Tensor uniform_within(at::IntArrayRef sizes, double bound, at::Generator& generator) {
+  return at::empty(sizes).uniform_(-bound, bound, generator);
+}
+
+}  // namespace
+
+ConvolutionLayer::ConvolutionLayer(std::string name, const ConvolutionOptions& options,
+                                   at::Generator& generator)
+    : Layer(std::move(name)), options_(options) {
+  const double fan_out =
+      static_cast<double>(options.out_channels * options.kernel * options.kernel);
+  weight_ = register_parameter("weight", at::empty({options.out_channels, options.in_channels,
+                                                    options.kernel, options.kernel})
+                                             .normal_(0, std::sqrt(2 / fan_out), generator));
+}
+
+at::Tensor ConvolutionLayer::forward(const at::Tensor& input) {
+  return convolution(input, weight_, options_.stride, options_.padding);
+}
+
+Shape ConvolutionLayer::output_shape(const Shape& input) const {
+  require_image(*this, input, options_.in_channels);
+  if (std::min(input[2], input[3]) < options_.smallest_image) {
+    const std::string smallest = std::to_string(options_.smallest_image);
+    throw std::invalid_argument("image " + std::to_string(input[2]) + "x" +
+                                std::to_string(input[3]) + " is too small for layer " + name() +
+                                ": at least " + smallest + "x" + smallest);
+  }
+  const auto outputs = [this](std::int64_t size) {
+    return window_count(size, options_.kernel, options_.stride, options_.padding);
+  };
+  return {input[0], options_.out_channels, outputs(input[2]), outputs(input[3])};
+}
+
+LayerFlops ConvolutionLayer::flops(const Shape& input) const {
+  const Shape output = output_shape(input);
+  const double one = 2.0 * static_cast<double>(output[0]) * static_cast<double>(output[1]) *
+                     static_cast<double>(output[2]) * static_cast<double>(output[3]) *
+                     static_cast<double>(options_.in_channels) *
+                     static_cast<double>(options_.kernel * options_.kernel);
+  return {one, one, one};
+}
+
+BatchNormLayer::BatchNormLayer(std::string name, std::int64_t channels)
+    : Layer(std::move(name)), channels_(channels) {
+  weight_ = register_parameter("weight", at::ones({channels}));
+  bias_ = register_parameter("bias", at::zeros({channels}));
+  running_mean_ = register_buffer("running_mean", at::zeros({channels}));
+  running_var_ = register_buffer("running_var", at::ones({channels}));
+  num_batches_tracked_ =
+      register_buffer("num_batches_tracked", at::zeros({}, at::TensorOptions(at::kLong)));
+}
+
+at::Tensor BatchNormLayer::forward(const at::Tensor& input) {
+  if (training()) {
+    num_batches_tracked_.add_(1);
+  }
+  return at::batch_norm(input, weight_, bias_, running_mean_, running_var_, training(),
+                        kBatchNormMomentum, kBatchNormEpsilon,
+                        at::globalContext().userEnabledCuDNN());
+}
+
+Shape BatchNormLayer::output_shape(const Shape& input) const {
+  require_image(*this, input, channels_);
+  return input;
+}
+
+LayerFlops BatchNormLayer::flops(const Shape& input) const {
+  output_shape(input);
+  return {};
+}
+
+at::Tensor ReluLayer::forward(const at::Tensor& input) {
+  at::Tensor result = input;
+  return input.is_leaf() ? at::relu(input) : at::relu_(result);
+}
+
+Shape ReluLayer::output_shape(const Shape& input) const { return input; }
+
+LayerFlops ReluLayer::flops(const Shape&) const { return {}; }
+
+at::Tensor MaxPoolLayer::forward(const at::Tensor& input) {
+  return at::max_pool2d(input, {3, 3}, {2, 2}, {1, 1});
+}
+
+Shape MaxPoolLayer::output_shape(const Shape& input) const {
+  require_image(*this, input, 0);
+  return {input[0], input[1], window_count(input[2], 3, 2, 1), window_count(input[3], 3, 2, 1)};
+}
+
+LayerFlops MaxPoolLayer::flops(const Shape& input) const {
+  output_shape(input);
+  return {};
+}
+
+at::Tensor AveragePoolLayer::forward(const at::Tensor& input) {
+  return at::adaptive_avg_pool2d(input, {1, 1}).flatten(1);
+}
+
+Shape AveragePoolLayer::output_shape(const Shape& input) const {
+  require_image(*this, input, 0);
+  return {input[0], input[1]};
+}
+
+LayerFlops AveragePoolLayer::flops(const Shape& input) const {
+  output_shape(input);
+  return {};
+}
+
+LinearLayer::LinearLayer(std::string name, std::int64_t in_features, std::int64_t out_features,
+                         at::Generator& generator)
+    : Layer(std::move(name)), in_features_(in_features), out_features_(out_features) {
+  const double bound = 1 / std::sqrt(static_cast<double>(in_features));
+  weight_ =
+      register_parameter("weight", uniform_within({out_features, in_features}, bound, generator));
+  bias_ = register_parameter("bias", uniform_within({out_features}, bound, generator));
+}
+
+at::Tensor LinearLayer::forward(const at::Tensor& input) {
+  return at::linear(input, weight_, bias_);
+}
+
+Shape LinearLayer::output_shape(const Shape& input) const {
+  if (input.size() != 2 || input[1] != in_features_) {
+    throw std::invalid_argument("layer " + name() + " takes [n, " + std::to_string(in_features_) +
+                                "], not " + to_string(input));
+  }
+  return {input[0], out_features_};
+}
+
+LayerFlops LinearLayer::flops(const Shape& input) const {
+  const double one = 2.0 * static_cast<double>(output_shape(input)[0]) *
+                     static_cast<double>(in_features_) * static_cast<double>(out_features_);
+  return {one, one, one};
+}
+
+}  // namespace stratagem::models

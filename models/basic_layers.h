@@ -1,0 +1,97 @@
+// The layers that a convolutional or fully connected model is made of: convolution, batch
+// normalisation, ReLU, pooling, linear. Initial values follow torchvision's ResNet and torch's
+// Linear; the numbers come from the generator that is passed in.
+#pragma once
+
+#include <ATen/core/Generator.h>
+
+#include "models/layer.h"
+
+namespace stratagem::models {
+
+// A square convolution without bias: [n, in, h, w] -> [n, out, h', w'].
+// Kaiming normal, fan out: standard deviation sqrt(2 / (out * kernel * kernel)).
+struct ConvolutionOptions {
+  std::int64_t in_channels = 0;
+  std::int64_t out_channels = 0;
+  std::int64_t kernel = 1;
+  std::int64_t stride = 1;
+  std::int64_t padding = 0;
+  std::int64_t smallest_image = 1;  // a smaller height or width is refused
+};
+
+class ConvolutionLayer : public Layer {
+ public:
+  ConvolutionLayer(std::string name, const ConvolutionOptions& options, at::Generator& generator);
+  at::Tensor forward(const at::Tensor& input) override;
+  Shape output_shape(const Shape& input) const override;
+  LayerFlops flops(const Shape& input) const override;
+
+ private:
+  ConvolutionOptions options_;
+  at::Tensor weight_;
+};
+
+// Normalises each channel over the batch and the image, with momentum 0.1 and epsilon 1e-5.
+// In training the running statistics move and num_batches_tracked counts the calls.
+class BatchNormLayer : public Layer {
+ public:
+  BatchNormLayer(std::string name, std::int64_t channels);
+  at::Tensor forward(const at::Tensor& input) override;
+  Shape output_shape(const Shape& input) const override;
+  LayerFlops flops(const Shape& input) const override;
+
+ private:
+  std::int64_t channels_;
+  at::Tensor weight_;
+  at::Tensor bias_;
+  at::Tensor running_mean_;
+  at::Tensor running_var_;
+  at::Tensor num_batches_tracked_;
+};
+
+// In place where autograd made the input (the producers here do not need their output); a stage's
+// input is a leaf and is left alone.
+class ReluLayer : public Layer {
+ public:
+  using Layer::Layer;
+  at::Tensor forward(const at::Tensor& input) override;
+  Shape output_shape(const Shape& input) const override;
+  LayerFlops flops(const Shape& input) const override;
+};
+
+// 3x3, stride 2, padding 1.
+class MaxPoolLayer : public Layer {
+ public:
+  using Layer::Layer;
+  at::Tensor forward(const at::Tensor& input) override;
+  Shape output_shape(const Shape& input) const override;
+  LayerFlops flops(const Shape& input) const override;
+};
+
+// The mean over the image: [n, c, h, w] -> [n, c].
+class AveragePoolLayer : public Layer {
+ public:
+  using Layer::Layer;
+  at::Tensor forward(const at::Tensor& input) override;
+  Shape output_shape(const Shape& input) const override;
+  LayerFlops flops(const Shape& input) const override;
+};
+
+// [n, in] -> [n, out] with bias; both uniform within 1 / sqrt(in).
+class LinearLayer : public Layer {
+ public:
+  LinearLayer(std::string name, std::int64_t in_features, std::int64_t out_features,
+              at::Generator& generator);
+  at::Tensor forward(const at::Tensor& input) override;
+  Shape output_shape(const Shape& input) const override;
+  LayerFlops flops(const Shape& input) const override;
+
+ private:
+  std::int64_t in_features_;
+  std::int64_t out_features_;
+  at::Tensor weight_;
+  at::Tensor bias_;
+};
+
+}  // namespace stratagem::models

@@ -1,0 +1,65 @@
+#include "models/layer.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include <utility>
+
+namespace stratagem::models {
+namespace {
+
+at::Tensor converted(const at::Tensor& tensor, const at::Device& device, at::ScalarType dtype,
+                     at::MemoryFormat format) {
+  const at::ScalarType kind = tensor.is_floating_point() ? dtype : tensor.scalar_type();
+  const at::MemoryFormat layout = tensor.dim() == 4 ? format : at::MemoryFormat::Contiguous;
+  return tensor.detach().to(device, kind).contiguous(layout);
+}
+
+}  // namespace
+
+std::string to_string(const Shape& shape) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    text += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
+  }
+  return text + "]";
+}
+
+LayerFlops& LayerFlops::operator+=(const LayerFlops& other) {
+  forward += other.forward;
+  backward_input += other.backward_input;
+  backward_weight += other.backward_weight;
+  return *this;
+}
+
+Layer::Layer(std::string name) : name_(std::move(name)) {}
+
+Layer::~Layer() = default;
+
+void Layer::to(const at::Device& device, at::ScalarType dtype, at::MemoryFormat format) {
+  const at::NoGradGuard no_grad;
+  for (NamedTensor& parameter : parameters_) {
+    parameter.tensor.mutable_grad().reset();
+    parameter.tensor.set_data(converted(parameter.tensor, device, dtype, format));
+  }
+  for (NamedTensor& buffer : buffers_) {
+    buffer.tensor.set_data(converted(buffer.tensor, device, dtype, format));
+  }
+}
+
+at::Tensor Layer::register_parameter(std::string_view suffix, at::Tensor tensor) {
+  tensor.set_requires_grad(true);
+  parameters_.push_back({name_ + "." + std::string(suffix), tensor});
+  return tensor;
+}
+
+at::Tensor Layer::register_buffer(std::string_view suffix, at::Tensor tensor) {
+  buffers_.push_back({name_ + "." + std::string(suffix), tensor});
+  return tensor;
+}
+
+void Layer::adopt(const Layer& part) {
+  parameters_.insert(parameters_.end(), part.parameters().begin(), part.parameters().end());
+  buffers_.insert(buffers_.end(), part.buffers().begin(), part.buffers().end());
+}
+
+}  // namespace stratagem::models

@@ -1,0 +1,31 @@
+// Losses, weighted so that micro-batches add up.
+//
+// A global batch of N samples trained in micro-batches of n_i has the mean loss
+//   L = sum_i (n_i / N) * L_i,
+// so each micro-batch's mean is multiplied by its weight n_i / N: losses and gradients then sum to
+// those of the whole batch, also when the last micro-batch is smaller.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string_view>
+
+namespace stratagem::models {
+
+enum class Loss {
+  mse,            // against one-hot rows; the mean runs over samples and classes
+  cross_entropy,  // of the softmax, against class indices
+};
+
+// "mse" or "cross_entropy".
+std::string_view to_string(Loss loss);
+
+// `output` is [n, classes]; `targets` as made by make_targets. Returns a scalar.
+at::Tensor loss(Loss kind, const at::Tensor& output, const at::Tensor& targets, double weight);
+
+// The targets that a loss takes for class indices [n] (int64): one-hot [n, classes] of `dtype` for
+// mse, the indices themselves for cross_entropy.
+at::Tensor make_targets(Loss kind, const at::Tensor& labels, std::int64_t classes,
+                        at::ScalarType dtype);
+
+}  // namespace stratagem::models

@@ -1,0 +1,126 @@
+#include "models/model.h"
+
+#include <iterator>
+#include <stdexcept>
+#include <utility>
+
+namespace stratagem::models {
+namespace {
+
+bool lies_in(std::string_view layer, std::string_view group) {
+  return layer == group ||
+         (layer.size() > group.size() && layer.starts_with(group) && layer[group.size()] == '.');
+}
+
+// "bn1, relu, layer1, layer1.0, ...": every name that marks a boundary inside the model.
+std::string possible_cuts(const LayerList& layers) {
+  std::string text;
+  std::string group =
+      layers.empty() ? "" : layers[0]->name().substr(0, layers[0]->name().find('.'));
+  for (std::size_t i = 1; i < layers.size(); ++i) {
+    const std::string& name = layers[i]->name();
+    const std::string prefix = name.substr(0, name.find('.'));
+    if (prefix != group && prefix != name) {
+      text += (text.empty() ? "" : ", ") + prefix;
+    }
+    group = prefix;
+    text += (text.empty() ? "" : ", ") + name;
+  }
+  return text;
+}
+
+}  // namespace
+
+at::Tensor forward(LayerSpan layers, const at::Tensor& input) {
+  at::Tensor activation = input;
+  for (const auto& layer : layers) {
+    activation = layer->forward(activation);
+  }
+  return activation;
+}
+
+std::vector<NamedTensor> parameters(LayerSpan layers) {
+  std::vector<NamedTensor> all;
+  for (const auto& layer : layers) {
+    all.insert(all.end(), layer->parameters().begin(), layer->parameters().end());
+  }
+  return all;
+}
+
+std::vector<NamedTensor> buffers(LayerSpan layers) {
+  std::vector<NamedTensor> all;
+  for (const auto& layer : layers) {
+    all.insert(all.end(), layer->buffers().begin(), layer->buffers().end());
+  }
+  return all;
+}
+
+std::int64_t parameter_count(LayerSpan layers) {
+  std::int64_t count = 0;
+  for (const NamedTensor& parameter : parameters(layers)) {
+    count += parameter.tensor.numel();
+  }
+  return count;
+}
+
+void set_training(LayerSpan layers, bool training) {
+  for (const auto& layer : layers) {
+    layer->set_training(training);
+  }
+}
+
+Shape output_shape(LayerSpan layers, const Shape& input) {
+  Shape shape = input;
+  for (const auto& layer : layers) {
+    shape = layer->output_shape(shape);
+  }
+  return shape;
+}
+
+PassFlops flops(LayerSpan layers, const Shape& input, bool first_input_needs_gradient) {
+  PassFlops total;
+  Shape shape = input;
+  bool input_needs_gradient = first_input_needs_gradient;
+  for (const auto& layer : layers) {
+    const LayerFlops one = layer->flops(shape);
+    total.forward += one.forward;
+    total.backward += one.backward_weight + (input_needs_gradient ? one.backward_input : 0);
+    input_needs_gradient = true;
+    shape = layer->output_shape(shape);
+  }
+  return total;
+}
+
+std::size_t find_layer(const LayerList& layers, std::string_view name) {
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    if (lies_in(layers[i]->name(), name)) {
+      return i;
+    }
+  }
+  throw std::invalid_argument("no layer \"" + std::string(name) +
+                              "\" to cut before; there are: " + possible_cuts(layers));
+}
+
+std::vector<LayerList> cut(LayerList&& layers, std::span<const std::size_t> boundaries) {
+  std::size_t previous = 0;
+  for (const std::size_t boundary : boundaries) {
+    if (boundary <= previous || boundary >= layers.size()) {
+      throw std::invalid_argument("cannot cut " + std::to_string(layers.size()) +
+                                  " layers before layer " + std::to_string(boundary) +
+                                  ": boundaries must rise and leave no stage empty");
+    }
+    previous = boundary;
+  }
+  std::vector<LayerList> stages;
+  auto begin = layers.begin();
+  for (std::size_t i = 0; i <= boundaries.size(); ++i) {
+    const auto end = i < boundaries.size()
+                         ? layers.begin() + static_cast<std::ptrdiff_t>(boundaries[i])
+                         : layers.end();
+    stages.emplace_back(std::make_move_iterator(begin), std::make_move_iterator(end));
+    begin = end;
+  }
+  return stages;
+}
+
+}  // namespace stratagem::models

@@ -1,0 +1,125 @@
+#include "models/resnet.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+
+#include <memory>
+#include <utility>
+
+#include "models/basic_layers.h"
+#include "models/residual_block.h"
+
+namespace stratagem::models {
+namespace {
+
+constexpr std::int64_t kStemChannels = 64;
+
+std::int64_t expansion(ResidualKind kind) { return kind == ResidualKind::bottleneck ? 4 : 1; }
+
+struct BlockOptions {
+  ResidualKind kind = ResidualKind::basic;
+  std::int64_t in_channels = 0;
+  std::int64_t width = 0;  // channels of the 3x3 convolutions
+  std::int64_t stride = 1;
+
+  std::int64_t out_channels() const { return width * expansion(kind); }
+};
+
+// Appends "<prefix>.conv<k>" and "<prefix>.bn<k>".
+void add_convolution(LayerList& path, const std::string& prefix, int k,
+                     const ConvolutionOptions& options, at::Generator& generator) {
+  const std::string number = std::to_string(k);
+  path.push_back(std::make_unique<ConvolutionLayer>(prefix + ".conv" + number, options, generator));
+  path.push_back(std::make_unique<BatchNormLayer>(prefix + ".bn" + number, options.out_channels));
+}
+
+LayerList main_path(const std::string& prefix, const BlockOptions& block,
+                    at::Generator& generator) {
+  const std::int64_t width = block.width;
+  std::vector<ConvolutionOptions> convolutions;
+  if (block.kind == ResidualKind::bottleneck) {
+    convolutions = {{block.in_channels, width, 1, 1, 0},
+                    {width, width, 3, block.stride, 1},
+                    {width, block.out_channels(), 1, 1, 0}};
+  } else {
+    convolutions = {{block.in_channels, width, 3, block.stride, 1}, {width, width, 3, 1, 1}};
+  }
+  LayerList path;
+  for (std::size_t i = 0; i < convolutions.size(); ++i) {
+    if (i > 0) {
+      path.push_back(std::make_unique<ReluLayer>(prefix + ".relu"));
+    }
+    add_convolution(path, prefix, static_cast<int>(i) + 1, convolutions[i], generator);
+  }
+  return path;
+}
+
+LayerList shortcut(const std::string& prefix, const BlockOptions& block, at::Generator& generator) {
+  LayerList path;
+  if (block.stride != 1 || block.in_channels != block.out_channels()) {
+    path.push_back(std::make_unique<ConvolutionLayer>(
+        prefix + ".downsample.0",
+        ConvolutionOptions{block.in_channels, block.out_channels(), 1, block.stride, 0},
+        generator));
+    path.push_back(
+        std::make_unique<BatchNormLayer>(prefix + ".downsample.1", block.out_channels()));
+  }
+  return path;
+}
+
+std::unique_ptr<Layer> residual_block(const std::string& name, const BlockOptions& block,
+                                      at::Generator& generator) {
+  LayerList main = main_path(name, block, generator);
+  LayerList side = shortcut(name, block, generator);
+  return std::make_unique<ResidualBlock>(name, std::move(main), std::move(side));
+}
+
+void add_stem(LayerList& layers, std::int64_t channels, at::Generator& generator) {
+  layers.push_back(std::make_unique<ConvolutionLayer>(
+      "conv1", ConvolutionOptions{3, channels, 7, 2, 3, kResnetSmallestImage}, generator));
+  layers.push_back(std::make_unique<BatchNormLayer>("bn1", channels));
+  layers.push_back(std::make_unique<ReluLayer>("relu"));
+  layers.push_back(std::make_unique<MaxPoolLayer>("maxpool"));
+}
+
+}  // namespace
+
+Model make_resnet(std::string name, ResidualKind kind, const std::array<std::int64_t, 4>& blocks,
+                  const ModelOptions& options) {
+  at::Generator generator = at::detail::createCPUGenerator(options.seed);
+  const std::int64_t base = scaled_width(kStemChannels, options.width);
+  Model model{std::move(name), {}};
+  add_stem(model.layers, base, generator);
+  std::int64_t channels = base;
+  for (std::size_t group = 0; group < blocks.size(); ++group) {
+    for (std::int64_t i = 0; i < blocks[group]; ++i) {
+      const BlockOptions block{kind, channels, base << group, group > 0 && i == 0 ? 2 : 1};
+      model.layers.push_back(residual_block(
+          "layer" + std::to_string(group + 1) + "." + std::to_string(i), block, generator));
+      channels = block.out_channels();
+    }
+  }
+  model.layers.push_back(std::make_unique<AveragePoolLayer>("avgpool"));
+  model.layers.push_back(std::make_unique<LinearLayer>(
+      "fc", channels, class_count(options, kResnetClasses), generator));
+  return model;
+}
+
+ModelEntry resnet_entry(std::string name, std::string summary, ResidualKind kind,
+                        const std::array<std::int64_t, 4>& blocks) {
+  ModelEntry entry;
+  entry.name = name;
+  entry.summary = std::move(summary);
+  entry.input_kind = InputKind::image;
+  entry.default_image_size = kResnetDefaultImage;
+  entry.features = 3;
+  entry.classes = kResnetClasses;
+  entry.make = [name, kind, blocks](const ModelOptions& options) {
+    return make_resnet(name, kind, blocks, options);
+  };
+  entry.has_batch_norm = true;
+  entry.smallest_image = kResnetSmallestImage;
+  entry.default_cut = {"layer3"};
+  return entry;
+}
+
+}  // namespace stratagem::models

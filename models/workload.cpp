@@ -1,0 +1,95 @@
+#include "models/workload.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/empty.h>
+
+#include <stdexcept>
+#include <utility>
+
+namespace stratagem::models {
+namespace {
+
+// The finaliser of the splitmix64 generator (Steele, Lea, Flood, 2014): neighbouring seeds and
+// batch numbers give unrelated streams.
+std::uint64_t scrambled(std::uint64_t x) {
+  x += 0x9E3779B97F4A7C15;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
+  return x ^ (x >> 31);
+}
+
+void require_image_size(const ModelEntry& entry, std::int64_t size) {
+  if (entry.input_kind == InputKind::image && size < entry.smallest_image) {
+    const std::string pixels = std::to_string(size);
+    const std::string smallest = std::to_string(entry.smallest_image);
+    throw std::invalid_argument("image " + pixels + "x" + pixels + " is too small for " +
+                                entry.name + ": at least " + smallest + "x" + smallest);
+  }
+}
+
+}  // namespace
+
+Batch Batch::slice(std::int64_t start, std::int64_t count) const {
+  return {inputs.narrow(0, start, count), targets.narrow(0, start, count)};
+}
+
+Workload::Workload(const WorkloadOptions& options)
+    : options_(options), entry_(&find_model(options.model)) {
+  if (options.batch < 1) {
+    throw std::invalid_argument("batch " + std::to_string(options.batch) + " is below 1");
+  }
+  require_image_size(*entry_, image_size());
+  scaled_width(1, options.width);
+  classes();
+  Optimizer({}, options.optimizer);
+}
+
+std::int64_t Workload::image_size() const {
+  if (entry_->input_kind == InputKind::vector) {
+    return 0;
+  }
+  return options_.image_size == 0 ? entry_->default_image_size : options_.image_size;
+}
+
+std::int64_t Workload::classes() const {
+  return class_count({.classes = options_.classes}, entry_->classes);
+}
+
+Shape Workload::input_shape(std::int64_t batch) const {
+  if (entry_->input_kind == InputKind::vector) {
+    return {batch, entry_->features};
+  }
+  return {batch, entry_->features, image_size(), image_size()};
+}
+
+Model Workload::make_model() const {
+  Model model =
+      entry_->make({.width = options_.width, .classes = options_.classes, .seed = options_.seed});
+  for (const auto& layer : model.layers) {
+    layer->to(at::kCPU, options_.dtype, options_.format);
+  }
+  return model;
+}
+
+Batch Workload::make_batch(std::uint64_t index) const {
+  at::Generator generator =
+      at::detail::createCPUGenerator(scrambled(scrambled(options_.seed) + index));
+  at::Tensor inputs = at::empty(input_shape(options_.batch)).normal_(0, 1, generator);
+  const at::Tensor labels =
+      at::empty({options_.batch}, at::TensorOptions(at::kLong)).random_(0, classes(), generator);
+  const auto format =
+      inputs.dim() == 4 ? options_.format : at::MemoryFormat(at::MemoryFormat::Contiguous);
+  return {inputs.to(options_.dtype).contiguous(format),
+          make_targets(options_.loss, labels, classes(), options_.dtype)};
+}
+
+Optimizer Workload::make_optimizer(std::vector<NamedTensor> parameters) const {
+  return {std::move(parameters), options_.optimizer};
+}
+
+at::Tensor Workload::loss(const at::Tensor& output, const at::Tensor& targets,
+                          double weight) const {
+  return models::loss(options_.loss, output, targets, weight);
+}
+
+}  // namespace stratagem::models

@@ -1,0 +1,74 @@
+// Workload: what is trained, bound together: model, synthetic data, loss, optimizer, number format
+// and seed. Two workloads with equal options make equal models and batches, on any machine whose
+// torch draws the same random numbers, and the same values (rounded) for every dtype.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/MemoryFormat.h>
+#include <c10/core/ScalarType.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/loss.h"
+#include "models/optimizer.h"
+#include "models/registry.h"
+
+namespace stratagem::models {
+
+struct WorkloadOptions {
+  std::string model = "resnet50";
+  std::int64_t batch = 1;       // samples in a global batch
+  std::int64_t image_size = 0;  // pixels a side; 0 is the model's default
+  double width = 1.0;           // see ModelOptions
+  at::ScalarType dtype = at::kFloat;
+  at::MemoryFormat format = at::MemoryFormat::ChannelsLast;  // of images and 4-d parameters
+  Loss loss = Loss::mse;
+  OptimizerOptions optimizer = {};
+  std::uint64_t seed = 0;
+  std::int64_t classes = 0;  // 0 is the model's default
+};
+
+struct Batch {
+  at::Tensor inputs;   // [n, 3, size, size] or [n, features]
+  at::Tensor targets;  // as the loss takes them: one-hot [n, classes], or indices [n] (int64)
+
+  std::int64_t size() const { return inputs.size(0); }
+
+  // Samples [start, start + count), as views.
+  Batch slice(std::int64_t start, std::int64_t count) const;
+};
+
+class Workload {
+ public:
+  // Throws std::invalid_argument, in one line: unknown model, batch below 1, an image that is too
+  // small, a width, class count or optimizer option out of range.
+  explicit Workload(const WorkloadOptions& options);
+
+  const WorkloadOptions& options() const { return options_; }
+  const ModelEntry& entry() const { return *entry_; }
+
+  // The image size and the number of classes in force, defaults filled in; 0 pixels for vectors.
+  std::int64_t image_size() const;
+  std::int64_t classes() const;
+
+  Shape input_shape(std::int64_t batch) const;
+
+  // On the CPU, in the workload's dtype and memory format, training.
+  Model make_model() const;
+
+  // Batch number `index` in host memory: standard normal inputs, uniform labels.
+  Batch make_batch(std::uint64_t index) const;
+
+  Optimizer make_optimizer(std::vector<NamedTensor> parameters) const;
+
+  // `weight` is the micro-batch's share of the global batch; see models/loss.h.
+  at::Tensor loss(const at::Tensor& output, const at::Tensor& targets, double weight) const;
+
+ private:
+  WorkloadOptions options_;
+  const ModelEntry* entry_;
+};
+
+}  // namespace stratagem::models

@@ -1,0 +1,20 @@
+// Files that appear whole or not at all: written aside, flushed to the disk, then renamed.
+//
+// A reader, or a run that is resumed after a crash, never meets half a results file. "-" is the
+// standard output; devices and pipes (/dev/null, /dev/stdout) are written in place, because a
+// rename would replace them. A symbolic link keeps pointing where it points.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace stratagem::reports {
+
+/// Throws std::system_error with one line that names the path.
+void write_file_atomically(const std::string& path, std::string_view text);
+
+/// Proves before a long run that write_file_atomically(path, ...) will find its place: tries a
+/// file beside it and removes that. Throws std::system_error as the write would.
+void check_writable(const std::string& path);
+
+}  // namespace stratagem::reports

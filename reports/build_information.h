@@ -1,0 +1,20 @@
+// What this executable was built from. The values are filled in by the build (cmake/).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace stratagem::reports {
+
+struct BuildInformation {
+  std::string version;
+  std::string git_commit;  // twelve digits, "-modified" behind them for a changed tree
+  std::string build_type;
+  std::string compiler;
+  std::string sanitizers;  // empty for none
+  bool cuda = false;
+};
+
+BuildInformation build_information();
+
+}  // namespace stratagem::reports

@@ -1,0 +1,25 @@
+// results.json: Google Benchmark's JSON, with Stratagem's fields beside its own.
+//
+// Every repetition is an entry of run_type "iteration"; a row with two or more good repetitions
+// has Google Benchmark's aggregates behind them. real_time is the mean of step_ms. A failed
+// repetition has error_occurred and error_message, and no part in the aggregates.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "reports/record.h"
+
+namespace stratagem::reports {
+
+inline constexpr const char* results_schema = "stratagem/1";
+
+/// Throws std::logic_error naming a number that is NaN or infinite, or a repetition that has
+/// neither steps nor an error.
+nlohmann::ordered_json results_json(const ResultFile& results);
+
+/// results_json as text, whole or not at all; "-" is the standard output.
+/// Throws std::system_error when the path cannot be written.
+void write_results(const std::string& path, const ResultFile& results);
+
+}  // namespace stratagem::reports

@@ -1,0 +1,140 @@
+// The record of a measurement: plain structs of standard types, and nothing that decides.
+//
+// Measuring fills them, writers only render them (reports/json_writer.h, console_table.h, ...).
+// Times are milliseconds, sizes bytes. An empty optional is written as null; no value is ever NaN
+// or infinite.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace stratagem::reports {
+
+/// Every option of a row under its snake_case name, in the order of the option table. The first
+/// alternative is written as null: an option that the row does not use.
+using Value = std::variant<std::monostate, bool, std::int64_t, double, std::string>;
+using Values = std::vector<std::pair<std::string, Value>>;
+
+/// One action of one device. Times are relative to the start of the step that it belongs to.
+struct TimelineEvent {
+  int device = 0;
+  std::string kind;  // "forward", "backward", "copy_input", "copy_activation", "copy_gradient", ...
+  int stage = 0;
+  int micro_batch = 0;
+  double start_ms = 0;
+  double end_ms = 0;
+};
+
+/// Where a device's step went: the mean over the timed steps. The parts but
+/// `communication_hidden`, which lies inside compute, add up to the step.
+struct Breakdown {
+  double compute = 0;
+  double communication_exposed = 0;
+  double communication_hidden = 0;
+  double wait = 0;
+  double bubble = 0;
+  double optimizer = 0;
+  double input_copy = 0;
+  double other = 0;
+};
+
+struct DeviceRecord {
+  int rank = 0;
+  int device = 0;
+  Breakdown breakdown_ms;
+  double bubble_measured = 0;  // fraction of the step
+  double bubble_ideal = 0;     // fraction of the step, closed form
+  std::int64_t peak_memory_bytes = 0;
+};
+
+/// What a rank handed to one kind of collective in one step.
+struct CollectiveCount {
+  std::int64_t calls = 0;
+  std::int64_t payload_bytes = 0;
+  std::int64_t wire_bytes = 0;
+};
+
+/// The proof that a row computes the same update as one device.
+struct Verification {
+  std::string oracle;  // what it was compared with
+  std::string scope;   // what was shrunk for it, or "full size"
+  double max_relative_error = 0;
+  double tolerance = 0;
+  bool passed = false;
+  std::string message;  // where the largest error stands; empty when passed
+};
+
+struct Error {
+  int rank = 0;
+  std::string host;
+  std::string last_action;
+  std::string message;
+};
+
+/// One launch of one row: fresh processes, warm-up, timed steps.
+struct Repetition {
+  int index = 0;
+  std::vector<double> step_ms;                   // [step], the maximum over ranks
+  std::vector<std::vector<double>> per_rank_ms;  // [rank][step]
+  double cpu_ms = 0;                             // processor time a step, summed over ranks
+  std::vector<DeviceRecord> devices;
+  std::vector<TimelineEvent> timeline;  // of the median step
+  std::optional<double> predicted_ms;
+  std::optional<double> predicted_from_two_splits_ms;
+  std::map<std::string, CollectiveCount> communication;
+  double flops_per_step = 0;
+  std::optional<double> mfu;
+  std::vector<double> loss;  // [step]
+  std::optional<Verification> verification;
+  std::optional<Error> error;
+  std::vector<std::string> marks;  // "shared", "oversubscribed", "waited", ...
+};
+
+/// One row of the table: a configuration and its launches.
+struct Row {
+  std::string name;
+  std::string strategy;
+  std::string model;
+  std::string mesh;
+  std::int64_t samples_per_step = 0;
+  Values config;
+  std::vector<Repetition> repetitions;
+};
+
+struct Metric {
+  std::string name;
+  std::string unit;
+  std::string better;  // "lower" or "higher"
+  bool deterministic = false;
+};
+
+/// What the whole file was made on and with.
+struct Context {
+  std::string date;  // ISO 8601 with offset
+  std::string host_name;
+  std::string executable;
+  int num_cpus = 0;
+  double mhz_per_cpu = 0;
+  bool cpu_scaling_enabled = false;
+  std::vector<double> load_average;
+  std::string build_type;
+  std::string version;
+  std::string git_commit;
+  std::string command_line;
+  Values hardware;  // must match for a comparison
+  Values software;  // reported
+  Values calibration;
+  std::vector<Metric> metrics;
+};
+
+struct ResultFile {
+  Context context;
+  std::vector<Row> rows;
+};
+
+}  // namespace stratagem::reports

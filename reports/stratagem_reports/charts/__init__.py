@@ -1,0 +1,25 @@
+"""Draws chart data with matplotlib: one file a kind of chart, bytes out, none written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import gantt
+from ..chart_types import BarChart, Breakdown, Gantt, SplitSizeTradeoff
+from . import bars, breakdown, split_size_tradeoff
+from .style import encode
+from .theme import DARK, LIGHT, Theme
+
+_DRAW = {
+    BarChart: bars.draw,
+    SplitSizeTradeoff: split_size_tradeoff.draw,
+    Gantt: gantt.draw,
+    Breakdown: breakdown.draw,
+}
+
+__all__ = ["DARK", "LIGHT", "Theme", "render"]
+
+
+def render(chart: Any, extensions: tuple[str, ...], theme: Theme = LIGHT) -> dict[str, bytes]:
+    """The chart as image files: {extension: bytes} for each of "png" (200 dpi) and "svg"."""
+    return encode(lambda: _DRAW[type(chart)](chart, theme), extensions)

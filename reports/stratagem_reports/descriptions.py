@@ -1,0 +1,56 @@
+"""Charts in words, for readers who do not see them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .chart_types import BarChart, Breakdown, Gantt, SplitSizeTradeoff
+from .labels import sentence, time_text
+
+
+def describe(chart: Any) -> str:
+    """An alternative text that gives what the chart shows."""
+    body = {
+        BarChart: _bars,
+        SplitSizeTradeoff: _splits,
+        Gantt: _gantt,
+        Breakdown: _breakdown,
+    }[type(chart)](chart)
+    return f"{chart.title}. {body}"
+
+
+def _bars(chart: BarChart) -> str:
+    bars = [
+        f"{bar.label.replace(chr(10), ' ')} {time_text(bar.point.time_ms)}" for bar in chart.bars
+    ]
+    return f"Bars: {'; '.join(bars)}."
+
+
+def _splits(chart: SplitSizeTradeoff) -> str:
+    lines = []
+    for series in chart.series:
+        points = zip(series.splits, series.points, strict=True)
+        values = [f"{split}: {time_text(point.time_ms)}" for split, point in points]
+        lines.append(f"{series.label}, time by split size: {'; '.join(values)}.")
+    levels = [f"{label} {time_text(value)}" for label, _, value in chart.levels]
+    return " ".join(lines) + (f" For comparison: {'; '.join(levels)}." if levels else "")
+
+
+def _gantt(chart: Gantt) -> str:
+    devices = sorted({action.device for action in chart.actions})
+    span = max(a.end_ms for a in chart.actions) - min(a.start_ms for a in chart.actions)
+    return (
+        f"Timeline of {len(chart.actions)} actions on {', '.join(devices)} over {time_text(span)}."
+    )
+
+
+def _breakdown(chart: Breakdown) -> str:
+    rows = []
+    for bar in chart.bars:
+        parts = [
+            f"{sentence(part).lower()} {time_text(value)}"
+            for part, value in bar.parts_ms.items()
+            if value > 0.0
+        ]
+        rows.append(f"{bar.label}: {', '.join(parts)}")
+    return f"Stacked bars. {'; '.join(rows)}."

@@ -1,0 +1,78 @@
+#include "reports/verdict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace stratagem::reports {
+namespace {
+
+constexpr std::size_t most_named = 3;
+
+struct Candidate {
+  const RowSummary* row;
+  const std::string* name;
+};
+
+std::string join(const std::vector<Candidate>& candidates) {
+  std::string text;
+  for (std::size_t index = 0; index < candidates.size(); ++index) {
+    if (index == most_named) {
+      return text + fmt::format(" and {} more", candidates.size() - most_named);
+    }
+    const bool last = index + 1 == candidates.size();
+    text += (index == 0 ? "" : last ? " and " : ", ") + *candidates[index].name;
+  }
+  return text;
+}
+
+std::string over_single(const RowSummary& row, const std::vector<RowSummary>& rows) {
+  const RowSummary* baseline = baseline_of(row, rows);
+  if (baseline == nullptr || baseline == &row) {
+    return "";
+  }
+  return fmt::format("{:.2f}x over single", baseline->median_ms / row.median_ms);
+}
+
+std::string verdict(const std::vector<Candidate>& candidates, const std::vector<RowSummary>& rows) {
+  const Candidate& best = candidates.front();
+  std::vector<Candidate> rivals;
+  std::copy_if(candidates.begin() + 1, candidates.end(), std::back_inserter(rivals),
+               [&](const Candidate& other) { return !distinguishable(*best.row, *other.row); });
+  const std::string gain = over_single(*best.row, rows);
+  if (rivals.empty()) {
+    return "fastest: " + *best.name + (gain.empty() ? "" : ", " + gain);
+  }
+  const bool lone = best.row->samples_ms.size() < 2;
+  return fmt::format("cannot tell {} from {}: {}{}", *best.name, join(rivals),
+                     lone ? "one sample has no interval" : "their intervals overlap",
+                     gain.empty() ? "" : fmt::format(" ({}: {})", *best.name, gain));
+}
+
+}  // namespace
+
+std::vector<std::string> verdicts(const std::vector<RowSummary>& rows,
+                                  std::span<const std::string> names) {
+  std::vector<std::string> workloads;
+  std::vector<std::vector<Candidate>> groups;
+  for (std::size_t index = 0; index < rows.size(); ++index) {
+    if (rows[index].error || rows[index].oversubscribed()) {
+      continue;
+    }
+    const auto found = std::find(workloads.begin(), workloads.end(), rows[index].workload);
+    const auto group = static_cast<std::size_t>(found - workloads.begin());
+    if (found == workloads.end()) {
+      workloads.push_back(rows[index].workload);
+      groups.emplace_back();
+    }
+    groups[group].push_back({&rows[index], &names[index]});
+  }
+  std::vector<std::string> lines;
+  for (std::size_t index = 0; index < groups.size(); ++index) {
+    lines.push_back((groups.size() > 1 ? workloads[index] + ": " : "") +
+                    verdict(groups[index], rows));
+  }
+  return lines;
+}
+
+}  // namespace stratagem::reports

@@ -1,0 +1,17 @@
+// The sentence below the table: who is fastest, or that the samples cannot tell.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "reports/row_summary.h"
+
+namespace stratagem::reports {
+
+/// One line for each workload among `rows`, which stand fastest first; `names` are their names as
+/// shown. Failed and oversubscribed rows take no part. Empty when no row is left.
+std::vector<std::string> verdicts(const std::vector<RowSummary>& rows,
+                                  std::span<const std::string> names);
+
+}  // namespace stratagem::reports

@@ -1,0 +1,70 @@
+#include "strategies/pipeline/executor.h"
+
+#include <algorithm>
+#include <map>
+
+namespace stratagem::pipeline {
+namespace {
+
+using runtime::Stream;
+
+Stream stream_of(const Action& action, const runtime::Device& device) {
+  return is_copy(action.kind) && device.description().separate_copy_stream ? Stream::copy
+                                                                           : Stream::compute;
+}
+
+}  // namespace
+
+Execution execute(const Schedule& lowered, runtime::DeviceSpan devices,
+                  const std::function<void(const Action&)>& perform) {
+  struct Enqueued {
+    int device;
+    Stream stream;
+    runtime::EventPointer end;
+  };
+  std::map<Action, Enqueued> enqueued;
+  Execution execution;
+  for_each_in_order(lowered, [&](int index, const Action& action) {
+    runtime::Device& device = *devices[static_cast<std::size_t>(index)];
+    const Stream stream = stream_of(action, device);
+    for (const Action& needed : predecessors(lowered, action)) {
+      const Enqueued& other = enqueued.at(needed);
+      if (other.device != index || other.stream != stream) device.wait(stream, other.end);
+    }
+    ExecutedAction entry{index, action, device.record(stream), nullptr};
+    device.enqueue(stream, to_string(action), [perform, action] { perform(action); });
+    entry.end = device.record(stream);
+    enqueued.emplace(action, Enqueued{index, stream, entry.end});
+    execution.push_back(std::move(entry));
+  });
+  return execution;
+}
+
+std::chrono::steady_clock::time_point end_of(const Execution& execution) {
+  auto last = std::chrono::steady_clock::time_point::min();
+  for (const ExecutedAction& entry : execution) last = std::max(last, entry.end->time());
+  return last;
+}
+
+runtime::Timeline timeline_of(const std::vector<const Execution*>& executions,
+                              std::chrono::steady_clock::time_point origin,
+                              std::chrono::steady_clock::time_point end) {
+  const auto milliseconds = [&](std::chrono::steady_clock::time_point time) {
+    return std::chrono::duration<double, std::milli>(std::clamp(time, origin, end) - origin)
+        .count();
+  };
+  runtime::Timeline timeline;
+  timeline.step_ms = milliseconds(end);
+  for (const Execution* execution : executions) {
+    for (const ExecutedAction& entry : *execution) {
+      timeline.entries.push_back({entry.device, entry.action, milliseconds(entry.start->time()),
+                                  milliseconds(entry.end->time())});
+    }
+  }
+  std::ranges::stable_sort(timeline.entries, [](const auto& a, const auto& b) {
+    return a.device != b.device ? a.device < b.device : a.start_ms < b.start_ms;
+  });
+  return timeline;
+}
+
+}  // namespace stratagem::pipeline

@@ -1,0 +1,40 @@
+// Executor: runs any schedule on a group of devices.
+//
+// It enqueues every action on its stage's device behind the events that it depends on and returns
+// at once; nothing is synchronised with the host. What an action does is the caller's callback, so
+// this file knows no tensor. Cost: two events and one queue entry an action, a few microseconds.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "strategies/pipeline/schedule.h"
+#include "strategies/runtime/device.h"
+#include "strategies/runtime/timeline.h"
+
+namespace stratagem::pipeline {
+
+/// An action that was enqueued, and the events around it.
+struct ExecutedAction {
+  int device = 0;
+  Action action;
+  runtime::EventPointer start;
+  runtime::EventPointer end;
+};
+
+using Execution = std::vector<ExecutedAction>;
+
+/// `lowered` must be valid for as many devices as it names; device i of the schedule is devices[i].
+/// `perform` runs on the device's thread.
+Execution execute(const Schedule& lowered, runtime::DeviceSpan devices,
+                  const std::function<void(const Action&)>& perform);
+
+/// The last moment at which any action of the execution ended. Valid after synchronisation.
+std::chrono::steady_clock::time_point end_of(const Execution& execution);
+
+/// The entries of the executions relative to `origin`, up to `end`; each device in order.
+runtime::Timeline timeline_of(const std::vector<const Execution*>& executions,
+                              std::chrono::steady_clock::time_point origin,
+                              std::chrono::steady_clock::time_point end);
+
+}  // namespace stratagem::pipeline

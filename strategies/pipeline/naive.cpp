@@ -1,0 +1,28 @@
+// naive: a micro-batch goes forward and backward through all stages before the next one starts, so
+// one device works at a time. With one micro-batch this is model parallelism. Bubble: (p - 1) / p.
+#include "strategies/pipeline/schedule_registry.h"
+
+namespace stratagem::pipeline {
+namespace {
+
+Schedule naive(int stages, int micro_batches) {
+  Schedule schedule = empty_schedule("naive", stages, micro_batches);
+  for (int stage = 0; stage < stages; ++stage) {
+    auto& actions = schedule.actions[static_cast<std::size_t>(stage)];
+    for (int micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
+      actions.push_back({ActionKind::forward, stage, micro_batch});
+      actions.push_back({ActionKind::backward, stage, micro_batch});
+    }
+  }
+  return schedule;
+}
+
+double ideal_bubble(int stages, int /*micro_batches*/) {
+  return static_cast<double>(stages - 1) / stages;
+}
+
+const ScheduleRegistration registration{
+    {"naive", "one micro-batch at a time through all stages", naive, ideal_bubble}};
+
+}  // namespace
+}  // namespace stratagem::pipeline

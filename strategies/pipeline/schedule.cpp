@@ -1,0 +1,189 @@
+#include "strategies/pipeline/schedule.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <stdexcept>
+
+namespace stratagem::pipeline {
+namespace {
+
+bool same_device(const Schedule& schedule, int stage, int other) {
+  return schedule.device_of_stage.at(static_cast<std::size_t>(stage)) ==
+         schedule.device_of_stage.at(static_cast<std::size_t>(other));
+}
+
+/// What has to be brought to the device just before `action`.
+std::vector<Action> copies_before(const Schedule& schedule, const Action& action) {
+  const int last = schedule.stages() - 1;
+  std::vector<Action> copies;
+  if (action.kind == ActionKind::forward) {
+    if (action.stage == 0 || action.stage == last) {
+      copies.push_back({ActionKind::copy_input, action.stage, action.micro_batch});
+    }
+    if (action.stage > 0 && !same_device(schedule, action.stage, action.stage - 1)) {
+      copies.push_back({ActionKind::copy_activation, action.stage, action.micro_batch});
+    }
+  } else if (action.kind == ActionKind::backward && action.stage < last &&
+             !same_device(schedule, action.stage, action.stage + 1)) {
+    copies.push_back({ActionKind::copy_gradient, action.stage, action.micro_batch});
+  }
+  return copies;
+}
+
+}  // namespace
+
+Schedule lower(const Schedule& compute) {
+  Schedule lowered = compute;
+  for (std::size_t device = 0; device < compute.actions.size(); ++device) {
+    auto& actions = lowered.actions[device];
+    actions.clear();
+    for (const Action& action : compute.actions[device]) {
+      for (const Action& copy : copies_before(compute, action)) actions.push_back(copy);
+      actions.push_back(action);
+    }
+    for (int stage = 0; stage < compute.stages(); ++stage) {
+      if (compute.device_of_stage[static_cast<std::size_t>(stage)] == static_cast<int>(device)) {
+        actions.push_back({ActionKind::optimizer, stage, 0});
+      }
+    }
+  }
+  return lowered;
+}
+
+Schedule forward_only(const Schedule& lowered) {
+  Schedule forward = lowered;
+  for (auto& actions : forward.actions) {
+    std::erase_if(actions, [](const Action& action) {
+      return action.kind == ActionKind::backward || action.kind == ActionKind::copy_gradient ||
+             action.kind == ActionKind::optimizer;
+    });
+  }
+  return forward;
+}
+
+std::vector<Action> predecessors(const Schedule& lowered, const Action& action) {
+  const auto [kind, stage, micro_batch] = action;
+  const int last = lowered.stages() - 1;
+  std::vector<Action> result;
+  switch (kind) {
+    case ActionKind::copy_input:
+      break;
+    case ActionKind::copy_activation:
+      result.push_back({ActionKind::forward, stage - 1, micro_batch});
+      break;
+    case ActionKind::copy_gradient:
+      result.push_back({ActionKind::backward, stage + 1, micro_batch});
+      break;
+    case ActionKind::forward:
+      result = copies_before(lowered, action);
+      if (stage > 0 && same_device(lowered, stage, stage - 1)) {
+        result.push_back({ActionKind::forward, stage - 1, micro_batch});
+      }
+      break;
+    case ActionKind::backward:
+      result = copies_before(lowered, action);
+      result.push_back({ActionKind::forward, stage, micro_batch});
+      if (stage < last && same_device(lowered, stage, stage + 1)) {
+        result.push_back({ActionKind::backward, stage + 1, micro_batch});
+      }
+      break;
+    case ActionKind::optimizer:
+      for (int index = 0; index < lowered.micro_batches; ++index) {
+        result.push_back({ActionKind::backward, stage, index});
+      }
+      break;
+  }
+  return result;
+}
+
+void for_each_in_order(const Schedule& lowered,
+                       const std::function<void(int device, const Action&)>& visit) {
+  std::vector<std::size_t> next(lowered.actions.size(), 0);
+  std::set<Action> visited;
+  std::size_t remaining = 0;
+  for (const auto& actions : lowered.actions) remaining += actions.size();
+  const auto is_ready = [&](const Action& action) {
+    const auto needed = predecessors(lowered, action);
+    return std::ranges::all_of(needed, [&](const Action& a) { return visited.contains(a); });
+  };
+  while (remaining > 0) {
+    const std::size_t before = remaining;
+    for (std::size_t device = 0; device < lowered.actions.size(); ++device) {
+      const auto& actions = lowered.actions[device];
+      while (next[device] < actions.size() && is_ready(actions[next[device]])) {
+        const Action& action = actions[next[device]++];
+        visit(static_cast<int>(device), action);
+        visited.insert(action);
+        --remaining;
+      }
+    }
+    if (remaining == before) {
+      std::string stuck;
+      for (std::size_t device = 0; device < lowered.actions.size(); ++device) {
+        if (next[device] == lowered.actions[device].size()) continue;
+        stuck += fmt::format("{}device {} at {}", stuck.empty() ? "" : ", ", device,
+                             to_string(lowered.actions[device][next[device]]));
+      }
+      throw std::invalid_argument(
+          fmt::format("schedule {} deadlocks: {}\n{}", lowered.name, stuck, grid(lowered)));
+    }
+  }
+}
+
+void validate(const Schedule& lowered) {
+  const auto refuse = [&](const std::string& why) {
+    throw std::invalid_argument(
+        fmt::format("schedule {} is not valid: {}\n{}", lowered.name, why, grid(lowered)));
+  };
+  std::map<Action, int> count;
+  for (int device = 0; device < lowered.devices(); ++device) {
+    for (const Action& action : lowered.actions[static_cast<std::size_t>(device)]) {
+      if (action.stage < 0 || action.stage >= lowered.stages()) {
+        refuse(fmt::format("{} names a stage that does not exist", to_string(action)));
+      }
+      if (lowered.device_of_stage[static_cast<std::size_t>(action.stage)] != device) {
+        refuse(fmt::format("{} stands on device {}, its stage lives on another", to_string(action),
+                           device));
+      }
+      if (++count[action] > 1) refuse(fmt::format("{} stands in it twice", to_string(action)));
+    }
+  }
+  for (int stage = 0; stage < lowered.stages(); ++stage) {
+    for (int micro_batch = 0; micro_batch < lowered.micro_batches; ++micro_batch) {
+      for (const auto kind : {ActionKind::forward, ActionKind::backward}) {
+        const Action action{kind, stage, micro_batch};
+        if (!count.contains(action)) refuse(fmt::format("{} is missing", to_string(action)));
+      }
+    }
+  }
+  for_each_in_order(lowered, [](int, const Action&) {});
+}
+
+std::string grid(const Schedule& schedule) {
+  std::string text;
+  for (std::size_t device = 0; device < schedule.actions.size(); ++device) {
+    text += fmt::format("device {} |", device);
+    for (const Action& action : schedule.actions[device]) text += ' ' + to_string(action);
+    text += '\n';
+  }
+  return text;
+}
+
+std::vector<int> peak_live_micro_batches(const Schedule& schedule) {
+  std::vector<int> peaks;
+  for (const auto& actions : schedule.actions) {
+    int live = 0;
+    int peak = 0;
+    for (const Action& action : actions) {
+      if (action.kind == ActionKind::forward) peak = std::max(peak, ++live);
+      if (action.kind == ActionKind::backward) --live;
+    }
+    peaks.push_back(peak);
+  }
+  return peaks;
+}
+
+}  // namespace stratagem::pipeline

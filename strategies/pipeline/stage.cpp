@@ -1,0 +1,103 @@
+#include "strategies/pipeline/stage.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
+
+#include <utility>
+
+#include "strategies/runtime/backend.h"
+
+namespace stratagem::pipeline {
+namespace {
+
+models::LayerList moved_to(models::LayerList layers, const models::WorkloadOptions& options,
+                           const runtime::DeviceDescription& device) {
+  for (const auto& layer : layers) {
+    layer->to(runtime::torch_device(device), options.dtype, options.format);
+  }
+  return layers;
+}
+
+}  // namespace
+
+Stage::Stage(const models::Workload& workload, models::LayerList layers, Position position,
+             runtime::DeviceDescription device, int micro_batches)
+    : workload_(&workload),
+      layers_(moved_to(std::move(layers), workload.options(), device)),
+      position_(position),
+      device_(std::move(device)),
+      optimizer_(workload.make_optimizer(models::parameters(layers_))),
+      slots_(static_cast<std::size_t>(micro_batches)) {}
+
+void Stage::load_input(int micro_batch, const at::Tensor& inputs, const at::Tensor& targets) {
+  Slot& own = slot(micro_batch);
+  if (position_.first && !(keep_inputs && own.input.defined())) {
+    own.input = runtime::copy_to(inputs, device_);
+  }
+  if (position_.last && !(keep_inputs && own.targets.defined())) {
+    own.targets = runtime::copy_to(targets, device_);
+  }
+}
+
+void Stage::receive_activation(int micro_batch, const at::Tensor& previous_output) {
+  slot(micro_batch).input = runtime::copy_to(previous_output, device_);
+}
+
+void Stage::receive_gradient(int micro_batch, const at::Tensor& next_input_gradient) {
+  slot(micro_batch).output_gradient = runtime::copy_to(next_input_gradient, device_);
+}
+
+void Stage::forward(int micro_batch, double weight) {
+  if (std::exchange(gradients_are_old_, false)) optimizer_.zero_grad();
+  Slot& own = slot(micro_batch);
+  runtime::mark_used(own.input);
+  if (!position_.first) own.input.requires_grad_(c10::GradMode::is_enabled());
+  own.output = models::forward(layers_, own.input);
+  if (position_.last) {
+    runtime::mark_used(own.targets);
+    own.loss = workload_->loss(own.output, own.targets, weight);
+    own.output.reset();
+  }
+}
+
+void Stage::backward(int micro_batch) {
+  Slot& own = slot(micro_batch);
+  if (position_.last) {
+    own.loss.backward();
+    own.loss = own.loss.detach();
+  } else {
+    runtime::mark_used(own.output_gradient);
+    own.output.backward(own.output_gradient);
+    own.output.reset();
+    own.output_gradient.reset();
+  }
+  if (!position_.first) {
+    own.input_gradient = own.input.grad();
+    own.input.reset();
+  } else if (!keep_inputs) {
+    own.input.reset();
+  }
+}
+
+void Stage::update() {
+  optimizer_.step();
+  gradients_are_old_ = true;
+}
+
+at::Tensor Stage::take_input_gradient(int micro_batch) {
+  return std::exchange(slot(micro_batch).input_gradient, at::Tensor());
+}
+
+at::Tensor Stage::take_loss(int micro_batch) {
+  return std::exchange(slot(micro_batch).loss, at::Tensor()).detach();
+}
+
+void Stage::release() {
+  for (Slot& own : slots_) {
+    own.output.reset();
+    own.loss.reset();
+    if (!keep_inputs) own = Slot{};
+  }
+}
+
+}  // namespace stratagem::pipeline

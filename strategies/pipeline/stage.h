@@ -1,0 +1,76 @@
+// Stage: a run of layers on one device, with autograd of its own.
+//
+// A stage's input is a detached leaf; its backward is called with the gradient that arrived. So a
+// stage never knows what stands before or behind it, in this process or another.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <vector>
+
+#include "models/workload.h"
+#include "strategies/runtime/device.h"
+
+namespace stratagem::pipeline {
+
+class Stage {
+ public:
+  struct Position {
+    bool first = true;
+    bool last = true;
+  };
+
+  /// Moves the layers to the device. `workload` outlives the stage.
+  Stage(const models::Workload& workload, models::LayerList layers, Position position,
+        runtime::DeviceDescription device, int micro_batches);
+
+  // What each action does; on the device's thread. `weight` is the micro-batch's share of the
+  // global batch.
+  void load_input(int micro_batch, const at::Tensor& inputs, const at::Tensor& targets);
+  void receive_activation(int micro_batch, const at::Tensor& previous_output);
+  void receive_gradient(int micro_batch, const at::Tensor& next_input_gradient);
+  void forward(int micro_batch, double weight);
+  void backward(int micro_batch);
+  void update();
+
+  /// What the next stage receives; released by backward().
+  const at::Tensor& output(int micro_batch) const { return slot(micro_batch).output; }
+  /// What the previous stage receives; kept until it has been taken.
+  at::Tensor take_input_gradient(int micro_batch);
+  /// The weighted loss of a micro-batch, on the last stage.
+  at::Tensor take_loss(int micro_batch);
+
+  /// Forgets what a pass left behind, as after an evaluation.
+  void release();
+  void set_training(bool training) { models::set_training(layers_, training); }
+  bool keep_inputs = false;  // inputs stay on the device once they were loaded
+
+  const models::LayerList& layers() const { return layers_; }
+  models::Optimizer& optimizer() { return optimizer_; }
+
+ private:
+  /// One micro-batch in flight.
+  struct Slot {
+    at::Tensor input;
+    at::Tensor targets;
+    at::Tensor output;
+    at::Tensor loss;
+    at::Tensor output_gradient;
+    at::Tensor input_gradient;
+  };
+  Slot& slot(int micro_batch) { return slots_.at(static_cast<std::size_t>(micro_batch)); }
+  const Slot& slot(int micro_batch) const {
+    return slots_.at(static_cast<std::size_t>(micro_batch));
+  }
+
+  const models::Workload* workload_;
+  models::LayerList layers_;
+  Position position_;
+  runtime::DeviceDescription device_;
+  models::Optimizer optimizer_;
+  std::vector<Slot> slots_;
+  bool gradients_are_old_ = true;
+};
+
+}  // namespace stratagem::pipeline

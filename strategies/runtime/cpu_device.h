@@ -1,0 +1,47 @@
+// CpuDevice: a device that is one thread pinned to its own core(s), first in, first out.
+//
+// It behaves as a CUDA stream does, so two cores are two devices and overlap between them is real.
+// Torch-free; what a thread of LibTorch needs at its start is handed in (see cpu_backend.h).
+#pragma once
+
+#include <memory>
+
+#include "strategies/runtime/device.h"
+#include "strategies/runtime/work_queue.h"
+
+namespace stratagem::runtime {
+
+/// Reads and resets the memory statistics of one device.
+struct MemoryProbe {
+  std::function<MemoryStatistics()> read;
+  std::function<void()> reset_peak;
+};
+
+class CpuDevice final : public Device {
+ public:
+  struct Options {
+    std::function<void()> on_start;  // on the device's thread, after pinning
+    MemoryProbe memory;              // empty: zeros
+    ActivityBoard* activity = nullptr;
+  };
+
+  /// Pins the thread to `description.cores` if there are any.
+  CpuDevice(DeviceDescription description, std::shared_ptr<Monitor> monitor, Options options);
+
+  void enqueue(Stream stream, std::string label, std::function<void()> work) override;
+  EventPointer record(Stream stream) override;
+  void wait(Stream stream, EventPointer event) override;
+  void synchronize(std::chrono::milliseconds limit) override;
+  MemoryStatistics memory() const override;
+  void reset_peak_memory() override;
+
+ private:
+  std::shared_ptr<Monitor> monitor_;
+  MemoryProbe memory_;
+  WorkQueue queue_;
+};
+
+/// Pins the calling thread. Throws std::system_error naming the cores.
+void pin_this_thread(const std::vector<int>& cores);
+
+}  // namespace stratagem::runtime

@@ -1,0 +1,90 @@
+// Device: an ordered queue of work that runs asynchronously.
+//
+// A CPU device is one thread pinned to its own core(s); a CUDA device is a GPU with its streams,
+// driven by a thread of its own. Both behave alike: enqueue returns at once, work of one stream
+// runs in order, events order work across devices, and stamps are taken by the device itself.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace stratagem::runtime {
+
+/// Streams of a device. A CPU device runs all of them on its one thread, in the order enqueued.
+enum class Stream { compute, copy };
+
+/// A point in a device's queue. Complete once everything enqueued before it has run.
+class Event {
+ public:
+  virtual ~Event() = default;
+  virtual bool complete() const = 0;
+  /// When it completed, on the steady clock. Valid after synchronize().
+  virtual std::chrono::steady_clock::time_point time() const = 0;
+};
+using EventPointer = std::shared_ptr<Event>;
+
+struct MemoryStatistics {
+  std::int64_t current_bytes = 0;
+  std::int64_t peak_bytes = 0;
+};
+
+enum class DeviceKind { cpu, cuda };
+
+struct DeviceDescription {
+  int index = 0;  // position in the job
+  DeviceKind kind = DeviceKind::cpu;
+  int ordinal = 0;         // which GPU; 0 on CPU
+  std::vector<int> cores;  // CPU cores that it is pinned to; empty: not pinned
+  bool separate_copy_stream = false;
+
+  std::string name() const;  // "cpu:0", "cuda:1"
+};
+
+/// Thrown when a piece of work runs, or waits, longer than the time limit.
+class DeviceTimeout : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+class Device {
+ public:
+  explicit Device(DeviceDescription description) : description_(std::move(description)) {}
+  virtual ~Device() = default;
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  const DeviceDescription& description() const { return description_; }
+
+  /// Runs `work` on the device after everything enqueued before it on `stream`. An exception that
+  /// it throws is the group's failure; later work of all devices in the group is skipped.
+  virtual void enqueue(Stream stream, std::string label, std::function<void()> work) = 0;
+
+  /// An event behind everything enqueued so far on `stream`.
+  virtual EventPointer record(Stream stream) = 0;
+
+  /// Work enqueued on `stream` from now on runs after `event`, which may belong to any device.
+  virtual void wait(Stream stream, EventPointer event) = 0;
+
+  /// Returns when all work enqueued so far has run. Throws the group's first failure, and
+  /// DeviceTimeout when one piece of work takes longer than `limit`.
+  virtual void synchronize(std::chrono::milliseconds limit) = 0;
+
+  virtual MemoryStatistics memory() const = 0;
+  virtual void reset_peak_memory() = 0;
+
+ private:
+  DeviceDescription description_;
+};
+
+using DeviceSpan = std::span<const std::unique_ptr<Device>>;
+
+/// Synchronizes every device; see Device::synchronize.
+void synchronize_all(DeviceSpan devices, std::chrono::milliseconds limit);
+
+}  // namespace stratagem::runtime

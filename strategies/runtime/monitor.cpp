@@ -1,0 +1,66 @@
+#include "strategies/runtime/monitor.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace stratagem::runtime {
+
+void Monitor::update(const std::function<void()>& change) {
+  {
+    const std::lock_guard lock(mutex_);
+    change();
+  }
+  changed_.notify_all();
+}
+
+bool Monitor::wait(const std::function<bool()>& ready) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return failed() || ready(); });
+  return !failed();
+}
+
+bool Monitor::wait_until(const std::function<bool()>& ready, Clock::time_point deadline) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_until(lock, deadline, [&] { return failed() || ready(); });
+}
+
+void Monitor::fail(std::exception_ptr error) {
+  update([&] {
+    if (!first_failure_) {
+      first_failure_ = std::move(error);
+      failed_.store(true, std::memory_order_release);
+    }
+  });
+}
+
+void Monitor::rethrow_if_failed() {
+  if (!failed()) return;
+  std::exception_ptr error;
+  {
+    const std::lock_guard lock(mutex_);
+    error = first_failure_;
+  }
+  std::rethrow_exception(error);
+}
+
+std::shared_ptr<Activity> Monitor::add_activity(std::string device) {
+  auto activity = std::make_shared<Activity>();
+  activity->device = std::move(device);
+  update([&] { activities_.push_back(activity); });
+  return activity;
+}
+
+std::string Monitor::overrun(std::chrono::milliseconds limit) {
+  const std::lock_guard lock(mutex_);
+  const auto now = Clock::now();
+  for (const auto& activity : activities_) {
+    const auto allowed = activity->waiting ? 2 * limit : limit;
+    if (activity->label.empty() || now - activity->since <= allowed) continue;
+    return fmt::format("{} has been in {} for more than {:.3g} s (--timeout)", activity->device,
+                       activity->label, std::chrono::duration<double>(allowed).count());
+  }
+  return {};
+}
+
+}  // namespace stratagem::runtime

@@ -1,0 +1,64 @@
+// Monitor: the one lock and condition on which the devices of a process meet.
+//
+// Events complete under it, and it keeps the first failure: a device that fails stops its peers
+// before their next action, and the first error is the one that is shown. One lock for a process
+// is enough: a step has hundreds of actions, not millions.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace stratagem::runtime {
+
+/// What one device is doing. Read and written under the monitor's lock.
+struct Activity {
+  std::string device;
+  std::string label;  // empty: idle
+  std::chrono::steady_clock::time_point since{};
+  bool waiting = false;  // for another device's event
+};
+
+class Monitor {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// Runs `change` under the lock and wakes every waiter.
+  void update(const std::function<void()>& change);
+
+  /// Waits until `ready` holds or a failure is recorded. False: it failed meanwhile.
+  bool wait(const std::function<bool()>& ready);
+
+  /// As wait, but gives up at `deadline`. True: `ready` holds or a failure is recorded.
+  bool wait_until(const std::function<bool()>& ready, Clock::time_point deadline);
+
+  /// Keeps the first failure only, and wakes every waiter.
+  void fail(std::exception_ptr error);
+
+  bool failed() const { return failed_.load(std::memory_order_acquire); }
+
+  /// Throws the first failure, if there is one.
+  void rethrow_if_failed();
+
+  std::shared_ptr<Activity> add_activity(std::string device);
+
+  /// One line on the piece of work that has taken longer than `limit`, empty if none has. A device
+  /// that only waits for another is named when it has done so for twice as long: the one that it
+  /// waits for is the one to blame.
+  std::string overrun(std::chrono::milliseconds limit);
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::exception_ptr first_failure_;
+  std::atomic<bool> failed_{false};
+  std::vector<std::shared_ptr<Activity>> activities_;
+};
+
+}  // namespace stratagem::runtime

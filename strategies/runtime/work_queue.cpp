@@ -1,0 +1,135 @@
+#include "strategies/runtime/work_queue.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+#include <utility>
+
+#include "strategies/runtime/device.h"
+
+namespace stratagem::runtime {
+namespace {
+constexpr std::chrono::seconds end_of_thread_limit{5};
+
+/// Libraries put stack traces behind the message.
+std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
+}
+
+WorkQueue::WorkQueue(std::shared_ptr<Monitor> monitor, Options options)
+    : shared_(std::make_shared<Shared>()) {
+  shared_->monitor = std::move(monitor);
+  shared_->options = std::move(options);
+  shared_->activity = shared_->monitor->add_activity(shared_->options.name);
+  thread_ = std::thread([shared = shared_] { loop(shared); });
+}
+
+WorkQueue::~WorkQueue() {
+  shared_->monitor->update([this] { shared_->stopping = true; });
+  bool ended = false;
+  const auto deadline = Monitor::Clock::now() + end_of_thread_limit;
+  while (!ended && Monitor::Clock::now() < deadline) {
+    // wait_until also returns on a failure, which does not mean that the thread has ended.
+    shared_->monitor->wait_until([&] { return shared_->ended; },
+                                 Monitor::Clock::now() + std::chrono::milliseconds(20));
+    shared_->monitor->update([&] { ended = shared_->ended; });
+    if (!ended) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  if (ended) {
+    thread_.join();
+  } else {
+    thread_.detach();
+  }
+}
+
+void WorkQueue::push(std::string label, std::function<void()> work) {
+  push(Piece{std::move(label), std::move(work), false});
+}
+
+void WorkQueue::push_wait(std::string label, std::function<void()> work) {
+  push(Piece{std::move(label), std::move(work), true});
+}
+
+void WorkQueue::push(Piece piece) {
+  shared_->monitor->update([&] {
+    shared_->pieces.push_back(std::move(piece));
+    ++shared_->pushed;
+  });
+}
+
+void WorkQueue::drain(std::chrono::milliseconds limit) {
+  Monitor& monitor = *shared_->monitor;
+  std::size_t target = 0;
+  monitor.update([&] { target = shared_->pushed; });
+  const auto drained = [&] { return shared_->finished >= target; };
+  while (true) {
+    // Look again no later than when the piece that runs now would have overrun.
+    const bool woken = monitor.wait_until(drained, Monitor::Clock::now() + limit / 4);
+    monitor.rethrow_if_failed();
+    if (woken) return;
+    const std::string overrun = monitor.overrun(limit);
+    if (!overrun.empty()) throw DeviceTimeout(overrun);
+  }
+}
+
+void WorkQueue::loop(const std::shared_ptr<Shared>& shared) {
+  if (shared->options.on_start) {
+    Piece start{"start", shared->options.on_start, false};
+    run(*shared, start);
+  }
+  Piece piece;
+  while (take(*shared, piece)) {
+    run(*shared, piece);
+    piece = {};  // what it captured is released before it counts as finished
+    shared->monitor->update([&] {
+      shared->activity->label.clear();
+      ++shared->finished;
+    });
+  }
+  shared->monitor->update([&] { shared->ended = true; });
+}
+
+bool WorkQueue::take(Shared& shared, Piece& piece) {
+  bool taken = false;
+  while (!taken) {
+    bool stop = false;
+    shared.monitor->wait([&] { return shared.stopping || !shared.pieces.empty(); });
+    shared.monitor->update([&] {
+      if (shared.stopping) {
+        shared.pieces.clear();
+        stop = true;
+      } else if (!shared.pieces.empty()) {
+        piece = std::move(shared.pieces.front());
+        shared.pieces.pop_front();
+        shared.activity->label = piece.label;
+        shared.activity->since = Monitor::Clock::now();
+        shared.activity->waiting = piece.waits;
+        taken = true;
+      }
+    });
+    if (stop) return false;
+    // After a failure wait() returns at once: do not spin while nothing is left to skip.
+    if (!taken && shared.monitor->failed())
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
+
+void WorkQueue::run(Shared& shared, Piece& piece) {
+  if (shared.monitor->failed()) return;
+  if (shared.options.activity != nullptr && !piece.label.empty()) {
+    shared.options.activity->write(shared.options.activity_slot, piece.label);
+  }
+  try {
+    piece.work();
+  } catch (const std::exception& error) {
+    const std::string place = piece.label.empty()
+                                  ? shared.options.name
+                                  : fmt::format("{}, action {}", shared.options.name, piece.label);
+    shared.monitor->fail(
+        std::make_exception_ptr(std::runtime_error(fmt::format("{}: {}", place, first_line(error.what())))));
+  } catch (...) {
+    shared.monitor->fail(std::current_exception());
+  }
+}
+
+}  // namespace stratagem::runtime

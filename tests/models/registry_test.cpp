@@ -1,0 +1,95 @@
+#include "models/registry.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "models/registry_base.h"
+
+namespace stratagem::models {
+namespace {
+
+struct Fruit {
+  std::string name;
+  int weight = 0;
+};
+
+TEST(Registry, DuplicatesThrow) {
+  Registry<Fruit> registry("fruit");
+  registry.add({"apple", 1});
+  EXPECT_THROW(registry.add({"apple", 2}), std::logic_error);
+  EXPECT_EQ(registry.size(), 1U);
+  EXPECT_EQ(registry.find("apple").weight, 1);
+}
+
+TEST(Registry, UnknownNameListsChoicesAndTheNearest) {
+  Registry<Fruit> registry("fruit");
+  registry.add({"pear", 1});
+  registry.add({"apple", 2});
+  EXPECT_EQ(registry.names(), (std::vector<std::string>{"apple", "pear"}));
+  try {
+    registry.find("peer");
+    FAIL() << "found";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_STREQ(error.what(),
+                 "unknown fruit \"peer\": did you mean \"pear\"? choices: apple, pear");
+  }
+}
+
+TEST(Registry, EditDistance) {
+  EXPECT_EQ(edit_distance("", ""), 0U);
+  EXPECT_EQ(edit_distance("", "abc"), 3U);
+  EXPECT_EQ(edit_distance("kitten", "sitting"), 3U);
+  EXPECT_EQ(edit_distance("resnet5", "resnet50"), 1U);
+}
+
+// Fails when a file with a registration is lost at link time.
+TEST(ModelRegistry, HasEveryModel) {
+  EXPECT_EQ(model_names(), (std::vector<std::string>{"mlp", "resnet18", "resnet50", "toy"}));
+}
+
+TEST(ModelRegistry, NearestName) {
+  try {
+    find_model("resnet51");
+    FAIL() << "found";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_STREQ(error.what(),
+                 "unknown model \"resnet51\": did you mean \"resnet50\"? "
+                 "choices: mlp, resnet18, resnet50, toy");
+  }
+}
+
+TEST(ModelRegistry, DuplicatesThrow) {
+  EXPECT_THROW(register_model({.name = "toy"}), std::logic_error);
+}
+
+TEST(ModelRegistry, EntriesTellTheTruth) {
+  for (const std::string& name : model_names()) {
+    SCOPED_TRACE(name);
+    const ModelEntry& entry = find_model(name);
+    EXPECT_EQ(entry.name, name);
+    EXPECT_FALSE(entry.summary.empty());
+    const Model model = entry.make({.width = 0.125});
+    EXPECT_EQ(model.name, name);
+    EXPECT_EQ(entry.has_batch_norm, !buffers(model.layers).empty());
+    const bool image = entry.input_kind == InputKind::image;
+    const Shape input = image ? Shape{2, entry.features, entry.smallest_image, entry.smallest_image}
+                              : Shape{2, entry.features};
+    EXPECT_EQ(output_shape(model.layers, input), (Shape{2, entry.classes}));
+    EXPECT_EQ(forward(model.layers, at::ones(input)).sizes(), (Shape{2, entry.classes}));
+    EXPECT_EQ(entry.default_image_size > 0, image);
+    ASSERT_EQ(entry.default_cut.size(), 1U);
+    EXPECT_GT(find_layer(model.layers, entry.default_cut[0]), 0U);
+  }
+}
+
+TEST(ModelRegistry, OptionsOutOfRangeAreRefused) {
+  EXPECT_THROW(find_model("toy").make({.width = 0}), std::invalid_argument);
+  EXPECT_THROW(find_model("resnet18").make({.classes = -1}), std::invalid_argument);
+  EXPECT_EQ(scaled_width(64, 0.001), 1);
+  EXPECT_EQ(scaled_width(64, 0.5), 32);
+}
+
+}  // namespace
+}  // namespace stratagem::models

@@ -1,0 +1,196 @@
+"""The command as a user meets it, with a fake Stratagem and no PyTorch."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from peer_comparison.progress import ProgressLine, describe_seconds
+from peer_comparison.ratios import Kind, Ratio, Target
+from peer_comparison.rounds import Result, Sample
+from peer_comparison.scenarios import SCENARIOS, Settings
+from peer_comparison.table import answers_as_json, contender_table, ratio_table
+
+COMPARE = Path(__file__).resolve().parents[2] / "tools" / "peers" / "compare"
+
+# Answers as `stratagem run` does; a step takes 100 ms, 50 ms pipelined, 60 ms at split 8.
+FAKE_STRATAGEM = f"""#!{sys.executable}
+import json, os, sys, time
+arguments = sys.argv[2:]
+options = dict(zip(arguments[::2], arguments[1::2]))
+verified = "--no-verify" not in arguments
+strategy = options["--strategy"]
+if os.environ.get("FAKE_FAILS") == strategy:
+    sys.exit("stratagem: rank 1 was lost in 2F0")
+time.sleep(float(os.environ.get("FAKE_SLEEP", "0")))
+step = 100.0 if strategy != "pipeline" else 50.0 if options["--split-size"] == "12" else 60.0
+row = dict(name="n", run_type="iteration", stratagem=dict(
+    strategy=strategy, config=dict(cores_per_device=1), loss=[0.5],
+    step_ms=[step] * int(options["--steps"]), verification=dict(passed=True) if verified else None))
+with open(options["--out"], "w") as file:
+    json.dump(dict(context=dict(), benchmarks=[row]), file)
+"""
+
+
+@pytest.fixture
+def stratagem(tmp_path):
+    path = tmp_path / "stratagem"
+    path.write_text(FAKE_STRATAGEM)
+    path.chmod(0o755)
+    return path
+
+
+def compare(*arguments, **environment):
+    return subprocess.run(
+        [sys.executable, str(COMPARE), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, **environment},
+    )
+
+
+def test_fake_stratagem_end_to_end(stratagem, tmp_path):
+    out = tmp_path / "peers.json"
+    run = compare(
+        "--stratagem", stratagem, "--only", "^stratagem/(s|m|p.*(12|8)$)", "--rounds", 6,
+        "--out", out,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    assert run.stderr == ""
+    content = json.loads(out.read_text())
+    assert len(content["samples"]) == 4 * 6
+    assert {tuple(sample["step_ms"]) for sample in content["samples"]} == {
+        (100.0, 100.0), (50.0, 50.0), (60.0, 60.0),
+    }  # fmt: skip
+    ratios = {ratio["name"]: ratio for ratio in content["ratios"]}
+    assert ratios["model_parallel over single"]["verdict"] == "met"
+    assert ratios["pipeline: over model_parallel"]["faster"] == "stratagem/pipeline/split:12"
+    assert ratios["pipeline: over model_parallel"]["per_round"] == [2.0] * 6
+    assert "2.000  [2.000, 2.000]  at least 1.40" in run.stdout
+    assert {path.name for path in tmp_path.iterdir()} == {"stratagem", "peers.json"}
+
+
+def test_a_failed_contender_is_named_and_exits_4(stratagem):
+    run = compare(
+        "--stratagem", stratagem, "--only", "^stratagem/[sm]", "--rounds", 1,
+        FAKE_FAILS="model_parallel",
+    )  # fmt: skip
+    assert run.returncode == 4
+    assert (
+        "failed: stratagem/model_parallel: before the rounds: exit code 1: "
+        "stratagem: rank 1 was lost in 2F0" in run.stdout
+    )
+    assert "stratagem/single      100.0       -         1" in run.stdout
+
+
+def test_interrupt_keeps_finished_rounds(stratagem, tmp_path):
+    out = tmp_path / "peers.json"
+    arguments = ["--stratagem", stratagem, "--only", "single$", "--rounds", "500", "--out", out]
+    process = subprocess.Popen(
+        [sys.executable, str(COMPARE), *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "FAKE_SLEEP": "0.05"},
+    )
+    deadline = time.monotonic() + 60
+    while not out.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130
+    content = json.loads(out.read_text())
+    assert content["interrupted"]
+    assert len(content["samples"]) == content["finished_rounds"] >= 1
+    assert "stratagem/single" in stdout
+    assert f"interrupted after {content['finished_rounds']} rounds" in stderr
+    assert "Traceback" not in stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--only", "nobody"], 3, "nothing matches --only nobody"),
+        (["--only", "("], 2, "no regular expression"),
+        (["--rounds", "0"], 2, "0 is not a whole number from 1 on"),
+        (["--splits", "7"], 2, "split 7 does not cut batch 48"),
+        (["--splits", "12,"], 2, "not a list of whole numbers"),
+        (["--batch", "4", "--splits", "4"], 2, "split 4 does not cut batch 4"),
+        (["--out", "no_such_folder/peers.json"], 2, "cannot write no_such_folder"),
+        (["--out", "."], 2, ". is a folder"),
+        (["--timeout", "0"], 2, "not a number of seconds above 0"),
+        (["--scenario", "none"], 2, "resnet_single_and_pipeline"),
+    ],
+)
+def test_bad_usage_is_one_line(arguments, code, message):
+    run = compare(*arguments)
+    assert run.returncode == code
+    assert message in run.stderr
+    assert run.stderr.count("\n") == 1
+    assert run.stdout == ""
+
+
+def test_list_names_contenders_commands_and_targets():
+    run = compare("--list", "--quick")
+    assert run.returncode == 0
+    assert "  stratagem/pipeline/split:12" in run.stdout
+    assert "split:24" not in run.stdout
+    assert "LD_PRELOAD=libjemalloc" in run.stdout or "libjemalloc was not found" in run.stdout
+    assert "pipeline: over model_parallel: at least 1.40" in run.stdout
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_ratios_of_a_scenario_name_contenders_that_exist(name):
+    scenario = SCENARIOS[name](Settings())
+    names = [contender.name for contender in scenario.contenders]
+    assert len(set(names)) == len(names)
+    asked = {side for ratio in scenario.ratios for side in (*ratio.slower, *ratio.faster)}
+    assert asked == set(names)
+    assert all(ratio.slower and ratio.faster for ratio in scenario.ratios)
+
+
+def test_only_the_allocator_contenders_preload_it():
+    for contender in SCENARIOS["resnet_single_and_pipeline"](Settings()).contenders:
+        preloads = contender.timed.environment["MALLOC_CONF"] is not None
+        assert preloads == contender.name.endswith("/allocator")
+
+
+def test_tables_show_spread_choice_and_short_coverage():
+    samples = [
+        Sample(index, 0, name, 1.0, (value,), None, {})
+        for index in (1, 2)
+        for name, value in (("slow", 30.0), ("first", 20.0), ("second", 10.0 * index))
+    ]
+    result = Result(samples, {"gone": "not built"}, 2)
+    ratios = [Ratio("r", ("slow",), ("first", "second"), Target(Kind.AT_LEAST, 1.5))]
+    lines = contender_table(["slow", "first", "second", "gone"], result).splitlines()
+    assert lines[3].split() == ["second", "15.0", "53.3%", "2"]
+    assert lines[4] == "failed: gone: not built"
+    text = ratio_table(ratios, result)
+    assert "2.250  [1.500, 3.000]  at least 1.50  cannot tell" in text
+    assert "covers 50.0%; 95% takes six rounds" in text
+    assert "r: best is second" in text
+    assert answers_as_json(ratios, result)[0]["per_round"] == (3.0, 1.5)
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_shows_an_estimate_on_a_terminal_and_nothing_elsewhere():
+    contender = SCENARIOS["resnet_single_and_pipeline"](Settings()).contenders[0]
+    for stream in (Terminal(), io.StringIO()):
+        line = ProgressLine(contenders=1, rounds=3, stream=stream)
+        line(contender, 1, [contender.name])
+        line(contender, 2, [contender.name])
+        line.clear()
+        assert ("round 2/3  stratagem/single" in stream.getvalue()) == stream.isatty()
+        assert ("about 0 s left" in stream.getvalue()) == stream.isatty()
+    assert [describe_seconds(s) for s in (40, 700, 6000)] == ["40 s", "12 min", "1 h 40 min"]

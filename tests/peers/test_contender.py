@@ -1,0 +1,82 @@
+import json
+
+import pytest
+from peer_comparison.contender import parse_peer, parse_stratagem
+from peer_comparison.launch import LaunchError, Output
+
+
+def row(strategy="single", cores=1, **changes):
+    own = {
+        "strategy": strategy,
+        "config": {"cores_per_device": cores},
+        "step_ms": [20.0, 22.0],
+        "loss": [0.5, 0.4],
+        "verification": {"passed": True},
+    }
+    own.update(changes.pop("own", {}))
+    return {
+        "name": f"{strategy}/cores:{cores}",
+        "run_type": "iteration",
+        "stratagem": own,
+    } | changes
+
+
+def results(*rows):
+    return Output("", json.dumps({"context": {}, "benchmarks": list(rows)}), 1.0)
+
+
+def test_peer_line_is_found_among_other_output():
+    line = {"peer": "p", "step_ms": [1.5, 2], "loss": 0.25, "torch": "2", "allocator": "system"}
+    found = parse_peer("system")(Output(f"a warning\n{json.dumps(line)}\n", "", 1.0))
+    assert found.step_ms == (1.5, 2.0)
+    assert found.loss == 0.25
+    assert found.details == {"peer": "p", "torch": "2", "allocator": "system"}
+
+
+@pytest.mark.parametrize(
+    ("stdout", "message"),
+    [
+        ("", "no JSON line"),
+        ("{broken", "broken"),
+        ('{"step_ms": []}', "step_ms"),
+        ('{"step_ms": [1, -1]}', "step_ms"),
+        ('{"step_ms": [NaN]}', "step_ms"),
+        ('{"step_ms": ["1"]}', "step_ms"),
+        ('{"loss": 1}', "step_ms"),
+        ('{"step_ms": [1], "allocator": "system"}', "allocator system, not jemalloc"),
+    ],
+)
+def test_a_peer_that_answers_badly_is_refused(stdout, message):
+    with pytest.raises(LaunchError, match=message):
+        parse_peer("jemalloc")(Output(stdout, "", 1.0))
+
+
+def test_stratagem_row_with_one_core_is_taken():
+    output = results(
+        row(cores=2, own={"step_ms": [9.0]}), row(), row(run_type="aggregate"), row("pipeline")
+    )
+    found = parse_stratagem("single", verified=False)(output)
+    assert found.step_ms == (20.0, 22.0)
+    assert found.loss == 0.4
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        (Output("", "", 1.0), "no readable results file"),
+        (Output("", "[]", 1.0), "no readable results file"),
+        (results(), "0 rows of single"),
+        (results(row(), row()), "2 rows of single"),
+        (results(row(error_occurred=True, error_message="out of memory")), "out of memory"),
+        (results(row(own={"verification": None})), "did not pass"),
+        (results(row(own={"verification": {"passed": False}})), "did not pass"),
+    ],
+)
+def test_a_bad_results_file_is_refused(output, message):
+    with pytest.raises(LaunchError, match=message):
+        parse_stratagem("single", verified=True)(output)
+
+
+def test_rows_without_verification_are_fine_where_none_was_asked_for():
+    output = results(row(own={"verification": None}))
+    assert parse_stratagem("single", verified=False)(output).step_ms == (20.0, 22.0)

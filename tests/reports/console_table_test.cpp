@@ -1,0 +1,162 @@
+#include "reports/console_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "reports/file_reader.h"
+#include "reports/row_summary.h"
+#include "reports/short_names.h"
+#include "reports/text_table.h"
+#include "tests/reports/example_results.h"
+
+namespace stratagem::reports {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) {
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+// Two rows of the same work at these step times, with an interval of +-5 ms.
+std::string table_of(double single_ms, double pipeline_ms) {
+  return console_table(
+      {example_row("single", "devices:1/batch:48/image:128", single_ms),
+       example_row("pipeline", "devices:2/batch:48/image:128/split:12", pipeline_ms)},
+      {});
+}
+
+TEST(ConsoleTable, MatchesTheApprovedOutput) {
+  std::string received;
+  for (const int width : {0, 100, 60, 24}) {
+    received += "width " + std::to_string(width) + "\n" +
+                console_table(example_rows(), {.width = width}) + "\n";
+  }
+  const std::string path = std::string(STRATAGEM_TEST_DATA) + "/approved/console_table.txt";
+  const std::string aside = testing::TempDir() + "console_table.received.txt";
+  std::ofstream(aside) << received;
+  EXPECT_EQ(received, read_file(path, "the approved table"))
+      << "when the new table is right: cp " << aside << " " << path;
+}
+
+TEST(ConsoleTable, LinesFitTheWidth) {
+  for (const int width : {100, 60}) {
+    bool in_table = false;
+    for (const std::string& line : lines_of(console_table(example_rows(), {.width = width}))) {
+      in_table = (in_table || line.find("step ms") != std::string::npos) &&
+                 line.find("interval: ") == std::string::npos;
+      if (in_table) {
+        EXPECT_LE(display_width(line), static_cast<std::size_t>(width)) << line;
+      }
+    }
+  }
+}
+
+TEST(ConsoleTable, NamesTheWinner) {
+  const std::string table = table_of(200, 100);
+  EXPECT_THAT(table, HasSubstr("fastest: pipeline/devices:2, 2.00x over single\n"));
+  EXPECT_LT(table.find("1  pipeline"), table.find("2  single"));
+  EXPECT_THAT(table_of(100, 200), HasSubstr("fastest: single/devices:1\n"));
+}
+
+TEST(ConsoleTable, SaysWhenItCannotTell) {
+  EXPECT_THAT(table_of(104, 100),
+              HasSubstr("cannot tell pipeline/devices:2 from single/devices:1: their intervals "
+                        "overlap (pipeline/devices:2: 1.04x over single)\n"));
+  EXPECT_THAT(table_of(104, 100), Not(HasSubstr("fastest")));
+}
+
+TEST(ConsoleTable, OneSampleRanksNothing) {
+  std::vector<Row> rows = {example_row("single", "batch:48", 200),
+                           example_row("pipeline", "batch:48", 100)};
+  for (Row& row : rows) {
+    row.repetitions.resize(1);
+    row.repetitions[0].step_ms.resize(1);
+  }
+  EXPECT_THAT(console_table(rows, {}), HasSubstr("one sample has no interval"));
+}
+
+TEST(ConsoleTable, OversubscribedRowsDoNotWin) {
+  std::vector<Row> rows = {example_row("single", "batch:48", 200),
+                           example_row("pipeline", "batch:48", 100)};
+  rows[1].repetitions[0].marks = {"oversubscribed"};
+  EXPECT_THAT(console_table(rows, {}), HasSubstr("fastest: single\n"));
+}
+
+TEST(ConsoleTable, DifferentWorkIsNotRanked) {
+  std::vector<Row> rows = {example_row("single", "batch:48", 200),
+                           example_row("single", "batch:24", 100)};
+  rows[1].samples_per_step = 24;
+  const std::string table = console_table(rows, {});
+  EXPECT_THAT(table, HasSubstr("resnet50/batch:48/image_size:128: fastest: single/batch:48\n"));
+  EXPECT_THAT(table, HasSubstr("resnet50/batch:24/image_size:128: fastest: single/batch:24\n"));
+}
+
+TEST(ConsoleTable, FailedRowsStandLastInOneLine) {
+  Row failed = failed_row();
+  failed.repetitions[1].error->message = "first line\nsecond line";
+  const std::vector<std::string> lines =
+      lines_of(console_table({failed, example_row("single", "batch:48", 200)}, {}));
+  EXPECT_THAT(lines.back(), HasSubstr("first line second line (last action: F3 s1 on device 1)"));
+  EXPECT_THAT(lines.back(), testing::StartsWith("failed: pipeline"));
+}
+
+TEST(ConsoleTable, EscapesOnlyOnATerminal) {
+  EXPECT_THAT(console_table(example_rows(), {.width = 100}), Not(HasSubstr("\033")));
+  EXPECT_THAT(console_table(example_rows(), {.width = 100, .terminal = true}),
+              HasSubstr("\033[1m"));
+}
+
+TEST(ConsoleTable, NothingMeasuredIsAnEmptyTable) { EXPECT_EQ(console_table({}, {}), ""); }
+
+TEST(RowSummary, TheTutorialsSampleIsAWholeCall) {
+  Row row = example_row("single", "batch:48", 100);
+  row.config.emplace_back("protocol", "tutorial");
+  for (Repetition& repetition : row.repetitions) {
+    repetition.step_ms = {100, 120, 80};
+  }
+  const RowSummary summary = summarise(row);
+  EXPECT_EQ(summary.samples_ms, (std::vector<double>{300, 300, 300}));
+  EXPECT_DOUBLE_EQ(summary.samples_per_second, 480);
+}
+
+TEST(ShortNames, ShareWhatAllRowsAgreeOn) {
+  const std::vector<std::string> names = {
+      "single/resnet50/devices:1/batch:48/image:128",
+      "single/resnet50/devices:1/batch:48/image:128/cores:2",
+      "pipeline/resnet50/devices:2/batch:48/image:128/split:12/schedule:1f1b",
+      "pipeline/resnet50/devices:2/batch:48/image:128/split:8/schedule:1f1b"};
+  const ShortNames names_short = shorten(names);
+  EXPECT_EQ(names_short.shared, "resnet50/batch:48/image:128/schedule:1f1b");
+  EXPECT_THAT(names_short.names,
+              ElementsAre("single/devices:1", "single/devices:1/cores:2",
+                          "pipeline/devices:2/split:12", "pipeline/devices:2/split:8"));
+}
+
+TEST(ShortNames, KeepWhatOnlySomeRowsHave) {
+  const std::vector<std::string> names = {"single/mlp/batch:8", "single/mlp/batch:8/tf32"};
+  EXPECT_THAT(shorten(names).names, ElementsAre("single", "single/tf32"));
+  const std::vector<std::string> both = {"single/mlp/batch:8/tf32", "pipeline/mlp/batch:8/tf32"};
+  EXPECT_EQ(shorten(both).shared, "mlp/batch:8/tf32");
+}
+
+TEST(TextTable, CutsNamesAtTheFrontAtLast) {
+  const std::string table = render_table({{"row", false, 2, {"pipeline/devices:2/split:12"}},
+                                          {"ms", true, 1, {"1590"}},
+                                          {"less", true, 0, {"dropped"}}},
+                                         20);
+  EXPECT_EQ(table, "row               ms\n…es:2/split:12  1590\n");
+}
+
+}  // namespace
+}  // namespace stratagem::reports

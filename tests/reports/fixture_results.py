@@ -1,0 +1,325 @@
+"""Builds plausible results files: ResNet-50 on two CPU devices, as a dictionary of the schema."""
+
+from __future__ import annotations
+
+import random
+
+BATCH = 48
+SPLITS = (1, 2, 4, 6, 8, 12, 16, 24)
+STAGE_MS = 1080.0
+MICRO_BATCH_OVERHEAD_MS = 48.0
+INPUT_MS = 14.0
+OPTIMIZER_MS = 22.0
+
+
+def simulation(micro_batches: int = 4) -> dict:
+    """A simulation file for `stratagem gantt`."""
+    timeline, makespan = pipeline_timeline(BATCH // micro_batches)
+    return {
+        "schema": "stratagem/1",
+        "simulation": {
+            "title": "1F1B, 2 stages, 4 micro-batches",
+            "makespan_ms": makespan,
+            "bubble": 0.2,
+            "timeline": timeline,
+        },
+    }
+
+
+def results(
+    protocol: str = "steady",
+    splits: tuple[int, ...] = SPLITS,
+    failed: bool = True,
+    repetitions: int = 3,
+) -> dict:
+    """A whole results file; the numbers are the same on every call."""
+    noise = random.Random(7)
+    rows = [
+        _row("single", None, 2160.0, protocol, repetitions, noise),
+        _row("single", None, 1335.0, protocol, repetitions, noise, cores=2),
+        _row("model_parallel", None, 2195.0, protocol, repetitions, noise),
+    ]
+    for split in splits:
+        timeline, makespan = pipeline_timeline(split)
+        rows.append(_row("pipeline", split, makespan, protocol, repetitions, noise, timeline))
+    benchmarks = [entry for row in rows for entry in row]
+    if failed:
+        benchmarks.append(_failed_row(protocol))
+    return {"context": _context(protocol), "benchmarks": benchmarks}
+
+
+def pipeline_timeline(split: int) -> tuple[list[dict], float]:
+    """1F1B on two stages in milliseconds, and the time its last action ends."""
+    micro_batches = -(-BATCH // split)
+    orders = [_order(micro_batches, warm_up) for warm_up in (2, 1)]
+    done: dict[tuple, float] = {}
+    clock = [0.0, 0.0]
+    timeline: list[dict] = []
+    position = [0, 0]
+    while any(position[stage] < len(orders[stage]) for stage in (0, 1)):
+        for stage in (0, 1):
+            while position[stage] < len(orders[stage]):
+                kind, index = orders[stage][position[stage]]
+                source = _source(kind, stage, index)
+                if source and source not in done:
+                    break
+                samples = min(split, BATCH - index * split)
+                _run(timeline, clock, done, stage, kind, index, source, samples)
+                position[stage] += 1
+    for stage in (0, 1):
+        _append(timeline, clock, stage, "optimizer", None, OPTIMIZER_MS)
+    return timeline, max(clock)
+
+
+def _order(micro_batches: int, warm_up: int) -> list[tuple[str, int]]:
+    warm_up = min(warm_up, micro_batches)
+    order = [("forward", index) for index in range(warm_up)]
+    for index in range(micro_batches):
+        order.append(("backward", index))
+        if index + warm_up < micro_batches:
+            order.append(("forward", index + warm_up))
+    return order
+
+
+def _source(kind: str, stage: int, index: int) -> tuple | None:
+    if kind == "forward":
+        return ("forward", 0, index) if stage == 1 else None
+    return ("backward", 1, index) if stage == 0 else None
+
+
+def _run(timeline, clock, done, stage, kind, index, source, samples) -> None:
+    if source:
+        clock[stage] = max(clock[stage], done[source])
+        copy = "copy_activation" if kind == "forward" else "copy_gradient"
+        _append(timeline, clock, stage, copy, index, 0.25 * samples)
+    elif kind == "forward":
+        _append(timeline, clock, stage, "copy_input", index, INPUT_MS * samples / BATCH)
+    share = 1.0 / 3.0 if kind == "forward" else 2.0 / 3.0
+    cost = STAGE_MS * samples / BATCH + MICRO_BATCH_OVERHEAD_MS
+    _append(timeline, clock, stage, kind, index, share * cost)
+    done[(kind, stage, index)] = clock[stage]
+
+
+def _append(timeline, clock, stage, kind, index, length) -> None:
+    timeline.append(
+        {
+            "device": stage,
+            "kind": kind,
+            "stage": stage,
+            "micro_batch": 0 if index is None else index,
+            "start_ms": clock[stage],
+            "end_ms": clock[stage] + length,
+        }
+    )
+    clock[stage] += length
+
+
+def _row(strategy, split, step_ms, protocol, repetitions, noise, timeline=None, cores=1) -> list:
+    tutorial = protocol == "tutorial"
+    name = f"{strategy}/resnet50/devices:2/batch:{BATCH}/image:128"
+    if split:
+        name += f"/split:{split}/schedule:1f1b"
+    if cores > 1:
+        name += f"/cores:{cores}"
+    entries = []
+    for index in range(repetitions):
+        scale = 3.0 if tutorial else 1.0
+        count = 1 if tutorial else 2
+        steps = [scale * step_ms * (1.0 + noise.gauss(0.0, 0.008)) for _ in range(count)]
+        entries.append(
+            {
+                "name": name,
+                "run_name": name,
+                "run_type": "iteration",
+                "repetitions": repetitions,
+                "repetition_index": index,
+                "threads": 1,
+                "iterations": count,
+                "real_time": sum(steps) / count,
+                "cpu_time": sum(steps) / count,
+                "time_unit": "ms",
+                "items_per_second": scale * BATCH * 1000.0 * count / sum(steps),
+                "stratagem": _own(
+                    strategy, split, step_ms, steps, protocol, timeline, cores, index
+                ),
+            }
+        )
+    for aggregate in ("mean", "median", "stddev", "cv"):
+        entries.append(
+            {
+                "name": f"{name}_{aggregate}",
+                "run_name": name,
+                "run_type": "aggregate",
+                "aggregate_name": aggregate,
+                "repetitions": repetitions,
+                "iterations": repetitions,
+                "real_time": 1.0,
+                "cpu_time": 1.0,
+                "time_unit": "ms",
+            }
+        )
+    return entries
+
+
+def _own(strategy, split, step_ms, steps, protocol, timeline, cores, index) -> dict:
+    pipelined = strategy == "pipeline"
+    ideal = 1.0 / (-(-BATCH // split) + 1) if pipelined else 0.0
+    if strategy == "model_parallel":
+        ideal = 0.5
+    return {
+        "strategy": strategy,
+        "model": "resnet50",
+        "mesh": "pipeline=2" if strategy != "single" else "",
+        "samples_per_step": BATCH,
+        "config": _config(strategy, split, protocol, cores),
+        "step_ms": steps,
+        "per_rank_ms": [steps],
+        "devices": _devices(strategy, step_ms, ideal, timeline),
+        "timeline": timeline or [],
+        "predicted_ms": step_ms * (1.03 if split != 1 else 0.94) if pipelined else None,
+        "predicted_from_two_splits_ms": step_ms * (1.06 if split < 8 else 0.97)
+        if pipelined
+        else None,
+        "communication": {},
+        "flops_per_step": 4.1e9 * 3 * BATCH,
+        "mfu": 0.62 * 1080.0 / step_ms,
+        "loss": [0.0012],
+        "marks": ["waited"] if split == 16 and index == 1 else [],
+        "verification": {
+            "oracle": "single",
+            "scope": "batch 8, image 32",
+            "max_relative_error": 3.1e-13,
+            "tolerance": 1e-9,
+            "passed": True,
+            "message": "",
+        },
+        "error": None,
+    }
+
+
+def _config(strategy, split, protocol, cores) -> dict:
+    config = {
+        "strategy": strategy,
+        "model": "resnet50",
+        "device": "cpu",
+        "devices": 2,
+        "global_batch_size": BATCH,
+        "image_size": 128,
+        "cores_per_device": cores,
+        "dtype": "float32",
+        "loss": "mse",
+        "optimizer": "sgd",
+        "learning_rate": 0.001,
+        "momentum": 0.0,
+        "seed": 0,
+        "steps": 2,
+        "repetitions": 3,
+        "order": "random",
+        "protocol": protocol,
+        "inputs": "host",
+        "memory_format": "channels_last",
+    }
+    pipelined = split is not None
+    config |= {
+        "split_size": split,
+        "schedule": "1f1b" if pipelined else None,
+        "cut": "layer3" if pipelined else None,
+    }
+    return config
+
+
+def _devices(strategy, step_ms, ideal, timeline) -> list[dict]:
+    devices = []
+    for index in range(1 if strategy == "single" else 2):
+        bubble = ideal * step_ms
+        if timeline:
+            own = [item for item in timeline if item["device"] == index]
+            bubble = step_ms - sum(item["end_ms"] - item["start_ms"] for item in own)
+        parts = {
+            "compute": 0.0,
+            "communication_exposed": 9.0 if strategy != "single" else 0.0,
+            "communication_hidden": 0.0,
+            "wait": 0.0,
+            "bubble": bubble,
+            "optimizer": OPTIMIZER_MS,
+            "input_copy": INPUT_MS if index == 0 else 0.0,
+            "other": 0.008 * step_ms,
+        }
+        parts["compute"] = step_ms - sum(parts.values())
+        devices.append(
+            {
+                "rank": 0,
+                "device": index,
+                "breakdown_ms": parts,
+                "bubble": {"measured": bubble / step_ms, "ideal": ideal},
+                "peak_memory_bytes": 3_400_000_000 - 900_000_000 * index,
+            }
+        )
+    return devices
+
+
+def _failed_row(protocol) -> dict:
+    name = f"pipeline/resnet50/devices:2/batch:{BATCH}/image:128/split:48/schedule:1f1b"
+    return {
+        "name": name,
+        "run_name": name,
+        "run_type": "iteration",
+        "repetitions": 1,
+        "repetition_index": 0,
+        "iterations": 0,
+        "real_time": 0.0,
+        "cpu_time": 0.0,
+        "time_unit": "ms",
+        "error_occurred": True,
+        "error_message": "out of memory",
+        "stratagem": {
+            "strategy": "pipeline",
+            "model": "resnet50",
+            "config": _config("pipeline", 48, protocol, 1),
+            "step_ms": [],
+            "error": {
+                "rank": 0,
+                "host": "localhost",
+                "last_action": "0F0",
+                "message": "out of memory <allocating 4 GiB>",
+            },
+        },
+    }
+
+
+def _context(protocol) -> dict:
+    return {
+        "date": "2026-01-15T10:20:30+00:00",
+        "host_name": "bench",
+        "executable": "stratagem",
+        "num_cpus": 2,
+        "mhz_per_cpu": 2600,
+        "library_build_type": "release",
+        "stratagem": {
+            "schema": "stratagem/1",
+            "version": "0.1.0",
+            "git_commit": "0123456789abcdef",
+            "command_line": f"stratagem run --strategy single,model_parallel,pipeline "
+            f"--protocol {protocol}",
+            "fingerprint": {
+                "hardware": {
+                    "cpu_model": "Example EPYC 2-core",
+                    "physical_cores": 2,
+                    "cores_per_device": 1,
+                    "nominal_mhz": 2600,
+                    "huge_pages": "always",
+                    "allocator": "jemalloc",
+                    "topology": {"sockets": 1, "numa_nodes": 1},
+                },
+                "software": {"torch": "2.11.0", "compiler": "g++ 12.2.0", "cuda": None},
+            },
+            "calibration": {
+                "cpu:0": {
+                    "gemm_gflops": 243.1,
+                    "convolution_gflops": 231.0,
+                    "memory_gb_per_second": 18.2,
+                }
+            },
+            "metrics": {"step_ms": {"unit": "ms", "better": "lower", "deterministic": False}},
+        },
+    }

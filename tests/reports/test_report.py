@@ -1,0 +1,176 @@
+"""report.html: what it says, and that it needs nothing from outside."""
+
+import re
+from html.parser import HTMLParser
+
+import fixture_results
+import pytest
+from stratagem_reports import __main__ as command
+
+VOID = {"meta", "link", "img", "br", "hr", "source", "wbr", "input"}
+
+
+class Page(HTMLParser):
+    """Collects tags, attributes and the text of table cells; complains about bad nesting."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.open, self.text = [], [], []
+        self.rows: list[list[str]] = []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th") and self.rows:
+            self.rows[-1].append("")
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+        if self.rows and self.open and any(tag in ("td", "th") for tag in self.open):
+            self.rows[-1][-1] += data
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+@pytest.fixture(scope="module")
+def make(tmp_path_factory):
+    def run(document):
+        import json
+
+        folder = tmp_path_factory.mktemp("report")
+        source = folder / "results.json"
+        source.write_text(json.dumps(document), encoding="utf-8")
+        assert command.main(["report", str(source)]) == 0
+        text = (folder / "report.html").read_text(encoding="utf-8")
+        return text, Page(text)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def whole(make):
+    return make(fixture_results.results())
+
+
+def test_nothing_outside_is_referred_to(whole):
+    text, page = whole
+    assert "http:" not in text and "https:" not in text and "url(" not in text
+    assert "@import" not in text and page.all("link") == []
+    for tag, attributes in page.tags:
+        for key in ("src", "srcset", "href", "data", "action"):
+            value = attributes.get(key)
+            assert value is None or value.startswith(("data:", "#")), (tag, key, value[:60])
+    assert all("src" not in attributes for attributes in page.all("script"))
+
+
+def test_every_chart_is_inside_in_two_themes_with_words(whole):
+    _, page = whole
+    assert len(page.all("figure")) == len(page.all("img")) == len(page.all("source")) == 6
+    assert len(page.all("figcaption")) == 6
+    for image, dark in zip(page.all("img"), page.all("source"), strict=True):
+        assert len(image["alt"]) > 40
+        assert image["src"].startswith("data:image/svg+xml;base64,")
+        assert image["src"] != dark["srcset"]
+
+
+def test_the_table_has_every_row_by_time_and_failures_last(whole):
+    _, page = whole
+    rows = [row for row in page.rows if row and "resnet50/" in row[0]]
+    assert len(rows) == 12
+    times = [float(row[1].split()[0]) for row in rows[:-1]]
+    assert times == sorted(times)
+    assert rows[0][0].startswith("Single device, 2 cores") and rows[0][3] == "fastest"
+    assert rows[-1][1] == "failed: rank 0: out of memory <allocating 4 GiB> (last action: 0F0)"
+    best = next(row for row in rows if "split:12/" in row[0])
+    assert "96.9%, 6 samples" in best[2]
+    assert re.fullmatch(r"\d+\.\d% / 20\.0%", best[6])
+    assert best[10] == "passed3.1e-13 of 1.0e-09"
+    assert next(row for row in rows if "split:16/" in row[0])[11] == "waited"
+
+
+def test_the_summary_says_who_wins_by_how_much_and_how_sure(whole):
+    text = " ".join(" ".join(whole[1].text).split())
+    assert "Fastest of 11: Single, all cores" in text
+    assert re.search(r"1\.3\d\u00d7 as fast as the single device", text)
+    assert re.search(r"1\.3\d\u00d7 as fast as model parallel", text)
+    assert "within this run" in text
+    assert "best pipeline is slower than it" in text
+    assert re.search(r"calibration at every split is off by 3\.\d% on average", text)
+    assert "costs at two splits" in text
+    assert "1 row failed" in text
+
+
+def test_configuration_machine_and_measuring_are_told(whole):
+    text = " ".join(whole[1].text)
+    for words in (
+        "Example EPYC 2-core",
+        "Topology, numa nodes",
+        "2.11.0",
+        "channels_last",
+        "forward, backward and the optimizer",
+        "fresh set of processes",
+        "random order",
+        "copy of the input",
+        "0123456789abcdef",
+    ):
+        assert words in text, words
+
+
+def test_landmarks_language_and_captions(whole):
+    _, page = whole
+    assert page.all("html") == [{"lang": "en"}]
+    for tag in ("header", "nav", "main", "footer", "h1", "caption"):
+        assert len(page.all(tag)) == 1, tag
+    identifiers = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+    assert len(identifiers) == len(set(identifiers))
+    targets = [attributes["href"][1:] for attributes in page.all("a")]
+    assert set(targets) <= set(identifiers)
+    assert all(attributes.get("scope") for attributes in page.all("th"))
+
+
+def test_overlapping_rows_are_not_ranked(make):
+    document = fixture_results.results()
+    for row in document["benchmarks"]:
+        if "stratagem" in row and not row.get("error_occurred"):
+            row["stratagem"]["step_ms"] = [100.0, 140.0]
+    text, _ = make(document)
+    assert "Cannot tell it apart from" in text
+    assert text.count(">cannot tell<") == 10
+
+
+def test_fewer_than_six_samples_say_so(make):
+    text, _ = make(fixture_results.results(repetitions=2))
+    assert "87.5%" in text and "short of 95%" in text
+
+
+def test_tutorial_report_says_what_its_bars_are(make):
+    text, _ = make(fixture_results.results("tutorial", (1, 12, 20), False, 10))
+    assert "standard deviation over 10 repetitions" in text
+    assert "whole training call" in text
+    assert "prediction from" not in text
+
+
+def test_left_out_charts_are_listed(make):
+    document = fixture_results.results()
+    document["benchmarks"] = [row for row in document["benchmarks"] if "pipeline" in row["name"]]
+    text, page = make(document)
+    assert "<code>mp_vs_rn</code>: no working row of single and model_parallel" in text
+    assert len(page.all("figure")) == 4
+
+
+def test_names_are_escaped(make):
+    document = fixture_results.results()
+    document["context"]["stratagem"]["fingerprint"]["hardware"]["cpu_model"] = "<script>x</script>"
+    document["benchmarks"][0]["stratagem"]["marks"] = ['"><img src=x>']
+    text, page = make(document)
+    assert "<script>x" not in text
+    assert len(page.all("img")) == 6

@@ -1,0 +1,1 @@
+"""Runs Stratagem and its peers interleaved and states how they compare."""

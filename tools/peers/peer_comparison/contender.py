@@ -1,0 +1,121 @@
+"""What is compared, as data: a contender is a command, its environment and how to read it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from peer_comparison.launch import LaunchError, Output
+
+ALLOCATOR_LIBRARY = "jemalloc"
+ALLOCATOR_SETTINGS = {
+    "MALLOC_CONF": "thp:always,retain:true,dirty_decay_ms:-1,muzzy_decay_ms:-1",
+    "THP_MEM_ALLOC_ENABLE": "1",
+}
+# What a user's shell may hold and what would make "as installed" mean something else.
+AS_INSTALLED: dict[str, str | None] = {
+    "LD_PRELOAD": None,
+    "MALLOC_CONF": None,
+    "THP_MEM_ALLOC_ENABLE": None,
+    "OMP_NUM_THREADS": None,
+    "MKL_NUM_THREADS": None,
+}
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One launch's answer: milliseconds of each timed step and the loss of the last one."""
+
+    step_ms: tuple[float, ...]
+    loss: float | None
+    details: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Launchable:
+    """A command, the environment variables it changes (None removes one) and its parser.
+
+    `{out}` in the command stands for a fresh file that the command writes and the parser gets.
+    """
+
+    command: tuple[str, ...]
+    environment: Mapping[str, str | None]
+    parse: Callable[[Output], Measurement]
+
+
+@dataclass(frozen=True)
+class Contender:
+    """Something that trains the scenario's job and says how long its steps took.
+
+    `preflight` runs once before the rounds (a verification, say) and must parse as well;
+    `unavailable` says why the contender cannot run on this machine.
+    """
+
+    name: str
+    timed: Launchable
+    preflight: Launchable | None = None
+    unavailable: str | None = None
+
+
+def _check_times(step_ms: object) -> tuple[float, ...]:
+    """Return the step times as a tuple; raise LaunchError when they are no step times."""
+    good = isinstance(step_ms, list) and step_ms != []
+    if not good or not all(
+        isinstance(value, (int, float)) and math.isfinite(value) and value > 0 for value in step_ms
+    ):
+        raise LaunchError(f"step_ms is not a list of positive numbers: {step_ms!r:.80}")
+    return tuple(float(value) for value in step_ms)
+
+
+def parse_peer(allocator: str) -> Callable[[Output], Measurement]:
+    """Return the parser of a peer's JSON line, which must name `allocator` if it names any."""
+
+    def parse(output: Output) -> Measurement:
+        lines = [line for line in output.stdout.splitlines() if line.startswith("{")]
+        if not lines:
+            raise LaunchError("the peer printed no JSON line")
+        try:
+            result = json.loads(lines[-1])
+        except json.JSONDecodeError as error:
+            raise LaunchError(f"the peer's JSON line is broken: {error}") from error
+        used = result.get("allocator", allocator)
+        if used != allocator:
+            raise LaunchError(f"the peer ran with allocator {used}, not {allocator}")
+        details = {key: result[key] for key in result if key not in ("step_ms", "loss")}
+        return Measurement(_check_times(result.get("step_ms")), result.get("loss"), details)
+
+    return parse
+
+
+def parse_stratagem(strategy: str, verified: bool) -> Callable[[Output], Measurement]:
+    """Return the parser of a results file of `stratagem run` that holds one row of `strategy`.
+
+    Takes the row with one core a device where there is another. With `verified`, the row must have
+    passed its verification.
+    """
+
+    def is_wanted(row: dict) -> bool:
+        own = row.get("stratagem") or {}
+        several_cores = (own.get("config") or {}).get("cores_per_device", 1) != 1
+        aggregate = row.get("run_type") == "aggregate"
+        return own.get("strategy") == strategy and not several_cores and not aggregate
+
+    def parse(output: Output) -> Measurement:
+        try:
+            rows = json.loads(output.out_file)["benchmarks"]
+        except (json.JSONDecodeError, KeyError, TypeError) as error:
+            raise LaunchError("stratagem wrote no readable results file") from error
+        wanted = [row for row in rows if is_wanted(row)]
+        if len(wanted) != 1:
+            raise LaunchError(f"the results hold {len(wanted)} rows of {strategy}, expected 1")
+        own = wanted[0]["stratagem"]
+        if wanted[0].get("error_occurred"):
+            raise LaunchError(f"{wanted[0].get('error_message', 'the row failed')}")
+        if verified and not (own.get("verification") or {}).get("passed"):
+            raise LaunchError("the row did not pass its verification")
+        losses = own.get("loss") or [None]
+        return Measurement(_check_times(own.get("step_ms")), losses[-1], {"row": wanted[0]["name"]})
+
+    return parse

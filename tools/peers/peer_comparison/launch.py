@@ -1,0 +1,103 @@
+"""Runs one contender as a fresh process group with a time limit, and leave nothing behind."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+OUT = "{out}"
+GRACE_S = 2.0
+
+
+class LaunchError(Exception):
+    """A launch that gave no measurement; the message is one line."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a launch left: its standard output, and the file it wrote for `{out}` ("" if none)."""
+
+    stdout: str
+    out_file: str
+    seconds: float
+
+
+def _end_with_parent() -> None:
+    set_parent_death_signal = 1
+    ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGTERM)
+
+
+def _signal_group(group: int, number: int) -> bool:
+    """Send a signal to a process group; False when it has no process left."""
+    try:
+        os.killpg(group, number)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _end_group(leader: subprocess.Popen) -> None:
+    """End all processes of the leader's group: asks first, then forces."""
+    if _signal_group(leader.pid, signal.SIGTERM):
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            leader.wait(GRACE_S)
+    _signal_group(leader.pid, signal.SIGKILL)
+    leader.wait()
+
+
+def _last_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else "no message"
+
+
+def _environment(changes: Mapping[str, str | None]) -> dict[str, str]:
+    """Return this process's environment with `changes`; None removes a variable."""
+    merged = {**os.environ, **changes}
+    return {name: value for name, value in merged.items() if value is not None}
+
+
+def launch(command: Sequence[str], environment: Mapping[str, str | None], limit_s: float) -> Output:
+    """Run `command` and return its output.
+
+    `{out}` inside an argument becomes the path of a file that does not exist yet. Raises
+    LaunchError when the command cannot start, fails, or overruns `limit_s` seconds. Its process
+    group is gone when this returns or raises.
+    """
+    with tempfile.TemporaryDirectory(prefix="peers_") as folder:
+        out = Path(folder, "out.json")
+        arguments = [argument.replace(OUT, str(out)) for argument in command]
+        paths = Path(folder, "stdout"), Path(folder, "stderr")
+        start = time.monotonic()
+        with paths[0].open("w") as stdout, paths[1].open("w") as stderr:
+            try:
+                process = subprocess.Popen(
+                    arguments,
+                    stdin=subprocess.DEVNULL,
+                    stdout=stdout,
+                    stderr=stderr,
+                    env=_environment(environment),
+                    start_new_session=True,
+                    preexec_fn=_end_with_parent,
+                )
+            except OSError as error:
+                raise LaunchError(f"cannot start {arguments[0]}: {error.strerror}") from error
+            try:
+                exit_code = process.wait(limit_s)
+            except subprocess.TimeoutExpired as error:
+                raise LaunchError(f"no result within {limit_s:g} s") from error
+            finally:
+                _end_group(process)
+        seconds = time.monotonic() - start
+        if exit_code != 0:
+            message = _last_line(paths[1].read_text(errors="replace"))
+            raise LaunchError(f"exit code {exit_code}: {message}")
+        text = out.read_text() if out.exists() else ""
+        return Output(paths[0].read_text(errors="replace"), text, seconds)

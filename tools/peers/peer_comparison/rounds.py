@@ -1,0 +1,147 @@
+"""Measures contenders in rounds: each round launches every one once, in seeded random order."""
+
+from __future__ import annotations
+
+import random
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+
+from peer_comparison.contender import Contender, Launchable, Measurement
+from peer_comparison.launch import LaunchError, launch
+
+# Is told the contender about to start, the round (0: preflight) and the launches still to come.
+Progress = Callable[[Contender, int, Sequence[str]], None]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One launch: which round, the place in its order, and what it measured."""
+
+    round: int
+    position: int
+    contender: str
+    seconds: float
+    step_ms: tuple[float, ...]
+    loss: float | None
+    details: dict
+
+    @property
+    def step_time_ms(self) -> float:
+        """The launch's step time: the median of its steps."""
+        return statistics.median(self.step_ms)
+
+
+@dataclass
+class Result:
+    """Samples of finished rounds, the one-line reasons of failed contenders, and how it ended."""
+
+    samples: list[Sample] = field(default_factory=list)
+    failures: dict[str, str] = field(default_factory=dict)
+    finished_rounds: int = 0
+    interrupted: bool = False
+
+    def step_times(self) -> dict[str, dict[int, float]]:
+        """Return step times in ms by contender and round."""
+        times: dict[str, dict[int, float]] = {}
+        for sample in self.samples:
+            times.setdefault(sample.contender, {})[sample.round] = sample.step_time_ms
+        return times
+
+    def as_json(self) -> dict:
+        """Return everything that was measured as JSON values."""
+        return asdict(self)
+
+
+def order_of_round(names: Sequence[str], seed: int, index: int) -> list[str]:
+    """Return the launch order of round `index`: a permutation that seed and index determine."""
+    order = list(names)
+    random.Random(f"{seed}/{index}").shuffle(order)
+    return order
+
+
+def _measure(launchable: Launchable, limit_s: float) -> tuple[Measurement, float]:
+    start = time.monotonic()
+    output = launch(launchable.command, launchable.environment, limit_s)
+    return launchable.parse(output), time.monotonic() - start
+
+
+def _run_preflight(
+    contenders: Sequence[Contender], result: Result, limit_s: float, progress: Progress
+) -> None:
+    """Run what has to succeed once before a contender is timed."""
+    waiting = [contender for contender in contenders if contender.preflight]
+    for index, contender in enumerate(waiting):
+        progress(contender, 0, [later.name for later in waiting[index:]])
+        try:
+            _measure(contender.preflight, limit_s)
+        except LaunchError as error:
+            result.failures[contender.name] = f"before the rounds: {error}"
+
+
+def run_rounds(
+    contenders: Sequence[Contender],
+    rounds: int,
+    seed: int,
+    limit_s: float,
+    progress: Progress = lambda *_: None,
+    after_round: Callable[[Result], None] = lambda _: None,
+) -> Result:
+    """Run the preflights once, then `rounds` rounds, and return the samples of finished rounds.
+
+    A contender that fails is not launched again and the others go on. `limit_s` holds for each
+    launch. KeyboardInterrupt ends the measuring, drops the unfinished round and is recorded.
+    """
+    result = Result()
+    for contender in contenders:
+        if contender.unavailable:
+            result.failures[contender.name] = contender.unavailable
+    by_name = {contender.name: contender for contender in contenders}
+    try:
+        available = [by_name[name] for name in by_name if name not in result.failures]
+        _run_preflight(available, result, limit_s, progress)
+        for index in range(1, rounds + 1):
+            if len(result.failures) == len(by_name):
+                break
+            order = order_of_round(list(by_name), seed, index)
+            result.samples += _run_round(by_name, order, index, result, limit_s, progress)
+            result.finished_rounds = index
+            after_round(result)
+    except KeyboardInterrupt:
+        result.interrupted = True
+    return result
+
+
+def _run_round(
+    by_name: dict[str, Contender],
+    order: Sequence[str],
+    index: int,
+    result: Result,
+    limit_s: float,
+    progress: Progress,
+) -> list[Sample]:
+    """Launch the contenders that have not failed, one at a time, and return their samples."""
+    samples = []
+    for position, name in enumerate(order):
+        if name in result.failures:
+            continue
+        left = [later for later in order[position:] if later not in result.failures]
+        progress(by_name[name], index, left)
+        try:
+            measurement, seconds = _measure(by_name[name].timed, limit_s)
+        except LaunchError as error:
+            result.failures[name] = f"round {index}: {error}"
+            continue
+        samples.append(
+            Sample(
+                index,
+                position,
+                name,
+                seconds,
+                measurement.step_ms,
+                measurement.loss,
+                dict(measurement.details),
+            )
+        )
+    return samples

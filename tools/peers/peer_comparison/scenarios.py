@@ -1,0 +1,237 @@
+"""The comparisons that can be run: which contenders, and which questions about them.
+
+A scenario is a function of Settings that returns contenders and ratios as data; a new one is one
+more such function in SCENARIOS.
+"""
+
+from __future__ import annotations
+
+import ctypes.util
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from peer_comparison.contender import (
+    ALLOCATOR_LIBRARY,
+    ALLOCATOR_SETTINGS,
+    AS_INSTALLED,
+    Contender,
+    Launchable,
+    parse_peer,
+    parse_stratagem,
+)
+from peer_comparison.ratios import Kind, Ratio, Target
+
+PEERS_FOLDER = Path(__file__).resolve().parent.parent
+ROOT = PEERS_FOLDER.parent.parent
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The work that all contenders of a scenario do."""
+
+    batch: int = 48
+    image: int = 128
+    steps: int = 2
+    seed: int = 1
+    splits: tuple[int, ...] = (24, 16, 12, 8, 6)
+    stratagem: Path = ROOT / "build" / "bin" / "stratagem"
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Contenders and the ratios to draw from them."""
+
+    contenders: tuple[Contender, ...]
+    ratios: tuple[Ratio, ...]
+
+
+def peer_python() -> str:
+    """Return the Python that runs the peers: $STRATAGEM_PYTHON, else the venv, else this one."""
+    venv = ROOT / ".venv" / "bin" / "python"
+    return os.environ.get("STRATAGEM_PYTHON") or (str(venv) if venv.exists() else sys.executable)
+
+
+@cache
+def _why_no_peer(allocator: bool) -> str | None:
+    """Return why a PyTorch peer cannot run on this machine, or None."""
+    find = "import importlib.util as u, sys; sys.exit(not all(map(u.find_spec, sys.argv[1:])))"
+    command = [peer_python(), "-c", find, "torch", "torchvision", "numpy", "sympy"]
+    try:
+        found = subprocess.run(command, capture_output=True, timeout=60).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        found = False
+    if not found:
+        return f"{peer_python()} lacks torch or torchvision: tools/test installs the full wheels"
+    if allocator and ctypes.util.find_library(ALLOCATOR_LIBRARY) is None:
+        return f"lib{ALLOCATOR_LIBRARY} was not found: install libjemalloc2"
+    return None
+
+
+def torch_peer(name: str, script: str, options: list[str], settings: Settings) -> list[Contender]:
+    """Return two contenders from one peer script: as installed, and with the allocator."""
+    work = {"batch": settings.batch, "image": settings.image, "steps": settings.steps}
+    work_options = [text for key, value in work.items() for text in (f"--{key}", str(value))]
+    seed = ["--seed", str(settings.seed)]
+    command = (peer_python(), str(PEERS_FOLDER / script), *options, *work_options, *seed)
+    preload = {"LD_PRELOAD": ctypes.util.find_library(ALLOCATOR_LIBRARY), **ALLOCATOR_SETTINGS}
+    return [
+        Contender(
+            name,
+            Launchable(command, AS_INSTALLED, parse_peer("system")),
+            unavailable=_why_no_peer(allocator=False),
+        ),
+        Contender(
+            f"{name}/allocator",
+            Launchable(command, {**AS_INSTALLED, **preload}, parse_peer(ALLOCATOR_LIBRARY)),
+            unavailable=_why_no_peer(allocator=True),
+        ),
+    ]
+
+
+def stratagem_row(name: str, strategy: str, options: list[str], settings: Settings) -> Contender:
+    """Return Stratagem's contender of one row, verified once before the rounds."""
+    work = {
+        "--strategy": strategy,
+        "--model": "resnet50",
+        "--device": "cpu",
+        "--cores-per-device": 1,
+        "--global-batch-size": settings.batch,
+        "--image-size": settings.image,
+        "--loss": "mse",
+        "--optimizer": "sgd",
+        "--learning-rate": 0.001,
+        "--momentum": 0,
+        "--seed": settings.seed,
+        "--repetitions": 1,
+        "--out": "{out}",
+    }
+    work_options = [text for key, value in work.items() for text in (key, str(value))]
+    command = (str(settings.stratagem), "run", *work_options, *options)
+    timed = (*command, "--steps", str(settings.steps), "--no-verify")
+    missing = None if settings.stratagem.exists() else f"{settings.stratagem} is not built"
+    return Contender(
+        f"stratagem/{name}",
+        Launchable(timed, AS_INSTALLED, parse_stratagem(strategy, verified=False)),
+        Launchable(
+            (*command, "--steps", "1"), AS_INSTALLED, parse_stratagem(strategy, verified=True)
+        ),
+        missing,
+    )
+
+
+def stratagem_single(settings: Settings) -> Contender:
+    """Return `single` of a job with one device, so that no row with all cores comes along."""
+    return stratagem_row("single", "single", ["--devices", "1"], settings)
+
+
+def stratagem_pipelines(settings: Settings) -> list[Contender]:
+    """Return `pipeline` on two devices, a contender for each split size."""
+    common = ["--devices", "2", "--schedule", "1f1b", "--split-size"]
+    return [
+        stratagem_row(f"pipeline/split:{split}", "pipeline", [*common, str(split)], settings)
+        for split in settings.splits
+    ]
+
+
+def torch_pipelines(settings: Settings, memory_format: str) -> list[Contender]:
+    """Return torch.distributed.pipelining: each schedule and split, as installed and with ours."""
+    return [
+        contender
+        for schedule in ("gpipe", "1f1b")
+        for split in settings.splits
+        for contender in torch_peer(
+            f"torch/pipelining/{memory_format}/{schedule}/split:{split}",
+            "resnet_pipelining.py",
+            ["--memory-format", memory_format, "--schedule", schedule, "--split", str(split)],
+            settings,
+        )
+    ]
+
+
+def _names(contenders: list[Contender], allocator: bool | None = None) -> tuple[str, ...]:
+    """Return the names, of those with or without the allocator if that is asked for."""
+    names = (contender.name for contender in contenders)
+    return tuple(
+        name for name in names if allocator is None or name.endswith("/allocator") == allocator
+    )
+
+
+def resnet_single_and_pipeline(settings: Settings) -> Scenario:
+    """ResNet-50 on one core and pipelined over two, against PyTorch."""
+    singles = [
+        contender
+        for memory_format in ("nchw", "channels_last")
+        for contender in torch_peer(
+            f"torch/single/{memory_format}",
+            "resnet_single.py",
+            ["--memory-format", memory_format],
+            settings,
+        )
+    ]
+    nchw, nchw_allocator, channels_last, channels_last_allocator = ((c.name,) for c in singles)
+    single = stratagem_single(settings)
+    split_model = stratagem_row("model_parallel", "model_parallel", ["--devices", "2"], settings)
+    pipelines = stratagem_pipelines(settings)
+    torch_pipelining = torch_pipelines(settings, "nchw")
+    ours, ours_split, ours_pipelined = (single.name,), (split_model.name,), _names(pipelines)
+    at_least, reaches, within = Kind.AT_LEAST, Kind.REACHES, Kind.WITHIN
+    ratios = (
+        Ratio("single: all, over PyTorch NCHW", nchw, ours),
+        Ratio("  layout: NCHW to channels_last", nchw, channels_last),
+        Ratio("  allocator: channels_last", channels_last, channels_last_allocator),
+        Ratio(
+            "  design: over channels_last with allocator",
+            channels_last_allocator,
+            ours,
+            Target(reaches, 1.00),
+        ),
+        Ratio("  allocator: NCHW", nchw, nchw_allocator),
+        Ratio(
+            "single: over channels_last as installed", channels_last, ours, Target(at_least, 1.25)
+        ),
+        Ratio("model_parallel over single", ours_split, ours, Target(within, 0.05)),
+        Ratio("pipeline: over model_parallel", ours_split, ours_pipelined, Target(at_least, 1.40)),
+        Ratio(
+            "pipeline: over torch pipelining as installed",
+            _names(torch_pipelining, allocator=False),
+            ours_pipelined,
+            Target(at_least, 1.30),
+        ),
+        Ratio(
+            "pipeline: over torch pipelining with allocator",
+            _names(torch_pipelining, allocator=True),
+            ours_pipelined,
+            Target(reaches, 1.00),
+        ),
+    )
+    return Scenario((single, split_model, *pipelines, *singles, *torch_pipelining), ratios)
+
+
+def resnet_pipelining_channels_last(settings: Settings) -> Scenario:
+    """ResNet-50 pipelined, against torch pipelining with channels_last inside its stages."""
+    pipelines = stratagem_pipelines(settings)
+    inside = torch_pipelines(settings, "channels_last")
+    ratios = (
+        Ratio(
+            "pipeline: over channels_last stages as installed",
+            _names(inside, allocator=False),
+            _names(pipelines),
+        ),
+        Ratio(
+            "pipeline: over channels_last stages with allocator",
+            _names(inside, allocator=True),
+            _names(pipelines),
+        ),
+    )
+    return Scenario((*pipelines, *inside), ratios)
+
+
+SCENARIOS: dict[str, Callable[[Settings], Scenario]] = {
+    "resnet_single_and_pipeline": resnet_single_and_pipeline,
+    "resnet_pipelining_channels_last": resnet_pipelining_channels_last,
+}

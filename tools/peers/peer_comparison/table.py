@@ -1,0 +1,100 @@
+"""Renders what was measured as text."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+from peer_comparison.ratios import CONFIDENCE, Answer, Ratio, answer
+from peer_comparison.rounds import Result
+
+
+def _spread(values: Sequence[float]) -> str:
+    """Return (p90 - p10) / median of the values as a percentage; "-" for fewer than two."""
+    if len(values) < 2:
+        return "-"
+    deciles = statistics.quantiles(values, n=10, method="inclusive")
+    return f"{(deciles[-1] - deciles[0]) / statistics.median(values):.1%}"
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the rows as lines: the first column to the left, the others to the right."""
+    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
+    return [
+        "  ".join(
+            cell.ljust(width) if index == 0 else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def contender_table(names: Sequence[str], result: Result) -> str:
+    """Return each contender's median step time and spread over launches, or why it has none."""
+    times = result.step_times()
+    rows = [("contender", "median ms", "spread", "launches")]
+    for name in names:
+        if name in times:
+            values = list(times[name].values())
+            row = (name, f"{statistics.median(values):.1f}", _spread(values), str(len(values)))
+            rows.append(row)
+    lines = _columns(rows) if len(rows) > 1 else ["nothing was measured in a whole round"]
+    return "\n".join(lines + [f"failed: {name}: {why}" for name, why in result.failures.items()])
+
+
+def _ratio_row(found: Answer) -> tuple[str, ...]:
+    interval = f"[{found.interval.low:.3f}, {found.interval.high:.3f}]"
+    target = str(found.ratio.target) if found.ratio.target else "-"
+    verdict = found.verdict.value if found.verdict else "-"
+    return found.ratio.name, f"{found.median:.3f}", interval, target, verdict
+
+
+def _choices(answers: Sequence[Answer]) -> list[str]:
+    """Return a line for each side that had several candidates: who spoke for it."""
+    lines = []
+    for found in answers:
+        sides = ((found.ratio.slower, found.slower), (found.ratio.faster, found.faster))
+        chosen = [name for candidates, name in sides if len(candidates) > 1]
+        if chosen:
+            lines.append(f"{found.ratio.name.strip()}: best is {', '.join(chosen)}")
+    return lines
+
+
+def ratio_table(ratios: Sequence[Ratio], result: Result) -> str:
+    """Return the answers to the ratios that were measured, with how to read them."""
+    times = result.step_times()
+    answers = [found for ratio in ratios if (found := answer(ratio, times))]
+    if not answers:
+        return "no ratio: no two contenders of one were measured in the same round"
+    rows = [("ratio of step times", "median", "interval", "target", "verdict")]
+    lines = _columns(rows + [_ratio_row(found) for found in answers])
+    coverage = min(found.interval.coverage for found in answers)
+    lines += [
+        "",
+        f"Interval of the median ratio over the rounds, by the sign test: covers {coverage:.1%}"
+        + ("." if coverage >= CONFIDENCE else "; 95% takes six rounds or more."),
+        "Best is the lowest median over all rounds, chosen on each side alike, so that it favours"
+        " neither.",
+        *_choices(answers),
+    ]
+    return "\n".join(lines)
+
+
+def answers_as_json(ratios: Sequence[Ratio], result: Result) -> list[dict]:
+    """Return the answers as JSON values, with the ratio of every round."""
+    times = result.step_times()
+    return [
+        {
+            "name": found.ratio.name.strip(),
+            "slower": found.slower,
+            "faster": found.faster,
+            "per_round": found.per_round,
+            "median": found.median,
+            "interval": [found.interval.low, found.interval.high],
+            "coverage": found.interval.coverage,
+            "target": str(found.ratio.target) if found.ratio.target else None,
+            "verdict": found.verdict.value if found.verdict else None,
+        }
+        for ratio in ratios
+        if (found := answer(ratio, times))
+    ]

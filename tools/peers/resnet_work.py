@@ -1,0 +1,105 @@
+"""The training job that every PyTorch peer does, and how a peer measures itself.
+
+The job is the one Stratagem measures: torchvision's ResNet-50 in training mode, float32, 1000
+classes, mean squared error against one-hot labels, SGD with learning rate 0.001 and no momentum,
+synthetic images made once from a seed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+CLASSES = 1000
+LEARNING_RATE = 0.001
+
+
+def add_work_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that every peer of this job understands."""
+    parser.add_argument("--batch", type=int, default=48, help="images in a step (default 48)")
+    parser.add_argument("--image", type=int, default=128, help="image side in pixels (default 128)")
+    parser.add_argument("--steps", type=int, default=2, help="timed steps (default 2)")
+    parser.add_argument("--seed", type=int, default=1, help="of weights and data (default 1)")
+
+
+def one_core_per_device(devices: int) -> list[int]:
+    """Return one CPU of each physical core of this process's affinity mask, `devices` of them.
+
+    Raises SystemExit when the mask holds fewer physical cores than that.
+    """
+    mask = sorted(os.sched_getaffinity(0))
+    cores: dict[str, int] = {}
+    for cpu in mask:
+        siblings = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+        core = siblings.read_text().strip() if siblings.exists() else str(cpu)
+        cores.setdefault(core, cpu)
+    if len(cores) < devices:
+        raise SystemExit(f"{devices} one-core devices need {devices} cores, found {len(cores)}")
+    return list(cores.values())[:devices]
+
+
+def use_one_thread_on(cpu: int) -> None:
+    """Pins this process, and all threads it makes later, to one CPU and one compute thread."""
+    os.sched_setaffinity(0, {cpu})
+    import torch
+
+    torch.set_num_threads(1)
+
+
+def make_model(seed: int):
+    """Return ResNet-50 in training mode with the weights that `seed` gives."""
+    import torch
+    import torchvision
+
+    torch.manual_seed(seed)
+    return torchvision.models.resnet50(num_classes=CLASSES).train()
+
+
+def make_batch(batch: int, image: int, seed: int):
+    """Return (images [batch, 3, image, image], one-hot labels [batch, CLASSES]), float32, NCHW."""
+    import torch
+
+    generator = torch.Generator().manual_seed(seed)
+    images = torch.randn(batch, 3, image, image, generator=generator)
+    classes = torch.randint(CLASSES, (batch,), generator=generator)
+    return images, torch.nn.functional.one_hot(classes, CLASSES).float()
+
+
+def make_optimizer(model):
+    """Return the job's optimizer over the parameters of `model`."""
+    import torch
+
+    return torch.optim.SGD(model.parameters(), lr=LEARNING_RATE)
+
+
+def timed_steps(step: Callable[[], None], steps: int) -> list[float]:
+    """Call `step` `steps` times and return the milliseconds of each."""
+    times = []
+    for _ in range(steps):
+        start = time.perf_counter()
+        step()
+        times.append((time.perf_counter() - start) * 1e3)
+    return times
+
+
+def loaded_allocator() -> str:
+    """Return which malloc this process really uses, so that a preload that failed is noticed."""
+    return "jemalloc" if "libjemalloc" in Path("/proc/self/maps").read_text() else "system"
+
+
+def print_result(peer: str, step_ms: list[float], loss: float | None) -> None:
+    """Print the one JSON line a peer answers with."""
+    import torch
+
+    result = {
+        "peer": peer,
+        "step_ms": step_ms,
+        "loss": loss,
+        "torch": torch.__version__,
+        "allocator": loaded_allocator(),
+    }
+    print(json.dumps(result), flush=True)

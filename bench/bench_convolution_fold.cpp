@@ -3,8 +3,8 @@
 // Each row runs one of ResNet-50's pointwise convolutions (128-pixel images, float32,
 // channels_last, one thread) forward and backward, plain and folded by turns, so that a drift of
 // the machine meets both alike. The row's time is the folded one; its counters are both times a
-// call and plain_over_fold: above 1 the fold pays. The rows from batch 16 on show what the fold
-// would cost where convolution() leaves it out.
+// call, their ratio plain_over_fold (above 1 the fold pays), and taken: whether convolution() takes
+// the fold for this shape.
 
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
@@ -66,6 +66,8 @@ void pointwise(benchmark::State& state) {
   }
   state.counters["plain_ms"] = benchmark::Counter(plain * 1e3, benchmark::Counter::kAvgIterations);
   state.counters["fold_ms"] = benchmark::Counter(folded * 1e3, benchmark::Counter::kAvgIterations);
+  state.counters["taken"] =
+      stratagem::models::takes_fold(problem.input, problem.weight, 1, 0) ? 1 : 0;
   state.counters["plain_over_fold"] = plain / folded;
 }
 

@@ -46,6 +46,8 @@ class Progress : public Observer {
   void end(std::optional<double> step_ms) override;
   void tick() override;
   void note(const std::string& line) override;
+  /// Takes the line away: what is printed next begins at the left.
+  void finish() { clear(); }
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -67,6 +67,21 @@ StateDictionary optimizer_state(torch::optim::Optimizer& optimizer,
   return all;
 }
 
+StateDictionary state_of(const models::Model& model, torch::optim::Optimizer& optimizer,
+                         const models::OptimizerOptions& options) {
+  const auto parameters = models::parameters(model.layers);
+  StateDictionary state;
+  for (const auto& [name, tensor] : optimizer_state(optimizer, options, parameters)) {
+    state[name] = tensor.clone();
+  }
+  for (const auto& [name, tensor] : parameters) {
+    state[name] = tensor.detach().clone();
+    state["gradient." + name] = tensor.grad().clone();
+  }
+  for (const auto& [name, tensor] : models::buffers(model.layers)) state[name] = tensor.clone();
+  return state;
+}
+
 double share(const strategies::Slice& slice, const models::Batch& batch) {
   return static_cast<double>(slice.count) / static_cast<double>(batch.size());
 }
@@ -139,24 +154,17 @@ OracleRun run_oracle(const models::Workload& workload, const models::Batch& batc
   OracleRun run;
   for (int step = 0; step < steps; ++step) {
     optimizer->zero_grad();
-    double sum = 0;
+    OracleStep entry;
     for (const auto& slice : partition) {
       const at::Tensor loss = slice_loss(contiguous, model, data, slice);
       loss.backward();
-      sum += loss.item<double>();
+      entry.loss += loss.item<double>();
     }
-    run.losses.push_back(sum);
-    if (step == 0) {
-      require_gradients(parameters);
-      for (const auto& [name, tensor] : parameters) {
-        run.first_gradients["gradient." + name] = tensor.grad().clone();
-      }
-    }
+    if (step == 0) require_gradients(parameters);
     optimizer->step();
+    entry.state = state_of(model, *optimizer, plain.optimizer);
+    run.steps.push_back(std::move(entry));
   }
-  run.state = optimizer_state(*optimizer, plain.optimizer, parameters);
-  for (const auto& [name, tensor] : parameters) run.state[name] = tensor.detach().clone();
-  for (const auto& [name, tensor] : models::buffers(model.layers)) run.state[name] = tensor.clone();
 
   const c10::AutoGradMode no_gradient(false);
   models::set_training(model.layers, false);
@@ -171,16 +179,14 @@ reports::Verification compare_with_oracle(strategies::Strategy& strategy,
   const models::Batch batch = workload.make_batch(0);
   const OracleRun oracle = run_oracle(workload, batch, strategy.batch_partition(), verified_steps);
   Comparison comparison;
-  std::vector<std::unique_ptr<strategies::PendingStep>> steps;
-  steps.push_back(strategy.step(batch));
-  const StateDictionary first = strategy.state();
-  for (const auto& [name, gradient] : oracle.first_gradients) comparison.add(name, first, gradient);
-  while (steps.size() < oracle.losses.size()) steps.push_back(strategy.step(batch));
-  const StateDictionary last = strategy.state();
-  for (const auto& [name, tensor] : oracle.state) comparison.add(name, last, tensor);
-  for (std::size_t step = 0; step < steps.size(); ++step) {
-    comparison.add(fmt::format("loss of step {}", step),
-                   relative(steps[step]->loss(), oracle.losses[step]));
+  for (std::size_t index = 0; index < oracle.steps.size(); ++index) {
+    const OracleStep& expected = oracle.steps[index];
+    const auto pending = strategy.step(batch);
+    const StateDictionary state = strategy.state();
+    comparison.add(fmt::format("the loss of step {}", index + 1),
+                   relative(pending->loss(), expected.loss));
+    for (const auto& [name, tensor] : expected.state) comparison.add(name, state, tensor);
+    strategy.load(expected.state);
   }
   comparison.add("loss in evaluation mode",
                  relative(strategy.evaluate(batch), oracle.evaluation_loss));

@@ -12,11 +12,14 @@
 
 namespace stratagem::bench {
 
+struct OracleStep {
+  double loss = 0;                    // before the update
+  strategies::StateDictionary state;  // after it, with the gradients that led to it
+};
+
 struct OracleRun {
-  std::vector<double> losses;                   // [step], before each update
-  strategies::StateDictionary first_gradients;  // "gradient.<parameter>" of the first step
-  strategies::StateDictionary state;            // parameters, buffers, optimizer, after the last
-  double evaluation_loss = 0;                   // after the last step
+  std::vector<OracleStep> steps;
+  double evaluation_loss = 0;  // after the last step
 };
 
 /// Trains a model of `workload` on `batch` for `steps` steps. Throws std::runtime_error when some
@@ -24,9 +27,12 @@ struct OracleRun {
 OracleRun run_oracle(const models::Workload& workload, const models::Batch& batch,
                      const std::vector<strategies::Slice>& partition, int steps);
 
-/// Runs the same steps with `strategy`, which must be fresh, and compares: every gradient of the
-/// first step, every loss, then parameters, buffers and optimizer state after the last, and the
-/// loss in evaluation mode. Errors are relative to a tensor's largest element.
+/// Runs the same three steps with `strategy`, which must be fresh. After each it compares the loss,
+/// every gradient, parameter, buffer and optimizer entry, relative to the tensor's largest element,
+/// and hands the strategy the oracle's state: a deep network at its start amplifies the last bit
+/// of a number a thousandfold a step, which would otherwise hide what is to be seen. What a
+/// strategy keeps beside its state (a gradient that it did not drop, say) still shows in the next
+/// step. At the end the loss in evaluation mode is compared.
 reports::Verification compare_with_oracle(strategies::Strategy& strategy,
                                           const models::Workload& workload);
 

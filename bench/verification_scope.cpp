@@ -2,12 +2,21 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace stratagem::bench {
 namespace {
 
 constexpr std::int64_t image_reduction = 32;  // a ResNet's last feature map is image / 32 wide
-constexpr std::int64_t small_image = 64;      // 2 x 2 positions there, so two samples make eight
+constexpr std::int64_t least_elements = 8;    // that a BatchNorm channel is normalised over
 constexpr double small_width = 0.125;
+
+/// The smallest image whose last feature map holds enough elements of `samples` samples.
+std::int64_t smallest_image(std::int64_t samples) {
+  std::int64_t positions = 1;
+  while (samples * positions * positions < least_elements) ++positions;
+  return positions * image_reduction;
+}
 
 }  // namespace
 
@@ -33,7 +42,8 @@ VerificationScope shrink(const Config& row, const std::vector<std::int64_t>& mic
     scope.config.split_size = split;
     scope.text = fmt::format("batch {} -> {}", row.global_batch_size, batch);
   }
-  const std::int64_t image = has_batch_norm ? small_image : image_reduction;
+  const std::int64_t samples = std::min(last, micro_batches.back());
+  const std::int64_t image = has_batch_norm ? smallest_image(samples) : image_reduction;
   if (has_images && image < row.image_size) {
     scope.config.image_size = image;
     scope.text +=

@@ -1,12 +1,16 @@
 // Two-dimensional convolution without bias, and the one place that knows which memory format and
 // kernel it runs best on.
 //
-// torch 2.11 sends a 1x1 convolution of stride 1 over fewer than 16 float32 samples on one thread
-// to a native kernel (one small matrix product a sample) instead of oneDNN, forward and backward,
-// which doubles the cost of a sample in small micro-batches. The choice looks at the batch size
-// only, so the fold moves image rows into the batch: a 1x1 convolution does not mix positions, and
-// on a channels_last tensor the fold is a view. bench/bench_convolution_fold.cpp tells for which
-// batch sizes it pays and when a later version makes it superfluous.
+// torch 2.11 sends a 1x1 convolution of stride 1 over fewer than 16 samples on one thread to a
+// native kernel (one small matrix product of MKL a sample) instead of oneDNN, forward and backward.
+// The choice looks at the batch size only, so the fold moves image rows into the batch: a 1x1
+// convolution does not mix positions, and on a channels_last tensor the fold is a view. What it
+// gains is the distance between oneDNN and MKL on the processor: 1.05 to 1.13 measured on a Zen 4
+// core, about 2 where oneDNN has full-width AVX-512 and MKL does not use it. It loses where a call
+// has few positions, and nothing is folded there. Reduced precision goes to oneDNN anyway; float64
+// has no oneDNN kernel, but folds too, so that a check in float64 runs the code that float32 runs.
+// bench/bench_convolution_fold.cpp tells for which shapes it pays and when a later version makes it
+// superfluous.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -20,6 +24,10 @@ namespace stratagem::models {
 // where x is.
 at::Tensor convolution(const at::Tensor& x, const at::Tensor& weight, std::int64_t stride,
                        std::int64_t padding);
+
+// Whether convolution() takes the fold for these arguments on this thread.
+bool takes_fold(const at::Tensor& x, const at::Tensor& weight, std::int64_t stride,
+                std::int64_t padding);
 
 // The same for weight [o, c, 1, 1], stride 1 and no padding, by way of the fold: free of copies
 // where x is channels_last.

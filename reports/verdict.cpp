@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace stratagem::reports {
 namespace {
@@ -34,7 +35,7 @@ std::string over_single(const RowSummary& row, const std::vector<RowSummary>& ro
   return fmt::format("{:.2f}x over single", baseline->median_ms / row.median_ms);
 }
 
-std::string verdict(const std::vector<Candidate>& candidates, const std::vector<RowSummary>& rows) {
+std::string ranking(const std::vector<Candidate>& candidates, const std::vector<RowSummary>& rows) {
   const Candidate& best = candidates.front();
   std::vector<Candidate> rivals;
   std::copy_if(candidates.begin() + 1, candidates.end(), std::back_inserter(rivals),
@@ -46,7 +47,20 @@ std::string verdict(const std::vector<Candidate>& candidates, const std::vector<
   const bool lone = best.row->samples_ms.size() < 2;
   return fmt::format("cannot tell {} from {}: {}{}", *best.name, join(rivals),
                      lone ? "one sample has no interval" : "their intervals overlap",
-                     gain.empty() ? "" : fmt::format(" ({}: {})", *best.name, gain));
+                     gain.empty() ? "" : " (the first " + gain + ")");
+}
+
+// One line, and a second one for the strategies over several devices where one device wins.
+std::vector<std::string> verdict_lines(const std::vector<Candidate>& candidates,
+                                       const std::vector<RowSummary>& rows) {
+  std::vector<std::string> lines = {ranking(candidates, rows)};
+  std::vector<Candidate> parallel;
+  std::copy_if(candidates.begin(), candidates.end(), std::back_inserter(parallel),
+               [](const Candidate& candidate) { return candidate.row->strategy != "single"; });
+  if (candidates.front().row->strategy == "single" && !parallel.empty()) {
+    lines.push_back("over several devices: " + ranking(parallel, rows));
+  }
+  return lines;
 }
 
 }  // namespace
@@ -69,8 +83,9 @@ std::vector<std::string> verdicts(const std::vector<RowSummary>& rows,
   }
   std::vector<std::string> lines;
   for (std::size_t index = 0; index < groups.size(); ++index) {
-    lines.push_back((groups.size() > 1 ? workloads[index] + ": " : "") +
-                    verdict(groups[index], rows));
+    for (const std::string& line : verdict_lines(groups[index], rows)) {
+      lines.push_back((groups.size() > 1 ? workloads[index] + ": " : "") + line);
+    }
   }
   return lines;
 }

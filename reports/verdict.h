@@ -9,8 +9,9 @@
 
 namespace stratagem::reports {
 
-/// One line for each workload among `rows`, which stand fastest first; `names` are their names as
-/// shown. Failed and oversubscribed rows take no part. Empty when no row is left.
+/// One line for each workload among `rows`, which stand fastest first, and a second one for the
+/// strategies over several devices where `single` wins; `names` are the rows' names as shown.
+/// Failed and oversubscribed rows take no part. Empty when no row is left.
 std::vector<std::string> verdicts(const std::vector<RowSummary>& rows,
                                   std::span<const std::string> names);
 

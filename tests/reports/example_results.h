@@ -61,7 +61,7 @@ inline Row example_row(const std::string& strategy, const std::string& rest, dou
 }
 
 inline Row failed_row() {
-  Row row = example_row("pipeline", "devices:2/batch:48/image:128/split:1/schedule:1f1b", 1);
+  Row row = example_row("pipeline", "devices:2/batch:48/image:128/split:1/schedule:1f1b", 4700);
   Repetition failed;
   failed.index = 1;
   failed.error = Error{0, "host", "F3 s1 on device 1", "device 1 overran the limit of 120 s"};

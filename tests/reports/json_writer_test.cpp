@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "reports/file_reader.h"
 #include "reports/results_reader.h"
 #include "tests/bench/error_of.h"
 #include "tests/reports/example_results.h"
@@ -136,6 +137,17 @@ TEST(ResultsJson, RefusesWhatJsonCannotHold) {
   results = two_rows();
   results.rows[0].repetitions[0].step_ms.clear();
   EXPECT_THROW(results_json(results), std::logic_error);
+}
+
+// The approved file is what the Python tests read as well.
+TEST_F(ResultsFileTest, MatchesTheApprovedOutput) {
+  ResultFile results = example_results();
+  results.rows = {results.rows[0], results.rows[3], results.rows[5]};
+  const std::string approved = std::string(STRATAGEM_TEST_DATA) + "/approved/results.json";
+  const std::string received = testing::TempDir() + "results.received.json";
+  write_results(received, results);
+  EXPECT_TRUE(read_file(received, "results") == read_file(approved, "the approved results"))
+      << "see diff " << received << " " << approved << "; copy it over when it is right";
 }
 
 TEST_F(ResultsFileTest, ComesBackAsItWas) {

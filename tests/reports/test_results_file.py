@@ -1,0 +1,44 @@
+"""A results file as the C++ writer leaves it: the approved one, which a C++ test compares with.
+
+Google Benchmark's own compare.py must read it, and so must our loader.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from stratagem_reports import load
+
+APPROVED = Path(__file__).parents[1] / "approved" / "results.json"
+COMPARE = Path("/usr/share/benchmark/compare.py")
+
+
+def test_the_loader_reads_what_the_writer_wrote():
+    results = load.load_results(APPROVED)
+    single, pipeline, failed = results.rows
+    assert single.strategy == "single"
+    assert single.split_size is None
+    assert len(pipeline.repetitions) == 3
+    assert pipeline.repetitions[0].step_ms == [1585.0, 1595.0]
+    assert pipeline.repetitions[0].predicted_ms == 1620
+    assert pipeline.repetitions[0].devices[1].bubble_measured == 0.26
+    assert failed.error is not None
+    assert "F3 s1" in failed.error
+
+
+@pytest.mark.skipif(not COMPARE.exists(), reason="needs the package libbenchmark-tools")
+def test_google_benchmarks_compare_reads_it(tmp_path):
+    slower = tmp_path / "slower.json"
+    text = APPROVED.read_text(encoding="utf-8")
+    assert '"real_time": 1590.0' in text
+    slower.write_text(text.replace('"real_time": 1590.0', '"real_time": 3180.0'), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, COMPARE, "--no-color", "benchmarks", APPROVED, slower],
+        capture_output=True, text=True, timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines() if line.startswith("pipeline/")]
+    change = {line[0].rsplit(":", 1)[-1]: line[1] for line in lines}
+    assert change["1f1b_median"] == "+1.0000"
+    assert any(line.startswith("single/") for line in done.stdout.splitlines())

@@ -1,0 +1,216 @@
+// stratagem doctor: what was found on this machine, and what mends what is missing. Every line is
+// "ok" or "warn"; a warning ends with its remedy.
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <sstream>
+
+#include "bench/cache.h"
+#include "bench/machine.h"
+#include "reports/build_information.h"
+#include "tools/stratagem/parse.h"
+#include "tools/stratagem/python.h"
+
+namespace stratagem::tools {
+namespace {
+
+void ok(const std::string& what, const std::string& found) {
+  fmt::print("ok    {:<12} {}\n", what, found);
+}
+
+void warn(const std::string& what, const std::string& found, const std::string& remedy) {
+  fmt::print("warn  {:<12} {}: {}\n", what, found, remedy);
+}
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+bool on_path(const std::string& program) {
+  std::istringstream folders(environment("PATH"));
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (::access((folder + "/" + program).c_str(), X_OK) == 0) return true;
+  }
+  return false;
+}
+
+/// Whether the dynamic linker finds a library that nothing here is linked with.
+bool loadable(const char* library) {
+  const std::unique_ptr<void, int (*)(void*)> handle(::dlopen(library, RTLD_LAZY | RTLD_LOCAL),
+                                                     &::dlclose);
+  return handle != nullptr;
+}
+
+void report_build() {
+  const reports::BuildInformation build = reports::build_information();
+  ok("stratagem",
+     fmt::format("{} ({}), compiled by {}", build.version, build.git_commit, build.compiler));
+  if (build.build_type == "Release" && build.sanitizers.empty()) {
+    ok("build", "Release");
+  } else {
+    warn("build", fmt::format("{} {}", build.build_type, build.sanitizers),
+         "times mean nothing; measure with cmake --preset release");
+  }
+  ok("LibTorch", fmt::format("{} in {}", bench::torch_version(), bench::torch_library_path()));
+  if (bench::allocator_name() == "jemalloc") {
+    ok("allocator", "jemalloc, linked in");
+  } else {
+    warn("allocator", bench::allocator_name(),
+         "large activations are mapped anew in every step; build with jemalloc");
+  }
+}
+
+void report_gpus(const bench::MachineFacts& facts) {
+  const bool built = reports::build_information().cuda;
+  if (facts.gpu_driver.empty()) {
+    ok("GPU", built ? "none: no NVIDIA driver is loaded" : "none, and none needed: a CPU build");
+    return;
+  }
+  ok("GPU driver", facts.gpu_driver);
+  for (const std::string& model : facts.gpu_models) ok("GPU", model);
+  if (!on_path("nvidia-smi")) {
+    warn("nvidia-smi", "not on the PATH", "install the driver's utilities to watch the GPUs");
+  }
+  if (!built) {
+    warn("CUDA", "this build has no CUDA backend", "configure with cmake --preset cuda");
+  } else {
+    ok("CUDA", "backend built in");
+    loadable("libnccl.so.2")
+        ? ok("NCCL", "libnccl.so.2")
+        : warn("NCCL", "libnccl.so.2 cannot be loaded", "install NCCL, or the full torch wheel");
+  }
+}
+
+// The headers alone are needed: LibTorch carries the library.
+void report_gloo() {
+  if (std::filesystem::exists("/usr/include/gloo/config.h")) {
+    ok("Gloo", "headers in /usr/include/gloo");
+  } else {
+    warn("Gloo", "no headers", "apt install libgloo-dev before building");
+  }
+}
+
+void report_launcher() {
+  for (const auto& [variable, name] :
+       {std::pair{"TORCHELASTIC_RUN_ID", "torchrun"}, std::pair{"SLURM_PROCID", "srun"},
+        std::pair{"OMPI_COMM_WORLD_RANK", "mpirun"}, std::pair{"PMI_RANK", "mpirun"}}) {
+    if (!environment(variable).empty()) {
+      warn("launcher", fmt::format("started by {} ({})", name, variable),
+           "one machine needs none; start stratagem itself");
+      return;
+    }
+  }
+  ok("launcher", "none: the command starts its own processes");
+}
+
+void report_processor(const bench::MachineFacts& facts) {
+  ok("processor", fmt::format("{}, {:.0f} MHz nominal, {} GiB", facts.cpu_model, facts.nominal_mhz,
+                              facts.memory_gib));
+  const std::string cores =
+      fmt::format("{} of {} physical cores may be used, {} NUMA node{}", facts.available_cores,
+                  facts.physical_cores, facts.numa_nodes, facts.numa_nodes == 1 ? "" : "s");
+  if (facts.available_cores >= 2) {
+    ok("cores", cores);
+  } else {
+    warn("cores", cores, "two devices need two cores; see taskset and the container's cpuset");
+  }
+  if (facts.governor == "performance" || facts.governor == "none") {
+    ok("governor",
+       facts.governor == "none" ? "none: the kernel sets no frequency" : facts.governor);
+  } else {
+    warn("governor", facts.governor, "cpupower frequency-set -g performance, as root");
+  }
+  constexpr double quiet = 0.25;
+  const double load = facts.load_average.empty() ? 0 : facts.load_average.front();
+  const std::string loads = fmt::format("{:.2f} in the last minute", load);
+  if (load <= quiet * facts.logical_cpus) {
+    ok("load", loads);
+  } else {
+    warn("load", loads, "measure on a quiet machine: other programs slow the devices down");
+  }
+  if (facts.huge_pages == "never" || facts.huge_pages == "unknown") {
+    warn("huge pages", facts.huge_pages,
+         "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled, as root");
+  } else {
+    ok("huge pages", facts.huge_pages);
+  }
+}
+
+/// The output of a program, and whether it succeeded.
+std::pair<std::string, bool> output_of(const std::string& command) {
+  std::FILE* pipe = ::popen(command.c_str(), "r");
+  if (pipe == nullptr) return {"", false};
+  std::string text;
+  std::array<char, 4096> buffer;
+  while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), pipe)) {
+    text.append(buffer.data(), count);
+  }
+  const bool succeeded = ::pclose(pipe) == 0;
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return {text, succeeded};
+}
+
+void report_python() {
+  const std::string python = find_python();
+  if (python.empty()) {
+    warn("Python", "none",
+         "run tools/run once, or set STRATAGEM_PYTHON; only charts and reports need it");
+    return;
+  }
+  constexpr const char* question =
+      " -c 'import sys, matplotlib, numpy; print(sys.version.split()[0], \"matplotlib\", "
+      "matplotlib.__version__, \"numpy\", numpy.__version__)' 2>&1";
+  const auto [answer, succeeded] = output_of("'" + python + "'" + question);
+  if (succeeded) {
+    ok("Python", fmt::format("{} in {}", answer, python));
+  } else {
+    warn("Python", fmt::format("{} says {}", python, answer.substr(answer.rfind('\n') + 1)),
+         "run tools/run once: it installs the packages");
+  }
+  const std::string package = find_reports_package();
+  if (package.empty()) {
+    warn("reports", "the package stratagem_reports is not there", "install with cmake --install");
+  } else {
+    ok("reports", package);
+  }
+}
+
+void report_cache() {
+  const std::filesystem::path folder = bench::default_cache_folder();
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (::access(folder.c_str(), W_OK) == 0) {
+    ok("cache", folder.string());
+  } else {
+    warn("cache", folder.string() + " cannot be written",
+         "set XDG_CACHE_HOME; without it every run verifies and calibrates anew");
+  }
+}
+
+}  // namespace
+
+int doctor(const Arguments& arguments) {
+  CLI::App app("What was found on this machine, and the remedy for what is missing",
+               "stratagem doctor");
+  if (!parse(app, arguments)) return 0;
+  const bench::MachineFacts facts = bench::machine_facts();
+  report_build();
+  report_gpus(facts);
+  report_gloo();
+  report_launcher();
+  report_processor(facts);
+  report_python();
+  report_cache();
+  return 0;
+}
+
+}  // namespace stratagem::tools

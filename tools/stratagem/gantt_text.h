@@ -1,0 +1,17 @@
+// A timeline as lines of text, one a device, to be read in a terminal:
+//
+//   device 0 |0F0=0F1=........0B0#####0B1#####o|
+//   device 1 |....1F0=1B0#####1F1=1B1#####....o|
+#pragma once
+
+#include <string>
+
+#include "strategies/runtime/timeline.h"
+
+namespace stratagem::tools {
+
+/// Lines of at most `width` columns and a legend. An action shorter than a column may hide behind
+/// its neighbour; actions of which copies run aside are drawn over them.
+std::string gantt_text(const runtime::Timeline& timeline, int devices, int width);
+
+}  // namespace stratagem::tools

@@ -1,0 +1,147 @@
+// stratagem list: what this build knows and what this machine has.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <utility>
+
+#include "bench/machine.h"
+#include "bench/options.h"
+#include "models/registry.h"
+#include "strategies/pipeline/schedule_registry.h"
+#include "strategies/registry.h"
+#include "tools/stratagem/parse.h"
+
+namespace stratagem::tools {
+namespace {
+
+struct Entry {
+  std::string name;
+  std::string summary;
+};
+
+std::vector<Entry> strategy_entries() {
+  std::vector<Entry> entries;
+  for (const std::string& name : strategies::strategy_names()) {
+    entries.push_back({name, strategies::find_strategy(name).summary});
+  }
+  return entries;
+}
+
+std::vector<Entry> model_entries() {
+  std::vector<Entry> entries;
+  for (const std::string& name : models::model_names()) {
+    entries.push_back({name, models::find_model(name).summary});
+  }
+  return entries;
+}
+
+std::vector<Entry> schedule_entries() {
+  std::vector<Entry> entries;
+  for (const std::string& name : pipeline::schedule_names()) {
+    entries.push_back({name, pipeline::find_schedule(name).summary});
+  }
+  return entries;
+}
+
+std::vector<Entry> device_entries() {
+  const bench::MachineFacts facts = bench::machine_facts();
+  std::vector<Entry> entries;
+  for (const int core : bench::available_cores()) {
+    entries.push_back({fmt::format("cpu:{}", entries.size()),
+                       fmt::format("core {} of {}", core, facts.cpu_model)});
+  }
+  for (std::size_t index = 0; index < facts.gpu_models.size(); ++index) {
+    entries.push_back({fmt::format("cuda:{}", index), facts.gpu_models[index]});
+  }
+  return entries;
+}
+
+// The benchmark executables lie beside this one.
+std::vector<Entry> benchmark_entries() {
+  namespace fs = std::filesystem;
+  static const std::map<std::string, std::string> summaries = {
+      {"bench_split_size", "the split-size trade-off of ResNet-50: all strategies, eight splits"},
+      {"bench_strategies",
+       "single, single on all cores, model parallel and pipeline on small models"},
+      {"bench_convolution_fold", "whether folding 1x1 convolutions still pays"}};
+  std::vector<Entry> entries;
+  const fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();
+  for (const auto& file : fs::directory_iterator(folder)) {
+    const std::string name = file.path().filename();
+    if (!name.starts_with("bench_") || ::access(file.path().c_str(), X_OK) != 0) continue;
+    const auto summary = summaries.find(name);
+    entries.push_back({name, summary == summaries.end() ? "" : summary->second});
+  }
+  std::sort(entries.begin(), entries.end(),
+            [](const Entry& left, const Entry& right) { return left.name < right.name; });
+  return entries;
+}
+
+using Listing = std::pair<std::string, std::function<std::vector<Entry>()>>;
+
+const std::vector<Listing>& listings() {
+  static const std::vector<Listing> all = {{"strategies", strategy_entries},
+                                           {"models", model_entries},
+                                           {"schedules", schedule_entries},
+                                           {"devices", device_entries},
+                                           {"benchmarks", benchmark_entries}};
+  return all;
+}
+
+std::vector<Listing> chosen(const std::string& what) {
+  if (what.empty()) return listings();
+  std::vector<std::string> names;
+  for (const Listing& listing : listings()) {
+    if (listing.first == what) return {listing};
+    names.push_back(listing.first);
+  }
+  throw std::invalid_argument(fmt::format("list: unknown \"{}\": did you mean \"{}\"? choices: {}",
+                                          what, bench::nearest(what, names),
+                                          fmt::join(names, ", ")));
+}
+
+void print_text(const std::vector<Listing>& wanted) {
+  for (const auto& [what, entries_of] : wanted) {
+    if (wanted.size() > 1) fmt::print("{}\n", what);
+    const std::vector<Entry> entries = entries_of();
+    std::size_t width = 0;
+    for (const Entry& entry : entries) width = std::max(width, entry.name.size());
+    for (const Entry& entry : entries) {
+      fmt::print("{}{:<{}}  {}\n", wanted.size() > 1 ? "  " : "", entry.name, width, entry.summary);
+    }
+  }
+}
+
+void print_json(const std::vector<Listing>& wanted) {
+  nlohmann::ordered_json document;
+  for (const auto& [what, entries_of] : wanted) {
+    document[what] = nlohmann::ordered_json::array();
+    for (const Entry& entry : entries_of()) {
+      document[what].push_back({{"name", entry.name}, {"summary", entry.summary}});
+    }
+  }
+  fmt::print("{}\n", document.dump(1));
+}
+
+}  // namespace
+
+int list(const Arguments& arguments) {
+  CLI::App app("What this build knows and what this machine has", "stratagem list");
+  std::string what;
+  bool as_json = false;
+  app.add_option("WHAT", what, "strategies, models, schedules, devices or benchmarks; default: all")
+      ->type_name("");
+  app.add_flag("--json", as_json, "as a JSON object of lists");
+  if (!parse(app, arguments)) return 0;
+  const std::vector<Listing> wanted = chosen(what);
+  as_json ? print_json(wanted) : print_text(wanted);
+  return 0;
+}
+
+}  // namespace stratagem::tools

@@ -1,0 +1,76 @@
+// stratagem: measures how parallelism strategies train the same model on the same batch.
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+
+#include "bench/guarded_main.h"
+#include "bench/machine.h"
+#include "bench/options.h"
+#include "bench/worker_main.h"
+#include "reports/build_information.h"
+#include "tools/stratagem/subcommand.h"
+
+namespace stratagem::tools {
+namespace {
+
+const std::array<Subcommand, 7> subcommands = {
+    {{"list", "strategies, models, schedules, devices, benchmarks", list},
+     {"run", "measures one configuration or a grid of them", run},
+     {"verify", "proves every strategy against one device, in float64", verify},
+     {"simulate", "a pipeline schedule without running it", simulate},
+     {"calibrate", "peak rates, memory and link bandwidth of the devices", calibrate},
+     {"doctor", "what was found on this machine, and the remedy for what is missing", doctor},
+     {"report", "charts and report.html of a results file", report}}};
+
+int print_help() {
+  fmt::print(
+      "stratagem SUBCOMMAND [OPTION...]\n\n"
+      "Measures how parallelism strategies train the same model on the same batch, and says which\n"
+      "one wins. Every strategy is first shown to compute the update that one device would.\n\n");
+  for (const Subcommand& subcommand : subcommands) {
+    fmt::print("  {:<10} {}\n", subcommand.name, subcommand.summary);
+  }
+  fmt::print(
+      "\n  --help, --version; `stratagem SUBCOMMAND --help` lists the options of one\n\n"
+      "Exit codes: 0 done, 1 a mismatch, 2 bad usage or input, 3 nothing matched, 4 a rank "
+      "failed,\n"
+      "hung or was lost, 130 interrupted.\n");
+  return bench::exit_codes::done;
+}
+
+int print_version() {
+  const reports::BuildInformation build = reports::build_information();
+  fmt::print("stratagem {} ({}, {}), LibTorch {}\n", build.version, build.git_commit,
+             build.build_type, bench::torch_version());
+  return bench::exit_codes::done;
+}
+
+int dispatch(const std::string& name, const Arguments& arguments) {
+  if (name == "--help" || name == "-h" || name == "help") return print_help();
+  if (name == "--version") return print_version();
+  std::vector<std::string> names;
+  for (const Subcommand& subcommand : subcommands) {
+    if (subcommand.name == name) return subcommand.perform(arguments);
+    names.push_back(subcommand.name);
+  }
+  throw std::invalid_argument(
+      fmt::format("unknown subcommand \"{}\": did you mean \"{}\"? choices: {}", name,
+                  bench::nearest(name, names), fmt::join(names, ", ")));
+}
+
+}  // namespace
+}  // namespace stratagem::tools
+
+int main(int argc, char** argv) {
+  using namespace stratagem;
+  if (bench::is_worker_call(argc, argv)) bench::worker_main(argc, argv);
+  return bench::guarded_main("stratagem", [&] {
+    if (argc < 2) {
+      throw std::invalid_argument("a subcommand is missing; `stratagem --help` lists them");
+    }
+    return tools::dispatch(argv[1], tools::Arguments(argv + 2, argv + argc));
+  });
+}

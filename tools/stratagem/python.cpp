@@ -1,0 +1,75 @@
+#include "tools/stratagem/python.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <stdexcept>
+#include <system_error>
+
+namespace stratagem::tools {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// build/bin/stratagem of a source tree, or bin/stratagem of an installed one.
+std::vector<fs::path> roots() {
+  const fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();
+  return {folder.parent_path().parent_path(), folder.parent_path() / "share/stratagem"};
+}
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
+std::string find_python() {
+  if (const std::string chosen = environment("STRATAGEM_PYTHON"); !chosen.empty()) return chosen;
+  for (const fs::path& root : roots()) {
+    const fs::path python = root / ".venv/bin/python";
+    if (::access(python.c_str(), X_OK) == 0) return python;
+  }
+  return "";
+}
+
+std::string find_reports_package() {
+  for (const fs::path& root : roots()) {
+    if (fs::exists(root / "reports/stratagem_reports/__main__.py")) return root / "reports";
+  }
+  return "";
+}
+
+void become_python(const Arguments& arguments) {
+  const std::string python = find_python();
+  if (python.empty()) {
+    throw std::invalid_argument(
+        "charts and reports need Python with matplotlib: run tools/run once, or set "
+        "STRATAGEM_PYTHON to an interpreter that has it");
+  }
+  const std::string package = find_reports_package();
+  if (package.empty()) {
+    throw std::invalid_argument(
+        "the Python package stratagem_reports lies neither in reports/ of a source tree around "
+        "this executable nor in ../share/stratagem/reports; install with `cmake --install`");
+  }
+  const std::string others = environment("PYTHONPATH");
+  ::setenv("PYTHONPATH", (others.empty() ? package : package + ":" + others).c_str(), 1);
+  Arguments words = {python, "-m", "stratagem_reports"};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  std::fflush(nullptr);
+  ::execvp(pointers[0], pointers.data());
+  throw std::invalid_argument(
+      fmt::format("cannot start {}: {}; STRATAGEM_PYTHON names the Python to use", python,
+                  std::generic_category().message(errno)));
+}
+
+}  // namespace stratagem::tools

@@ -1,0 +1,19 @@
+// Runs the Python package of charts and reports, which lies in the source tree or beside an
+// installed executable.
+#pragma once
+
+#include "tools/stratagem/subcommand.h"
+
+namespace stratagem::tools {
+
+/// The interpreter: $STRATAGEM_PYTHON, else the venv beside the tree; empty when there is none.
+std::string find_python();
+
+/// The folder that holds the package stratagem_reports; empty when there is none.
+std::string find_reports_package();
+
+/// Becomes `python -m stratagem_reports ARGUMENTS`; does not return. Throws std::invalid_argument
+/// that says what to do when there is no Python or no package.
+[[noreturn]] void become_python(const Arguments& arguments);
+
+}  // namespace stratagem::tools

@@ -1,0 +1,134 @@
+// stratagem run: measures a grid of configurations, prints the table and leaves the files.
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <stdexcept>
+
+#include "bench/environment.h"
+#include "bench/grid.h"
+#include "bench/guarded_main.h"
+#include "bench/measure.h"
+#include "bench/partial_file.h"
+#include "bench/registered_catalogue.h"
+#include "bench/run_options.h"
+#include "reports/atomic_file.h"
+#include "reports/console_table.h"
+#include "reports/json_writer.h"
+#include "reports/trace_writer.h"
+#include "tools/stratagem/parse.h"
+
+namespace stratagem::tools {
+namespace {
+
+std::string command_line(const Arguments& arguments) {
+  return fmt::format("stratagem run{}{}", arguments.empty() ? "" : " ", fmt::join(arguments, " "));
+}
+
+/// A pipe or a device holds no unfinished results: there is nothing beside it.
+bool keeps_unfinished(const std::string& out) {
+  if (out.empty() || out == "-") return false;
+  struct stat status {};
+  return ::stat(out.c_str(), &status) != 0 || S_ISREG(status.st_mode);
+}
+
+void require_places(const bench::RunFiles& files) {
+  if (files.resume && !keeps_unfinished(files.out)) {
+    throw std::invalid_argument("--resume needs the --out FILE of the run to go on with");
+  }
+  for (const std::string& path : {files.out, files.trace}) {
+    if (!path.empty()) reports::check_writable(path);
+  }
+}
+
+reports::TableStyle table_style() {
+  reports::TableStyle style;
+  style.terminal = ::isatty(STDOUT_FILENO) != 0;
+  winsize size{};
+  if (style.terminal && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) style.width = size.ws_col;
+  return style;
+}
+
+void print_table(const bench::Measurement& measurement) {
+  std::vector<reports::Row> rows;
+  for (const reports::Row& row : measurement.results.rows) {
+    if (!row.repetitions.empty()) rows.push_back(row);
+  }
+  if (!rows.empty()) fmt::print("{}", reports::console_table(rows, table_style()));
+  std::fflush(stdout);
+}
+
+void tell_how_to_resume(const bench::Measurement& measurement, const std::string& out) {
+  const std::string counted =
+      fmt::format("interrupted: {} of {} launches are finished", measurement.finished_launches,
+                  measurement.planned_launches);
+  if (keeps_unfinished(out)) {
+    fmt::print(stderr, "stratagem: {} and kept in {}; the same command with --resume goes on\n",
+               counted, bench::partial_path(out).string());
+  } else {
+    fmt::print(stderr, "stratagem: {}; with --out FILE they would have been kept\n", counted);
+  }
+}
+
+/// Without a progress line nobody has told them yet.
+void tell_failures(const bench::Measurement& measurement) {
+  for (const reports::Row& row : measurement.results.rows) {
+    for (const reports::Repetition& repetition : row.repetitions) {
+      if (!repetition.error) continue;
+      fmt::print(stderr, "{}: {}\n", row.name, repetition.error->message);
+    }
+  }
+}
+
+void write_files(const bench::Measurement& measurement, const bench::RunFiles& files) {
+  if (keeps_unfinished(files.out)) {
+    bench::write_results_and_clean_up(files.out, measurement.results);
+  } else if (!files.out.empty()) {
+    reports::write_results(files.out, measurement.results);
+  }
+  if (!files.trace.empty()) reports::write_trace(files.trace, measurement.traces);
+}
+
+}  // namespace
+
+int run(const Arguments& arguments) {
+  const bench::Catalogue catalogue = bench::registered_catalogue();
+  CLI::App app(
+      "Measures one configuration, or the product of every option's comma-separated values",
+      "stratagem run");
+  bench::RunOptions typed;
+  bench::add_run_options(app, typed, catalogue);
+  bool verbose = false;
+  app.add_flag("--verbose", verbose, "show what the workers print")->group("Files");
+  if (!parse(app, arguments)) return 0;
+
+  const bench::Selection selection = bench::select(typed);
+  const bench::RunFiles& files = selection.files;
+  const std::vector<bench::Config> rows = bench::make_grid(selection, catalogue);
+  require_places(files);
+
+  const bench::Interrupt interrupt;
+  bench::Progress progress(bench::Progress::style(files.quiet));
+  const bench::MeasureEnvironment environment =
+      bench::make_environment(catalogue, interrupt, progress, verbose);
+  bench::MeasureOptions options;
+  options.command_line = command_line(arguments);
+  if (keeps_unfinished(files.out)) options.out = files.out;
+  options.resume = files.resume;
+  options.trace = !files.trace.empty();
+  const bench::Measurement measurement = bench::measure(rows, options, environment, progress);
+  progress.finish();
+
+  if (files.quiet) tell_failures(measurement);
+  if (files.out != "-") print_table(measurement);
+  if (measurement.interrupted) {
+    tell_how_to_resume(measurement, files.out);
+  } else {
+    write_files(measurement, files);
+  }
+  return bench::exit_code(measurement);
+}
+
+}  // namespace stratagem::tools

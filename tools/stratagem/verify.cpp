@@ -1,0 +1,134 @@
+// stratagem verify: every strategy on every kind of model that it can train, against its oracle.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "bench/environment.h"
+#include "bench/grid.h"
+#include "bench/guarded_main.h"
+#include "bench/preparation.h"
+#include "bench/registered_catalogue.h"
+#include "bench/run_options.h"
+#include "reports/record_json.h"
+#include "reports/text_table.h"
+#include "tools/stratagem/parse.h"
+
+namespace stratagem::tools {
+namespace {
+
+struct Outcome {
+  std::string name;
+  std::optional<reports::Verification> verification;
+  std::string error;  // of a launch without a result
+};
+
+/// Fills what the user leaves open: all strategies and schedules, one model of each kind, small,
+/// with a batch that the split does not divide.
+void fill(bench::Selection& selection, const bench::Catalogue& catalogue) {
+  const auto offer = [&](const std::string& option, std::vector<std::string> texts) {
+    selection.options.try_emplace(option,
+                                  bench::Chosen{std::move(texts), bench::Origin::preset, "verify"});
+  };
+  std::vector<std::string> strategies;
+  for (const auto& strategy : catalogue.strategies) strategies.push_back(strategy.name);
+  offer("strategy", strategies);
+  offer("schedule", catalogue.schedules);
+  std::vector<std::string> models;
+  std::int64_t smallest_image = 0;
+  for (const char* name : {"resnet18", "mlp", "toy"}) {
+    const bench::ModelFacts* model = catalogue.model(name);
+    if (model != nullptr) models.push_back(name);
+  }
+  offer("model", models);
+  for (const std::string& name : selection.options.at("model").texts) {
+    const bench::ModelFacts* model = catalogue.model(name);
+    if (model != nullptr) smallest_image = std::max(smallest_image, model->smallest_image_size);
+  }
+  if (smallest_image > 0) offer("image_size", {std::to_string(smallest_image)});
+  offer("devices", {"2"});
+  if (!selection.options.contains(bench::per_device_batch_size)) offer("global_batch_size", {"8"});
+  offer("split_size", {"3"});
+  // Nothing is timed: devices may share the cores of a small machine.
+  offer("oversubscribe", {"on"});
+}
+
+Outcome verify_row(const bench::PreparedRow& row, const bench::MeasureEnvironment& environment) {
+  const bench::LaunchResult launched =
+      environment.launch({{"task", "verify"}, {"config", bench::to_json(row.config)}},
+                         bench::launch_limit(row.config));
+  if (launched.status == bench::LaunchStatus::interrupted) throw bench::Interrupted();
+  if (launched.status != bench::LaunchStatus::ok) {
+    return {row.name, std::nullopt, launched.error.message};
+  }
+  return {row.name, reports::verification_from_json(launched.result, "verification"), ""};
+}
+
+void print_table(const std::vector<Outcome>& outcomes) {
+  reports::TextColumn name{.header = "row", .right_aligned = false, .importance = 5, .cells = {}};
+  reports::TextColumn error{.header = "error", .importance = 4, .cells = {}};
+  reports::TextColumn limit{.header = "limit", .importance = 1, .cells = {}};
+  reports::TextColumn result{.header = "", .right_aligned = false, .importance = 3, .cells = {}};
+  reports::TextColumn oracle{
+      .header = "oracle", .right_aligned = false, .importance = 2, .cells = {}};
+  reports::TextColumn scope{
+      .header = "scope", .right_aligned = false, .importance = 1, .cells = {}};
+  for (const Outcome& outcome : outcomes) {
+    const auto& found = outcome.verification;
+    name.cells.push_back(outcome.name);
+    error.cells.push_back(found ? fmt::format("{:.1e}", found->max_relative_error) : "");
+    limit.cells.push_back(found ? fmt::format("{:.0e}", found->tolerance) : "");
+    result.cells.push_back(!found ? "LOST" : found->passed ? "equal" : "DIFFERS");
+    oracle.cells.push_back(found ? found->oracle : "");
+    scope.cells.push_back(found ? found->scope : "");
+  }
+  fmt::print("{}", reports::render_table({name, error, limit, result, oracle, scope}, 0));
+}
+
+int conclude(const std::vector<Outcome>& outcomes) {
+  int code = bench::exit_codes::done;
+  for (const Outcome& outcome : outcomes) {
+    if (outcome.verification && outcome.verification->passed) continue;
+    fmt::print(stderr, "{}: {}\n", outcome.name,
+               outcome.verification ? outcome.verification->message : outcome.error);
+    if (!outcome.verification) {
+      code = bench::exit_codes::lost;
+    } else if (code == bench::exit_codes::done) {
+      code = bench::exit_codes::mismatch;
+    }
+  }
+  return code;
+}
+
+}  // namespace
+
+int verify(const Arguments& arguments) {
+  const bench::Catalogue catalogue = bench::registered_catalogue();
+  CLI::App app(
+      "Proves in float64 that every strategy computes the update of one device. Without options:\n"
+      "every strategy and schedule, one small model of each kind, two devices",
+      "stratagem verify");
+  bench::RunOptions typed;
+  bench::add_run_options(app, typed, catalogue);
+  if (!parse(app, arguments)) return 0;
+  bench::Selection selection = bench::select(typed);
+  fill(selection, catalogue);
+  const std::vector<bench::Config> configs = bench::make_grid(selection, catalogue);
+
+  const bench::Interrupt interrupt;
+  bench::Progress progress(bench::Progress::style(selection.files.quiet));
+  const auto environment = bench::make_environment(catalogue, interrupt, progress, false);
+  const auto rows = bench::check_rows(configs, environment, progress);
+  progress.phase("verifying", rows.size());
+  std::vector<Outcome> outcomes;
+  for (const bench::PreparedRow& row : rows) {
+    progress.begin(row.name, "");
+    outcomes.push_back(verify_row(row, environment));
+    progress.end(std::nullopt);
+  }
+  progress.finish();
+  print_table(outcomes);
+  return conclude(outcomes);
+}
+
+}  // namespace stratagem::tools

@@ -1,10 +1,10 @@
-// Does the 1x1 fold of models/convolution.h still pay, and up to which batch size?
+// Do the special paths of 1x1 convolutions in models/convolution.h still pay, and for which shapes?
 //
 // Each row runs one of ResNet-50's pointwise convolutions (128-pixel images, float32,
-// channels_last, one thread) forward and backward, plain and folded by turns, so that a drift of
-// the machine meets both alike. The row's time is the folded one; its counters are both times a
-// call, their ratio plain_over_fold (above 1 the fold pays), and taken: whether convolution() takes
-// the fold for this shape.
+// channels_last, one thread) forward and backward: plain, folded and as one product, by turns, so
+// that a drift of the machine meets all alike. The row's time is that of the path convolution()
+// chooses. Counters: milliseconds a call of each path, plain_over_fold and plain_over_product
+// (above 1 that path pays), and chosen_over_best: above 1 another path would have been faster.
 
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
@@ -12,7 +12,12 @@
 #include <ATen/ops/randn.h>
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
 
 #include "models/convolution.h"
 
@@ -39,36 +44,63 @@ Problem make_problem(const benchmark::State& state) {
   return problem;
 }
 
+using Path = stratagem::models::ConvolutionPath;
+
+constexpr std::array<Path, 3> kPaths{Path::plain, Path::folded, Path::product};
+
+at::Tensor forward(const Problem& problem, Path path) {
+  switch (path) {
+    case Path::folded:
+      return stratagem::models::folded_pointwise_convolution(problem.input, problem.weight);
+    case Path::product:
+      return stratagem::models::product_pointwise_convolution(problem.input, problem.weight, 1);
+    case Path::plain:
+      break;
+  }
+  return at::conv2d(problem.input, problem.weight);
+}
+
 // Seconds of one forward and backward pass.
-double measure(Problem& problem, bool fold) {
+double measure(Problem& problem, Path path) {
   problem.input.mutable_grad().reset();
   problem.weight.mutable_grad().reset();
   const Clock::time_point start = Clock::now();
-  const at::Tensor output =
-      fold ? stratagem::models::folded_pointwise_convolution(problem.input, problem.weight)
-           : at::conv2d(problem.input, problem.weight);
-  output.backward(problem.output_gradient);
+  forward(problem, path).backward(problem.output_gradient);
   return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+void add_counters(benchmark::State& state, const std::array<double, 3>& seconds, Path chosen) {
+  const auto [plain, folded, product] = seconds;
+  const auto milliseconds = [](double sum) {
+    return benchmark::Counter(sum * 1e3, benchmark::Counter::kAvgIterations);
+  };
+  state.counters["plain_ms"] = milliseconds(plain);
+  state.counters["fold_ms"] = milliseconds(folded);
+  state.counters["product_ms"] = milliseconds(product);
+  state.counters["plain_over_fold"] = plain / folded;
+  state.counters["plain_over_product"] = plain / product;
+  state.counters["chosen_over_best"] =
+      seconds[static_cast<std::size_t>(chosen)] / std::min({plain, folded, product});
 }
 
 void pointwise(benchmark::State& state) {
   at::set_num_threads(1);
   Problem problem = make_problem(state);
-  measure(problem, false);
-  measure(problem, true);
-  double plain = 0;
-  double folded = 0;
-  for (auto iteration : state) {
-    plain += measure(problem, false);
-    const double one = measure(problem, true);
-    state.SetIterationTime(one);
-    folded += one;
+  const Path chosen = stratagem::models::convolution_path(problem.input, problem.weight, 1, 0);
+  for (const Path path : kPaths) {
+    measure(problem, path);
   }
-  state.counters["plain_ms"] = benchmark::Counter(plain * 1e3, benchmark::Counter::kAvgIterations);
-  state.counters["fold_ms"] = benchmark::Counter(folded * 1e3, benchmark::Counter::kAvgIterations);
-  state.counters["taken"] =
-      stratagem::models::takes_fold(problem.input, problem.weight, 1, 0) ? 1 : 0;
-  state.counters["plain_over_fold"] = plain / folded;
+  std::array<double, 3> seconds{};
+  for (auto iteration : state) {
+    for (const Path path : kPaths) {
+      const double one = measure(problem, path);
+      seconds[static_cast<std::size_t>(path)] += one;
+      if (path == chosen) {
+        state.SetIterationTime(one);
+      }
+    }
+  }
+  add_counters(state, seconds, chosen);
 }
 
 // Channels in, channels out, pixels a side; then the batch size.

@@ -31,6 +31,14 @@ std::string where_of(const Chosen* chosen, const Option& option) {
   return chosen == nullptr ? option.flag : chosen->where;
 }
 
+// What is no part of a row's name must be one value: two rows would share their name.
+void require_one_value(const Axis& axis) {
+  if (axis.option != nullptr && !axis.option->in_row_name && axis.chosen->texts.size() > 1) {
+    throw std::invalid_argument(fmt::format("{}: {} values; it takes one, which holds for all rows",
+                                            axis.chosen->where, axis.chosen->texts.size()));
+  }
+}
+
 std::vector<Axis> axes_of(const Selection& selection) {
   std::vector<Axis> axes;
   for (const Option& option : option_table()) {
@@ -43,6 +51,7 @@ std::vector<Axis> axes_of(const Selection& selection) {
   }
   std::size_t rows = 1;
   for (const Axis& axis : axes) {
+    require_one_value(axis);
     rows *= axis.chosen->texts.size();
     if (rows > most_rows) {
       throw std::invalid_argument(

@@ -82,7 +82,7 @@ std::vector<Option> work_options() {
            .member = &Config::image_size,
            .group = group,
            .used_when = UsedWhen::model_has_images,
-           .meaning = "side of the square images; without it the model's own",
+           .meaning = "side of the square images",
            .unit = "pixels",
            .bounds = positive_count,
            .row_name_key = "image"},

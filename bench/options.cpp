@@ -1,6 +1,7 @@
 #include "bench/options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -125,6 +126,9 @@ const Config& defaults() {
 
 std::string default_text(const Option& option) {
   const std::string text = value_text(defaults(), option);
+  if (option.name == "image_size") {
+    return "the model's own";
+  }
   return option.name == "device_ids" ? "0 to devices - 1" : text;
 }
 
@@ -257,7 +261,8 @@ std::string help_text(const Option& option, const Catalogue& catalogue) {
     text += " [" + standard + "]";
   }
   const std::string users = users_of(option, catalogue);
-  return users.empty() ? text : text + " (" + users + ")";
+  return users.empty() || option.used_when == UsedWhen::strategy_says ? text
+                                                                      : text + " (" + users + ")";
 }
 
 reports::Values record_values(const Config& config, const Catalogue& catalogue) {

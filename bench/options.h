@@ -83,7 +83,8 @@ bool is_used(const Option& option, const Config& config, const Catalogue& catalo
 /// Who uses it, for messages and help: "pipeline", "--device cuda"; empty for all.
 std::string users_of(const Option& option, const Catalogue& catalogue);
 
-/// "micro-batch size in samples [12]" with unit, choices and default.
+/// "size of a micro-batch, in samples [12]": meaning, unit, choices, default, and the kind of rows
+/// that read it. A strategy's own option stands under the strategy instead.
 std::string help_text(const Option& option, const Catalogue& catalogue);
 
 /// Every field under its snake_case name; lists as texts ("layer2+layer4").

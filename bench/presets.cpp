@@ -1,6 +1,7 @@
 #include "bench/presets.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <stdexcept>
 

@@ -1,6 +1,7 @@
 #include "bench/run_options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <stdexcept>

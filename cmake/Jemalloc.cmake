@@ -11,6 +11,6 @@ else()
   endif()
   set(STRATAGEM_ALLOCATOR "jemalloc")
   target_link_libraries(stratagem_allocator INTERFACE
-    LINKER:--whole-archive ${JEMALLOC_LIBRARY} LINKER:--no-whole-archive
+    -Wl,--whole-archive ${JEMALLOC_LIBRARY} -Wl,--no-whole-archive
     Threads::Threads ${CMAKE_DL_LIBS} m)
 endif()

@@ -1,16 +1,22 @@
 // Two-dimensional convolution without bias, and the one place that knows which memory format and
 // kernel it runs best on.
 //
-// torch 2.11 sends a 1x1 convolution of stride 1 over fewer than 16 samples on one thread to a
-// native kernel (one small matrix product of MKL a sample) instead of oneDNN, forward and backward.
-// The choice looks at the batch size only, so the fold moves image rows into the batch: a 1x1
-// convolution does not mix positions, and on a channels_last tensor the fold is a view. What it
-// gains is the distance between oneDNN and MKL on the processor: 1.05 to 1.13 measured on a Zen 4
-// core, about 2 where oneDNN has full-width AVX-512 and MKL does not use it. It loses where a call
-// has few positions, and nothing is folded there. Reduced precision goes to oneDNN anyway; float64
-// has no oneDNN kernel, but folds too, so that a check in float64 runs the code that float32 runs.
-// bench/bench_convolution_fold.cpp tells for which shapes it pays and when a later version makes it
-// superfluous.
+// A 1x1 convolution is a product of [positions, channels in] with [channels in, channels out],
+// where positions = batch x height x width of the output. On one CPU thread torch 2.11 has three
+// ways to compute it on a channels_last tensor, and by itself it does not choose the fastest:
+// - plain: from 16 samples on, or with a stride, oneDNN; below, one small MKL product a sample;
+// - folded: image rows move into the batch (on channels_last that is a view, and a 1x1 convolution
+//   does not mix positions), so that oneDNN runs whatever the batch size;
+// - product: one MKL product over all positions. oneDNN reorders the weights in every call, forward
+//   and backward, at a cost that does not depend on the positions (12 ms for ResNet-50's largest
+//   1x1 convolution, as much as 5 samples of it); MKL does not.
+// So few positions take the product, more of them the fold while the batch is small, the rest is
+// plain. Measured forward and backward on a Zen 4 core, 8 samples of 128-pixel ResNet-50: the
+// product is 1.2 to 1.6 times as fast as plain in layer4, the fold 1.05 to 1.13 times in layer1 and
+// layer2; the fold gains about 2 where oneDNN has full-width AVX-512 and MKL does not use it.
+// Reduced precision is left alone; float64 has no oneDNN kernel but goes the same ways, so that a
+// check in float64 runs the code that float32 runs. bench/bench_convolution_fold.cpp tells for
+// which shapes this pays and when a later version makes it superfluous.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -25,22 +31,27 @@ namespace stratagem::models {
 at::Tensor convolution(const at::Tensor& x, const at::Tensor& weight, std::int64_t stride,
                        std::int64_t padding);
 
-// Whether convolution() takes the fold for these arguments on this thread.
-bool takes_fold(const at::Tensor& x, const at::Tensor& weight, std::int64_t stride,
-                std::int64_t padding);
+enum class ConvolutionPath { plain, folded, product };
 
-// The same for weight [o, c, 1, 1], stride 1 and no padding, by way of the fold: free of copies
-// where x is channels_last.
+// The way that convolution() goes for these arguments on this thread.
+ConvolutionPath convolution_path(const at::Tensor& x, const at::Tensor& weight, std::int64_t stride,
+                                 std::int64_t padding);
+
+// Weight is [o, c, 1, 1] and nothing is padded. Free of copies where x is channels_last and, for
+// the product, the stride is 1.
 at::Tensor folded_pointwise_convolution(const at::Tensor& x, const at::Tensor& weight);
+at::Tensor product_pointwise_convolution(const at::Tensor& x, const at::Tensor& weight,
+                                         std::int64_t stride);
 
 struct ConvolutionPolicy {
-  bool fold_pointwise = true;
+  bool fold_pointwise = true;  // false: always plain
 };
 
 // What convolution() does on this thread.
 ConvolutionPolicy convolution_policy();
 
-// Switches the fold on or off for this thread until the end of the scope; the oracle runs without.
+// Allows or forbids the fold and the product on this thread until the end of the scope; the oracle
+// runs without.
 class PointwiseFoldGuard {
  public:
   explicit PointwiseFoldGuard(bool fold_pointwise);

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .load import Row
+from .load import Row, name_tokens
 
 _STRATEGIES = {
     "single": "Single device",
@@ -47,15 +47,9 @@ def sentence(identifier: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def name_tokens(name: str) -> dict[str, str]:
-    """The `key:value` parts of a row's name, in order."""
-    pairs = (part.split(":", 1) for part in name.split("/") if ":" in part)
-    return dict(pairs)
-
-
 def cores(row: Row) -> int:
     """CPU cores of each device that the row uses; 1 where it does not say."""
-    value = row.option("cores_per_device") or name_tokens(row.name).get("cores") or 1
+    value = row.option("cores_per_device") or 1
     return int(value) if str(value).isdigit() else 1
 
 

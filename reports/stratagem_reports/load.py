@@ -16,6 +16,15 @@ from typing import Any
 from .errors import InputError
 
 SCHEMA = "stratagem/1"
+_IN_NAMES = {
+    "split_size": "split",
+    "schedule": "schedule",
+    "global_batch_size": "batch",
+    "image_size": "image",
+    "sequence_length": "sequence",
+    "devices": "devices",
+    "cores_per_device": "cores",
+}
 _MILLISECONDS = {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "s": 1e3}
 
 
@@ -70,8 +79,12 @@ class Row:
     error: str | None = None
 
     def option(self, key: str) -> Any:
-        """An option of the row's configuration, or None where the strategy does not use it."""
-        return self.config.get(key)
+        """An option from the row's configuration or else its name; None where it is not used."""
+        value = self.config.get(key)
+        if value is not None or key not in _IN_NAMES:
+            return value
+        token = name_tokens(self.name).get(_IN_NAMES[key])
+        return int(token) if token and token.isdigit() else token
 
     @property
     def split_size(self) -> int | None:
@@ -140,6 +153,12 @@ def load_simulation(path: Path) -> dict[str, Any]:
         "bubble": _number(simulation, "bubble", where),
         "timeline": timeline,
     }
+
+
+def name_tokens(name: str) -> dict[str, str]:
+    """The `key:value` parts of a row's name, in order."""
+    pairs = (part.split(":", 1) for part in name.split("/") if ":" in part)
+    return dict(pairs)
 
 
 def read_json(path: Path) -> dict[str, Any]:

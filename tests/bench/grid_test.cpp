@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "bench/row_name.h"
 #include "bench/run_options.h"
 #include "tests/bench/error_of.h"
@@ -143,6 +145,22 @@ TEST(Grid, RefusesEmptyAndUnknownValues) {
   EXPECT_EQ(refusal({{"split_size", "4,"}}), "--split-size: value 2 of \"4,\" is empty");
   EXPECT_THAT(refusal({{"strategy", "single,zero1"}}),
               testing::StartsWith("--strategy: unknown strategy \"zero1\": did you mean"));
+}
+
+TEST(Grid, WhatIsNoPartOfTheNameTakesOneValue) {
+  EXPECT_EQ(refusal({{"steps", "2,3"}}),
+            "--steps: 2 values; it takes one, which holds for all rows");
+}
+
+TEST(Grid, RowsOfAGridHaveDifferentNames) {
+  const std::vector<std::string> names = names_of({{"strategy", "single,model_parallel,pipeline"},
+                                                   {"model", "resnet50,mlp"},
+                                                   {"split_size", "4,8"},
+                                                   {"cores_per_device", "1,2"},
+                                                   {"optimizer", "sgd,adam"},
+                                                   {"learning_rate", "0.1,0.10,0.01"}});
+  EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size());
+  EXPECT_EQ(names.size(), 2U * (3 + 2 + 4) * 2 * 2);
 }
 
 TEST(Grid, RefusesAnAbsurdProduct) {

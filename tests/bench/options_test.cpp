@@ -185,10 +185,13 @@ TEST(RecordValues, AreNullWhereTheRowDoesNotUseThem) {
 TEST(HelpText, HasUnitChoicesDefaultAndUsers) {
   const Catalogue catalogue = example_catalogue();
   EXPECT_EQ(help_text(find_option("split_size"), catalogue),
-            "size of a micro-batch, in samples [12] (pipeline)");
+            "size of a micro-batch, in samples [12]");
   EXPECT_THAT(help_text(find_option("dtype"), catalogue),
               HasSubstr(": float32, bfloat16, float16, float64 [float32]"));
-  EXPECT_THAT(help_text(find_option("tf32"), catalogue), HasSubstr(": on, off [off]"));
+  EXPECT_THAT(help_text(find_option("tf32"), catalogue),
+              HasSubstr(": on, off [off] (--device cuda)"));
+  EXPECT_THAT(help_text(find_option("image_size"), catalogue),
+              HasSubstr("in pixels [the model's own] (resnet50, resnet18)"));
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ Config pipeline() {
   return config;
 }
 
-TEST(RowName, HoldsWhatTheContractNames) {
+TEST(RowName, HoldsWorkAndHowItIsCut) {
   EXPECT_EQ(name_of(pipeline()),
             "pipeline/resnet50/devices:2/batch:48/image:128/split:12/schedule:1f1b");
 }

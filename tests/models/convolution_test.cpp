@@ -2,10 +2,9 @@
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/csrc/autograd/function.h>
 
+#include <map>
 #include <thread>
-#include <vector>
 
 #include "tests/models/single_thread.h"
 
@@ -34,64 +33,84 @@ void expect_same(const at::Tensor& actual, const at::Tensor& expected, double to
   EXPECT_LE(error, tolerance * expected.abs().max().item<double>());
 }
 
-TEST(Convolution, FoldEqualsPlain) {
+// Small images take the product, large ones the fold until the batch is large.
+TEST(Convolution, EveryPathEqualsPlain) {
   const SingleThread single_thread;
-  int folded_calls = 0;
+  std::map<ConvolutionPath, int> taken;
   for (const at::ScalarType dtype : {at::kDouble, at::kFloat}) {
     const double tolerance = dtype == at::kDouble ? 1e-13 : 1e-5;
     for (std::int64_t batch = 1; batch <= 17; ++batch) {
-      for (const std::int64_t stride : {1, 2}) {
-        const at::Tensor x =
-            at::randn({batch, 12, 16, 9}, dtype).contiguous(at::MemoryFormat::ChannelsLast);
-        const at::Tensor w = at::randn({20, 12, 1, 1}, dtype);
-        const Result plain = run(false, x, w, stride, 0);
-        const Result folded = run(true, x, w, stride, 0);
-        folded_calls += takes_fold(x, w, stride, 0) ? 1 : 0;
-        SCOPED_TRACE(testing::Message() << dtype << " batch " << batch << " stride " << stride);
-        expect_same(folded.output, plain.output, tolerance);
-        expect_same(folded.input_gradient, plain.input_gradient, tolerance);
-        expect_same(folded.weight_gradient, plain.weight_gradient, tolerance);
+      for (const std::int64_t height : {5, 33}) {
+        for (const std::int64_t stride : {1, 2}) {
+          const at::Tensor x =
+              at::randn({batch, 12, height, 9}, dtype).contiguous(at::MemoryFormat::ChannelsLast);
+          const at::Tensor w = at::randn({20, 12, 1, 1}, dtype);
+          const Result plain = run(false, x, w, stride, 0);
+          const Result chosen = run(true, x, w, stride, 0);
+          ++taken[convolution_path(x, w, stride, 0)];
+          SCOPED_TRACE(testing::Message() << dtype << " batch " << batch << " height " << height
+                                          << " stride " << stride);
+          expect_same(chosen.output, plain.output, tolerance);
+          expect_same(chosen.input_gradient, plain.input_gradient, tolerance);
+          expect_same(chosen.weight_gradient, plain.weight_gradient, tolerance);
+        }
       }
     }
   }
-  EXPECT_EQ(folded_calls, 2 * 15);
+  EXPECT_GT(taken[ConvolutionPath::plain], 10);
+  EXPECT_GT(taken[ConvolutionPath::folded], 10);
+  EXPECT_GT(taken[ConvolutionPath::product], 10);
 }
 
-TEST(Convolution, FoldKeepsChannelsLast) {
+TEST(Convolution, OutputAndGradientsKeepTheirFormat) {
   const SingleThread single_thread;
-  const at::Tensor x = at::randn({4, 12, 16, 9}).contiguous(at::MemoryFormat::ChannelsLast);
-  const Result folded = run(true, x, at::randn({20, 12, 1, 1}), 1, 0);
-  EXPECT_TRUE(folded.output.is_contiguous(at::MemoryFormat::ChannelsLast));
-  EXPECT_TRUE(folded.input_gradient.is_contiguous(at::MemoryFormat::ChannelsLast));
+  for (const std::int64_t height : {5, 33}) {
+    const at::Tensor x = at::randn({4, 12, height, 9}).contiguous(at::MemoryFormat::ChannelsLast);
+    const at::Tensor w = at::randn({20, 12, 1, 1});
+    ASSERT_NE(convolution_path(x, w, 1, 0), ConvolutionPath::plain);
+    const Result chosen = run(true, x, w, 1, 0);
+    EXPECT_TRUE(chosen.output.is_contiguous(at::MemoryFormat::ChannelsLast));
+    EXPECT_TRUE(chosen.input_gradient.is_contiguous(at::MemoryFormat::ChannelsLast));
+    EXPECT_TRUE(chosen.weight_gradient.is_contiguous());
+  }
 }
 
-// The fold shows in the graph: its last operation is the permutation back.
-bool folds(const at::Tensor& x, const at::Tensor& w, std::int64_t stride, std::int64_t padding) {
-  const at::Tensor y = convolution(x, w.detach().requires_grad_(true), stride, padding);
-  return y.grad_fn()->name().find("Permute") != std::string::npos;
-}
-
-TEST(Convolution, FoldsOnlyWhereItPays) {
+TEST(Convolution, ChoosesThePathByShape) {
+  using enum ConvolutionPath;
   const SingleThread single_thread;
-  const auto image = [](std::int64_t batch, std::int64_t height, std::int64_t width) {
-    return at::randn({batch, 8, height, width}).contiguous(at::MemoryFormat::ChannelsLast);
+  const at::Tensor w = at::randn({8, 8, 1, 1});
+  const auto path = [&w](std::int64_t batch, std::int64_t height, std::int64_t width,
+                         std::int64_t stride) {
+    const at::Tensor x =
+        at::randn({batch, 8, height, width}).contiguous(at::MemoryFormat::ChannelsLast);
+    return convolution_path(x, w, stride, 0);
   };
-  const at::Tensor pointwise = at::randn({8, 8, 1, 1});
-  const at::Tensor x = image(4, 8, 8);
-  EXPECT_TRUE(folds(x, pointwise, 1, 0));
-  EXPECT_TRUE(folds(x.to(at::kDouble), pointwise.to(at::kDouble), 1, 0));
-  EXPECT_TRUE(folds(image(1, 16, 8), pointwise, 1, 0));
-  EXPECT_TRUE(folds(image(15, 4, 4), pointwise, 1, 0));
+  EXPECT_EQ(path(4, 8, 8, 1), product);
+  EXPECT_EQ(path(16, 4, 4, 1), product);
+  EXPECT_EQ(path(4, 16, 16, 2), product);
+  EXPECT_EQ(path(5, 8, 8, 1), folded);
+  EXPECT_EQ(path(15, 8, 8, 1), folded);
+  EXPECT_EQ(path(16, 8, 8, 1), plain) << "oneDNN without help";
+  EXPECT_EQ(path(5, 16, 16, 2), plain) << "oneDNN without help";
+  EXPECT_EQ(path(1, 15, 64, 1), plain) << "too few rows to fold";
+}
 
-  EXPECT_FALSE(folds(image(16, 8, 8), pointwise, 1, 0)) << "large batch";
-  EXPECT_FALSE(folds(image(7, 4, 4), pointwise, 1, 0)) << "few positions";
-  EXPECT_FALSE(folds(image(1, 15, 64), pointwise, 1, 0)) << "few rows";
-  EXPECT_FALSE(folds(x, pointwise, 2, 0)) << "stride";
-  EXPECT_FALSE(folds(x, at::randn({8, 8, 3, 3}), 1, 1)) << "kernel";
-  EXPECT_FALSE(folds(x.contiguous(), pointwise, 1, 0)) << "memory format";
-  EXPECT_FALSE(folds(x.to(at::kBFloat16), pointwise.to(at::kBFloat16), 1, 0)) << "dtype";
+TEST(Convolution, OtherCasesArePlain) {
+  using enum ConvolutionPath;
+  const SingleThread single_thread;
+  const at::Tensor w = at::randn({8, 8, 1, 1});
+  const at::Tensor x = at::randn({4, 8, 8, 8}).contiguous(at::MemoryFormat::ChannelsLast);
+  ASSERT_EQ(convolution_path(x, w, 1, 0), product);
+  EXPECT_EQ(convolution_path(x, at::randn({8, 8, 3, 3}), 1, 1), plain);
+  EXPECT_EQ(convolution_path(x, w, 1, 1), plain);
+  EXPECT_EQ(convolution_path(x.contiguous(), w, 1, 0), plain);
+  EXPECT_EQ(convolution_path(x.to(at::kBFloat16), w.to(at::kBFloat16), 1, 0), plain);
+  {
+    const PointwiseFoldGuard off(false);
+    EXPECT_EQ(convolution_path(x, w, 1, 0), plain);
+  }
   at::set_num_threads(2);
-  EXPECT_FALSE(folds(x, pointwise, 1, 0)) << "threads";
+  EXPECT_EQ(convolution_path(x, w, 1, 0), plain);
 }
 
 TEST(Convolution, GuardEndsWithItsScopeAndIsTheThreadsOwn) {

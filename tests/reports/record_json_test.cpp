@@ -37,7 +37,7 @@ TEST(RecordJson, ARepetitionComesBackAsItWas) {
   }
 }
 
-TEST(RecordJson, HasTheContractsNames) {
+TEST(RecordJson, HasTheNamesOfTheResultsFile) {
   const json written = to_json(example_repetition(0, {10, 11}));
   EXPECT_TRUE(written.at("predicted_ms").is_null());
   EXPECT_TRUE(written.at("error").is_null());

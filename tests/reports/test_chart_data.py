@@ -192,3 +192,14 @@ def test_other_workloads_stay_out_of_the_charts(built):
     assert "batch 48" in selection.workload
     assert len(selection.rows) == 11
     assert any("more than one workload" in note for note in selection.notes)
+
+
+def test_what_the_configuration_leaves_out_is_read_from_the_name(built):
+    document = fixture_results.results()
+    for row in document["benchmarks"]:
+        if "stratagem" in row:
+            row["stratagem"]["config"] = {"split_size": None}
+    selection, charts = built(document)
+    assert selection.workload == "ResNet-50, batch 48, 128\u00d7128 images, 2 devices"
+    assert charts.charts["split_size_tradeoff"].series[0].splits == list(fixture_results.SPLITS)
+    assert [bar.strategy for bar in charts.charts["mp_vs_rn"].bars][-1] == "single_all_cores"

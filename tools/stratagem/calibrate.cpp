@@ -7,6 +7,7 @@
 #include "bench/environment.h"
 #include "bench/grid.h"
 #include "bench/machine.h"
+#include "bench/options.h"
 #include "bench/preparation.h"
 #include "bench/registered_catalogue.h"
 #include "bench/run_options.h"

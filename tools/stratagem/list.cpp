@@ -1,5 +1,6 @@
 // stratagem list: what this build knows and what this machine has.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // stratagem: measures how parallelism strategies train the same model on the same batch.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <cstdio>

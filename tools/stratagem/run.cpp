@@ -1,5 +1,6 @@
 // stratagem run: measures a grid of configurations, prints the table and leaves the files.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,5 +1,6 @@
 // stratagem simulate: what a schedule would take, from given or calibrated costs.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 
 #include "bench/environment.h"
 #include "bench/grid.h"
+#include "bench/options.h"
 #include "bench/predict.h"
 #include "bench/preparation.h"
 #include "bench/registered_catalogue.h"

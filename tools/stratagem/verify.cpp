@@ -7,6 +7,8 @@
 #include "bench/environment.h"
 #include "bench/grid.h"
 #include "bench/guarded_main.h"
+#include "bench/machine.h"
+#include "bench/options.h"
 #include "bench/preparation.h"
 #include "bench/registered_catalogue.h"
 #include "bench/run_options.h"
@@ -49,8 +51,8 @@ void fill(bench::Selection& selection, const bench::Catalogue& catalogue) {
   offer("devices", {"2"});
   if (!selection.options.contains(bench::per_device_batch_size)) offer("global_batch_size", {"8"});
   offer("split_size", {"3"});
-  // Nothing is timed: devices may share the cores of a small machine.
-  offer("oversubscribe", {"on"});
+  // Nothing is timed: devices may share the core of a small machine.
+  if (bench::available_cores().size() < 2) offer("oversubscribe", {"on"});
 }
 
 Outcome verify_row(const bench::PreparedRow& row, const bench::MeasureEnvironment& environment) {

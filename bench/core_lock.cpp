@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <thread>
 
 namespace stratagem::bench {
@@ -18,6 +19,8 @@ namespace {
 constexpr auto retry_interval = std::chrono::milliseconds(100);
 
 std::filesystem::path default_folder() {
+  const char* chosen = std::getenv("STRATAGEM_LOCK_FOLDER");
+  if (chosen != nullptr && *chosen != '\0') return chosen;
   const std::filesystem::path memory = "/dev/shm";
   if (::access(memory.c_str(), W_OK) == 0) return memory;
   return std::filesystem::temp_directory_path();

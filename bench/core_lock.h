@@ -3,7 +3,8 @@
 // A second run would halve the first one's speed and its own. So whoever measures on a CPU core
 // holds a lock on it, a file in memory that every user of the machine can open, until it ends. Who
 // comes second waits, for a limited time, and says so. Cores are locked in ascending order, so two
-// runs never wait for each other.
+// runs never wait for each other. The files lie in $STRATAGEM_LOCK_FOLDER, else in /dev/shm, else
+// in the folder for temporary files.
 #pragma once
 
 #include <chrono>
@@ -19,7 +20,7 @@ namespace stratagem::bench {
 
 struct CoreLockOptions {
   std::chrono::duration<double> timeout{120};
-  std::filesystem::path folder;          // empty: /dev/shm, else the folder for temporary files
+  std::filesystem::path folder;          // empty: see above
   const Interrupt* interrupt = nullptr;  // may be null
   /// Told once, when waiting begins: "waiting for cores 0,1: in use by process 4711".
   std::function<void(const std::string&)> say = {};

@@ -98,8 +98,10 @@ runtime::Timeline predict_step(const Config& config, const std::vector<ActionCos
         action.kind == ActionKind::optimizer
             ? 0
             : samples_of(config, schedule.micro_batches, action.micro_batch);
-    const CostKey key{std::string(pipeline::name(action.kind)), action.stage, is_first};
-    const auto found = table.find({key, samples});
+    const std::string kind(pipeline::name(action.kind));
+    auto found = table.find({{kind, action.stage, is_first}, samples});
+    // A row of one micro-batch has first backwards only; nothing else is known of later ones.
+    if (found == table.end()) found = table.find({{kind, action.stage, true}, samples});
     if (found == table.end()) {
       throw std::invalid_argument(
           fmt::format("no calibrated cost for {} with {} samples", to_string(action), samples));

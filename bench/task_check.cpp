@@ -14,15 +14,6 @@
 namespace stratagem::bench {
 namespace {
 
-void check_sizes(const Config& config) {
-  const auto sizes = micro_batch_sizes(config);
-  if (config.split_size > config.global_batch_size && sizes.size() == 1 &&
-      strategies::find_strategy(config.strategy).options.front() == "split_size") {
-    throw std::invalid_argument(fmt::format("--split-size: {} is more than the batch of {}",
-                                            config.split_size, config.global_batch_size));
-  }
-}
-
 void check_devices(const Config& config) {
   if (config.device != "cuda") return;
   const int count = runtime::cuda_device_count();
@@ -76,7 +67,6 @@ std::vector<std::string> cut_of(const Config& config, const TaskContext& context
 
 nlohmann::json check(Config config, const TaskContext& context) {
   check_devices(config);
-  check_sizes(config);
   const models::Workload workload = small_copy(config);
   const models::Model model = workload.make_model();
   models::output_shape(model.layers, workload.input_shape(1));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace stratagem::runtime {
@@ -54,9 +55,12 @@ std::shared_ptr<Activity> Monitor::add_activity(std::string device) {
 std::string Monitor::overrun(std::chrono::milliseconds limit) {
   const std::lock_guard lock(mutex_);
   const auto now = Clock::now();
+  Clock::time_point last_start{};
+  for (const auto& activity : activities_) last_start = std::max(last_start, activity->since);
   for (const auto& activity : activities_) {
     const auto allowed = activity->waiting ? 2 * limit : limit;
-    if (activity->label.empty() || now - activity->since <= allowed) continue;
+    const auto since = activity->waiting ? last_start : activity->since;
+    if (activity->label.empty() || now - since <= allowed) continue;
     return fmt::format("{} has been in {} for more than {:.3g} s (--timeout)", activity->device,
                        activity->label, std::chrono::duration<double>(allowed).count());
   }

@@ -32,11 +32,11 @@ TEST(Presets, CpuIsTheMainJob) {
   options.preset = "cpu";
   const std::vector<Config> rows = rows_of(options);
   ASSERT_EQ(rows.size(), 11U);
-  EXPECT_EQ(row_name(rows[0], example_catalogue()), "single/resnet50/devices:1/batch:48/image:128");
+  EXPECT_EQ(row_name(rows[0], example_catalogue()), "single/resnet50/devices:1/batch:32/image:128");
   EXPECT_EQ(row_name(rows[1], example_catalogue()),
-            "single/resnet50/devices:1/batch:48/image:128/cores:2");
+            "single/resnet50/devices:1/batch:32/image:128/cores:2");
   EXPECT_EQ(rows[2].strategy, "model_parallel");
-  EXPECT_EQ(splits_of(rows), (std::vector<std::int64_t>{1, 2, 4, 6, 8, 12, 16, 24}));
+  EXPECT_EQ(splits_of(rows), (std::vector<std::int64_t>{1, 2, 3, 4, 6, 8, 12, 16}));
   for (const Config& row : rows) {
     EXPECT_EQ(row.steps, 2);
     EXPECT_EQ(row.repetitions, 3);

@@ -30,8 +30,8 @@ WorkQueue::Options named(std::string name) {
 }
 
 TEST(WorkQueue, RunsInTheOrderPushedAndDrainWaitsForAll) {
-  WorkQueue queue(std::make_shared<Monitor>(), named("cpu:0"));
   std::vector<int> order;
+  WorkQueue queue(std::make_shared<Monitor>(), named("cpu:0"));
   for (int i = 0; i < 100; ++i) queue.push("work", [&, i] { order.push_back(i); });
   queue.drain(ample);
   ASSERT_EQ(order.size(), 100U);
@@ -39,9 +39,9 @@ TEST(WorkQueue, RunsInTheOrderPushedAndDrainWaitsForAll) {
 }
 
 TEST(WorkQueue, PushReturnsBeforeTheWorkRuns) {
-  WorkQueue queue(std::make_shared<Monitor>(), named("cpu:0"));
   std::atomic<bool> may_go{false};
   std::atomic<bool> ran{false};
+  WorkQueue queue(std::make_shared<Monitor>(), named("cpu:0"));
   queue.push("gate", [&] {
     while (!may_go) std::this_thread::yield();
   });
@@ -78,8 +78,8 @@ TEST(WorkQueue, NamesQueueAndPieceOfAFailureInOneLine) {
 }
 
 TEST(WorkQueue, KeepsTheFirstFailureAndSkipsWhatComesAfter) {
-  WorkQueue queue(std::make_shared<Monitor>(), named("cpu:0"));
   std::atomic<bool> ran{false};
+  WorkQueue queue(std::make_shared<Monitor>(), named("cpu:0"));
   queue.push("first", [] { throw std::runtime_error("one"); });
   queue.push("second", [] { throw std::runtime_error("two"); });
   queue.push("third", [&] { ran = true; });
@@ -122,8 +122,8 @@ TEST(WorkQueue, ALongQueueOfShortPiecesIsNoOverrun) {
 TEST(WorkQueue, LeavesWhatIsStillQueuedAtItsEnd) {
   std::atomic<int> ran{0};
   {
-    WorkQueue queue(std::make_shared<Monitor>(), named("cpu:0"));
-    std::atomic<bool> started{false};
+      std::atomic<bool> started{false};
+  WorkQueue queue(std::make_shared<Monitor>(), named("cpu:0"));
     queue.push("running", [&] {
       started = true;
       sleep_ms(50);
@@ -149,8 +149,8 @@ TEST(WorkQueue, ShowsTheCurrentPieceOnTheBoard) {
   auto options = named("cpu:1");
   options.activity = &board;
   options.activity_slot = 1;
-  WorkQueue queue(std::make_shared<Monitor>(), options);
   std::string seen;
+  WorkQueue queue(std::make_shared<Monitor>(), options);
   queue.push("1F0", [&] { seen = board.read(1); });
   queue.push({}, [] {});
   queue.drain(ample);

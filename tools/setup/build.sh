@@ -36,15 +36,19 @@ run_cmake() {
   (cd "$root" && cmake "$@") || die 2 "cmake $* failed: see above"
 }
 
-# build PRESET TARGET...: says nothing when there is nothing to do.
+# build PRESET TARGET...
 build() {
-  local preset=$1 folder plan
+  local preset=$1
   shift
-  folder=$(build_folder "$preset")
-  plan=$(ninja -C "$folder" -n "$@" 2>&1) || true
-  [[ $plan != *'ninja: no work to do.'* ]] || return 0
-  NINJA_STATUS='[%f/%t, %e s] ' step "building $preset: $*" \
-    run_cmake --build "$folder" --parallel "$(jobs)" --target "$@"
+  step "building $preset: $*" run_build "$(build_folder "$preset")" "$@"
+}
+
+# run_build FOLDER TARGET...: shows what is compiled and linked, not what is looked at every time.
+run_build() {
+  local folder=$1
+  shift
+  NINJA_STATUS='[%f/%t, %e s] ' run_cmake --build "$folder" --parallel "$(jobs)" --target "$@" |
+    { grep --line-buffered -vE 'Re-checking globbed|WriteBuildInformation|no work to do' || true; }
 }
 
 # configure_release: with CUDA in it where there is a GPU to use it.

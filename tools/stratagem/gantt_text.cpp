@@ -41,7 +41,8 @@ class DeviceLine {
     if (end <= begin) return;
     std::fill(cells_.begin() + static_cast<std::ptrdiff_t>(begin),
               cells_.begin() + static_cast<std::ptrdiff_t>(end), fill_of(entry.action.kind));
-    const std::string label = pipeline::to_string(entry.action);
+    const std::string label = fmt::format(
+        "{}{}", entry.action.kind == ActionKind::forward ? 'F' : 'B', entry.action.micro_batch);
     if (is_computation(entry.action) && entry.action.kind != ActionKind::optimizer &&
         label.size() <= end - begin) {
       cells_.replace(begin, label.size(), label);
@@ -77,9 +78,7 @@ std::string gantt_text(const runtime::Timeline& timeline, int devices, int width
     }
     text += head + line.text() + "|\n";
   }
-  return text +
-         "= forward  # backward  o optimizer  ~ copy  . idle; 1F0: stage 1, forward of "
-         "micro-batch 0\n";
+  return text + "= forward  # backward  o optimizer  ~ copy  . idle; F0: micro-batch 0\n";
 }
 
 }  // namespace stratagem::tools

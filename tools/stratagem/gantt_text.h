@@ -1,7 +1,7 @@
 // A timeline as lines of text, one a device, to be read in a terminal:
 //
-//   device 0 |0F0=0F1=........0B0#####0B1#####o|
-//   device 1 |....1F0=1B0#####1F1=1B1#####....o|
+//   device 0 |F0==F1==........B0######B1######o|
+//   device 1 |....F0==B0######F1==B1######....o|
 #pragma once
 
 #include <string>

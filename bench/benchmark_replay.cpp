@@ -73,12 +73,15 @@ class RowReporter : public BenchmarkReporter {
   }
 
  private:
-  /// All of them where there is no aggregate: a row with one repetition, or a failed one.
-  static std::vector<Run> aggregates(const std::vector<Run>& runs) {
+  /// Without single runs; but those of a row that has no aggregates are all there is of it.
+  std::vector<Run> aggregates(const std::vector<Run>& runs) const {
     std::vector<Run> kept;
-    std::copy_if(runs.begin(), runs.end(), std::back_inserter(kept),
-                 [](const Run& run) { return run.run_type == Run::RT_Aggregate; });
-    return kept.empty() ? runs : kept;
+    std::copy_if(runs.begin(), runs.end(), std::back_inserter(kept), [&](const Run& run) {
+      const auto times = times_.find(run.run_name.function_name);
+      const bool aggregated = times != times_.end() && times->second.size() > 1;
+      return run.run_type == Run::RT_Aggregate || !aggregated;
+    });
+    return kept;
   }
 
   static void correct_processor_time(Run& run, const std::vector<double>& times) {
@@ -116,7 +119,6 @@ void replay_repetition(benchmark::State& state, const reports::Repetition& repet
     step = (step + 1) % repetition.step_ms.size();
   }
   state.SetItemsProcessed(static_cast<std::int64_t>(repetition.step_ms.size()) * samples_per_step);
-  if (repetition.mfu) state.counters["mfu"] = *repetition.mfu;
 }
 
 std::size_t steps_of(const reports::Row& row) {
@@ -159,7 +161,8 @@ ReporterPointer file_reporter(const BenchmarkFlags& flags) {
 }
 #pragma GCC diagnostic pop
 
-void initialize(const BenchmarkFlags& flags, const std::string& program) {
+/// The library's command line. It keeps pointers into it.
+std::vector<std::string> library_words(const BenchmarkFlags& flags, const std::string& program) {
   // What the environment may ask of the library has been done already.
   std::vector<std::string> words = {
       program,
@@ -169,6 +172,10 @@ void initialize(const BenchmarkFlags& flags, const std::string& program) {
       "--benchmark_list_tests=false",
       "--benchmark_enable_random_interleaving=false"};
   words.insert(words.end(), flags.for_library.begin(), flags.for_library.end());
+  return words;
+}
+
+void initialize(std::vector<std::string>& words, const BenchmarkFlags& flags) {
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
   int count = static_cast<int>(pointers.size());
@@ -181,18 +188,20 @@ void initialize(const BenchmarkFlags& flags, const std::string& program) {
 
 std::string replay(const std::vector<reports::Row>& rows, const BenchmarkFlags& flags,
                    const std::string& program) {
-  initialize(flags, program);
+  std::vector<std::string> words = library_words(flags, program);
+  initialize(words, flags);
   for (const reports::Row& row : rows) {
     if (!row.repetitions.empty()) register_row(row);
   }
   std::ostringstream file;
+  std::ostringstream remarks;  // a console has them on standard error, a file does without
   std::vector<RowReporter::Target> targets;
   targets.push_back(
       {display_reporter(flags), flags.report_aggregates_only || flags.display_aggregates_only});
   if (!flags.out.empty() && flags.out_format != "json") {
     targets.push_back({file_reporter(flags), flags.report_aggregates_only});
     targets.back().reporter->SetOutputStream(&file);
-    targets.back().reporter->SetErrorStream(&file);
+    targets.back().reporter->SetErrorStream(&remarks);
   }
   RowReporter reporter(std::move(targets), processor_times(rows));
   benchmark::RunSpecifiedBenchmarks(&reporter, ".");

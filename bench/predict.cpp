@@ -23,6 +23,8 @@ using CostKey = std::tuple<std::string, int, bool>;
 
 CostKey key_of(const ActionCost& cost) { return {cost.kind, cost.stage, cost.first}; }
 
+double alone_ms(const ActionCost& cost) { return cost.alone_ms < 0 ? cost.ms : cost.alone_ms; }
+
 std::int64_t samples_of(const Config& config, int micro_batches, int micro_batch) {
   if (micro_batches == 1) return config.global_batch_size;
   return std::min(config.split_size, config.global_batch_size - micro_batch * config.split_size);
@@ -63,7 +65,8 @@ nlohmann::json costs_to_json(const std::vector<ActionCost>& costs) {
                     {"stage", cost.stage},
                     {"samples", cost.samples},
                     {"first", cost.first},
-                    {"ms", cost.ms}});
+                    {"ms", cost.ms},
+                    {"alone_ms", cost.alone_ms}});
   }
   return list;
 }
@@ -73,7 +76,7 @@ std::vector<ActionCost> costs_from_json(const nlohmann::json& costs) {
   for (const auto& cost : costs) {
     list.push_back({cost.at("kind").get<std::string>(), cost.at("stage").get<int>(),
                     cost.at("samples").get<std::int64_t>(), cost.at("first").get<bool>(),
-                    cost.at("ms").get<double>()});
+                    cost.at("ms").get<double>(), cost.at("alone_ms").get<double>()});
   }
   return list;
 }
@@ -90,8 +93,10 @@ pipeline::Schedule schedule_of(const Config& config) {
 runtime::Timeline predict_step(const Config& config, const std::vector<ActionCost>& costs) {
   const pipeline::Schedule schedule = schedule_of(config);
   const auto first = first_backwards(schedule);
-  std::map<std::pair<CostKey, std::int64_t>, double> table;
-  for (const ActionCost& cost : costs) table[{key_of(cost), cost.samples}] = cost.ms;
+  std::map<std::pair<CostKey, std::int64_t>, pipeline::Cost> table;
+  for (const ActionCost& cost : costs) {
+    table[{key_of(cost), cost.samples}] = pipeline::Cost(alone_ms(cost), cost.ms);
+  }
   const auto price = [&](const Action& action) {
     const bool is_first = first.contains(action.stage) && first.at(action.stage) == action;
     const std::int64_t samples =
@@ -127,11 +132,14 @@ double predict_step_ms_from_two(const Config& config, const nlohmann::json& cost
       const auto match = other.find(key);
       if (match == other.end()) continue;
       const auto span = static_cast<double>(match->second.samples - cost.samples);
-      const double slope = span == 0 ? 0 : (match->second.ms - cost.ms) / span;
       ActionCost estimate = cost;
       estimate.samples = cost.samples == 0 ? 0 : samples;
-      estimate.ms =
-          std::max(0.0, cost.ms + slope * static_cast<double>(estimate.samples - cost.samples));
+      const auto along = [&](double from, double to) {
+        const double slope = span == 0 ? 0 : (to - from) / span;
+        return std::max(0.0, from + slope * static_cast<double>(estimate.samples - cost.samples));
+      };
+      estimate.ms = along(cost.ms, match->second.ms);
+      estimate.alone_ms = along(alone_ms(cost), alone_ms(match->second));
       line.push_back(estimate);
     }
   }

@@ -1,8 +1,8 @@
 // Predicting a row's step from what its actions cost, without running it.
 //
 // Costs come from the task calibrate_stages: each stage is looped on its own device while the other
-// devices loop theirs. The simulator then plays the row's schedule with them. They are never taken
-// from the run that is being predicted.
+// devices loop theirs, and once more while they are idle. The simulator then plays the row's
+// schedule with them. They are never taken from the run that is being predicted.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,8 @@ struct ActionCost {
   int stage = 0;
   std::int64_t samples = 0;
   bool first = false;
-  double ms = 0;
+  double ms = 0;         // while the other devices are busy
+  double alone_ms = -1;  // while they are idle; negative: as while they are busy
 };
 
 nlohmann::json costs_to_json(const std::vector<ActionCost>& costs);

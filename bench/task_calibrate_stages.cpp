@@ -1,6 +1,7 @@
 // calibrate_stages: what each action of a row costs. Every stage loops its actions on its own
 // device, all devices at the same time and none waiting for another, so that the costs contain what
-// the devices take from each other (memory bandwidth, caches) but no bubble.
+// the devices take from each other (memory bandwidth, caches) but no bubble. Then each loops alone,
+// because in a schedule's bubbles a device has the machine for itself.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
@@ -21,7 +22,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using pipeline::ActionKind;
 
-constexpr std::chrono::milliseconds measured_for{1000};
+constexpr std::chrono::milliseconds measured_busy{900};
+constexpr std::chrono::milliseconds measured_alone{350};
 constexpr int longest_cycle = 3;  // micro-batches between two updates
 
 /// Samples of one cost, and its median.
@@ -53,8 +55,9 @@ class StageLoop {
   }
 
   /// Enqueues cycles until the deadline, at least one; on a GPU each action is waited for.
-  void enqueue(Clock::time_point begin, Clock::time_point deadline) {
-    device_.enqueue(runtime::Stream::compute, "calibrate", [this, begin, deadline] {
+  void enqueue(Clock::time_point begin, Clock::time_point deadline, bool alone) {
+    device_.enqueue(runtime::Stream::compute, "calibrate", [this, begin, deadline, alone] {
+      alone_ = alone;
       run_cycle(1, false);
       while (Clock::now() < begin) run_cycle(1, false);
       do {
@@ -64,10 +67,11 @@ class StageLoop {
   }
 
   void add_costs(int stage, std::vector<ActionCost>& costs) {
-    for (auto& [key, samples] : samples_of_) {
+    for (auto& [key, samples] : busy_samples_) {
       const auto& [kind, first] = key;
       const std::int64_t count = kind == ActionKind::optimizer ? 0 : samples_;
-      costs.push_back({std::string(pipeline::name(kind)), stage, count, first, samples.median()});
+      costs.push_back({std::string(pipeline::name(kind)), stage, count, first, samples.median(),
+                       alone_samples_.at(key).median()});
     }
   }
 
@@ -81,7 +85,7 @@ class StageLoop {
     work();
     if (activation_.is_cuda()) at::zeros({1}, activation_.options()).item();  // waits
     const std::chrono::duration<double, std::milli> took = Clock::now() - start;
-    if (keep) samples_of_[{kind, first}].ms.push_back(took.count());
+    if (keep) (alone_ ? alone_samples_ : busy_samples_)[{kind, first}].ms.push_back(took.count());
   }
 
   void run_cycle(int micro_batches, bool keep) {
@@ -114,7 +118,9 @@ class StageLoop {
   models::Batch batch_;
   at::Tensor activation_;
   at::Tensor gradient_;
-  std::map<std::pair<ActionKind, bool>, Samples> samples_of_;
+  bool alone_ = false;
+  std::map<std::pair<ActionKind, bool>, Samples> busy_samples_;
+  std::map<std::pair<ActionKind, bool>, Samples> alone_samples_;
 };
 
 class StageCalibration {
@@ -139,8 +145,12 @@ class StageCalibration {
   std::vector<ActionCost> measure(std::int64_t samples, int micro_batches) {
     std::vector<std::unique_ptr<StageLoop>> loops = make_loops(samples, micro_batches);
     const auto begin = Clock::now() + std::chrono::milliseconds(100);
-    for (const auto& loop : loops) loop->enqueue(begin, begin + measured_for);
+    for (const auto& loop : loops) loop->enqueue(begin, begin + measured_busy, false);
     runtime::synchronize_all(group_.devices, timeout_of(config_));
+    for (const auto& loop : loops) {
+      loop->enqueue(Clock::now(), Clock::now() + measured_alone, true);
+      runtime::synchronize_all(group_.devices, timeout_of(config_));
+    }
     std::vector<ActionCost> costs;
     for (std::size_t stage = 0; stage < loops.size(); ++stage) {
       loops[stage]->add_costs(static_cast<int>(stage), costs);

@@ -106,6 +106,7 @@ void require_gradients(const std::vector<NamedTensor>& parameters) {
 class Comparison {
  public:
   void add(const std::string& name, double error) {
+    if (std::isnan(error)) return add(name + " (not a number)", missing);
     if (!(error > worst_)) return;
     worst_ = error;
     where_ = name;
@@ -119,7 +120,6 @@ class Comparison {
     const at::Tensor wanted = expected.detach().to(at::kDouble);
     const double scale = wanted.abs().max().item<double>();
     const double difference = (entry->second.to(at::kDouble) - wanted).abs().max().item<double>();
-    if (std::isnan(difference)) return add(name + " (not a number)", missing);
     add(name, scale > 0 ? difference / scale : difference);
   }
 

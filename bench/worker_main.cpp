@@ -11,7 +11,6 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
-#include <new>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
@@ -62,10 +61,18 @@ void write_all(int fd, std::string_view text) {
   }
 }
 
+/// What a failed allocation is called by the standard library says nothing to a user.
+std::string in_words(std::string message) {
+  constexpr std::string_view name = "std::bad_alloc";
+  const auto found = message.find(name);
+  if (found != std::string::npos) message.replace(found, name.size(), "out of memory");
+  return message;
+}
+
 json refusal(const char* kind, const std::string& message, const runtime::ActivityBoard& board) {
   return {{"ok", false},
           {"kind", kind},
-          {"message", first_line(message)},
+          {"message", in_words(first_line(message))},
           {"last_action", board.summary()}};
 }
 
@@ -77,8 +84,6 @@ json answer(const std::string& job, runtime::ActivityBoard& board) {
     return refusal("usage", error.what(), board);
   } catch (const runtime::DeviceTimeout& error) {
     return refusal("timeout", error.what(), board);
-  } catch (const std::bad_alloc&) {
-    return refusal("failure", "out of memory", board);
   } catch (const std::exception& error) {
     return refusal("failure", error.what(), board);
   }

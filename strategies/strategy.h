@@ -20,10 +20,10 @@ namespace stratagem::strategies {
 
 /// The options that strategies read; which of them each one does is in its registry entry.
 struct StrategyOptions {
-  std::int64_t split_size = 0;    // samples in a micro-batch
-  std::string schedule;           // see pipeline/schedule_registry.h
-  std::vector<std::string> cut;   // names of the layers that begin stages 1, 2, ...
-  bool inputs_on_device = false;  // keep the batch on the device after the first step
+  std::int64_t split_size = 0;        // samples in a micro-batch
+  std::string schedule = {};          // see pipeline/schedule_registry.h
+  std::vector<std::string> cut = {};  // names of the layers that begin stages 1, 2, ...
+  bool inputs_on_device = false;      // keep the batch on the device after the first step
 };
 
 /// What a strategy is made from. The references outlive the strategy.

@@ -1,31 +1,131 @@
 #include "strategies/pipeline/simulate.h"
 
 #include <algorithm>
-#include <map>
+#include <set>
 #include <utility>
 
 namespace stratagem::pipeline {
 
+namespace {
+
+/// One stream of one device: its actions in order, and the one that runs.
+struct Lane {
+  int device = 0;
+  bool copies = false;
+  std::vector<Action> actions;
+  std::size_t next = 0;
+  bool running = false;
+  Cost cost;
+  double start = 0;
+  double duration = 0;  // at the present speed
+  double end = 0;       // at the present speed
+};
+
+std::vector<Lane> make_lanes(const Schedule& lowered, bool separate_copy_stream) {
+  std::vector<Lane> lanes;
+  for (int device = 0; device < lowered.devices(); ++device) {
+    Lane compute{.device = device, .actions = {}, .cost = {}};
+    Lane copy{.device = device, .copies = true, .actions = {}, .cost = {}};
+    for (const Action& action : lowered.actions[static_cast<std::size_t>(device)]) {
+      const bool beside = separate_copy_stream && is_copy(action.kind);
+      (beside ? copy : compute).actions.push_back(action);
+    }
+    lanes.push_back(std::move(compute));
+    lanes.push_back(std::move(copy));
+  }
+  return lanes;
+}
+
+class Simulation {
+ public:
+  Simulation(const Schedule& lowered, const CostFunction& cost, const SimulationOptions& options)
+      : lowered_(lowered), cost_(cost), lanes_(make_lanes(lowered, options.separate_copy_stream)) {}
+
+  runtime::Timeline run() {
+    start_what_can();
+    while (const Lane* first = first_to_end()) {
+      now_ = first->end;
+      end_what_is_due();
+      start_what_can();
+    }
+    std::ranges::stable_sort(timeline_.entries, {}, &runtime::TimelineEntry::device);
+    return std::move(timeline_);
+  }
+
+ private:
+  bool is_ready(const Action& action) const {
+    return std::ranges::all_of(predecessors(lowered_, action),
+                               [this](const Action& needed) { return ended_.contains(needed); });
+  }
+
+  void start_what_can() {
+    for (Lane& lane : lanes_) {
+      if (lane.running || lane.next == lane.actions.size()) continue;
+      const Action& action = lane.actions[lane.next];
+      if (!is_ready(action)) continue;
+      lane.running = true;
+      lane.start = now_;
+      lane.cost = cost_(action);
+      lane.duration = lane.cost.alone_ms;
+      lane.end = now_ + lane.duration;
+    }
+    adjust_speeds();
+  }
+
+  /// How many of the other devices compute, as a fraction.
+  double busy_others(const Lane& lane) const {
+    if (lowered_.devices() < 2) return 0;
+    const auto busy = std::ranges::count_if(lanes_, [&](const Lane& other) {
+      return other.running && !other.copies && other.device != lane.device;
+    });
+    return static_cast<double>(busy) / (lowered_.devices() - 1);
+  }
+
+  void adjust_speeds() {
+    for (Lane& lane : lanes_) {
+      if (!lane.running) continue;
+      const double duration =
+          lane.cost.alone_ms + (lane.cost.busy_ms - lane.cost.alone_ms) * busy_others(lane);
+      if (duration == lane.duration) continue;
+      const double left = lane.duration > 0 ? (lane.end - now_) / lane.duration : 1;
+      lane.duration = duration;
+      lane.end = now_ + left * duration;
+    }
+  }
+
+  const Lane* first_to_end() const {
+    const Lane* first = nullptr;
+    for (const Lane& lane : lanes_) {
+      if (lane.running && (first == nullptr || lane.end < first->end)) first = &lane;
+    }
+    return first;
+  }
+
+  void end_what_is_due() {
+    for (Lane& lane : lanes_) {
+      if (!lane.running || lane.end > now_) continue;
+      const Action& action = lane.actions[lane.next++];
+      lane.running = false;
+      ended_.insert(action);
+      timeline_.entries.push_back({lane.device, action, lane.start, now_});
+      timeline_.step_ms = now_;
+    }
+  }
+
+  const Schedule& lowered_;
+  const CostFunction& cost_;
+  std::vector<Lane> lanes_;
+  std::set<Action> ended_;
+  double now_ = 0;
+  runtime::Timeline timeline_;
+};
+
+}  // namespace
+
 runtime::Timeline simulate(const Schedule& lowered, const CostFunction& cost,
                            const SimulationOptions& options) {
-  std::map<Action, double> end_of;
-  std::map<std::pair<int, bool>, double> free_at;  // (device, copy stream)
-  runtime::Timeline timeline;
-  for_each_in_order(lowered, [&](int device, const Action& action) {
-    const bool copy_stream = options.separate_copy_stream && is_copy(action.kind);
-    double& stream_free = free_at[{device, copy_stream}];
-    double start = stream_free;
-    for (const Action& needed : predecessors(lowered, action)) {
-      start = std::max(start, end_of.at(needed));
-    }
-    const double end = start + cost(action);
-    stream_free = end;
-    end_of[action] = end;
-    timeline.entries.push_back({device, action, start, end});
-    timeline.step_ms = std::max(timeline.step_ms, end);
-  });
-  std::ranges::stable_sort(timeline.entries, {}, &runtime::TimelineEntry::device);
-  return timeline;
+  for_each_in_order(lowered, [](int, const Action&) {});  // refuses what would deadlock
+  return Simulation(lowered, cost, options).run();
 }
 
 double LinkModel::transfer_ms(double bytes) const {
@@ -35,7 +135,7 @@ double LinkModel::transfer_ms(double bytes) const {
 }
 
 CostFunction cost_function(UniformCosts costs) {
-  return [costs = std::move(costs)](const Action& action) {
+  return [costs = std::move(costs)](const Action& action) -> Cost {
     const auto stage = static_cast<std::size_t>(action.stage);
     switch (action.kind) {
       case ActionKind::forward:

@@ -1,8 +1,9 @@
 // Simulator: prices any schedule without running it, and returns the same Timeline as a run does.
 //
-// An action starts when its stream is free and its predecessors have ended, and takes what the cost
-// function says. Memory contention between devices is not modelled: costs that were measured while
-// the other devices were busy contain it.
+// An action starts when its stream is free and its predecessors have ended. How long it takes may
+// depend on whether the other devices compute at the same time: cores share caches and memory, so
+// an action has two costs, and while it runs it advances at the speed between them that the number
+// of busy devices gives.
 #pragma once
 
 #include <functional>
@@ -13,14 +14,24 @@
 
 namespace stratagem::pipeline {
 
-/// Milliseconds that `action` takes; not negative.
-using CostFunction = std::function<double(const Action& action)>;
+/// Milliseconds of an action; not negative. A plain number is a cost without contention.
+struct Cost {
+  double alone_ms = 0;  // while no other device computes
+  double busy_ms = 0;   // while all of them do
+
+  Cost() = default;
+  Cost(double ms) : alone_ms(ms), busy_ms(ms) {}  // NOLINT(google-explicit-constructor)
+  Cost(double alone, double busy) : alone_ms(alone), busy_ms(busy) {}
+};
+
+using CostFunction = std::function<Cost(const Action& action)>;
 
 struct SimulationOptions {
   /// Copies run beside the computation, as on a GPU's copy engine.
   bool separate_copy_stream = false;
 };
 
+/// Throws std::invalid_argument for a schedule that would deadlock.
 runtime::Timeline simulate(const Schedule& lowered, const CostFunction& cost,
                            const SimulationOptions& options = {});
 

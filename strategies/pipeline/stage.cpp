@@ -93,11 +93,7 @@ at::Tensor Stage::take_loss(int micro_batch) {
 }
 
 void Stage::release() {
-  for (Slot& own : slots_) {
-    own.output.reset();
-    own.loss.reset();
-    if (!keep_inputs) own = Slot{};
-  }
+  for (Slot& own : slots_) own = Slot{};
 }
 
 }  // namespace stratagem::pipeline

@@ -41,7 +41,7 @@ class Stage {
   /// The weighted loss of a micro-batch, on the last stage.
   at::Tensor take_loss(int micro_batch);
 
-  /// Forgets what a pass left behind, as after an evaluation.
+  /// Forgets every micro-batch, inputs that were kept too: before and after an evaluation.
   void release();
   void set_training(bool training) { models::set_training(layers_, training); }
   bool keep_inputs = false;  // inputs stay on the device once they were loaded

@@ -148,7 +148,10 @@ double StagedStrategy::weight(int micro_batch) const {
 
 double StagedStrategy::evaluate(const models::Batch& batch) {
   synchronize();
-  for (const auto& own : stages_) own->set_training(false);
+  for (const auto& own : stages_) {
+    own->set_training(false);
+    own->release();
+  }
   auto losses = std::make_shared<std::vector<at::Tensor>>(slices_.size());
   const auto forward = [this, &batch, &losses](const Action& action) {
     const c10::AutoGradMode no_gradient(false);

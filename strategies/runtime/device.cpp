@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <exception>
+
 namespace stratagem::runtime {
 
 std::string DeviceDescription::name() const {
@@ -9,7 +11,15 @@ std::string DeviceDescription::name() const {
 }
 
 void synchronize_all(DeviceSpan devices, std::chrono::milliseconds limit) {
-  for (const auto& device : devices) device->synchronize(limit);
+  std::exception_ptr first;
+  for (const auto& device : devices) {
+    try {
+      device->synchronize(limit);
+    } catch (...) {
+      if (!first) first = std::current_exception();
+    }
+  }
+  if (first) std::rethrow_exception(first);
 }
 
 }  // namespace stratagem::runtime

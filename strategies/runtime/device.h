@@ -71,8 +71,9 @@ class Device {
   /// Work enqueued on `stream` from now on runs after `event`, which may belong to any device.
   virtual void wait(Stream stream, EventPointer event) = 0;
 
-  /// Returns when all work enqueued so far has run. Throws the group's first failure, and
-  /// DeviceTimeout when one piece of work takes longer than `limit`.
+  /// Returns when all work enqueued so far has run. Throws the group's first failure, once what
+  /// ran meanwhile has ended, and DeviceTimeout when one piece of work takes longer than `limit`,
+  /// which is then the group's failure.
   virtual void synchronize(std::chrono::milliseconds limit) = 0;
 
   virtual MemoryStatistics memory() const = 0;
@@ -84,7 +85,8 @@ class Device {
 
 using DeviceSpan = std::span<const std::unique_ptr<Device>>;
 
-/// Synchronizes every device; see Device::synchronize.
+/// Synchronizes every device, also after one threw, and throws the first error at the end: what
+/// the work refers to may go then. See Device::synchronize.
 void synchronize_all(DeviceSpan devices, std::chrono::milliseconds limit);
 
 }  // namespace stratagem::runtime

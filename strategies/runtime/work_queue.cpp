@@ -12,8 +12,11 @@ namespace {
 constexpr std::chrono::seconds end_of_thread_limit{5};
 
 /// Libraries put stack traces behind the message.
-std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
+std::string first_line(std::string_view text) {
+  return std::string(text.substr(0, text.find('\n')));
 }
+
+}  // namespace
 
 WorkQueue::WorkQueue(std::shared_ptr<Monitor> monitor, Options options)
     : shared_(std::make_shared<Shared>()) {
@@ -21,10 +24,19 @@ WorkQueue::WorkQueue(std::shared_ptr<Monitor> monitor, Options options)
   shared_->options = std::move(options);
   shared_->activity = shared_->monitor->add_activity(shared_->options.name);
   thread_ = std::thread([shared = shared_] { loop(shared); });
+  if (shared_->options.on_start) push("start", shared_->options.on_start);
 }
 
 WorkQueue::~WorkQueue() {
-  shared_->monitor->update([this] { shared_->stopping = true; });
+  bool drops_work = false;
+  shared_->monitor->update([&] {
+    shared_->stopping = true;
+    drops_work = !shared_->pieces.empty();
+  });
+  if (drops_work) {  // a peer that waits for it would wait for ever
+    shared_->monitor->fail(std::make_exception_ptr(
+        std::runtime_error(fmt::format("{} was closed with work left", shared_->options.name))));
+  }
   bool ended = false;
   const auto deadline = Monitor::Clock::now() + end_of_thread_limit;
   while (!ended && Monitor::Clock::now() < deadline) {
@@ -61,21 +73,25 @@ void WorkQueue::drain(std::chrono::milliseconds limit) {
   std::size_t target = 0;
   monitor.update([&] { target = shared_->pushed; });
   const auto drained = [&] { return shared_->finished >= target; };
-  while (true) {
+  bool done = false;
+  while (!done) {
     // Look again no later than when the piece that runs now would have overrun.
-    const bool woken = monitor.wait_until(drained, Monitor::Clock::now() + limit / 4);
-    monitor.rethrow_if_failed();
-    if (woken) return;
+    monitor.wait_until(drained, Monitor::Clock::now() + limit / 4);
+    monitor.update([&] { done = drained(); });
+    if (done) break;
     const std::string overrun = monitor.overrun(limit);
-    if (!overrun.empty()) throw DeviceTimeout(overrun);
+    if (!overrun.empty()) {
+      monitor.fail(std::make_exception_ptr(DeviceTimeout(overrun)));
+      break;
+    }
+    // After a failure the piece that runs now still ends before anyone is told: what it works on
+    // may go as soon as this returns. wait_until no longer waits then.
+    if (monitor.failed()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
+  monitor.rethrow_if_failed();
 }
 
 void WorkQueue::loop(const std::shared_ptr<Shared>& shared) {
-  if (shared->options.on_start) {
-    Piece start{"start", shared->options.on_start, false};
-    run(*shared, start);
-  }
   Piece piece;
   while (take(*shared, piece)) {
     run(*shared, piece);
@@ -125,8 +141,8 @@ void WorkQueue::run(Shared& shared, Piece& piece) {
     const std::string place = piece.label.empty()
                                   ? shared.options.name
                                   : fmt::format("{}, action {}", shared.options.name, piece.label);
-    shared.monitor->fail(
-        std::make_exception_ptr(std::runtime_error(fmt::format("{}: {}", place, first_line(error.what())))));
+    shared.monitor->fail(std::make_exception_ptr(
+        std::runtime_error(fmt::format("{}: {}", place, first_line(error.what())))));
   } catch (...) {
     shared.monitor->fail(std::current_exception());
   }

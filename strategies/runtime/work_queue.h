@@ -27,8 +27,8 @@ class WorkQueue {
   };
 
   WorkQueue(std::shared_ptr<Monitor> monitor, Options options);
-  /// Lets the current piece finish, drops the rest. A piece that never ends is left behind with
-  /// its thread detached: the process is about to end with an error.
+  /// Lets the current piece finish, drops the rest, which is a failure of the group. A piece that
+  /// never ends is left behind with its thread detached: the process is about to end with an error.
   ~WorkQueue();
   WorkQueue(const WorkQueue&) = delete;
   WorkQueue& operator=(const WorkQueue&) = delete;

@@ -86,7 +86,7 @@ TEST(Presets, SplitsThatDoNotFitTheUsersBatchFallOut) {
   RunOptions options;
   options.preset = "cpu";
   options.values["global_batch_size"] = "6";
-  EXPECT_EQ(splits_of(rows_of(options)), (std::vector<std::int64_t>{1, 2, 4, 6}));
+  EXPECT_EQ(splits_of(rows_of(options)), (std::vector<std::int64_t>{1, 2, 3, 4, 6}));
 }
 
 TEST(Presets, TheirOptionsThatNoRowUsesAreNotRefused) {

@@ -25,7 +25,7 @@ REGISTRATION_MACRO = re.compile(r"STRATAGEM_REGISTER_\w+$")
 LONGEST_FILE, USUAL_LENGTH, USUAL_SHARE = 450, 300, 0.9
 
 # Written so that no line of this file matches itself.
-MACHINE_PATH = re.compile(r"(?<![\w.:~/})$*>-])/(?:home|root|work|tmp|usr|opt|mnt|srv|var)/[\w.]")
+MACHINE_PATH = re.compile(r"(?<![\w.:~/})$*>-])/(?:home|root|work|tmp|opt|mnt|srv)/[\w.]")
 REGISTRY_HOST = re.compile(r"\b(?:pypi|pythonhosted|anaconda)\.org|\bdownload\.pytorch\b")
 UNFINISHED = re.compile(r"\b(?:TO[D]O|FIX[M]E|X[X]X|not yet impl[e]mented)\b")
 

@@ -24,9 +24,9 @@ double slowest_stage(const std::vector<double>& costs, std::vector<std::size_t> 
   double slowest = 0;
   std::size_t begin = 0;
   for (const std::size_t end : boundaries) {
-    slowest = std::max(slowest, std::accumulate(costs.begin() + static_cast<std::ptrdiff_t>(begin),
-                                                costs.begin() + static_cast<std::ptrdiff_t>(end),
-                                                0.0));
+    slowest =
+        std::max(slowest, std::accumulate(costs.begin() + static_cast<std::ptrdiff_t>(begin),
+                                          costs.begin() + static_cast<std::ptrdiff_t>(end), 0.0));
     begin = end;
   }
   return slowest;

@@ -268,8 +268,8 @@ TEST(Executor, DevicesEndAfterAFailureWithWorkLeft) {
 TEST(Executor, TheTimelineIsRelativeToItsOriginAndEndsWithIt) {
   CpuDevices devices(2);
   const auto origin = Clock::now();
-  const Execution execution = execute(make_schedule("1f1b", 2, 2), devices.all,
-                                      [](const Action&) { sleep_ms(2); });
+  const Execution execution =
+      execute(make_schedule("1f1b", 2, 2), devices.all, [](const Action&) { sleep_ms(2); });
   runtime::synchronize_all(devices.all, ample);
   const auto end = end_of(execution);
   EXPECT_LE(end, Clock::now());

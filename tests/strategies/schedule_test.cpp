@@ -117,9 +117,9 @@ TEST(Schedule, PredecessorsAreWhatAnActionReads) {
   EXPECT_THAT(predecessors(lowered, {F, 0, 1}), ElementsAre(Action{ActionKind::copy_input, 0, 1}));
   EXPECT_THAT(predecessors(lowered, {ActionKind::copy_activation, 1, 1}),
               ElementsAre(Action{F, 0, 1}));
-  EXPECT_THAT(predecessors(lowered, {F, 2, 1}),
-              ElementsAre(Action{ActionKind::copy_input, 2, 1},
-                          Action{ActionKind::copy_activation, 2, 1}));
+  EXPECT_THAT(
+      predecessors(lowered, {F, 2, 1}),
+      ElementsAre(Action{ActionKind::copy_input, 2, 1}, Action{ActionKind::copy_activation, 2, 1}));
   EXPECT_THAT(predecessors(lowered, {B, 2, 1}), ElementsAre(Action{F, 2, 1}));
   EXPECT_THAT(predecessors(lowered, {ActionKind::copy_gradient, 1, 1}),
               ElementsAre(Action{B, 2, 1}));
@@ -178,8 +178,7 @@ TEST(Schedule, AnActionTwiceIsRefused) {
 }
 
 TEST(Schedule, AnActionOnAnotherDeviceThanItsStageIsRefused) {
-  const std::string why =
-      refusal(two_devices(1, {{F, 0, 0}, {B, 0, 0}, {F, 1, 0}}, {{B, 1, 0}}));
+  const std::string why = refusal(two_devices(1, {{F, 0, 0}, {B, 0, 0}, {F, 1, 0}}, {{B, 1, 0}}));
   EXPECT_THAT(why, HasSubstr("stands on device 0, its stage lives on another\ndevice 0 |"));
 }
 
@@ -233,9 +232,9 @@ TEST(Schedule, IdealBubbleIsWhatTheSimulatorFinds) {
       for (int micro_batches = 1; micro_batches <= 16; ++micro_batches) {
         for (const double backward_to_forward : {1.0, 2.0, 2.7}) {
           const auto count = static_cast<std::size_t>(stages);
-          const auto cost = cost_function(
-              {.forward_ms = std::vector<double>(count, 1.5),
-               .backward_ms = std::vector<double>(count, 1.5 * backward_to_forward)});
+          const auto cost =
+              cost_function({.forward_ms = std::vector<double>(count, 1.5),
+                             .backward_ms = std::vector<double>(count, 1.5 * backward_to_forward)});
           const auto timeline = simulate(make_schedule(name, stages, micro_batches), cost);
           EXPECT_NEAR(idle_fraction(timeline, stages),
                       find_schedule(name).ideal_bubble(stages, micro_batches), 1e-12)

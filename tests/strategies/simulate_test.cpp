@@ -47,9 +47,8 @@ const runtime::TimelineEntry& entry_of(const Timeline& timeline, const std::stri
 TEST(Simulate, DrawsThePictures) {
   for (const SchedulePicture& drawn : schedule_pictures()) {
     const std::vector<double> unit(static_cast<std::size_t>(drawn.stages), 1.0);
-    const auto timeline =
-        simulate(make_schedule(drawn.name, drawn.stages, drawn.micro_batches),
-                 cost_function({.forward_ms = unit, .backward_ms = unit}));
+    const auto timeline = simulate(make_schedule(drawn.name, drawn.stages, drawn.micro_batches),
+                                   cost_function({.forward_ms = unit, .backward_ms = unit}));
     EXPECT_EQ(drawing(timeline, drawn.stages), drawn.picture) << drawn.name;
   }
 }
@@ -112,8 +111,8 @@ TEST(Simulate, ACopyStreamHidesTransfers) {
   // As above, but 1CF1 runs while device 1 computes 1F0 and 1B0.
   const UniformCosts costs{.forward_ms = {1, 1}, .backward_ms = {2, 2}, .transfer_ms = 0.25};
   EXPECT_DOUBLE_EQ(step_ms("1f1b", 2, costs, {.separate_copy_stream = true}), 9.5);
-  const auto timeline = simulate(make_schedule("1f1b", 2, 2), cost_function(costs),
-                                 {.separate_copy_stream = true});
+  const auto timeline =
+      simulate(make_schedule("1f1b", 2, 2), cost_function(costs), {.separate_copy_stream = true});
   EXPECT_DOUBLE_EQ(entry_of(timeline, "1CF1").start_ms, 2);  // when 0F1 has ended
   EXPECT_DOUBLE_EQ(entry_of(timeline, "1B0").start_ms, 2.25);
   EXPECT_DOUBLE_EQ(entry_of(timeline, "1F1").start_ms, 4.25);
@@ -122,8 +121,8 @@ TEST(Simulate, ACopyStreamHidesTransfers) {
 TEST(Simulate, ACopyStreamIsOneQueue) {
   // Three loads of 4 ms one after the other, each forward behind its own.
   const UniformCosts costs{.forward_ms = {1}, .backward_ms = {1}, .input_ms = 4};
-  const auto timeline = simulate(make_schedule("gpipe", 1, 3), cost_function(costs),
-                                 {.separate_copy_stream = true});
+  const auto timeline =
+      simulate(make_schedule("gpipe", 1, 3), cost_function(costs), {.separate_copy_stream = true});
   EXPECT_DOUBLE_EQ(entry_of(timeline, "0F2").start_ms, 12);
   EXPECT_DOUBLE_EQ(timeline.step_ms, 16);
 }

@@ -50,8 +50,8 @@ TEST(Breakdown, OneStageHasNoBubble) {
   //  0  L  1  F  3  .  4  B  8  .  9  O  10  .  12
   const Timeline one =
       timeline(12, {entry(0, L, 0, 1), entry(0, F, 1, 3), entry(0, B, 4, 8), entry(0, O, 9, 10)});
-  expect_parts(breakdown(one, 0, 1),
-               {.compute = 6, .optimizer = 1, .input_copy = 1, .other = 4}, 12);
+  expect_parts(breakdown(one, 0, 1), {.compute = 6, .optimizer = 1, .input_copy = 1, .other = 4},
+               12);
 }
 
 TEST(Breakdown, BubblesOfTwoStages) {
@@ -61,20 +61,13 @@ TEST(Breakdown, BubblesOfTwoStages) {
       timeline(11, {entry(0, L, 0, 1), entry(0, F, 1, 2), entry(0, CB, 7, 8), entry(0, B, 8, 10),
                     entry(0, O, 10, 11), entry(1, L, 0, 1), entry(1, CF, 2, 3), entry(1, F, 3, 5),
                     entry(1, B, 5, 7), entry(1, O, 7, 8)});
-  expect_parts(breakdown(two, 0, 2),
-               {.compute = 3,
-                .communication_exposed = 1,
-                .bubble = 5,
-                .optimizer = 1,
-                .input_copy = 1},
-               11);
-  expect_parts(breakdown(two, 1, 2),
-               {.compute = 4,
-                .communication_exposed = 1,
-                .bubble = 1 + 3,
-                .optimizer = 1,
-                .input_copy = 1},
-               11);
+  expect_parts(
+      breakdown(two, 0, 2),
+      {.compute = 3, .communication_exposed = 1, .bubble = 5, .optimizer = 1, .input_copy = 1}, 11);
+  expect_parts(
+      breakdown(two, 1, 2),
+      {.compute = 4, .communication_exposed = 1, .bubble = 1 + 3, .optimizer = 1, .input_copy = 1},
+      11);
 }
 
 TEST(Breakdown, OnlyWhatNeedsAnotherStageWaitsInABubble) {
@@ -114,8 +107,8 @@ TEST(Breakdown, TransfersAreHiddenWhereTheDeviceComputes) {
 
 TEST(Breakdown, ATransferOverSeveralComputations) {
   //  compute: F . F . B       copy from 0 to 5 covers all of it
-  const Timeline step = timeline(
-      5, {entry(1, F, 0, 1), entry(1, F, 2, 3), entry(1, B, 4, 5), entry(1, CB, 0, 5)});
+  const Timeline step =
+      timeline(5, {entry(1, F, 0, 1), entry(1, F, 2, 3), entry(1, B, 4, 5), entry(1, CB, 0, 5)});
   expect_parts(breakdown(step, 1, 3),
                {.compute = 3, .communication_exposed = 2, .communication_hidden = 3}, 5);
 }
@@ -123,8 +116,8 @@ TEST(Breakdown, ATransferOverSeveralComputations) {
 TEST(Breakdown, OverlappingTransfersAreExposedOnce) {
   // Two copies of one gap from 0 to 4, [0, 3) and [1, 4): four, not six.
   const Timeline step = timeline(6, {entry(1, CF, 0, 3), entry(1, L, 1, 4), entry(1, F, 4, 6)});
-  expect_parts(breakdown(step, 1, 2),
-               {.compute = 2, .communication_exposed = 3, .input_copy = 1}, 6);
+  expect_parts(breakdown(step, 1, 2), {.compute = 2, .communication_exposed = 3, .input_copy = 1},
+               6);
 }
 
 TEST(Breakdown, TransfersAfterTheLastComputation) {

@@ -68,6 +68,7 @@ TEST(WorkQueue, AFailedStartIsTheFailure) {
   auto options = named("cpu:3");
   options.on_start = [] { throw std::runtime_error("cannot pin"); };
   WorkQueue queue(std::make_shared<Monitor>(), options);
+  queue.push("work", [] {});
   EXPECT_EQ(failure_of(queue), "cpu:3, action start: cannot pin");
 }
 
@@ -122,8 +123,8 @@ TEST(WorkQueue, ALongQueueOfShortPiecesIsNoOverrun) {
 TEST(WorkQueue, LeavesWhatIsStillQueuedAtItsEnd) {
   std::atomic<int> ran{0};
   {
-      std::atomic<bool> started{false};
-  WorkQueue queue(std::make_shared<Monitor>(), named("cpu:0"));
+    std::atomic<bool> started{false};
+    WorkQueue queue(std::make_shared<Monitor>(), named("cpu:0"));
     queue.push("running", [&] {
       started = true;
       sleep_ms(50);
@@ -133,6 +134,61 @@ TEST(WorkQueue, LeavesWhatIsStillQueuedAtItsEnd) {
     queue.push("never", [&] { ran += 100; });
   }
   EXPECT_EQ(ran, 1);
+}
+
+TEST(WorkQueue, AFailureIsToldWhenThePieceThatRanMeanwhileHasEnded) {
+  const auto monitor = std::make_shared<Monitor>();
+  std::atomic<bool> ended{false};
+  std::atomic<bool> inside{false};
+  WorkQueue busy(monitor, named("cpu:0"));
+  WorkQueue failing(monitor, named("cpu:1"));
+  busy.push("0F0", [&] {
+    inside = true;
+    sleep_ms(100);
+    ended = true;
+  });
+  failing.push("1F0", [&] {
+    while (!inside) std::this_thread::yield();
+    throw std::runtime_error("no");
+  });
+  EXPECT_EQ(failure_of(busy), "cpu:1, action 1F0: no");
+  EXPECT_TRUE(ended);
+}
+
+TEST(WorkQueue, DroppedWorkReleasesWhoWaitsForIt) {
+  const auto monitor = std::make_shared<Monitor>();
+  std::atomic<bool> released{false};
+  WorkQueue waiting(monitor, named("cpu:1"));
+  bool never = false;
+  {
+    std::atomic<bool> started{false};
+    WorkQueue dropped(monitor, named("cpu:0"));
+    dropped.push("0F0", [&] {
+      started = true;
+      sleep_ms(50);
+    });
+    dropped.push("0F1", [&] { never = true; });
+    waiting.push_wait("a wait", [&] {
+      monitor->wait([&] { return never; });
+      released = true;
+    });
+    while (!started) std::this_thread::yield();
+  }
+  EXPECT_EQ(failure_of(waiting), "cpu:0 was closed with work left");
+  EXPECT_TRUE(released);
+}
+
+TEST(WorkQueue, AnOverrunStopsThePeers) {
+  const auto monitor = std::make_shared<Monitor>();
+  std::atomic<bool> ran{false};
+  WorkQueue slow(monitor, named("cpu:0"));
+  WorkQueue peer(monitor, named("cpu:1"));
+  slow.push("0F0", [] { sleep_ms(400); });
+  const std::string expected = "cpu:0 has been in 0F0 for more than 0.1 s (--timeout)";
+  EXPECT_EQ(failure_of<DeviceTimeout>(slow, std::chrono::milliseconds(100)), expected);
+  peer.push("1F0", [&] { ran = true; });
+  EXPECT_EQ(failure_of<DeviceTimeout>(peer), expected);
+  EXPECT_FALSE(ran);
 }
 
 TEST(WorkQueue, ReleasesWhatAPieceHoldsBeforeItCountsAsDone) {
@@ -168,8 +224,7 @@ TEST(Monitor, WaitEndsWhenTheConditionHoldsOrTheGroupFailed) {
   EXPECT_FALSE(monitor.failed());
   monitor.rethrow_if_failed();
 
-  std::thread failing(
-      [&] { monitor.fail(std::make_exception_ptr(std::runtime_error("first"))); });
+  std::thread failing([&] { monitor.fail(std::make_exception_ptr(std::runtime_error("first"))); });
   EXPECT_FALSE(monitor.wait([] { return false; }));
   failing.join();
   monitor.fail(std::make_exception_ptr(std::runtime_error("second")));
@@ -223,9 +278,8 @@ TEST(Monitor, ADeviceThatOnlyWaitsIsNotToBlame) {
   });
   EXPECT_EQ(monitor.overrun(limit), "");
   // When all of them wait, nobody will ever come.
-  monitor.update([&] {
-    *busy = {.device = "cpu:1", .label = "a wait", .since = ago(2500), .waiting = true};
-  });
+  monitor.update(
+      [&] { *busy = {.device = "cpu:1", .label = "a wait", .since = ago(2500), .waiting = true}; });
   EXPECT_EQ(monitor.overrun(limit), "cpu:0 has been in a wait for more than 2 s (--timeout)");
 }
 

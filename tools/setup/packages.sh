@@ -5,8 +5,6 @@ is_installed() {
   [[ $(dpkg-query --show --showformat='${db:Status-Status}' "$1" 2>/dev/null) == installed ]]
 }
 
-is_available() { apt-cache show "$1" >/dev/null 2>&1; }
-
 is_root() { [[ $(id -u) -eq 0 ]]; }
 
 # can_sudo: sudo exists and either asks a person at a terminal or needs no password.
@@ -15,24 +13,12 @@ can_sudo() { command -v sudo >/dev/null && { [[ -t 0 ]] || sudo -n true 2>/dev/n
 # list_of KIND: the lines of a list without comments.
 list_of() { sed 's/#.*//; s/[[:space:]]//g; /^$/d' "$setup_folder/packages-$1.txt"; }
 
-# missing_packages KIND...: the demanded packages that are not installed, one a line.
+# missing_packages KIND...: those of the lists that are not installed, one a line.
 missing_packages() {
   local kind name
   for kind in "$@"; do
     for name in $(list_of "$kind"); do
-      [[ $name == *'?' ]] || is_installed "$name" || printf '%s\n' "$name"
-    done
-  done
-}
-
-# optional_packages KIND...: those not demanded, not installed, and known to this distribution.
-optional_packages() {
-  local kind name
-  for kind in "$@"; do
-    for name in $(list_of "$kind"); do
-      [[ $name == *'?' ]] || continue
-      name=${name%'?'}
-      is_installed "$name" || ! is_available "$name" || printf '%s\n' "$name"
+      is_installed "$name" || printf '%s\n' "$name"
     done
   done
 }
@@ -52,9 +38,7 @@ apt_get() {
 
 apt_install() {
   apt_get update || die 2 "apt-get update failed: is there a network? missing: $*"
-  local -a optional
-  mapfile -t optional < <(optional_packages "${kinds[@]}")
-  apt_get install --yes --no-install-recommends "$@" "${optional[@]}" ||
+  apt_get install --yes --no-install-recommends "$@" ||
     die 2 "apt-get install failed: see above; missing: $*"
 }
 
@@ -64,7 +48,7 @@ set_up_packages() {
   local fix
   if ! command -v dpkg-query >/dev/null; then
     die 2 "no dpkg here: install what these stand for, then pass --no-apt:" \
-      "$(for kind in "${kinds[@]}"; do list_of "$kind"; done | grep -v '?' | xargs)"
+      "$(for kind in "${kinds[@]}"; do list_of "$kind"; done | xargs)"
   fi
   mapfile -t missing < <(missing_packages "${kinds[@]}")
   [[ ${#missing[@]} -gt 0 ]] || return 0

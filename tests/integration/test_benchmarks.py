@@ -1,0 +1,143 @@
+"""The benchmark executables are Google Benchmark programs, flags and files included."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+# Small enough for a second: two linear layers.
+TOY = ["--model", "toy", "--global-batch-size", "20"]
+SMALL = [*TOY, "--split-size", "5", "--no-verify", "--benchmark_repetitions=2"]
+PIPELINE = "pipeline/toy/devices:2/batch:20/split:5/schedule:1f1b"
+COMPARE = Path("/usr/share/benchmark/compare.py")
+
+
+def run(benchmarks, *arguments, **variables):
+    return benchmarks("bench_strategies", *arguments, **variables)
+
+
+def test_list_and_filter_do_not_measure(benchmarks):
+    everything = run(benchmarks, "--benchmark_list_tests").stdout.split()
+    assert "model_parallel/mlp/devices:2/batch:256" in everything
+    kept = run(benchmarks, "--benchmark_list_tests=true", "--benchmark_filter=^pipe.*resnet18")
+    assert kept.stdout.split() == [n for n in everything if n.startswith("pipeline/resnet18")]
+    others = run(benchmarks, "--benchmark_list_tests", "--benchmark_filter=-single")
+    assert others.stdout.split() == [n for n in everything if "single" not in n]
+
+
+def test_the_split_size_benchmark_has_the_presets_rows(benchmarks):
+    names = benchmarks("bench_split_size", "--benchmark_list_tests").stdout.split()
+    assert sum(name.startswith("pipeline/resnet50/") for name in names) >= 8
+    assert any(name.startswith("model_parallel/resnet50/") for name in names)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "word"),
+    [
+        (["--benchmark_filter=nothing_like_this"], 3, "nothing_like_this"),
+        (["--benchmark_filter=("], 2, "regular expression"),
+        (["--benchmark_min_time=1"], 2, "--benchmark_min_time"),
+        (["--benchmark_min_warmup_time=1"], 2, "--benchmark_min_warmup_time"),
+        (["--benchmark_perf_counters=CYCLES"], 2, "--benchmark_perf_counters"),
+        (["--benchmark_fliter=x"], 2, "--benchmark_filter"),
+        (["--benchmark_format=xml"], 2, "xml"),
+        (["--benchmark_repetitions=none"], 2, "none"),
+        (["--split-sise=5"], 2, "--split-size"),
+        (["--benchmark_out=/nonexistent/file.json"], 2, "/nonexistent/file.json"),
+    ],
+)
+def test_wrong_flags(benchmarks, arguments, code, word):
+    done = run(benchmarks, *arguments)
+    assert done.returncode == code
+    assert done.stderr.count("\n") == 1 and word in done.stderr
+    assert done.stdout == ""
+
+
+def test_console_shows_rows_under_their_own_names(benchmarks, tmp_path):
+    out = tmp_path / "results.json"
+    done = run(benchmarks, *SMALL, "--benchmark_filter=pipeline", f"--benchmark_out={out}")
+    assert done.returncode == 0, done.stderr
+    lines = [line.split()[0] for line in done.stdout.splitlines() if line.startswith("pipeline")]
+    assert lines == [PIPELINE] * 2 + [
+        f"{PIPELINE}_{aggregate}" for aggregate in ("mean", "median", "stddev", "cv")
+    ]
+    results = json.loads(out.read_text())
+    times = [r["real_time"] for r in results["benchmarks"] if r["run_type"] == "iteration"]
+    shown = [
+        float(line.split()[1]) for line in done.stdout.splitlines() if line.startswith(PIPELINE)
+    ]
+    assert shown[:2] == pytest.approx(times, rel=1e-2, abs=1e-3)
+    assert results["context"]["stratagem"]["schema"] == "stratagem/1"
+
+
+def test_json_holds_the_record_and_the_custom_context(benchmarks):
+    done = run(
+        benchmarks, *SMALL, "--benchmark_filter=pipeline", "--benchmark_format=json",
+        "--benchmark_context=purpose=test",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    results = json.loads(done.stdout)
+    assert results["context"]["purpose"] == "test"
+    assert results["benchmarks"][0]["name"] == PIPELINE
+    assert results["benchmarks"][0]["stratagem"]["timeline"]
+
+
+def test_aggregates_only(benchmarks, tmp_path):
+    out = tmp_path / "results.json"
+    done = run(
+        benchmarks, *SMALL, "--benchmark_filter=pipeline", "--benchmark_format=csv",
+        "--benchmark_report_aggregates_only=true", f"--benchmark_out={out}",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    names = [row["name"] for row in csv.DictReader(io.StringIO(done.stdout))]
+    assert names and all(name != PIPELINE for name in names)
+    assert {r["run_type"] for r in json.loads(out.read_text())["benchmarks"]} == {"aggregate"}
+
+
+def test_csv_file(benchmarks, tmp_path):
+    out = tmp_path / "results.csv"
+    done = run(
+        benchmarks, *SMALL, "--benchmark_filter=pipeline", f"--benchmark_out={out}",
+        "--benchmark_out_format=csv",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    rows = list(csv.DictReader(io.StringIO(out.read_text())))
+    assert [row["name"] for row in rows][:2] == [PIPELINE] * 2
+
+
+def test_a_failed_row_is_shown_as_one(benchmarks):
+    done = run(
+        benchmarks, *SMALL, "--benchmark_filter=pipeline|model_parallel",
+        STRATAGEM_TEST_FAULT="throw@1B0@pipeline",
+    )  # fmt: skip
+    assert done.returncode == 4
+    assert "ERROR OCCURRED" in done.stdout and "a fault on purpose" in done.stdout
+    assert "model_parallel/toy/devices:2/batch:20_mean" in done.stdout
+
+
+def test_the_environment_is_read_as_the_library_does(benchmarks):
+    done = run(benchmarks, "--benchmark_list_tests", BENCHMARK_FILTER="mlp")
+    assert done.stdout.split() and all("/mlp/" in name for name in done.stdout.split())
+
+
+def test_google_benchmarks_compare_reads_two_results(benchmarks, tmp_path):
+    if not COMPARE.exists():
+        pytest.skip("libbenchmark-tools is not installed")
+    pytest.importorskip("scipy", reason="compare.py needs scipy")
+    files = [tmp_path / "before.json", tmp_path / "after.json"]
+    for file in files:
+        assert run(benchmarks, *SMALL, f"--benchmark_out={file}").returncode == 0
+    done = subprocess.run(
+        [sys.executable, COMPARE, "--no-color", "benchmarks", *files],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert PIPELINE in done.stdout

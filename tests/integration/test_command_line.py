@@ -1,0 +1,169 @@
+"""What wrong input is answered with: one line, the contract's exit code, and nothing written."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+# Small enough for a second: two linear layers.
+TOY = ["--model", "toy", "--global-batch-size", "20"]
+
+def one_line(text: str) -> str:
+    assert text.endswith("\n") and text.count("\n") == 1, text
+    return text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], ["subcommand is missing"]),
+        (["rnu"], ['unknown subcommand "rnu"', 'did you mean "run"']),
+        (["list", "modles"], ['did you mean "models"']),
+        (["run", "--strategy", "pipelin"], ["--strategy", 'did you mean "pipeline"']),
+        (["run", "--model", "resnet51"], ["--model", 'did you mean "resnet50"']),
+        (["run", "--strategy", "pipeline", "--schedule", "1f2b"], ["--schedule", "1f1b"]),
+        (["run", "--devces", "2"], ["--devces", "--devices"]),
+        (["run", "--device", "tpu"], ["--device", "cpu"]),
+        (["run", "--strategy", "pipeline", "--split-size", "0"], ["--split-size", "0"]),
+        (["run", "--strategy", "pipeline", "--split-size", "-3"], ["--split-size", "-3"]),
+        (["run", "--strategy", "pipeline", "--split-size", "many"], ["--split-size", "many"]),
+        (
+            ["run", "--strategy", "pipeline", "--global-batch-size", "8", "--split-size", "9"],
+            ["--split-size", "9", "8"],
+        ),
+        (["run", "--split-size", "4"], ["--split-size", "pipeline"]),
+        (
+            ["run", *TOY, "--strategy", "pipeline", "--split-size", "5", "--cut", "layer9"],
+            ["cut", "layer9"],
+        ),
+        (
+            ["run", "--strategy", "pipeline", "--image-size", "2"],
+            ["--image-size", "2", "too small"],
+        ),
+        (
+            ["run", *TOY, "--strategy", "model_parallel", "--devices", "9", "--oversubscribe"],
+            ["9 stages", "toy"],
+        ),
+        (
+            ["run", *TOY, "--strategy", "model_parallel", "--devices", "1000"],
+            ["--devices 1000", "--oversubscribe"],
+        ),
+        (["run", "--resume"], ["--resume", "--out"]),
+        (["run", "--config", "/nonexistent.json"], ["/nonexistent.json"]),
+        (["simulate", "--schedule", "zigzag"], ["zigzag", "1f1b"]),
+        (["simulate", "--forward-ms", "1+2+3"], ["--forward-ms", "3 values for 2 stages"]),
+        (["simulate", "--micro-batches", "0"], ["micro-batch"]),
+        (["simulate", "--chart", "chart.gif"], ["--chart", ".png or .svg"]),
+        (["report", "/nonexistent.json"], ["/nonexistent.json"]),
+        (["worker"], ["worker"]),
+    ],
+    ids=lambda value: " ".join(value) if value and value[0] in {"run", "simulate"} else None,
+)
+def test_wrong_input_is_one_line_and_exit_2(commands, arguments, words):
+    done = commands.stratagem(*arguments)
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    line = one_line(done.stderr)
+    for word in words:
+        assert word in line
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"spilt_size": 4}', ["spilt_size", "split_size"]),
+        ('{"split_size": "four"}', ["split_size"]),
+        ('{"split_size": [4', ["grid.json"]),
+        ("[]", ["grid.json"]),
+    ],
+)
+def test_wrong_config_file(commands, tmp_path, text, words):
+    path = tmp_path / "grid.json"
+    path.write_text(text)
+    done = commands.stratagem("run", "--strategy", "pipeline", "--config", path)
+    assert done.returncode == 2
+    line = one_line(done.stderr)
+    for word in words:
+        assert word in line
+
+
+@pytest.mark.parametrize("out", ["missing/results.json", "."])
+def test_an_output_that_cannot_be_written_is_said_before_measuring(commands, tmp_path, out):
+    path = tmp_path / out
+    before = sorted(tmp_path.rglob("*"))
+    done = commands.stratagem("run", *TOY, "--out", path)
+    assert done.returncode == 2
+    assert str(path) in one_line(done.stderr)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_help_and_version(commands):
+    for arguments in (["--help"], ["run", "--help"], ["simulate", "--help"], ["--version"]):
+        done = commands.stratagem(*arguments)
+        assert done.returncode == 0, arguments
+        assert done.stdout and not done.stderr
+    help_text = commands.stratagem("run", "--help").stdout
+    for option in ("--split-size", "--strategy", "--resume", "--out", "--preset"):
+        assert option in help_text
+
+
+def test_list(commands):
+    listing = json.loads(commands.stratagem("list", "--json").stdout)
+    assert set(listing) == {"strategies", "models", "schedules", "devices", "benchmarks"}
+    names = {what: {entry["name"] for entry in entries} for what, entries in listing.items()}
+    assert {"single", "model_parallel", "pipeline"} <= names["strategies"]
+    assert {"resnet50", "resnet18", "mlp", "toy"} <= names["models"]
+    assert {"naive", "gpipe", "1f1b"} <= names["schedules"]
+    assert "cpu:0" in names["devices"]
+    assert all(entry["summary"] for entry in listing["strategies"] + listing["models"])
+
+
+def test_doctor_gives_every_warning_a_remedy(commands):
+    done = commands.stratagem("doctor")
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
+    assert len(lines) >= 10
+    for line in lines:
+        assert line.startswith(("ok ", "warn ")), line
+        assert line.startswith("ok ") or ": " in line
+
+
+def test_simulate(commands, tmp_path):
+    path = tmp_path / "simulation.json"
+    done = commands.stratagem(
+        "simulate", "--stages", 3, "--micro-batches", 6, "--schedule", "gpipe", "--out", path
+    )
+    assert done.returncode == 0
+    assert "makespan" in done.stdout and "device 2" in done.stdout
+    document = json.loads(path.read_text())
+    assert document["schema"] == "stratagem/1"
+    simulation = document["simulation"]
+    # Two ramps of two stages around six micro-batches of 1 + 2 ms.
+    assert simulation["makespan_ms"] == pytest.approx((6 + 3 - 1) * 3)
+    assert simulation["bubble"] == pytest.approx(2 / 8)
+    kinds = [event["kind"] for event in simulation["timeline"]]
+    assert kinds.count("forward") == kinds.count("backward") == 18
+
+
+def test_simulate_draws_a_chart(commands, tmp_path):
+    pytest.importorskip("matplotlib", reason="the charts need matplotlib")
+    chart = tmp_path / "chart.svg"
+    done = commands.stratagem("simulate", "--chart", chart)
+    assert done.returncode == 0, done.stderr
+    assert "<svg" in chart.read_text()[:2000]
+
+
+def test_simulate_from_calibrated_costs(commands, tmp_path):
+    path = tmp_path / "simulation.json"
+    done = commands.stratagem(
+        "simulate", "--calibrated", *TOY, "--split-size", "5", "--out", path
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(path.read_text())["simulation"]["makespan_ms"] > 0
+
+
+def test_a_broken_python_is_named(commands, tmp_path):
+    done = commands.stratagem("report", "x.json", STRATAGEM_PYTHON=str(tmp_path / "no-python"))
+    assert done.returncode == 2
+    assert "STRATAGEM_PYTHON" in one_line(done.stderr)

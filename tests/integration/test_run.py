@@ -1,0 +1,258 @@
+"""`stratagem run` from the command line to the file, with rows that fail and runs that are stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+
+import pytest
+
+# Small enough for a second: two linear layers.
+TOY = ["--model", "toy", "--global-batch-size", "20"]
+GRID = [*TOY, "--strategy", "single,model_parallel,pipeline", "--split-size", "5,7"]
+REPETITION_KEYS = {
+    "strategy", "model", "mesh", "config", "step_ms", "per_rank_ms", "devices", "timeline",
+    "predicted_ms", "communication", "flops_per_step", "mfu", "loss", "verification", "error",
+}  # fmt: skip
+BREAKDOWN_KEYS = {
+    "compute", "communication_exposed", "communication_hidden", "wait", "bubble", "optimizer",
+    "input_copy", "other",
+}  # fmt: skip
+
+
+def iterations(results: dict, **wanted) -> list[dict]:
+    return [
+        run
+        for run in results["benchmarks"]
+        if run["run_type"] == "iteration"
+        and all(run["stratagem"][key] == value for key, value in wanted.items())
+    ]
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "results.json"
+
+
+def partial_of(out):
+    return out.with_name(out.name + ".partial")
+
+
+def test_a_grid_ends_as_results_and_table(commands, out):
+    done = commands.stratagem("run", *GRID, "--repetitions", 2, "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert "fastest" in done.stdout and "split:7" in done.stdout
+    assert "\x1b" not in done.stderr, "no progress line where there is no terminal"
+    assert not partial_of(out).exists()
+
+    results = commands.results(out)
+    context = results["context"]["stratagem"]
+    assert context["schema"] == "stratagem/1"
+    assert set(context["fingerprint"]) == {"hardware", "software"}
+    assert context["calibration"]["gemm_gflops"] > 0
+    names = {run["run_name"] for run in results["benchmarks"]}
+    assert "pipeline/toy/devices:2/batch:20/split:7/schedule:1f1b" in names
+    rows = 4 if len(os.sched_getaffinity(0)) < 2 else 5
+    assert len(names) == rows
+    for run in iterations(results):
+        assert run["time_unit"] == "ms" and run["repetitions"] == 2
+        record = run["stratagem"]
+        assert REPETITION_KEYS <= set(record)
+        assert record["error"] is None
+        assert record["verification"]["passed"] is True
+        assert len(record["step_ms"]) == record["config"]["steps"] == len(record["loss"])
+        assert run["real_time"] == pytest.approx(sum(record["step_ms"]) / len(record["step_ms"]))
+        for device in record["devices"]:
+            breakdown = device["breakdown_ms"]
+            assert set(breakdown) == BREAKDOWN_KEYS
+            parts = sum(breakdown.values()) - breakdown["communication_hidden"]
+            assert parts == pytest.approx(run["real_time"], rel=1e-6)
+    for run in iterations(results, strategy="pipeline"):
+        assert run["stratagem"]["predicted_ms"] > 0
+        assert run["stratagem"]["config"]["cut"]
+    for run in iterations(results, strategy="single"):
+        assert run["stratagem"]["predicted_ms"] is None
+
+
+def test_json_on_standard_output_is_alone_there(commands):
+    done = commands.stratagem("run", *TOY, "--repetitions", 1, "--out", "-")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["benchmarks"]
+
+
+def test_without_verification_there_is_none(commands, out):
+    done = commands.stratagem("run", *TOY, "--no-verify", "--repetitions", 1, "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert all(run["stratagem"]["verification"] is None for run in iterations(commands.results(out)))
+
+
+def test_a_trace_is_written(commands, out, tmp_path):
+    trace = tmp_path / "trace.json"
+    done = commands.stratagem(
+        "run", *TOY, "--strategy", "pipeline", "--split-size", 5, "--repetitions", 1,
+        "--trace", trace,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    events = json.loads(trace.read_text())["traceEvents"]
+    assert sum(event["ph"] == "X" for event in events) > 10
+
+
+def test_the_tutorials_protocol_repeats_inside_one_launch(commands, out):
+    done = commands.stratagem(
+        "run", *TOY, "--strategy", "model_parallel", "--protocol", "tutorial",
+        "--repetitions", 3, "--out", out,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    runs = iterations(commands.results(out))
+    assert [run["repetition_index"] for run in runs] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("fault", "timeout", "words"),
+    [
+        ("throw@1B0@pipeline", "60", ["a fault on purpose"]),
+        ("kill@1B0@pipeline", "60", ["killed (out of memory?)"]),
+        ("exhaust@1F0@pipeline", "60", ["memory"]),
+        ("hang@1F0@pipeline", "1", ["1F0"]),
+    ],
+)
+def test_a_row_that_fails_leaves_the_others(commands, out, fault, timeout, words):
+    done = commands.stratagem(
+        "run", *TOY, "--strategy", "model_parallel,pipeline", "--split-size", 5,
+        "--repetitions", 2, "--timeout", timeout, "--out", out, STRATAGEM_TEST_FAULT=fault,
+    )  # fmt: skip
+    assert done.returncode == 4, done.stderr
+    results = commands.results(out)
+    assert len(iterations(results, strategy="model_parallel")) == 2
+    (failed,) = iterations(results, strategy="pipeline")
+    assert failed["error_occurred"] is True
+    error = failed["stratagem"]["error"]
+    assert set(error) == {"rank", "host", "last_action", "message"}
+    told = error["message"] + " " + error["last_action"]
+    for word in words:
+        assert word in told
+        assert word in done.stderr + error["last_action"]
+    assert "\n" not in error["message"]
+    assert "Traceback" not in done.stderr and "frame #" not in done.stderr
+
+
+def start_long_run(commands, out, *more, **variables):
+    process = commands.start(
+        "stratagem", "run", *GRID, "--repetitions", 100, "--out", out, *more, **variables
+    )
+    commands.wait_until(lambda: commands.finished_launches(partial_of(out)) >= 3 or process.poll() is not None)
+    assert process.poll() is None, process.communicate()
+    return process
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_keeps_what_is_finished(commands, out, number):
+    process = start_long_run(commands, out)
+    workers = commands.children_of(process.pid)
+    process.send_signal(number)
+    done = commands.finish(process)
+    assert done.returncode == 130
+    assert "--resume" in done.stderr and str(partial_of(out)) in done.stderr
+    assert not out.exists()
+    kept = commands.finished_launches(partial_of(out))
+    assert kept >= 3
+    assert not any(commands.is_running(worker) for worker in workers)
+
+    resumed = commands.stratagem("run", *GRID, "--repetitions", 2, "--out", out, "--resume")
+    assert resumed.returncode == 0, resumed.stderr
+    assert "taken over" in resumed.stderr
+    assert not partial_of(out).exists()
+    results = commands.results(out)
+    assert {run["repetitions"] for run in iterations(results)} == {2}
+
+
+def test_resume_refuses_another_grid(commands, out):
+    process = start_long_run(commands, out)
+    process.send_signal(signal.SIGINT)
+    commands.finish(process)
+    before = partial_of(out).read_bytes()
+    done = commands.stratagem("run", *TOY, "--steps", 5, "--out", out, "--resume")
+    assert done.returncode == 2
+    assert "rows" in done.stderr
+    assert partial_of(out).read_bytes() == before
+
+
+def test_a_worker_dies_with_its_controller(commands, out):
+    process = commands.start(
+        "stratagem", "run", *TOY, "--strategy", "pipeline", "--split-size", 5, "--no-verify",
+        "--out", out, STRATAGEM_TEST_FAULT="hang@1F0@pipeline",
+    )  # fmt: skip
+    commands.wait_until(lambda: partial_of(out).exists() and commands.children_of(process.pid))
+    (worker,) = commands.children_of(process.pid)
+    process.kill()
+    process.wait()
+    commands.wait_until(lambda: not commands.is_running(worker), limit_s=20)
+
+
+def test_the_second_run_waits_for_the_first(commands, out, tmp_path):
+    first = start_long_run(commands, out)
+    second_out = tmp_path / "second.json"
+    second = commands.start(
+        "stratagem", "run", *TOY, "--repetitions", 1, "--timeout", 100, "--out", second_out
+    )
+    line = ""
+    while "waiting for cores" not in line:
+        line = second.stderr.readline()
+        assert line, "the second run ended without waiting"
+    assert f"process {first.pid}" in line
+    first.send_signal(signal.SIGINT)
+    commands.finish(first)
+    done = commands.finish(second)
+    assert done.returncode == 0, done.stderr
+    marks = [run["stratagem"]["marks"] for run in iterations(commands.results(second_out))]
+    assert marks and all("waited" in mark and "shared_cores" not in mark for mark in marks)
+
+
+def test_after_the_timeout_the_second_run_shares_the_cores(commands, out, tmp_path):
+    start_long_run(commands, out)
+    second_out = tmp_path / "second.json"
+    done = commands.stratagem(
+        "run", *TOY, "--repetitions", 1, "--timeout", 2, "--out", second_out
+    )
+    assert done.returncode == 0, done.stderr
+    marks = [run["stratagem"]["marks"] for run in iterations(commands.results(second_out))]
+    assert marks and all("shared_cores" in mark for mark in marks)
+
+
+def test_oversubscribed_rows_are_marked(commands, out):
+    devices = len(os.sched_getaffinity(0)) + 1
+    if devices > 3:
+        pytest.skip("toy has three layers: fewer than this machine has cores")
+    done = commands.stratagem(
+        "run", *TOY, "--strategy", "model_parallel", "--devices", devices, "--oversubscribe",
+        "--repetitions", 1, "--out", out,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert all("oversubscribed" in r["stratagem"]["marks"] for r in iterations(commands.results(out)))
+
+
+def test_quiet_is_silent_but_for_errors(commands):
+    done = commands.stratagem("run", *TOY, "--repetitions", 1, "--quiet")
+    assert done.returncode == 0 and done.stderr == ""
+    failed = commands.stratagem(
+        "run", *TOY, "--strategy", "pipeline", "--split-size", 5, "--repetitions", 1, "--quiet",
+        STRATAGEM_TEST_FAULT="throw@1B0@pipeline",
+    )  # fmt: skip
+    assert failed.returncode == 4
+    assert failed.stderr.count("\n") == 1 and "a fault on purpose" in failed.stderr
+
+
+def test_verify_compares_every_strategy(commands):
+    done = commands.stratagem("verify", "--model", "toy,mlp")
+    assert done.returncode == 0, done.stderr
+    for row in ("single/toy", "model_parallel/mlp", "pipeline/toy", "schedule:gpipe"):
+        assert row in done.stdout
+    assert "DIFFERS" not in done.stdout and "LOST" not in done.stdout
+
+
+def test_calibrate(commands):
+    done = commands.stratagem("calibrate", "--json")
+    assert done.returncode == 0, done.stderr
+    rates = json.loads(done.stdout)
+    assert rates["gemm_gflops"] > 0 and rates["memory_gb_per_s"] > 0

@@ -1,0 +1,71 @@
+// What tests of strategies are made from: small workloads, unpinned CPU devices, a strategy.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/workload.h"
+#include "strategies/pipeline/partition.h"
+#include "strategies/registry.h"
+#include "strategies/runtime/backend.h"
+#include "strategies/strategy.h"
+
+namespace stratagem::strategies {
+
+inline runtime::DeviceGroup unpinned_devices(int count) {
+  runtime::DeviceGroup group;
+  group.monitor = std::make_shared<runtime::Monitor>();
+  for (int index = 0; index < count; ++index) {
+    runtime::DeviceDescription description;
+    description.index = index;
+    group.devices.push_back(runtime::make_cpu_device(description, group.monitor, nullptr));
+  }
+  return group;
+}
+
+/// float64 at a width that trains in milliseconds, with verification's optimizer for SGD.
+inline models::WorkloadOptions small_workload(const std::string& model, std::int64_t batch) {
+  models::WorkloadOptions options;
+  options.model = model;
+  options.batch = batch;
+  options.dtype = at::kDouble;
+  options.optimizer = {.learning_rate = 0.1, .momentum = 0.9};
+  options.seed = 3;
+  if (model == "mlp") {
+    options.width = 0.02;
+    options.classes = 7;
+  } else if (model != "toy") {
+    options.width = 0.125;
+    options.image_size = 64;  // 2x2 positions in the last feature maps
+    options.classes = 10;
+  }
+  return options;
+}
+
+/// A strategy with all that it refers to. The strategy goes first, then its devices.
+struct Training {
+  Training(const models::WorkloadOptions& workload_options, int devices)
+      : workload(workload_options), group(unpinned_devices(devices)) {}
+
+  StrategyContext context(StrategyOptions options = {}) {
+    if (options.schedule.empty()) options.schedule = "1f1b";
+    if (options.split_size == 0) options.split_size = workload.options().batch;
+    if (options.cut.empty()) {
+      options.cut = pipeline::choose_cut(workload, static_cast<int>(group.devices.size()), "flops");
+    }
+    return {.workload = workload, .devices = group.devices, .options = std::move(options)};
+  }
+
+  Strategy& make(const std::string& name, StrategyOptions options = {}) {
+    strategy = find_strategy(name).make(context(std::move(options)));
+    return *strategy;
+  }
+
+  models::Workload workload;
+  runtime::DeviceGroup group;
+  std::unique_ptr<Strategy> strategy;
+};
+
+}  // namespace stratagem::strategies

@@ -1,0 +1,96 @@
+"""The Python pieces of the set-up scripts, on texts as the tools write them."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools" / "setup"))
+
+import lean_requirements  # noqa: E402
+import skipped_tests  # noqa: E402
+import torch_free_sources  # noqa: E402
+
+
+def test_lean_requirements_of_wheels_old_new_and_without_cuda() -> None:
+    pick = lean_requirements.lean_requirements
+    assert pick([
+        "filelock",
+        'cuda-toolkit[cublas,cudart,cufft,cupti]==13.0.2; platform_system == "Linux"',
+        'nvidia-cudnn-cu13==9.19.0.56; platform_system == "Linux"',
+    ]) == ["cuda-toolkit[cudart,cupti]==13.0.2"]
+    assert pick([
+        'nvidia-cuda-nvrtc-cu12==12.8.93; platform_system == "Linux"',
+        'nvidia-cuda-runtime-cu12==12.8.90; platform_system == "Linux"',
+        'nvidia-cuda-cupti-cu12==12.8.90; platform_system == "Linux"',
+    ]) == ["nvidia-cuda-runtime-cu12==12.8.90", "nvidia-cuda-cupti-cu12==12.8.90"]
+    assert pick(["filelock", "sympy>=1.13.3"]) == []
+
+
+def test_torch_free_sources_leave_out_what_any_target_compiles_with_torch(tmp_path: Path) -> None:
+    def entry(file: str, command: str) -> dict[str, str]:
+        return {"directory": str(tmp_path), "file": file, "command": command}
+
+    torch = "g++ -isystem /x/torch/include/torch/csrc/api/include -c"
+    assert torch_free_sources.torch_free_sources(tmp_path, [
+        entry("strategies/pipeline/schedule.cpp", "g++ -c"),
+        entry("strategies/pipeline/stage.cpp", torch),
+        entry("reports/json_writer.cpp", "g++ -c"),
+        entry("reports/both.cpp", "g++ -c"),
+        entry("reports/both.cpp", torch),
+        entry("tests/strategies/schedule_test.cpp", "g++ -c"),
+        entry("/elsewhere/x.cpp", "g++ -c"),
+    ]) == ["reports/json_writer.cpp", "strategies/pipeline/schedule.cpp"]
+
+
+CTEST_SKIP = """<testsuite><testcase name="Device.Cuda" status="notrun"><skipped message="SKIP"/>
+<system-out>[ RUN      ] Device.Cuda
+a_test.cpp:5: Skipped
+{reason}
+
+[  SKIPPED ] Device.Cuda (0 ms)
+</system-out></testcase>{rest}</testsuite>"""
+ONE_PASSED = '<testcase name="Device.Cpu" status="run"><system-out/></testcase>'
+PYTEST = """<testsuites><testsuite><testcase classname="tests.test_a" name="test_x">
+<skipped type="pytest.skip" message="{reason}">tests/test_a.py:4: {reason}</skipped></testcase>
+<testcase classname="tests.test_a" name="test_y"/></testsuite></testsuites>"""
+
+
+def skip_status(tmp_path: Path, *files: str) -> int:
+    paths = []
+    for index, text in enumerate(files):
+        path = tmp_path / f"{index}.xml"
+        path.write_text(text)
+        paths.append(str(path))
+    return skipped_tests.main(paths)
+
+
+def test_skip_report_names_tests_and_reasons(tmp_path: Path, capsys, monkeypatch) -> None:
+    monkeypatch.delenv("CI", raising=False)
+    ctest = CTEST_SKIP.format(reason="needs a GPU: none here", rest=ONE_PASSED)
+    assert skip_status(tmp_path, ctest, PYTEST.format(reason="no launcher")) == 0
+    assert capsys.readouterr().out == (
+        "\nSkipped tests: 2\n"
+        "  Device.Cuda: needs a GPU: none here\n"
+        "  tests.test_a::test_x: no launcher\n"
+    )
+
+
+@pytest.mark.parametrize(("reason", "allow", "status"), [
+    ("needs a GPU: none here", "", 0),
+    ("needs network namespaces", "", 0),
+    ("no launcher", "", 1),
+    ("no launcher", "no network;no launcher", 0),
+])
+def test_ci_refuses_other_skips(tmp_path: Path, monkeypatch, reason, allow, status) -> None:
+    monkeypatch.setenv("CI", "true")
+    monkeypatch.setenv("STRATAGEM_ALLOW_SKIP", allow)
+    assert skip_status(tmp_path, PYTEST.format(reason=reason)) == status
+
+
+def test_no_test_that_ran_is_a_failure(tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.delenv("CI", raising=False)
+    assert skip_status(tmp_path, CTEST_SKIP.format(reason="needs a GPU", rest="")) == 1
+    assert skip_status(tmp_path, "<testsuite/>") == 1
+    assert skipped_tests.main([str(tmp_path / "absent.xml")]) == 1
+    assert "no test ran" in capsys.readouterr().out

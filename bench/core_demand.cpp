@@ -46,9 +46,9 @@ void require_cores(const Config& config, std::size_t available) {
 
 std::vector<std::string> marks_of(const Config& config, std::size_t available_cores) {
   std::vector<std::string> marks;
-  if (cores_needed(config) > available_cores) marks.push_back("oversubscribed");
+  if (cores_needed(config) > available_cores) marks.emplace_back("oversubscribed");
   const std::set<std::int64_t> distinct(config.device_ids.begin(), config.device_ids.end());
-  if (distinct.size() < config.device_ids.size()) marks.push_back("shared");
+  if (distinct.size() < config.device_ids.size()) marks.emplace_back("shared");
   return marks;
 }
 

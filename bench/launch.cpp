@@ -31,7 +31,7 @@ constexpr std::size_t kept_output = 64 * 1024;
 
 /// Appends what can be read; false at the end of the stream.
 bool read_available(int fd, std::string& text) {
-  std::array<char, 65536> buffer;
+  std::array<char, 65536> buffer{};
   while (true) {
     const ssize_t count = ::read(fd, buffer.data(), buffer.size());
     if (count == 0) return false;
@@ -141,7 +141,7 @@ class Conversation {
         answer_.empty() || WIFSIGNALED(status)
             ? description_of_end(status)
             : fmt::format("rank 0 left a result of {} bytes that is not JSON", answer_.size());
-    return failed(LaunchStatus::failure, with_output(std::move(message)));
+    return failed(LaunchStatus::failure, with_output(message));
   }
 
   LaunchResult answered(const json& answer) const {
@@ -171,7 +171,7 @@ class Conversation {
     return fmt::format("rank 0 was ended by signal {} (SIG{})", signal, name ? name : "?");
   }
 
-  std::string with_output(std::string message) const {
+  std::string with_output(const std::string& message) const {
     const std::string line = last_line(output_);
     return line.empty() ? message : message + ": " + line;
   }

@@ -27,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// The first line of a file, or `absent`.
-std::string first_line(const fs::path& path, std::string absent = "") {
+std::string first_line(const fs::path& path, const std::string& absent = "") {
   std::ifstream file(path);
   std::string line;
   return std::getline(file, line) ? line : absent;

@@ -53,8 +53,8 @@ Measurement measure(const std::vector<Config>& rows, const MeasureOptions& optio
   const CoreLocks locks = hold_cores(rows, environment, observer);
   if (environment.interrupt != nullptr && environment.interrupt->raised()) throw Interrupted();
   for (PreparedRow& row : prepared) {
-    if (locks.waited()) row.marks.push_back("waited");
-    if (locks.shared()) row.marks.push_back("shared_cores");
+    if (locks.waited()) row.marks.emplace_back("waited");
+    if (locks.shared()) row.marks.emplace_back("shared_cores");
   }
   reports::Context context = make_context(options.command_line);
   context.metrics = metrics();

@@ -17,9 +17,9 @@ Preset cpu_preset() {
           {{"strategy", "single,model_parallel,pipeline"},
            {"model", "resnet50"},
            {"devices", "2"},
-           {"global_batch_size", "32"},
+           {"global_batch_size", "24"},
            {"image_size", "128"},
-           {"split_size", "1,2,3,4,6,8,12,16"},
+           {"split_size", "1,2,3,4,5,6,8,12"},
            {"schedule", "1f1b"},
            {"steps", "2"},
            {"repetitions", "3"}}};

@@ -29,7 +29,7 @@ Interrupt::Interrupt() {
 
 // A signal that was taken notice of is consumed: unblocked, it would end the process on the spot.
 Interrupt::~Interrupt() {
-  signalfd_siginfo information;
+  signalfd_siginfo information{};
   while (::read(fd_.get(), &information, sizeof(information)) > 0) {
   }
   pthread_sigmask(SIG_SETMASK, &original_mask_, nullptr);

@@ -86,7 +86,8 @@ void predict_rows(std::vector<PreparedRow>& rows, const MeasureEnvironment& envi
     row->predicted_ms =
         attempt(*row, observer, [&] { return environment.predict(row->config, row->stage_costs); });
   }
-  for (auto& [common, family] : families(rows)) {
+  for (const auto& entry : families(rows)) {
+    const std::vector<PreparedRow*>& family = entry.second;
     std::vector<std::int64_t> sizes;
     for (const PreparedRow* row : family) sizes.push_back(row->config.split_size);
     const auto pair = two_calibration_splits(sizes);

@@ -58,7 +58,7 @@ class StageLoop {
   void enqueue(Clock::time_point begin, Clock::time_point deadline, bool alone) {
     device_.enqueue(runtime::Stream::compute, "calibrate", [this, begin, deadline, alone] {
       alone_ = alone;
-      run_cycle(1, false);
+      run_cycle(2, false);  // allocates what later cycles use again
       while (Clock::now() < begin) run_cycle(1, false);
       do {
         run_cycle(cycle_, true);

@@ -42,7 +42,7 @@ int descriptor(int argc, const char* const* argv, std::string_view flag) {
 
 std::string read_all(int fd) {
   std::string text;
-  std::array<char, 65536> buffer;
+  std::array<char, 65536> buffer{};
   while (true) {
     const ssize_t count = ::read(fd, buffer.data(), buffer.size());
     if (count == 0) return text;

@@ -91,8 +91,8 @@ class SpawnSettings {
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
   }
 
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_t actions{};
+  posix_spawnattr_t attributes{};
 };
 
 sigset_t mask_for_child(const Interrupt* interrupt) {

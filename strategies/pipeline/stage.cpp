@@ -48,10 +48,11 @@ void Stage::receive_gradient(int micro_batch, const at::Tensor& next_input_gradi
 }
 
 void Stage::forward(int micro_batch, double weight) {
-  if (std::exchange(gradients_are_old_, false)) optimizer_.zero_grad();
+  const bool trains = c10::GradMode::is_enabled();
+  if (trains && std::exchange(gradients_are_old_, false)) optimizer_.zero_grad();
   Slot& own = slot(micro_batch);
   runtime::mark_used(own.input);
-  if (!position_.first) own.input.requires_grad_(c10::GradMode::is_enabled());
+  if (!position_.first) own.input.requires_grad_(trains);
   own.output = models::forward(layers_, own.input);
   if (position_.last) {
     runtime::mark_used(own.targets);

@@ -62,7 +62,8 @@ std::vector<ActionCost> costs_of(std::int64_t samples, const Rates& rates = {}) 
 }
 
 TEST(Predict, CostsSurviveJson) {
-  const auto costs = costs_of(3);
+  auto costs = costs_of(3);
+  for (auto& cost : costs) cost.alone_ms = 0.75 * cost.ms;
   const auto again = costs_from_json(costs_to_json(costs));
   ASSERT_EQ(again.size(), costs.size());
   for (std::size_t i = 0; i < costs.size(); ++i) {
@@ -71,6 +72,7 @@ TEST(Predict, CostsSurviveJson) {
     EXPECT_EQ(again[i].samples, costs[i].samples);
     EXPECT_EQ(again[i].first, costs[i].first);
     EXPECT_EQ(again[i].ms, costs[i].ms);
+    EXPECT_EQ(again[i].alone_ms, costs[i].alone_ms);
   }
 }
 
@@ -98,6 +100,21 @@ TEST(Predict, ACopyEngineHidesTransfers) {
   Config row = row_of("predict_pipeline", 2, 1);
   row.device = "cuda";
   EXPECT_DOUBLE_EQ(predict_step(row, costs_of(1)).step_ms, 8.5 + 0.5 + 3 + 0.25);
+}
+
+TEST(Predict, WhatRunsAloneCostsLess) {
+  // One device at a time: every action at its cost alone, half of 25.25, but for 1O, which runs
+  // beside 0CB. Both take twice as long until 1O ends after 0.25; 0CB has half of its way left.
+  auto costs = costs_of(4);
+  for (auto& cost : costs) cost.alone_ms = 0.5 * cost.ms;
+  EXPECT_DOUBLE_EQ(predict_step(row_of("predict_model_parallel", 4, 1), costs).step_ms,
+                   0.5 * 25.25 + 0.125);
+  // Side by side it lies between the two.
+  const double together = predict_step(row_of("predict_pipeline", 8, 4), costs).step_ms;
+  for (auto& cost : costs) cost.alone_ms = cost.ms;
+  const double contended = predict_step(row_of("predict_pipeline", 8, 4), costs).step_ms;
+  EXPECT_LT(together, contended);
+  EXPECT_GT(together, 0.5 * contended);
 }
 
 TEST(Predict, OneMicroBatchIsAFirstBackward) {
@@ -146,6 +163,20 @@ TEST(Predict, TwoSplitsReproduceAStraightLine) {
     const double expected = predict_step_ms(row, costs_to_json(costs_of(split, rates)));
     EXPECT_NEAR(predict_step_ms_from_two(row, small, large), expected, 1e-9) << split;
     EXPECT_NEAR(predict_step_ms_from_two(row, large, small), expected, 1e-9) << split;
+  }
+}
+
+TEST(Predict, TwoSplitsReproduceTheLineOfCostsAloneToo) {
+  const auto with_alone = [](std::int64_t samples) {
+    auto costs = costs_of(samples, {.constant = 0.7});
+    for (auto& cost : costs) cost.alone_ms = 0.8 * cost.ms;
+    return costs_to_json(costs);
+  };
+  for (const std::int64_t split : {1, 3, 8, 24}) {
+    const Config row = row_of("predict_pipeline", 24, split);
+    EXPECT_NEAR(predict_step_ms_from_two(row, with_alone(2), with_alone(12)),
+                predict_step_ms(row, with_alone(split)), 1e-9)
+        << split;
   }
 }
 

@@ -32,11 +32,11 @@ TEST(Presets, CpuIsTheMainJob) {
   options.preset = "cpu";
   const std::vector<Config> rows = rows_of(options);
   ASSERT_EQ(rows.size(), 11U);
-  EXPECT_EQ(row_name(rows[0], example_catalogue()), "single/resnet50/devices:1/batch:32/image:128");
+  EXPECT_EQ(row_name(rows[0], example_catalogue()), "single/resnet50/devices:1/batch:24/image:128");
   EXPECT_EQ(row_name(rows[1], example_catalogue()),
-            "single/resnet50/devices:1/batch:32/image:128/cores:2");
+            "single/resnet50/devices:1/batch:24/image:128/cores:2");
   EXPECT_EQ(rows[2].strategy, "model_parallel");
-  EXPECT_EQ(splits_of(rows), (std::vector<std::int64_t>{1, 2, 3, 4, 6, 8, 12, 16}));
+  EXPECT_EQ(splits_of(rows), (std::vector<std::int64_t>{1, 2, 3, 4, 5, 6, 8, 12}));
   for (const Config& row : rows) {
     EXPECT_EQ(row.steps, 2);
     EXPECT_EQ(row.repetitions, 3);
@@ -86,7 +86,7 @@ TEST(Presets, SplitsThatDoNotFitTheUsersBatchFallOut) {
   RunOptions options;
   options.preset = "cpu";
   options.values["global_batch_size"] = "6";
-  EXPECT_EQ(splits_of(rows_of(options)), (std::vector<std::int64_t>{1, 2, 3, 4, 6}));
+  EXPECT_EQ(splits_of(rows_of(options)), (std::vector<std::int64_t>{1, 2, 3, 4, 5, 6}));
 }
 
 TEST(Presets, TheirOptionsThatNoRowUsesAreNotRefused) {

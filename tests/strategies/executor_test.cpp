@@ -240,14 +240,14 @@ TEST(Executor, AnOverrunNamesTheActionThatIsTooSlow) {
 }
 
 TEST(Executor, ALongWaitForWorkingPeersIsNoOverrun) {
-  // Device 0 waits for six actions of the others: more than twice the limit of one action.
+  // Device 0 waits for ten actions of the others: more than twice the limit of one action.
   Log log;
-  CpuDevices devices(4);
-  const Schedule schedule = make_schedule("naive", 4, 1);
+  CpuDevices devices(6);
+  const Schedule schedule = make_schedule("naive", 6, 1);
   execute(schedule, devices.all, [&](const Action& action) {
-    log.perform(action, action.kind == F || action.kind == B ? 150 : 0);
+    log.perform(action, action.kind == F || action.kind == B ? 100 : 0);
   });
-  EXPECT_EQ(failure_of<std::exception>(devices, std::chrono::milliseconds(350)), "");
+  EXPECT_EQ(failure_of<std::exception>(devices, std::chrono::milliseconds(450)), "");
   expect_in_order(schedule, log);
 }
 

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "strategies/pipeline/schedule_registry.h"
 #include "tests/strategies/schedule_pictures.h"
@@ -125,6 +127,50 @@ TEST(Simulate, ACopyStreamIsOneQueue) {
       simulate(make_schedule("gpipe", 1, 3), cost_function(costs), {.separate_copy_stream = true});
   EXPECT_DOUBLE_EQ(entry_of(timeline, "0F2").start_ms, 12);
   EXPECT_DOUBLE_EQ(timeline.step_ms, 16);
+}
+
+/// Two devices, two micro-batches; forwards and backwards cost one time alone and another while the
+/// other device computes.
+Timeline contended(Cost forward, Cost backward) {
+  return simulate(make_schedule("1f1b", 2, 2), [=](const Action& action) -> Cost {
+    if (action.kind == ActionKind::forward) return forward;
+    return action.kind == ActionKind::backward ? backward : Cost(0.0);
+  });
+}
+
+TEST(Simulate, AnActionSlowsDownWhileItsNeighbourComputes) {
+  // Alone F 2 and B 4; beside the other device everything takes half as long again.
+  //   0: F0 0-2, F1 2-5,                      B0 9-15 (all of it beside 1F1 and 1B1), B1 17-21
+  //   1:         F0 2-5, B0 5-9 (alone), F1 9-12, B1 12-17 (3 ms beside 0B0, the rest alone)
+  const Timeline timeline = contended({2, 3}, {4, 6});
+  EXPECT_DOUBLE_EQ(entry_of(timeline, "0F0").end_ms, 2);
+  EXPECT_DOUBLE_EQ(entry_of(timeline, "0F1").end_ms, 5);
+  EXPECT_DOUBLE_EQ(entry_of(timeline, "1F0").end_ms, 5);
+  EXPECT_DOUBLE_EQ(entry_of(timeline, "1B0").end_ms, 9);
+  EXPECT_DOUBLE_EQ(entry_of(timeline, "1F1").end_ms, 12);
+  EXPECT_DOUBLE_EQ(entry_of(timeline, "0B0").end_ms, 15);
+  EXPECT_DOUBLE_EQ(entry_of(timeline, "1B1").end_ms, 17);
+  EXPECT_DOUBLE_EQ(timeline.step_ms, 21);
+}
+
+TEST(Simulate, TwoDevicesThatShareEverythingGainNothing) {
+  // Half the speed each while both compute: the step is the sum of all work.
+  EXPECT_NEAR(contended({2, 4}, {4, 8}).step_ms, 2 * 2 * (2 + 4), 1e-9);
+}
+
+TEST(Simulate, ContentionGrowsWithTheNumberOfBusyDevices) {
+  // Three devices, forwards of 4 alone and 8 beside both others, so 6 beside one; backwards free.
+  // After 0F0 alone (4), 0F1 and 1F0 run side by side (6), then 1F1 and 2F0 do (6), then 2F1 (4).
+  const auto cost = [](const Action& action) -> Cost {
+    return action.kind == ActionKind::forward ? Cost(4, 8) : Cost(0.0);
+  };
+  EXPECT_NEAR(simulate(make_schedule("gpipe", 3, 2), cost).step_ms, 4 + 6 + 6 + 4, 1e-9);
+}
+
+TEST(Simulate, ADeadlockIsRefused) {
+  Schedule schedule = make_schedule("naive", 2, 1);
+  std::ranges::reverse(schedule.actions[1]);
+  EXPECT_THROW(simulate(schedule, [](const Action&) { return Cost(1); }), std::invalid_argument);
 }
 
 TEST(Simulate, EntriesStandByDeviceInTheirOrder) {

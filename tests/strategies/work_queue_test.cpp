@@ -161,18 +161,20 @@ TEST(WorkQueue, DroppedWorkReleasesWhoWaitsForIt) {
   WorkQueue waiting(monitor, named("cpu:1"));
   bool never = false;
   {
-    std::atomic<bool> started{false};
+    std::atomic<int> started{0};
     WorkQueue dropped(monitor, named("cpu:0"));
     dropped.push("0F0", [&] {
-      started = true;
+      ++started;
+      while (started < 2) std::this_thread::yield();
       sleep_ms(50);
     });
     dropped.push("0F1", [&] { never = true; });
     waiting.push_wait("a wait", [&] {
+      ++started;
       monitor->wait([&] { return never; });
       released = true;
     });
-    while (!started) std::this_thread::yield();
+    while (started < 2) std::this_thread::yield();
   }
   EXPECT_EQ(failure_of(waiting), "cpu:0 was closed with work left");
   EXPECT_TRUE(released);

@@ -14,10 +14,10 @@ struct Config {
   // what and where
   std::string strategy = "single";
   std::string model = "resnet50";
-  std::string device = "cpu";           // cpu, cuda
-  std::int64_t devices = 2;             // the job's total
-  std::vector<std::int64_t> device_ids; // empty: 0 .. devices-1; an id twice is shared
-  std::int64_t cores_per_device = 1;    // CPU only
+  std::string device = "cpu";            // cpu, cuda
+  std::int64_t devices = 2;              // the job's total
+  std::vector<std::int64_t> device_ids;  // empty: 0 .. devices-1; an id twice is shared
+  std::int64_t cores_per_device = 1;     // CPU only
   bool oversubscribe = false;
   double timeout = 120;  // seconds: each action, and waiting for cores
 
@@ -25,14 +25,14 @@ struct Config {
   std::int64_t global_batch_size = 48;
   std::int64_t split_size = 12;  // micro-batch size
   std::string schedule = "1f1b";
-  std::vector<std::string> cut;     // names of the layers that begin stages 1, 2, ...
-  std::string partition = "auto";   // auto, tutorial, flops, balanced
-  std::int64_t image_size = 128;    // 0 for models without images
+  std::vector<std::string> cut;    // names of the layers that begin stages 1, 2, ...
+  std::string partition = "auto";  // auto, tutorial, flops, balanced
+  std::int64_t image_size = 128;   // 0 for models without images
 
   // numerics
   std::string dtype = "float32";
-  bool tf32 = false;             // CUDA only
-  bool cudnn_benchmark = false;  // CUDA only
+  bool tf32 = false;                            // CUDA only
+  bool cudnn_benchmark = false;                 // CUDA only
   std::string memory_format = "channels_last";  // channels_last, contiguous
 
   // training
@@ -45,10 +45,10 @@ struct Config {
 
   // measurement
   std::int64_t steps = 2;
-  std::int64_t repetitions = 3;   // rounds
-  std::string order = "random";   // random, block
+  std::int64_t repetitions = 3;     // rounds
+  std::string order = "random";     // random, block
   std::string protocol = "steady";  // steady, isolated, tutorial
-  std::string inputs = "host";    // host, device
+  std::string inputs = "host";      // host, device
   bool verify = true;
 
   bool operator==(const Config&) const = default;

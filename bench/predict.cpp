@@ -134,9 +134,10 @@ double predict_step_ms_from_two(const Config& config, const nlohmann::json& cost
       const auto span = static_cast<double>(match->second.samples - cost.samples);
       ActionCost estimate = cost;
       estimate.samples = cost.samples == 0 ? 0 : samples;
-      const auto along = [&](double from, double to) {
+      const auto distance = static_cast<double>(estimate.samples - cost.samples);
+      const auto along = [span, distance](double from, double to) {
         const double slope = span == 0 ? 0 : (to - from) / span;
-        return std::max(0.0, from + slope * static_cast<double>(estimate.samples - cost.samples));
+        return std::max(0.0, from + slope * distance);
       };
       estimate.ms = along(cost.ms, match->second.ms);
       estimate.alone_ms = along(alone_ms(cost), alone_ms(match->second));

@@ -9,6 +9,12 @@ find_package(CUDAToolkit QUIET)
 if(LibTorch_NVIDIA_ROOT AND EXISTS "${LibTorch_NVIDIA_ROOT}/include/cuda_runtime_api.h")
   file(GLOB _cudart "${LibTorch_NVIDIA_ROOT}/lib/libcudart.so.*")
   target_include_directories(stratagem_cuda_runtime SYSTEM INTERFACE "${LibTorch_NVIDIA_ROOT}/include")
+  # The runtime's headers include crt/host_config.h, which the wheel's packages lack but Triton, a
+  # part of the full wheel, brings.
+  if(NOT EXISTS "${LibTorch_NVIDIA_ROOT}/include/crt/host_config.h")
+    target_include_directories(stratagem_cuda_runtime SYSTEM INTERFACE
+      "${_site}/triton/backends/nvidia/include")
+  endif()
   target_link_libraries(stratagem_cuda_runtime INTERFACE ${_cudart})
 elseif(CUDAToolkit_FOUND)
   target_link_libraries(stratagem_cuda_runtime INTERFACE CUDA::cudart)

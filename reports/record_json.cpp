@@ -149,12 +149,13 @@ ordered_json to_json(const Repetition& repetition) {
 ordered_json to_json(const Values& values) {
   ordered_json object = ordered_json::object();
   for (const auto& [name, value] : values) {
+    ordered_json& entry = object[name];
     std::visit(
-        [&](const auto& item) {
+        [&entry](const auto& item) {
           if constexpr (std::is_same_v<std::decay_t<decltype(item)>, std::monostate>) {
-            object[name] = nullptr;
+            entry = nullptr;
           } else {
-            object[name] = item;
+            entry = item;
           }
         },
         value);

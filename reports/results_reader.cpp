@@ -11,7 +11,6 @@
 
 namespace stratagem::reports {
 
-using json_fields::member;
 using json_fields::read;
 using json_fields::require_object;
 using nlohmann::json;

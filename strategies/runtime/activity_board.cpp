@@ -21,8 +21,8 @@ struct ActivityBoard::Slot {
   std::array<std::atomic<std::uint64_t>, words> text;
 };
 
-ActivityBoard::ActivityBoard(int fd, int slots) : fd_(fd), slots_(slots) {
-  bytes_ = sizeof(Slot) * static_cast<std::size_t>(slots);
+ActivityBoard::ActivityBoard(int fd, int slots)
+    : fd_(fd), slots_(slots), bytes_(sizeof(Slot) * static_cast<std::size_t>(slots)) {
   if (fd_ < 0) {
     fd_ = memfd_create("stratagem-activity", 0);
     if (fd_ < 0) throw std::system_error(errno, std::generic_category(), "activity board");

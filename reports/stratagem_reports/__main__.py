@@ -94,7 +94,7 @@ def _gantt(options: argparse.Namespace) -> int:
     if extension not in _EXTENSIONS:
         raise InputError(f"--out {options.out}: expected a file name that ends in .png or .svg")
     simulation = load_simulation(options.simulation)
-    from .gantt import render_simulation
+    from .charts.gantt import render_simulation
 
     image = render_simulation(simulation, extension)
     for path in write_together(options.out.parent, {options.out.name: image}):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import gantt
 from ..chart_types import BarChart, Breakdown, Gantt, SplitSizeTradeoff
-from . import bars, breakdown, split_size_tradeoff
+from . import bars, breakdown, gantt, split_size_tradeoff
 from .style import encode
 from .theme import DARK, LIGHT, Theme
 

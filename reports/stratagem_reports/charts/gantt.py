@@ -13,11 +13,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
-from .chart_types import Gantt
-from .charts.style import Frame, encode, framed, text_width
-from .charts.theme import LIGHT, Theme, ink_on
-from .labels import percent, sentence
-from .load import Action
+from ..chart_types import Gantt
+from ..labels import percent, sentence
+from ..load import Action
+from .style import Frame, encode, framed, text_width
+from .theme import LIGHT, Theme, ink_on
 
 _LETTERS = {
     "forward": "F",

@@ -6,7 +6,6 @@
 
 namespace stratagem::reports {
 
-using json_fields::convert;
 using json_fields::member;
 using json_fields::read;
 using json_fields::require_object;

@@ -42,7 +42,9 @@ def partial_of(out):
 def test_a_grid_ends_as_results_and_table(commands, out):
     done = commands.stratagem("run", *GRID, "--repetitions", 2, "--out", out)
     assert done.returncode == 0, done.stderr
-    assert "fastest" in done.stdout and "split:7" in done.stdout
+    # Which of the two it says is the machine's affair: these rows take a millisecond.
+    assert "fastest" in done.stdout or "cannot tell" in done.stdout
+    assert "split:7" in done.stdout
     assert "\x1b" not in done.stderr, "no progress line where there is no terminal"
     assert not partial_of(out).exists()
 
@@ -101,11 +103,18 @@ def test_a_trace_is_written(commands, out, tmp_path):
 def test_the_tutorials_protocol_repeats_inside_one_launch(commands, out):
     done = commands.stratagem(
         "run", *TOY, "--strategy", "model_parallel", "--protocol", "tutorial",
-        "--repetitions", 3, "--out", out,
+        "--repetitions", 3, "--steps", 2, "--out", out,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     runs = iterations(commands.results(out))
     assert [run["repetition_index"] for run in runs] == [0, 1, 2]
+    for run in runs:
+        measured = run["stratagem"]
+        assert len(measured["step_ms"]) == 2
+        for device in measured["devices"]:
+            parts = device["breakdown_ms"]
+            total = sum(parts.values()) - parts["communication_hidden"]
+            assert total == pytest.approx(run["real_time"], rel=1e-6)
 
 
 @pytest.mark.parametrize(

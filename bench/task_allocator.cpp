@@ -8,5 +8,6 @@
 extern "C" {
 extern const char* malloc_conf;
 const char* malloc_conf =
-    "thp:always,retain:true,dirty_decay_ms:-1,muzzy_decay_ms:-1,oversize_threshold:0";
+    "thp:always,retain:true,dirty_decay_ms:-1,muzzy_decay_ms:-1,oversize_threshold:0,"
+    "lg_extent_max_active_fit:63";
 }

@@ -11,7 +11,8 @@ from peer_comparison.launch import LaunchError, Output
 
 ALLOCATOR_LIBRARY = "jemalloc"
 ALLOCATOR_SETTINGS = {
-    "MALLOC_CONF": "thp:always,retain:true,dirty_decay_ms:-1,muzzy_decay_ms:-1",
+    "MALLOC_CONF": "thp:always,retain:true,dirty_decay_ms:-1,muzzy_decay_ms:-1,"
+    "oversize_threshold:0,lg_extent_max_active_fit:63",
     "THP_MEM_ALLOC_ENABLE": "1",
 }
 # What a user's shell may hold and what would make "as installed" mean something else.

@@ -54,8 +54,8 @@ at::Tensor product_pointwise_convolution(const at::Tensor& x, const at::Tensor& 
   const at::Tensor sampled =
       stride == 1 ? x : x.slice(2, 0, std::nullopt, stride).slice(3, 0, std::nullopt, stride);
   const at::Tensor pixels = sampled.permute({0, 2, 3, 1});
-  const at::Tensor y =
-      at::mm(pixels.reshape({-1, x.size(1)}), weight.reshape({weight.size(0), -1}).t());
+  const at::Tensor matrix = weight.permute({0, 2, 3, 1}).reshape({weight.size(0), -1});
+  const at::Tensor y = at::mm(pixels.reshape({-1, x.size(1)}), matrix.t());
   return y.view({pixels.size(0), pixels.size(1), pixels.size(2), weight.size(0)})
       .permute({0, 3, 1, 2});
 }

@@ -2,6 +2,7 @@
 
 #include <ATen/core/grad_mode.h>
 
+#include <cstdint>
 #include <utility>
 
 namespace stratagem::models {
@@ -10,8 +11,14 @@ namespace {
 at::Tensor converted(const at::Tensor& tensor, const at::Device& device, at::ScalarType dtype,
                      at::MemoryFormat format) {
   const at::ScalarType kind = tensor.is_floating_point() ? dtype : tensor.scalar_type();
-  const at::MemoryFormat layout = tensor.dim() == 4 ? format : at::MemoryFormat::Contiguous;
-  return tensor.detach().to(device, kind).contiguous(layout);
+  const at::Tensor moved = tensor.detach().to(device, kind);
+  if (tensor.dim() != 4 || format != at::MemoryFormat::ChannelsLast) return moved.contiguous();
+  // A 1x1 kernel is contiguous in both formats. It gets the strides that its gradient will have: a
+  // gradient of other strides would be copied wherever gradients are kept in buckets.
+  const at::Tensor result = moved.contiguous(format);
+  const std::int64_t channels = result.size(1);
+  const std::int64_t row = channels * result.size(3);
+  return result.as_strided(result.sizes(), {row * result.size(2), 1, row, channels});
 }
 
 }  // namespace

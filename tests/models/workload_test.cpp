@@ -5,6 +5,8 @@
 
 #include <stdexcept>
 
+#include "tests/models/single_thread.h"
+
 namespace stratagem::models {
 namespace {
 
@@ -85,6 +87,21 @@ TEST(Workload, ModelIsConvertedAndDeterministic) {
   EXPECT_EQ(weight.scalar_type(), at::kDouble);
   EXPECT_TRUE(weight.is_contiguous(at::MemoryFormat::ChannelsLast));
   EXPECT_TRUE(at::equal(weight, second.layers[0]->parameters()[0].tensor));
+}
+
+TEST(Workload, GradientsHaveTheStridesOfTheirParameters) {
+  const SingleThread single_thread;  // with it the special paths of 1x1 convolutions
+  for (const auto dtype : {at::kFloat, at::kDouble}) {
+    WorkloadOptions options = small("resnet50");
+    options.dtype = dtype;
+    const Workload workload(options);
+    const Model model = workload.make_model();
+    const Batch batch = workload.make_batch(0);
+    workload.loss(forward(model.layers, batch.inputs), batch.targets, 1.0).backward();
+    for (const auto& [name, tensor] : parameters(model.layers)) {
+      EXPECT_EQ(tensor.grad().strides(), tensor.strides()) << name << ' ' << dtype;
+    }
+  }
 }
 
 TEST(Workload, TrainingLowersTheLoss) {

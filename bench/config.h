@@ -19,7 +19,9 @@ struct Config {
   std::vector<std::int64_t> device_ids;  // empty: 0 .. devices-1; an id twice is shared
   std::int64_t cores_per_device = 1;     // CPU only
   bool oversubscribe = false;
-  double timeout = 120;  // seconds: each action, and waiting for cores
+  std::string backend = "auto";    // auto, gloo, nccl
+  std::string interface = "auto";  // of the network; auto: GLOO_SOCKET_IFNAME, else loopback
+  double timeout = 120;            // seconds: each action and collective, and waiting for cores
 
   // the work and how it is cut
   std::int64_t global_batch_size = 48;
@@ -27,7 +29,10 @@ struct Config {
   std::string schedule = "1f1b";
   std::vector<std::string> cut;    // names of the layers that begin stages 1, 2, ...
   std::string partition = "auto";  // auto, tutorial, flops, balanced
-  std::int64_t image_size = 128;   // 0 for models without images
+  std::int64_t accumulation_steps = 1;
+  double bucket_mb = 25;          // MiB of gradients in one all-reduce
+  bool overlap = true;            // all-reduce beside the backward pass
+  std::int64_t image_size = 128;  // 0 for models without images
 
   // numerics
   std::string dtype = "float32";

@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "bench/machine.h"
-#include "strategies/registry.h"
+#include "bench/placement.h"
 
 namespace stratagem::bench {
 
@@ -14,9 +14,7 @@ namespace {
 
 std::size_t cores_needed(const Config& config) {
   if (config.device != "cpu") return 0;
-  const bool spreads = strategies::find_strategy(config.strategy).multi_device;
-  const std::int64_t devices = spreads ? config.devices : 1;
-  return static_cast<std::size_t>(devices * config.cores_per_device);
+  return static_cast<std::size_t>(devices_of(config) * config.cores_per_device);
 }
 
 std::string counted(std::size_t count, const std::string& noun) {

@@ -28,6 +28,11 @@ MeasureEnvironment make_environment(Catalogue catalogue, const Interrupt& interr
                                                         std::chrono::duration<double> limit) {
     LaunchOptions options;
     options.limit = limit;
+    options.ranks = job.value("ranks", 1);
+    if (job.contains("config")) {
+      options.rendezvous_timeout =
+          std::chrono::duration<double>(job.at("config").value("timeout", 120.0));
+    }
     options.verbose = verbose;
     options.interrupt = &interrupt;
     options.on_wait = [&observer] { observer.tick(); };

@@ -1,21 +1,17 @@
 #include "bench/launch.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <sys/socket.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <string_view>
+#include <memory>
+#include <system_error>
 
-#include "bench/machine.h"
-#include "bench/worker_process.h"
-#include "strategies/runtime/activity_board.h"
+#include "bench/rank_process.h"
+#include "bench/unique_fd.h"
 
 namespace stratagem::bench {
 
@@ -23,176 +19,167 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using nlohmann::json;
+using Ranks = std::vector<std::unique_ptr<RankProcess>>;
 
 constexpr auto poll_interval = std::chrono::milliseconds(200);
 // After the result's end the worker has only to leave.
 constexpr auto leave_limit = std::chrono::seconds(5);
-constexpr std::size_t kept_output = 64 * 1024;
+// When one rank has failed, the others may still say so themselves before they are ended.
+constexpr auto last_words_limit = std::chrono::seconds(2);
 
-/// Appends what can be read; false at the end of the stream.
-bool read_available(int fd, std::string& text) {
-  std::array<char, 65536> buffer{};
-  while (true) {
-    const ssize_t count = ::read(fd, buffer.data(), buffer.size());
-    if (count == 0) return false;
-    if (count < 0) return errno == EAGAIN || errno == EINTR;
-    text.append(buffer.data(), static_cast<std::size_t>(count));
+/// Where the ranks of a job meet: a socket bound by the controller and handed to rank 0, so that no
+/// other program can take the port in between.
+struct MeetingPlace {
+  UniqueFd socket;
+  int port = 0;
+};
+
+MeetingPlace open_meeting_place() {
+  const auto fail = [](const char* what) {
+    throw std::system_error(errno, std::generic_category(), what);
+  };
+  MeetingPlace place;
+  place.socket = UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!place.socket) fail("socket");
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof(address);
+  if (::bind(place.socket.get(), reinterpret_cast<sockaddr*>(&address), length) != 0) fail("bind");
+  if (::getsockname(place.socket.get(), reinterpret_cast<sockaddr*>(&address), &length) != 0) {
+    fail("getsockname");
   }
+  place.port = ntohs(address.sin_port);
+  return place;
 }
 
-std::string last_line(std::string_view text) {
-  const auto end = text.find_last_not_of(" \t\r\n");
-  if (end == std::string_view::npos) return "";
-  const auto begin = text.find_last_of('\n', end);
-  return std::string(text.substr(begin == std::string_view::npos ? 0 : begin + 1,
-                                 end - (begin == std::string_view::npos ? 0 : begin + 1) + 1));
-}
-
-LaunchStatus status_of(const std::string& kind) {
-  if (kind == "usage") return LaunchStatus::usage;
-  return kind == "timeout" ? LaunchStatus::hung : LaunchStatus::failure;
-}
-
-/// What was received from one worker, and how its end is to be read.
+/// Waits for all ranks of a job, or for the first that fails.
 class Conversation {
  public:
-  Conversation(WorkerProcess& worker, const runtime::ActivityBoard& board,
-               const LaunchOptions& options)
-      : worker_(worker), board_(board), options_(options), last_news_(Clock::now()) {}
+  Conversation(Ranks& ranks, const LaunchOptions& options)
+      : ranks_(ranks), options_(options), last_news_(Clock::now()) {}
 
   LaunchResult run() {
     while (true) {
       wait_for_news();
       if (options_.interrupt != nullptr && options_.interrupt->raised()) {
-        worker_.kill();
-        return failed(LaunchStatus::interrupted, "interrupted");
+        for (const auto& rank : ranks_) rank->kill();
+        return ranks_.front()->failed(LaunchStatus::interrupted, "interrupted");
       }
-      if (worker_.ended()) {
-        read_result();
-        read_output();
-        return concluded();
+      if (all_ended()) return conclusion();
+      if (somebody_failed()) {
+        if (!failed_since_) failed_since_ = Clock::now();
+        if (Clock::now() - *failed_since_ > last_words_limit) return conclusion();
       }
-      if (Clock::now() - last_news_ > limit()) return stopped();
+      if (Clock::now() - last_news_ > limit()) return hung();
       if (options_.on_wait) options_.on_wait();
     }
   }
 
  private:
   void wait_for_news() {
-    std::array<pollfd, 3> waiting{
-        {{result_open_ ? worker_.result_fd() : -1, POLLIN, 0},
-         {output_open_ ? worker_.output_fd() : -1, POLLIN, 0},
-         {options_.interrupt ? options_.interrupt->fd() : -1, POLLIN, 0}}};
-    // With both streams at their end nothing announces the worker's: look more often.
-    const auto patience =
-        result_open_ || output_open_ ? poll_interval : std::chrono::milliseconds(1);
+    std::vector<pollfd> waiting{
+        {options_.interrupt != nullptr ? options_.interrupt->fd() : -1, POLLIN, 0}};
+    bool streams_open = false;
+    for (const auto& rank : ranks_) {
+      waiting.push_back({rank->result_fd(), POLLIN, 0});
+      waiting.push_back({rank->output_fd(), POLLIN, 0});
+      streams_open = streams_open || rank->streams_open();
+    }
+    // With all streams at their end nothing announces the workers' own: look more often.
+    const auto patience = streams_open ? poll_interval : std::chrono::milliseconds(1);
     ::poll(waiting.data(), waiting.size(), static_cast<int>(patience.count()));
-    const bool had_result = result_open_;
-    read_result();
-    read_output();
-    const std::string activity = board_.summary();
-    if (activity != activity_ || had_result != result_open_) {
-      activity_ = activity;
-      last_news_ = Clock::now();
+    for (const auto& rank : ranks_) {
+      if (rank->read()) last_news_ = Clock::now();
     }
   }
 
-  void read_result() {
-    if (result_open_) result_open_ = read_available(worker_.result_fd(), answer_);
+  bool all_ended() const {
+    return std::ranges::all_of(ranks_, [](const auto& rank) { return rank->ended(); });
   }
 
-  void read_output() {
-    if (!output_open_) return;
-    const std::size_t before = output_.size();
-    output_open_ = read_available(worker_.output_fd(), output_);
-    if (options_.verbose) {
-      std::fwrite(output_.data() + before, 1, output_.size() - before, stderr);
-    }
-    if (output_.size() > kept_output) output_.erase(0, output_.size() - kept_output);
+  bool somebody_failed() const {
+    return std::ranges::any_of(ranks_, [](const auto& rank) {
+      return rank->ended() && rank->result().status != LaunchStatus::ok;
+    });
   }
 
   std::chrono::duration<double> limit() const {
-    return result_open_ ? options_.limit : std::min(options_.limit, {leave_limit});
+    const bool leaving =
+        std::ranges::all_of(ranks_, [](const auto& rank) { return rank->leaving(); });
+    return leaving ? std::min(options_.limit, {leave_limit}) : options_.limit;
   }
 
-  LaunchResult failed(LaunchStatus status, std::string message) const {
-    LaunchResult launched;
-    launched.status = status;
-    launched.error = {.rank = 0,
-                      .host = host_name(),
-                      .last_action = board_.summary(),
-                      .message = std::move(message)};
-    return launched;
-  }
-
-  LaunchResult stopped() {
-    const std::string action = board_.summary();
-    worker_.kill();
-    return failed(LaunchStatus::hung,
-                  fmt::format("rank 0 hung: no result within {:g} s; last action {}",
-                              options_.limit.count(), action.empty() ? "none" : action));
-  }
-
-  LaunchResult concluded() const {
-    const json answer = json::parse(answer_, nullptr, /*allow_exceptions=*/false);
-    if (!answer.is_discarded()) return answered(answer);
-    const int status = worker_.wait_status();
-    std::string message =
-        answer_.empty() || WIFSIGNALED(status)
-            ? description_of_end(status)
-            : fmt::format("rank 0 left a result of {} bytes that is not JSON", answer_.size());
-    return failed(LaunchStatus::failure, with_output(message));
-  }
-
-  LaunchResult answered(const json& answer) const {
-    if (!answer.is_object() || !answer.contains("ok")) {
-      return failed(LaunchStatus::failure, "rank 0 left a result without \"ok\"");
+  /// Rank 0's result, or the failure that explains most: a crash, before an error of the rank's
+  /// own, before a rank that somebody stopped, before an error about another rank.
+  LaunchResult conclusion() {
+    const RankProcess* cause = nullptr;
+    for (const auto& rank : ranks_) {
+      if (!rank->ended() || rank->result().status == LaunchStatus::ok) continue;
+      if (cause == nullptr || rank->blame() < cause->blame()) cause = rank.get();
     }
-    if (answer.value("ok", false)) {
-      LaunchResult launched;
-      launched.status = LaunchStatus::ok;
-      launched.result = answer.value("result", json());
-      return launched;
+    if (cause == nullptr) return ranks_.front()->result();
+    if (cause->blame() == RankProcess::Blame::of_another) {
+      if (const RankProcess* stopped = stopped_rank()) return stopped_still(*stopped);
     }
-    const std::string kind = answer.value("kind", "failure");
-    LaunchResult launched = failed(status_of(kind), answer.value("message", "no message"));
-    const std::string action = answer.value("last_action", "");
-    if (!action.empty()) launched.error.last_action = action;
-    return launched;
+    return cause->result();
   }
 
-  static std::string description_of_end(int status) {
-    if (!WIFSIGNALED(status)) {
-      return fmt::format("rank 0 left without a result, exit status {}", WEXITSTATUS(status));
+  const RankProcess* stopped_rank() const {
+    for (const auto& rank : ranks_) {
+      if (!rank->ended() && rank->stopped()) return rank.get();
     }
-    const int signal = WTERMSIG(status);
-    if (signal == SIGKILL) return "rank 0 was killed (out of memory?)";
-    const char* name = sigabbrev_np(signal);
-    return fmt::format("rank 0 was ended by signal {} (SIG{})", signal, name ? name : "?");
+    return nullptr;
   }
 
-  std::string with_output(const std::string& message) const {
-    const std::string line = last_line(output_);
-    return line.empty() ? message : message + ": " + line;
+  static LaunchResult stopped_still(const RankProcess& rank) {
+    return rank.failed(
+        LaunchStatus::hung,
+        fmt::format("rank {} was stopped (SIGSTOP?) and the others waited in vain", rank.rank()));
   }
 
-  WorkerProcess& worker_;
-  const runtime::ActivityBoard& board_;
+  LaunchResult hung() {
+    if (ranks_.size() > 1) {
+      if (const RankProcess* stopped = stopped_rank()) return stopped_still(*stopped);
+    }
+    const auto silent =
+        std::ranges::find_if(ranks_, [](const auto& rank) { return !rank->ended(); });
+    const RankProcess& rank = silent == ranks_.end() ? *ranks_.front() : **silent;
+    const std::string action = rank.last_action();
+    for (const auto& other : ranks_) other->kill();
+    return rank.failed(
+        LaunchStatus::hung,
+        fmt::format("rank {} hung: no result within {:g} s; last action {}", rank.rank(),
+                    options_.limit.count(), action.empty() ? "none" : action));
+  }
+
+  Ranks& ranks_;
   const LaunchOptions& options_;
   Clock::time_point last_news_;
-  bool result_open_ = true;
-  bool output_open_ = true;
-  std::string answer_;
-  std::string output_;
-  std::string activity_;
+  std::optional<Clock::time_point> failed_since_;
 };
 
 }  // namespace
 
-LaunchResult launch(const nlohmann::json& job, const LaunchOptions& options) {
-  const runtime::ActivityBoard board;
-  WorkerProcess worker(options.command, job.dump(), board.fd(), options.interrupt);
-  return Conversation(worker, board, options).run();
+LaunchResult launch(const json& job, const LaunchOptions& options) {
+  Ranks ranks;
+  if (options.ranks == 1) {
+    ranks.push_back(std::make_unique<RankProcess>(0, job, options, -1));
+    return Conversation(ranks, options).run();
+  }
+  MeetingPlace place = open_meeting_place();
+  for (int rank = 0; rank < options.ranks; ++rank) {
+    json own = job;
+    own["rendezvous"] = {{"rank", rank},
+                         {"world_size", options.ranks},
+                         {"port", place.port},
+                         {"timeout", options.rendezvous_timeout.count()}};
+    if (rank == 0) own["rendezvous"]["listening_fd"] = inherited_store_fd;
+    ranks.push_back(
+        std::make_unique<RankProcess>(rank, own, options, rank == 0 ? place.socket.get() : -1));
+  }
+  place.socket.reset();
+  return Conversation(ranks, options).run();
 }
 
 }  // namespace stratagem::bench

@@ -6,6 +6,7 @@
 
 #include "bench/machine.h"
 #include "bench/options.h"
+#include "bench/placement.h"
 #include "bench/row_name.h"
 #include "reports/record_json.h"
 
@@ -113,6 +114,10 @@ std::vector<PreparedRow> check_rows(const std::vector<Config>& rows,
   return result;
 }
 
+json verify_job(const Config& config) {
+  return {{"task", "verify"}, {"ranks", ranks_of(config)}, {"config", to_json(config)}};
+}
+
 void verify_rows(std::vector<PreparedRow>& rows, const MeasureEnvironment& environment,
                  Observer& observer) {
   const auto asked = [](const PreparedRow& row) { return row.config.verify; };
@@ -122,8 +127,8 @@ void verify_rows(std::vector<PreparedRow>& rows, const MeasureEnvironment& envir
     if (!row.config.verify) continue;
     observer.begin(row.name, "");
     const LaunchResult launched = cached_launch(
-        "verify", work_of(row.config), {{"task", "verify"}, {"config", to_json(row.config)}},
-        row.config, environment, [](const json& answer) { return answer.value("passed", false); });
+        "verify", work_of(row.config), verify_job(row.config), row.config, environment,
+        [](const json& answer) { return answer.value("passed", false); });
     if (launched.status == LaunchStatus::interrupted) throw Interrupted();
     if (launched.status != LaunchStatus::ok) {
       row.failure = failed_repetition(0, launched);

@@ -41,6 +41,9 @@ reports::Values calibrate_devices(std::vector<PreparedRow>& rows,
 void verify_rows(std::vector<PreparedRow>& rows, const MeasureEnvironment& environment,
                  Observer& observer);
 
+/// The job that compares a row with its oracle.
+nlohmann::json verify_job(const Config& config);
+
 /// Prices every row that is made of stages, and predicts its step.
 void predict_rows(std::vector<PreparedRow>& rows, const MeasureEnvironment& environment,
                   Observer& observer);

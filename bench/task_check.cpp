@@ -1,7 +1,10 @@
 // check: says which rows cannot work, before anything is measured, and fills in the cut.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <net/if.h>
 
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -26,6 +29,21 @@ void check_devices(const Config& config) {
         "--devices: {} are more than the {} GPUs; --device-ids 0+0 lets devices share one",
         config.devices, count));
   }
+}
+
+void check_communication(const Config& config) {
+  if (config.backend == "nccl" && config.device != "cuda") {
+    throw std::invalid_argument("--backend nccl: needs --device cuda; on CPU devices use gloo");
+  }
+  if (config.interface == "auto" || ::if_nametoindex(config.interface.c_str()) != 0) return;
+  const std::unique_ptr<struct if_nameindex, decltype(&::if_freenameindex)> all(
+      ::if_nameindex(), &::if_freenameindex);
+  std::vector<std::string> names;
+  for (const auto* entry = all.get(); entry != nullptr && entry->if_name != nullptr; ++entry) {
+    names.emplace_back(entry->if_name);
+  }
+  throw std::invalid_argument(fmt::format("--interface: \"{}\" is not there; choices: {}",
+                                          config.interface, fmt::join(names, ", ")));
 }
 
 /// The model at a small width: the same layers and names, without the memory.
@@ -67,6 +85,8 @@ std::vector<std::string> cut_of(const Config& config, const TaskContext& context
 
 nlohmann::json check(Config config, const TaskContext& context) {
   check_devices(config);
+  check_communication(config);
+  micro_batch_sizes(config);
   const models::Workload workload = small_copy(config);
   const models::Model model = workload.make_model();
   models::output_shape(model.layers, workload.input_shape(1));

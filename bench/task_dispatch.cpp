@@ -6,8 +6,27 @@
 
 #include "bench/tasks.h"
 #include "strategies/runtime/memory_accounting.h"
+#include "strategies/runtime/rank_context.h"
 
 namespace stratagem::bench {
+
+namespace {
+
+/// What the controller (bench/launch.h) says of where its ranks meet: all on this host.
+runtime::Rendezvous rendezvous_from(const nlohmann::json& value) {
+  runtime::Rendezvous rendezvous;
+  rendezvous.place.rank = rendezvous.place.local_rank = value.at("rank").get<int>();
+  rendezvous.place.world_size = rendezvous.place.local_world_size =
+      value.at("world_size").get<int>();
+  rendezvous.port = value.at("port").get<std::uint16_t>();
+  rendezvous.serve = rendezvous.place.rank == 0;
+  if (value.contains("listening_fd")) rendezvous.listening_fd = value["listening_fd"].get<int>();
+  rendezvous.timeout = std::chrono::milliseconds(
+      static_cast<std::int64_t>(value.at("timeout").get<double>() * 1000));
+  return rendezvous;
+}
+
+}  // namespace
 
 nlohmann::json perform_task(const nlohmann::json& job, const TaskContext& context) {
   using Task = nlohmann::json (*)(const nlohmann::json&, const TaskContext&);
@@ -20,7 +39,13 @@ nlohmann::json perform_task(const nlohmann::json& job, const TaskContext& contex
   const auto task = tasks.find(name);
   if (task == tasks.end()) throw std::invalid_argument(fmt::format("unknown task \"{}\"", name));
   runtime::install_accounting_allocator();
-  return task->second(job, context);
+  if (!job.contains("rendezvous")) return task->second(job, context);
+  runtime::RankContext ranks(rendezvous_from(job.at("rendezvous")));
+  TaskContext own = context;
+  own.ranks = &ranks;
+  nlohmann::json result = task->second(job, own);
+  ranks.leave();
+  return ranks.place().rank == 0 ? result : nlohmann::json();
 }
 
 }  // namespace stratagem::bench

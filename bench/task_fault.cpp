@@ -4,8 +4,10 @@
 #include <csignal>
 #include <cstdlib>
 #include <new>
+#include <sstream>
 #include <stdexcept>
 #include <thread>
+#include <vector>
 
 namespace stratagem::bench {
 namespace {
@@ -14,6 +16,7 @@ void commit(const std::string& kind) {
   if (kind == "throw") throw std::runtime_error("a fault on purpose");
   if (kind == "exhaust") throw std::bad_alloc();
   if (kind == "kill") std::raise(SIGKILL);
+  if (kind == "stop") std::raise(SIGSTOP);
   if (kind == "hang") {
     while (true) std::this_thread::sleep_for(std::chrono::hours(1));
   }
@@ -21,17 +24,17 @@ void commit(const std::string& kind) {
 
 }  // namespace
 
-std::function<void(const pipeline::Action&)> fault_on_purpose(const std::string& strategy) {
+std::function<void(const pipeline::Action&)> fault_on_purpose(const std::string& strategy,
+                                                              int rank) {
   const char* text = std::getenv("STRATAGEM_TEST_FAULT");
   if (text == nullptr) return {};
-  const std::string fault(text);
-  const auto first = fault.find('@');
-  if (first == std::string::npos) return {};
-  const auto second = fault.find('@', first + 1);
-  if (second != std::string::npos && fault.substr(second + 1) != strategy) return {};
-  const std::string kind = fault.substr(0, first);
-  const std::string action = fault.substr(first + 1, second - first - 1);
-  return [kind, action](const pipeline::Action& next) {
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, '@');) parts.push_back(part);
+  if (parts.size() < 2) return {};
+  if (parts.size() > 2 && parts[2] != strategy) return {};
+  if (parts.size() > 3 && parts[3] != std::to_string(rank)) return {};
+  return [kind = parts[0], action = parts[1]](const pipeline::Action& next) {
     if (to_string(next) == action) commit(kind);
   };
 }

@@ -6,40 +6,29 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 #include <stdexcept>
 
 #include "bench/options.h"
 #include "bench/task_fault.h"
 #include "bench/task_session.h"
+#include "bench/task_timed_run.h"
 #include "reports/record_json.h"
 
 namespace stratagem::bench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using PendingSteps = std::vector<std::unique_ptr<strategies::PendingStep>>;
-
-double milliseconds(Clock::duration duration) {
-  return std::chrono::duration<double, std::milli>(duration).count();
-}
-
-double processor_milliseconds() {
-  timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
-}
 
 /// The global batch in host memory, page-locked where a GPU copies from it.
 models::Batch host_batch(const Session& session, std::uint64_t index) {
   models::Batch batch = session.workload->make_batch(index);
   if (session.config.device != "cuda") return batch;
   return {batch.inputs.pin_memory(), batch.targets.pin_memory()};
-}
-
-void synchronize(const Session& session) {
-  runtime::synchronize_all(session.group.devices, timeout_of(session.config));
 }
 
 /// Throws when the first step's loss is not the one that verification found for this workload.
@@ -56,7 +45,7 @@ void check_first_loss(const nlohmann::json& verification, double loss) {
 /// Steps until two in a row take the same time within 5%, at most ten or two seconds, and at least
 /// two: the second still touches new memory and was seen to take 15% longer than later ones.
 /// Returns the loss of the very first.
-double warm_up(const Session& session, const models::Batch& batch) {
+double warm_up(const Session& session, const TaskContext& context, const models::Batch& batch) {
   constexpr int most_steps = 10;
   constexpr double same = 0.05;
   constexpr double enough_ms = 2000;
@@ -67,7 +56,7 @@ double warm_up(const Session& session, const models::Batch& batch) {
     const auto start = Clock::now();
     const auto pending = session.strategy->step(batch);
     synchronize(session);
-    const double took = milliseconds(Clock::now() - start);
+    const double took = slowest(context, milliseconds(Clock::now() - start));
     if (step == 0) first_loss = pending->loss();
     total += took;
     const bool stationary = std::abs(took - previous) <= same * previous;
@@ -77,45 +66,14 @@ double warm_up(const Session& session, const models::Batch& batch) {
   return first_loss;
 }
 
-/// A stretch of steps on the steady clock.
-struct TimedRun {
-  PendingSteps steps;
-  Clock::time_point start;
-  std::vector<Clock::time_point> ends;  // [step]
-  double processor_ms = 0;              // of the process, all steps
-
-  std::vector<double> step_ms() const {
-    std::vector<double> durations;
-    Clock::time_point previous = start;
-    for (const auto end : ends) {
-      durations.push_back(milliseconds(end - previous));
-      previous = end;
+TimedRun run_steps(const Session& session, const TaskContext& context, const models::Batch& batch,
+                   bool isolated) {
+  return timed(session, context, [&](PendingSteps& steps) {
+    for (std::int64_t step = 0; step < session.config.steps; ++step) {
+      steps.push_back(session.strategy->step(batch));
+      if (isolated) synchronize(session);
     }
-    return durations;
-  }
-};
-
-void add_ends(TimedRun& run) {
-  for (const auto& step : run.steps) {
-    // A device that ends early starts the next step at once; the step itself ends with the last.
-    const auto previous = run.ends.empty() ? run.start : run.ends.back();
-    run.ends.push_back(std::max(previous, pipeline::end_of(step->execution())));
-  }
-}
-
-TimedRun run_steps(const Session& session, const models::Batch& batch, bool isolated) {
-  TimedRun run;
-  synchronize(session);
-  const double processor_before = processor_milliseconds();
-  run.start = Clock::now();
-  for (std::int64_t step = 0; step < session.config.steps; ++step) {
-    run.steps.push_back(session.strategy->step(batch));
-    if (isolated) synchronize(session);
-  }
-  synchronize(session);
-  run.processor_ms = processor_milliseconds() - processor_before;
-  add_ends(run);
-  return run;
+  });
 }
 
 reports::Breakdown per_step(const runtime::StepBreakdown& total, double steps) {
@@ -129,21 +87,26 @@ reports::Breakdown per_step(const runtime::StepBreakdown& total, double steps) {
           .other = total.other / steps};
 }
 
-std::vector<const pipeline::Execution*> executions(const PendingSteps& steps) {
+runtime::Timeline whole_timeline(const TimedRun& run) {
   std::vector<const pipeline::Execution*> all;
-  for (const auto& step : steps) all.push_back(&step->execution());
-  return all;
+  for (const auto& step : run.executions) all.push_back(&step);
+  return pipeline::timeline_of(all, run.start, run.ends.back());
+}
+
+/// A device's number in the job: each rank has as many.
+int number_in_job(const Session& session, int device) {
+  return session.rank() * static_cast<int>(session.group.devices.size()) + device;
 }
 
 std::vector<reports::DeviceRecord> device_records(const Session& session, const TimedRun& run) {
   const auto costs = session.strategy->costs();
-  const auto timeline = pipeline::timeline_of(executions(run.steps), run.start, run.ends.back());
+  const auto timeline = whole_timeline(run);
   std::vector<reports::DeviceRecord> records;
   for (const auto& device : session.group.devices) {
     const int index = device->description().index;
     const auto total = runtime::breakdown(timeline, index, costs.stages);
-    records.push_back({.rank = 0,
-                       .device = index,
+    records.push_back({.rank = session.rank(),
+                       .device = number_in_job(session, index),
                        .breakdown_ms = per_step(total, static_cast<double>(run.steps.size())),
                        .bubble_measured = total.bubble / timeline.step_ms,
                        .bubble_ideal = costs.ideal_bubble,
@@ -152,12 +115,13 @@ std::vector<reports::DeviceRecord> device_records(const Session& session, const 
   return records;
 }
 
-std::vector<reports::TimelineEvent> events_of(const runtime::Timeline& timeline) {
+std::vector<reports::TimelineEvent> events_of(const Session& session,
+                                              const runtime::Timeline& timeline) {
   std::vector<reports::TimelineEvent> events;
   for (const auto& entry : timeline.entries) {
     // A device may load the next step's targets while another still finishes this one.
     if (entry.end_ms <= 0 && entry.start_ms <= 0) continue;
-    events.push_back({.device = entry.device,
+    events.push_back({.device = number_in_job(session, entry.device),
                       .kind = std::string(pipeline::name(entry.action.kind)),
                       .stage = entry.action.stage,
                       .micro_batch = entry.action.micro_batch,
@@ -175,79 +139,117 @@ std::size_t median_step(const std::vector<double>& durations) {
   return order[(order.size() - 1) / 2];
 }
 
-std::vector<reports::TimelineEvent> median_timeline(const TimedRun& run) {
+std::vector<reports::TimelineEvent> median_timeline(const Session& session, const TimedRun& run) {
   const std::size_t step = median_step(run.step_ms());
   const auto origin = step == 0 ? run.start : run.ends[step - 1];
-  return events_of(pipeline::timeline_of({&run.steps[step]->execution()}, origin, run.ends[step]));
+  return events_of(session, pipeline::timeline_of({&run.executions[step]}, origin, run.ends[step]));
 }
 
 std::optional<double> utilisation(const Session& session, const nlohmann::json& job, double flops,
                                   double step_ms) {
   if (!job.contains("peak_gflops") || job.at("peak_gflops").is_null()) return std::nullopt;
   const double peak =
-      job.at("peak_gflops").get<double>() * 1e9 * static_cast<double>(session.group.devices.size());
+      job.at("peak_gflops").get<double>() * 1e9 *
+      static_cast<double>(session.group.devices.size() * static_cast<std::size_t>(session.ranks()));
   return flops / (step_ms / 1e3) / peak;
 }
 
-reports::Repetition record_of(const Session& session, const TimedRun& run,
-                              const nlohmann::json& job) {
+std::map<std::string, reports::CollectiveCount> per_step(const runtime::CommunicationCounts& counts,
+                                                         std::int64_t steps) {
+  std::map<std::string, reports::CollectiveCount> result;
+  for (const auto& [collective, count] : counts) {
+    result[collective] = {.calls = count.calls / steps,
+                          .payload_bytes = count.payload_bytes / steps,
+                          .wire_bytes = count.wire_bytes / steps};
+  }
+  return result;
+}
+
+/// Adds what the other ranks have seen of their own devices.
+void merge_ranks(reports::Repetition& repetition, const TaskContext& context) {
+  nlohmann::json devices = nlohmann::json::array();
+  for (const auto& device : repetition.devices) {
+    devices.push_back(nlohmann::json(reports::to_json(device)));
+  }
+  const std::vector<nlohmann::json> by_rank =
+      tell_all_ranks(context, {{"devices", devices},
+                               {"timeline", reports::to_json(repetition.timeline)},
+                               {"cpu_ms", repetition.cpu_ms}});
+  repetition.devices.clear();
+  repetition.timeline.clear();
+  repetition.cpu_ms = 0;
+  for (const nlohmann::json& rank : by_rank) {
+    for (const nlohmann::json& device : rank.at("devices")) {
+      repetition.devices.push_back(reports::device_record_from_json(device, "devices"));
+    }
+    const auto events = reports::timeline_from_json(rank.at("timeline"), "timeline");
+    repetition.timeline.insert(repetition.timeline.end(), events.begin(), events.end());
+    repetition.cpu_ms += rank.at("cpu_ms").get<double>();
+  }
+}
+
+reports::Repetition record_of(const Session& session, const TaskContext& context,
+                              const TimedRun& run, const nlohmann::json& job) {
   reports::Repetition repetition;
+  const auto steps = static_cast<std::int64_t>(run.steps.size());
   repetition.step_ms = run.step_ms();
-  repetition.per_rank_ms = {repetition.step_ms};
-  const auto steps = static_cast<double>(run.steps.size());
-  repetition.cpu_ms = run.processor_ms / steps;
+  repetition.per_rank_ms = run.per_rank_ms;
+  repetition.cpu_ms = run.processor_ms / static_cast<double>(steps);
   repetition.devices = device_records(session, run);
-  repetition.timeline = median_timeline(run);
+  repetition.timeline = median_timeline(session, run);
+  repetition.communication = per_step(run.communication, steps);
   repetition.flops_per_step = session.strategy->costs().flops;
-  const double mean = milliseconds(run.ends.back() - run.start) / steps;
+  const double mean = milliseconds(run.ends.back() - run.start) / static_cast<double>(steps);
   repetition.mfu = utilisation(session, job, repetition.flops_per_step, mean);
   for (const auto& step : run.steps) repetition.loss.push_back(step->loss());
+  if (session.ranks() > 1) merge_ranks(repetition, context);
   return repetition;
 }
 
-nlohmann::json steady(Session& session, const nlohmann::json& job) {
+/// Every rank's part of the trace.
+nlohmann::json trace_of(const Session& session, const TaskContext& context, const TimedRun& run) {
+  nlohmann::json all = nlohmann::json::array();
+  const nlohmann::json own = reports::to_json(events_of(session, whole_timeline(run)));
+  for (const nlohmann::json& rank : tell_all_ranks(context, own)) {
+    all.insert(all.end(), rank.begin(), rank.end());
+  }
+  return all;
+}
+
+nlohmann::json steady(Session& session, const TaskContext& context, const nlohmann::json& job) {
   const models::Batch batch = host_batch(session, 0);
-  const double first_loss = warm_up(session, batch);
+  const double first_loss = warm_up(session, context, batch);
   check_first_loss(job.value("verification", nlohmann::json()), first_loss);
   for (const auto& device : session.group.devices) device->reset_peak_memory();
-  const TimedRun run = run_steps(session, batch, session.config.protocol == "isolated");
-  nlohmann::json result = {{"repetition", reports::to_json(record_of(session, run, job))}};
-  if (job.value("trace", false)) {
-    result["trace"] = reports::to_json(
-        events_of(pipeline::timeline_of(executions(run.steps), run.start, run.ends.back())));
-  }
+  const TimedRun run = run_steps(session, context, batch, session.config.protocol == "isolated");
+  nlohmann::json result = {{"repetition", reports::to_json(record_of(session, context, run, job))}};
+  if (job.value("trace", false)) result["trace"] = trace_of(session, context, run);
   return result;
 }
 
 /// One repeat of the tutorial: a new model, then `steps` batches whose data is made inside the
 /// timed region. What the tutorial timed is the call that trains all batches: the sum of the steps,
 /// which leave no gap.
-TimedRun tutorial_repeat(Session& session) {
+TimedRun tutorial_repeat(Session& session, const TaskContext& context) {
   session.strategy.reset();  // the old model goes before the new one comes
   session.strategy = session.make_strategy();
   for (const auto& device : session.group.devices) device->reset_peak_memory();
-  TimedRun run;
-  synchronize(session);
-  const double processor_before = processor_milliseconds();
-  run.start = Clock::now();
-  for (std::int64_t step = 0; step < session.config.steps; ++step) {
-    const models::Batch batch = session.workload->make_batch(static_cast<std::uint64_t>(step));
-    run.steps.push_back(session.strategy->step(batch));
-  }
-  synchronize(session);
-  run.processor_ms = processor_milliseconds() - processor_before;
-  add_ends(run);
-  return run;
+  return timed(session, context, [&](PendingSteps& steps) {
+    for (std::int64_t step = 0; step < session.config.steps; ++step) {
+      const models::Batch batch = session.workload->make_batch(static_cast<std::uint64_t>(step));
+      steps.push_back(session.strategy->step(batch));
+    }
+  });
 }
 
-nlohmann::json tutorial(Session& session, const nlohmann::json& job) {
+nlohmann::json tutorial(Session& session, const TaskContext& context, const nlohmann::json& job) {
   nlohmann::json repetitions = nlohmann::json::array();
   for (std::int64_t repeat = 0; repeat < session.config.repetitions; ++repeat) {
-    const TimedRun run = tutorial_repeat(session);
+    const TimedRun run = tutorial_repeat(session, context);
     if (repeat == 0) {
       check_first_loss(job.value("verification", nlohmann::json()), run.steps.front()->loss());
     }
-    reports::Repetition repetition = record_of(session, run, job);
+    reports::Repetition repetition = record_of(session, context, run, job);
     repetition.index = static_cast<int>(repeat);
     repetitions.push_back(nlohmann::json(reports::to_json(repetition)));
   }
@@ -258,8 +260,11 @@ nlohmann::json tutorial(Session& session, const nlohmann::json& job) {
 
 nlohmann::json measure_task(const nlohmann::json& job, const TaskContext& context) {
   const Config config = config_from_json(job.at("config"));
-  Session session(config, workload_options(config), context, fault_on_purpose(config.strategy));
-  return config.protocol == "tutorial" ? tutorial(session, job) : steady(session, job);
+  Session session(
+      config, workload_options(config), context,
+      fault_on_purpose(config.strategy, context.ranks ? context.ranks->place().rank : 0));
+  return config.protocol == "tutorial" ? tutorial(session, context, job)
+                                       : steady(session, context, job);
 }
 
 }  // namespace stratagem::bench

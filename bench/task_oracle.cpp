@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <stdexcept>
 
 #include "models/convolution.h"
@@ -66,6 +67,38 @@ StateDictionary optimizer_state(torch::optim::Optimizer& optimizer,
   }
   return all;
 }
+
+/// A model's running statistics, one copy a replica.
+class ReplicaBuffers {
+ public:
+  ReplicaBuffers(const models::Model& model, const std::vector<strategies::Slice>& partition)
+      : live_(models::buffers(model.layers)) {
+    for (const auto& slice : partition) kept_[slice.replica] = copies();
+  }
+
+  /// Every replica goes on from the first one's.
+  void begin_step() {
+    if (!kept_.contains(0)) return;
+    for (auto& [replica, tensors] : kept_) tensors = kept_.at(0);
+  }
+  /// The model works with this replica's from now on.
+  void enter(int replica) {
+    for (std::size_t index = 0; index < live_.size(); ++index) {
+      live_[index].tensor.copy_(kept_.at(replica)[index]);
+    }
+  }
+  void leave(int replica) { kept_[replica] = copies(); }
+
+ private:
+  std::vector<at::Tensor> copies() const {
+    std::vector<at::Tensor> tensors;
+    for (const auto& entry : live_) tensors.push_back(entry.tensor.clone());
+    return tensors;
+  }
+
+  std::vector<NamedTensor> live_;
+  std::map<int, std::vector<at::Tensor>> kept_;
+};
 
 StateDictionary state_of(const models::Model& model, torch::optim::Optimizer& optimizer,
                          const models::OptimizerOptions& options) {
@@ -139,7 +172,7 @@ double relative(double found, double expected) {
 }  // namespace
 
 OracleRun run_oracle(const models::Workload& workload, const models::Batch& batch,
-                     const std::vector<strategies::Slice>& partition, int steps) {
+                     const std::vector<strategies::Slice>& partition, int replica, int steps) {
   const models::PointwiseFoldGuard no_fold(false);
   models::WorkloadOptions plain = workload.options();
   plain.format = at::MemoryFormat::Contiguous;
@@ -150,24 +183,30 @@ OracleRun run_oracle(const models::Workload& workload, const models::Batch& batc
   std::vector<at::Tensor> tensors;
   for (const auto& parameter : parameters) tensors.push_back(parameter.tensor);
   const auto optimizer = make_optimizer(plain.optimizer, tensors);
+  ReplicaBuffers buffers(model, partition);
 
   OracleRun run;
   for (int step = 0; step < steps; ++step) {
     optimizer->zero_grad();
     OracleStep entry;
+    buffers.begin_step();
     for (const auto& slice : partition) {
+      buffers.enter(slice.replica);
       const at::Tensor loss = slice_loss(contiguous, model, data, slice);
       loss.backward();
       entry.loss += loss.item<double>();
+      buffers.leave(slice.replica);
     }
     if (step == 0) require_gradients(parameters);
     optimizer->step();
+    buffers.enter(replica);
     entry.state = state_of(model, *optimizer, plain.optimizer);
     run.steps.push_back(std::move(entry));
   }
 
   const c10::AutoGradMode no_gradient(false);
   models::set_training(model.layers, false);
+  buffers.enter(0);
   for (const auto& slice : partition) {
     run.evaluation_loss += slice_loss(contiguous, model, data, slice).item<double>();
   }
@@ -177,7 +216,8 @@ OracleRun run_oracle(const models::Workload& workload, const models::Batch& batc
 reports::Verification compare_with_oracle(strategies::Strategy& strategy,
                                           const models::Workload& workload) {
   const models::Batch batch = workload.make_batch(0);
-  const OracleRun oracle = run_oracle(workload, batch, strategy.batch_partition(), verified_steps);
+  const OracleRun oracle =
+      run_oracle(workload, batch, strategy.batch_partition(), strategy.replica(), verified_steps);
   Comparison comparison;
   for (std::size_t index = 0; index < oracle.steps.size(); ++index) {
     const OracleStep& expected = oracle.steps[index];
@@ -192,9 +232,9 @@ reports::Verification compare_with_oracle(strategies::Strategy& strategy,
                  relative(strategy.evaluate(batch), oracle.evaluation_loss));
 
   reports::Verification result;
-  result.oracle = fmt::format("one device, {} micro-batch{}, {} steps, float64",
-                              strategy.batch_partition().size(),
-                              strategy.batch_partition().size() == 1 ? "" : "es", verified_steps);
+  const std::size_t slices = strategy.batch_partition().size();
+  result.oracle = fmt::format("one device, {} micro-batch{}, {} steps, float64", slices,
+                              slices == 1 ? "" : "es", verified_steps);
   result.max_relative_error = comparison.worst();
   result.tolerance = tolerance;
   result.passed = comparison.worst() <= tolerance;

@@ -22,10 +22,12 @@ struct OracleRun {
   double evaluation_loss = 0;  // after the last step
 };
 
-/// Trains a model of `workload` on `batch` for `steps` steps. Throws std::runtime_error when some
+/// Trains a model of `workload` on `batch` for `steps` steps. Slices of other replicas add to the
+/// gradients only: running statistics are kept for each replica, as those of `replica` are shown,
+/// and every step begins with those of the first. Throws std::runtime_error when some
 /// parameter's first gradient is zero: comparing with it would prove nothing.
 OracleRun run_oracle(const models::Workload& workload, const models::Batch& batch,
-                     const std::vector<strategies::Slice>& partition, int steps);
+                     const std::vector<strategies::Slice>& partition, int replica, int steps);
 
 /// Runs the same three steps with `strategy`, which must be fresh. After each it compares the loss,
 /// every gradient, parameter, buffer and optimizer entry, relative to the tensor's largest element,

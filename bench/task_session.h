@@ -4,12 +4,15 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 
 #include "bench/config.h"
+#include "bench/placement.h"
 #include "bench/tasks.h"
 #include "models/workload.h"
 #include "strategies/registry.h"
 #include "strategies/runtime/backend.h"
+#include "strategies/runtime/rank_context.h"
 #include "strategies/strategy.h"
 
 namespace stratagem::bench {
@@ -17,8 +20,8 @@ namespace stratagem::bench {
 /// Throws std::invalid_argument for a name that is unknown.
 models::WorkloadOptions workload_options(const Config& config);
 
-/// The devices of a row, pinned to the cores that the process may use. With --oversubscribe devices
-/// share cores. Sets the process's numerics (TF32, cuDNN) too.
+/// This rank's devices of a row, pinned to the cores that the process may use. With --oversubscribe
+/// devices share cores. Sets the process's numerics (TF32, cuDNN) too.
 runtime::DeviceGroup open_devices(const Config& config, const TaskContext& context);
 
 std::chrono::milliseconds timeout_of(const Config& config);
@@ -31,17 +34,21 @@ struct Session {
           ActionHook fault = {});
   std::unique_ptr<strategies::Strategy> make_strategy() const;
 
+  int rank() const { return data_group ? data_group->rank() : 0; }
+  int ranks() const { return data_group ? data_group->size() : 1; }
+
   Config config;
   std::unique_ptr<models::Workload> workload;
   runtime::DeviceGroup group;
+  std::unique_ptr<runtime::ProcessGroup> data_group;  // null for one rank
   ActionHook before_action;
   std::unique_ptr<strategies::Strategy> strategy;
 };
 
-/// How many stages a row has: its devices where the strategy spreads over them, else one.
-int stages_of(const Config& config);
+/// What every rank says, by rank; collective.
+std::vector<nlohmann::json> tell_all_ranks(const TaskContext& context, const nlohmann::json& own);
 
-/// Samples in each micro-batch of a row, in order.
+/// Samples in each micro-batch of a row, in order, those of all ranks.
 std::vector<std::int64_t> micro_batch_sizes(const Config& config);
 
 }  // namespace stratagem::bench

@@ -29,6 +29,21 @@ double loss_tolerance(at::ScalarType dtype) {
   }
 }
 
+/// Every rank has compared its own state; the largest error counts.
+reports::Verification worst_of(const std::vector<nlohmann::json>& by_rank) {
+  reports::Verification worst;
+  for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
+    auto found = reports::verification_from_json(by_rank[rank], "verification");
+    if (rank > 0 && found.max_relative_error <= worst.max_relative_error) continue;
+    worst = std::move(found);
+    if (by_rank.size() > 1 && !worst.passed) {
+      worst.message = fmt::format("rank {}: {}", rank, worst.message);
+    }
+  }
+  if (by_rank.size() > 1) worst.oracle += fmt::format(", {} ranks", by_rank.size());
+  return worst;
+}
+
 reports::Verification verify(const Config& row, const TaskContext& context) {
   const models::ModelEntry& entry = models::find_model(row.model);
   const VerificationScope scope =
@@ -37,7 +52,8 @@ reports::Verification verify(const Config& row, const TaskContext& context) {
   models::WorkloadOptions options = workload_options(scope.config);
   options.width = scope.width;
   Session session(scope.config, options, context);
-  reports::Verification result = compare_with_oracle(*session.strategy, *session.workload);
+  const auto own = compare_with_oracle(*session.strategy, *session.workload);
+  reports::Verification result = worst_of(tell_all_ranks(context, reports::to_json(own)));
   result.scope = scope.text;
   return result;
 }
@@ -47,11 +63,12 @@ reports::Verification verify(const Config& row, const TaskContext& context) {
 nlohmann::json verify_task(const nlohmann::json& job, const TaskContext& context) {
   const Config row = config_from_json(job.at("config"));
   nlohmann::json result = reports::to_json(verify(row, context));
+  if (context.ranks != nullptr && context.ranks->place().rank != 0) return result;
   const models::Workload workload(workload_options(row));
   std::vector<strategies::Slice> partition;
   std::int64_t start = 0;
   for (const std::int64_t count : micro_batch_sizes(row)) {
-    partition.push_back({start, count});
+    partition.push_back({.start = start, .count = count, .replica = 0});
     start += count;
   }
   result["reference_loss"] = forward_loss(workload, workload.make_batch(0), partition);

@@ -12,14 +12,21 @@
 
 #include "strategies/runtime/activity_board.h"
 
+namespace stratagem::runtime {
+class RankContext;
+}
+
 namespace stratagem::bench {
 
 struct TaskContext {
   runtime::ActivityBoard* activity = nullptr;  // where devices say what they do; may be null
+  runtime::RankContext* ranks = nullptr;       // the way to the job's other ranks; null without any
 };
 
 /// Throws std::invalid_argument for a job or configuration that cannot work, runtime::DeviceTimeout
-/// when an action overran, and other exceptions for failures; all with one line of text.
+/// when an action overran, runtime::CommunicationError when another rank failed this one, and other
+/// exceptions for failures; all with one line of text. Of several ranks, each is given the job with
+/// a member "rendezvous"; rank 0's result counts.
 nlohmann::json perform_task(const nlohmann::json& job, const TaskContext& context);
 
 nlohmann::json check_task(const nlohmann::json& job, const TaskContext& context);

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -19,6 +20,7 @@
 
 #include "bench/guarded_main.h"
 #include "bench/tasks.h"
+#include "strategies/runtime/communication_error.h"
 #include "strategies/runtime/device.h"
 
 namespace stratagem::bench {
@@ -82,6 +84,8 @@ json answer(const std::string& job, runtime::ActivityBoard& board) {
     return {{"ok", true}, {"result", perform_task(json::parse(job), context)}};
   } catch (const std::invalid_argument& error) {
     return refusal("usage", error.what(), board);
+  } catch (const runtime::CommunicationError& error) {
+    return refusal("communication", error.what(), board);
   } catch (const runtime::DeviceTimeout& error) {
     return refusal("timeout", error.what(), board);
   } catch (const std::exception& error) {
@@ -93,6 +97,10 @@ int exit_status(const json& answer) {
   if (answer.value("ok", false)) return exit_codes::done;
   return answer.value("kind", "") == "usage" ? exit_codes::usage : exit_codes::lost;
 }
+
+/// c10d keeps a record of the last collectives, for its own diagnosis, in one table of the process.
+/// Threads of two groups write to it without a lock, and then it crashes: a size of 0 turns it off.
+void turn_off_flight_recorder() { ::setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/1); }
 
 // The controller may have died before the request was made: then nobody reads the result.
 void die_with_controller(int result_fd) {
@@ -112,6 +120,7 @@ void worker_main(int argc, const char* const* argv) {
     const int job_fd = descriptor(argc, argv, "--job-fd");
     const int result_fd = descriptor(argc, argv, "--result-fd");
     die_with_controller(result_fd);
+    turn_off_flight_recorder();
     runtime::ActivityBoard board(descriptor(argc, argv, "--activity-fd"));
     const json result = answer(read_all(job_fd), board);
     write_all(result_fd, result.dump(-1, ' ', false, json::error_handler_t::replace));

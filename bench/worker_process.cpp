@@ -11,6 +11,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "bench/launch.h"
+
 namespace stratagem::bench {
 
 namespace {
@@ -105,9 +107,10 @@ sigset_t mask_for_child(const Interrupt* interrupt) {
 }  // namespace
 
 WorkerProcess::WorkerProcess(std::vector<std::string> command, const std::string& job,
-                             int activity_fd, const Interrupt* interrupt) {
+                             int activity_fd, int store_fd, const Interrupt* interrupt) {
   const UniqueFd job_source = memory_file(job);
   const UniqueFd activity_source = raised(activity_fd);
+  const UniqueFd store_source = store_fd < 0 ? UniqueFd() : raised(store_fd);
   Pipe result = make_pipe();
   Pipe output = make_pipe();
 
@@ -123,6 +126,7 @@ WorkerProcess::WorkerProcess(std::vector<std::string> command, const std::string
   settings.map(job_source.get(), job_target);
   settings.map(result.write_end.get(), result_target);
   settings.map(activity_source.get(), activity_target);
+  if (store_source) settings.map(store_source.get(), inherited_store_fd);
   settings.map(output.write_end.get(), STDOUT_FILENO);
   settings.map(output.write_end.get(), STDERR_FILENO);
   settings.set_group_and_mask(mask_for_child(interrupt));

@@ -17,9 +17,10 @@ namespace stratagem::bench {
 
 class WorkerProcess {
  public:
-  /// Starts `command` with the job behind one descriptor and the activity page behind another.
+  /// Starts `command` with the job behind one descriptor and the activity page behind another, and
+  /// `store_fd`, unless it is -1, behind launch.h's inherited_store_fd.
   WorkerProcess(std::vector<std::string> command, const std::string& job, int activity_fd,
-                const Interrupt* interrupt);
+                int store_fd, const Interrupt* interrupt);
   /// Ends the whole group if it still runs.
   ~WorkerProcess();
   WorkerProcess(const WorkerProcess&) = delete;
@@ -28,6 +29,8 @@ class WorkerProcess {
   int result_fd() const { return result_.get(); }
   /// What the worker writes to standard output and standard error.
   int output_fd() const { return output_.get(); }
+
+  pid_t pid() const { return pid_; }
 
   /// Whether the process has ended by itself. Never blocks.
   bool ended();

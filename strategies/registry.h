@@ -21,6 +21,8 @@ struct StrategyEntry {
   std::vector<std::string> options;
   /// Whether it spreads over all the job's devices; otherwise it uses one of them.
   bool multi_device = false;
+  /// Whether each of those devices belongs to a process of its own.
+  bool rank_per_device = false;
   std::function<std::unique_ptr<Strategy>(const StrategyContext&)> make;
 };
 

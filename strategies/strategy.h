@@ -16,30 +16,40 @@
 #include "strategies/pipeline/executor.h"
 #include "strategies/runtime/device.h"
 
+namespace stratagem::runtime {
+class ProcessGroup;
+}
+
 namespace stratagem::strategies {
 
 /// The options that strategies read; which of them each one does is in its registry entry.
 struct StrategyOptions {
-  std::int64_t split_size = 0;        // samples in a micro-batch
-  std::string schedule = {};          // see pipeline/schedule_registry.h
-  std::vector<std::string> cut = {};  // names of the layers that begin stages 1, 2, ...
-  bool inputs_on_device = false;      // keep the batch on the device after the first step
+  std::int64_t split_size = 0;          // samples in a micro-batch
+  std::int64_t accumulation_steps = 1;  // micro-batches of a replica before gradients are exchanged
+  double bucket_mebibytes = 25;         // of gradients in one all-reduce
+  bool overlap = true;                  // all-reduce beside the backward pass, not after it
+  std::string schedule = {};            // see pipeline/schedule_registry.h
+  std::vector<std::string> cut = {};    // names of the layers that begin stages 1, 2, ...
+  bool inputs_on_device = false;        // keep the batch on the device after the first step
 };
 
 /// What a strategy is made from. The references outlive the strategy.
 struct StrategyContext {
   const models::Workload& workload;
   runtime::DeviceSpan devices;
-  StrategyOptions options;
+  StrategyOptions options = {};
+  /// The ranks that hold replicas of this one's layers; null without any.
+  runtime::ProcessGroup* data_group = nullptr;
   std::chrono::milliseconds timeout{120'000};
   /// Called on the device's thread before each action; empty but in tests of faults.
   std::function<void(const pipeline::Action&)> before_action = {};
 };
 
-/// Consecutive samples [start, start + count) of the global batch.
+/// Consecutive samples [start, start + count) of the global batch, normalised together.
 struct Slice {
   std::int64_t start = 0;
   std::int64_t count = 0;
+  int replica = 0;  // whose running statistics see them
 };
 
 /// Parameters, buffers, "optimizer.<...>" and "gradient.<parameter>" entries, on the CPU, under the
@@ -85,8 +95,10 @@ class Strategy {
   /// Throws std::invalid_argument for a missing entry or another shape.
   virtual void load(const StateDictionary& state) = 0;
 
-  /// Which samples are normalised together, in the order in which running statistics see them.
+  /// Which samples are normalised together, in the order in which running statistics see them; of
+  /// all replicas. The buffers in state() are those of `replica`.
   virtual std::vector<Slice> batch_partition() const = 0;
+  virtual int replica() const { return 0; }
 
   virtual Costs costs() const = 0;
 };

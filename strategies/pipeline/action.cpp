@@ -19,6 +19,12 @@ std::string_view symbol(ActionKind kind) {
       return "CB";
     case ActionKind::optimizer:
       return "O";
+    case ActionKind::broadcast:
+      return "S";
+    case ActionKind::gradient_wait:
+      return "R";
+    case ActionKind::all_reduce:
+      return "A";
   }
   return "?";
 }
@@ -26,7 +32,10 @@ std::string_view symbol(ActionKind kind) {
 }  // namespace
 
 std::string to_string(const Action& action) {
-  if (action.kind == ActionKind::optimizer) return fmt::format("{}O", action.stage);
+  const bool whole_stage = action.kind == ActionKind::optimizer ||
+                           action.kind == ActionKind::broadcast ||
+                           action.kind == ActionKind::gradient_wait;
+  if (whole_stage) return fmt::format("{}{}", action.stage, symbol(action.kind));
   return fmt::format("{}{}{}", action.stage, symbol(action.kind), action.micro_batch);
 }
 
@@ -44,6 +53,12 @@ std::string_view name(ActionKind kind) {
       return "copy_gradient";
     case ActionKind::optimizer:
       return "optimizer";
+    case ActionKind::broadcast:
+      return "broadcast";
+    case ActionKind::gradient_wait:
+      return "gradient_wait";
+    case ActionKind::all_reduce:
+      return "all_reduce";
   }
   return "unknown";
 }
@@ -51,6 +66,11 @@ std::string_view name(ActionKind kind) {
 bool is_copy(ActionKind kind) {
   return kind == ActionKind::copy_input || kind == ActionKind::copy_activation ||
          kind == ActionKind::copy_gradient;
+}
+
+bool is_collective(ActionKind kind) {
+  return kind == ActionKind::broadcast || kind == ActionKind::gradient_wait ||
+         kind == ActionKind::all_reduce;
 }
 
 }  // namespace stratagem::pipeline

@@ -15,6 +15,10 @@ enum class ActionKind {
   copy_activation,  // CF: bring the previous stage's output to this stage's device
   copy_gradient,    // CB: bring the next stage's input gradient to this stage's device
   optimizer,        // O: update the stage's parameters
+  broadcast,        // S: take over the first replica's buffers
+  gradient_wait,    // R: wait for what is left of the gradients' all-reduce between replicas
+  all_reduce,       // A: one bucket of gradients on its way; runs beside the device's list, so it
+                    //    stands in timelines and in no schedule; its micro-batch is the bucket
 };
 
 struct Action {
@@ -29,7 +33,9 @@ struct Action {
 std::string to_string(const Action& action);
 /// "forward", as in results files.
 std::string_view name(ActionKind kind);
-/// Whether it moves data between devices or from the host.
+/// Whether it moves data between devices of a process or from the host.
 bool is_copy(ActionKind kind);
+/// Whether it exchanges data with other ranks.
+bool is_collective(ActionKind kind);
 
 }  // namespace stratagem::pipeline

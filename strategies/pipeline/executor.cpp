@@ -31,7 +31,8 @@ Execution execute(const Schedule& lowered, runtime::DeviceSpan devices,
       const Enqueued& other = enqueued.at(needed);
       if (other.device != index || other.stream != stream) device.wait(stream, other.end);
     }
-    ExecutedAction entry{index, action, device.record(stream), nullptr};
+    ExecutedAction entry{
+        .device = index, .action = action, .start = device.record(stream), .end = nullptr};
     device.enqueue(stream, to_string(action), [perform, action] { perform(action); });
     entry.end = device.record(stream);
     enqueued.emplace(action, Enqueued{index, stream, entry.end});
@@ -57,8 +58,11 @@ runtime::Timeline timeline_of(const std::vector<const Execution*>& executions,
   timeline.step_ms = milliseconds(end);
   for (const Execution* execution : executions) {
     for (const ExecutedAction& entry : *execution) {
-      timeline.entries.push_back({entry.device, entry.action, milliseconds(entry.start->time()),
-                                  milliseconds(entry.end->time())});
+      timeline.entries.push_back({.device = entry.device,
+                                  .action = entry.action,
+                                  .start_ms = milliseconds(entry.start->time()),
+                                  .end_ms = milliseconds(entry.end->time()),
+                                  .peers_ms = entry.peers ? milliseconds(*entry.peers) : 0});
     }
   }
   std::ranges::stable_sort(timeline.entries, [](const auto& a, const auto& b) {

@@ -5,7 +5,9 @@
 // this file knows no tensor. Cost: two events and one queue entry an action, a few microseconds.
 #pragma once
 
+#include <chrono>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "strategies/pipeline/schedule.h"
@@ -20,6 +22,8 @@ struct ExecutedAction {
   Action action;
   runtime::EventPointer start;
   runtime::EventPointer end;
+  /// Of a collective: when its last peer had come to it.
+  std::optional<std::chrono::steady_clock::time_point> peers = {};
 };
 
 using Execution = std::vector<ExecutedAction>;

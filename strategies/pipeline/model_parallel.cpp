@@ -9,9 +9,10 @@ namespace {
 
 std::unique_ptr<Strategy> make(const StrategyContext& context) {
   const int stages = static_cast<int>(context.devices.size());
+  const std::int64_t batch = context.workload.options().batch;
   return std::make_unique<StagedStrategy>(context, pipeline::make_schedule("naive", stages, 1),
                                           pipeline::find_schedule("naive").ideal_bubble(stages, 1),
-                                          context.workload.options().batch);
+                                          split_batch(batch, batch));
 }
 
 const StrategyRegistration registration{

@@ -9,12 +9,12 @@ namespace {
 
 std::unique_ptr<Strategy> make(const StrategyContext& context) {
   const int stages = static_cast<int>(context.devices.size());
-  const auto slices = split_batch(context.workload.options().batch, context.options.split_size);
+  auto slices = split_batch(context.workload.options().batch, context.options.split_size);
   const int micro_batches = static_cast<int>(slices.size());
   const pipeline::ScheduleEntry& entry = pipeline::find_schedule(context.options.schedule);
   return std::make_unique<StagedStrategy>(
       context, pipeline::make_schedule(entry.name, stages, micro_batches),
-      entry.ideal_bubble(stages, micro_batches), context.options.split_size);
+      entry.ideal_bubble(stages, micro_batches), std::move(slices));
 }
 
 const StrategyRegistration registration{

@@ -53,12 +53,32 @@ Schedule lower(const Schedule& compute) {
   return lowered;
 }
 
+Schedule add_replication(const Schedule& lowered, bool with_buffers) {
+  Schedule replicated = lowered;
+  for (auto& actions : replicated.actions) {
+    std::vector<Action> all;
+    for (const Action& action : actions) {
+      if (with_buffers && action.kind == ActionKind::optimizer) {
+        all.insert(all.begin(), {ActionKind::broadcast, action.stage, 0});
+      }
+    }
+    for (const Action& action : actions) {
+      if (action.kind == ActionKind::optimizer) {
+        all.push_back({ActionKind::gradient_wait, action.stage, 0});
+      }
+      all.push_back(action);
+    }
+    actions = std::move(all);
+  }
+  return replicated;
+}
+
 Schedule forward_only(const Schedule& lowered) {
   Schedule forward = lowered;
   for (auto& actions : forward.actions) {
     std::erase_if(actions, [](const Action& action) {
       return action.kind == ActionKind::backward || action.kind == ActionKind::copy_gradient ||
-             action.kind == ActionKind::optimizer;
+             action.kind == ActionKind::optimizer || action.kind == ActionKind::gradient_wait;
     });
   }
   return forward;
@@ -70,6 +90,8 @@ std::vector<Action> predecessors(const Schedule& lowered, const Action& action) 
   std::vector<Action> result;
   switch (kind) {
     case ActionKind::copy_input:
+    case ActionKind::broadcast:
+    case ActionKind::all_reduce:
       break;
     case ActionKind::copy_activation:
       result.push_back({ActionKind::forward, stage - 1, micro_batch});
@@ -90,6 +112,7 @@ std::vector<Action> predecessors(const Schedule& lowered, const Action& action) 
         result.push_back({ActionKind::backward, stage + 1, micro_batch});
       }
       break;
+    case ActionKind::gradient_wait:
     case ActionKind::optimizer:
       for (int index = 0; index < lowered.micro_batches; ++index) {
         result.push_back({ActionKind::backward, stage, index});
@@ -144,6 +167,9 @@ void validate(const Schedule& lowered) {
       if (action.stage < 0 || action.stage >= lowered.stages()) {
         refuse(fmt::format("{} names a stage that does not exist", to_string(action)));
       }
+      if (action.micro_batch < 0 || action.micro_batch >= lowered.micro_batches) {
+        refuse(fmt::format("{} names a micro-batch that does not exist", to_string(action)));
+      }
       if (lowered.device_of_stage[static_cast<std::size_t>(action.stage)] != device) {
         refuse(fmt::format("{} stands on device {}, its stage lives on another", to_string(action),
                            device));
@@ -158,6 +184,8 @@ void validate(const Schedule& lowered) {
         if (!count.contains(action)) refuse(fmt::format("{} is missing", to_string(action)));
       }
     }
+    const Action update{ActionKind::optimizer, stage, 0};
+    if (!count.contains(update)) refuse(fmt::format("{} is missing", to_string(update)));
   }
   for_each_in_order(lowered, [](int, const Action&) {});
 }

@@ -26,6 +26,10 @@ struct Schedule {
 /// just before the action that needs them) and one optimizer action a stage at the end.
 Schedule lower(const Schedule& compute);
 
+/// Adds what keeps the replicas of every stage alike: the gradients' all-reduce before each
+/// optimizer action and, where `with_buffers`, a broadcast of the buffers before all else.
+Schedule add_replication(const Schedule& lowered, bool with_buffers);
+
 /// The forward passes alone, with the copies that they need: what an evaluation runs.
 Schedule forward_only(const Schedule& lowered);
 
@@ -40,7 +44,8 @@ void for_each_in_order(const Schedule& lowered,
                        const std::function<void(int device, const Action&)>& visit);
 
 /// Throws std::invalid_argument, with the grid, unless every stage runs every micro-batch's
-/// forward and backward exactly once, on its own device, and nothing can deadlock.
+/// forward and backward exactly once, on its own device, and updates its parameters, and nothing
+/// can deadlock.
 void validate(const Schedule& lowered);
 
 /// One line a device: "device 0 | 0F0 0F1 0B0 0B1".

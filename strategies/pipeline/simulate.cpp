@@ -149,6 +149,10 @@ CostFunction cost_function(UniformCosts costs) {
       case ActionKind::copy_activation:
       case ActionKind::copy_gradient:
         return costs.transfer_ms;
+      case ActionKind::broadcast:
+      case ActionKind::gradient_wait:
+      case ActionKind::all_reduce:
+        break;  // between replicas, of which the simulator knows nothing yet
     }
     return 0.0;
   };
@@ -157,7 +161,8 @@ CostFunction cost_function(UniformCosts costs) {
 double idle_fraction(const runtime::Timeline& timeline, int devices) {
   double busy = 0;
   for (const auto& entry : timeline.entries) {
-    if (!is_copy(entry.action.kind)) busy += entry.end_ms - entry.start_ms;
+    if (!is_copy(entry.action.kind) && !is_collective(entry.action.kind))
+      busy += entry.end_ms - entry.start_ms;
   }
   const double available = timeline.step_ms * devices;
   return available > 0 ? 1 - busy / available : 0;

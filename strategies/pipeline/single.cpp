@@ -8,8 +8,9 @@ namespace stratagem::strategies {
 namespace {
 
 std::unique_ptr<Strategy> make(const StrategyContext& context) {
+  const std::int64_t batch = context.workload.options().batch;
   return std::make_unique<StagedStrategy>(context, pipeline::make_schedule("naive", 1, 1), 0.0,
-                                          context.workload.options().batch);
+                                          split_batch(batch, batch));
 }
 
 const StrategyRegistration registration{{.name = "single",

@@ -49,13 +49,28 @@ void copy_in(const StateDictionary& state, const models::NamedTensor& target) {
 std::vector<Slice> split_batch(std::int64_t batch, std::int64_t size) {
   std::vector<Slice> slices;
   for (std::int64_t start = 0; start < batch; start += size) {
-    slices.push_back({start, std::min(size, batch - start)});
+    slices.push_back({.start = start, .count = std::min(size, batch - start), .replica = 0});
+  }
+  return slices;
+}
+
+std::vector<Slice> share_batch(std::int64_t batch, std::int64_t parts) {
+  if (batch < parts) {
+    throw std::invalid_argument(
+        fmt::format("--global-batch-size: {} samples cannot be shared by {}", batch, parts));
+  }
+  std::vector<Slice> slices;
+  std::int64_t start = 0;
+  for (std::int64_t part = 0; part < parts; ++part) {
+    const std::int64_t count = batch / parts + (part < batch % parts ? 1 : 0);
+    slices.push_back({.start = start, .count = count, .replica = 0});
+    start += count;
   }
   return slices;
 }
 
 StagedStrategy::StagedStrategy(const StrategyContext& context, pipeline::Schedule lowered,
-                               double ideal_bubble, std::int64_t micro_batch_size)
+                               double ideal_bubble, std::vector<Slice> slices)
     : workload_(context.workload),
       devices_(context.devices),
       timeout_(context.timeout),
@@ -63,7 +78,7 @@ StagedStrategy::StagedStrategy(const StrategyContext& context, pipeline::Schedul
       schedule_(std::move(lowered)),
       forward_schedule_(pipeline::forward_only(schedule_)),
       ideal_bubble_(ideal_bubble),
-      slices_(split_batch(context.workload.options().batch, micro_batch_size)) {
+      slices_(std::move(slices)) {
   models::Model model = workload_.make_model();
   const auto boundaries = pipeline::boundaries_of(model.layers, context.options.cut);
   std::vector<models::LayerList> parts = models::cut(std::move(model.layers), boundaries);
@@ -132,6 +147,10 @@ void StagedStrategy::perform(const Action& action, const models::Batch& batch,
       return;
     case ActionKind::optimizer:
       return own.update();
+    case ActionKind::broadcast:
+    case ActionKind::gradient_wait:
+    case ActionKind::all_reduce:
+      throw std::logic_error(to_string(action) + " needs a strategy with replicas");
   }
 }
 
@@ -206,7 +225,7 @@ Costs StagedStrategy::costs() const {
   Costs costs;
   costs.ideal_bubble = ideal_bubble_;
   costs.stages = schedule_.stages();
-  for (const Slice& slice : slices_) {
+  for (const Slice& slice : batch_partition()) {
     models::Shape shape = workload_.input_shape(slice.count);
     bool first = true;
     for (const auto& own : stages_) {
@@ -216,6 +235,17 @@ Costs StagedStrategy::costs() const {
     }
   }
   return costs;
+}
+
+runtime::Device& StagedStrategy::device_of(int stage) const {
+  const int device = schedule_.device_of_stage.at(static_cast<std::size_t>(stage));
+  return *devices_[static_cast<std::size_t>(device)];
+}
+
+void StagedStrategy::run_on_device(int stage, const std::string& label,
+                                   std::function<void()> work) {
+  device_of(stage).enqueue(runtime::Stream::compute, label, std::move(work));
+  synchronize();
 }
 
 void StagedStrategy::synchronize() { runtime::synchronize_all(devices_, timeout_); }

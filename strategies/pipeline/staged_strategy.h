@@ -15,9 +15,9 @@ namespace stratagem::strategies {
 class StagedStrategy : public Strategy {
  public:
   /// `lowered` must be valid; its stages are the model cut at `context.options.cut`.
-  /// `micro_batch_size` divides the global batch, or the last micro-batch is smaller.
+  /// `slices` are the parts of the global batch that this process trains, one a micro-batch.
   StagedStrategy(const StrategyContext& context, pipeline::Schedule lowered, double ideal_bubble,
-                 std::int64_t micro_batch_size);
+                 std::vector<Slice> slices);
   /// Waits until the devices no longer touch the stages.
   ~StagedStrategy() override;
 
@@ -35,11 +35,15 @@ class StagedStrategy : public Strategy {
   /// The share of a micro-batch in the global batch.
   virtual double weight(int micro_batch) const;
   pipeline::Stage& stage(int index) { return *stages_.at(static_cast<std::size_t>(index)); }
+  const pipeline::Schedule& schedule() const { return schedule_; }
+  runtime::Device& device_of(int stage) const;
+  /// Runs `work` on the stage's device and waits for it.
+  void run_on_device(int stage, const std::string& label, std::function<void()> work);
+  void synchronize();
 
  private:
   pipeline::Execution enqueue(const pipeline::Schedule& schedule, const models::Batch& batch,
                               const std::shared_ptr<std::vector<at::Tensor>>& losses);
-  void synchronize();
   void load_input(const pipeline::Action& action, const models::Batch& batch);
 
   const models::Workload& workload_;
@@ -55,5 +59,9 @@ class StagedStrategy : public Strategy {
 
 /// Consecutive slices of `size`, the last one smaller when it does not divide `batch`.
 std::vector<Slice> split_batch(std::int64_t batch, std::int64_t size);
+
+/// As many consecutive slices as asked for, the first ones a sample larger where it does not divide
+/// `batch`. Throws std::invalid_argument when there are fewer samples than parts.
+std::vector<Slice> share_batch(std::int64_t batch, std::int64_t parts);
 
 }  // namespace stratagem::strategies

@@ -17,7 +17,7 @@ class CpuEvent final : public Event {
   bool complete() const override { return complete_.load(std::memory_order_acquire); }
   std::chrono::steady_clock::time_point time() const override { return time_; }
 
-  /// Called once, under the monitor's lock.
+  /// Called once: under the monitor's lock where devices wait for the event.
   void finish() {
     time_ = std::chrono::steady_clock::now();
     complete_.store(true, std::memory_order_release);
@@ -63,6 +63,12 @@ void CpuDevice::enqueue(Stream /*stream*/, std::string label, std::function<void
 EventPointer CpuDevice::record(Stream /*stream*/) {
   auto event = std::make_shared<CpuEvent>();
   queue_.push({}, [event, monitor = monitor_] { monitor->update([&] { event->finish(); }); });
+  return event;
+}
+
+EventPointer CpuDevice::stamp() {
+  auto event = std::make_shared<CpuEvent>();
+  event->finish();
   return event;
 }
 

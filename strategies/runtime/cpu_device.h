@@ -30,6 +30,7 @@ class CpuDevice final : public Device {
 
   void enqueue(Stream stream, std::string label, std::function<void()> work) override;
   EventPointer record(Stream stream) override;
+  EventPointer stamp() override;
   void wait(Stream stream, EventPointer event) override;
   void synchronize(std::chrono::milliseconds limit) override;
   MemoryStatistics memory() const override;

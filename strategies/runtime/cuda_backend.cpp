@@ -112,6 +112,15 @@ class CudaDevice final : public Device {
     return event;
   }
 
+  EventPointer stamp() override {
+    auto event = std::make_shared<CudaEvent>(ordinal_, anchor_);
+    const c10::cuda::CUDAGuard guard(ordinal_);
+    C10_CUDA_CHECK(
+        cudaEventRecord(event->get(), c10::cuda::getCurrentCUDAStream(ordinal_).stream()));
+    monitor_->update([&] { event->set_recorded(); });
+    return event;
+  }
+
   void wait(Stream stream, EventPointer event) override {
     const c10::cuda::CUDAStream target = stream_of(stream);
     queue_.push_wait("a wait", [event = std::move(event), target, monitor = monitor_] {

@@ -1,7 +1,8 @@
-// The CUDA backend of a build without CUDA.
+// The CUDA and NCCL backends of a build without CUDA.
 #include <stdexcept>
 
 #include "strategies/runtime/backend.h"
+#include "strategies/runtime/process_group.h"
 
 namespace stratagem::runtime {
 
@@ -12,6 +13,13 @@ std::unique_ptr<Device> make_cuda_device(DeviceDescription /*description*/,
                                          ActivityBoard* /*activity*/) {
   throw std::invalid_argument(
       "--device cuda: this build has no CUDA; build the cuda preset (./tools/gpu_check does)");
+}
+
+c10::intrusive_ptr<c10d::ProcessGroup> make_nccl_group(
+    const c10::intrusive_ptr<c10d::Store>& /*store*/, int /*rank*/, int /*size*/,
+    const BackendOptions& /*options*/) {
+  throw std::invalid_argument(
+      "--backend nccl: this build has no NCCL; build the cuda preset (./tools/gpu_check does)");
 }
 
 }  // namespace stratagem::runtime

@@ -68,6 +68,10 @@ class Device {
   /// An event behind everything enqueued so far on `stream`.
   virtual EventPointer record(Stream stream) = 0;
 
+  /// An event at this very point of what the calling thread does with the device: at once on a CPU,
+  /// on the thread's current stream on CUDA. For what threads other than the device's run for it.
+  virtual EventPointer stamp() = 0;
+
   /// Work enqueued on `stream` from now on runs after `event`, which may belong to any device.
   virtual void wait(Stream stream, EventPointer event) = 0;
 

@@ -37,8 +37,13 @@ class GapAccount {
       if (part.length() <= 0) continue;
       reached = part.end;
       covered += part.length();
-      (copy.action.kind == ActionKind::copy_input ? total_.input_copy
-                                                  : total_.communication_exposed) += part.length();
+      if (copy.action.kind == ActionKind::copy_input) {
+        total_.input_copy += part.length();
+        continue;
+      }
+      const double waited = overlap(part, {copy.start_ms, copy.peers_ms}).length();
+      total_.wait += waited;
+      total_.communication_exposed += part.length() - waited;
     }
     if (idle_is_bubble) total_.bubble += gap.length() - covered;
   }
@@ -62,7 +67,8 @@ StepBreakdown breakdown(const Timeline& timeline, int device, int stages) {
   std::vector<TimelineEntry> copies;
   std::vector<TimelineEntry> computations;
   for (const TimelineEntry& entry : timeline.of_device(device)) {
-    (is_copy(entry.action.kind) ? copies : computations).push_back(entry);
+    const bool moves_data = is_copy(entry.action.kind) || is_collective(entry.action.kind);
+    (moves_data ? copies : computations).push_back(entry);
   }
   StepBreakdown total;
   GapAccount gaps(copies, total);

@@ -15,6 +15,7 @@ struct TimelineEntry {
   pipeline::Action action;
   double start_ms = 0;
   double end_ms = 0;
+  double peers_ms = 0;  // of a collective: when its last peer had come to it
 };
 
 struct Timeline {
@@ -39,7 +40,8 @@ struct StepBreakdown {
 
 /// Bubble: the device has nothing to run, and its next computation takes its input from another
 /// stage, or the timeline ends while another stage still works. Transfers that ran while the device
-/// computed are hidden: counted beside the sum, not in it. A timeline of several steps gives their
+/// computed are hidden: counted beside the sum, not in it. Wait: the exposed part of a collective
+/// before its last peer had come to it. A timeline of several steps gives their
 /// total.
 StepBreakdown breakdown(const Timeline& timeline, int device, int stages);
 

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "strategies/runtime/communication_error.h"
 #include "strategies/runtime/device.h"
 
 namespace stratagem::runtime {
@@ -135,14 +136,18 @@ void WorkQueue::run(Shared& shared, Piece& piece) {
   if (shared.options.activity != nullptr && !piece.label.empty()) {
     shared.options.activity->write(shared.options.activity_slot, piece.label);
   }
-  try {
-    piece.work();
-  } catch (const std::exception& error) {
+  const auto located = [&](const std::exception& error) {
     const std::string place = piece.label.empty()
                                   ? shared.options.name
                                   : fmt::format("{}, action {}", shared.options.name, piece.label);
-    shared.monitor->fail(std::make_exception_ptr(
-        std::runtime_error(fmt::format("{}: {}", place, first_line(error.what())))));
+    return fmt::format("{}: {}", place, first_line(error.what()));
+  };
+  try {
+    piece.work();
+  } catch (const CommunicationError& error) {
+    shared.monitor->fail(std::make_exception_ptr(CommunicationError(located(error))));
+  } catch (const std::exception& error) {
+    shared.monitor->fail(std::make_exception_ptr(std::runtime_error(located(error))));
   } catch (...) {
     shared.monitor->fail(std::current_exception());
   }

@@ -182,5 +182,66 @@ TEST(Launch, SaysWhichProgramCannotBeStarted) {
   }
 }
 
+/// Ranks that are shell scripts, which find their number in the job.
+LaunchOptions ranks(int count, const std::string& script) {
+  LaunchOptions options = worker(
+      "job=$(cat <&3); rank=$(sed 's/.*\"rank\":\\([0-9]*\\).*/\\1/' <<< \"$job\"); " + script);
+  options.ranks = count;
+  return options;
+}
+
+constexpr const char* say_ok = R"(printf '{"ok":true,"result":%s}' "$rank" >&4)";
+
+TEST(LaunchRanks, TheResultIsThatOfRankZero) {
+  const LaunchResult launched = launch(json::object(), ranks(3, say_ok));
+  ASSERT_EQ(launched.status, LaunchStatus::ok) << launched.error.message;
+  EXPECT_EQ(launched.result, 0);
+}
+
+TEST(LaunchRanks, AllLearnWhereToMeetAndRankZeroGetsTheSocket) {
+  const LaunchResult launched = launch(
+      json::object(), ranks(2, R"(if [ "$rank" = 0 ] && [ ! -S /proc/self/fd/6 ]; then exit 7; fi
+                  if [ "$rank" = 1 ] && [ -e /proc/self/fd/6 ]; then exit 8; fi
+                  printf '{"ok":true,"result":%s}' "$job" >&4)"));
+  ASSERT_EQ(launched.status, LaunchStatus::ok) << launched.error.message;
+  const json& meeting = launched.result.at("rendezvous");
+  EXPECT_EQ(meeting.at("world_size"), 2);
+  EXPECT_GT(meeting.at("port").get<int>(), 1023);
+}
+
+TEST(LaunchRanks, ACrashIsTheCauseOfWhatTheOthersReport) {
+  const LaunchResult launched =
+      launch(json::object(), ranks(3, R"(if [ "$rank" = 2 ]; then kill -KILL $$; fi
+                  printf '{"ok":false,"kind":"communication","message":"lost rank 2"}' >&4; exit 4)"));
+  EXPECT_EQ(launched.status, LaunchStatus::failure);
+  EXPECT_EQ(launched.error.rank, 2);
+  EXPECT_EQ(launched.error.message, "rank 2 was killed (out of memory?)");
+}
+
+TEST(LaunchRanks, AnErrorOfItsOwnGoesBeforeOneAboutAnotherRank) {
+  const LaunchResult launched = launch(
+      json::object(), ranks(2, R"(if [ "$rank" = 1 ]; then kind=failure; else kind=communication; fi
+                  printf '{"ok":false,"kind":"%s","message":"of %s"}' $kind $rank >&4; exit 4)"));
+  EXPECT_EQ(launched.error.rank, 1);
+  EXPECT_EQ(launched.error.message, "of 1");
+}
+
+TEST(LaunchRanks, ARankThatGoesOnAloneIsEnded) {
+  const auto start = std::chrono::steady_clock::now();
+  const LaunchResult launched =
+      launch(json::object(), ranks(2, R"(if [ "$rank" = 1 ]; then exit 3; fi; sleep 100)"));
+  EXPECT_EQ(launched.error.rank, 1);
+  EXPECT_EQ(launched.error.message, "rank 1 left without a result, exit status 3");
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 15s);
+}
+
+TEST(LaunchRanks, AStoppedRankIsNamed) {
+  const LaunchResult launched =
+      launch(json::object(), ranks(2, R"(if [ "$rank" = 1 ]; then kill -STOP $$; fi
+                  printf '{"ok":false,"kind":"communication","message":"waited"}' >&4; exit 4)"));
+  EXPECT_EQ(launched.status, LaunchStatus::hung);
+  EXPECT_EQ(launched.error.rank, 1);
+}
+
 }  // namespace
 }  // namespace stratagem::bench

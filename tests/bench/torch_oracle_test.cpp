@@ -30,8 +30,10 @@ using ::testing::StartsWith;
 class PipelineOfTwo : public StagedStrategy {
  public:
   PipelineOfTwo(const StrategyContext& context, int micro_batches)
-      : StagedStrategy(context, pipeline::make_schedule("1f1b", 2, micro_batches), 0,
-                       context.options.split_size) {}
+      : StagedStrategy(
+            context, pipeline::make_schedule("1f1b", 2, micro_batches), 0,
+            strategies::split_batch(context.workload.options().batch, context.options.split_size)) {
+  }
 
  protected:
   std::vector<models::NamedTensor> parameters(int index) {
@@ -268,7 +270,7 @@ TEST(Oracle, IsPlainGradientDescent) {
   options.optimizer = {.learning_rate = 0.25};
   const models::Workload workload(options);
   const Batch batch = workload.make_batch(0);
-  const OracleRun run = run_oracle(workload, batch, {{0, 4}}, 2);
+  const OracleRun run = run_oracle(workload, batch, {{0, 4}}, 0, 2);
   ASSERT_EQ(run.steps.size(), 2U);
   const models::Model model = workload.make_model();
   for (const auto& [name, tensor] : models::parameters(model.layers)) {
@@ -286,8 +288,8 @@ TEST(Oracle, IsPlainGradientDescent) {
 TEST(Oracle, DoesNotDependOnThePartitionWithoutBatchNorm) {
   const models::Workload workload(small_workload("mlp", 7));
   const Batch batch = workload.make_batch(0);
-  const OracleRun whole = run_oracle(workload, batch, {{0, 7}}, 1);
-  const OracleRun parts = run_oracle(workload, batch, {{0, 3}, {3, 3}, {6, 1}}, 1);
+  const OracleRun whole = run_oracle(workload, batch, {{0, 7}}, 0, 1);
+  const OracleRun parts = run_oracle(workload, batch, {{0, 3}, {3, 3}, {6, 1}}, 0, 1);
   EXPECT_NEAR(whole.steps[0].loss, parts.steps[0].loss, 1e-14);
   for (const auto& [name, tensor] : whole.steps[0].state) {
     EXPECT_TRUE(at::allclose(tensor, parts.steps[0].state.at(name), 1e-9, 1e-14)) << name;
@@ -297,8 +299,8 @@ TEST(Oracle, DoesNotDependOnThePartitionWithoutBatchNorm) {
 TEST(Oracle, NormalisesWhatThePartitionPutsTogether) {
   const models::Workload workload(small_workload("resnet18", 6));
   const Batch batch = workload.make_batch(0);
-  const OracleRun whole = run_oracle(workload, batch, {{0, 6}}, 1);
-  const OracleRun parts = run_oracle(workload, batch, {{0, 3}, {3, 3}}, 1);
+  const OracleRun whole = run_oracle(workload, batch, {{0, 6}}, 0, 1);
+  const OracleRun parts = run_oracle(workload, batch, {{0, 3}, {3, 3}}, 0, 1);
   EXPECT_GT(std::abs(whole.steps[0].loss - parts.steps[0].loss), 1e-6);
   EXPECT_EQ(parts.steps[0].state.at("bn1.num_batches_tracked").item<double>(), 2);
 }
@@ -308,7 +310,7 @@ TEST(Oracle, AZeroGradientIsAnError) {
   Batch batch = workload.make_batch(0);
   batch.inputs = at::zeros_like(batch.inputs);  // nothing reaches the first layer's weight
   try {
-    run_oracle(workload, batch, {{0, 4}}, 1);
+    run_oracle(workload, batch, {{0, 4}}, 0, 1);
     FAIL() << "accepted";
   } catch (const std::runtime_error& error) {
     EXPECT_STREQ(
@@ -323,7 +325,7 @@ TEST(Oracle, ForwardLossIsTheFirstStepsLoss) {
     const Batch batch = workload.make_batch(0);
     const std::vector<strategies::Slice> partition{{0, 3}, {3, 2}};
     EXPECT_NEAR(forward_loss(workload, batch, partition),
-                run_oracle(workload, batch, partition, 1).steps[0].loss, 1e-12)
+                run_oracle(workload, batch, partition, 0, 1).steps[0].loss, 1e-12)
         << model;
   }
 }

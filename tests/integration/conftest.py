@@ -110,3 +110,8 @@ def commands(cache_folder, tmp_path):
 def benchmarks(commands):
     _require("bench_strategies")
     return commands
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "results.json"

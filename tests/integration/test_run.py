@@ -30,11 +30,6 @@ def iterations(results: dict, **wanted) -> list[dict]:
     ]
 
 
-@pytest.fixture
-def out(tmp_path):
-    return tmp_path / "results.json"
-
-
 def partial_of(out):
     return out.with_name(out.name + ".partial")
 

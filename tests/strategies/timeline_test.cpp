@@ -140,5 +140,36 @@ TEST(Breakdown, SeveralStepsAddUp) {
                {.compute = 12, .bubble = 4, .optimizer = 2, .input_copy = 2, .other = 2}, 22);
 }
 
+TimelineEntry collective(ActionKind kind, double start, double peers, double end) {
+  TimelineEntry made = entry(0, kind, start, end);
+  made.peers_ms = peers;
+  return made;
+}
+
+TEST(Breakdown, CollectivesBesideAndBehindTheBackwardPass) {
+  //  S . S F F B B B B R R R R O     S waits for its peer until 1
+  //              A A A A             hidden
+  //                    A A A A A     hidden for 1, waits until 10, exposed from there to 12
+  const Timeline step =
+      timeline(14, {collective(ActionKind::broadcast, 0, 1, 3), entry(0, F, 3, 5),
+                    entry(0, B, 5, 9), collective(ActionKind::all_reduce, 5, 5, 8),
+                    collective(ActionKind::all_reduce, 8, 10, 12),
+                    collective(ActionKind::gradient_wait, 9, 10, 13), entry(0, O, 13, 14)});
+  expect_parts(breakdown(step, 0, 1),
+               {.compute = 6,
+                .communication_exposed = 5,
+                .communication_hidden = 4,
+                .wait = 2,
+                .optimizer = 1},
+               14);
+}
+
+TEST(Breakdown, ACollectiveWhosePeersWereThereFirstIsNoWait) {
+  const Timeline step = timeline(
+      4, {entry(0, B, 0, 2), collective(ActionKind::gradient_wait, 2, 1, 3), entry(0, O, 3, 4)});
+  expect_parts(breakdown(step, 0, 1), {.compute = 2, .communication_exposed = 1, .optimizer = 1},
+               4);
+}
+
 }  // namespace
 }  // namespace stratagem::runtime

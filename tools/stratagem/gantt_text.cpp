@@ -22,12 +22,17 @@ char fill_of(ActionKind kind) {
     case ActionKind::copy_input:
     case ActionKind::copy_activation:
     case ActionKind::copy_gradient:
+    case ActionKind::broadcast:
+    case ActionKind::gradient_wait:
+    case ActionKind::all_reduce:
       break;
   }
   return '~';
 }
 
-bool is_computation(const pipeline::Action& action) { return !pipeline::is_copy(action.kind); }
+bool is_computation(const pipeline::Action& action) {
+  return !pipeline::is_copy(action.kind) && !pipeline::is_collective(action.kind);
+}
 
 class DeviceLine {
  public:

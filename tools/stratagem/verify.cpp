@@ -57,8 +57,7 @@ void fill(bench::Selection& selection, const bench::Catalogue& catalogue) {
 
 Outcome verify_row(const bench::PreparedRow& row, const bench::MeasureEnvironment& environment) {
   const bench::LaunchResult launched =
-      environment.launch({{"task", "verify"}, {"config", bench::to_json(row.config)}},
-                         bench::launch_limit(row.config));
+      environment.launch(bench::verify_job(row.config), bench::launch_limit(row.config));
   if (launched.status == bench::LaunchStatus::interrupted) throw bench::Interrupted();
   if (launched.status != bench::LaunchStatus::ok) {
     return {row.name, std::nullopt, launched.error.message};

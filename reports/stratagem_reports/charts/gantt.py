@@ -26,7 +26,7 @@ _LETTERS = {
     "weight_gradient": "W",
     "optimizer": "opt",
 }
-_MOVING = re.compile(r"copy|send|recv|receive|reduce|gather|broadcast|all_to_all|scatter")
+_MOVING = re.compile(r"copy|send|recv|receive|reduce|gather|broadcast|all_to_all|scatter|wait")
 _COMPUTE = (0.0, 0.68)
 _STRIP = (0.72, 0.2)
 _WIDTH = 10.0

@@ -50,6 +50,9 @@ _ACTIONS = {
     "copy_input": "#9AA3AD",
     "copy_activation": "#66C2E0",
     "copy_gradient": "#E6C229",
+    "broadcast": "#5E6AD2",
+    "all_reduce": "#009E73",
+    "gradient_wait": "#D6604D",
 }
 _PARTS = {
     "compute": "#3B75AF",

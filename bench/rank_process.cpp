@@ -1,0 +1,159 @@
+#include "bench/rank_process.h"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <string_view>
+#include <utility>
+
+#include "bench/machine.h"
+
+namespace stratagem::bench {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kept_output = 64 * 1024;
+
+/// Appends what can be read; false at the end of the stream.
+bool read_available(int fd, std::string& text) {
+  std::array<char, 65536> buffer{};
+  while (true) {
+    const ssize_t count = ::read(fd, buffer.data(), buffer.size());
+    if (count == 0) return false;
+    if (count < 0) return errno == EAGAIN || errno == EINTR;
+    text.append(buffer.data(), static_cast<std::size_t>(count));
+  }
+}
+
+std::string last_line(std::string_view text) {
+  const auto end = text.find_last_not_of(" \t\r\n");
+  if (end == std::string_view::npos) return "";
+  const auto begin = text.find_last_of('\n', end);
+  return std::string(text.substr(begin == std::string_view::npos ? 0 : begin + 1,
+                                 end - (begin == std::string_view::npos ? 0 : begin + 1) + 1));
+}
+
+LaunchStatus status_of(const std::string& kind) {
+  if (kind == "usage") return LaunchStatus::usage;
+  return kind == "timeout" ? LaunchStatus::hung : LaunchStatus::failure;
+}
+
+}  // namespace
+
+RankProcess::RankProcess(int rank, const json& job, const LaunchOptions& options, int store_fd)
+    : rank_(rank),
+      verbose_(options.verbose),
+      worker_(options.command, job.dump(), board_.fd(), store_fd, options.interrupt) {}
+
+bool RankProcess::read() {
+  const bool had_result = result_open_;
+  read_result();
+  read_output();
+  const std::string activity = board_.summary();
+  const bool news = activity != activity_ || had_result != result_open_;
+  activity_ = activity;
+  return news;
+}
+
+void RankProcess::read_result() {
+  if (result_open_) result_open_ = read_available(worker_.result_fd(), answer_);
+}
+
+void RankProcess::read_output() {
+  if (!output_open_) return;
+  const std::size_t before = output_.size();
+  output_open_ = read_available(worker_.output_fd(), output_);
+  if (verbose_) std::fwrite(output_.data() + before, 1, output_.size() - before, stderr);
+  if (output_.size() > kept_output) output_.erase(0, output_.size() - kept_output);
+}
+
+bool RankProcess::ended() {
+  if (concluded_) return true;
+  if (!worker_.ended()) return false;
+  read_result();
+  read_output();
+  conclude();
+  return true;
+}
+
+void RankProcess::kill() { worker_.kill(); }
+
+// The third field of /proc/PID/stat, behind the name in parentheses, is the state.
+bool RankProcess::stopped() const {
+  std::ifstream file(fmt::format("/proc/{}/stat", worker_.pid()));
+  std::string text;
+  std::getline(file, text);
+  const auto name_end = text.rfind(')');
+  return name_end != std::string::npos && name_end + 2 < text.size() && text[name_end + 2] == 'T';
+}
+
+LaunchResult RankProcess::failed(LaunchStatus status, std::string message) const {
+  LaunchResult launched;
+  launched.status = status;
+  launched.error = {.rank = rank_,
+                    .host = host_name(),
+                    .last_action = board_.summary(),
+                    .message = std::move(message)};
+  return launched;
+}
+
+void RankProcess::conclude() {
+  concluded_ = true;
+  const json answer = json::parse(answer_, nullptr, /*allow_exceptions=*/false);
+  if (!answer.is_discarded()) {
+    result_ = answered(answer);
+    return;
+  }
+  blame_ = Blame::crashed;
+  const std::string message =
+      answer_.empty() || WIFSIGNALED(worker_.wait_status())
+          ? description_of_end()
+          : fmt::format("rank {} left a result of {} bytes that is not JSON", rank_,
+                        answer_.size());
+  result_ = failed(LaunchStatus::failure, with_output(message));
+}
+
+LaunchResult RankProcess::answered(const json& answer) {
+  if (!answer.is_object() || !answer.contains("ok")) {
+    return failed(LaunchStatus::failure,
+                  fmt::format("rank {} left a result without \"ok\"", rank_));
+  }
+  if (answer.value("ok", false)) {
+    LaunchResult launched;
+    launched.status = LaunchStatus::ok;
+    launched.result = answer.value("result", json());
+    return launched;
+  }
+  const std::string kind = answer.value("kind", "failure");
+  if (kind == "communication") blame_ = Blame::of_another;
+  LaunchResult launched = failed(status_of(kind), answer.value("message", "no message"));
+  const std::string action = answer.value("last_action", "");
+  if (!action.empty()) launched.error.last_action = action;
+  return launched;
+}
+
+std::string RankProcess::description_of_end() const {
+  const int status = worker_.wait_status();
+  if (!WIFSIGNALED(status)) {
+    return fmt::format("rank {} left without a result, exit status {}", rank_, WEXITSTATUS(status));
+  }
+  const int signal = WTERMSIG(status);
+  if (signal == SIGKILL) return fmt::format("rank {} was killed (out of memory?)", rank_);
+  const char* name = sigabbrev_np(signal);
+  return fmt::format("rank {} was ended by signal {} (SIG{})", rank_, signal, name ? name : "?");
+}
+
+std::string RankProcess::with_output(const std::string& message) const {
+  const std::string line = last_line(output_);
+  return line.empty() ? message : message + ": " + line;
+}
+
+}  // namespace stratagem::bench

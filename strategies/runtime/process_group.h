@@ -1,0 +1,134 @@
+// ProcessGroup: the collectives of some ranks of a job, over c10d (Gloo or NCCL).
+//
+// Every call is counted and stamped. `payload_bytes` is what the rank hands to the call;
+// `wire_bytes` is what it sends under the algorithm that the backend uses: a ring for all-reduce,
+// reduce-scatter and all-gather, a binomial tree for Gloo's broadcast. Calls of one group must be
+// made in the same order by all its ranks; a call that does not end within the group's time limit
+// is an error, never a hang.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <vector>
+
+#include "strategies/runtime/communication_error.h"
+#include "strategies/runtime/device.h"
+
+namespace stratagem::runtime {
+
+struct CollectiveCount {
+  std::int64_t calls = 0;
+  std::int64_t payload_bytes = 0;
+  std::int64_t wire_bytes = 0;
+
+  bool operator==(const CollectiveCount&) const = default;
+};
+
+/// By collective: "all_reduce", "broadcast", ...
+using CommunicationCounts = std::map<std::string, CollectiveCount>;
+
+/// A collective under way. It keeps its tensors until it has ended.
+class Transfer {
+ public:
+  using Stamp = std::function<EventPointer()>;
+
+  Transfer(std::string label, EventPointer start, c10::intrusive_ptr<c10d::Work> work,
+           at::Tensor tensor, Stamp stamp);
+
+  /// Returns when the result may be used by what the calling thread does next. Throws
+  /// CommunicationError.
+  void wait();
+
+  /// When the call was made, and when it had ended; the latter is valid after wait(), and is when
+  /// that returned where the backend does not tell (Gloo: reduce_scatter, send, receive).
+  const EventPointer& start() const { return start_; }
+  EventPointer end() const;
+
+ private:
+  struct Ending {
+    std::mutex mutex;
+    EventPointer event;
+  };
+
+  std::string label_;
+  EventPointer start_;
+  c10::intrusive_ptr<c10d::Work> work_;
+  at::Tensor tensor_;
+  Stamp stamp_;
+  std::shared_ptr<Ending> ending_ = std::make_shared<Ending>();
+};
+using TransferPointer = std::shared_ptr<Transfer>;
+
+class ProcessGroup {
+ public:
+  /// `ranks` are the members' ranks in the job, in the order of their ranks in the group.
+  /// `device` is where the tensors of the calls lie; it stamps them, and outlives the group.
+  ProcessGroup(std::string name, std::vector<int> ranks, std::string backend, Device& device,
+               c10::intrusive_ptr<c10d::ProcessGroup> group);
+  ProcessGroup(const ProcessGroup&) = delete;
+  ProcessGroup& operator=(const ProcessGroup&) = delete;
+
+  int rank() const { return group_->getRank(); }
+  int size() const { return group_->getSize(); }
+  const std::vector<int>& ranks() const { return ranks_; }
+  const std::string& backend() const { return backend_; }
+
+  // Asynchronous; in place where there is one tensor. All tensors are contiguous.
+  TransferPointer all_reduce(at::Tensor tensor);  // sum
+  TransferPointer reduce_scatter(at::Tensor output, at::Tensor input);
+  TransferPointer all_gather(at::Tensor output, at::Tensor input);
+  TransferPointer broadcast(at::Tensor tensor, int root);
+  /// Returns when every rank has come to it.
+  void barrier();
+
+  /// Since the last reset.
+  CommunicationCounts counts() const;
+  void reset_counts();
+
+  const c10::intrusive_ptr<c10d::ProcessGroup>& c10d() const { return group_; }
+
+ private:
+  using Call = std::function<c10::intrusive_ptr<c10d::Work>()>;
+  TransferPointer start(const std::string& collective, const at::Tensor& tensor,
+                        CollectiveCount count, const Call& call);
+  /// A ring's share of `bytes` for one pass over it.
+  std::int64_t ring_pass(std::int64_t bytes) const { return bytes * (size() - 1) / size(); }
+  std::string members() const;
+
+  std::string name_;
+  std::vector<int> ranks_;
+  std::string backend_;
+  Device& device_;
+  c10::intrusive_ptr<c10d::ProcessGroup> group_;
+  mutable std::mutex mutex_;
+  CommunicationCounts counts_;
+};
+
+struct BackendOptions {
+  std::string interface_name = {};  // empty: loopback for Gloo, the library's choice for NCCL
+  std::chrono::milliseconds timeout{120'000};
+};
+
+/// Connects the ranks that share `store`; the first collective call of each. Throws
+/// CommunicationError, and std::invalid_argument for an interface that is not there.
+c10::intrusive_ptr<c10d::ProcessGroup> make_gloo_group(const c10::intrusive_ptr<c10d::Store>& store,
+                                                       int rank, int size,
+                                                       const BackendOptions& options);
+
+/// The same over NCCL, for tensors on GPUs; std::invalid_argument in a build without it.
+c10::intrusive_ptr<c10d::ProcessGroup> make_nccl_group(const c10::intrusive_ptr<c10d::Store>& store,
+                                                       int rank, int size,
+                                                       const BackendOptions& options);
+
+/// The first line of an exception's text, without what c10 adds to it.
+std::string first_line_of(const std::exception& error);
+
+}  // namespace stratagem::runtime

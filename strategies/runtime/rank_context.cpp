@@ -1,0 +1,90 @@
+#include "strategies/runtime/rank_context.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#include <utility>
+
+namespace stratagem::runtime {
+namespace {
+
+c10::intrusive_ptr<c10d::Store> connect(const Rendezvous& rendezvous) {
+  c10d::TCPStoreOptions options;
+  options.port = rendezvous.port;
+  options.isServer = rendezvous.serve;
+  options.timeout = rendezvous.timeout;
+  options.waitWorkers = false;
+  if (rendezvous.serve && rendezvous.listening_fd) {
+    options.masterListenFd = rendezvous.listening_fd;
+  }
+  try {
+    const auto store = c10::make_intrusive<c10d::TCPStore>(rendezvous.address, options);
+    store->setTimeout(rendezvous.timeout);
+    return c10::make_intrusive<c10d::PrefixStore>(rendezvous.prefix, store);
+  } catch (const std::exception& error) {
+    throw CommunicationError(fmt::format("rank {} cannot {} the store at {}:{}: {}",
+                                         rendezvous.place.rank,
+                                         rendezvous.serve ? "serve" : "reach", rendezvous.address,
+                                         rendezvous.port, first_line_of(error)));
+  }
+}
+
+}  // namespace
+
+RankContext::RankContext(const Rendezvous& rendezvous)
+    : place_(rendezvous.place),
+      timeout_(rendezvous.timeout),
+      store_(connect(rendezvous)),
+      serves_(rendezvous.serve) {}
+
+std::vector<std::string> RankContext::all_gather(const std::string& text) {
+  const std::int64_t exchange = exchanges_++;
+  const auto key = [&](int rank) { return fmt::format("exchange/{}/{}", exchange, rank); };
+  int other = place_.rank;
+  try {
+    store_->set(key(place_.rank), text);
+    std::vector<std::string> texts;
+    for (other = 0; other < place_.world_size; ++other) {
+      texts.push_back(other == place_.rank ? text : store_->get_to_str(key(other)));
+    }
+    return texts;
+  } catch (const std::exception& error) {
+    throw CommunicationError(fmt::format("rank {} waited {:g} s for rank {}: {}", place_.rank,
+                                         std::chrono::duration<double>(timeout_).count(), other,
+                                         first_line_of(error)));
+  }
+}
+
+void RankContext::leave() {
+  const auto key = [](int rank) { return fmt::format("left/{}", rank); };
+  int other = place_.rank;
+  try {
+    store_->set(key(place_.rank), "1");
+    for (other = 0; serves_ && other < place_.world_size; ++other) store_->wait({key(other)});
+  } catch (const std::exception& error) {
+    throw CommunicationError(fmt::format("rank {} waited in vain for rank {} to leave: {}",
+                                         place_.rank, other, first_line_of(error)));
+  }
+}
+
+std::unique_ptr<ProcessGroup> RankContext::make_group(const std::string& name,
+                                                      std::vector<int> ranks,
+                                                      const std::string& backend, Device& device,
+                                                      const BackendOptions& options) {
+  const auto found = std::ranges::find(ranks, place_.rank);
+  if (found == ranks.end()) {
+    throw std::logic_error(fmt::format("rank {} is not in group {}", place_.rank, name));
+  }
+  const int position = static_cast<int>(found - ranks.begin());
+  const auto store =
+      c10::make_intrusive<c10d::PrefixStore>(fmt::format("group/{}/{}", groups_++, name), store_);
+  const int size = static_cast<int>(ranks.size());
+  const auto make = backend == "nccl" ? make_nccl_group : make_gloo_group;
+  return std::make_unique<ProcessGroup>(name, std::move(ranks), backend, device,
+                                        make(store, position, size, options));
+}
+
+}  // namespace stratagem::runtime

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <stdexcept>
@@ -15,6 +16,7 @@
 #include "bench/environment.h"
 #include "bench/grid.h"
 #include "bench/guarded_main.h"
+#include "bench/join.h"
 #include "bench/partial_file.h"
 #include "bench/registered_catalogue.h"
 #include "bench/row_name.h"
@@ -48,7 +50,7 @@ void apply(const BenchmarkFlags& flags, Selection& selection) {
 
 /// The rows of all grids, each once.
 NamedRows rows_of(const BenchmarkProgram& program, const Selection& asked,
-                  const Catalogue& catalogue) {
+                  const Catalogue& catalogue, const Invitation* invited) {
   NamedRows rows;
   std::set<std::string> seen;
   for (const OptionValues& grid : program.grids) {
@@ -60,7 +62,9 @@ NamedRows rows_of(const BenchmarkProgram& program, const Selection& asked,
       selection.options.try_emplace(
           option, Chosen{CLI::detail::split(text, ','), Origin::preset, program.name});
     }
-    for (const Config& config : make_grid(selection, catalogue)) {
+    std::vector<Config> configs = make_grid(selection, catalogue);
+    if (invited != nullptr) fit_rows(configs, *invited);
+    for (const Config& config : configs) {
       std::string name = row_name(config, catalogue);
       if (!seen.insert(name).second) continue;
       rows.configs.push_back(config);
@@ -122,15 +126,15 @@ std::vector<reports::Row> rows_with_results(const reports::ResultFile& results) 
 
 int measure_and_report(const BenchmarkProgram& program, const NamedRows& rows,
                        const Selection& selection, const BenchmarkFlags& flags,
-                       const Catalogue& catalogue, const std::string& command_line) {
+                       const std::string& command_line, const Interrupt& interrupt,
+                       Cluster* cluster) {
   const std::string out = flags.out.empty() ? selection.files.out : flags.out;
   for (const std::string& path : {out, selection.files.trace}) {
     if (!path.empty()) reports::check_writable(path);
   }
-  const Interrupt interrupt;
   Progress progress(Progress::style(selection.files.quiet));
   const MeasureEnvironment environment =
-      make_environment(catalogue, interrupt, progress, /*verbose=*/false);
+      make_environment(registered_catalogue(), interrupt, progress, /*verbose=*/false, cluster);
   MeasureOptions options;
   options.command_line = command_line;
   if (out != "-") options.out = out;
@@ -164,6 +168,8 @@ int perform(const std::vector<std::string>& arguments, const BenchmarkProgram& p
                program.name);
   RunOptions typed;
   add_run_options(app, typed, catalogue);
+  JoinOptions joining;
+  add_join_options(app, joining);
   try {
     app.parse(std::vector<std::string>(flags.others.rbegin(), flags.others.rend()));
   } catch (const CLI::CallForHelp&) {
@@ -174,18 +180,34 @@ int perform(const std::vector<std::string>& arguments, const BenchmarkProgram& p
   }
   Selection selection = select(typed);
   apply(flags, selection);
-  const NamedRows rows = filtered(rows_of(program, selection, catalogue), flags.filter);
+  const auto invited = invitation(joining, runtime::process_environment);
+  if (invited) fit_to_world(selection, *invited);
+  const NamedRows rows =
+      filtered(rows_of(program, selection, catalogue, invited ? &*invited : nullptr), flags.filter);
+  const bool tells = !invited || invited->place.rank == 0;
   if (rows.names.empty()) {
-    fmt::print(stderr, "{}: no row matches \"{}\"; --benchmark_list_tests shows their names\n",
-               program.name, flags.filter);
+    if (tells)
+      fmt::print(stderr, "{}: no row matches \"{}\"; --benchmark_list_tests shows their names\n",
+                 program.name, flags.filter);
     return exit_codes::nothing_matched;
   }
   if (flags.list_tests) {
-    fmt::print("{}\n", fmt::join(rows.names, "\n"));
+    if (tells) fmt::print("{}\n", fmt::join(rows.names, "\n"));
     return exit_codes::done;
   }
-  return measure_and_report(program, rows, selection, flags, catalogue,
-                            fmt::format("{} {}", program.name, fmt::join(arguments, " ")));
+  const Interrupt interrupt;
+  std::unique_ptr<Cluster> cluster;
+  if (invited) {
+    cluster =
+        join(*invited, timeout_of(selection), interrupt, /*verbose=*/false, runtime::open_meeting);
+    if (invited->place.rank > 0) return cluster->follow();
+  }
+  const auto body = [&] {
+    return measure_and_report(program, rows, selection, flags,
+                              fmt::format("{} {}", program.name, fmt::join(arguments, " ")),
+                              interrupt, cluster.get());
+  };
+  return cluster ? cluster->lead(body) : body();
 }
 
 }  // namespace

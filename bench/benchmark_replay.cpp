@@ -118,7 +118,11 @@ void replay_repetition(benchmark::State& state, const reports::Repetition& repet
     state.SetIterationTime(repetition.step_ms[step] / milliseconds_in_second);
     step = (step + 1) % repetition.step_ms.size();
   }
-  state.SetItemsProcessed(static_cast<std::int64_t>(repetition.step_ms.size()) * samples_per_step);
+  if (samples_per_step > 0) {
+    state.SetItemsProcessed(static_cast<std::int64_t>(repetition.step_ms.size()) *
+                            samples_per_step);
+  }
+  for (const auto& [name, value] : repetition.counters) state.counters[name] = value;
 }
 
 std::size_t steps_of(const reports::Row& row) {

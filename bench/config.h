@@ -19,6 +19,8 @@ struct Config {
   std::vector<std::int64_t> device_ids;  // empty: 0 .. devices-1; an id twice is shared
   std::int64_t cores_per_device = 1;     // CPU only
   bool oversubscribe = false;
+  std::int64_t ranks = 0;          // processes; 0: as the strategy places them
+  std::string mesh = "auto";       // data=2/pipeline=2
   std::string backend = "auto";    // auto, gloo, nccl
   std::string interface = "auto";  // of the network; auto: GLOO_SOCKET_IFNAME, else loopback
   double timeout = 120;            // seconds: each action and collective, and waiting for cores
@@ -30,9 +32,10 @@ struct Config {
   std::vector<std::string> cut;    // names of the layers that begin stages 1, 2, ...
   std::string partition = "auto";  // auto, tutorial, flops, balanced
   std::int64_t accumulation_steps = 1;
-  double bucket_mb = 25;          // MiB of gradients in one all-reduce
-  bool overlap = true;            // all-reduce beside the backward pass
-  std::int64_t image_size = 128;  // 0 for models without images
+  double bucket_mb = 25;             // MiB of gradients in one all-reduce
+  bool overlap = true;               // all-reduce beside the backward pass
+  std::string compression = "none";  // of gradients on their way: none, fp16
+  std::int64_t image_size = 128;     // 0 for models without images
 
   // numerics
   std::string dtype = "float32";
@@ -55,6 +58,7 @@ struct Config {
   std::string protocol = "steady";  // steady, isolated, tutorial
   std::string inputs = "host";      // host, device
   bool verify = true;
+  std::string straggler = "none";  // RANK:MS: a rank that is made late on purpose, each step
 
   bool operator==(const Config&) const = default;
 };

@@ -12,9 +12,15 @@ namespace stratagem::bench {
 
 namespace {
 
-std::size_t cores_needed(const Config& config) {
+std::size_t cores_needed(const Config& config, std::int64_t devices) {
   if (config.device != "cpu") return 0;
-  return static_cast<std::size_t>(devices_of(config) * config.cores_per_device);
+  const std::int64_t slots =
+      config.device_ids.empty() ? devices : std::ranges::max(config.device_ids) + 1;
+  return static_cast<std::size_t>(slots * config.cores_per_device);
+}
+
+std::size_t cores_needed(const Config& config) {
+  return cores_needed(config, placement_of(config).devices());
 }
 
 std::string counted(std::size_t count, const std::string& noun) {
@@ -29,7 +35,11 @@ std::vector<int> cores_of(const Config& config, const std::vector<int>& availabl
 }
 
 void require_cores(const Config& config, std::size_t available) {
-  const std::size_t needed = cores_needed(config);
+  require_cores(config, available, placement_of(config).devices());
+}
+
+void require_cores(const Config& config, std::size_t available, std::int64_t devices) {
+  const std::size_t needed = cores_needed(config, devices);
   if (needed <= available || config.oversubscribe) return;
   const auto per_device = static_cast<std::size_t>(config.cores_per_device);
   const std::size_t fitting = available / per_device;
@@ -47,6 +57,7 @@ std::vector<std::string> marks_of(const Config& config, std::size_t available_co
   if (cores_needed(config) > available_cores) marks.emplace_back("oversubscribed");
   const std::set<std::int64_t> distinct(config.device_ids.begin(), config.device_ids.end());
   if (distinct.size() < config.device_ids.size()) marks.emplace_back("shared");
+  if (config.straggler != "none") marks.emplace_back("straggler");
   return marks;
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "bench/options.h"
+#include "bench/placement.h"
 #include "bench/preparation.h"
 #include "strategies/registry.h"
 
@@ -20,16 +21,12 @@ constexpr std::array measured_rates = {"gemm_gflops", "convolution_gflops", "mem
 
 bool on_cpu(const Config& config) { return config.device == "cpu"; }
 
-std::int64_t devices_of(const Config& row) {
-  return strategies::find_strategy(row.strategy).multi_device ? row.devices : 1;
-}
-
 /// What a calibration depends on, as the configuration to calibrate with. CPU devices are
 /// calibrated with one core each: a row's peak counts its cores.
 Config calibration_config(const Config& row, std::size_t cores) {
   Config config;
   config.device = row.device;
-  config.devices = devices_of(row);
+  config.devices = placement_of(row).devices();
   if (on_cpu(row)) config.devices = std::min(config.devices, static_cast<std::int64_t>(cores));
   config.device_ids = row.device_ids;
   config.timeout = row.timeout;

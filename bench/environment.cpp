@@ -1,5 +1,7 @@
 #include "bench/environment.h"
 
+#include <fmt/format.h>
+
 #include "bench/machine.h"
 #include "bench/predict.h"
 
@@ -19,13 +21,21 @@ nlohmann::json identity_of(const std::string& build) {
           {"gpu_driver", facts.gpu_driver}};
 }
 
+LaunchResult wrong_world(int wanted, int world) {
+  LaunchResult refused;
+  refused.status = LaunchStatus::usage;
+  refused.error.message =
+      fmt::format("the row needs {} ranks, and the launcher started {}", wanted, world);
+  return refused;
+}
+
 }  // namespace
 
 MeasureEnvironment make_environment(Catalogue catalogue, const Interrupt& interrupt,
-                                    Observer& observer, bool verbose) {
+                                    Observer& observer, bool verbose, Cluster* cluster) {
   MeasureEnvironment environment;
-  environment.launch = [&interrupt, &observer, verbose](const nlohmann::json& job,
-                                                        std::chrono::duration<double> limit) {
+  environment.launch = [&interrupt, &observer, verbose, cluster](
+                           const nlohmann::json& job, std::chrono::duration<double> limit) {
     LaunchOptions options;
     options.limit = limit;
     options.ranks = job.value("ranks", 1);
@@ -36,8 +46,11 @@ MeasureEnvironment make_environment(Catalogue catalogue, const Interrupt& interr
     options.verbose = verbose;
     options.interrupt = &interrupt;
     options.on_wait = [&observer] { observer.tick(); };
-    return launch(job, options);
+    if (cluster == nullptr || options.ranks == 1) return launch(job, options);
+    if (options.ranks == cluster->place().world_size) return cluster->launch(job, options);
+    return wrong_world(options.ranks, cluster->place().world_size);
   };
+  environment.ranks_share_cores = cluster == nullptr;
   environment.predict = predict_step_ms;
   environment.predict_from_two = predict_step_ms_from_two;
   environment.catalogue = std::move(catalogue);

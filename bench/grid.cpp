@@ -9,6 +9,7 @@
 #include <string>
 
 #include "bench/options.h"
+#include "strategies/runtime/mesh.h"
 
 namespace stratagem::bench {
 namespace {
@@ -128,6 +129,9 @@ class Grid {
 
   // The number of devices follows from their ids when the user gives only these.
   void settle_devices(Config& config) const {
+    if (config.mesh != "auto" && !by_user(find_chosen(selection_, "devices"))) {
+      config.devices = runtime::parse_mesh(config.mesh).size();
+    }
     const Chosen* ids = find_chosen(selection_, "device_ids");
     const auto named = static_cast<std::int64_t>(config.device_ids.size());
     if (named == 0) {

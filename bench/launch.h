@@ -34,6 +34,8 @@ struct LaunchOptions {
   bool verbose = false;
   /// Ends the worker when raised; may be null.
   const Interrupt* interrupt = nullptr;
+  /// Asked a few times a second; true ends the worker like an interrupt. May be empty.
+  std::function<bool()> cancelled = {};
   /// Called a few times a second while waiting; may be empty.
   std::function<void()> on_wait = {};
 };

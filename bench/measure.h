@@ -51,6 +51,8 @@ struct MeasureEnvironment {
   nlohmann::json identity;  // build and machine: what a cached answer is good for
   std::string build;
   std::vector<int> cores;  // those that CPU devices may use
+  /// Whether all ranks run on these cores; else each rank's worker checks its own.
+  bool ranks_share_cores = true;
   std::filesystem::path lock_folder = {};
   const Interrupt* interrupt = nullptr;
 };

@@ -37,6 +37,10 @@ pipeline::Schedule schedule_of(const Config& config);
 runtime::Timeline predict_step(const Config& config, const std::vector<ActionCost>& costs);
 double predict_step_ms(const Config& config, const nlohmann::json& costs);
 
+/// A row of replicas of one stage: `calibration` has the costs, the "buckets" that a replica sends,
+/// and the "link" between the ranks as times of an all-reduce: [{bytes, ms, processor_share}].
+double predict_replicated_ms(const Config& config, const nlohmann::json& calibration);
+
 /// The same from the costs at two other split sizes, as a straight line in the number of samples.
 double predict_step_ms_from_two(const Config& config, const nlohmann::json& costs_a,
                                 const nlohmann::json& costs_b);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "bench/machine.h"
 #include "bench/options.h"
@@ -88,13 +89,23 @@ LaunchResult cached_launch(const std::string& kind, const json& question, const 
   return launched;
 }
 
+namespace {
+
+/// Whether the row's devices are this process's cores: those of other ranks may be others, which
+/// their workers check.
+bool on_own_cores(const Config& row, const MeasureEnvironment& environment) {
+  return environment.ranks_share_cores || placement_of(row).ranks == 1;
+}
+
+}  // namespace
+
 std::vector<PreparedRow> check_rows(const std::vector<Config>& rows,
                                     const MeasureEnvironment& environment, Observer& observer) {
   observer.phase("checking", 1);
   observer.begin(rows.size() == 1 ? "1 row" : fmt::format("{} rows", rows.size()), "");
   json configs = json::array();
   for (const Config& row : rows) {
-    require_cores(row, environment.cores.size());
+    if (on_own_cores(row, environment)) require_cores(row, environment.cores.size());
     configs.push_back(to_json(row));
   }
   const LaunchResult launched =
@@ -108,14 +119,16 @@ std::vector<PreparedRow> check_rows(const std::vector<Config>& rows,
       throw std::invalid_argument(line_about(name, rows.size(), checked["error"]));
     }
     result.push_back(prepared(rows[index], checked, std::move(name)));
-    result.back().marks = marks_of(rows[index], environment.cores.size());
+    result.back().marks = marks_of(rows[index], on_own_cores(rows[index], environment)
+                                                    ? environment.cores.size()
+                                                    : std::numeric_limits<std::size_t>::max());
   }
   observer.end(std::nullopt);
   return result;
 }
 
 json verify_job(const Config& config) {
-  return {{"task", "verify"}, {"ranks", ranks_of(config)}, {"config", to_json(config)}};
+  return {{"task", "verify"}, {"ranks", placement_of(config).ranks}, {"config", to_json(config)}};
 }
 
 void verify_rows(std::vector<PreparedRow>& rows, const MeasureEnvironment& environment,

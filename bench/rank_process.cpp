@@ -49,7 +49,7 @@ LaunchStatus status_of(const std::string& kind) {
 }  // namespace
 
 RankProcess::RankProcess(int rank, const json& job, const LaunchOptions& options, int store_fd)
-    : rank_(rank),
+    : RankHandle(rank),
       verbose_(options.verbose),
       worker_(options.command, job.dump(), board_.fd(), store_fd, options.interrupt) {}
 
@@ -87,18 +87,21 @@ bool RankProcess::ended() {
 void RankProcess::kill() { worker_.kill(); }
 
 // The third field of /proc/PID/stat, behind the name in parentheses, is the state.
-bool RankProcess::stopped() const {
+std::optional<std::string> RankProcess::absence() const {
   std::ifstream file(fmt::format("/proc/{}/stat", worker_.pid()));
   std::string text;
   std::getline(file, text);
   const auto name_end = text.rfind(')');
-  return name_end != std::string::npos && name_end + 2 < text.size() && text[name_end + 2] == 'T';
+  const bool stopped =
+      name_end != std::string::npos && name_end + 2 < text.size() && text[name_end + 2] == 'T';
+  if (!stopped) return std::nullopt;
+  return "was stopped (SIGSTOP?)";
 }
 
 LaunchResult RankProcess::failed(LaunchStatus status, std::string message) const {
   LaunchResult launched;
   launched.status = status;
-  launched.error = {.rank = rank_,
+  launched.error = {.rank = rank(),
                     .host = host_name(),
                     .last_action = board_.summary(),
                     .message = std::move(message)};
@@ -116,7 +119,7 @@ void RankProcess::conclude() {
   const std::string message =
       answer_.empty() || WIFSIGNALED(worker_.wait_status())
           ? description_of_end()
-          : fmt::format("rank {} left a result of {} bytes that is not JSON", rank_,
+          : fmt::format("rank {} left a result of {} bytes that is not JSON", rank(),
                         answer_.size());
   result_ = failed(LaunchStatus::failure, with_output(message));
 }
@@ -124,7 +127,7 @@ void RankProcess::conclude() {
 LaunchResult RankProcess::answered(const json& answer) {
   if (!answer.is_object() || !answer.contains("ok")) {
     return failed(LaunchStatus::failure,
-                  fmt::format("rank {} left a result without \"ok\"", rank_));
+                  fmt::format("rank {} left a result without \"ok\"", rank()));
   }
   if (answer.value("ok", false)) {
     LaunchResult launched;
@@ -143,12 +146,13 @@ LaunchResult RankProcess::answered(const json& answer) {
 std::string RankProcess::description_of_end() const {
   const int status = worker_.wait_status();
   if (!WIFSIGNALED(status)) {
-    return fmt::format("rank {} left without a result, exit status {}", rank_, WEXITSTATUS(status));
+    return fmt::format("rank {} left without a result, exit status {}", rank(),
+                       WEXITSTATUS(status));
   }
   const int signal = WTERMSIG(status);
-  if (signal == SIGKILL) return fmt::format("rank {} was killed (out of memory?)", rank_);
+  if (signal == SIGKILL) return fmt::format("rank {} was killed (out of memory?)", rank());
   const char* name = sigabbrev_np(signal);
-  return fmt::format("rank {} was ended by signal {} (SIG{})", rank_, signal, name ? name : "?");
+  return fmt::format("rank {} was ended by signal {} (SIG{})", rank(), signal, name ? name : "?");
 }
 
 std::string RankProcess::with_output(const std::string& message) const {

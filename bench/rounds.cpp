@@ -29,7 +29,7 @@ json planned_row(const Config& config) {
 
 json measure_job(const PreparedRow& row, bool trace) {
   return {{"task", "measure"},
-          {"ranks", ranks_of(row.config)},
+          {"ranks", placement_of(row.config).ranks},
           {"config", to_json(row.config)},
           {"verification", row.verification},
           {"peak_gflops", row.peak_gflops ? json(*row.peak_gflops) : json()},
@@ -186,7 +186,7 @@ reports::Row Rounds::record(std::size_t index) {
   record.name = row.name;
   record.strategy = row.config.strategy;
   record.model = row.config.model;
-  record.mesh = mesh_of(row.config);
+  record.mesh = placement_of(row.config).mesh.to_string();
   record.samples_per_step = row.config.global_batch_size;
   record.config = record_values(row.config, environment_.catalogue);
   record.repetitions = std::move(repetitions_[index]);

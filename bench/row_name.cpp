@@ -19,8 +19,10 @@ std::string part(const Config& config, const Option& option) {
   if (std::holds_alternative<bool Config::*>(option.member)) {
     return "/" + option.name;
   }
+  std::string value = value_text(config, option);
+  std::ranges::replace(value, '/', '+');  // of a mesh: the parts of a name are told apart by it
   return fmt::format("/{}:{}", option.row_name_key.empty() ? option.name : option.row_name_key,
-                     value_text(config, option));
+                     value);
 }
 
 bool is_leading(const Option& option) {

@@ -3,7 +3,9 @@
 #include <map>
 
 #include "bench/options.h"
+#include "bench/placement.h"
 #include "bench/preparation.h"
+#include "reports/statistics.h"
 #include "strategies/registry.h"
 
 namespace stratagem::bench {
@@ -18,7 +20,48 @@ bool reads(const Config& config, const char* option) {
 }
 
 bool is_made_of_stages(const Config& config) {
+  const Placement placement = placement_of(config);
+  if (placement.replicas() > 1) {
+    return placement.stages() == 1 && !reads(config, "split_size");
+  }
   return reads(config, "split_size") || reads(config, "cut");
+}
+
+/// What an all-reduce between the row's ranks takes, by size: [{bytes, ms, processor_share}]; null
+/// when it cannot be found out.
+json link_between_ranks(const PreparedRow& row, const MeasureEnvironment& environment,
+                        Observer& observer) {
+  const std::vector<std::int64_t> sizes = {std::int64_t{256} << 10, std::int64_t{1} << 20,
+                                           std::int64_t{8} << 20, std::int64_t{32} << 20};
+  const Config& config = row.config;
+  const json question{
+      {"device", config.device},         {"devices", config.devices},
+      {"device_ids", config.device_ids}, {"cores_per_device", config.cores_per_device},
+      {"backend", config.backend},       {"interface", config.interface}};
+  const json job{{"task", "collectives"},
+                 {"ranks", placement_of(config).ranks},
+                 {"config", to_json(config)},
+                 {"collective", "all_reduce"},
+                 {"bytes", sizes}};
+  // Under a launcher the same names may mean another network next time.
+  const LaunchResult launched =
+      environment.ranks_share_cores
+          ? cached_launch("link", question, job, config, environment,
+                          [](const json& answer) { return answer.contains("ms"); })
+          : environment.launch(job, launch_limit(config));
+  if (launched.status == LaunchStatus::interrupted) throw Interrupted();
+  if (launched.status != LaunchStatus::ok || !launched.result.contains("ms")) {
+    observer.note(row.name + ": no prediction: " + launched.error.message);
+    return {};
+  }
+  json link = json::array();
+  for (std::size_t index = 0; index < sizes.size(); ++index) {
+    const auto times = launched.result["ms"][index].get<std::vector<double>>();
+    link.push_back({{"bytes", sizes[index]},
+                    {"ms", reports::median(times)},
+                    {"processor_share", launched.result["processor_share"][index]}});
+  }
+  return link;
 }
 
 void calibrate(PreparedRow& row, const MeasureEnvironment& environment, Observer& observer) {
@@ -31,7 +74,13 @@ void calibrate(PreparedRow& row, const MeasureEnvironment& environment, Observer
     observer.note(row.name + ": no prediction: " + launched.error.message);
     return;
   }
-  row.stage_costs = launched.result["costs"];
+  if (placement_of(row.config).replicas() == 1) {
+    row.stage_costs = launched.result["costs"];
+  } else {
+    row.stage_costs = launched.result;
+    row.stage_costs["link"] = link_between_ranks(row, environment, observer);
+    if (row.stage_costs["link"].is_null()) row.stage_costs = json();
+  }
 }
 
 /// A prediction is an addition to the measurement: one that cannot be made is left out, saying so.

@@ -13,6 +13,7 @@
 #include "bench/options.h"
 #include "bench/predict.h"
 #include "bench/task_session.h"
+#include "strategies/data_parallel/replica.h"
 #include "strategies/pipeline/partition.h"
 #include "strategies/pipeline/stage.h"
 
@@ -152,20 +153,33 @@ class StageCalibration {
       runtime::synchronize_all(group_.devices, timeout_of(config_));
     }
     std::vector<ActionCost> costs;
-    for (std::size_t stage = 0; stage < loops.size(); ++stage) {
+    const auto stages = static_cast<std::size_t>(placement_of(config_).stages());
+    for (std::size_t stage = 0; stage < stages; ++stage) {  // the replicas are alike
       loops[stage]->add_costs(static_cast<int>(stage), costs);
     }
     return costs;
   }
 
   std::vector<std::unique_ptr<StageLoop>> make_loops(std::int64_t samples, int micro_batches) {
+    std::vector<std::unique_ptr<StageLoop>> loops;
+    for (int replica = 0; replica < placement_of(config_).replicas(); ++replica) {
+      for (auto& loop : make_loops_of_a_replica(loops.size(), samples, micro_batches)) {
+        loops.push_back(std::move(loop));
+      }
+    }
+    return loops;
+  }
+
+  std::vector<std::unique_ptr<StageLoop>> make_loops_of_a_replica(std::size_t first_device,
+                                                                  std::int64_t samples,
+                                                                  int micro_batches) {
     models::Model model = workload_.make_model();
     auto parts =
         models::cut(std::move(model.layers), pipeline::boundaries_of(model.layers, config_.cut));
     std::vector<std::unique_ptr<StageLoop>> loops(parts.size());
     models::Shape shape = workload_.input_shape(samples);
     for (std::size_t index = 0; index < parts.size(); ++index) {
-      runtime::Device& device = *group_.devices[index];
+      runtime::Device& device = *group_.devices[first_device + index];
       const pipeline::Stage::Position position{index == 0, index + 1 == parts.size()};
       const models::Shape output = models::output_shape(parts[index], shape);
       device.enqueue(runtime::Stream::compute, "set-up", [&, index, position, shape] {
@@ -186,11 +200,29 @@ class StageCalibration {
   runtime::DeviceGroup group_;
 };
 
+/// What a replica of one stage sends, in order.
+nlohmann::json buckets_of(const Config& config) {
+  const models::Workload workload(workload_options(config));
+  const data_parallel::ReplicaOptions options{.bucket_mebibytes = config.bucket_mb,
+                                              .overlap = config.overlap,
+                                              .half_precision = config.compression == "fp16"};
+  nlohmann::json buckets = nlohmann::json::array();
+  const auto input = workload.input_shape(slices_of(config).front().count);
+  for (const auto& bucket : data_parallel::plan_buckets(workload.make_model().layers, input,
+                                                        /*first_stage=*/true, options)) {
+    buckets.push_back({{"bytes", bucket.bytes}, {"ready", bucket.ready}});
+  }
+  return buckets;
+}
+
 }  // namespace
 
 nlohmann::json calibrate_stages_task(const nlohmann::json& job, const TaskContext& context) {
-  StageCalibration calibration(config_from_json(job.at("config")), context);
-  return {{"costs", costs_to_json(calibration.run())}};
+  const Config config = config_from_json(job.at("config"));
+  StageCalibration calibration(config, context);
+  nlohmann::json result = {{"costs", costs_to_json(calibration.run())}};
+  if (placement_of(config).replicas() > 1) result["buckets"] = buckets_of(config);
+  return result;
 }
 
 }  // namespace stratagem::bench

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "bench/options.h"
+#include "bench/straggler.h"
 #include "bench/task_session.h"
 #include "models/registry.h"
 #include "strategies/pipeline/partition.h"
@@ -35,6 +36,12 @@ void check_communication(const Config& config) {
   if (config.backend == "nccl" && config.device != "cuda") {
     throw std::invalid_argument("--backend nccl: needs --device cuda; on CPU devices use gloo");
   }
+  const Placement placement = placement_of(config);
+  if (config.backend == "gloo" && config.device == "cuda" && placement.pipeline_ranks() > 1) {
+    throw std::invalid_argument(
+        "--backend gloo: cannot send between stages on GPUs of different ranks; use nccl, or leave "
+        "--ranks out");
+  }
   if (config.interface == "auto" || ::if_nametoindex(config.interface.c_str()) != 0) return;
   const std::unique_ptr<struct if_nameindex, decltype(&::if_freenameindex)> all(
       ::if_nameindex(), &::if_freenameindex);
@@ -55,7 +62,7 @@ models::Workload small_copy(const Config& config) {
 }
 
 std::vector<std::string> cut_of(const Config& config, const TaskContext& context) {
-  const int stages = stages_of(config);
+  const int stages = placement_of(config).stages();
   if (stages == 1) return {};
   const models::Workload small = small_copy(config);
   const models::Model model = small.make_model();
@@ -67,7 +74,7 @@ std::vector<std::string> cut_of(const Config& config, const TaskContext& context
   if (config.cut.empty() && config.partition == "balanced") {
     runtime::DeviceGroup group = open_devices(config, context);
     const models::Workload workload(workload_options(config));
-    return pipeline::balanced_cut(workload, stages, micro_batch_sizes(config).front(),
+    return pipeline::balanced_cut(workload, stages, slices_of(config).front().count,
                                   *group.devices.front(), timeout_of(config));
   }
   if (config.cut.empty()) {
@@ -77,7 +84,7 @@ std::vector<std::string> cut_of(const Config& config, const TaskContext& context
   const auto boundaries = pipeline::boundaries_of(model.layers, config.cut);
   if (static_cast<int>(boundaries.size()) != stages - 1) {
     throw std::invalid_argument(
-        fmt::format("--cut: {} devices need {} layer names joined by +, not {}", stages, stages - 1,
+        fmt::format("--cut: {} stages need {} layer names joined by +, not {}", stages, stages - 1,
                     boundaries.size()));
   }
   return config.cut;
@@ -86,13 +93,14 @@ std::vector<std::string> cut_of(const Config& config, const TaskContext& context
 nlohmann::json check(Config config, const TaskContext& context) {
   check_devices(config);
   check_communication(config);
-  micro_batch_sizes(config);
+  slices_of(config);
+  straggler_of(config, placement_of(config).ranks);
   const models::Workload workload = small_copy(config);
   const models::Model model = workload.make_model();
   models::output_shape(model.layers, workload.input_shape(1));
   pipeline::find_schedule(config.schedule);
   config.cut = cut_of(config, context);
-  return {{"config", to_json(config)}, {"stages", stages_of(config)}};
+  return {{"config", to_json(config)}, {"stages", placement_of(config).stages()}};
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -12,12 +13,12 @@ namespace stratagem::bench {
 
 namespace {
 
-/// What the controller (bench/launch.h) says of where its ranks meet: all on this host.
+/// What the controller (bench/launch.h, bench/cluster.h) says of where the ranks meet.
 runtime::Rendezvous rendezvous_from(const nlohmann::json& value) {
   runtime::Rendezvous rendezvous;
-  rendezvous.place.rank = rendezvous.place.local_rank = value.at("rank").get<int>();
-  rendezvous.place.world_size = rendezvous.place.local_world_size =
-      value.at("world_size").get<int>();
+  const auto place = value.at("place").get<std::array<int, 4>>();
+  rendezvous.place = {place[0], place[1], place[2], place[3]};
+  rendezvous.address = value.at("address").get<std::string>();
   rendezvous.port = value.at("port").get<std::uint16_t>();
   rendezvous.serve = rendezvous.place.rank == 0;
   if (value.contains("listening_fd")) rendezvous.listening_fd = value["listening_fd"].get<int>();
@@ -34,7 +35,8 @@ nlohmann::json perform_task(const nlohmann::json& job, const TaskContext& contex
                                                     {"verify", verify_task},
                                                     {"calibrate_device", calibrate_device_task},
                                                     {"calibrate_stages", calibrate_stages_task},
-                                                    {"measure", measure_task}};
+                                                    {"measure", measure_task},
+                                                    {"collectives", collectives_task}};
   const auto name = job.at("task").get<std::string>();
   const auto task = tasks.find(name);
   if (task == tasks.end()) throw std::invalid_argument(fmt::format("unknown task \"{}\"", name));

@@ -14,6 +14,7 @@
 #include <stdexcept>
 
 #include "bench/options.h"
+#include "bench/straggler.h"
 #include "bench/task_fault.h"
 #include "bench/task_session.h"
 #include "bench/task_timed_run.h"
@@ -203,6 +204,7 @@ reports::Repetition record_of(const Session& session, const TaskContext& context
   repetition.mfu = utilisation(session, job, repetition.flops_per_step, mean);
   for (const auto& step : run.steps) repetition.loss.push_back(step->loss());
   if (session.ranks() > 1) merge_ranks(repetition, context);
+  if (is_oversubscribed(session.config, context)) repetition.marks.emplace_back("oversubscribed");
   return repetition;
 }
 
@@ -260,9 +262,14 @@ nlohmann::json tutorial(Session& session, const TaskContext& context, const nloh
 
 nlohmann::json measure_task(const nlohmann::json& job, const TaskContext& context) {
   const Config config = config_from_json(job.at("config"));
+  const int rank = context.ranks ? context.ranks->place().rank : 0;
+  const Placement placement = placement_of(config);
+  const auto straggler = straggler_of(config, placement.ranks);
+  const int first_stage =
+      rank % placement.pipeline_ranks() * placement.stages() / placement.pipeline_ranks();
   Session session(
       config, workload_options(config), context,
-      fault_on_purpose(config.strategy, context.ranks ? context.ranks->place().rank : 0));
+      with_straggler(straggler, rank, first_stage, fault_on_purpose(config.strategy, rank)));
   return config.protocol == "tutorial" ? tutorial(session, context, job)
                                        : steady(session, context, job);
 }

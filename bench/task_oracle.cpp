@@ -17,7 +17,6 @@
 namespace stratagem::bench {
 namespace {
 
-constexpr double tolerance = 1e-9;
 constexpr int verified_steps = 3;
 
 using models::NamedTensor;
@@ -214,7 +213,7 @@ OracleRun run_oracle(const models::Workload& workload, const models::Batch& batc
 }
 
 reports::Verification compare_with_oracle(strategies::Strategy& strategy,
-                                          const models::Workload& workload) {
+                                          const models::Workload& workload, double tolerance) {
   const models::Batch batch = workload.make_batch(0);
   const OracleRun oracle =
       run_oracle(workload, batch, strategy.batch_partition(), strategy.replica(), verified_steps);

@@ -29,14 +29,20 @@ struct OracleRun {
 OracleRun run_oracle(const models::Workload& workload, const models::Batch& batch,
                      const std::vector<strategies::Slice>& partition, int replica, int steps);
 
+/// Where both sides compute in float64.
+inline constexpr double exact_tolerance = 1e-9;
+/// Where gradients were rounded to float16 on their way: 11 bits of each replica's, and of the sum.
+inline constexpr double compressed_tolerance = 4e-3;
+
 /// Runs the same three steps with `strategy`, which must be fresh. After each it compares the loss,
 /// every gradient, parameter, buffer and optimizer entry, relative to the tensor's largest element,
 /// and hands the strategy the oracle's state: a deep network at its start amplifies the last bit
 /// of a number a thousandfold a step, which would otherwise hide what is to be seen. What a
 /// strategy keeps beside its state (a gradient that it did not drop, say) still shows in the next
-/// step. At the end the loss in evaluation mode is compared.
+/// step. At the end the loss in evaluation mode is compared. Passes within `tolerance`.
 reports::Verification compare_with_oracle(strategies::Strategy& strategy,
-                                          const models::Workload& workload);
+                                          const models::Workload& workload,
+                                          double tolerance = exact_tolerance);
 
 /// The loss of `batch` in training mode without an update, on one device over `partition`.
 double forward_loss(const models::Workload& workload, const models::Batch& batch,

@@ -3,14 +3,13 @@
 #include <ATen/Context.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <stdexcept>
 
 #include "bench/machine.h"
-#include "strategies/pipeline/staged_strategy.h"
-#include "strategies/runtime/cpu_device.h"
+#include "strategies/slices.h"
 
 namespace stratagem::bench {
 namespace {
@@ -40,13 +39,14 @@ models::OptimizerOptions optimizer_options(const Config& config) {
 /// Which of the job's devices this process drives.
 struct OwnDevices {
   std::int64_t first = 0;          // in the job
-  std::int64_t first_on_host = 0;  // among those of this host
+  std::int64_t first_on_host = 0;  // among the GPUs of this host
   std::int64_t count = 1;
 };
 
 OwnDevices own_devices(const Config& config, const TaskContext& context) {
-  if (context.ranks == nullptr) return {0, 0, config.devices};
-  const std::int64_t each = config.devices / ranks_of(config);
+  const Placement placement = placement_of(config);
+  const std::int64_t each = placement.devices_per_rank();
+  if (context.ranks == nullptr) return {0, 0, placement.devices()};
   const runtime::RankPlace& place = context.ranks->place();
   return {place.rank * each, place.local_rank * each, each};
 }
@@ -57,16 +57,39 @@ void set_numerics(const Config& config) {
   at::globalContext().setAllowTF32CuDNN(config.tf32);
 }
 
-/// Ranks of one host share its cores: each takes its own part of the devices' list.
-std::vector<std::vector<int>> cores_by_device(const Config& config, const OwnDevices& own) {
-  const std::vector<int> available = available_cores();
-  require_cores(config, available.size());
+/// The cores that this rank may use, and how many of the host's ranks take theirs from the same
+/// ones before it. A launcher may have pinned every rank to cores of its own.
+struct CoreShare {
+  std::vector<int> cores;
+  std::int64_t ranks_before = 0;
+};
+
+CoreShare core_share(const TaskContext& context) {
+  CoreShare share{available_cores(), 0};
+  if (context.ranks == nullptr) return share;
+  const auto all = tell_all_ranks(context, {{"host", host_name()}, {"cores", share.cores}});
+  const auto own = static_cast<std::size_t>(context.ranks->place().rank);
+  for (std::size_t rank = 0; rank < own; ++rank) {
+    if (all[rank] == all[own]) ++share.ranks_before;
+  }
+  return share;
+}
+
+/// A device with the id i has the i-th part of the cores.
+std::vector<std::vector<int>> cores_by_device(const Config& config, const OwnDevices& own,
+                                              const TaskContext& context) {
+  const CoreShare share = core_share(context);
+  const std::int64_t first = share.ranks_before * own.count;
+  require_cores(config, share.cores.size(), first + own.count);
   std::vector<std::vector<int>> cores;
-  auto next = static_cast<std::size_t>(own.first_on_host * config.cores_per_device);
   for (std::int64_t device = 0; device < own.count; ++device) {
+    const auto position = static_cast<std::size_t>(own.first + device);
+    const std::int64_t id =
+        position < config.device_ids.size() ? config.device_ids[position] : first + device;
+    auto next = static_cast<std::size_t>(id * config.cores_per_device);
     std::vector<int> of_device;
     for (std::int64_t core = 0; core < config.cores_per_device; ++core) {
-      of_device.push_back(available[next++ % available.size()]);
+      of_device.push_back(share.cores[next++ % share.cores.size()]);
     }
     cores.push_back(of_device);
   }
@@ -110,7 +133,7 @@ runtime::DeviceGroup open_devices(const Config& config, const TaskContext& conte
                                                       : own.first_on_host + index));
     }
   } else {
-    options.cores = cores_by_device(config, own);
+    options.cores = cores_by_device(config, own, context);
   }
   return runtime::make_device_group(options);
 }
@@ -119,32 +142,23 @@ std::chrono::milliseconds timeout_of(const Config& config) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(config.timeout * 1000));
 }
 
-namespace {
-
-/// The ranks that hold replicas. Its threads share the cores of this rank's device.
-std::unique_ptr<runtime::ProcessGroup> make_data_group(const Config& config,
-                                                       const runtime::DeviceGroup& group,
-                                                       const TaskContext& context) {
-  if (context.ranks == nullptr) return nullptr;
-  runtime::Device& device = *group.devices.front();
-  if (!device.description().cores.empty()) runtime::pin_this_thread(device.description().cores);
-  std::vector<int> ranks(static_cast<std::size_t>(context.ranks->place().world_size));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  const std::string usual = config.device == "cuda" ? "nccl" : "gloo";
-  return context.ranks->make_group(
-      "data", std::move(ranks), config.backend == "auto" ? usual : config.backend, device,
-      {.interface_name = config.interface == "auto" ? "" : config.interface,
-       .timeout = timeout_of(config)});
+bool is_oversubscribed(const Config& config, const TaskContext& context) {
+  if (config.device != "cpu" || !config.device_ids.empty()) return false;
+  const CoreShare share = core_share(context);
+  const std::int64_t devices = (share.ranks_before + 1) * own_devices(config, context).count;
+  const bool own =
+      devices * config.cores_per_device > static_cast<std::int64_t>(share.cores.size());
+  bool any = false;
+  for (const nlohmann::json& rank : tell_all_ranks(context, own)) any = any || rank.get<bool>();
+  return any;
 }
-
-}  // namespace
 
 Session::Session(const Config& row, const models::WorkloadOptions& options,
                  const TaskContext& context, ActionHook fault)
     : config(row),
       workload(std::make_unique<models::Workload>(options)),
       group(open_devices(row, context)),
-      data_group(make_data_group(row, group, context)),
+      groups(row, context, group.devices),
       before_action(std::move(fault)),
       strategy(make_strategy()) {}
 
@@ -159,7 +173,8 @@ std::unique_ptr<strategies::Strategy> Session::make_strategy() const {
   context.options.accumulation_steps = config.accumulation_steps;
   context.options.bucket_mebibytes = config.bucket_mb;
   context.options.overlap = config.overlap;
-  context.data_group = data_group.get();
+  context.options.compression = config.compression;
+  context.groups = groups.view();
   return strategies::find_strategy(config.strategy).make(context);
 }
 
@@ -172,15 +187,22 @@ std::vector<nlohmann::json> tell_all_ranks(const TaskContext& context, const nlo
   return all;
 }
 
-std::vector<std::int64_t> micro_batch_sizes(const Config& config) {
+std::vector<strategies::Slice> slices_of(const Config& config) {
   const auto& options = strategies::find_strategy(config.strategy).options;
-  const bool splits = std::ranges::find(options, "split_size") != options.end();
-  std::vector<std::int64_t> sizes;
-  for (const auto& share : strategies::share_batch(config.global_batch_size, ranks_of(config))) {
-    const auto slices = splits ? strategies::split_batch(share.count, config.split_size)
-                               : strategies::share_batch(share.count, config.accumulation_steps);
-    for (const auto& slice : slices) sizes.push_back(slice.count);
+  const auto reads = [&](const char* option) {
+    return std::ranges::find(options, option) != options.end();
+  };
+  const std::int64_t replicas = placement_of(config).replicas();
+  if (reads("split_size")) {
+    return strategies::split_shares(config.global_batch_size, replicas, config.split_size);
   }
+  return strategies::share_shares(config.global_batch_size, replicas,
+                                  reads("accumulation_steps") ? config.accumulation_steps : 1);
+}
+
+std::vector<std::int64_t> micro_batch_sizes(const Config& config) {
+  std::vector<std::int64_t> sizes;
+  for (const auto& slice : slices_of(config)) sizes.push_back(slice.count);
   return sizes;
 }
 

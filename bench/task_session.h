@@ -8,6 +8,7 @@
 
 #include "bench/config.h"
 #include "bench/placement.h"
+#include "bench/task_groups.h"
 #include "bench/tasks.h"
 #include "models/workload.h"
 #include "strategies/registry.h"
@@ -34,21 +35,27 @@ struct Session {
           ActionHook fault = {});
   std::unique_ptr<strategies::Strategy> make_strategy() const;
 
-  int rank() const { return data_group ? data_group->rank() : 0; }
-  int ranks() const { return data_group ? data_group->size() : 1; }
+  int rank() const { return groups.rank(); }
+  int ranks() const { return groups.ranks(); }
 
   Config config;
   std::unique_ptr<models::Workload> workload;
   runtime::DeviceGroup group;
-  std::unique_ptr<runtime::ProcessGroup> data_group;  // null for one rank
+  JobGroups groups;
   ActionHook before_action;
   std::unique_ptr<strategies::Strategy> strategy;
 };
 
+/// Whether devices of this host share cores: this rank's, or with those of ranks before it.
+/// Collective.
+bool is_oversubscribed(const Config& config, const TaskContext& context);
+
 /// What every rank says, by rank; collective.
 std::vector<nlohmann::json> tell_all_ranks(const TaskContext& context, const nlohmann::json& own);
 
-/// Samples in each micro-batch of a row, in order, those of all ranks.
+/// The micro-batches of a row, in order, those of all replicas.
+std::vector<strategies::Slice> slices_of(const Config& config);
+/// Their samples.
 std::vector<std::int64_t> micro_batch_sizes(const Config& config);
 
 }  // namespace stratagem::bench

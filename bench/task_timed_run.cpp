@@ -1,7 +1,10 @@
 #include "bench/task_timed_run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <ctime>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
@@ -17,21 +20,34 @@ double processor_milliseconds() {
   return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
 }
 
-/// When this rank's devices ended each step, and when it came to each collective, from the start.
-nlohmann::json own_times(const TimedRun& run) {
+/// What a moment of a step is known by on every rank that takes part in it: a collective to all
+/// that hold its stage, a send to the receiver in the same replica.
+std::string key_of(const pipeline::Action& action, int replica) {
+  if (pipeline::is_collective(action.kind)) return to_string(action);
+  return fmt::format("{} of replica {}", to_string(action), replica);
+}
+
+/// When this rank's devices ended each step, from the start, and when they came to what other ranks
+/// wait for.
+nlohmann::json own_times(const Session& session, const TimedRun& run) {
+  const int replica = session.groups.view().replica;
   std::vector<double> ends;
-  std::vector<double> collectives;
+  nlohmann::json steps = nlohmann::json::array();
   double reached = 0;
   for (const pipeline::Execution& step : run.executions) {
     // A device that ends early starts the next step at once; the step itself ends with the last.
     reached = std::max(reached, milliseconds(pipeline::end_of(step) - run.start));
     ends.push_back(reached);
+    nlohmann::json starts = nlohmann::json::object();
     for (const auto& entry : step) {
-      if (!pipeline::is_collective(entry.action.kind)) continue;
-      collectives.push_back(milliseconds(entry.start->time() - run.start));
+      if (!pipeline::is_collective(entry.action.kind) && !pipeline::is_send(entry.action.kind)) {
+        continue;
+      }
+      starts[key_of(entry.action, replica)] = milliseconds(entry.start->time() - run.start);
     }
+    steps.push_back(std::move(starts));
   }
-  return {{"ends", ends}, {"collectives", collectives}};
+  return {{"ends", ends}, {"starts", steps}};
 }
 
 Clock::time_point moment(const TimedRun& run, double milliseconds) {
@@ -45,42 +61,61 @@ std::vector<double> differences(const std::vector<double>& ends) {
   return durations;
 }
 
-/// The wait for gradients ends with the last bucket: it waits for the peers of that.
-void pass_peers_to_the_wait(pipeline::Execution& step) {
-  std::optional<Clock::time_point> last;
+/// The wait for a stage's gradients ends with the last bucket: it waits for the peers of that.
+void pass_peers_to_the_waits(pipeline::Execution& step) {
+  std::map<int, std::optional<Clock::time_point>> last;  // by stage
   for (const auto& entry : step) {
-    if (entry.action.kind == pipeline::ActionKind::all_reduce) last = entry.peers;
+    if (entry.action.kind == pipeline::ActionKind::all_reduce) {
+      last[entry.action.stage] = entry.peers;
+    }
   }
   for (auto& entry : step) {
-    if (entry.action.kind == pipeline::ActionKind::gradient_wait) entry.peers = last;
+    if (entry.action.kind == pipeline::ActionKind::gradient_wait) {
+      entry.peers = last[entry.action.stage];
+    }
   }
 }
 
-/// Tells the ranks when the others ended their steps and came to their collectives.
-void agree(TimedRun& run, const TaskContext& context) {
-  const std::vector<nlohmann::json> by_rank = tell_all_ranks(context, own_times(run));
+/// The latest of what all ranks say, by step and key.
+std::vector<std::map<std::string, double>> latest_starts(const std::vector<nlohmann::json>& by_rank,
+                                                         std::size_t steps) {
+  std::vector<std::map<std::string, double>> latest(steps);
+  for (const nlohmann::json& rank : by_rank) {
+    for (std::size_t step = 0; step < steps; ++step) {
+      for (const auto& [key, start] : rank.at("starts").at(step).items()) {
+        double& known = latest[step][key];
+        known = std::max(known, start.get<double>());
+      }
+    }
+  }
+  return latest;
+}
+
+/// Tells the ranks when the others ended their steps, came to their collectives and sent what is
+/// received here.
+void agree(const Session& session, TimedRun& run, const TaskContext& context) {
+  const std::vector<nlohmann::json> by_rank = tell_all_ranks(context, own_times(session, run));
   std::vector<double> ends(run.steps.size(), 0);
-  std::vector<double> collectives;
-  const auto take_latest = [](std::vector<double>& latest, const std::vector<double>& own) {
-    latest.resize(own.size(), 0);
-    std::ranges::transform(latest, own, latest.begin(),
-                           [](double left, double right) { return std::max(left, right); });
-  };
   for (const nlohmann::json& rank : by_rank) {
     const auto own_ends = rank.at("ends").get<std::vector<double>>();
-    take_latest(ends, own_ends);
-    take_latest(collectives, rank.at("collectives").get<std::vector<double>>());
+    std::ranges::transform(ends, own_ends, ends.begin(),
+                           [](double left, double right) { return std::max(left, right); });
     run.per_rank_ms.push_back(differences(own_ends));
   }
   for (const double end : ends) run.ends.push_back(moment(run, end));
-  std::size_t index = 0;
-  for (pipeline::Execution& step : run.executions) {
-    for (auto& entry : step) {
-      if (pipeline::is_collective(entry.action.kind)) {
-        entry.peers = moment(run, collectives[index++]);
+  const auto starts = latest_starts(by_rank, run.steps.size());
+  const int replica = session.groups.view().replica;
+  for (std::size_t step = 0; step < run.executions.size(); ++step) {
+    for (auto& entry : run.executions[step]) {
+      pipeline::Action awaited = entry.action;
+      if (pipeline::is_receive(awaited.kind)) {
+        awaited = pipeline::sender_of(awaited);
+      } else if (!pipeline::is_collective(awaited.kind)) {
+        continue;
       }
+      entry.peers = moment(run, starts[step].at(key_of(awaited, replica)));
     }
-    pass_peers_to_the_wait(step);
+    pass_peers_to_the_waits(run.executions[step]);
   }
 }
 
@@ -115,18 +150,16 @@ TimedRun timed(const Session& session, const TaskContext& context,
                const std::function<void(PendingSteps&)>& enqueue_steps) {
   TimedRun run;
   synchronize(session);
-  if (session.data_group) {
-    session.data_group->reset_counts();
-    session.data_group->barrier();
-  }
+  session.groups.reset_counts();
+  session.groups.barrier();
   const double processor_before = processor_milliseconds();
   run.start = Clock::now();
   enqueue_steps(run.steps);
   synchronize(session);
   run.processor_ms = processor_milliseconds() - processor_before;
-  if (session.data_group) run.communication = session.data_group->counts();
+  run.communication = session.groups.counts();
   for (const auto& step : run.steps) run.executions.push_back(step->execution());
-  agree(run, context);
+  agree(session, run, context);
   return run;
 }
 

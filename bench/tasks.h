@@ -6,6 +6,7 @@
 //   calibrate_device  peak rates and link of the devices
 //   calibrate_stages  what each action of a row costs, without running the row
 //   measure           the timed steps
+//   collectives       what a collective between the ranks takes
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -34,5 +35,6 @@ nlohmann::json verify_task(const nlohmann::json& job, const TaskContext& context
 nlohmann::json calibrate_device_task(const nlohmann::json& job, const TaskContext& context);
 nlohmann::json calibrate_stages_task(const nlohmann::json& job, const TaskContext& context);
 nlohmann::json measure_task(const nlohmann::json& job, const TaskContext& context);
+nlohmann::json collectives_task(const nlohmann::json& job, const TaskContext& context);
 
 }  // namespace stratagem::bench

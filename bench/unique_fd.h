@@ -1,31 +1,10 @@
-// A file descriptor that closes itself.
+// The runtime's UniqueFd, which the harness uses everywhere.
 #pragma once
 
-#include <unistd.h>
-
-#include <utility>
+#include "strategies/runtime/unique_fd.h"
 
 namespace stratagem::bench {
 
-class UniqueFd {
- public:
-  UniqueFd() = default;
-  explicit UniqueFd(int fd) : fd_(fd) {}
-  UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  UniqueFd& operator=(UniqueFd&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~UniqueFd() { reset(); }
-
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-  void reset() {
-    if (fd_ >= 0) ::close(std::exchange(fd_, -1));
-  }
-
- private:
-  int fd_ = -1;
-};
+using runtime::UniqueFd;
 
 }  // namespace stratagem::bench

@@ -83,6 +83,7 @@ ordered_json repetition_entry(const Row& row, const Repetition& repetition,
     const Sample sample = sample_of(row, repetition);
     add_times(entry, repetition.step_ms.size(), sample);
     entry["items_per_second"] = sample.items_per_second;
+    for (const auto& [name, value] : repetition.counters) entry[name] = value;
   }
   entry["stratagem"] = stratagem_object(row, repetition);
   return entry;

@@ -92,7 +92,8 @@ struct Repetition {
   std::vector<double> loss;  // [step]
   std::optional<Verification> verification;
   std::optional<Error> error;
-  std::vector<std::string> marks;  // "shared", "oversubscribed", "waited", ...
+  std::vector<std::string> marks;          // "shared", "oversubscribed", "waited", ...
+  std::map<std::string, double> counters;  // Google Benchmark's: further figures of this launch
 };
 
 /// One row of the table: a configuration and its launches.

@@ -141,6 +141,7 @@ ordered_json to_json(const Repetition& repetition) {
       repetition.verification ? to_json(*repetition.verification) : ordered_json(nullptr);
   object["error"] = repetition.error ? to_json(*repetition.error) : ordered_json(nullptr);
   object["marks"] = repetition.marks;
+  if (!repetition.counters.empty()) object["counters"] = repetition.counters;
   json_fields::require_finite(object, "repetition");
   return object;
 }
@@ -249,6 +250,11 @@ Repetition repetition_from_json(const json& value, const std::string& where) {
     repetition.error = error_from_json(*error, where + ".error");
   }
   read(value, "marks", where, repetition.marks);
+  if (const json* counters = member(value, "counters")) {
+    for (const auto& [name, number] : counters->items()) {
+      read(*counters, name.c_str(), where + ".counters", repetition.counters[name]);
+    }
+  }
   return repetition;
 }
 

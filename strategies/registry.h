@@ -21,8 +21,8 @@ struct StrategyEntry {
   std::vector<std::string> options;
   /// Whether it spreads over all the job's devices; otherwise it uses one of them.
   bool multi_device = false;
-  /// Whether each of those devices belongs to a process of its own.
-  bool rank_per_device = false;
+  /// The dimensions of the mesh that it spreads over; each replica (data) has ranks of its own.
+  std::vector<std::string> dimensions = {"pipeline"};
   std::function<std::unique_ptr<Strategy>(const StrategyContext&)> make;
 };
 

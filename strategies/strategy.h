@@ -28,9 +28,24 @@ struct StrategyOptions {
   std::int64_t accumulation_steps = 1;  // micro-batches of a replica before gradients are exchanged
   double bucket_mebibytes = 25;         // of gradients in one all-reduce
   bool overlap = true;                  // all-reduce beside the backward pass, not after it
+  std::string compression = "none";     // of gradients on their way: none, fp16
   std::string schedule = {};            // see pipeline/schedule_registry.h
   std::vector<std::string> cut = {};    // names of the layers that begin stages 1, 2, ...
   bool inputs_on_device = false;        // keep the batch on the device after the first step
+};
+
+/// One rank's way to the others, where a job is spread over several. All groups outlive the
+/// strategy.
+struct RankGroups {
+  runtime::ProcessGroup* all = nullptr;           // every rank of the job
+  int replica = 0;                                // which of
+  int replicas = 1;                               // so many this rank belongs to
+  std::vector<runtime::ProcessGroup*> data = {};  // [own device]: the ranks with replicas of its
+                                                  // stage; empty without replicas
+  // The ranks of this rank's replica in the order of their stages; null where it has all stages.
+  // Each direction has a group of its own: within one, sends and receives keep their order.
+  runtime::ProcessGroup* activations = nullptr;
+  runtime::ProcessGroup* gradients = nullptr;
 };
 
 /// What a strategy is made from. The references outlive the strategy.
@@ -38,8 +53,7 @@ struct StrategyContext {
   const models::Workload& workload;
   runtime::DeviceSpan devices;
   StrategyOptions options = {};
-  /// The ranks that hold replicas of this one's layers; null without any.
-  runtime::ProcessGroup* data_group = nullptr;
+  RankGroups groups = {};
   std::chrono::milliseconds timeout{120'000};
   /// Called on the device's thread before each action; empty but in tests of faults.
   std::function<void(const pipeline::Action&)> before_action = {};
@@ -50,6 +64,8 @@ struct Slice {
   std::int64_t start = 0;
   std::int64_t count = 0;
   int replica = 0;  // whose running statistics see them
+
+  bool operator==(const Slice&) const = default;
 };
 
 /// Parameters, buffers, "optimizer.<...>" and "gradient.<parameter>" entries, on the CPU, under the

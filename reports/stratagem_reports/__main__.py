@@ -65,13 +65,21 @@ class _Parser(argparse.ArgumentParser):
 
 def _report(options: argparse.Namespace) -> int:
     results = load_results(options.results)
+    from .bandwidth_data import bandwidth, holds_collectives
     from .chart_data import build_charts
     from .charts import DARK, LIGHT, render
     from .report import render_report
     from .selection import select
 
+    folder = options.out_dir or options.results.parent
+    if holds_collectives(results):
+        images = render(bandwidth(results), _EXTENSIONS)
+        contents = {f"bandwidth.{extension}": data for extension, data in images.items()}
+        for path in write_together(folder, contents):
+            print(path)
+        return 0
     selection = select(results)
-    charts = build_charts(selection)
+    charts = build_charts(results, selection)
     contents: dict[str, bytes] = {}
     images: dict[str, dict[str, bytes]] = {}
     for name, chart in charts.charts.items():
@@ -81,7 +89,6 @@ def _report(options: argparse.Namespace) -> int:
         contents |= {f"{name}.{extension}": data for extension, data in light.items()}
     contents["report.html"] = render_report(results, selection, charts, images)
     stale = [f"{name}.{extension}" for name in charts.left_out for extension in _EXTENSIONS]
-    folder = options.out_dir or options.results.parent
     for path in write_together(folder, contents, remove=stale):
         print(path)
     for name, reason in charts.left_out.items():

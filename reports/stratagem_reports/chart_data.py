@@ -18,7 +18,8 @@ from .chart_types import (
     SplitSizeTradeoff,
 )
 from .labels import listing, row_label, schedule_label, strategy_label
-from .load import Repetition
+from .load import Repetition, Results
+from .scaling_data import memory, scaling
 from .selection import Measured, Selection, series_label
 from .statistics import (
     Interval,
@@ -30,8 +31,8 @@ from .statistics import (
 )
 
 
-def build_charts(selection: Selection) -> ChartSet:
-    """Every chart that the selected rows can feed."""
+def build_charts(results: Results, selection: Selection) -> ChartSet:
+    """Every chart that the rows can feed."""
     result = ChartSet()
     builders = {
         "mp_vs_rn": lambda: _bars(selection, with_pipeline=False),
@@ -40,6 +41,8 @@ def build_charts(selection: Selection) -> ChartSet:
         "gantt_best": lambda: _gantt(selection, best=True),
         "gantt_worst": lambda: _gantt(selection, best=False),
         "breakdown": lambda: _breakdown(selection),
+        "scaling": lambda: scaling(results, selection),
+        "memory": lambda: memory(selection, labelled(selection)),
     }
     for name, build in builders.items():
         made = build()
@@ -235,10 +238,10 @@ def _gantt(selection: Selection, best: bool) -> Gantt | str:
 
 def _breakdown(selection: Selection) -> Breakdown | str:
     bars = []
-    for item in _by_role(selection):
+    for label, item in labelled(selection):
         parts = mean_breakdown(item)
         if parts:
-            bars.append(BreakdownBar(_breakdown_label(selection, item), parts))
+            bars.append(BreakdownBar(label, parts))
     if not bars:
         return "no row has a breakdown of its step"
     return Breakdown(
@@ -249,6 +252,11 @@ def _breakdown(selection: Selection) -> Breakdown | str:
         "inside compute and is striped there. Bubble: idle for want of another stage's output. "
         "Wait: inside a collective before its last peer came.",
     )
+
+
+def labelled(selection: Selection) -> list[tuple[str, Measured]]:
+    """Every row in the order of its role, with the label that it has beside the others."""
+    return [(_breakdown_label(selection, item), item) for item in _by_role(selection)]
 
 
 def _breakdown_label(selection: Selection, item: Measured) -> str:

@@ -108,11 +108,91 @@ class Breakdown:
     caption: str
 
 
+@dataclass(frozen=True)
+class ScalingPoint:
+    """Throughput in samples a second, with its interval."""
+
+    devices: int
+    rate: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class ScalingSeries:
+    """A strategy over the number of devices, the single device first."""
+
+    strategy: str
+    label: str
+    points: list[ScalingPoint]
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Throughput by devices; `single` is that of one device, which the ideal line multiplies."""
+
+    title: str
+    subtitle: str
+    single: float
+    series: list[ScalingSeries]
+    footnote: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class MemoryBar:
+    """The peaks of a row's devices, in bytes."""
+
+    strategy: str
+    label: str
+    peak_bytes: list[float]
+
+
+@dataclass(frozen=True)
+class MemoryChart:
+    """Memory by device, row by row."""
+
+    title: str
+    subtitle: str
+    bars: list[MemoryBar]
+    caption: str
+
+
+@dataclass(frozen=True)
+class BandwidthPoint:
+    """Gigabytes a second at a message size in bytes."""
+
+    size: float
+    rate: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class BandwidthSeries:
+    """One collective over the message size, ascending."""
+
+    collective: str
+    label: str
+    points: list[BandwidthPoint]
+
+
+@dataclass(frozen=True)
+class Bandwidth:
+    """Bus bandwidth by message size."""
+
+    title: str
+    subtitle: str
+    series: list[BandwidthSeries]
+    caption: str
+
+
+Chart = BarChart | SplitSizeTradeoff | Gantt | Breakdown | Scaling | MemoryChart | Bandwidth
+
+
 @dataclass
 class ChartSet:
     """Charts by file name, in order, and those left out with the reason."""
 
-    charts: dict[str, BarChart | SplitSizeTradeoff | Gantt | Breakdown] = field(
-        default_factory=dict
-    )
+    charts: dict[str, Chart] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)

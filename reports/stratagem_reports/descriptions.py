@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .chart_types import BarChart, Breakdown, Gantt, SplitSizeTradeoff
+from .chart_types import BarChart, Breakdown, Gantt, MemoryChart, Scaling, SplitSizeTradeoff
 from .labels import sentence, time_text
 
 
@@ -15,6 +15,8 @@ def describe(chart: Any) -> str:
         SplitSizeTradeoff: _splits,
         Gantt: _gantt,
         Breakdown: _breakdown,
+        Scaling: _scaling,
+        MemoryChart: _memory,
     }[type(chart)](chart)
     return f"{chart.title}. {body}"
 
@@ -54,3 +56,16 @@ def _breakdown(chart: Breakdown) -> str:
         ]
         rows.append(f"{bar.label}: {', '.join(parts)}")
     return f"Stacked bars. {'; '.join(rows)}."
+
+
+def _scaling(chart: Scaling) -> str:
+    lines = []
+    for series in chart.series:
+        points = [f"{point.rate:.3g} on {point.devices}" for point in series.points]
+        lines.append(f"{series.label}: {', '.join(points)}")
+    return f"Samples a second by devices. {'; '.join(lines)}."
+
+
+def _memory(chart: MemoryChart) -> str:
+    bars = [f"{bar.label} {max(bar.peak_bytes) / 2.0**30:.3g} GiB" for bar in chart.bars]
+    return f"Most memory of a device. {'; '.join(bars)}."

@@ -65,6 +65,7 @@ class Repetition:
     mfu: float | None = None
     verification: dict[str, Any] | None = None
     marks: list[str] = field(default_factory=list)
+    counters: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -233,6 +234,7 @@ def _repetition(index: int, entry: dict, own: dict, where: str) -> Repetition:
     if not steps:
         steps = [_real_time_ms(entry, where)]
     marks = _get(own, "marks", list, where, optional=True) or []
+    counters = _get(own, "counters", dict, where, optional=True) or {}
     return Repetition(
         index=index,
         step_ms=[float(step) for step in steps],
@@ -244,6 +246,9 @@ def _repetition(index: int, entry: dict, own: dict, where: str) -> Repetition:
         mfu=_number(own, "mfu", where),
         verification=_get(own, "verification", dict, where, optional=True),
         marks=[str(mark) for mark in marks],
+        counters={
+            key: _number(counters, key, f"{where}.counters") or 0.0 for key in counters
+        },
     )
 
 

@@ -64,6 +64,7 @@ def sentences(results: Results, selection: Selection) -> list[str]:
         *_winner(selection),
         *_pipeline(selection),
         *_all_cores(selection),
+        *_waits(selection),
         *_predictions(selection),
         *_state(results),
         *selection.notes,
@@ -90,6 +91,33 @@ def error_of_predictions(selection: Selection, two_splits: bool = False) -> Pred
     return prediction_error(
         [(item.row, value, item.summary.median) for item, value in pairs if value is not None]
     )
+
+
+def _waits(selection: Selection) -> list[str]:
+    """Who waited for whom: devices that spent a good part of the step in another's absence."""
+    worth_telling = 0.05
+    found = []
+    for item in selection.rows:
+        waits = mean_waits(item)
+        if len(waits) < 2:
+            continue
+        late, waiting = min(waits, key=waits.get), max(waits, key=waits.get)
+        if waits[waiting] < worth_telling * item.summary.median:
+            continue
+        found.append(
+            f"{short_label(selection, item)}: {waiting} waited {time_text(waits[waiting])} of each "
+            f"step for {late}, which waited {time_text(waits[late])} itself."
+        )
+    return found
+
+
+def mean_waits(item: Measured) -> dict[str, float]:
+    """Milliseconds a step that each device waited inside collectives, by device."""
+    waits: dict[str, list[float]] = {}
+    for repetition in item.row.repetitions:
+        for device in repetition.devices:
+            waits.setdefault(device.device, []).append(device.breakdown_ms.get("wait", 0.0))
+    return {device: sum(values) / len(values) for device, values in waits.items()}
 
 
 def _winner(selection: Selection) -> list[str]:

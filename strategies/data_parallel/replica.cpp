@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <torch/csrc/distributed/c10d/comm.hpp>
 #include <torch/csrc/distributed/c10d/reducer.hpp>
 #include <utility>
@@ -69,7 +70,56 @@ BucketIndices assign_buckets(const std::vector<at::Tensor>& tensors,
   return std::get<0>(c10d::compute_bucket_assignment_by_size(tensors, caps));
 }
 
+std::int64_t travelling_bytes(const at::Tensor& tensor, const ReplicaOptions& options) {
+  const std::int64_t size =
+      options.half_precision ? static_cast<std::int64_t>(sizeof(at::Half)) : tensor.element_size();
+  return tensor.numel() * size;
+}
+
+/// [parameter]: how much of the backward pass is over when its layer's is.
+std::vector<double> readiness(const models::LayerList& layers, models::Shape shape,
+                              bool first_stage) {
+  std::vector<double> backward;
+  for (const auto& layer : layers) {
+    const models::LayerFlops flops = layer->flops(shape);
+    const bool needs_input_gradient = !first_stage || !backward.empty();
+    backward.push_back(flops.backward_weight + (needs_input_gradient ? flops.backward_input : 0));
+    shape = layer->output_shape(shape);
+  }
+  const double all = std::accumulate(backward.begin(), backward.end(), 0.0);
+  std::vector<double> ready;
+  double before = all;  // the pass begins with the last layer
+  for (std::size_t index = 0; index < layers.size(); ++index) {
+    for (std::size_t count = layers[index]->parameters().size(); count > 0; --count) {
+      ready.push_back(all > 0 ? before / all : 1);
+    }
+    before -= backward[index];
+  }
+  return ready;
+}
+
 }  // namespace
+
+std::vector<PlannedBucket> plan_buckets(const models::LayerList& layers, const models::Shape& input,
+                                        bool first_stage, const ReplicaOptions& options) {
+  const std::vector<at::Tensor> parameters = tensors_of(models::parameters(layers));
+  std::vector<double> ready = readiness(layers, input, first_stage);
+  std::vector<at::Tensor> reversed(parameters.rbegin(), parameters.rend());
+  std::ranges::reverse(ready);
+  std::vector<PlannedBucket> plan;
+  if (parameters.empty()) return plan;
+  for (const auto& members : assign_buckets(reversed, bucket_caps(options, parameters))) {
+    PlannedBucket bucket{.bytes = 0, .ready = 0};
+    for (const std::size_t index : members) {
+      bucket.bytes += travelling_bytes(reversed[index], options);
+      bucket.ready = std::max(bucket.ready, ready[index]);
+    }
+    // Without overlap the pass ends first.
+    plan.push_back(options.overlap ? bucket : PlannedBucket{bucket.bytes, 1.0});
+  }
+  std::ranges::sort(plan, {}, &PlannedBucket::ready);
+  return plan;
+}
 
 /// Hands full buckets to the replica instead of letting the Reducer wait for them.
 class Replica::BucketHook final : public c10d::CommHookInterface {
@@ -101,6 +151,7 @@ Replica::Replica(const models::LayerList& layers, runtime::ProcessGroup& group,
       buffers_(by_type(tensors_of(models::buffers(layers)))) {
   for (const auto& tensors : by_type(parameters_)) take_over(tensors, group_);
   broadcast_buffers();
+  if (parameters_.empty()) return;  // a stage of pooling, say
   const std::vector<std::size_t> caps = bucket_caps(options_, parameters_);
   BucketIndices buckets = assign_buckets(parameters_, caps);
   std::ranges::reverse(buckets);  // gradients become ready from the last layer to the first
@@ -120,6 +171,7 @@ void Replica::broadcast_buffers() {
 }
 
 void Replica::before_last_backward() {
+  if (!reducer_) return;
   reducer_->prepare_for_forward();
   try {
     reducer_->rebuild_buckets();  // the first time, the ranks agree on the order
@@ -129,22 +181,34 @@ void Replica::before_last_backward() {
   reducer_->prepare_for_backward({});
 }
 
-void Replica::launch(at::Tensor bucket) { under_way_.push_back(group_.all_reduce(bucket)); }
+void Replica::launch(const at::Tensor& gradients) {
+  const at::Tensor sent = options_.half_precision ? gradients.to(at::kHalf) : gradients;
+  under_way_.push_back({gradients, sent, group_.all_reduce(sent)});
+}
 
-Buckets Replica::wait() {
-  for (const auto& transfer : under_way_) transfer->wait();
-  return std::exchange(under_way_, {});
+BucketTransfers Replica::wait() {
+  const c10::AutoGradMode no_gradient(false);
+  BucketTransfers transfers;
+  for (const Bucket& bucket : std::exchange(under_way_, {})) {
+    bucket.transfer->wait();
+    if (options_.half_precision) bucket.gradients.copy_(bucket.sent);
+    transfers.push_back(bucket.transfer);
+  }
+  return transfers;
 }
 
 std::map<std::string, strategies::CollectiveCost> Replica::costs() const {
   std::map<std::string, strategies::CollectiveCost> costs;
-  std::vector<at::Tensor> by_readiness(parameters_.rbegin(), parameters_.rend());
-  const auto buckets = assign_buckets(by_readiness, bucket_caps(options_, parameters_));
-  costs["all_reduce"] = {static_cast<std::int64_t>(buckets.size()), bytes_of(parameters_)};
   for (const auto& tensors : buffers_) {
     costs["broadcast"].calls += 1;
     costs["broadcast"].payload_bytes += bytes_of(tensors);
   }
+  if (parameters_.empty()) return costs;
+  std::vector<at::Tensor> by_readiness(parameters_.rbegin(), parameters_.rend());
+  const auto buckets = assign_buckets(by_readiness, bucket_caps(options_, parameters_));
+  std::int64_t bytes = 0;
+  for (const auto& parameter : parameters_) bytes += travelling_bytes(parameter, options_);
+  costs["all_reduce"] = {static_cast<std::int64_t>(buckets.size()), bytes};
   return costs;
 }
 

@@ -8,6 +8,7 @@
 // (Li et al. 2020, "PyTorch Distributed: Experiences on Accelerating Data Parallel Training".)
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -25,10 +26,22 @@ namespace stratagem::data_parallel {
 struct ReplicaOptions {
   double bucket_mebibytes = 25;
   bool overlap = true;
+  bool half_precision = false;  // gradients travel, and are summed, as float16
 };
 
 /// The all-reduces of one step, in the order of their buckets.
-using Buckets = std::vector<runtime::TransferPointer>;
+using BucketTransfers = std::vector<runtime::TransferPointer>;
+
+/// A bucket as the Reducer will make it.
+struct PlannedBucket {
+  std::int64_t bytes = 0;  // as they travel
+  double ready = 1;        // when it is full, as a fraction of the backward pass's FLOPs
+};
+
+/// In the order in which they become full. `input` is the shape of the layers' input;
+/// `first_stage`: nobody wants its gradient.
+std::vector<PlannedBucket> plan_buckets(const models::LayerList& layers, const models::Shape& input,
+                                        bool first_stage, const ReplicaOptions& options);
 
 class Replica {
  public:
@@ -45,20 +58,26 @@ class Replica {
   /// The next backward pass is the last of the step: its gradients are exchanged.
   void before_last_backward();
   /// Returns once the gradients are those of the global batch.
-  Buckets wait();
+  BucketTransfers wait();
 
   /// Of one step.
   std::map<std::string, strategies::CollectiveCost> costs() const;
 
  private:
   class BucketHook;
-  void launch(at::Tensor bucket);
+  /// Gradients on their way.
+  struct Bucket {
+    at::Tensor gradients;  // the Reducer's
+    at::Tensor sent;       // the same, or their compressed copy
+    runtime::TransferPointer transfer;
+  };
+  void launch(const at::Tensor& gradients);
 
   runtime::ProcessGroup& group_;
   ReplicaOptions options_;
   std::vector<at::Tensor> parameters_;
   std::vector<std::vector<at::Tensor>> buffers_;  // by type
-  Buckets under_way_;
+  std::vector<Bucket> under_way_;
   std::unique_ptr<c10d::Reducer> reducer_;  // goes before what it refers to
 };
 

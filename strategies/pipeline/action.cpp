@@ -2,66 +2,50 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <stdexcept>
+
 namespace stratagem::pipeline {
 namespace {
 
-std::string_view symbol(ActionKind kind) {
-  switch (kind) {
-    case ActionKind::forward:
-      return "F";
-    case ActionKind::backward:
-      return "B";
-    case ActionKind::copy_input:
-      return "L";
-    case ActionKind::copy_activation:
-      return "CF";
-    case ActionKind::copy_gradient:
-      return "CB";
-    case ActionKind::optimizer:
-      return "O";
-    case ActionKind::broadcast:
-      return "S";
-    case ActionKind::gradient_wait:
-      return "R";
-    case ActionKind::all_reduce:
-      return "A";
+struct Description {
+  ActionKind kind;
+  std::string_view symbol;
+  std::string_view name;
+  bool whole_stage = false;  // of no micro-batch
+};
+
+constexpr std::array descriptions{
+    Description{ActionKind::forward, "F", "forward"},
+    Description{ActionKind::backward, "B", "backward"},
+    Description{ActionKind::copy_input, "L", "copy_input"},
+    Description{ActionKind::copy_activation, "CF", "copy_activation"},
+    Description{ActionKind::copy_gradient, "CB", "copy_gradient"},
+    Description{ActionKind::send_activation, "SF", "send_activation"},
+    Description{ActionKind::receive_activation, "RF", "receive_activation"},
+    Description{ActionKind::send_gradient, "SB", "send_gradient"},
+    Description{ActionKind::receive_gradient, "RB", "receive_gradient"},
+    Description{ActionKind::optimizer, "O", "optimizer", true},
+    Description{ActionKind::broadcast, "S", "broadcast", true},
+    Description{ActionKind::gradient_wait, "R", "gradient_wait", true},
+    Description{ActionKind::all_reduce, "A", "all_reduce"}};
+
+const Description& describe(ActionKind kind) {
+  for (const Description& description : descriptions) {
+    if (description.kind == kind) return description;
   }
-  return "?";
+  throw std::logic_error(fmt::format("action kind {} has no name", static_cast<int>(kind)));
 }
 
 }  // namespace
 
 std::string to_string(const Action& action) {
-  const bool whole_stage = action.kind == ActionKind::optimizer ||
-                           action.kind == ActionKind::broadcast ||
-                           action.kind == ActionKind::gradient_wait;
-  if (whole_stage) return fmt::format("{}{}", action.stage, symbol(action.kind));
-  return fmt::format("{}{}{}", action.stage, symbol(action.kind), action.micro_batch);
+  const Description& description = describe(action.kind);
+  if (description.whole_stage) return fmt::format("{}{}", action.stage, description.symbol);
+  return fmt::format("{}{}{}", action.stage, description.symbol, action.micro_batch);
 }
 
-std::string_view name(ActionKind kind) {
-  switch (kind) {
-    case ActionKind::forward:
-      return "forward";
-    case ActionKind::backward:
-      return "backward";
-    case ActionKind::copy_input:
-      return "copy_input";
-    case ActionKind::copy_activation:
-      return "copy_activation";
-    case ActionKind::copy_gradient:
-      return "copy_gradient";
-    case ActionKind::optimizer:
-      return "optimizer";
-    case ActionKind::broadcast:
-      return "broadcast";
-    case ActionKind::gradient_wait:
-      return "gradient_wait";
-    case ActionKind::all_reduce:
-      return "all_reduce";
-  }
-  return "unknown";
-}
+std::string_view name(ActionKind kind) { return describe(kind).name; }
 
 bool is_copy(ActionKind kind) {
   return kind == ActionKind::copy_input || kind == ActionKind::copy_activation ||
@@ -71,6 +55,28 @@ bool is_copy(ActionKind kind) {
 bool is_collective(ActionKind kind) {
   return kind == ActionKind::broadcast || kind == ActionKind::gradient_wait ||
          kind == ActionKind::all_reduce;
+}
+
+bool is_receive(ActionKind kind) {
+  return kind == ActionKind::receive_activation || kind == ActionKind::receive_gradient;
+}
+
+bool is_send(ActionKind kind) {
+  return kind == ActionKind::send_activation || kind == ActionKind::send_gradient;
+}
+
+bool moves_data(ActionKind kind) {
+  return is_copy(kind) || is_collective(kind) || is_receive(kind) || is_send(kind);
+}
+
+Action sender_of(const Action& receive) {
+  if (receive.kind == ActionKind::receive_activation) {
+    return {ActionKind::send_activation, receive.stage - 1, receive.micro_batch};
+  }
+  if (receive.kind == ActionKind::receive_gradient) {
+    return {ActionKind::send_gradient, receive.stage + 1, receive.micro_batch};
+  }
+  throw std::logic_error(to_string(receive) + " receives nothing");
 }
 
 }  // namespace stratagem::pipeline

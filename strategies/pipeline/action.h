@@ -9,16 +9,20 @@
 namespace stratagem::pipeline {
 
 enum class ActionKind {
-  forward,          // F
-  backward,         // B: gradients of input and weights
-  copy_input,       // L: load the batch's inputs (first stage) and targets (last stage)
-  copy_activation,  // CF: bring the previous stage's output to this stage's device
-  copy_gradient,    // CB: bring the next stage's input gradient to this stage's device
-  optimizer,        // O: update the stage's parameters
-  broadcast,        // S: take over the first replica's buffers
-  gradient_wait,    // R: wait for what is left of the gradients' all-reduce between replicas
-  all_reduce,       // A: one bucket of gradients on its way; runs beside the device's list, so it
-                    //    stands in timelines and in no schedule; its micro-batch is the bucket
+  forward,             // F
+  backward,            // B: gradients of input and weights
+  copy_input,          // L: load the batch's inputs (first stage) and targets (last stage)
+  copy_activation,     // CF: bring the previous stage's output to this stage's device
+  copy_gradient,       // CB: bring the next stage's input gradient to this stage's device
+  send_activation,     // SF: hand the output to the next stage, on another rank
+  receive_activation,  // RF: take it there
+  send_gradient,       // SB: hand the input gradient to the previous stage, on another rank
+  receive_gradient,    // RB: take it there
+  optimizer,           // O: update the stage's parameters
+  broadcast,           // S: take over the first replica's buffers
+  gradient_wait,       // R: wait for what is left of the gradients' all-reduce between replicas
+  all_reduce,  // A: one bucket of gradients on its way; runs beside the device's list, so it
+               //    stands in timelines and in no schedule; its micro-batch is the bucket
 };
 
 struct Action {
@@ -35,7 +39,15 @@ std::string to_string(const Action& action);
 std::string_view name(ActionKind kind);
 /// Whether it moves data between devices of a process or from the host.
 bool is_copy(ActionKind kind);
-/// Whether it exchanges data with other ranks.
+/// Whether it exchanges data with all ranks of a group.
 bool is_collective(ActionKind kind);
+/// Whether it takes what another rank sends, or sends what another rank takes.
+bool is_receive(ActionKind kind);
+bool is_send(ActionKind kind);
+/// Whether it moves data, in whichever of these ways, and computes nothing.
+bool moves_data(ActionKind kind);
+
+/// The send that `receive` takes from, on a neighbouring stage.
+Action sender_of(const Action& receive);
 
 }  // namespace stratagem::pipeline

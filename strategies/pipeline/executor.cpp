@@ -16,7 +16,7 @@ Stream stream_of(const Action& action, const runtime::Device& device) {
 }  // namespace
 
 Execution execute(const Schedule& lowered, runtime::DeviceSpan devices,
-                  const std::function<void(const Action&)>& perform) {
+                  const std::function<void(const Action&)>& perform, int first_device) {
   struct Enqueued {
     int device;
     Stream stream;
@@ -24,12 +24,17 @@ Execution execute(const Schedule& lowered, runtime::DeviceSpan devices,
   };
   std::map<Action, Enqueued> enqueued;
   Execution execution;
-  for_each_in_order(lowered, [&](int index, const Action& action) {
+  for_each_in_order(lowered, [&](int position, const Action& action) {
+    const int index = position - first_device;
+    if (index < 0 || index >= static_cast<int>(devices.size())) return;
     runtime::Device& device = *devices[static_cast<std::size_t>(index)];
     const Stream stream = stream_of(action, device);
     for (const Action& needed : predecessors(lowered, action)) {
-      const Enqueued& other = enqueued.at(needed);
-      if (other.device != index || other.stream != stream) device.wait(stream, other.end);
+      const auto other = enqueued.find(needed);
+      if (other == enqueued.end()) continue;  // another rank's: a receive waits for it by itself
+      if (other->second.device != index || other->second.stream != stream) {
+        device.wait(stream, other->second.end);
+      }
     }
     ExecutedAction entry{
         .device = index, .action = action, .start = device.record(stream), .end = nullptr};

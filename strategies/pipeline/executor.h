@@ -22,16 +22,17 @@ struct ExecutedAction {
   Action action;
   runtime::EventPointer start;
   runtime::EventPointer end;
-  /// Of a collective: when its last peer had come to it.
+  /// Of a collective: when its last peer had come to it. Of a receive: when the data was sent.
   std::optional<std::chrono::steady_clock::time_point> peers = {};
 };
 
 using Execution = std::vector<ExecutedAction>;
 
-/// `lowered` must be valid for as many devices as it names; device i of the schedule is devices[i].
-/// `perform` runs on the device's thread.
+/// Enqueues the actions of the schedule's devices first_device, first_device + 1, ..., which are
+/// devices[0], devices[1], ... and count from 0 in the execution; the others are another rank's.
+/// `lowered` must be valid. `perform` runs on the device's thread.
 Execution execute(const Schedule& lowered, runtime::DeviceSpan devices,
-                  const std::function<void(const Action&)>& perform);
+                  const std::function<void(const Action&)>& perform, int first_device = 0);
 
 /// The last moment at which any action of the execution ended. Valid after synchronisation.
 std::chrono::steady_clock::time_point end_of(const Execution& execution);

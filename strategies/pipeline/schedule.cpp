@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <stdexcept>
 
@@ -15,22 +16,48 @@ bool same_device(const Schedule& schedule, int stage, int other) {
          schedule.device_of_stage.at(static_cast<std::size_t>(other));
 }
 
+bool same_rank(const Schedule& schedule, int stage, int other) {
+  if (schedule.rank_of_device.empty()) return true;
+  const auto rank_of = [&](int of) {
+    const int device = schedule.device_of_stage.at(static_cast<std::size_t>(of));
+    return schedule.rank_of_device.at(static_cast<std::size_t>(device));
+  };
+  return rank_of(stage) == rank_of(other);
+}
+
 /// What has to be brought to the device just before `action`.
 std::vector<Action> copies_before(const Schedule& schedule, const Action& action) {
+  const auto [kind, stage, micro_batch] = action;
   const int last = schedule.stages() - 1;
   std::vector<Action> copies;
-  if (action.kind == ActionKind::forward) {
-    if (action.stage == 0 || action.stage == last) {
-      copies.push_back({ActionKind::copy_input, action.stage, action.micro_batch});
+  if (kind == ActionKind::forward) {
+    if (stage == 0 || stage == last) copies.push_back({ActionKind::copy_input, stage, micro_batch});
+    if (stage > 0 && !same_rank(schedule, stage, stage - 1)) {
+      copies.push_back({ActionKind::receive_activation, stage, micro_batch});
+    } else if (stage > 0 && !same_device(schedule, stage, stage - 1)) {
+      copies.push_back({ActionKind::copy_activation, stage, micro_batch});
     }
-    if (action.stage > 0 && !same_device(schedule, action.stage, action.stage - 1)) {
-      copies.push_back({ActionKind::copy_activation, action.stage, action.micro_batch});
+  } else if (kind == ActionKind::backward && stage < last) {
+    if (!same_rank(schedule, stage, stage + 1)) {
+      copies.push_back({ActionKind::receive_gradient, stage, micro_batch});
+    } else if (!same_device(schedule, stage, stage + 1)) {
+      copies.push_back({ActionKind::copy_gradient, stage, micro_batch});
     }
-  } else if (action.kind == ActionKind::backward && action.stage < last &&
-             !same_device(schedule, action.stage, action.stage + 1)) {
-    copies.push_back({ActionKind::copy_gradient, action.stage, action.micro_batch});
   }
   return copies;
+}
+
+/// What has to be handed to another rank just after `action`.
+std::optional<Action> send_after(const Schedule& schedule, const Action& action) {
+  const auto [kind, stage, micro_batch] = action;
+  if (kind == ActionKind::forward && stage + 1 < schedule.stages() &&
+      !same_rank(schedule, stage, stage + 1)) {
+    return Action{ActionKind::send_activation, stage, micro_batch};
+  }
+  if (kind == ActionKind::backward && stage > 0 && !same_rank(schedule, stage, stage - 1)) {
+    return Action{ActionKind::send_gradient, stage, micro_batch};
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -43,6 +70,7 @@ Schedule lower(const Schedule& compute) {
     for (const Action& action : compute.actions[device]) {
       for (const Action& copy : copies_before(compute, action)) actions.push_back(copy);
       actions.push_back(action);
+      if (const auto send = send_after(compute, action)) actions.push_back(*send);
     }
     for (int stage = 0; stage < compute.stages(); ++stage) {
       if (compute.device_of_stage[static_cast<std::size_t>(stage)] == static_cast<int>(device)) {
@@ -77,8 +105,17 @@ Schedule forward_only(const Schedule& lowered) {
   Schedule forward = lowered;
   for (auto& actions : forward.actions) {
     std::erase_if(actions, [](const Action& action) {
-      return action.kind == ActionKind::backward || action.kind == ActionKind::copy_gradient ||
-             action.kind == ActionKind::optimizer || action.kind == ActionKind::gradient_wait;
+      switch (action.kind) {
+        case ActionKind::forward:
+        case ActionKind::copy_input:
+        case ActionKind::copy_activation:
+        case ActionKind::send_activation:
+        case ActionKind::receive_activation:
+        case ActionKind::broadcast:
+          return false;
+        default:
+          return true;
+      }
     });
   }
   return forward;
@@ -98,6 +135,16 @@ std::vector<Action> predecessors(const Schedule& lowered, const Action& action) 
       break;
     case ActionKind::copy_gradient:
       result.push_back({ActionKind::backward, stage + 1, micro_batch});
+      break;
+    case ActionKind::send_activation:
+      result.push_back({ActionKind::forward, stage, micro_batch});
+      break;
+    case ActionKind::send_gradient:
+      result.push_back({ActionKind::backward, stage, micro_batch});
+      break;
+    case ActionKind::receive_activation:
+    case ActionKind::receive_gradient:
+      result.push_back(sender_of(action));
       break;
     case ActionKind::forward:
       result = copies_before(lowered, action);

@@ -16,6 +16,7 @@ struct Schedule {
   std::string name;
   int micro_batches = 1;
   std::vector<int> device_of_stage;          // [stage]
+  std::vector<int> rank_of_device = {};      // [device]; empty: all belong to one process
   std::vector<std::vector<Action>> actions;  // [device], in the order of execution
 
   int stages() const { return static_cast<int>(device_of_stage.size()); }
@@ -23,7 +24,9 @@ struct Schedule {
 };
 
 /// Adds the copies from the host, those between stages on different devices (made by the receiver,
-/// just before the action that needs them) and one optimizer action a stage at the end.
+/// just before the action that needs them; between devices of different ranks a send just after the
+/// action that makes the data and a receive before the one that needs it) and one optimizer action
+/// a stage at the end.
 Schedule lower(const Schedule& compute);
 
 /// Adds what keeps the replicas of every stage alike: the gradients' all-reduce before each

@@ -26,13 +26,21 @@ const ScheduleEntry& find_schedule(std::string_view name) { return registry().fi
 
 std::vector<std::string> schedule_names() { return registry().names(); }
 
-Schedule make_schedule(std::string_view name, int stages, int micro_batches) {
+Schedule make_schedule(std::string_view name, int stages, int micro_batches, int ranks) {
   if (stages < 1 || micro_batches < 1) {
     throw std::invalid_argument(
         fmt::format("a schedule needs at least one stage and one micro-batch, not {} and {}",
                     stages, micro_batches));
   }
-  Schedule schedule = lower(find_schedule(name).generate(stages, micro_batches));
+  Schedule compute = find_schedule(name).generate(stages, micro_batches);
+  if (ranks < 1 || compute.devices() % ranks != 0) {
+    throw std::invalid_argument(
+        fmt::format("{} ranks cannot share {} devices evenly", ranks, compute.devices()));
+  }
+  for (int device = 0; ranks > 1 && device < compute.devices(); ++device) {
+    compute.rank_of_device.push_back(device / (compute.devices() / ranks));
+  }
+  Schedule schedule = lower(compute);
   validate(schedule);
   return schedule;
 }

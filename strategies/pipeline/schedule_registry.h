@@ -23,8 +23,9 @@ struct ScheduleEntry {
 const ScheduleEntry& find_schedule(std::string_view name);
 std::vector<std::string> schedule_names();
 
-/// Generates, lowers and validates. Throws std::invalid_argument unless both counts are positive.
-Schedule make_schedule(std::string_view name, int stages, int micro_batches);
+/// Generates, lowers and validates. The devices are shared out over `ranks` evenly and in order.
+/// Throws std::invalid_argument unless the counts are positive and the ranks divide the devices.
+Schedule make_schedule(std::string_view name, int stages, int micro_batches, int ranks = 1);
 
 /// One stage a device, nothing scheduled yet: what a generator starts from.
 Schedule empty_schedule(std::string name, int stages, int micro_batches);

@@ -148,7 +148,12 @@ CostFunction cost_function(UniformCosts costs) {
         return costs.input_ms;
       case ActionKind::copy_activation:
       case ActionKind::copy_gradient:
+      case ActionKind::receive_activation:
+      case ActionKind::receive_gradient:
         return costs.transfer_ms;
+      case ActionKind::send_activation:
+      case ActionKind::send_gradient:
+        break;  // the transfer is the receiver's
       case ActionKind::broadcast:
       case ActionKind::gradient_wait:
       case ActionKind::all_reduce:
@@ -161,8 +166,7 @@ CostFunction cost_function(UniformCosts costs) {
 double idle_fraction(const runtime::Timeline& timeline, int devices) {
   double busy = 0;
   for (const auto& entry : timeline.entries) {
-    if (!is_copy(entry.action.kind) && !is_collective(entry.action.kind))
-      busy += entry.end_ms - entry.start_ms;
+    if (!moves_data(entry.action.kind)) busy += entry.end_ms - entry.start_ms;
   }
   const double available = timeline.step_ms * devices;
   return available > 0 ? 1 - busy / available : 0;

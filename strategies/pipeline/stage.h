@@ -7,6 +7,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "models/workload.h"
@@ -30,6 +31,13 @@ class Stage {
   void load_input(int micro_batch, const at::Tensor& inputs, const at::Tensor& targets);
   void receive_activation(int micro_batch, const at::Tensor& previous_output);
   void receive_gradient(int micro_batch, const at::Tensor& next_input_gradient);
+  /// The same with a tensor that lies on this device already, and is nobody else's.
+  void adopt_activation(int micro_batch, at::Tensor input) {
+    slot(micro_batch).input = std::move(input);
+  }
+  void adopt_gradient(int micro_batch, at::Tensor output_gradient) {
+    slot(micro_batch).output_gradient = std::move(output_gradient);
+  }
   void forward(int micro_batch, double weight);
   void backward(int micro_batch);
   void update();

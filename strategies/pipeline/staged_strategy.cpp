@@ -2,12 +2,17 @@
 
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
+#include <c10/util/accumulate.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
 #include <stdexcept>
 #include <utility>
 
+#include "strategies/pipeline/gather_state.h"
 #include "strategies/pipeline/partition.h"
+#include "strategies/runtime/backend.h"
 
 namespace stratagem::strategies {
 namespace {
@@ -17,20 +22,20 @@ using pipeline::ActionKind;
 
 class StagedStep final : public PendingStep {
  public:
-  StagedStep(pipeline::Execution execution, std::shared_ptr<std::vector<at::Tensor>> losses)
-      : execution_(std::move(execution)), losses_(std::move(losses)) {}
+  using Sum = std::function<double(const std::vector<at::Tensor>&)>;
+
+  StagedStep(pipeline::Execution execution, std::shared_ptr<std::vector<at::Tensor>> losses,
+             Sum sum)
+      : execution_(std::move(execution)), losses_(std::move(losses)), sum_(std::move(sum)) {}
 
   const pipeline::Execution& execution() const override { return execution_; }
 
-  double loss() const override {
-    double sum = 0;
-    for (const at::Tensor& loss : *losses_) sum += loss.item<double>();
-    return sum;
-  }
+  double loss() const override { return sum_(*losses_); }
 
  private:
   pipeline::Execution execution_;
   std::shared_ptr<std::vector<at::Tensor>> losses_;
+  Sum sum_;
 };
 
 void copy_in(const StateDictionary& state, const models::NamedTensor& target) {
@@ -46,39 +51,31 @@ void copy_in(const StateDictionary& state, const models::NamedTensor& target) {
 
 }  // namespace
 
-std::vector<Slice> split_batch(std::int64_t batch, std::int64_t size) {
-  std::vector<Slice> slices;
-  for (std::int64_t start = 0; start < batch; start += size) {
-    slices.push_back({.start = start, .count = std::min(size, batch - start), .replica = 0});
-  }
-  return slices;
-}
-
-std::vector<Slice> share_batch(std::int64_t batch, std::int64_t parts) {
-  if (batch < parts) {
-    throw std::invalid_argument(
-        fmt::format("--global-batch-size: {} samples cannot be shared by {}", batch, parts));
-  }
-  std::vector<Slice> slices;
-  std::int64_t start = 0;
-  for (std::int64_t part = 0; part < parts; ++part) {
-    const std::int64_t count = batch / parts + (part < batch % parts ? 1 : 0);
-    slices.push_back({.start = start, .count = count, .replica = 0});
-    start += count;
-  }
-  return slices;
-}
-
 StagedStrategy::StagedStrategy(const StrategyContext& context, pipeline::Schedule lowered,
-                               double ideal_bubble, std::vector<Slice> slices)
+                               double ideal_bubble, std::vector<Slice> partition)
     : workload_(context.workload),
       devices_(context.devices),
       timeout_(context.timeout),
       before_action_(context.before_action),
+      groups_(context.groups),
       schedule_(std::move(lowered)),
       forward_schedule_(pipeline::forward_only(schedule_)),
       ideal_bubble_(ideal_bubble),
-      slices_(std::move(slices)) {
+      partition_(std::move(partition)) {
+  for (const Slice& slice : partition_) {
+    if (slice.replica == groups_.replica) slices_.push_back(slice);
+  }
+  if (groups_.activations != nullptr) {
+    first_device_ = groups_.activations->rank() * static_cast<int>(devices_.size());
+  }
+  for (int stage = 0; stage < schedule_.stages(); ++stage) {
+    const int device = own_device_of(stage);
+    if (device >= 0 && device < static_cast<int>(devices_.size())) own_stages_.push_back(stage);
+  }
+  make_stages(context);
+}
+
+void StagedStrategy::make_stages(const StrategyContext& context) {
   models::Model model = workload_.make_model();
   const auto boundaries = pipeline::boundaries_of(model.layers, context.options.cut);
   std::vector<models::LayerList> parts = models::cut(std::move(model.layers), boundaries);
@@ -86,24 +83,81 @@ StagedStrategy::StagedStrategy(const StrategyContext& context, pipeline::Schedul
     throw std::invalid_argument(fmt::format("--cut: {} cuts make {} stages, {} are needed",
                                             boundaries.size(), parts.size(), schedule_.stages()));
   }
+  note_shapes(parts);
   stages_.resize(parts.size());
+  mailboxes_.resize(parts.size());
   // Each device's own thread moves its layers, so that they lie in, and count as, its memory.
-  for (std::size_t index = 0; index < parts.size(); ++index) {
-    const auto owner = static_cast<std::size_t>(schedule_.device_of_stage[index]);
-    const pipeline::Stage::Position position{index == 0, index + 1 == parts.size()};
+  for (const int index : own_stages_) {
+    const auto owner = static_cast<std::size_t>(own_device_of(index));
+    const pipeline::Stage::Position position{index == 0, index + 1 == schedule_.stages()};
     devices_[owner]->enqueue(runtime::Stream::compute, "set-up", [&, this, index, owner, position] {
-      stages_[index] = std::make_unique<pipeline::Stage>(workload_, std::move(parts[index]),
-                                                         position, devices_[owner]->description(),
-                                                         schedule_.micro_batches);
-      stages_[index]->keep_inputs = context.options.inputs_on_device;
+      const auto slot = static_cast<std::size_t>(index);
+      stages_[slot] = std::make_unique<pipeline::Stage>(workload_, std::move(parts[slot]), position,
+                                                        devices_[owner]->description(),
+                                                        schedule_.micro_batches);
+      stages_[slot]->keep_inputs = context.options.inputs_on_device;
     });
   }
   synchronize();
+  if (groups_.activations == nullptr) return;
+  for (const int index : own_stages_) open_mailbox(index);
+}
+
+void StagedStrategy::note_shapes(const std::vector<models::LayerList>& parts) {
+  output_shapes_.resize(parts.size());
+  for (const Slice& slice : partition_) {
+    models::Shape shape = workload_.input_shape(slice.count);
+    for (std::size_t stage = 0; stage < parts.size(); ++stage) {
+      flops_ += models::flops(parts[stage], shape, stage > 0).total();
+      shape = models::output_shape(parts[stage], shape);
+      if (slice.replica == groups_.replica) output_shapes_[stage].push_back(shape);
+    }
+  }
+}
+
+void StagedStrategy::open_mailbox(int stage) {
+  std::map<ActionKind, Action> last;
+  const auto device = static_cast<std::size_t>(first_device_ + own_device_of(stage));
+  for (const Action& action : schedule_.actions.at(device)) {
+    if (action.stage != stage || !pipeline::is_receive(action.kind)) continue;
+    const auto before = last.find(action.kind);
+    if (before != last.end()) next_receive_.insert_or_assign(before->second, action);
+    last[action.kind] = action;
+  }
+  const auto shape = [this](const Action& receive) {
+    const bool forward = receive.kind == ActionKind::receive_activation;
+    const int producer = forward ? receive.stage - 1 : receive.stage;
+    return output_shapes_.at(static_cast<std::size_t>(producer))
+        .at(static_cast<std::size_t>(receive.micro_batch));
+  };
+  const auto next = [this](const Action& receive) -> std::optional<Action> {
+    const auto found = next_receive_.find(receive);
+    if (found == next_receive_.end()) return std::nullopt;
+    return found->second;
+  };
+  const auto& description = devices_[static_cast<std::size_t>(own_device_of(stage))]->description();
+  mailboxes_[static_cast<std::size_t>(stage)] = std::make_unique<pipeline::Mailbox>(
+      pipeline::Mailbox::Directory{[this](const Action& action) { return route_of(action); }, shape,
+                                   next},
+      at::TensorOptions(workload_.options().dtype).device(runtime::torch_device(description)),
+      workload_.options().format);
+}
+
+pipeline::Mailbox::Route StagedStrategy::route_of(const Action& action) const {
+  const bool forward =
+      action.kind == ActionKind::send_activation || action.kind == ActionKind::receive_activation;
+  const bool onwards = forward == pipeline::is_send(action.kind);  // the peer holds the next stage
+  const int other = action.stage + (onwards ? 1 : -1);
+  const int device = schedule_.device_of_stage.at(static_cast<std::size_t>(other));
+  return {.group = forward ? groups_.activations : groups_.gradients,
+          .peer = schedule_.rank_of_device.at(static_cast<std::size_t>(device)),
+          .tag = std::min(action.stage, other) * schedule_.micro_batches + action.micro_batch};
 }
 
 StagedStrategy::~StagedStrategy() {
   try {
     synchronize();
+    drain();
   } catch (const std::exception&) {
     // Whoever synchronised before has been told; a destructor has no one to tell.
     return;
@@ -112,16 +166,28 @@ StagedStrategy::~StagedStrategy() {
 
 std::unique_ptr<PendingStep> StagedStrategy::step(const models::Batch& batch) {
   auto losses = std::make_shared<std::vector<at::Tensor>>(slices_.size());
-  return std::make_unique<StagedStep>(enqueue(schedule_, batch, losses), losses);
+  return std::make_unique<StagedStep>(
+      enqueue(schedule_, batch, losses), losses,
+      [this](const std::vector<at::Tensor>& parts) { return sum_of(parts); });
 }
 
-pipeline::Execution StagedStrategy::enqueue(
-    const pipeline::Schedule& schedule, const models::Batch& batch,
-    const std::shared_ptr<std::vector<at::Tensor>>& losses) {
-  return pipeline::execute(schedule, devices_, [this, batch, losses](const Action& action) {
+pipeline::Execution StagedStrategy::enqueue(const pipeline::Schedule& schedule,
+                                            const models::Batch& batch, const Losses& losses) {
+  const auto work = [this, batch, losses](const Action& action) {
     if (before_action_) before_action_(action);
     perform(action, batch, *losses);
-  });
+  };
+  return pipeline::execute(schedule, devices_, work, first_device_);
+}
+
+/// Over the micro-batches of the last stages of all ranks.
+double StagedStrategy::sum_of(const std::vector<at::Tensor>& losses) const {
+  double sum = 0;
+  for (const at::Tensor& loss : losses) {
+    if (loss.defined()) sum += loss.item<double>();
+  }
+  if (groups_.all == nullptr) return sum;
+  return sum_over_ranks(sum, *groups_.all, runtime::torch_device(devices_.front()->description()));
 }
 
 void StagedStrategy::perform(const Action& action, const models::Batch& batch,
@@ -136,6 +202,17 @@ void StagedStrategy::perform(const Action& action, const models::Batch& batch,
     case ActionKind::copy_gradient:
       return own.receive_gradient(action.micro_batch,
                                   stage(action.stage + 1).take_input_gradient(action.micro_batch));
+    case ActionKind::send_activation:
+      return mailbox(action.stage).send(action, own.output(action.micro_batch));
+    case ActionKind::receive_activation:
+      return own.adopt_activation(action.micro_batch, mailbox(action.stage).receive(action));
+    case ActionKind::send_gradient:
+      return mailbox(action.stage).send(action, own.take_input_gradient(action.micro_batch));
+    case ActionKind::receive_gradient:
+      own.adopt_gradient(action.micro_batch, mailbox(action.stage).receive(action));
+      // The next stage has used what it was sent.
+      return mailbox(action.stage)
+          .settle({ActionKind::send_activation, action.stage, action.micro_batch});
     case ActionKind::forward:
       own.forward(action.micro_batch, weight(action.micro_batch));
       return;
@@ -167,29 +244,28 @@ double StagedStrategy::weight(int micro_batch) const {
 
 double StagedStrategy::evaluate(const models::Batch& batch) {
   synchronize();
-  for (const auto& own : stages_) {
-    own->set_training(false);
-    own->release();
+  for (const int index : own_stages_) {
+    stage(index).set_training(false);
+    stage(index).release();
   }
-  auto losses = std::make_shared<std::vector<at::Tensor>>(slices_.size());
+  std::vector<at::Tensor> losses(slices_.size());
   const auto forward = [this, &batch, &losses](const Action& action) {
     const c10::AutoGradMode no_gradient(false);
     std::vector<at::Tensor> unused(slices_.size());
     perform(action, batch, unused);
     if (action.kind == ActionKind::forward && action.stage + 1 == schedule_.stages()) {
-      (*losses)[static_cast<std::size_t>(action.micro_batch)] =
+      losses[static_cast<std::size_t>(action.micro_batch)] =
           stage(action.stage).take_loss(action.micro_batch);
     }
   };
-  pipeline::execute(forward_schedule_, devices_, forward);
+  pipeline::execute(forward_schedule_, devices_, forward, first_device_);
   synchronize();
-  double sum = 0;
-  for (const at::Tensor& loss : *losses) sum += loss.item<double>();
-  for (const auto& own : stages_) {
-    own->set_training(true);
-    own->release();
+  drain();
+  for (const int index : own_stages_) {
+    stage(index).set_training(true);
+    stage(index).release();
   }
-  return sum;
+  return sum_of(losses);
 }
 
 StateDictionary StagedStrategy::state() {
@@ -198,26 +274,30 @@ StateDictionary StagedStrategy::state() {
   const auto add = [&](const std::string& name, const at::Tensor& tensor) {
     all[name] = tensor.detach().to(at::kCPU, tensor.scalar_type(), false, /*copy=*/true);
   };
-  for (const auto& own : stages_) {
-    for (const auto& parameter : models::parameters(own->layers())) {
+  for (const int index : own_stages_) {
+    pipeline::Stage& own = stage(index);
+    for (const auto& parameter : models::parameters(own.layers())) {
       add(parameter.name, parameter.tensor);
       if (parameter.tensor.grad().defined()) {
         add("gradient." + parameter.name, parameter.tensor.grad());
       }
     }
-    for (const auto& buffer : models::buffers(own->layers())) add(buffer.name, buffer.tensor);
-    for (const auto& entry : own->optimizer().state()) add(entry.name, entry.tensor);
+    for (const auto& buffer : models::buffers(own.layers())) add(buffer.name, buffer.tensor);
+    for (const auto& entry : own.optimizer().state()) add(entry.name, entry.tensor);
   }
-  return all;
+  if (groups_.activations == nullptr) return all;
+  return gather_state(all, *groups_.activations,
+                      runtime::torch_device(devices_.front()->description()));
 }
 
 void StagedStrategy::load(const StateDictionary& state) {
   synchronize();
   const c10::AutoGradMode no_gradient(false);
-  for (const auto& own : stages_) {
-    for (const auto& parameter : models::parameters(own->layers())) copy_in(state, parameter);
-    for (const auto& buffer : models::buffers(own->layers())) copy_in(state, buffer);
-    own->optimizer().load(state);
+  for (const int index : own_stages_) {
+    pipeline::Stage& own = stage(index);
+    for (const auto& parameter : models::parameters(own.layers())) copy_in(state, parameter);
+    for (const auto& buffer : models::buffers(own.layers())) copy_in(state, buffer);
+    own.optimizer().load(state);
   }
 }
 
@@ -225,27 +305,41 @@ Costs StagedStrategy::costs() const {
   Costs costs;
   costs.ideal_bubble = ideal_bubble_;
   costs.stages = schedule_.stages();
-  for (const Slice& slice : batch_partition()) {
-    models::Shape shape = workload_.input_shape(slice.count);
-    bool first = true;
-    for (const auto& own : stages_) {
-      costs.flops += models::flops(own->layers(), shape, !first).total();
-      shape = models::output_shape(own->layers(), shape);
-      first = false;
+  costs.flops = flops_;
+  for (std::size_t device = 0; device < devices_.size(); ++device) {
+    for (const Action& action :
+         schedule_.actions.at(static_cast<std::size_t>(first_device_) + device)) {
+      const bool receives = pipeline::is_receive(action.kind);
+      if (!receives && !pipeline::is_send(action.kind)) continue;
+      const Action sent = receives ? pipeline::sender_of(action) : action;
+      const bool forward = sent.kind == ActionKind::send_activation;
+      const int producer = forward ? sent.stage : sent.stage - 1;  // of the tensor at the boundary
+      CollectiveCost& cost = costs.collectives[receives ? "receive" : "send"];
+      cost.calls += 1;
+      cost.payload_bytes +=
+          c10::multiply_integers(output_shapes_.at(static_cast<std::size_t>(producer))
+                                     .at(static_cast<std::size_t>(action.micro_batch))) *
+          static_cast<std::int64_t>(c10::elementSize(workload_.options().dtype));
     }
   }
   return costs;
 }
 
-runtime::Device& StagedStrategy::device_of(int stage) const {
-  const int device = schedule_.device_of_stage.at(static_cast<std::size_t>(stage));
-  return *devices_[static_cast<std::size_t>(device)];
+int StagedStrategy::own_device_of(int stage) const {
+  return schedule_.device_of_stage.at(static_cast<std::size_t>(stage)) - first_device_;
 }
 
 void StagedStrategy::run_on_device(int stage, const std::string& label,
                                    std::function<void()> work) {
-  device_of(stage).enqueue(runtime::Stream::compute, label, std::move(work));
+  devices_[static_cast<std::size_t>(own_device_of(stage))]->enqueue(runtime::Stream::compute, label,
+                                                                    std::move(work));
   synchronize();
+}
+
+void StagedStrategy::drain() {
+  for (const auto& own : mailboxes_) {
+    if (own) own->drain();
+  }
 }
 
 void StagedStrategy::synchronize() { runtime::synchronize_all(devices_, timeout_); }

@@ -1,11 +1,14 @@
 // StagedStrategy: layers placed on devices in stages, run by a schedule. A single device, model
-// parallelism and every pipeline are this one class with another schedule.
+// parallelism and every pipeline are this one class with another schedule. The stages may be spread
+// over ranks: each process then holds those of its own devices and runs its part of the schedule.
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <vector>
 
+#include "strategies/pipeline/mailbox.h"
 #include "strategies/pipeline/schedule.h"
 #include "strategies/pipeline/stage.h"
 #include "strategies/strategy.h"
@@ -14,10 +17,11 @@ namespace stratagem::strategies {
 
 class StagedStrategy : public Strategy {
  public:
-  /// `lowered` must be valid; its stages are the model cut at `context.options.cut`.
-  /// `slices` are the parts of the global batch that this process trains, one a micro-batch.
+  /// `lowered` must be valid; its stages are the model cut at `context.options.cut`, and its
+  /// devices those of one replica. `partition` are the parts of the global batch, one a
+  /// micro-batch, of all replicas. Collective among the job's ranks, as the other methods are.
   StagedStrategy(const StrategyContext& context, pipeline::Schedule lowered, double ideal_bubble,
-                 std::vector<Slice> slices);
+                 std::vector<Slice> partition);
   /// Waits until the devices no longer touch the stages.
   ~StagedStrategy() override;
 
@@ -25,7 +29,8 @@ class StagedStrategy : public Strategy {
   double evaluate(const models::Batch& batch) override;
   StateDictionary state() override;
   void load(const StateDictionary& state) override;
-  std::vector<Slice> batch_partition() const override { return slices_; }
+  std::vector<Slice> batch_partition() const override { return partition_; }
+  int replica() const override { return groups_.replica; }
   Costs costs() const override;
 
  protected:
@@ -36,32 +41,45 @@ class StagedStrategy : public Strategy {
   virtual double weight(int micro_batch) const;
   pipeline::Stage& stage(int index) { return *stages_.at(static_cast<std::size_t>(index)); }
   const pipeline::Schedule& schedule() const { return schedule_; }
-  runtime::Device& device_of(int stage) const;
+  const RankGroups& groups() const { return groups_; }
+  /// The stages on this rank's devices, ascending.
+  const std::vector<int>& own_stages() const { return own_stages_; }
+  /// The stage's device counted among this rank's.
+  int own_device_of(int stage) const;
   /// Runs `work` on the stage's device and waits for it.
   void run_on_device(int stage, const std::string& label, std::function<void()> work);
   void synchronize();
 
  private:
+  using Losses = std::shared_ptr<std::vector<at::Tensor>>;
+  void make_stages(const StrategyContext& context);
+  void note_shapes(const std::vector<models::LayerList>& parts);
+  void open_mailbox(int stage);
+  pipeline::Mailbox::Route route_of(const pipeline::Action& action) const;
   pipeline::Execution enqueue(const pipeline::Schedule& schedule, const models::Batch& batch,
-                              const std::shared_ptr<std::vector<at::Tensor>>& losses);
+                              const Losses& losses);
   void load_input(const pipeline::Action& action, const models::Batch& batch);
+  double sum_of(const std::vector<at::Tensor>& losses) const;
+  pipeline::Mailbox& mailbox(int stage) { return *mailboxes_.at(static_cast<std::size_t>(stage)); }
+  void drain();
 
   const models::Workload& workload_;
   runtime::DeviceSpan devices_;
   std::chrono::milliseconds timeout_;
   std::function<void(const pipeline::Action&)> before_action_;
+  RankGroups groups_;
   pipeline::Schedule schedule_;
   pipeline::Schedule forward_schedule_;
   double ideal_bubble_;
-  std::vector<Slice> slices_;
-  std::vector<std::unique_ptr<pipeline::Stage>> stages_;
+  std::vector<Slice> partition_;
+  std::vector<Slice> slices_;  // this replica's
+  int first_device_ = 0;       // of this rank, among the schedule's
+  std::vector<int> own_stages_;
+  double flops_ = 0;
+  std::vector<std::vector<models::Shape>> output_shapes_;      // [stage][micro-batch]
+  std::map<pipeline::Action, pipeline::Action> next_receive_;  // of the same stage and kind
+  std::vector<std::unique_ptr<pipeline::Stage>> stages_;       // [stage]; null: another rank's
+  std::vector<std::unique_ptr<pipeline::Mailbox>> mailboxes_;  // [stage]; null: none is needed
 };
-
-/// Consecutive slices of `size`, the last one smaller when it does not divide `batch`.
-std::vector<Slice> split_batch(std::int64_t batch, std::int64_t size);
-
-/// As many consecutive slices as asked for, the first ones a sample larger where it does not divide
-/// `batch`. Throws std::invalid_argument when there are fewer samples than parts.
-std::vector<Slice> share_batch(std::int64_t batch, std::int64_t parts);
 
 }  // namespace stratagem::strategies

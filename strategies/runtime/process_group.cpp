@@ -113,6 +113,29 @@ TransferPointer ProcessGroup::broadcast(at::Tensor tensor, int root) {
   });
 }
 
+TransferPointer ProcessGroup::send(at::Tensor tensor, int to, int tag) {
+  require_reachable(tensor);
+  const std::int64_t bytes = bytes_of(tensor);
+  return start("send", tensor, {1, bytes, bytes}, [&] {
+    std::vector<at::Tensor> tensors{tensor};
+    return group_->send(tensors, to, tag);
+  });
+}
+
+TransferPointer ProcessGroup::receive(at::Tensor tensor, int from, int tag) {
+  require_reachable(tensor);
+  return start("receive", tensor, {1, bytes_of(tensor), 0}, [&] {
+    std::vector<at::Tensor> tensors{tensor};
+    return group_->recv(tensors, from, tag);
+  });
+}
+
+/// Gloo stages tensors of a GPU in its collectives, and not in its sends.
+void ProcessGroup::require_reachable(const at::Tensor& tensor) const {
+  if (backend_ != "gloo" || tensor.is_cpu()) return;
+  throw CommunicationError("gloo cannot send or receive tensors of a GPU; use --backend nccl");
+}
+
 void ProcessGroup::barrier() {
   const std::lock_guard lock(mutex_);
   try {

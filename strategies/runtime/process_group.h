@@ -86,6 +86,10 @@ class ProcessGroup {
   TransferPointer reduce_scatter(at::Tensor output, at::Tensor input);
   TransferPointer all_gather(at::Tensor output, at::Tensor input);
   TransferPointer broadcast(at::Tensor tensor, int root);
+  /// Between two ranks of the group. A send and a receive with the same tag meet; over NCCL, which
+  /// has no tags, those of two ranks meet in the order of the calls.
+  TransferPointer send(at::Tensor tensor, int to, int tag);
+  TransferPointer receive(at::Tensor tensor, int from, int tag);
   /// Returns when every rank has come to it.
   void barrier();
 
@@ -102,6 +106,7 @@ class ProcessGroup {
   /// A ring's share of `bytes` for one pass over it.
   std::int64_t ring_pass(std::int64_t bytes) const { return bytes * (size() - 1) / size(); }
   std::string members() const;
+  void require_reachable(const at::Tensor& tensor) const;
 
   std::string name_;
   std::vector<int> ranks_;

@@ -1,6 +1,7 @@
 #include "strategies/runtime/rank_context.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <stdexcept>
@@ -79,8 +80,9 @@ std::unique_ptr<ProcessGroup> RankContext::make_group(const std::string& name,
     throw std::logic_error(fmt::format("rank {} is not in group {}", place_.rank, name));
   }
   const int position = static_cast<int>(found - ranks.begin());
-  const auto store =
-      c10::make_intrusive<c10d::PrefixStore>(fmt::format("group/{}/{}", groups_++, name), store_);
+  // Two groups of the same name may arise at once, of other ranks.
+  const auto store = c10::make_intrusive<c10d::PrefixStore>(
+      fmt::format("group/{}/{}/{}", groups_++, name, fmt::join(ranks, ",")), store_);
   const int size = static_cast<int>(ranks.size());
   const auto make = backend == "nccl" ? make_nccl_group : make_gloo_group;
   return std::make_unique<ProcessGroup>(name, std::move(ranks), backend, device,

@@ -42,7 +42,7 @@ class GapAccount {
         continue;
       }
       const double waited = overlap(part, {copy.start_ms, copy.peers_ms}).length();
-      total_.wait += waited;
+      (pipeline::is_receive(copy.action.kind) ? total_.bubble : total_.wait) += waited;
       total_.communication_exposed += part.length() - waited;
     }
     if (idle_is_bubble) total_.bubble += gap.length() - covered;
@@ -67,8 +67,7 @@ StepBreakdown breakdown(const Timeline& timeline, int device, int stages) {
   std::vector<TimelineEntry> copies;
   std::vector<TimelineEntry> computations;
   for (const TimelineEntry& entry : timeline.of_device(device)) {
-    const bool moves_data = is_copy(entry.action.kind) || is_collective(entry.action.kind);
-    (moves_data ? copies : computations).push_back(entry);
+    (moves_data(entry.action.kind) ? copies : computations).push_back(entry);
   }
   StepBreakdown total;
   GapAccount gaps(copies, total);

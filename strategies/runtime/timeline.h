@@ -15,7 +15,8 @@ struct TimelineEntry {
   pipeline::Action action;
   double start_ms = 0;
   double end_ms = 0;
-  double peers_ms = 0;  // of a collective: when its last peer had come to it
+  double peers_ms = 0;  // of a collective: when its last peer had come to it; of a receive: when
+                        // the data was sent
 };
 
 struct Timeline {

@@ -184,8 +184,9 @@ TEST(Launch, SaysWhichProgramCannotBeStarted) {
 
 /// Ranks that are shell scripts, which find their number in the job.
 LaunchOptions ranks(int count, const std::string& script) {
-  LaunchOptions options = worker(
-      "job=$(cat <&3); rank=$(sed 's/.*\"rank\":\\([0-9]*\\).*/\\1/' <<< \"$job\"); " + script);
+  LaunchOptions options =
+      worker("job=$(cat <&3); rank=$(sed 's/.*\"place\":\\[\\([0-9]*\\),.*/\\1/' <<< \"$job\"); " +
+             script);
   options.ranks = count;
   return options;
 }
@@ -205,7 +206,8 @@ TEST(LaunchRanks, AllLearnWhereToMeetAndRankZeroGetsTheSocket) {
                   printf '{"ok":true,"result":%s}' "$job" >&4)"));
   ASSERT_EQ(launched.status, LaunchStatus::ok) << launched.error.message;
   const json& meeting = launched.result.at("rendezvous");
-  EXPECT_EQ(meeting.at("world_size"), 2);
+  EXPECT_EQ(meeting.at("place"), json({0, 2, 0, 2}));
+  EXPECT_EQ(meeting.at("address"), "127.0.0.1");
   EXPECT_GT(meeting.at("port").get<int>(), 1023);
 }
 

@@ -47,12 +47,13 @@ TEST(OptionTable, NamesEveryFieldOfConfigOnce) {
         },
         option.member);
   }
-  const auto [strategy, model, device, devices, device_ids, cores_per_device, oversubscribe,
-              backend, interface, timeout, global_batch_size, split_size, schedule, cut, partition,
-              accumulation_steps, bucket_mb, overlap, image_size, dtype, tf32, cudnn_benchmark,
-              memory_format, loss, optimizer, learning_rate, momentum, weight_decay, seed, steps,
-              repetitions, order, protocol, inputs, verify] = config;
-  EXPECT_EQ(option_table().size(), 35U);  // as many as the binding above names
+  const auto [strategy, model, device, devices, device_ids, cores_per_device, oversubscribe, ranks,
+              mesh, backend, interface, timeout, global_batch_size, split_size, schedule, cut,
+              partition, accumulation_steps, bucket_mb, overlap, compression, image_size, dtype,
+              tf32, cudnn_benchmark, memory_format, loss, optimizer, learning_rate, momentum,
+              weight_decay, seed, steps, repetitions, order, protocol, inputs, verify, straggler] =
+      config;
+  EXPECT_EQ(option_table().size(), 39U);  // as many as the binding above names
   const Config standard;
   EXPECT_NE(strategy, standard.strategy);
   EXPECT_NE(cores_per_device, standard.cores_per_device);

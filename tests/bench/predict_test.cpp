@@ -207,5 +207,47 @@ TEST(Predict, ALineNeverFallsBelowZero) {
             0);
 }
 
+const strategies::StrategyRegistration replicated{{.name = "predict_replicated",
+                                                   .summary = "",
+                                                   .options = {"accumulation_steps"},
+                                                   .multi_device = true,
+                                                   .dimensions = {"data"},
+                                                   .make = {}}};
+
+/// A replica whose forward takes 10, backward 20 (12 to add gradients), update 3, input 1; two
+/// buckets, and a link that carries 1 MB in 1 ms without the processor.
+nlohmann::json replica_calibration() {
+  const std::vector<ActionCost> costs = {{"copy_input", 0, 4, false, 1, 1},
+                                         {"forward", 0, 4, false, 10, 9},
+                                         {"backward", 0, 4, true, 20, 18},
+                                         {"backward", 0, 4, false, 12, 11},
+                                         {"optimizer", 0, 0, false, 3, 3}};
+  return {
+      {"costs", costs_to_json(costs)},
+      {"buckets", {{{"bytes", 4'000'000}, {"ready", 0.5}}, {{"bytes", 2'000'000}, {"ready", 1.0}}}},
+      {"link",
+       {{{"bytes", 1'000'000}, {"ms", 1.0}, {"processor_share", 0.0}},
+        {{"bytes", 9'000'000}, {"ms", 9.0}, {"processor_share", 0.0}}}}};
+}
+
+TEST(PredictReplicated, WhatIsReadyEarlyHides) {
+  const Config row = row_of("predict_replicated", 8, 8);
+  // The first bucket travels from 10 to 14 of the pass, the second 2 behind its end.
+  EXPECT_NEAR(predict_step_ms(row, replica_calibration()), 1 + 10 + 20 + 2 + 3, 1e-9);
+}
+
+TEST(PredictReplicated, OnlyTheLastOfSeveralPassesSends) {
+  Config row = row_of("predict_replicated", 8, 8);
+  row.accumulation_steps = 2;
+  EXPECT_NEAR(predict_step_ms(row, replica_calibration()), 2 * (1 + 10) + 20 + 12 + 2 + 3, 1e-9);
+}
+
+TEST(PredictReplicated, ALinkThatTakesTheProcessorCostsWhatItHides) {
+  auto calibration = replica_calibration();
+  for (auto& measured : calibration["link"]) measured["processor_share"] = 1.0;
+  const Config row = row_of("predict_replicated", 8, 8);
+  EXPECT_NEAR(predict_step_ms(row, calibration), 1 + 10 + 20 + 4 + 2 + 3, 1e-9);
+}
+
 }  // namespace
 }  // namespace stratagem::bench

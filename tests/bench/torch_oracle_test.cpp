@@ -11,6 +11,7 @@
 #include "bench/task_oracle.h"
 #include "strategies/pipeline/schedule_registry.h"
 #include "strategies/pipeline/staged_strategy.h"
+#include "strategies/slices.h"
 #include "tests/strategies/training.h"
 
 namespace stratagem::bench {

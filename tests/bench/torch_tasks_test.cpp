@@ -125,7 +125,7 @@ TEST(CheckTask, RefusesInOneLine) {
   EXPECT_THAT(with([](Config& row) {
                 row.cut = {"layer2", "layer3"};
               }),
-              HasSubstr("--cut: 2 devices need 1 layer names joined by +, not 2"));
+              HasSubstr("--cut: 2 stages need 1 layer names joined by +, not 2"));
   EXPECT_EQ(with([](Config& row) { row.image_size = 16; }),
             "image 16x16 is too small for resnet18: at least 32x32");
   EXPECT_EQ(with([](Config& row) { row.devices = 4; }, "toy"),

@@ -18,6 +18,7 @@
 #include "models/loss.h"
 #include "models/optimizer.h"
 #include "models/registry.h"
+#include "tests/models/reference_values.h"
 #include "tests/models/single_thread.h"
 
 namespace stratagem::models {
@@ -33,32 +34,6 @@ const nlohmann::json& reference() {
   return document;
 }
 
-// Values in [-0.5, 0.5) of the tensor number `index`; the same hash as in make_reference.py.
-at::Tensor uniform(std::uint64_t index, at::IntArrayRef sizes) {
-  at::Tensor tensor = at::empty(sizes, at::kDouble);
-  double* values = tensor.mutable_data_ptr<double>();
-  for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(tensor.numel()); ++i) {
-    std::uint64_t x = i + index * 0x9E3779B97F4A7C15;
-    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
-    x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
-    x ^= x >> 31;
-    values[i] = static_cast<double>(x >> 11) * 0x1p-53 - 0.5;
-  }
-  return tensor;
-}
-
-at::Tensor value(const std::string& name, std::uint64_t index, at::IntArrayRef sizes) {
-  const at::Tensor u = uniform(index, sizes);
-  if (sizes.size() == 4) {
-    return u * (2.0 * std::sqrt(6.0 / static_cast<double>(sizes[1] * sizes[2] * sizes[3])));
-  }
-  if (sizes.size() == 2) {
-    return u * (2.0 / std::sqrt(static_cast<double>(sizes[1])));
-  }
-  const bool near_zero = name.ends_with("bias") || name.ends_with("running_mean");
-  return u * 0.2 + (near_zero ? 0.0 : 1.0);
-}
-
 void fill(const Model& model) {
   const at::NoGradGuard no_grad;
   std::vector<NamedTensor> tensors = parameters(model.layers);
@@ -69,12 +44,6 @@ void fill(const Model& model) {
       tensors[i].tensor.copy_(value(tensors[i].name, i, tensors[i].tensor.sizes()));
     }
   }
-}
-
-double checksum(const at::Tensor& tensor) {
-  const at::Tensor flat = tensor.detach().to(at::kDouble).contiguous().reshape(-1);
-  const at::Tensor weights = at::arange(flat.numel(), at::kLong).remainder(7).add(1);
-  return (flat * weights).sum().item<double>();
 }
 
 void expect_close(double actual, double expected, double scale, const std::string& what) {

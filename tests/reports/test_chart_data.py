@@ -17,14 +17,17 @@ NAMES = [
     "gantt_best",
     "gantt_worst",
     "breakdown",
+    "scaling",
+    "memory",
 ]
 
 
 @pytest.fixture
 def built(write_json):
     def build(document):
-        selection = select(load_results(write_json(document)))
-        return selection, build_charts(selection)
+        results = load_results(write_json(document))
+        selection = select(results)
+        return selection, build_charts(results, selection)
 
     return build
 
@@ -144,11 +147,12 @@ def test_tutorial_bars_are_means_with_standard_deviations_and_split_20(built):
                 "split_size_tradeoff": "pipeline",
                 "gantt_best": "pipeline",
                 "gantt_worst": "pipeline",
+                "scaling": "several devices",
             },
         ),
         (
             lambda name: not name.startswith("single"),
-            {"mp_vs_rn": "single", "mp_vs_rn_vs_pp": "single"},
+            {"mp_vs_rn": "single", "mp_vs_rn_vs_pp": "single", "scaling": "single"},
         ),
         (
             lambda name: not name.startswith("pipeline") or "split:8/" in name,
@@ -203,3 +207,31 @@ def test_what_the_configuration_leaves_out_is_read_from_the_name(built):
     assert selection.workload == "ResNet-50, batch 48, 128\u00d7128 images, 2 devices"
     assert charts.charts["split_size_tradeoff"].series[0].splits == list(fixture_results.SPLITS)
     assert [bar.strategy for bar in charts.charts["mp_vs_rn"].bars][-1] == "single_all_cores"
+
+
+def test_scaling_begins_with_the_single_device(built):
+    selection, charts = built(fixture_results.results())
+    chart = charts.charts["scaling"]
+    for series in chart.series:
+        assert [point.devices for point in series.points] == [1, 2]
+        assert series.points[0].rate == chart.single
+        assert series.points[0].low <= chart.single <= series.points[0].high
+    pipeline = next(series for series in chart.series if series.strategy == "pipeline")
+    best = 1e3 * fixture_results.BATCH / selection.best_pipeline.summary.median
+    assert pipeline.points[1].rate == pytest.approx(best)
+
+
+@pytest.mark.parametrize("mark", ["oversubscribed", "shared", "straggler"])
+def test_devices_without_cores_of_their_own_do_not_scale(built, mark):
+    document = copy.deepcopy(fixture_results.results())
+    for row in document["benchmarks"]:
+        if row["run_type"] == "iteration" and not row["run_name"].startswith("single"):
+            row["stratagem"]["marks"] = [mark]
+    _, charts = built(document)
+    assert "scaling" in charts.left_out
+
+
+def test_memory_has_a_dot_for_every_device(built):
+    _, charts = built(fixture_results.results())
+    bars = {bar.label: bar.peak_bytes for bar in charts.charts["memory"].bars}
+    assert bars["Model parallel"] == [3_400_000_000, 2_500_000_000]

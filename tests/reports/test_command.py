@@ -20,6 +20,8 @@ CHARTS = (
     "gantt_best",
     "gantt_worst",
     "breakdown",
+    "scaling",
+    "memory",
 )
 PRODUCTS = {f"{name}.{extension}" for name in CHARTS for extension in ("png", "svg")}
 PRODUCTS |= {"report.html"}
@@ -83,10 +85,10 @@ def test_a_second_run_gives_the_same_bytes(produced, tmp_path):
         assert (again / name).read_bytes() == (produced / name).read_bytes(), name
 
 
-def test_tutorial_results_make_the_same_set(write_json, tmp_path):
+def test_tutorial_results_make_the_same_set_but_what_takes_a_steady_step(write_json, tmp_path):
     source = write_json(fixture_results.results("tutorial", (1, 10, 12, 20), False, 10))
     assert command.main(["report", str(source)]) == 0
-    assert names(tmp_path) == PRODUCTS | {"results.json"}
+    assert names(tmp_path) == PRODUCTS - {"scaling.png", "scaling.svg"} | {"results.json"}
 
 
 def test_charts_left_out_are_named_and_stale_ones_removed(write_json, tmp_path, capsys):
@@ -95,7 +97,9 @@ def test_charts_left_out_are_named_and_stale_ones_removed(write_json, tmp_path, 
     (tmp_path / "gantt_best.png").write_bytes(b"of an earlier run")
     assert command.main(["report", str(write_json(document))]) == 0
     assert "left out gantt_best: no working pipeline row" in capsys.readouterr().out
-    assert names(tmp_path) == {"results.json", "report.html", "breakdown.png", "breakdown.svg"}
+    assert names(tmp_path) == {
+        "results.json", "report.html", "breakdown.png", "breakdown.svg", "memory.png", "memory.svg"
+    }  # fmt: skip
 
 
 def test_a_file_of_failed_rows_still_gives_a_report(write_json, tmp_path):

@@ -74,8 +74,8 @@ def test_nothing_outside_is_referred_to(whole):
 
 def test_every_chart_is_inside_in_two_themes_with_words(whole):
     _, page = whole
-    assert len(page.all("figure")) == len(page.all("img")) == len(page.all("source")) == 6
-    assert len(page.all("figcaption")) == 6
+    assert len(page.all("figure")) == len(page.all("img")) == len(page.all("source")) == 8
+    assert len(page.all("figcaption")) == 8
     for image, dark in zip(page.all("img"), page.all("source"), strict=True):
         assert len(image["alt"]) > 40
         assert image["src"].startswith("data:image/svg+xml;base64,")
@@ -164,7 +164,7 @@ def test_left_out_charts_are_listed(make):
     document["benchmarks"] = [row for row in document["benchmarks"] if "pipeline" in row["name"]]
     text, page = make(document)
     assert "<code>mp_vs_rn</code>: no working row of single and model_parallel" in text
-    assert len(page.all("figure")) == 4
+    assert len(page.all("figure")) == 5
 
 
 def test_names_are_escaped(make):
@@ -173,4 +173,4 @@ def test_names_are_escaped(make):
     document["benchmarks"][0]["stratagem"]["marks"] = ['"><img src=x>']
     text, page = make(document)
     assert "<script>x" not in text
-    assert len(page.all("img")) == 6
+    assert len(page.all("img")) == 8

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "strategies/runtime/backend.h"
 #include "tests/strategies/rank_threads.h"
 #include "tests/strategies/training.h"
 
@@ -12,77 +15,170 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// Runs `work` on every rank of a Gloo group over all of them.
-void in_group(int ranks, const std::function<void(ProcessGroup&)>& work) {
-  on_ranks(ranks, [&](RankContext& context) {
-    const DeviceGroup devices = strategies::unpinned_devices(1);
-    std::vector<int> members;
-    for (int rank = 0; rank < ranks; ++rank) members.push_back(rank);
-    BackendOptions options;
-    options.timeout = std::chrono::seconds(10);
-    const auto group = context.make_group("all", members, "gloo", *devices.devices[0], options);
-    work(*group);
-  });
-}
+/// A backend on a kind of device; every one must do the same.
+struct Backend {
+  std::string name;
+  DeviceKind device = DeviceKind::cpu;
+};
 
-at::Tensor ranks_tensor(const ProcessGroup& group, std::int64_t size) {
-  return at::full({size}, group.rank() + 1.0, at::kDouble);
-}
+class ProcessGroupConformance : public testing::TestWithParam<Backend> {
+ protected:
+  void SetUp() override {
+    if (GetParam().device == DeviceKind::cuda && cuda_device_count() == 0) {
+      GTEST_SKIP() << "needs a GPU";
+    }
+  }
 
-TEST(ProcessGroup, AllReduceSums) {
+  /// NCCL wants a GPU for each rank; Gloo's ranks may share one.
+  int most_ranks() const {
+    return GetParam().name == "nccl" ? std::min(cuda_device_count(), 3) : 3;
+  }
+
+  /// Runs `work` on every rank of a group over all of them; with fewer ranks where the backend
+  /// cannot have so many here.
+  void in_group(int wanted, const std::function<void(ProcessGroup&)>& work) {
+    const int ranks = std::min(wanted, most_ranks());
+    on_ranks(ranks, [&](RankContext& context) {
+      const int rank = context.place().rank;
+      const DeviceGroup devices = device_of(rank);
+      std::vector<int> members;
+      for (int member = 0; member < ranks; ++member) members.push_back(member);
+      BackendOptions options;
+      options.timeout = std::chrono::seconds(10);
+      const auto group =
+          context.make_group("all", members, GetParam().name, *devices.devices[0], options);
+      work(*group);
+    });
+  }
+
+  /// Of the group's kind: [size] of one more than the rank.
+  at::Tensor ranks_tensor(const ProcessGroup& group, std::int64_t size) const {
+    return at::full({size}, group.rank() + 1.0, options(group));
+  }
+
+  at::TensorOptions options(const ProcessGroup& group) const {
+    const at::TensorOptions on_host(at::kDouble);
+    if (GetParam().device == DeviceKind::cpu) return on_host;
+    return on_host.device(at::Device(at::kCUDA, ordinal(group.rank())));
+  }
+
+ private:
+  at::DeviceIndex ordinal(int rank) const {
+    return static_cast<at::DeviceIndex>(GetParam().name == "nccl" ? rank : 0);
+  }
+
+  DeviceGroup device_of(int rank) const {
+    if (GetParam().device == DeviceKind::cpu) return strategies::unpinned_devices(1);
+    DeviceGroupOptions group;
+    group.kind = DeviceKind::cuda;
+    group.ordinals = {ordinal(rank)};
+    return make_device_group(group);
+  }
+};
+
+TEST_P(ProcessGroupConformance, AllReduceSums) {
   for (const int ranks : {1, 2, 3}) {
-    in_group(ranks, [ranks](ProcessGroup& group) {
+    in_group(ranks, [&](ProcessGroup& group) {
       const at::Tensor tensor = ranks_tensor(group, 5);
       group.all_reduce(tensor)->wait();
-      EXPECT_TRUE(at::equal(tensor, at::full({5}, ranks * (ranks + 1) / 2.0, at::kDouble)));
+      const int size = group.size();
+      EXPECT_TRUE(at::equal(tensor, at::full({5}, size * (size + 1) / 2.0, options(group))));
     });
   }
 }
 
-TEST(ProcessGroup, BroadcastGivesTheRootsTensor) {
-  in_group(3, [](ProcessGroup& group) {
+TEST_P(ProcessGroupConformance, BroadcastGivesTheRootsTensor) {
+  in_group(3, [&](ProcessGroup& group) {
     const at::Tensor tensor = ranks_tensor(group, 4);
-    group.broadcast(tensor, 1)->wait();
-    EXPECT_TRUE(at::equal(tensor, at::full({4}, 2.0, at::kDouble)));
+    const int root = group.size() - 1;
+    group.broadcast(tensor, root)->wait();
+    EXPECT_TRUE(at::equal(tensor, at::full({4}, root + 1.0, options(group))));
   });
 }
 
-TEST(ProcessGroup, GatherAndScatterAreEachOthersReverse) {
-  in_group(2, [](ProcessGroup& group) {
-    const at::Tensor all = at::empty({6}, at::kDouble);
+TEST_P(ProcessGroupConformance, GatherAndScatterAreEachOthersReverse) {
+  in_group(2, [&](ProcessGroup& group) {
+    const at::Tensor all = at::empty({3 * group.size()}, options(group));
     group.all_gather(all, ranks_tensor(group, 3))->wait();
-    EXPECT_TRUE(at::equal(all, at::tensor({1., 1., 1., 2., 2., 2.}, at::kDouble)));
-    const at::Tensor own = at::empty({3}, at::kDouble);
+    for (int rank = 0; rank < group.size(); ++rank) {
+      EXPECT_TRUE(at::equal(all.narrow(0, 3 * rank, 3), at::full({3}, rank + 1.0, options(group))));
+    }
+    const at::Tensor own = at::empty({3}, options(group));
     group.reduce_scatter(own, all)->wait();
-    EXPECT_TRUE(at::equal(own, 2.0 * ranks_tensor(group, 3)));
+    EXPECT_TRUE(at::equal(own, group.size() * ranks_tensor(group, 3)));
   });
 }
 
-TEST(ProcessGroup, CountsCallsPayloadAndWireBytes) {
-  in_group(2, [](ProcessGroup& group) {
+TEST_P(ProcessGroupConformance, ASendMeetsTheReceiveOfItsTag) {
+  const bool refused = GetParam().name == "gloo" && GetParam().device == DeviceKind::cuda;
+  if (refused) {
+    EXPECT_THROW(in_group(2,
+                          [&](ProcessGroup& group) {
+                            group.send(ranks_tensor(group, 3), 1 - group.rank(), 7);
+                          }),
+                 CommunicationError);
+    return;
+  }
+  in_group(2, [&](ProcessGroup& group) {
+    if (group.size() < 2) return;  // one GPU: nobody to send to
+    const auto number = [&](double value) { return at::full({3}, value, options(group)); };
+    if (group.rank() == 0) {
+      const auto first = group.send(number(1), 1, 7);
+      const auto second = group.send(number(2), 1, 8);
+      first->wait();
+      second->wait();
+    } else {
+      const at::Tensor one = number(0);
+      const at::Tensor two = number(0);
+      const auto first = group.receive(one, 0, 7);
+      const auto second = group.receive(two, 0, 8);
+      second->wait();
+      first->wait();
+      EXPECT_TRUE(at::equal(one, number(1)));
+      EXPECT_TRUE(at::equal(two, number(2)));
+    }
+    const auto counts = group.counts();
+    EXPECT_EQ(counts.at(group.rank() == 0 ? "send" : "receive").calls, 2);
+    EXPECT_EQ(counts.at(group.rank() == 0 ? "send" : "receive").payload_bytes, 48);
+  });
+}
+
+TEST_P(ProcessGroupConformance, CountsCallsPayloadAndWireBytes) {
+  in_group(2, [&](ProcessGroup& group) {
     const at::Tensor tensor = ranks_tensor(group, 100);
     group.all_reduce(tensor)->wait();
     group.all_reduce(tensor)->wait();
     group.broadcast(tensor, 0)->wait();
     const auto counts = group.counts();
-    EXPECT_EQ(counts.at("all_reduce"), (CollectiveCount{2, 1600, 1600}));
-    EXPECT_EQ(counts.at("broadcast"), (CollectiveCount{1, 800, group.rank() == 0 ? 800 : 0}));
+    const std::int64_t wire = group.size() == 2 ? 1 : 0;
+    EXPECT_EQ(counts.at("all_reduce"), (CollectiveCount{2, 1600, 1600 * wire}));
+    EXPECT_EQ(counts.at("broadcast").payload_bytes, 800);
+    if (GetParam().name == "gloo") {
+      EXPECT_EQ(counts.at("broadcast").wire_bytes, group.rank() == 0 ? 800 : 0);
+    }
     group.reset_counts();
     EXPECT_TRUE(group.counts().empty());
   });
 }
 
-TEST(ProcessGroup, StampsBeginAndEndOfATransfer) {
-  in_group(2, [](ProcessGroup& group) {
-    const auto before = std::chrono::steady_clock::now();
+TEST_P(ProcessGroupConformance, StampsBeginAndEndOfATransfer) {
+  in_group(2, [&](ProcessGroup& group) {
     const auto transfer = group.all_reduce(ranks_tensor(group, 1'000'000));
     transfer->wait();
-    const auto after = std::chrono::steady_clock::now();
-    EXPECT_GE(transfer->start()->time(), before);
+    if (GetParam().device == DeviceKind::cuda) return;  // its stamps want the device's thread
     EXPECT_GT(transfer->end()->time(), transfer->start()->time());
-    EXPECT_LE(transfer->end()->time(), after);
+    EXPECT_LE(transfer->end()->time(), std::chrono::steady_clock::now());
   });
 }
+
+INSTANTIATE_TEST_SUITE_P(Backends, ProcessGroupConformance,
+                         testing::Values(Backend{"gloo", DeviceKind::cpu},
+                                         Backend{"gloo", DeviceKind::cuda},
+                                         Backend{"nccl", DeviceKind::cuda}),
+                         [](const auto& test) {
+                           return test.param.name +
+                                  (test.param.device == DeviceKind::cpu ? "_cpu" : "_cuda");
+                         });
 
 TEST(ProcessGroup, ARankThatNeverComesIsAnErrorThatNamesTheCall) {
   on_ranks(2, [](RankContext& context) {

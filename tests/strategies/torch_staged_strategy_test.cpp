@@ -22,6 +22,13 @@ using ::testing::HasSubstr;
 
 constexpr auto F = pipeline::ActionKind::forward;
 
+/// With replicas it needs ranks: see torch_replicated_strategy_test.cpp,
+/// torch_rank_pipeline_test.cpp.
+bool has_replicas(const std::string& strategy) {
+  return std::ranges::find(find_strategy(strategy).dimensions, "data") !=
+         find_strategy(strategy).dimensions.end();
+}
+
 bool reads(const std::string& strategy, const std::string& option) {
   const auto& options = find_strategy(strategy).options;
   return std::ranges::find(options, option) != options.end();
@@ -44,7 +51,7 @@ void expect_every_strategy_equal_to_oracle(const models::WorkloadOptions& worklo
                                            const std::vector<int>& stages,
                                            const std::vector<std::int64_t>& splits) {
   for (const std::string& strategy : strategy_names()) {
-    if (find_strategy(strategy).rank_per_device) continue;  // torch_ddp_test.cpp
+    if (has_replicas(strategy)) continue;
     if (!find_strategy(strategy).multi_device) {
       expect_equal_to_oracle(strategy, workload_options, 1);
       continue;
@@ -80,7 +87,8 @@ double largest_difference(const StateDictionary& a, const StateDictionary& b) {
 
 TEST(StrategyRegistry, HoldsEveryStrategy) {
   // One whose self-registration is lost in linking would be missing here.
-  EXPECT_THAT(strategy_names(), ElementsAre("ddp", "model_parallel", "pipeline", "single"));
+  EXPECT_THAT(strategy_names(),
+              ElementsAre("ddp", "ddp_model_parallel", "model_parallel", "pipeline", "single"));
   for (const std::string& name : strategy_names()) {
     EXPECT_FALSE(find_strategy(name).summary.empty()) << name;
   }
@@ -132,7 +140,7 @@ TEST(StagedStrategy, BothMemoryFormats) {
 TEST(StagedStrategy, InputsKeptOnTheDevice) {
   const auto options = small_workload("mlp", 5);
   for (const std::string& strategy : strategy_names()) {
-    if (find_strategy(strategy).rank_per_device) continue;
+    if (has_replicas(strategy)) continue;
     const int devices = find_strategy(strategy).multi_device ? 2 : 1;
     expect_equal_to_oracle(strategy, options, devices,
                            {.split_size = 2, .schedule = "1f1b", .inputs_on_device = true});

@@ -19,20 +19,13 @@ char fill_of(ActionKind kind) {
       return '#';
     case ActionKind::optimizer:
       return 'o';
-    case ActionKind::copy_input:
-    case ActionKind::copy_activation:
-    case ActionKind::copy_gradient:
-    case ActionKind::broadcast:
-    case ActionKind::gradient_wait:
-    case ActionKind::all_reduce:
+    default:
       break;
   }
   return '~';
 }
 
-bool is_computation(const pipeline::Action& action) {
-  return !pipeline::is_copy(action.kind) && !pipeline::is_collective(action.kind);
-}
+bool is_computation(const pipeline::Action& action) { return !pipeline::moves_data(action.kind); }
 
 class DeviceLine {
  public:

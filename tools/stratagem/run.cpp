@@ -6,11 +6,13 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <memory>
 #include <stdexcept>
 
 #include "bench/environment.h"
 #include "bench/grid.h"
 #include "bench/guarded_main.h"
+#include "bench/join.h"
 #include "bench/measure.h"
 #include "bench/partial_file.h"
 #include "bench/registered_catalogue.h"
@@ -92,30 +94,19 @@ void write_files(const bench::Measurement& measurement, const bench::RunFiles& f
   if (!files.trace.empty()) reports::write_trace(files.trace, measurement.traces);
 }
 
-}  // namespace
-
-int run(const Arguments& arguments) {
-  const bench::Catalogue catalogue = bench::registered_catalogue();
-  CLI::App app(
-      "Measures one configuration, or the product of every option's comma-separated values",
-      "stratagem run");
-  bench::RunOptions typed;
-  bench::add_run_options(app, typed, catalogue);
+struct Call {
+  const Arguments& arguments;
   bool verbose = false;
-  app.add_flag("--verbose", verbose, "show what the workers print")->group("Files");
-  if (!parse(app, arguments)) return 0;
+};
 
-  const bench::Selection selection = bench::select(typed);
+int measure(const std::vector<bench::Config>& rows, const bench::Selection& selection,
+            const Call& call, const bench::Interrupt& interrupt, bench::Cluster* cluster) {
   const bench::RunFiles& files = selection.files;
-  const std::vector<bench::Config> rows = bench::make_grid(selection, catalogue);
-  require_places(files);
-
-  const bench::Interrupt interrupt;
   bench::Progress progress(bench::Progress::style(files.quiet));
-  const bench::MeasureEnvironment environment =
-      bench::make_environment(catalogue, interrupt, progress, verbose);
+  const bench::MeasureEnvironment environment = bench::make_environment(
+      bench::registered_catalogue(), interrupt, progress, call.verbose, cluster);
   bench::MeasureOptions options;
-  options.command_line = command_line(arguments);
+  options.command_line = command_line(call.arguments);
   if (keeps_unfinished(files.out)) options.out = files.out;
   options.resume = files.resume;
   options.trace = !files.trace.empty();
@@ -130,6 +121,42 @@ int run(const Arguments& arguments) {
     write_files(measurement, files);
   }
   return bench::exit_code(measurement);
+}
+
+}  // namespace
+
+int run(const Arguments& arguments) {
+  const bench::Catalogue catalogue = bench::registered_catalogue();
+  CLI::App app(
+      "Measures one configuration, or the product of every option's comma-separated values",
+      "stratagem run");
+  bench::RunOptions typed;
+  bench::add_run_options(app, typed, catalogue);
+  bench::JoinOptions joining;
+  bench::add_join_options(app, joining);
+  bool verbose = false;
+  app.add_flag("--verbose", verbose, "show what the workers print")->group("Files");
+  if (!parse(app, arguments)) return 0;
+
+  bench::Selection selection = bench::select(typed);
+  const auto invited = bench::invitation(joining, runtime::process_environment);
+  if (invited) bench::fit_to_world(selection, *invited);
+  const bench::RunFiles& files = selection.files;
+  std::vector<bench::Config> rows = bench::make_grid(selection, catalogue);
+  if (invited) bench::fit_rows(rows, *invited);
+
+  const bench::Interrupt interrupt;
+  std::unique_ptr<bench::Cluster> cluster;
+  if (invited) {
+    cluster = bench::join(*invited, bench::timeout_of(selection), interrupt, verbose,
+                          runtime::open_meeting);
+    if (invited->place.rank > 0) return cluster->follow();
+  }
+  const auto body = [&] {
+    require_places(files);
+    return measure(rows, selection, {arguments, verbose}, interrupt, cluster.get());
+  };
+  return cluster ? cluster->lead(body) : body();
 }
 
 }  // namespace stratagem::tools

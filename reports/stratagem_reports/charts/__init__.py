@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..chart_types import BarChart, Breakdown, Gantt, SplitSizeTradeoff
-from . import bars, breakdown, gantt, split_size_tradeoff
+from ..chart_types import (
+    Bandwidth,
+    BarChart,
+    Breakdown,
+    Gantt,
+    MemoryChart,
+    Scaling,
+    SplitSizeTradeoff,
+)
+from . import bandwidth, bars, breakdown, gantt, memory, scaling, split_size_tradeoff
 from .style import encode
 from .theme import DARK, LIGHT, Theme
 
@@ -14,6 +22,9 @@ _DRAW = {
     SplitSizeTradeoff: split_size_tradeoff.draw,
     Gantt: gantt.draw,
     Breakdown: breakdown.draw,
+    Scaling: scaling.draw,
+    MemoryChart: memory.draw,
+    Bandwidth: bandwidth.draw,
 }
 
 __all__ = ["DARK", "LIGHT", "Theme", "render"]

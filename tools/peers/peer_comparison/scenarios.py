@@ -231,7 +231,50 @@ def resnet_pipelining_channels_last(settings: Settings) -> Scenario:
     return Scenario((*pipelines, *inside), ratios)
 
 
+def resnet_ddp(settings: Settings) -> Scenario:
+    """ResNet-50 data parallel on two ranks, against PyTorch's DistributedDataParallel."""
+    single = stratagem_single(settings)
+    ddp = stratagem_row("ddp", "ddp", ["--devices", "2"], settings)
+    peers = [
+        contender
+        for memory_format in ("nchw", "channels_last")
+        for contender in torch_peer(
+            f"torch/ddp/{memory_format}",
+            "resnet_ddp.py",
+            ["--memory-format", memory_format],
+            settings,
+        )
+    ]
+    nchw, nchw_allocator, channels_last, channels_last_allocator = ((c.name,) for c in peers)
+    ours = (ddp.name,)
+    ratios = (
+        Ratio("ddp: all, over PyTorch DDP NCHW", nchw, ours),
+        Ratio("  layout: NCHW to channels_last", nchw, channels_last),
+        Ratio("  allocator: NCHW", nchw, nchw_allocator),
+        Ratio(
+            "ddp: over PyTorch DDP channels_last as installed",
+            channels_last,
+            ours,
+            Target(Kind.AT_LEAST, 1.10),
+        ),
+        Ratio(
+            "ddp: over PyTorch DDP channels_last with allocator",
+            channels_last_allocator,
+            ours,
+            Target(Kind.REACHES, 1.00),
+        ),
+        Ratio(
+            "ddp: speed-up over single (two cores: 2.00 is ideal, 1.70 is 85%)",
+            (single.name,),
+            ours,
+            Target(Kind.AT_LEAST, 1.70),
+        ),
+    )
+    return Scenario((single, ddp, *peers), ratios)
+
+
 SCENARIOS: dict[str, Callable[[Settings], Scenario]] = {
     "resnet_single_and_pipeline": resnet_single_and_pipeline,
     "resnet_pipelining_channels_last": resnet_pipelining_channels_last,
+    "resnet_ddp": resnet_ddp,
 }

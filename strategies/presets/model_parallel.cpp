@@ -1,24 +1,20 @@
 // model_parallel: the layers spread over the devices, the whole batch at once, so that one device
 // works at a time. It makes room for a larger model, not speed: ideal bubble (p - 1) / p.
-#include "strategies/pipeline/schedule_registry.h"
-#include "strategies/pipeline/staged_strategy.h"
+#include "strategies/presets/staged.h"
 #include "strategies/registry.h"
+#include "strategies/slices.h"
 
 namespace stratagem::strategies {
 namespace {
 
 std::unique_ptr<Strategy> make(const StrategyContext& context) {
-  const int stages = static_cast<int>(context.devices.size());
-  const std::int64_t batch = context.workload.options().batch;
-  return std::make_unique<StagedStrategy>(context, pipeline::make_schedule("naive", stages, 1),
-                                          pipeline::find_schedule("naive").ideal_bubble(stages, 1),
-                                          split_batch(batch, batch));
+  return make_staged(context, "naive", share_batch(context.workload.options().batch, /*parts=*/1));
 }
 
 const StrategyRegistration registration{
     {.name = "model_parallel",
      .summary = "layers split over the devices, one works at a time",
-     .options = {"cut", "partition"},
+     .options = with_rank_options({"cut", "partition"}),
      .multi_device = true,
      .make = make}};
 

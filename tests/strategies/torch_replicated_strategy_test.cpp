@@ -1,4 +1,4 @@
-#include "strategies/data_parallel/ddp.h"
+#include "strategies/data_parallel/replicated_strategy.h"
 
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
@@ -7,8 +7,9 @@
 #include <mutex>
 
 #include "bench/task_oracle.h"
-#include "tests/strategies/rank_threads.h"
-#include "tests/strategies/training.h"
+#include "strategies/pipeline/schedule_registry.h"
+#include "strategies/slices.h"
+#include "tests/strategies/rank_training.h"
 
 namespace stratagem::strategies {
 namespace {
@@ -18,24 +19,19 @@ using pipeline::ActionKind;
 using runtime::RankContext;
 using ::testing::HasSubstr;
 
-/// A rank's part of a data-parallel training: one device, and a group over all ranks.
-struct RankTraining : Training {
-  RankTraining(RankContext& ranks, const models::WorkloadOptions& options) : Training(options, 1) {
-    std::vector<int> members;
-    for (int rank = 0; rank < ranks.place().world_size; ++rank) members.push_back(rank);
-    runtime::BackendOptions backend;
-    backend.timeout = std::chrono::seconds(20);
-    data_group = ranks.make_group("data", members, "gloo", *group.devices[0], backend);
-  }
-  ~RankTraining() { strategy.reset(); }
+std::vector<Slice> shares(const StrategyContext& context) {
+  return share_shares(context.workload.options().batch, context.groups.replicas,
+                      context.options.accumulation_steps);
+}
 
-  StrategyContext rank_context(const StrategyOptions& options = {}) {
-    StrategyContext own = context(options);
-    own.data_group = data_group.get();
-    return own;
-  }
-
-  std::unique_ptr<runtime::ProcessGroup> data_group;
+/// The preset "ddp", as a class that tests can break.
+class Ddp : public ReplicatedStrategy {
+ public:
+  explicit Ddp(const StrategyContext& context)
+      : ReplicatedStrategy(context,
+                           pipeline::make_schedule(
+                               "naive", 1, static_cast<int>(context.options.accumulation_steps)),
+                           0.0, shares(context)) {}
 };
 
 struct Case {
@@ -50,7 +46,7 @@ template <class Made>
 std::vector<reports::Verification> verify(const Case& of) {
   std::vector<reports::Verification> found(static_cast<std::size_t>(of.ranks));
   runtime::on_ranks(of.ranks, [&](RankContext& ranks) {
-    RankTraining training(ranks, small_workload(of.model, of.batch));
+    RankTraining training(ranks, small_workload(of.model, of.batch), {.replicas = of.ranks});
     training.strategy = std::make_unique<Made>(training.rank_context(of.options));
     found[static_cast<std::size_t>(ranks.place().rank)] =
         bench::compare_with_oracle(*training.strategy, training.workload);
@@ -69,7 +65,7 @@ TEST(Ddp, EveryRankEqualsOneDeviceThatSeesTheSameShards) {
        {Case{"toy"}, Case{"mlp"}, Case{"mlp", 7, 3}, Case{"toy", 9, 2}, Case{"resnet18", 8, 2},
         Case{"resnet18", 5, 2}, Case{"resnet18", 8, 2, small_buckets},
         Case{"mlp", 8, 2, small_buckets}, Case{"resnet18", 8, 2, accumulated},
-        Case{"mlp", 7, 2, accumulated}, Case{"resnet18", 8, 2, afterwards}, Case{"mlp", 8, 1}}) {
+        Case{"mlp", 7, 2, accumulated}, Case{"resnet18", 8, 2, afterwards}}) {
     SCOPED_TRACE(testing::Message()
                  << of.model << " batch " << of.batch << " ranks " << of.ranks << " accumulation "
                  << of.options.accumulation_steps << " overlap " << of.options.overlap);
@@ -141,7 +137,7 @@ TEST(Ddp, CommunicatesExactlyWhatItsCostsSay) {
   for (const char* model : {"toy", "mlp", "resnet18"}) {
     for (const double bucket : {0.01, 0.1, 25.0}) {
       runtime::on_ranks(2, [&](RankContext& ranks) {
-        RankTraining training(ranks, small_workload(model, 8));
+        RankTraining training(ranks, small_workload(model, 8), {.replicas = 2});
         StrategyOptions options;
         options.bucket_mebibytes = bucket;
         Ddp ddp(training.rank_context(options));
@@ -152,9 +148,9 @@ TEST(Ddp, CommunicatesExactlyWhatItsCostsSay) {
         };
         step();  // the Reducer arranges its buckets after the first
         step();
-        training.data_group->reset_counts();
+        training.reset_counts();
         step();
-        const auto counts = training.data_group->counts();
+        const auto counts = training.counts();
         const auto costs = ddp.costs().collectives;
         SCOPED_TRACE(testing::Message() << model << " bucket " << bucket);
         ASSERT_EQ(counts.size(), costs.size());
@@ -170,7 +166,7 @@ TEST(Ddp, CommunicatesExactlyWhatItsCostsSay) {
 TEST(Ddp, TransfersRunBesideTheBackwardPassUnlessToldOtherwise) {
   for (const bool overlap : {true, false}) {
     runtime::on_ranks(2, [&](RankContext& ranks) {
-      RankTraining training(ranks, small_workload("resnet18", 8));
+      RankTraining training(ranks, small_workload("resnet18", 8), {.replicas = 2});
       StrategyOptions options;
       options.bucket_mebibytes = 0.05;
       options.overlap = overlap;
@@ -199,19 +195,44 @@ TEST(Ddp, TransfersRunBesideTheBackwardPassUnlessToldOtherwise) {
   }
 }
 
-TEST(Ddp, FewerSamplesThanRanksAreRefused) {
-  EXPECT_THROW(slices_of_replicas(1, 2, 1), std::invalid_argument);
-  EXPECT_THROW(slices_of_replicas(4, 2, 3), std::invalid_argument);
+TEST(Ddp, HalfPrecisionGradientsAreHalfTheBytesAndNearlyTheSame) {
+  runtime::on_ranks(2, [](RankContext& ranks) {
+    RankTraining training(ranks, small_workload("mlp", 8), {.replicas = 2});
+    StrategyOptions options;
+    options.compression = "fp16";
+    training.strategy = std::make_unique<Ddp>(training.rank_context(options));
+    const std::int64_t bytes =
+        training.strategy->costs().collectives.at("all_reduce").payload_bytes;
+    const auto found = bench::compare_with_oracle(*training.strategy, training.workload,
+                                                  bench::compressed_tolerance);
+    EXPECT_TRUE(found.passed) << found.message;
+    EXPECT_GT(found.max_relative_error, bench::exact_tolerance) << "it was not compressed";
+    training.reset_counts();
+    training.strategy->step(training.workload.make_batch(0));
+    runtime::synchronize_all(training.group.devices, std::chrono::seconds(20));
+    EXPECT_EQ(training.counts().at("all_reduce").payload_bytes, bytes);
+    std::int64_t parameters = 0;
+    for (const auto& [name, tensor] : models::parameters(training.workload.make_model().layers)) {
+      parameters += tensor.numel();
+    }
+    EXPECT_EQ(bytes, 2 * parameters);
+  });
 }
 
-TEST(Ddp, SharesOfTheBatchDifferByOneSampleAtMost) {
-  const auto slices = slices_of_replicas(7, 3, 1);
-  ASSERT_EQ(slices.size(), 3U);
-  EXPECT_EQ(slices[0][0].count, 3);
-  EXPECT_EQ(slices[1][0].start, 3);
-  EXPECT_EQ(slices[1][0].count, 2);
-  EXPECT_EQ(slices[2][0].start, 5);
-  EXPECT_EQ(slices[2][0].replica, 2);
+TEST(Ddp, EveryMemberOfAReplicaStartsWithTheFirstOnesParameters) {
+  runtime::on_ranks(2, [](RankContext& ranks) {
+    models::WorkloadOptions options = small_workload("mlp", 8);
+    options.seed = static_cast<std::uint64_t>(10 + ranks.place().rank);  // models that differ
+    RankTraining training(ranks, options, {.replicas = 2});
+    Ddp ddp(training.rank_context());
+    models::WorkloadOptions first = small_workload("mlp", 8);
+    first.seed = 10;
+    const models::Model expected = models::Workload(first).make_model();
+    const StateDictionary state = ddp.state();
+    for (const auto& [name, tensor] : models::parameters(expected.layers)) {
+      EXPECT_TRUE(at::equal(state.at(name), tensor.detach())) << name;
+    }
+  });
 }
 
 }  // namespace

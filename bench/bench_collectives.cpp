@@ -1,0 +1,371 @@
+// Collectives between ranks: time, algorithm and bus bandwidth by message size, and the link model
+// that the times suggest.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "bench/benchmark_flags.h"
+#include "bench/benchmark_replay.h"
+#include "bench/collectives.h"
+#include "bench/core_lock.h"
+#include "bench/environment.h"
+#include "bench/guarded_main.h"
+#include "bench/join.h"
+#include "bench/machine.h"
+#include "bench/options.h"
+#include "bench/preparation.h"
+#include "bench/progress.h"
+#include "bench/registered_catalogue.h"
+#include "bench/worker_main.h"
+#include "reports/atomic_file.h"
+#include "reports/json_writer.h"
+#include "reports/statistics.h"
+#include "reports/text_table.h"
+
+namespace stratagem::bench {
+namespace {
+
+constexpr const char* program = "bench_collectives";
+
+struct Options {
+  std::vector<std::string> collectives = collective_names();
+  std::string low = "1K";
+  std::string high = "256M";
+  std::int64_t factor = 4;
+  std::int64_t ranks = 2;
+  std::string device = "cpu";
+  std::string backend = "auto";
+  std::string interface = "auto";
+  double timeout = 120;
+  std::int64_t repetitions = 3;
+  bool oversubscribe = false;
+  bool quiet = false;
+  std::string out;
+};
+
+void add_options(CLI::App& app, Options& options) {
+  app.add_option("--collectives", options.collectives, "which, joined by commas")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("--min-bytes", options.low, "smallest message")->capture_default_str();
+  app.add_option("--max-bytes", options.high, "largest message")->capture_default_str();
+  app.add_option("--step-factor", options.factor, "each message is so many times the one before")
+      ->check(CLI::Range(2, 1024))
+      ->capture_default_str();
+  app.add_option("--ranks", options.ranks, "processes, one device each")
+      ->check(CLI::Range(2, 1024))
+      ->capture_default_str();
+  app.add_option("--device", options.device, "kind of device")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str();
+  app.add_option("--backend", options.backend, "auto: gloo on CPU, nccl on CUDA")
+      ->check(CLI::IsMember({"auto", "gloo", "nccl"}))
+      ->capture_default_str();
+  app.add_option("--interface", options.interface,
+                 "network interface; auto: GLOO_SOCKET_IFNAME, else loopback")
+      ->capture_default_str();
+  app.add_option("--timeout", options.timeout, "seconds that ranks wait for one another")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--repetitions", options.repetitions, "rounds: launches of every collective")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_flag("--oversubscribe", options.oversubscribe, "more ranks than cores; marked");
+  app.add_flag("--quiet", options.quiet, "no progress line");
+  app.add_option("--out", options.out, "results as JSON");
+}
+
+/// What the task needs to open devices and groups: a row whose devices are a rank each.
+Config config_of(const Options& options) {
+  Config config;
+  config.strategy = "ddp";
+  config.model = "toy";
+  config.device = options.device;
+  config.devices = options.ranks;
+  config.backend = options.backend;
+  if (config.backend == "auto") config.backend = options.device == "cuda" ? "nccl" : "gloo";
+  config.interface = options.interface;
+  config.timeout = options.timeout;
+  config.repetitions = options.repetitions;
+  config.oversubscribe = options.oversubscribe;
+  return config;
+}
+
+struct Family {
+  std::string collective;
+  std::vector<std::int64_t> bytes;
+  std::vector<reports::Row> rows;  // [size]
+};
+
+std::vector<Family> families_of(const Options& options, const Config& config,
+                                const BenchmarkFlags& flags) {
+  const auto sizes = message_sizes(parse_bytes(options.low, "--min-bytes"),
+                                   parse_bytes(options.high, "--max-bytes"), options.factor);
+  std::vector<Family> families;
+  for (const std::string& collective : options.collectives) {
+    bus_factor(collective, static_cast<int>(config.devices));  // refuses an unknown one
+    Family family{collective, {}, {}};
+    for (const std::int64_t bytes : sizes) {
+      const std::string name = collective_row_name(collective, config, bytes);
+      if (matching(flags.filter, {name}).empty()) continue;
+      family.bytes.push_back(bytes);
+      family.rows.push_back(collective_row(collective, config, bytes));
+    }
+    if (!family.rows.empty()) families.push_back(std::move(family));
+  }
+  return families;
+}
+
+/// False when the user wants no more.
+bool measure_round(Family& family, const Config& config, int round,
+                   const MeasureEnvironment& environment) {
+  const nlohmann::json job{{"task", "collectives"},
+                           {"ranks", config.devices},
+                           {"config", to_json(config)},
+                           {"collective", family.collective},
+                           {"bytes", family.bytes}};
+  const LaunchResult launched = environment.launch(job, launch_limit(config));
+  if (launched.status == LaunchStatus::interrupted) return false;
+  for (std::size_t index = 0; index < family.rows.size(); ++index) {
+    reports::Row& row = family.rows[index];
+    if (launched.status != LaunchStatus::ok) {
+      row.repetitions.push_back(failed_repetition(round, launched));
+      continue;
+    }
+    row.repetitions.push_back(collective_repetition(
+        family.collective, static_cast<int>(config.devices), family.bytes[index], round,
+        launched.result.at("ms").at(index).get<std::vector<double>>()));
+    const std::size_t hosts =
+        environment.ranks_share_cores ? 1 : static_cast<std::size_t>(config.devices);
+    row.repetitions.back().marks = marks_of(config, hosts * environment.cores.size());
+  }
+  return true;
+}
+
+/// The median over the rounds; negative where none is good.
+double median_counter(const reports::Row& row, const std::string& counter) {
+  std::vector<double> values;
+  for (const auto& repetition : row.repetitions) {
+    if (!repetition.error) values.push_back(repetition.counters.at(counter));
+  }
+  return values.empty() ? -1 : reports::median(values);
+}
+
+double median_ms(const reports::Row& row) {
+  const double rate = median_counter(row, "algorithm_gb_per_s");
+  return rate <= 0 ? -1 : median_counter(row, "bytes") / rate / 1e6;
+}
+
+void print_table(const std::vector<Family>& families) {
+  using Column = reports::TextColumn;
+  Column name{.header = "collective", .right_aligned = false, .importance = 5, .cells = {}};
+  Column size{.header = "size", .importance = 4, .cells = {}};
+  Column time{.header = "time ms", .importance = 4, .cells = {}};
+  Column algorithm{.header = "algorithm GB/s", .importance = 3, .cells = {}};
+  Column bus{.header = "bus GB/s", .importance = 3, .cells = {}};
+  for (const Family& family : families) {
+    for (std::size_t index = 0; index < family.rows.size(); ++index) {
+      const reports::Row& row = family.rows[index];
+      const auto shown = [](double value) {
+        return value < 0 ? std::string("failed") : fmt::format("{:.4g}", value);
+      };
+      name.cells.push_back(family.collective);
+      size.cells.push_back(bytes_text(family.bytes[index]));
+      time.cells.push_back(shown(median_ms(row)));
+      algorithm.cells.push_back(shown(median_counter(row, "algorithm_gb_per_s")));
+      bus.cells.push_back(shown(median_counter(row, "bus_gb_per_s")));
+    }
+  }
+  fmt::print("{}", reports::render_table({name, size, time, algorithm, bus}, 0));
+}
+
+/// Latency and bandwidth of each collective, by name.
+std::map<std::string, pipeline::LinkModel> link_models(const std::vector<Family>& families) {
+  std::map<std::string, pipeline::LinkModel> models;
+  for (const Family& family : families) {
+    std::vector<TransferTime> times;
+    for (const reports::Row& row : family.rows) {
+      if (const double ms = median_ms(row); ms > 0) {
+        times.push_back({median_counter(row, "bytes"), ms});
+      }
+    }
+    if (times.size() > 1) models[family.collective] = fit_link(times);
+  }
+  return models;
+}
+
+reports::ResultFile results_of(std::vector<Family> families, const std::string& command_line) {
+  reports::ResultFile results;
+  results.context = make_context(command_line);
+  results.context.metrics = {
+      {.name = "real_time", .unit = "ms", .better = "lower", .deterministic = false},
+      {.name = "algorithm_gb_per_s", .unit = "GB/s", .better = "higher", .deterministic = false},
+      {.name = "bus_gb_per_s", .unit = "GB/s", .better = "higher", .deterministic = false}};
+  for (const auto& [collective, model] : link_models(families)) {
+    results.context.calibration.emplace_back(collective + "_latency_ms", model.latency_ms);
+    results.context.calibration.emplace_back(collective + "_gb_per_s", model.gigabytes_per_second);
+  }
+  for (Family& family : families) {
+    for (reports::Row& row : family.rows) {
+      if (!row.repetitions.empty()) results.rows.push_back(std::move(row));
+    }
+  }
+  return results;
+}
+
+void print_link_models(const std::vector<Family>& families) {
+  for (const auto& [collective, model] : link_models(families)) {
+    fmt::print("{}: {:.3g} ms + size / {:.3g} GB/s\n", collective, model.latency_ms,
+               model.gigabytes_per_second);
+  }
+}
+
+bool failed(const std::vector<Family>& families) {
+  for (const Family& family : families) {
+    for (const reports::Row& row : family.rows) {
+      for (const auto& repetition : row.repetitions) {
+        if (repetition.error) return true;
+      }
+    }
+  }
+  return false;
+}
+
+struct Call {
+  Options options;
+  BenchmarkFlags flags;
+  std::string command_line;
+};
+
+int measure(const Call& call, const Config& config, std::vector<Family> families,
+            const Interrupt& interrupt, Cluster* cluster) {
+  const auto& [options, flags, command_line] = call;
+  Progress progress(Progress::style(options.quiet));
+  const MeasureEnvironment environment =
+      make_environment(registered_catalogue(), interrupt, progress, /*verbose=*/false, cluster);
+  if (cluster == nullptr) require_cores(config, environment.cores.size());
+  const CoreLocks locks(cores_of(config, environment.cores),
+                        {.timeout = std::chrono::duration<double>(options.timeout),
+                         .folder = environment.lock_folder,
+                         .interrupt = &interrupt,
+                         .say = [&](const std::string& line) { progress.note(line); }});
+  progress.phase("measuring", families.size() * static_cast<std::size_t>(options.repetitions));
+  bool wanted = true;
+  for (int round = 0; wanted && round < options.repetitions; ++round) {
+    for (Family& family : families) {
+      progress.begin(family.collective, fmt::format("round {}/{}", round + 1, options.repetitions));
+      wanted = wanted && measure_round(family, config, round, environment);
+      if (!family.rows.back().repetitions.empty() && family.rows.back().repetitions.back().error) {
+        progress.note(family.collective + ": " +
+                      family.rows.back().repetitions.back().error->message);
+      }
+      progress.end(std::nullopt);
+    }
+  }
+  progress.finish();
+  if (!wanted) throw Interrupted();
+  const bool lost = failed(families);
+  if (flags.format == "console" && flags.for_library.empty()) {
+    print_table(families);
+    print_link_models(families);
+  }
+  const reports::ResultFile results = results_of(std::move(families), command_line);
+  std::string replayed;
+  if (flags.format != "console" || !flags.for_library.empty() || flags.out_format != "json") {
+    replayed = replay(results.rows, flags, program);
+  }
+  if (flags.format == "json") fmt::print("{}\n", reports::results_json(results).dump(1));
+  const std::string out = flags.out.empty() ? options.out : flags.out;
+  if (out.empty()) return lost ? exit_codes::lost : exit_codes::done;
+  if (flags.out_format == "json") {
+    reports::write_results(out, results);
+  } else {
+    reports::write_file_atomically(out, replayed);
+  }
+  return lost ? exit_codes::lost : exit_codes::done;
+}
+
+void parse(CLI::App& app, const BenchmarkFlags& flags) {
+  try {
+    app.parse(std::vector<std::string>(flags.others.rbegin(), flags.others.rend()));
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) throw;
+    throw std::invalid_argument(first_line(error.what()));
+  }
+}
+
+/// Under a launcher its ranks are the ranks.
+void fit(Options& options, const CLI::App& app, const Invitation& invited) {
+  if (app.count("--ranks") > 0 && options.ranks != invited.place.world_size) {
+    throw std::invalid_argument(fmt::format("--ranks: {} started {} ranks; leave it out, or say {}",
+                                            invited.launcher, invited.place.world_size,
+                                            invited.place.world_size));
+  }
+  options.ranks = invited.place.world_size;
+}
+
+int perform(const std::vector<std::string>& arguments) {
+  Call call;
+  call.flags = parse_benchmark_flags(arguments);
+  call.command_line = fmt::format("{} {}", program, fmt::join(arguments, " "));
+  CLI::App app(
+      "Times collectives between ranks and checks their results\n\nTakes Google Benchmark's "
+      "--benchmark_* flags too (filter, list_tests, repetitions, out, format, ...)",
+      program);
+  add_options(app, call.options);
+  JoinOptions joining;
+  add_join_options(app, joining);
+  try {
+    parse(app, call.flags);
+  } catch (const CLI::ParseError&) {
+    fmt::print("{}", app.help());
+    return exit_codes::done;
+  }
+  if (call.flags.repetitions) call.options.repetitions = *call.flags.repetitions;
+  const auto invited = invitation(joining, runtime::process_environment);
+  if (invited) fit(call.options, app, *invited);
+  const Config config = config_of(call.options);
+  std::vector<Family> families = families_of(call.options, config, call.flags);
+  const bool tells = !invited || invited->place.rank == 0;
+  if (families.empty()) {
+    if (tells)
+      fmt::print(stderr, "{}: no row matches \"{}\"; --benchmark_list_tests shows their names\n",
+                 program, call.flags.filter);
+    return exit_codes::nothing_matched;
+  }
+  if (call.flags.list_tests) {
+    for (const Family& family : families) {
+      for (const reports::Row& row : family.rows) {
+        if (tells) fmt::print("{}\n", row.name);
+      }
+    }
+    return exit_codes::done;
+  }
+  const Interrupt interrupt;
+  std::unique_ptr<Cluster> cluster;
+  if (invited) {
+    cluster = join(*invited, std::chrono::duration<double>(call.options.timeout), interrupt,
+                   /*verbose=*/false, runtime::open_meeting);
+    if (invited->place.rank > 0) return cluster->follow();
+  }
+  const auto body = [&] {
+    return measure(call, config, std::move(families), interrupt, cluster.get());
+  };
+  return cluster ? cluster->lead(body) : body();
+}
+
+}  // namespace
+}  // namespace stratagem::bench
+
+int main(int argc, char** argv) {
+  using namespace stratagem::bench;
+  if (is_worker_call(argc, argv)) worker_main(argc, argv);
+  return guarded_main(program,
+                      [&] { return perform(std::vector<std::string>(argv + 1, argv + argc)); });
+}

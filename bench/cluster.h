@@ -1,0 +1,73 @@
+// Cluster: the controllers that a launcher (torchrun, mpirun, srun, or by hand) started, one for
+// each rank.
+//
+// All read the same command line. Rank 0 decides what is launched when, as a controller alone
+// would; the others wait at the meeting, run the worker of their rank for every job that spans all
+// ranks, and leave when rank 0 says so. So a launch is a fresh process on every rank here too, a
+// crashed worker takes no other row with it, and only rank 0 writes.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bench/launch.h"
+#include "strategies/runtime/launcher.h"
+#include "strategies/runtime/meeting.h"
+
+namespace stratagem::bench {
+
+struct ClusterOptions {
+  runtime::RankPlace place;
+  std::string launcher;                      // "torchrun"
+  std::string master_address = "127.0.0.1";  // where rank 0's workers can be reached
+  std::chrono::duration<double> timeout{120};
+  const Interrupt* interrupt = nullptr;
+  bool verbose = false;
+  std::vector<std::string> worker_command = LaunchOptions{}.command;  // of a rank but the first
+};
+
+class Cluster {
+ public:
+  /// Returns when every rank has come. Throws CommunicationError when one has not in time, and
+  /// std::invalid_argument when two say that they are the same rank, or mean different worlds.
+  Cluster(std::unique_ptr<runtime::Meeting> meeting, const ClusterOptions& options);
+  /// Of rank 0: tells the others to leave, with exit code 4 unless lead() has found another.
+  ~Cluster();
+  Cluster(const Cluster&) = delete;
+  Cluster& operator=(const Cluster&) = delete;
+
+  const runtime::RankPlace& place() const { return options_.place; }
+
+  /// Of rank 0: runs a job on all ranks.
+  LaunchResult launch(const nlohmann::json& job, const LaunchOptions& options);
+  /// Of rank 0: returns what `body` returns; the others leave with that, or with what its exception
+  /// means (bench/guarded_main.h).
+  int lead(const std::function<int()>& body);
+
+  /// Of the others: does what rank 0 wants until it says that it is over. Returns the exit code.
+  int follow();
+
+ private:
+  void arrive();
+  void compare_with(int rank, const nlohmann::json& note) const;
+  void settle_local_ranks(const std::vector<std::string>& hosts);
+  void note_presence(std::stop_token stop);
+  void say(const std::string& activity, const std::string& absence);
+  LaunchResult perform(int number, const nlohmann::json& note);
+  std::string who() const;
+
+  ClusterOptions options_;
+  std::unique_ptr<runtime::Meeting> meeting_;
+  int next_job_ = 0;
+  int exit_code_;
+  std::mutex mutex_;
+  std::string activity_;
+  std::string absence_;
+  std::jthread presence_;  // ends first
+};
+
+}  // namespace stratagem::bench

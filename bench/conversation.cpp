@@ -1,0 +1,142 @@
+#include "bench/conversation.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+
+namespace stratagem::bench {
+
+namespace {
+
+constexpr auto poll_interval = std::chrono::milliseconds(200);
+// After the result's end the worker has only to leave.
+constexpr auto leave_limit = std::chrono::seconds(5);
+// When one rank has failed, the others may still say so themselves before they are ended.
+constexpr auto last_words_limit = std::chrono::seconds(2);
+// A lost connection alone explains nothing: it may take so long until it is known who is gone.
+constexpr auto absence_limit = std::chrono::seconds(5);
+
+LaunchResult absent(const RankHandle& rank, const std::string& why) {
+  return rank.failed(LaunchStatus::hung,
+                     fmt::format("rank {} {} and the others waited in vain", rank.rank(), why));
+}
+
+}  // namespace
+
+Conversation::Conversation(RankHandles& ranks, const LaunchOptions& options)
+    : ranks_(ranks), options_(options), last_news_(Clock::now()) {}
+
+LaunchResult Conversation::run() {
+  while (true) {
+    wait_for_news();
+    const bool unwanted = (options_.interrupt != nullptr && options_.interrupt->raised()) ||
+                          (options_.cancelled && options_.cancelled());
+    if (unwanted) {
+      kill_all();
+      return ranks_.front()->failed(LaunchStatus::interrupted, "interrupted");
+    }
+    if (all_ended()) return conclusion();
+    if (somebody_failed()) {
+      if (!failed_since_) failed_since_ = Clock::now();
+      if (Clock::now() - *failed_since_ > (is_explained() ? last_words_limit : absence_limit)) {
+        const LaunchResult result = conclusion();
+        kill_all();
+        return result;
+      }
+    }
+    if (Clock::now() - last_news_ > limit()) return hung();
+    if (options_.on_wait) options_.on_wait();
+  }
+}
+
+void Conversation::wait_for_news() {
+  std::vector<pollfd> waiting{
+      {options_.interrupt != nullptr ? options_.interrupt->fd() : -1, POLLIN, 0}};
+  bool streams_open = false;
+  for (const auto& rank : ranks_) {
+    waiting.push_back({rank->result_fd(), POLLIN, 0});
+    waiting.push_back({rank->output_fd(), POLLIN, 0});
+    streams_open = streams_open || rank->result_fd() >= 0 || rank->output_fd() >= 0;
+  }
+  // With all streams at their end nothing announces the workers' own: look more often.
+  const bool leaving = !streams_open && std::ranges::any_of(ranks_, [](const auto& rank) {
+    return rank->is_local() && !rank->ended();
+  });
+  const auto patience = leaving ? std::chrono::milliseconds(1) : poll_interval;
+  ::poll(waiting.data(), waiting.size(), static_cast<int>(patience.count()));
+  for (const auto& rank : ranks_) {
+    if (rank->read()) last_news_ = Clock::now();
+  }
+}
+
+bool Conversation::all_ended() const {
+  return std::ranges::all_of(ranks_, [](const auto& rank) { return rank->ended(); });
+}
+
+bool Conversation::somebody_failed() const {
+  return std::ranges::any_of(ranks_, [](const auto& rank) {
+    return rank->ended() && rank->result().status != LaunchStatus::ok;
+  });
+}
+
+bool Conversation::is_explained() const {
+  return absent_rank() != nullptr || std::ranges::any_of(ranks_, [](const auto& rank) {
+           return rank->ended() && rank->result().status != LaunchStatus::ok &&
+                  rank->blame() != RankHandle::Blame::of_another;
+         });
+}
+
+std::chrono::duration<double> Conversation::limit() const {
+  const bool leaving =
+      std::ranges::all_of(ranks_, [](const auto& rank) { return rank->leaving(); });
+  if (leaving) return std::min(options_.limit, {leave_limit});
+  const bool absent = ranks_.size() > 1 && absent_rank() != nullptr;
+  return absent ? std::min(options_.limit, options_.rendezvous_timeout) : options_.limit;
+}
+
+/// Rank 0's result, or the failure that explains most: a crash, before an error of the rank's own,
+/// before a rank that is not there any more, before an error about another rank.
+LaunchResult Conversation::conclusion() const {
+  const RankHandle* cause = nullptr;
+  for (const auto& rank : ranks_) {
+    if (!rank->ended() || rank->result().status == LaunchStatus::ok) continue;
+    if (cause == nullptr || rank->blame() < cause->blame()) cause = rank.get();
+  }
+  if (cause == nullptr) return ranks_.front()->result();
+  if (cause->blame() == RankHandle::Blame::of_another) {
+    if (const RankHandle* missing = absent_rank()) return absent(*missing, *missing->absence());
+  }
+  return cause->result();
+}
+
+const RankHandle* Conversation::absent_rank() const {
+  for (const auto& rank : ranks_) {
+    if (!rank->ended() && rank->absence()) return rank.get();
+  }
+  return nullptr;
+}
+
+LaunchResult Conversation::hung() {
+  if (ranks_.size() > 1) {
+    if (const RankHandle* missing = absent_rank()) {
+      const LaunchResult result = absent(*missing, *missing->absence());
+      kill_all();
+      return result;
+    }
+  }
+  const auto silent = std::ranges::find_if(ranks_, [](const auto& rank) { return !rank->ended(); });
+  const RankHandle& rank = silent == ranks_.end() ? *ranks_.front() : **silent;
+  const std::string action = rank.last_action();
+  kill_all();
+  return rank.failed(
+      LaunchStatus::hung,
+      fmt::format("rank {} hung: no result within {:g} s; last action {}", rank.rank(),
+                  options_.limit.count(), action.empty() ? "none" : action));
+}
+
+void Conversation::kill_all() const {
+  for (const auto& rank : ranks_) rank->kill();
+}
+
+}  // namespace stratagem::bench

@@ -1,0 +1,30 @@
+// A rank that is late on purpose (--straggler): what a slow or shared host does to the others can
+// be seen in the breakdown of the step.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "bench/config.h"
+#include "strategies/pipeline/action.h"
+
+namespace stratagem::bench {
+
+struct Straggler {
+  int rank = 0;
+  std::chrono::duration<double, std::milli> delay{0};
+};
+
+/// Nothing for "none". Throws std::invalid_argument, one line, unless it is RANK:MS with a rank of
+/// the row.
+std::optional<Straggler> straggler_of(const Config& config, int ranks);
+
+/// Sleeps before the first forward pass of each step on the straggler, then calls `next`, which may
+/// be empty. `rank` is this one, `first_stage` the first on it.
+std::function<void(const pipeline::Action&)> with_straggler(
+    const std::optional<Straggler>& straggler, int rank, int first_stage,
+    std::function<void(const pipeline::Action&)> next);
+
+}  // namespace stratagem::bench

@@ -1,0 +1,228 @@
+// collectives: times one collective between the ranks, at one message size after another.
+//
+// Before a size is timed its result is checked. Then calls are made in batches, back to back and
+// each waited for; a batch lasts long enough for the clock, and its time is that of the slowest
+// rank.
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <ctime>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "bench/options.h"
+#include "bench/task_session.h"
+
+namespace stratagem::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using runtime::ProcessGroup;
+
+constexpr int batches = 5;
+constexpr double batch_seconds = 0.02;
+constexpr std::int64_t most_calls = 1000;
+
+double processor_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+}
+
+/// Small whole numbers, so that sums are exact in any order.
+at::Tensor values_of(std::int64_t rank, std::int64_t count, const at::TensorOptions& options) {
+  return at::arange(count, options.dtype(at::kLong)).remainder(7).add(rank + 1).to(at::kFloat);
+}
+
+/// One collective over buffers of one size.
+struct Exchange {
+  std::function<void()> fill;  // the buffers as before the first call
+  std::function<void()> call;  // returns when the result may be used
+  std::function<at::Tensor()> result;
+  std::function<at::Tensor()> expected;
+};
+
+class Exchanges {
+ public:
+  Exchanges(ProcessGroup& group, const at::Device& device, std::int64_t bytes)
+      : group_(group),
+        options_(at::TensorOptions(at::kFloat).device(device)),
+        // Every rank's part of the largest buffer is as large as another's.
+        count_(std::max<std::int64_t>(bytes / 4 / group.size(), 1) * group.size()) {}
+
+  Exchange make(const std::string& collective) {
+    if (collective == "all_reduce") return all_reduce();
+    if (collective == "reduce_scatter") return reduce_scatter();
+    if (collective == "all_gather") return all_gather();
+    if (collective == "broadcast") return broadcast();
+    if (collective == "send") return send();
+    throw std::invalid_argument(fmt::format("--collectives: unknown \"{}\"", collective));
+  }
+
+ private:
+  std::int64_t share() const { return count_ / group_.size(); }
+  at::Tensor values(int rank) const { return values_of(rank, count_, options_); }
+  at::Tensor sum() const {
+    at::Tensor total = at::zeros({count_}, options_);
+    for (int rank = 0; rank < group_.size(); ++rank) total += values(rank);
+    return total;
+  }
+
+  Exchange all_reduce() {
+    at::Tensor buffer = at::empty({count_}, options_);
+    return {.fill = [this, buffer] { buffer.copy_(values(group_.rank())); },
+            .call = [this, buffer] { group_.all_reduce(buffer)->wait(); },
+            .result = [buffer] { return buffer; },
+            .expected = [this] { return sum(); }};
+  }
+
+  Exchange reduce_scatter() {
+    at::Tensor input = at::empty({count_}, options_);
+    at::Tensor output = at::empty({share()}, options_);
+    return {.fill = [this, input] { input.copy_(values(group_.rank())); },
+            .call = [this, input, output] { group_.reduce_scatter(output, input)->wait(); },
+            .result = [output] { return output; },
+            .expected = [this] { return sum().narrow(0, group_.rank() * share(), share()); }};
+  }
+
+  Exchange all_gather() {
+    at::Tensor input = at::empty({share()}, options_);
+    at::Tensor output = at::empty({count_}, options_);
+    const auto part = [this](int rank) { return values(rank).narrow(0, 0, share()); };
+    return {.fill = [this, input, part] { input.copy_(part(group_.rank())); },
+            .call = [this, input, output] { group_.all_gather(output, input)->wait(); },
+            .result = [output] { return output; },
+            .expected =
+                [this, part] {
+                  std::vector<at::Tensor> parts;
+                  for (int rank = 0; rank < group_.size(); ++rank) parts.push_back(part(rank));
+                  return at::cat(parts);
+                }};
+  }
+
+  Exchange broadcast() {
+    at::Tensor buffer = at::empty({count_}, options_);
+    return {.fill = [this, buffer] { buffer.copy_(values(group_.rank())); },
+            .call = [this, buffer] { group_.broadcast(buffer, 0)->wait(); },
+            .result = [buffer] { return buffer; },
+            .expected = [this] { return values(0); }};
+  }
+
+  /// There and back between neighbours, so that a call can be timed at one end; counted once.
+  Exchange send() {
+    at::Tensor buffer = at::empty({count_}, options_);
+    const int rank = group_.rank();
+    const int peer = rank % 2 == 0 ? rank + 1 : rank - 1;
+    const auto call = [this, buffer, rank, peer] {
+      if (peer >= group_.size()) return;  // the last of an odd number
+      if (rank % 2 == 0) {
+        group_.send(buffer, peer, 0)->wait();
+        group_.receive(buffer, peer, 1)->wait();
+      } else {
+        group_.receive(buffer, peer, 0)->wait();
+        group_.send(buffer, peer, 1)->wait();
+      }
+    };
+    return {.fill = [this, buffer] { buffer.copy_(values(group_.rank())); },
+            .call = call,
+            .result = [buffer] { return buffer; },
+            .expected =
+                [this, rank, peer] {
+                  const bool alone = peer >= group_.size();
+                  return values(alone || rank % 2 == 0 ? rank : peer);
+                }};
+  }
+
+  ProcessGroup& group_;
+  at::TensorOptions options_;
+  std::int64_t count_;
+};
+
+class Measurement {
+ public:
+  Measurement(const Config& config, const TaskContext& context)
+      : context_(context),
+        config_(config),
+        devices_(open_devices(config, context)),
+        groups_(config, context, devices_.devices) {}
+
+  /// Of this rank, over the duration, in the last measurement.
+  double processor_share() const { return processor_share_; }
+
+  std::vector<double> milliseconds_of_a_call(const std::string& collective, std::int64_t bytes) {
+    std::vector<double> times;
+    runtime::Device& device = *devices_.devices.front();
+    device.enqueue(runtime::Stream::compute, fmt::format("{} of {} bytes", collective, bytes), [&] {
+      Exchanges exchanges(*groups_.view().all, runtime::torch_device(device.description()), bytes);
+      const Exchange exchange = exchanges.make(collective);
+      check(exchange, collective, bytes);
+      const double once = timed(exchange, 2);
+      const auto calls =
+          std::clamp<std::int64_t>(static_cast<std::int64_t>(batch_seconds / once), 1, most_calls);
+      processor_seconds_ = 0;
+      double wall = 0;
+      for (int batch = 0; batch < batches; ++batch) {
+        const double seconds = timed(exchange, calls);
+        wall += seconds * static_cast<double>(calls);
+        times.push_back(seconds * 1e3);
+      }
+      processor_share_ = processor_seconds_ / wall;
+    });
+    // All batches of a large message take longer than one action may.
+    device.synchronize(timeout_of(config_) * (batches + 2));
+    const double trips = collective == "send" ? 2 : 1;
+    for (double& time : times) time /= trips;
+    return times;
+  }
+
+ private:
+  void check(const Exchange& exchange, const std::string& collective, std::int64_t bytes) const {
+    exchange.fill();
+    exchange.call();
+    if (at::equal(exchange.result(), exchange.expected())) return;
+    throw std::runtime_error(fmt::format("{} of {} bytes over {} gives a wrong result on rank {}",
+                                         collective, bytes, config_.backend, groups_.rank()));
+  }
+
+  /// Seconds of a call: of the slowest rank.
+  double timed(const Exchange& exchange, std::int64_t calls) {
+    exchange.fill();
+    groups_.barrier();
+    const double processor_before = processor_seconds();
+    const auto start = Clock::now();
+    for (std::int64_t call = 0; call < calls; ++call) exchange.call();
+    if (exchange.result().is_cuda()) exchange.result().flatten()[0].item();  // waits
+    double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    processor_seconds_ += processor_seconds() - processor_before;
+    for (const nlohmann::json& other : tell_all_ranks(context_, seconds)) {
+      seconds = std::max(seconds, other.get<double>());
+    }
+    return seconds / static_cast<double>(calls);
+  }
+
+  const TaskContext& context_;
+  Config config_;
+  runtime::DeviceGroup devices_;
+  JobGroups groups_;
+  double processor_seconds_ = 0;  // of calls
+  double processor_share_ = 0;
+};
+
+}  // namespace
+
+nlohmann::json collectives_task(const nlohmann::json& job, const TaskContext& context) {
+  Measurement measurement(config_from_json(job.at("config")), context);
+  const auto collective = job.at("collective").get<std::string>();
+  nlohmann::json times = nlohmann::json::array();
+  nlohmann::json shares = nlohmann::json::array();
+  for (const auto& bytes : job.at("bytes")) {
+    times.push_back(measurement.milliseconds_of_a_call(collective, bytes.get<std::int64_t>()));
+    shares.push_back(measurement.processor_share());
+  }
+  return {{"ms", times}, {"processor_share", shares}};
+}
+
+}  // namespace stratagem::bench

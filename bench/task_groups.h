@@ -1,0 +1,42 @@
+// JobGroups: the process groups of one rank of a row, as its placement wants them.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "bench/placement.h"
+#include "bench/tasks.h"
+#include "strategies/runtime/device.h"
+#include "strategies/runtime/rank_context.h"
+#include "strategies/strategy.h"
+
+namespace stratagem::bench {
+
+class JobGroups {
+ public:
+  /// Without ranks in `context`, none. Collective among the job's ranks; each group's threads share
+  /// the cores of the device that it serves.
+  JobGroups(const Config& config, const TaskContext& context, runtime::DeviceSpan devices);
+
+  strategies::RankGroups view() const;
+  int rank() const { return all_ ? all_->rank() : 0; }
+  int ranks() const { return all_ ? all_->size() : 1; }
+
+  /// Returns when every rank has come to it.
+  void barrier() const;
+  /// What all groups have moved since the last reset.
+  runtime::CommunicationCounts counts() const;
+  void reset_counts() const;
+
+ private:
+  using GroupPointer = std::unique_ptr<runtime::ProcessGroup>;
+  std::vector<const runtime::ProcessGroup*> groups() const;
+
+  Placement placement_;
+  GroupPointer all_;
+  std::vector<GroupPointer> data_;  // [own device]
+  GroupPointer activations_;
+  GroupPointer gradients_;
+};
+
+}  // namespace stratagem::bench

@@ -1,0 +1,44 @@
+// WatchedMeeting: a meeting whose every call has a limit.
+//
+// c10d's store waits for its server's answer without one: were rank 0 stopped, or its host gone,
+// the others would hang in the middle of a call, deaf to signals. A call that lasts longer than the
+// limit ends the process, in one line; its worker ends with it.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "strategies/runtime/meeting.h"
+
+namespace stratagem::bench {
+
+class WatchedMeeting final : public runtime::Meeting {
+ public:
+  /// `give_up` is called, on a thread of its own, when a call is overdue.
+  WatchedMeeting(std::unique_ptr<runtime::Meeting> meeting, std::chrono::duration<double> limit,
+                 std::function<void()> give_up);
+
+  void set(const std::string& key, const std::string& text) override;
+  std::optional<std::string> find(const std::string& key) override;
+  std::int64_t add(const std::string& key, std::int64_t amount) override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  class Call;
+
+  void watch(const std::stop_token& stop);
+
+  std::unique_ptr<runtime::Meeting> meeting_;
+  std::chrono::duration<double> limit_;
+  std::function<void()> give_up_;
+  std::mutex mutex_;
+  std::list<Clock::time_point> calls_;  // those under way
+  std::jthread watcher_;                // ends first
+};
+
+}  // namespace stratagem::bench

@@ -1,0 +1,38 @@
+// Which samples of a dataset each replica trains in an epoch: PyTorch's DistributedSampler, index
+// by index (torch.utils.data.distributed, 2.11), so that a training can be compared with PyTorch's.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace stratagem::models {
+
+struct SamplerOptions {
+  std::int64_t samples = 0;  // of the dataset
+  std::int64_t replicas = 1;
+  std::int64_t rank = 0;
+  bool shuffle = true;
+  std::uint64_t seed = 0;  // the same on all replicas
+  /// Leaves out the last samples that do not go round; else the first ones are taken twice.
+  bool drop_last = false;
+};
+
+class DistributedSampler {
+ public:
+  /// Throws std::invalid_argument unless 0 <= rank < replicas and there are samples.
+  explicit DistributedSampler(const SamplerOptions& options);
+
+  /// Indices that each replica has in an epoch.
+  std::int64_t size() const { return size_; }
+  /// Another epoch, another order; without it every epoch has that of the first.
+  void set_epoch(std::uint64_t epoch) { epoch_ = epoch; }
+  /// This replica's indices of the epoch, in order.
+  std::vector<std::int64_t> indices() const;
+
+ private:
+  SamplerOptions options_;
+  std::int64_t size_ = 0;
+  std::uint64_t epoch_ = 0;
+};
+
+}  // namespace stratagem::models

@@ -1,0 +1,63 @@
+#include "strategies/pipeline/gather_state.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/Dict.h>
+#include <torch/csrc/jit/serialization/pickle.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace stratagem::strategies {
+namespace {
+
+using Entries = c10::Dict<std::string, at::Tensor>;
+
+std::vector<char> to_bytes(const StateDictionary& state) {
+  Entries entries;
+  for (const auto& [name, tensor] : state) entries.insert(name, tensor);
+  return torch::jit::pickle_save(entries);
+}
+
+void add_bytes(const std::vector<char>& bytes, StateDictionary& state) {
+  for (const auto& entry : torch::jit::pickle_load(bytes).toGenericDict()) {
+    state[entry.key().toStringRef()] = entry.value().toTensor();
+  }
+}
+
+/// `bytes` of rank `root`, on every rank.
+std::vector<char> broadcast(std::vector<char> bytes, int root, runtime::ProcessGroup& group,
+                            const at::Device& device) {
+  const at::Tensor size =
+      at::full({1}, static_cast<std::int64_t>(bytes.size()), at::TensorOptions(at::kLong))
+          .to(device);
+  group.broadcast(size, root)->wait();
+  bytes.resize(static_cast<std::size_t>(size.item<std::int64_t>()));
+  const at::Tensor host = at::empty({static_cast<std::int64_t>(bytes.size())}, at::kByte);
+  std::memcpy(host.mutable_data_ptr(), bytes.data(), bytes.size());
+  const at::Tensor moved = host.to(device);
+  group.broadcast(moved, root)->wait();
+  const at::Tensor received = moved.cpu();
+  std::memcpy(bytes.data(), received.const_data_ptr(), bytes.size());
+  return bytes;
+}
+
+}  // namespace
+
+StateDictionary gather_state(const StateDictionary& own, runtime::ProcessGroup& group,
+                             const at::Device& device) {
+  StateDictionary all;
+  for (int root = 0; root < group.size(); ++root) {
+    const bool mine = root == group.rank();
+    add_bytes(broadcast(mine ? to_bytes(own) : std::vector<char>(), root, group, device), all);
+  }
+  return all;
+}
+
+double sum_over_ranks(double value, runtime::ProcessGroup& group, const at::Device& device) {
+  const at::Tensor tensor = at::full({1}, value, at::TensorOptions(at::kDouble).device(device));
+  group.all_reduce(tensor)->wait();
+  return tensor.item<double>();
+}
+
+}  // namespace stratagem::strategies

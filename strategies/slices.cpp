@@ -1,0 +1,61 @@
+#include "strategies/slices.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <stdexcept>
+
+namespace stratagem::strategies {
+namespace {
+
+using Cut = std::function<std::vector<Slice>(std::int64_t count)>;
+
+std::vector<Slice> cut_shares(std::int64_t batch, std::int64_t replicas, const Cut& cut) {
+  std::vector<Slice> all;
+  int replica = 0;
+  for (const Slice& share : share_batch(batch, replicas)) {
+    for (const Slice& part : cut(share.count)) {
+      all.push_back({.start = share.start + part.start, .count = part.count, .replica = replica});
+    }
+    ++replica;
+  }
+  return all;
+}
+
+}  // namespace
+
+std::vector<Slice> split_batch(std::int64_t batch, std::int64_t size) {
+  std::vector<Slice> slices;
+  for (std::int64_t start = 0; start < batch; start += size) {
+    slices.push_back({.start = start, .count = std::min(size, batch - start), .replica = 0});
+  }
+  return slices;
+}
+
+std::vector<Slice> share_batch(std::int64_t batch, std::int64_t parts) {
+  if (batch < parts) {
+    throw std::invalid_argument(
+        fmt::format("--global-batch-size: {} samples cannot be shared by {}", batch, parts));
+  }
+  std::vector<Slice> slices;
+  std::int64_t start = 0;
+  for (std::int64_t part = 0; part < parts; ++part) {
+    const std::int64_t count = batch / parts + (part < batch % parts ? 1 : 0);
+    slices.push_back({.start = start, .count = count, .replica = 0});
+    start += count;
+  }
+  return slices;
+}
+
+std::vector<Slice> split_shares(std::int64_t batch, std::int64_t replicas, std::int64_t size) {
+  return cut_shares(batch, replicas,
+                    [size](std::int64_t count) { return split_batch(count, size); });
+}
+
+std::vector<Slice> share_shares(std::int64_t batch, std::int64_t replicas, std::int64_t parts) {
+  return cut_shares(batch, replicas,
+                    [parts](std::int64_t count) { return share_batch(count, parts); });
+}
+
+}  // namespace stratagem::strategies

@@ -1,0 +1,215 @@
+#include "bench/cluster.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "strategies/runtime/communication_error.h"
+
+namespace stratagem::bench {
+namespace {
+
+using nlohmann::json;
+using runtime::CommunicationError;
+using ::testing::HasSubstr;
+using namespace std::chrono_literals;
+
+/// A board that all threads of the test share.
+struct Board {
+  std::mutex mutex;
+  std::map<std::string, std::string> texts;
+  std::map<std::string, std::int64_t> numbers;
+};
+
+class BoardMeeting final : public runtime::Meeting {
+ public:
+  explicit BoardMeeting(Board& board) : board_(board) {}
+  void set(const std::string& key, const std::string& text) override {
+    const std::lock_guard lock(board_.mutex);
+    board_.texts[key] = text;
+  }
+  std::optional<std::string> find(const std::string& key) override {
+    const std::lock_guard lock(board_.mutex);
+    const auto found = board_.texts.find(key);
+    return found == board_.texts.end() ? std::nullopt : std::optional(found->second);
+  }
+  std::int64_t add(const std::string& key, std::int64_t amount) override {
+    const std::lock_guard lock(board_.mutex);
+    return board_.numbers[key] += amount;
+  }
+
+ private:
+  Board& board_;
+};
+
+/// A shell script that finds its rank in the job.
+std::vector<std::string> script(const std::string& text) {
+  return {
+      "/bin/bash", "-c",
+      "job=$(cat <&3); rank=$(sed 's/.*\"place\":\\[\\([0-9]*\\),.*/\\1/' <<< \"$job\"); " + text,
+      "worker"};
+}
+
+constexpr const char* say_ok = R"(printf '{"ok":true,"result":%s}' "$rank" >&4)";
+
+ClusterOptions place_of(int rank, int world, const std::string& worker = say_ok) {
+  ClusterOptions options;
+  options.place = {rank, world, rank, world};
+  options.launcher = "a test";
+  options.timeout = 5s;
+  options.worker_command = script(worker);
+  return options;
+}
+
+LaunchOptions launch_options(const std::string& worker = say_ok) {
+  LaunchOptions options;
+  options.command = script(worker);
+  options.limit = 10s;
+  options.rendezvous_timeout = 5s;
+  return options;
+}
+
+/// Runs `lead` as rank 0 among `world` ranks whose workers are `worker`; the others' exit codes.
+std::vector<int> with_followers(int world, const std::string& worker,
+                                const std::function<void(Cluster&)>& lead) {
+  Board board;
+  std::vector<int> codes(static_cast<std::size_t>(world - 1), -1);
+  std::vector<std::thread> followers;
+  for (int rank = 1; rank < world; ++rank) {
+    followers.emplace_back([&, rank] {
+      Cluster cluster(std::make_unique<BoardMeeting>(board), place_of(rank, world, worker));
+      codes[static_cast<std::size_t>(rank - 1)] = cluster.follow();
+    });
+  }
+  {
+    Cluster cluster(std::make_unique<BoardMeeting>(board), place_of(0, world));
+    lead(cluster);
+  }
+  for (std::thread& follower : followers) follower.join();
+  return codes;
+}
+
+TEST(Cluster, EveryRankRunsItsWorkerOfEachJob) {
+  const auto codes = with_followers(3, say_ok, [](Cluster& cluster) {
+    for (int job = 0; job < 2; ++job) {
+      const LaunchResult launched = cluster.launch({{"task", "x"}}, launch_options());
+      EXPECT_EQ(launched.status, LaunchStatus::ok) << launched.error.message;
+      EXPECT_EQ(launched.result, 0);
+    }
+    cluster.lead([] { return 0; });
+  });
+  EXPECT_THAT(codes, ::testing::ElementsAre(0, 0));
+}
+
+TEST(Cluster, TheWorkersLearnWhereToMeet) {
+  const std::string check = R"(case "$job" in *'"address":"127.0.0.1"'*'"port":'*) ;;
+      *) exit 9;; esac; if [ -e /proc/self/fd/6 ]; then exit 8; fi; )";
+  with_followers(2, check + say_ok, [](Cluster& cluster) {
+    const LaunchResult launched =
+        cluster.launch({}, launch_options(R"(printf '{"ok":true,"result":%s}' "$job" >&4)"));
+    ASSERT_EQ(launched.status, LaunchStatus::ok) << launched.error.message;
+    EXPECT_EQ(launched.result.at("rendezvous").at("place"), json({0, 2, 0, 2}));
+    cluster.lead([] { return 0; });
+  });
+}
+
+TEST(Cluster, AWorkerThatCrashesElsewhereIsTheCause) {
+  const std::string gone =
+      R"(printf '{"ok":false,"kind":"communication","message":"lost rank 1"}' >&4; exit 4)";
+  const auto codes = with_followers(2, "kill -KILL $$", [&](Cluster& cluster) {
+    const LaunchResult launched = cluster.launch({}, launch_options(gone));
+    EXPECT_EQ(launched.status, LaunchStatus::failure);
+    EXPECT_EQ(launched.error.rank, 1);
+    EXPECT_THAT(launched.error.message, HasSubstr("rank 1 was killed"));
+    cluster.lead([] { return 4; });
+  });
+  EXPECT_THAT(codes, ::testing::ElementsAre(4));
+}
+
+TEST(Cluster, TheNextJobRunsAfterAFailedOne) {
+  // Rank 1's worker goes on alone where rank 0's has failed, and is ended.
+  with_followers(2, R"(case "$job" in *sleep*) sleep 100;; esac; )" + std::string(say_ok),
+                 [&](Cluster& cluster) {
+                   const LaunchResult failed =
+                       cluster.launch({{"task", "sleep"}}, launch_options("kill -KILL $$"));
+                   EXPECT_THAT(failed.error.message, HasSubstr("rank 0 was killed"));
+                   const LaunchResult next = cluster.launch({{"task", "x"}}, launch_options());
+                   EXPECT_EQ(next.status, LaunchStatus::ok) << next.error.message;
+                   cluster.lead([] { return 4; });
+                 });
+}
+
+TEST(Cluster, WithoutAWordOfRankZeroTheExitCodeIsThatOfALoss) {
+  const auto codes = with_followers(2, say_ok, [](Cluster&) {});
+  EXPECT_THAT(codes, ::testing::ElementsAre(4));
+}
+
+TEST(Cluster, ARankThatNeverComesIsNamed) {
+  Board board;
+  ClusterOptions options = place_of(0, 2);
+  options.timeout = 300ms;
+  try {
+    Cluster cluster(std::make_unique<BoardMeeting>(board), options);
+    FAIL() << "did not wait";
+  } catch (const CommunicationError& error) {
+    EXPECT_STREQ(error.what(), "rank 0 of 2 (a test) waited 0.3 s in vain for rank 1 to come");
+  }
+}
+
+TEST(Cluster, ARankThatLeavesIsNamed) {
+  Board board;
+  BoardMeeting meeting(board);
+  meeting.set("arrival/1", R"({"world_size": 2, "host": "h"})");
+  meeting.set("presence/1", R"({"count": 1, "host": "h", "activity": "0F0"})");
+  Cluster cluster(std::make_unique<BoardMeeting>(board), place_of(0, 2));
+  LaunchOptions options = launch_options("sleep 100");
+  options.limit = 4s;
+  const LaunchResult launched = cluster.launch({}, options);
+  EXPECT_EQ(launched.status, LaunchStatus::hung);
+  EXPECT_EQ(launched.error.rank, 1);
+  EXPECT_EQ(launched.error.last_action, "0F0");
+  EXPECT_THAT(launched.error.message, HasSubstr("rank 1 on h was not heard of for"));
+}
+
+TEST(Cluster, AFollowerLeavesWhenRankZeroFallsSilent) {
+  Board board;
+  BoardMeeting meeting(board);
+  meeting.set("arrival/0", R"({"world_size": 2, "host": "h"})");
+  ClusterOptions options = place_of(1, 2);
+  options.timeout = 500ms;
+  Cluster cluster(std::make_unique<BoardMeeting>(board), options);
+  try {
+    cluster.follow();
+    FAIL() << "waits on";
+  } catch (const CommunicationError& error) {
+    EXPECT_STREQ(error.what(), "rank 1 of 2 (a test): nothing heard of rank 0 for 0.5 s");
+  }
+}
+
+TEST(Cluster, TwoOfTheSameRankAreRefused) {
+  Board board;
+  BoardMeeting meeting(board);
+  meeting.add("claim/0", 1);
+  EXPECT_THROW(Cluster(std::make_unique<BoardMeeting>(board), place_of(0, 2)),
+               std::invalid_argument);
+}
+
+TEST(Cluster, AnotherWorldSizeIsRefused) {
+  Board board;
+  BoardMeeting meeting(board);
+  meeting.set("arrival/1", R"({"world_size": 3, "host": "h"})");
+  try {
+    Cluster cluster(std::make_unique<BoardMeeting>(board), place_of(0, 2));
+    FAIL() << "accepted";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_THAT(error.what(), HasSubstr("rank 1 says that there are 3"));
+  }
+}
+
+}  // namespace
+}  // namespace stratagem::bench

@@ -1,0 +1,90 @@
+"""bench_collectives: a Google Benchmark program whose rows are collectives at message sizes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+SMALL = ["--min-bytes", "1K", "--max-bytes", "64K", "--step-factor", 8, "--repetitions", 2]
+NAMES = ("all_reduce", "reduce_scatter", "all_gather", "broadcast", "send")
+
+
+def collectives(commands, *arguments, **variables):
+    return commands("bench_collectives", *arguments, **variables)
+
+
+def test_every_collective_has_bandwidths_and_a_link_model(commands, out):
+    done = collectives(commands, *SMALL, "--out", out)
+    assert done.returncode == 0, done.stderr
+    for name in NAMES:
+        assert name in done.stdout
+    results = commands.results(out)
+    runs = [entry for entry in results["benchmarks"] if entry["run_type"] == "iteration"]
+    assert len(runs) == len(NAMES) * 3 * 2
+    for run in runs:
+        bytes_a_second = run["bytes"] / (run["algorithm_gb_per_s"] * 1e9)
+        assert min(run["stratagem"]["step_ms"]) <= 1e3 * bytes_a_second * (1 + 1e-9)
+        assert 1e3 * bytes_a_second <= max(run["stratagem"]["step_ms"]) * (1 + 1e-9)
+        factor = {"reduce_scatter": 0.5, "all_gather": 0.5}.get(run["stratagem"]["strategy"], 1.0)
+        assert run["bus_gb_per_s"] == pytest.approx(factor * run["algorithm_gb_per_s"])
+    calibration = results["context"]["stratagem"]["calibration"]
+    for name in NAMES:
+        assert calibration[f"{name}_gb_per_s"] > 0
+        assert calibration[f"{name}_latency_ms"] >= 0
+
+
+def test_the_report_draws_the_bandwidth(commands, out):
+    options = ["--collectives", "all_reduce,send", *SMALL]
+    assert collectives(commands, *options, "--out", out).returncode == 0
+    done = subprocess.run(
+        [sys.executable, "-m", "stratagem_reports", "report", out],
+        env={**commands.environment, "PYTHONPATH": str(ROOT / "reports")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (out.parent / "bandwidth.png").stat().st_size > 10_000
+    assert (out.parent / "bandwidth.svg").exists()
+
+
+def test_filter_and_list(commands):
+    listed = collectives(commands, *SMALL, "--benchmark_list_tests").stdout.split()
+    assert listed[0] == "all_reduce/gloo/ranks:2/bytes:1024"
+    assert len(listed) == len(NAMES) * 3
+    kept = collectives(
+        commands, *SMALL, "--benchmark_list_tests", "--benchmark_filter=send.*bytes:8192"
+    )
+    assert kept.stdout.split() == ["send/gloo/ranks:2/bytes:8192"]
+    assert collectives(commands, *SMALL, "--benchmark_filter=nothing").returncode == 3
+
+
+def test_google_benchmarks_json_and_csv(commands, tmp_path):
+    small = ["--collectives", "broadcast", "--max-bytes", "1K", "--repetitions", 1]
+    done = collectives(commands, *small, "--benchmark_format=csv")
+    assert done.returncode == 0, done.stderr
+    assert "broadcast/gloo/ranks:2/bytes:1024" in done.stdout
+    assert "bus_gb_per_s" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        (["--collectives", "gather"], "gather"),
+        (["--min-bytes", "1X"], "--min-bytes"),
+        (["--min-bytes", "2K", "--max-bytes", "1K"], "--max-bytes"),
+        (["--ranks", 1], "--ranks"),
+        (["--ranks", 64], "--oversubscribe"),
+        (["--backend", "mpi"], "--backend"),
+    ],
+)
+def test_bad_input_is_one_line(commands, options, word):
+    done = collectives(commands, *options)
+    assert done.returncode == 2, done.stderr
+    assert word in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1

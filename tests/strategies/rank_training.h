@@ -1,0 +1,99 @@
+// One rank's part of a training that is spread over several: its devices and its process groups.
+#pragma once
+
+#include <memory>
+#include <numeric>
+#include <vector>
+
+#include "strategies/pipeline/partition.h"
+#include "tests/strategies/rank_threads.h"
+#include "tests/strategies/training.h"
+
+namespace stratagem::strategies {
+
+struct Spread {
+  int replicas = 1;
+  int pipeline_ranks = 1;
+  int devices_per_rank = 1;
+
+  int ranks() const { return replicas * pipeline_ranks; }
+  int stages() const { return pipeline_ranks * devices_per_rank; }
+};
+
+struct RankTraining : Training {
+  RankTraining(runtime::RankContext& ranks, const models::WorkloadOptions& options,
+               const Spread& of)
+      : Training(options, of.devices_per_rank), spread(of), rank(ranks.place().rank) {
+    std::vector<int> everyone(static_cast<std::size_t>(of.ranks()));
+    std::iota(everyone.begin(), everyone.end(), 0);
+    all = make(ranks, "all", everyone);
+    std::vector<int> counterparts;
+    for (int replica = 0; replica < of.replicas; ++replica) {
+      counterparts.push_back(replica * of.pipeline_ranks + rank % of.pipeline_ranks);
+    }
+    for (int device = 0; of.replicas > 1 && device < of.devices_per_rank; ++device) {
+      data.push_back(make(ranks, "data" + std::to_string(device), counterparts));
+    }
+    if (of.pipeline_ranks == 1) return;
+    std::vector<int> own;
+    const int first = rank / of.pipeline_ranks * of.pipeline_ranks;
+    for (int index = 0; index < of.pipeline_ranks; ++index) own.push_back(first + index);
+    activations = make(ranks, "activations", own);
+    gradients = make(ranks, "gradients", own);
+  }
+  ~RankTraining() { strategy.reset(); }
+
+  StrategyContext rank_context(StrategyOptions options = {}) {
+    if (options.cut.empty()) options.cut = pipeline::choose_cut(workload, spread.stages(), "flops");
+    StrategyContext own = context(options);
+    own.groups.all = all.get();
+    own.groups.replica = rank / spread.pipeline_ranks;
+    own.groups.replicas = spread.replicas;
+    for (const auto& each : data) own.groups.data.push_back(each.get());
+    own.groups.activations = activations.get();
+    own.groups.gradients = gradients.get();
+    return own;
+  }
+
+  void reset_counts() {
+    for (runtime::ProcessGroup* each : groups()) each->reset_counts();
+  }
+
+  runtime::CommunicationCounts counts() {
+    runtime::CommunicationCounts total;
+    for (runtime::ProcessGroup* each : groups()) {
+      for (const auto& [collective, count] : each->counts()) {
+        total[collective].calls += count.calls;
+        total[collective].payload_bytes += count.payload_bytes;
+        total[collective].wire_bytes += count.wire_bytes;
+      }
+    }
+    return total;
+  }
+
+  Spread spread;
+  int rank;
+  std::unique_ptr<runtime::ProcessGroup> all;
+  std::vector<std::unique_ptr<runtime::ProcessGroup>> data;
+  std::unique_ptr<runtime::ProcessGroup> activations;
+  std::unique_ptr<runtime::ProcessGroup> gradients;
+
+ private:
+  std::unique_ptr<runtime::ProcessGroup> make(runtime::RankContext& ranks, const std::string& name,
+                                              const std::vector<int>& members) {
+    runtime::BackendOptions backend;
+    backend.timeout = std::chrono::seconds(20);
+    return ranks.make_group(name, members, "gloo", *group.devices[0], backend);
+  }
+
+  std::vector<runtime::ProcessGroup*> groups() {
+    std::vector<runtime::ProcessGroup*> present;
+    for (const auto* each : {&all, &activations, &gradients}) {
+      if (*each) present.push_back(each->get());
+    }
+    for (const auto& each : data) present.push_back(each.get());
+    return present;
+  }
+};
+
+}  // namespace stratagem::strategies

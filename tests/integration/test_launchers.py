@@ -188,10 +188,10 @@ def test_by_hand(commands, out, tmp_path, kind):
 
 def test_two_hosts_with_a_slow_cable(commands, out):
     if os.geteuid() != 0 or shutil.which("ip") is None:
-        pytest.skip("network namespaces need root and iproute2")
+        pytest.skip("needs network namespaces: root and iproute2")
     probe = subprocess.run(["ip", "netns", "add", "probe0"], capture_output=True, check=False)
     if probe.returncode != 0:
-        pytest.skip("network namespaces are not allowed here")
+        pytest.skip("needs network namespaces: not allowed here")
     subprocess.run(["ip", "netns", "delete", "probe0"], check=True)
     (done,) = finish(
         commands,

@@ -62,6 +62,7 @@ def draw(chart: Bandwidth, theme: Theme) -> Figure:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: _size(size)))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda rate, _: f"{rate:g}"))
+    axes.yaxis.set_minor_locator(NullLocator())
     axes.set_xlabel("Message size")
     axes.set_ylabel("Bus bandwidth (GB/s)")
     axes.yaxis.grid(True, color=theme.grid, linewidth=0.8)

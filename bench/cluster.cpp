@@ -39,7 +39,7 @@ std::string departure(int rank) { return fmt::format("departure/{}", rank); }
 Cluster::Cluster(std::unique_ptr<runtime::Meeting> meeting, const ClusterOptions& options)
     : options_(options), meeting_(std::move(meeting)), exit_code_(exit_codes::lost) {
   arrive();
-  presence_ = std::jthread([this](std::stop_token stop) { note_presence(std::move(stop)); });
+  presence_ = std::jthread([this](const std::stop_token& stop) { note_presence(stop); });
 }
 
 Cluster::~Cluster() {
@@ -118,7 +118,7 @@ void Cluster::settle_local_ranks(const std::vector<std::string>& hosts) {
   }
 }
 
-void Cluster::note_presence(std::stop_token stop) {
+void Cluster::note_presence(const std::stop_token& stop) {
   std::mutex mutex;
   std::condition_variable_any wake;
   std::unique_lock lock(mutex);

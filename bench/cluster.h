@@ -55,7 +55,7 @@ class Cluster {
   void arrive();
   void compare_with(int rank, const nlohmann::json& note) const;
   void settle_local_ranks(const std::vector<std::string>& hosts);
-  void note_presence(std::stop_token stop);
+  void note_presence(const std::stop_token& stop);
   void say(const std::string& activity, const std::string& absence);
   LaunchResult perform(int number, const nlohmann::json& note);
   std::string who() const;

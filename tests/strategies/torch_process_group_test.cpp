@@ -21,6 +21,10 @@ struct Backend {
   DeviceKind device = DeviceKind::cpu;
 };
 
+std::ostream& operator<<(std::ostream& out, const Backend& backend) {
+  return out << backend.name << (backend.device == DeviceKind::cpu ? " on CPU" : " on CUDA");
+}
+
 class ProcessGroupConformance : public testing::TestWithParam<Backend> {
  protected:
   void SetUp() override {

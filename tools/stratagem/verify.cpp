@@ -14,6 +14,7 @@
 #include "bench/run_options.h"
 #include "reports/record_json.h"
 #include "reports/text_table.h"
+#include "strategies/registry.h"
 #include "tools/stratagem/parse.h"
 
 namespace stratagem::tools {
@@ -47,12 +48,24 @@ void fill(bench::Selection& selection, const bench::Catalogue& catalogue) {
     const bench::ModelFacts* model = catalogue.model(name);
     if (model != nullptr) smallest_image = std::max(smallest_image, model->smallest_image_size);
   }
-  if (smallest_image > 0) offer("image_size", {std::to_string(smallest_image)});
+  // Three positions a side in the last feature map: a micro-batch of one sample has enough elements
+  // for its BatchNorm.
+  if (smallest_image > 0) offer("image_size", {std::to_string(3 * smallest_image)});
   offer("devices", {"2"});
   if (!selection.options.contains(bench::per_device_batch_size)) offer("global_batch_size", {"8"});
   offer("split_size", {"3"});
   // Nothing is timed: devices may share the core of a small machine.
   if (bench::available_cores().size() < 2) offer("oversubscribe", {"on"});
+}
+
+/// A strategy over several dimensions of the mesh needs four devices; nothing is timed, so they may
+/// share two cores.
+void widen(std::vector<bench::Config>& configs) {
+  for (bench::Config& config : configs) {
+    if (strategies::find_strategy(config.strategy).dimensions.size() < 2) continue;
+    config.devices = 4;
+    if (config.device == "cpu") config.device_ids = {0, 1, 1, 0};
+  }
 }
 
 Outcome verify_row(const bench::PreparedRow& row, const bench::MeasureEnvironment& environment) {
@@ -114,7 +127,11 @@ int verify(const Arguments& arguments) {
   if (!parse(app, arguments)) return 0;
   bench::Selection selection = bench::select(typed);
   fill(selection, catalogue);
-  const std::vector<bench::Config> configs = bench::make_grid(selection, catalogue);
+  const bool by_user = selection.options.at("devices").by_user() ||
+                       selection.options.contains("device_ids") ||
+                       selection.options.contains("mesh");
+  std::vector<bench::Config> configs = bench::make_grid(selection, catalogue);
+  if (!by_user) widen(configs);
 
   const bench::Interrupt interrupt;
   bench::Progress progress(bench::Progress::style(selection.files.quiet));

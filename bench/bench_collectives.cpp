@@ -209,7 +209,10 @@ reports::ResultFile results_of(std::vector<Family> families, const std::string& 
       {.name = "bus_gb_per_s", .unit = "GB/s", .better = "higher", .deterministic = false}};
   for (const auto& [collective, model] : link_models(families)) {
     results.context.calibration.emplace_back(collective + "_latency_ms", model.latency_ms);
-    results.context.calibration.emplace_back(collective + "_gb_per_s", model.gigabytes_per_second);
+    if (model.gigabytes_per_second > 0) {
+      results.context.calibration.emplace_back(collective + "_gb_per_s",
+                                               model.gigabytes_per_second);
+    }
   }
   for (Family& family : families) {
     for (reports::Row& row : family.rows) {
@@ -221,8 +224,12 @@ reports::ResultFile results_of(std::vector<Family> families, const std::string& 
 
 void print_link_models(const std::vector<Family>& families) {
   for (const auto& [collective, model] : link_models(families)) {
-    fmt::print("{}: {:.3g} ms + size / {:.3g} GB/s\n", collective, model.latency_ms,
-               model.gigabytes_per_second);
+    if (model.gigabytes_per_second > 0) {
+      fmt::print("{}: {:.3g} ms + size / {:.3g} GB/s\n", collective, model.latency_ms,
+                 model.gigabytes_per_second);
+    } else {
+      fmt::print("{}: {:.3g} ms at each of these sizes\n", collective, model.latency_ms);
+    }
   }
 }
 

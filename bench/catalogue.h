@@ -14,6 +14,7 @@ struct StrategyFacts {
   std::string name;
   std::vector<std::string> options;  // beyond the common ones, in snake_case
   bool multi_device = false;         // else it uses one of the job's devices
+  bool replicated = false;           // its replicas have a rank each
 };
 
 struct ModelFacts {

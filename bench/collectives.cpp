@@ -113,7 +113,8 @@ reports::Repetition collective_repetition(const std::string& collective, int ran
 }
 
 // Weighted least squares of ms = latency + bytes x slope with weights 1 / ms^2: a relative error
-// counts the same at every size.
+// counts the same at every size. Neither is negative: where the line would be, the other alone is
+// fitted.
 pipeline::LinkModel fit_link(const std::vector<TransferTime>& times) {
   double weights = 0;
   double bytes = 0;
@@ -135,8 +136,12 @@ pipeline::LinkModel fit_link(const std::vector<TransferTime>& times) {
   const double slope = (weights * products - bytes * ms) / determinant;  // ms a byte
   const double latency = (squares * ms - bytes * products) / determinant;
   constexpr double gigabytes_per_byte_millisecond = 1e-6;
-  return {.latency_ms = std::max(latency, 0.0),
-          .gigabytes_per_second = slope > 0 ? gigabytes_per_byte_millisecond / slope : 0};
+  if (slope <= 0) return {.latency_ms = ms / weights, .gigabytes_per_second = 0};
+  if (latency < 0) {
+    return {.latency_ms = 0,
+            .gigabytes_per_second = gigabytes_per_byte_millisecond * squares / products};
+  }
+  return {.latency_ms = latency, .gigabytes_per_second = gigabytes_per_byte_millisecond / slope};
 }
 
 }  // namespace stratagem::bench

@@ -51,8 +51,9 @@ struct TransferTime {
   double ms = 0;
 };
 
-/// Latency and bandwidth whose line lies nearest to the times, relative to each. Throws
-/// std::invalid_argument unless there are two sizes or more.
+/// Latency and bandwidth whose line lies nearest to the times, relative to each; a bandwidth of 0
+/// where the times do not grow with the size. Throws std::invalid_argument unless there are two
+/// sizes or more.
 pipeline::LinkModel fit_link(const std::vector<TransferTime>& times);
 
 }  // namespace stratagem::bench

@@ -59,11 +59,14 @@ runtime::RankPlace place_from(const JoinOptions& options, const LauncherEnvironm
   runtime::RankPlace place = found.place;
   const bool told = found.launcher != runtime::Launcher::none;
   if (!told && (!options.rank || !options.world_size)) {
-    throw std::invalid_argument(fmt::format(
-        "--init-method {}: needs {} too, or a launcher that says so", options.init_method,
-        options.rank         ? "--world-size"
-        : options.world_size ? "--rank"
-                             : "--rank and --world-size"));
+    const auto* given = options.rank         ? "--rank"
+                        : options.world_size ? "--world-size"
+                                             : "--init-method";
+    const auto* missing = options.rank         ? "--world-size"
+                          : options.world_size ? "--rank"
+                                               : "--rank and --world-size";
+    throw std::invalid_argument(
+        fmt::format("{}: needs {} too, or a launcher that says so", given, missing));
   }
   if (options.rank) place.rank = *options.rank;
   if (options.world_size) place.world_size = *options.world_size;

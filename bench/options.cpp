@@ -198,10 +198,14 @@ bool is_used(const Option& option, const Config& config, const Catalogue& catalo
   switch (option.used_when) {
     case UsedWhen::always:
       return true;
-    case UsedWhen::strategy_says: {
+    case UsedWhen::strategy_says:
+    case UsedWhen::between_ranks: {
       const StrategyFacts* strategy = catalogue.strategy(config.strategy);
-      return strategy != nullptr && std::find(strategy->options.begin(), strategy->options.end(),
-                                              option.name) != strategy->options.end();
+      const bool listed =
+          strategy != nullptr && std::find(strategy->options.begin(), strategy->options.end(),
+                                           option.name) != strategy->options.end();
+      return listed && (option.used_when == UsedWhen::strategy_says || strategy->replicated ||
+                        config.ranks > 1);
     }
     case UsedWhen::model_has_images: {
       const ModelFacts* model = catalogue.model(config.model);
@@ -230,6 +234,8 @@ std::string users_of(const Option& option, const Catalogue& catalogue) {
         }
       }
       break;
+    case UsedWhen::between_ranks:
+      return "rows of several ranks";
     case UsedWhen::model_has_images:
       for (const ModelFacts& model : catalogue.models) {
         if (model.has_images) {

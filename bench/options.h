@@ -23,7 +23,15 @@ namespace stratagem::bench {
 enum class OptionGroup { device, work, numerics, training, measurement };
 
 /// Which rows read the option; in the others it keeps its default and is not shown.
-enum class UsedWhen { always, strategy_says, model_has_images, on_cpu, on_cuda, optimizer_is_sgd };
+enum class UsedWhen {
+  always,
+  strategy_says,
+  between_ranks,  // and when the strategy says so
+  model_has_images,
+  on_cpu,
+  on_cuda,
+  optimizer_is_sgd
+};
 
 /// Where the choices of a text option come from.
 enum class Choices { any_text, listed, strategies, models, schedules };

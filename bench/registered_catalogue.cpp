@@ -1,5 +1,7 @@
 #include "bench/registered_catalogue.h"
 
+#include <algorithm>
+
 #include "models/registry.h"
 #include "strategies/pipeline/schedule_registry.h"
 #include "strategies/registry.h"
@@ -11,7 +13,10 @@ Catalogue registered_catalogue() {
   for (const std::string& name : strategies::strategy_names()) {
     const strategies::StrategyEntry& entry = strategies::find_strategy(name);
     catalogue.strategies.push_back(
-        {.name = name, .options = entry.options, .multi_device = entry.multi_device});
+        {.name = name,
+         .options = entry.options,
+         .multi_device = entry.multi_device,
+         .replicated = std::ranges::find(entry.dimensions, "data") != entry.dimensions.end()});
   }
   for (const std::string& name : models::model_names()) {
     const models::ModelEntry& entry = models::find_model(name);

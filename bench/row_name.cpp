@@ -16,8 +16,8 @@ constexpr std::array<std::string_view, 7> leading = {
 constexpr std::string_view trailing = "cores_per_device";
 
 std::string part(const Config& config, const Option& option) {
-  if (std::holds_alternative<bool Config::*>(option.member)) {
-    return "/" + option.name;
+  if (const auto* member = std::get_if<bool Config::*>(&option.member)) {
+    return (config.**member ? "/" : "/no_") + option.name;
   }
   std::string value = value_text(config, option);
   std::ranges::replace(value, '/', '+');  // of a mesh: the parts of a name are told apart by it

@@ -204,7 +204,7 @@ reports::Repetition record_of(const Session& session, const TaskContext& context
   repetition.mfu = utilisation(session, job, repetition.flops_per_step, mean);
   for (const auto& step : run.steps) repetition.loss.push_back(step->loss());
   if (session.ranks() > 1) merge_ranks(repetition, context);
-  if (is_oversubscribed(session.config, context)) repetition.marks.emplace_back("oversubscribed");
+  if (session.oversubscribed) repetition.marks.emplace_back("oversubscribed");
   return repetition;
 }
 

@@ -142,6 +142,10 @@ std::chrono::milliseconds timeout_of(const Config& config) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(config.timeout * 1000));
 }
 
+namespace {
+
+/// Whether devices of a host share cores: this rank's, or with those of ranks before it.
+/// Collective.
 bool is_oversubscribed(const Config& config, const TaskContext& context) {
   if (config.device != "cpu" || !config.device_ids.empty()) return false;
   const CoreShare share = core_share(context);
@@ -153,11 +157,14 @@ bool is_oversubscribed(const Config& config, const TaskContext& context) {
   return any;
 }
 
+}  // namespace
+
 Session::Session(const Config& row, const models::WorkloadOptions& options,
                  const TaskContext& context, ActionHook fault)
     : config(row),
       workload(std::make_unique<models::Workload>(options)),
       group(open_devices(row, context)),
+      oversubscribed(is_oversubscribed(row, context)),
       groups(row, context, group.devices),
       before_action(std::move(fault)),
       strategy(make_strategy()) {}

@@ -41,14 +41,12 @@ struct Session {
   Config config;
   std::unique_ptr<models::Workload> workload;
   runtime::DeviceGroup group;
+  /// Whether CPU devices share cores, on any rank; asked before the groups pin this thread.
+  bool oversubscribed;
   JobGroups groups;
   ActionHook before_action;
   std::unique_ptr<strategies::Strategy> strategy;
 };
-
-/// Whether devices of this host share cores: this rank's, or with those of ranks before it.
-/// Collective.
-bool is_oversubscribed(const Config& config, const TaskContext& context);
 
 /// What every rank says, by rank; collective.
 std::vector<nlohmann::json> tell_all_ranks(const TaskContext& context, const nlohmann::json& own);

@@ -76,6 +76,7 @@ ProcessGroup::ProcessGroup(std::string name, std::vector<int> ranks, std::string
     : name_(std::move(name)),
       ranks_(std::move(ranks)),
       backend_(std::move(backend)),
+      members_(fmt::format(" in group {} (ranks {})", name_, fmt::join(ranks_, ", "))),
       device_(device),
       group_(std::move(group)) {}
 
@@ -141,7 +142,7 @@ void ProcessGroup::barrier() {
   try {
     group_->barrier()->wait();
   } catch (const std::exception& error) {
-    throw CommunicationError(fmt::format("barrier{}: {}", members(), first_line_of(error)));
+    throw CommunicationError(fmt::format("barrier{}: {}", members_, first_line_of(error)));
   }
 }
 
@@ -158,7 +159,7 @@ void ProcessGroup::reset_counts() {
 TransferPointer ProcessGroup::start(const std::string& collective, const at::Tensor& tensor,
                                     CollectiveCount count, const Call& call) {
   const std::string label =
-      fmt::format("{} of {} bytes{}", collective, count.payload_bytes, members());
+      fmt::format("{} of {} bytes{}", collective, count.payload_bytes, members_);
   {
     const std::lock_guard lock(mutex_);
     CollectiveCount& total = counts_[collective];
@@ -173,10 +174,6 @@ TransferPointer ProcessGroup::start(const std::string& collective, const at::Ten
   } catch (const std::exception& error) {
     throw CommunicationError(fmt::format("{}: {}", label, first_line_of(error)));
   }
-}
-
-std::string ProcessGroup::members() const {
-  return fmt::format(" in group {} (ranks {})", name_, fmt::join(ranks_, ", "));
 }
 
 }  // namespace stratagem::runtime

@@ -105,12 +105,12 @@ class ProcessGroup {
                         CollectiveCount count, const Call& call);
   /// A ring's share of `bytes` for one pass over it.
   std::int64_t ring_pass(std::int64_t bytes) const { return bytes * (size() - 1) / size(); }
-  std::string members() const;
   void require_reachable(const at::Tensor& tensor) const;
 
   std::string name_;
   std::vector<int> ranks_;
   std::string backend_;
+  std::string members_;  // for errors: " in group data (ranks 0, 1)"
   Device& device_;
   c10::intrusive_ptr<c10d::ProcessGroup> group_;
   mutable std::mutex mutex_;

@@ -61,5 +61,15 @@ TEST(Collectives, TheLinkIsFoundAgain) {
   EXPECT_THROW(fit_link({{1, 1}, {1, 1}}), std::invalid_argument);
 }
 
+TEST(Collectives, ALinkIsNeverNegative) {
+  const auto all_latency = fit_link({{1e3, 0.5}, {1e5, 0.4}});
+  EXPECT_EQ(all_latency.gigabytes_per_second, 0);
+  EXPECT_GT(all_latency.latency_ms, 0.4);
+  EXPECT_LT(all_latency.latency_ms, 0.5);
+  const auto all_bandwidth = fit_link({{1e6, 0.9}, {2e6, 2.0}});
+  EXPECT_EQ(all_bandwidth.latency_ms, 0);
+  EXPECT_NEAR(all_bandwidth.gigabytes_per_second, 1.05, 0.06);
+}
+
 }  // namespace
 }  // namespace stratagem::bench

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
@@ -20,7 +21,9 @@ using testing::HasSubstr;
 
 class RunOptionsTest : public testing::Test {
  protected:
-  RunOptionsTest() { path_ = testing::TempDir() + "run_options_test.json"; }
+  RunOptionsTest() {
+    path_ = testing::TempDir() + "run_options_test_" + std::to_string(getpid()) + ".json";
+  }
   ~RunOptionsTest() override { std::filesystem::remove(path_); }
 
   Selection parse(std::vector<std::string> arguments) const {

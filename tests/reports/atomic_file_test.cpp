@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -18,7 +19,7 @@ using testing::HasSubstr;
 class AtomicFileTest : public testing::Test {
  protected:
   AtomicFileTest() {
-    folder_ = fs::path(testing::TempDir()) / "atomic_file_test";
+    folder_ = fs::path(testing::TempDir()) / ("atomic_file_test_" + std::to_string(getpid()));
     fs::remove_all(folder_);
     fs::create_directory(folder_);
   }

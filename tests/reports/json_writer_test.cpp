@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -22,7 +23,9 @@ using testing::HasSubstr;
 
 class ResultsFileTest : public testing::Test {
  protected:
-  ResultsFileTest() { path_ = testing::TempDir() + "results_file_test.json"; }
+  ResultsFileTest() {
+    path_ = testing::TempDir() + "results_file_test_" + std::to_string(getpid()) + ".json";
+  }
   ~ResultsFileTest() override { std::filesystem::remove(path_); }
 
   std::string refusal(const std::string& text) const {

@@ -9,12 +9,14 @@
 #include "bench/guarded_main.h"
 #include "bench/machine.h"
 #include "bench/options.h"
+#include "bench/placement.h"
 #include "bench/preparation.h"
 #include "bench/registered_catalogue.h"
 #include "bench/run_options.h"
 #include "reports/record_json.h"
 #include "reports/text_table.h"
 #include "strategies/registry.h"
+#include "strategies/runtime/backend.h"
 #include "tools/stratagem/parse.h"
 
 namespace stratagem::tools {
@@ -58,13 +60,22 @@ void fill(bench::Selection& selection, const bench::Catalogue& catalogue) {
   if (bench::available_cores().size() < 2) offer("oversubscribe", {"on"});
 }
 
-/// A strategy over several dimensions of the mesh needs four devices; nothing is timed, so they may
-/// share two cores.
-void widen(std::vector<bench::Config>& configs) {
+/// A strategy over several dimensions of the mesh needs four devices. Nothing is timed, so they may
+/// share two cores, and all devices what GPUs there are; ranks that share one need Gloo.
+void fit_devices(std::vector<bench::Config>& configs) {
+  const int gpus = runtime::cuda_device_count();
   for (bench::Config& config : configs) {
-    if (strategies::find_strategy(config.strategy).dimensions.size() < 2) continue;
-    config.devices = 4;
-    if (config.device == "cpu") config.device_ids = {0, 1, 1, 0};
+    const auto& strategy = strategies::find_strategy(config.strategy);
+    const bool several_dimensions = strategy.dimensions.size() > 1;
+    if (several_dimensions) config.devices = 4;
+    if (config.device == "cpu") {
+      if (several_dimensions) config.device_ids = {0, 1, 1, 0};
+    } else if (gpus > 0 && config.devices > gpus) {
+      for (int device = 0; device < config.devices; ++device) {
+        config.device_ids.push_back(device % gpus);
+      }
+      if (bench::placement_of(config).ranks > 1) config.backend = "gloo";
+    }
   }
 }
 
@@ -131,7 +142,7 @@ int verify(const Arguments& arguments) {
                        selection.options.contains("device_ids") ||
                        selection.options.contains("mesh");
   std::vector<bench::Config> configs = bench::make_grid(selection, catalogue);
-  if (!by_user) widen(configs);
+  if (!by_user) fit_devices(configs);
 
   const bench::Interrupt interrupt;
   bench::Progress progress(bench::Progress::style(selection.files.quiet));

@@ -14,7 +14,8 @@ struct StrategyFacts {
   std::string name;
   std::vector<std::string> options;  // beyond the common ones, in snake_case
   bool multi_device = false;         // else it uses one of the job's devices
-  bool replicated = false;           // its replicas have a rank each
+  bool replicated = false;           // its replicas, or its parts of layers, have a rank each
+  bool tensor_parallel = false;
 };
 
 struct ModelFacts {
@@ -22,6 +23,8 @@ struct ModelFacts {
   bool has_images = false;
   std::int64_t default_image_size = 0;  // pixels a side
   std::int64_t smallest_image_size = 0;
+  bool has_tokens = false;
+  std::int64_t longest_sequence = 0;
 };
 
 struct Catalogue {

@@ -29,13 +29,17 @@ struct Config {
   std::int64_t global_batch_size = 48;
   std::int64_t split_size = 12;  // micro-batch size
   std::string schedule = "1f1b";
-  std::vector<std::string> cut;    // names of the layers that begin stages 1, 2, ...
-  std::string partition = "auto";  // auto, tutorial, flops, balanced
+  std::int64_t virtual_stages = 2;  // of a device, under an interleaved schedule
+  std::vector<std::string> cut;     // names of the layers that begin stages 1, 2, ...
+  std::string partition = "auto";   // auto, tutorial, flops, balanced
   std::int64_t accumulation_steps = 1;
   double bucket_mb = 25;             // MiB of gradients in one all-reduce
   bool overlap = true;               // all-reduce beside the backward pass
   std::string compression = "none";  // of gradients on their way: none, fp16
+  bool async_reduce = true;          // input gradients travel beside the weights' gradients
   std::int64_t image_size = 128;     // 0 for models without images
+  std::int64_t sequence_length = 0;  // tokens; 0 for models without
+  std::string data = "random";       // of tokens: random, text
 
   // numerics
   std::string dtype = "float32";

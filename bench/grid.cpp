@@ -106,6 +106,7 @@ class Grid {
       config.global_batch_size = per_device * config.devices;
     }
     settle_image_size(config);
+    settle_tokens(config);
     settle_cut(config);
     if (!split_fits(config)) {
       return;
@@ -164,6 +165,30 @@ class Grid {
     }
   }
 
+  // A model of tokens has one loss, and a sequence of the length asked for or its longest.
+  void settle_tokens(Config& config) const {
+    const ModelFacts* model = catalogue_.model(config.model);
+    if (model == nullptr || !model->has_tokens) {
+      config.sequence_length = 0;
+      return;
+    }
+    config.loss = "cross_entropy";
+    const Chosen* chosen = find_chosen(selection_, "sequence_length");
+    if (chosen == nullptr) {
+      config.sequence_length = model->longest_sequence;
+    }
+    if (config.sequence_length > model->longest_sequence) {
+      throw std::invalid_argument(fmt::format(
+          "{}: {} is too long for {}; 1 to {}", where_of(chosen, find_option("sequence_length")),
+          config.sequence_length, config.model, model->longest_sequence));
+    }
+  }
+
+  // Whose value follows from the model where the option is not used.
+  static bool is_settled(const Option& option) {
+    return option.name == "image_size" || option.name == "sequence_length" || option.name == "loss";
+  }
+
   void settle_cut(const Config& config) const {
     const Option& partition = find_option("partition");
     if (is_used(partition, config, catalogue_) && !config.cut.empty() &&
@@ -191,7 +216,7 @@ class Grid {
 
   void canonicalise(Config& config) const {
     for (const Option& option : option_table()) {
-      if (option.name != "image_size" && !is_used(option, config, catalogue_)) {
+      if (!is_settled(option) && !is_used(option, config, catalogue_)) {
         reset_to_default(config, option);
       }
     }

@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "models/registry_base.h"
+#include "strategies/runtime/mesh.h"
 
 namespace stratagem::bench {
 namespace {
@@ -126,7 +127,7 @@ const Config& defaults() {
 
 std::string default_text(const Option& option) {
   const std::string text = value_text(defaults(), option);
-  if (option.name == "image_size") {
+  if (option.name == "image_size" || option.name == "sequence_length") {
     return "the model's own";
   }
   return option.name == "device_ids" ? "0 to devices - 1" : text;
@@ -194,22 +195,58 @@ void reset_to_default(Config& config, const Option& option) {
   std::visit([&](auto member) { config.*member = defaults().*member; }, option.member);
 }
 
+namespace {
+
+constexpr std::string_view interleaved_schedule = "interleaved_1f1b";
+
+/// Whether the row's arrangement of devices has what an option of this kind is about. The other
+/// dimensions of a tensor-parallel row are there only when its mesh says so.
+bool arrangement_uses(UsedWhen used_when, const Config& config, const StrategyFacts& strategy) {
+  const auto in_mesh = [&](const char* dimension) {
+    return config.mesh != "auto" && runtime::parse_mesh(config.mesh).size(dimension) > 1;
+  };
+  switch (used_when) {
+    case UsedWhen::between_ranks:
+      return strategy.replicated || config.ranks > 1;
+    case UsedWhen::several_stages:
+      return !strategy.tensor_parallel || in_mesh("pipeline");
+    case UsedWhen::several_replicas:
+      return !strategy.tensor_parallel || in_mesh("data");
+    default:
+      return true;
+  }
+}
+
+}  // namespace
+
 bool is_used(const Option& option, const Config& config, const Catalogue& catalogue) {
   switch (option.used_when) {
     case UsedWhen::always:
       return true;
     case UsedWhen::strategy_says:
-    case UsedWhen::between_ranks: {
+    case UsedWhen::between_ranks:
+    case UsedWhen::several_stages:
+    case UsedWhen::several_replicas: {
       const StrategyFacts* strategy = catalogue.strategy(config.strategy);
       const bool listed =
           strategy != nullptr && std::find(strategy->options.begin(), strategy->options.end(),
                                            option.name) != strategy->options.end();
-      return listed && (option.used_when == UsedWhen::strategy_says || strategy->replicated ||
-                        config.ranks > 1);
+      return listed && arrangement_uses(option.used_when, config, *strategy);
     }
+    case UsedWhen::interleaved:
+      return config.schedule == interleaved_schedule &&
+             is_used(find_option("schedule"), config, catalogue);
     case UsedWhen::model_has_images: {
       const ModelFacts* model = catalogue.model(config.model);
       return model != nullptr && model->has_images;
+    }
+    case UsedWhen::model_has_tokens: {
+      const ModelFacts* model = catalogue.model(config.model);
+      return model != nullptr && model->has_tokens;
+    }
+    case UsedWhen::model_has_labels: {
+      const ModelFacts* model = catalogue.model(config.model);
+      return model == nullptr || !model->has_tokens;
     }
     case UsedWhen::on_cpu:
       return config.device == "cpu";
@@ -227,6 +264,8 @@ std::string users_of(const Option& option, const Catalogue& catalogue) {
     case UsedWhen::always:
       return "";
     case UsedWhen::strategy_says:
+    case UsedWhen::several_stages:
+    case UsedWhen::several_replicas:
       for (const StrategyFacts& strategy : catalogue.strategies) {
         if (std::find(strategy.options.begin(), strategy.options.end(), option.name) !=
             strategy.options.end()) {
@@ -236,9 +275,15 @@ std::string users_of(const Option& option, const Catalogue& catalogue) {
       break;
     case UsedWhen::between_ranks:
       return "rows of several ranks";
+    case UsedWhen::interleaved:
+      return fmt::format("--schedule {}", interleaved_schedule);
     case UsedWhen::model_has_images:
+    case UsedWhen::model_has_tokens:
+    case UsedWhen::model_has_labels:
       for (const ModelFacts& model : catalogue.models) {
-        if (model.has_images) {
+        if (option.used_when == UsedWhen::model_has_images   ? model.has_images
+            : option.used_when == UsedWhen::model_has_tokens ? model.has_tokens
+                                                             : !model.has_tokens) {
           users.push_back(model.name);
         }
       }

@@ -26,8 +26,13 @@ enum class OptionGroup { device, work, numerics, training, measurement };
 enum class UsedWhen {
   always,
   strategy_says,
-  between_ranks,  // and when the strategy says so
+  between_ranks,     // and when the strategy says so
+  several_stages,    // likewise
+  several_replicas,  // likewise
+  interleaved,
   model_has_images,
+  model_has_tokens,
+  model_has_labels,
   on_cpu,
   on_cuda,
   optimizer_is_sgd

@@ -12,18 +12,23 @@ Catalogue registered_catalogue() {
   Catalogue catalogue;
   for (const std::string& name : strategies::strategy_names()) {
     const strategies::StrategyEntry& entry = strategies::find_strategy(name);
-    catalogue.strategies.push_back(
-        {.name = name,
-         .options = entry.options,
-         .multi_device = entry.multi_device,
-         .replicated = std::ranges::find(entry.dimensions, "data") != entry.dimensions.end()});
+    const auto has = [&](const char* dimension) {
+      return std::ranges::find(entry.dimensions, dimension) != entry.dimensions.end();
+    };
+    catalogue.strategies.push_back({.name = name,
+                                    .options = entry.options,
+                                    .multi_device = entry.multi_device,
+                                    .replicated = has("data") || has("tensor"),
+                                    .tensor_parallel = has("tensor")});
   }
   for (const std::string& name : models::model_names()) {
     const models::ModelEntry& entry = models::find_model(name);
     catalogue.models.push_back({.name = name,
                                 .has_images = entry.input_kind == models::InputKind::image,
                                 .default_image_size = entry.default_image_size,
-                                .smallest_image_size = entry.smallest_image});
+                                .smallest_image_size = entry.smallest_image,
+                                .has_tokens = entry.input_kind == models::InputKind::tokens,
+                                .longest_sequence = entry.longest_sequence});
   }
   catalogue.schedules = pipeline::schedule_names();
   return catalogue;

@@ -11,8 +11,9 @@
 namespace stratagem::bench {
 namespace {
 
-constexpr std::array<std::string_view, 7> leading = {
-    "strategy", "model", "devices", "global_batch_size", "image_size", "split_size", "schedule"};
+constexpr std::array<std::string_view, 8> leading = {
+    "strategy",   "model",           "devices",    "global_batch_size",
+    "image_size", "sequence_length", "split_size", "schedule"};
 constexpr std::string_view trailing = "cores_per_device";
 
 std::string part(const Config& config, const Option& option) {

@@ -203,6 +203,11 @@ reports::Repetition record_of(const Session& session, const TaskContext& context
   const double mean = milliseconds(run.ends.back() - run.start) / static_cast<double>(steps);
   repetition.mfu = utilisation(session, job, repetition.flops_per_step, mean);
   for (const auto& step : run.steps) repetition.loss.push_back(step->loss());
+  if (const auto tokens = static_cast<double>(session.workload->sequence_length() *
+                                              session.config.global_batch_size);
+      tokens > 0) {
+    repetition.counters["tokens_per_second"] = 1e3 * tokens / mean;
+  }
   if (session.ranks() > 1) merge_ranks(repetition, context);
   if (session.oversubscribed) repetition.marks.emplace_back("oversubscribed");
   return repetition;

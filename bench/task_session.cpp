@@ -103,6 +103,10 @@ models::WorkloadOptions workload_options(const Config& config) {
   options.model = config.model;
   options.batch = config.global_batch_size;
   options.image_size = config.image_size;
+  options.sequence_length = config.sequence_length;
+  options.tokens = look_up<models::TokenSource>(
+      {{"random", models::TokenSource::random}, {"text", models::TokenSource::text}}, "data",
+      config.data);
   options.dtype = look_up<at::ScalarType>({{"float32", at::kFloat},
                                            {"float64", at::kDouble},
                                            {"bfloat16", at::kBFloat16},

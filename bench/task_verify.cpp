@@ -47,8 +47,11 @@ reports::Verification worst_of(const std::vector<nlohmann::json>& by_rank) {
 reports::Verification verify(const Config& row, const TaskContext& context) {
   const models::ModelEntry& entry = models::find_model(row.model);
   const VerificationScope scope =
-      shrink(row, micro_batch_sizes(row), entry.input_kind == models::InputKind::image,
-             entry.has_batch_norm);
+      shrink(row, micro_batch_sizes(row),
+             {.has_images = entry.input_kind == models::InputKind::image,
+              .has_batch_norm = entry.has_batch_norm,
+              .has_tokens = entry.input_kind == models::InputKind::tokens,
+              .tensor_degree = placement_of(row).mesh.size("tensor")});
   models::WorkloadOptions options = workload_options(scope.config);
   options.width = scope.width;
   Session session(scope.config, options, context);

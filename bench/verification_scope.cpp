@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::int64_t image_reduction = 32;  // a ResNet's last feature map is image / 32 wide
 constexpr std::int64_t least_elements = 8;    // that a BatchNorm channel is normalised over
+constexpr std::int64_t few_tokens = 16;
 constexpr double small_width = 0.125;
 
 /// The smallest image whose last feature map holds enough elements of `samples` samples.
@@ -21,7 +22,8 @@ std::int64_t smallest_image(std::int64_t samples) {
 }  // namespace
 
 VerificationScope shrink(const Config& row, const std::vector<std::int64_t>& micro_batches,
-                         bool has_images, bool has_batch_norm) {
+                         const ScopeTraits& traits) {
+  const auto [has_images, has_batch_norm, has_tokens, tensor_degree] = traits;
   VerificationScope scope{row, 1.0, {}};
   const bool remainder = micro_batches.back() != micro_batches.front();
   // The smallest sizes that keep "the last one is smaller" and eight elements in every BatchNorm.
@@ -49,7 +51,13 @@ VerificationScope shrink(const Config& row, const std::vector<std::int64_t>& mic
     scope.text +=
         fmt::format("{}image {} -> {}", scope.text.empty() ? "" : ", ", row.image_size, image);
   }
-  if (has_images) {
+  const std::int64_t sequence = (few_tokens + tensor_degree - 1) / tensor_degree * tensor_degree;
+  if (has_tokens && sequence < row.sequence_length) {
+    scope.config.sequence_length = sequence;
+    scope.text += fmt::format("{}sequence {} -> {}", scope.text.empty() ? "" : ", ",
+                              row.sequence_length, sequence);
+  }
+  if (has_images || has_tokens) {
     scope.width = small_width;
     scope.text += fmt::format("{}width x{}", scope.text.empty() ? "" : ", ", small_width);
   }

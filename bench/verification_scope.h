@@ -18,8 +18,16 @@ struct VerificationScope {
   std::string text;    // "image 128 -> 64, width x0.125, batch 48 -> 8"
 };
 
-/// `micro_batches` are the row's sizes, `has_images` and `has_batch_norm` its model's.
+/// What matters of the row's model and arrangement.
+struct ScopeTraits {
+  bool has_images = false;
+  bool has_batch_norm = false;
+  bool has_tokens = false;
+  std::int64_t tensor_degree = 1;  // the sequence stays divisible by it
+};
+
+/// `micro_batches` are the row's sizes.
 VerificationScope shrink(const Config& row, const std::vector<std::int64_t>& micro_batches,
-                         bool has_images, bool has_batch_norm);
+                         const ScopeTraits& traits);
 
 }  // namespace stratagem::bench

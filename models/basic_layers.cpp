@@ -1,10 +1,7 @@
 #include "models/basic_layers.h"
 
-#include <ATen/Context.h>
 #include <ATen/ops/adaptive_avg_pool2d.h>
-#include <ATen/ops/batch_norm.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/linear.h>
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/relu.h>
@@ -16,6 +13,8 @@
 #include <utility>
 
 #include "models/convolution.h"
+#include "models/functions.h"
+#include "models/linear.h"
 
 namespace stratagem::models {
 namespace {
@@ -94,9 +93,8 @@ at::Tensor BatchNormLayer::forward(const at::Tensor& input) {
   if (training()) {
     num_batches_tracked_.add_(1);
   }
-  return at::batch_norm(input, weight_, bias_, running_mean_, running_var_, training(),
-                        kBatchNormMomentum, kBatchNormEpsilon,
-                        at::globalContext().userEnabledCuDNN());
+  return models::batch_norm(input, {weight_, bias_, running_mean_, running_var_}, training(),
+                            kBatchNormMomentum, kBatchNormEpsilon);
 }
 
 Shape BatchNormLayer::output_shape(const Shape& input) const {
@@ -155,21 +153,30 @@ LinearLayer::LinearLayer(std::string name, std::int64_t in_features, std::int64_
   bias_ = register_parameter("bias", uniform_within({out_features}, bound, generator));
 }
 
+LinearLayer::LinearLayer(std::string name, at::Tensor weight, at::Tensor bias)
+    : Layer(std::move(name)), in_features_(weight.size(1)), out_features_(weight.size(0)) {
+  weight_ = register_parameter("weight", std::move(weight));
+  if (bias.defined()) bias_ = register_parameter("bias", std::move(bias));
+}
+
 at::Tensor LinearLayer::forward(const at::Tensor& input) {
-  return at::linear(input, weight_, bias_);
+  return models::linear(input, weight_, bias_);
 }
 
 Shape LinearLayer::output_shape(const Shape& input) const {
-  if (input.size() != 2 || input[1] != in_features_) {
-    throw std::invalid_argument("layer " + name() + " takes [n, " + std::to_string(in_features_) +
-                                "], not " + to_string(input));
+  if (input.size() < 2 || input.back() != in_features_) {
+    throw std::invalid_argument("layer " + name() + " takes [n, ..., " +
+                                std::to_string(in_features_) + "], not " + to_string(input));
   }
-  return {input[0], out_features_};
+  Shape output = input;
+  output.back() = out_features_;
+  return output;
 }
 
 LayerFlops LinearLayer::flops(const Shape& input) const {
-  const double one = 2.0 * static_cast<double>(output_shape(input)[0]) *
-                     static_cast<double>(in_features_) * static_cast<double>(out_features_);
+  double values = 1;
+  for (const std::int64_t size : output_shape(input)) values *= static_cast<double>(size);
+  const double one = 2.0 * values * static_cast<double>(in_features_);
   return {one, one, one};
 }
 

@@ -78,14 +78,19 @@ class AveragePoolLayer : public Layer {
   LayerFlops flops(const Shape& input) const override;
 };
 
-// [n, in] -> [n, out] with bias; both uniform within 1 / sqrt(in).
+// [n, ..., in] -> [n, ..., out] with bias; both uniform within 1 / sqrt(in).
 class LinearLayer : public Layer {
  public:
   LinearLayer(std::string name, std::int64_t in_features, std::int64_t out_features,
               at::Generator& generator);
+  // Of these values; an undefined bias: none.
+  LinearLayer(std::string name, at::Tensor weight, at::Tensor bias);
   at::Tensor forward(const at::Tensor& input) override;
   Shape output_shape(const Shape& input) const override;
   LayerFlops flops(const Shape& input) const override;
+
+  const at::Tensor& weight() const { return weight_; }
+  const at::Tensor& bias() const { return bias_; }
 
  private:
   std::int64_t in_features_;

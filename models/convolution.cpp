@@ -1,10 +1,13 @@
 #include "models/convolution.h"
 
 #include <ATen/Parallel.h>
-#include <ATen/ops/conv2d.h>
 #include <ATen/ops/mm.h>
 
 #include <optional>
+
+#include "models/functions.h"
+#include "models/linear.h"
+#include "models/weight_gradients.h"
 
 namespace stratagem::models {
 namespace {
@@ -45,7 +48,7 @@ at::Tensor folded_pointwise_convolution(const at::Tensor& x, const at::Tensor& w
   const std::int64_t h = x.size(2);
   const std::int64_t w = x.size(3);
   const at::Tensor rows = x.permute({0, 2, 3, 1}).reshape({n * h, 1, w, c}).permute({0, 3, 1, 2});
-  const at::Tensor y = at::conv2d(rows, weight);
+  const at::Tensor y = plain_convolution(rows, weight, {});
   return y.permute({0, 2, 3, 1}).reshape({n, h, w, weight.size(0)}).permute({0, 3, 1, 2});
 }
 
@@ -55,7 +58,9 @@ at::Tensor product_pointwise_convolution(const at::Tensor& x, const at::Tensor& 
       stride == 1 ? x : x.slice(2, 0, std::nullopt, stride).slice(3, 0, std::nullopt, stride);
   const at::Tensor pixels = sampled.permute({0, 2, 3, 1});
   const at::Tensor matrix = weight.permute({0, 2, 3, 1}).reshape({weight.size(0), -1});
-  const at::Tensor y = at::mm(pixels.reshape({-1, x.size(1)}), matrix.t());
+  const at::Tensor rows = pixels.reshape({-1, x.size(1)});
+  const at::Tensor y = weight_gradients_in_force() ? models::linear(rows, matrix, at::Tensor())
+                                                   : at::mm(rows, matrix.t());
   return y.view({pixels.size(0), pixels.size(1), pixels.size(2), weight.size(0)})
       .permute({0, 3, 1, 2});
 }
@@ -70,7 +75,7 @@ at::Tensor convolution(const at::Tensor& x, const at::Tensor& weight, std::int64
     case ConvolutionPath::plain:
       break;
   }
-  return at::conv2d(x, weight, {}, {stride, stride}, {padding, padding});
+  return plain_convolution(x, weight, {stride, padding});
 }
 
 ConvolutionPolicy convolution_policy() { return current_policy; }

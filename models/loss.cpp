@@ -10,8 +10,9 @@ namespace stratagem::models {
 std::string_view to_string(Loss loss) { return loss == Loss::mse ? "mse" : "cross_entropy"; }
 
 at::Tensor loss(Loss kind, const at::Tensor& output, const at::Tensor& targets, double weight) {
-  const at::Tensor mean = kind == Loss::mse ? at::mse_loss(output, targets, at::Reduction::Mean)
-                                            : at::cross_entropy_loss(output, targets);
+  const at::Tensor mean = kind == Loss::mse
+                              ? at::mse_loss(output, targets, at::Reduction::Mean)
+                              : at::cross_entropy_loss(output.flatten(0, -2), targets.flatten());
   return weight == 1.0 ? mean : mean.mul(weight);
 }
 

@@ -46,4 +46,5 @@ STRATAGEM_REGISTER_MODEL(stratagem::models::ModelEntry{
     .make = stratagem::models::make_mlp,
     .has_batch_norm = false,
     .smallest_image = 0,
-    .default_cut = {"fc5"}});
+    .default_cut = {"fc5"},
+    .shared_sizes = {{"hidden features", stratagem::models::kWidth}}});

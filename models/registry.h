@@ -17,24 +17,34 @@ struct ModelOptions {
   double width = 1.0;        // multiplies the hidden widths; each stays at least 1
   std::int64_t classes = 0;  // outputs; 0 is the model's own number
   std::uint64_t seed = 0;    // of the initial parameters
+  bool meta = false;         // large tensors without memory, to be counted only
 };
 
 enum class InputKind {
   image,   // [n, 3, size, size]
   vector,  // [n, features]
+  tokens,  // [n, sequence] token ids (int64); the targets are the ids one position later
+};
+
+struct SharedSize {
+  std::string what;  // "heads"
+  std::int64_t size = 0;
 };
 
 struct ModelEntry {
   std::string name = {};
   std::string summary = {};
   InputKind input_kind = InputKind::image;
-  std::int64_t default_image_size = 0;  // pixels a side; 0 for vectors
-  std::int64_t features = 0;            // channels of an image, length of a vector
-  std::int64_t classes = 0;
+  std::int64_t default_image_size = 0;                  // pixels a side; 0 without images
+  std::int64_t features = 0;                            // channels of an image, length of a vector
+  std::int64_t classes = 0;                             // for tokens the vocabulary
   std::function<Model(const ModelOptions&)> make = {};  // on the CPU, float32, contiguous
   bool has_batch_norm = false;
   std::int64_t smallest_image = 0;
   std::vector<std::string> default_cut = {};  // the cut into two stages
+  std::int64_t longest_sequence = 0;          // of tokens; the default, too
+  // What tensor parallelism shares out, and must divide; empty: it cannot split this model.
+  std::vector<SharedSize> shared_sizes = {};
 };
 
 // Throws std::logic_error when the name is taken. Returns true, so that a constant can hold it.

@@ -38,4 +38,5 @@ STRATAGEM_REGISTER_MODEL(stratagem::models::ModelEntry{
     .make = stratagem::models::make_toy,
     .has_batch_norm = false,
     .smallest_image = 0,
-    .default_cut = {"net2"}});
+    .default_cut = {"net2"},
+    .shared_sizes = {{"hidden features", stratagem::models::kWidth}}});

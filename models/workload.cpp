@@ -27,6 +27,19 @@ void require_image_size(const ModelEntry& entry, std::int64_t size) {
   }
 }
 
+void require_tokens(const ModelEntry& entry, const WorkloadOptions& options,
+                    std::int64_t sequence) {
+  if (entry.input_kind != InputKind::tokens) return;
+  if (sequence < 1 || sequence > entry.longest_sequence) {
+    throw std::invalid_argument("sequence " + std::to_string(sequence) + " does not fit " +
+                                entry.name + ": 1 to " + std::to_string(entry.longest_sequence));
+  }
+  if (options.loss != Loss::cross_entropy) {
+    throw std::invalid_argument("loss " + std::string(to_string(options.loss)) + ": " + entry.name +
+                                " predicts tokens and takes cross_entropy");
+  }
+}
+
 }  // namespace
 
 Batch Batch::slice(std::int64_t start, std::int64_t count) const {
@@ -39,13 +52,18 @@ Workload::Workload(const WorkloadOptions& options)
     throw std::invalid_argument("batch " + std::to_string(options.batch) + " is below 1");
   }
   require_image_size(*entry_, image_size());
+  require_tokens(*entry_, options, sequence_length());
   scaled_width(1, options.width);
   classes();
   Optimizer({}, options.optimizer);
 }
 
+std::int64_t Workload::sequence_length() const {
+  return options_.sequence_length == 0 ? entry_->longest_sequence : options_.sequence_length;
+}
+
 std::int64_t Workload::image_size() const {
-  if (entry_->input_kind == InputKind::vector) {
+  if (entry_->input_kind != InputKind::image) {
     return 0;
   }
   return options_.image_size == 0 ? entry_->default_image_size : options_.image_size;
@@ -56,8 +74,13 @@ std::int64_t Workload::classes() const {
 }
 
 Shape Workload::input_shape(std::int64_t batch) const {
-  if (entry_->input_kind == InputKind::vector) {
-    return {batch, entry_->features};
+  switch (entry_->input_kind) {
+    case InputKind::vector:
+      return {batch, entry_->features};
+    case InputKind::tokens:
+      return {batch, sequence_length()};
+    case InputKind::image:
+      break;
   }
   return {batch, entry_->features, image_size(), image_size()};
 }
@@ -74,6 +97,12 @@ Model Workload::make_model() const {
 Batch Workload::make_batch(std::uint64_t index) const {
   at::Generator generator =
       at::detail::createCPUGenerator(scrambled(scrambled(options_.seed) + index));
+  if (entry_->input_kind == InputKind::tokens) {
+    const at::Tensor drawn =
+        draw_tokens(options_.tokens, options_.batch, sequence_length() + 1, classes(), generator);
+    return {drawn.narrow(1, 0, sequence_length()).contiguous(),
+            drawn.narrow(1, 1, sequence_length()).contiguous()};
+  }
   at::Tensor inputs = at::empty(input_shape(options_.batch)).normal_(0, 1, generator);
   const at::Tensor labels =
       at::empty({options_.batch}, at::TensorOptions(at::kLong)).random_(0, classes(), generator);

@@ -14,14 +14,17 @@
 #include "models/loss.h"
 #include "models/optimizer.h"
 #include "models/registry.h"
+#include "models/token_data.h"
 
 namespace stratagem::models {
 
 struct WorkloadOptions {
   std::string model = "resnet50";
-  std::int64_t batch = 1;       // samples in a global batch
-  std::int64_t image_size = 0;  // pixels a side; 0 is the model's default
-  double width = 1.0;           // see ModelOptions
+  std::int64_t batch = 1;            // samples in a global batch
+  std::int64_t image_size = 0;       // pixels a side; 0 is the model's default
+  std::int64_t sequence_length = 0;  // tokens of a sample; 0 is the model's longest
+  TokenSource tokens = TokenSource::random;
+  double width = 1.0;  // see ModelOptions
   at::ScalarType dtype = at::kFloat;
   at::MemoryFormat format = at::MemoryFormat::ChannelsLast;  // of images and 4-d parameters
   Loss loss = Loss::mse;
@@ -31,8 +34,9 @@ struct WorkloadOptions {
 };
 
 struct Batch {
-  at::Tensor inputs;   // [n, 3, size, size] or [n, features]
-  at::Tensor targets;  // as the loss takes them: one-hot [n, classes], or indices [n] (int64)
+  at::Tensor inputs;   // [n, 3, size, size], [n, features] or token ids [n, sequence]
+  at::Tensor targets;  // as the loss takes them: one-hot [n, classes], or indices [n], or for
+                       // tokens [n, sequence] (int64)
 
   std::int64_t size() const { return inputs.size(0); }
 
@@ -43,7 +47,8 @@ struct Batch {
 class Workload {
  public:
   // Throws std::invalid_argument, in one line: unknown model, batch below 1, an image that is too
-  // small, a width, class count or optimizer option out of range.
+  // small, a sequence that is too long, a loss that the model is not trained with, a width, class
+  // count or optimizer option out of range.
   explicit Workload(const WorkloadOptions& options);
 
   const WorkloadOptions& options() const { return options_; }
@@ -51,6 +56,7 @@ class Workload {
 
   // The image size and the number of classes in force, defaults filled in; 0 pixels for vectors.
   std::int64_t image_size() const;
+  std::int64_t sequence_length() const;  // 0 but for tokens
   std::int64_t classes() const;
 
   Shape input_shape(std::int64_t batch) const;
@@ -58,7 +64,8 @@ class Workload {
   // On the CPU, in the workload's dtype and memory format, training.
   Model make_model() const;
 
-  // Batch number `index` in host memory: standard normal inputs, uniform labels.
+  // Batch number `index` in host memory: standard normal inputs and uniform labels, or tokens with
+  // those that follow them.
   Batch make_batch(std::uint64_t index) const;
 
   Optimizer make_optimizer(std::vector<NamedTensor> parameters) const;

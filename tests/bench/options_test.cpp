@@ -48,12 +48,12 @@ TEST(OptionTable, NamesEveryFieldOfConfigOnce) {
         option.member);
   }
   const auto [strategy, model, device, devices, device_ids, cores_per_device, oversubscribe, ranks,
-              mesh, backend, interface, timeout, global_batch_size, split_size, schedule, cut,
-              partition, accumulation_steps, bucket_mb, overlap, compression, image_size, dtype,
-              tf32, cudnn_benchmark, memory_format, loss, optimizer, learning_rate, momentum,
-              weight_decay, seed, steps, repetitions, order, protocol, inputs, verify, straggler] =
-      config;
-  EXPECT_EQ(option_table().size(), 39U);  // as many as the binding above names
+              mesh, backend, interface, timeout, global_batch_size, split_size, schedule,
+              virtual_stages, cut, partition, accumulation_steps, bucket_mb, overlap, compression,
+              async_reduce, image_size, sequence_length, data, dtype, tf32, cudnn_benchmark,
+              memory_format, loss, optimizer, learning_rate, momentum, weight_decay, seed, steps,
+              repetitions, order, protocol, inputs, verify, straggler] = config;
+  EXPECT_EQ(option_table().size(), 43U);  // as many as the binding above names
   const Config standard;
   EXPECT_NE(strategy, standard.strategy);
   EXPECT_NE(cores_per_device, standard.cores_per_device);
@@ -70,9 +70,10 @@ TEST(OptionTable, FlagsAreTheNamesInKebabCase) {
     EXPECT_TRUE(flags.insert(option.flag).second) << option.flag;
     std::string expected = "--" + option.name;
     std::replace(expected.begin(), expected.end(), '_', '-');
-    EXPECT_EQ(option.flag, option.name == "verify" || option.name == "overlap"
-                               ? "--no-" + option.name
-                               : expected);
+    EXPECT_EQ(option.flag,
+              option.name == "verify" || option.name == "overlap" || option.name == "async"
+                  ? "--no-" + option.name
+                  : expected);
     EXPECT_FALSE(option.meaning.empty()) << option.name;
   }
 }

@@ -25,11 +25,12 @@ std::vector<std::int64_t> micro_batches(std::int64_t batch, std::int64_t split) 
 }
 
 VerificationScope resnet(std::int64_t batch, std::int64_t split, std::int64_t image = 128) {
-  return shrink(row_of(batch, split, image), micro_batches(batch, split), true, true);
+  return shrink(row_of(batch, split, image), micro_batches(batch, split),
+                {.has_images = true, .has_batch_norm = true});
 }
 
 VerificationScope mlp(std::int64_t batch, std::int64_t split) {
-  return shrink(row_of(batch, split), micro_batches(batch, split), false, false);
+  return shrink(row_of(batch, split), micro_batches(batch, split), {});
 }
 
 TEST(VerificationScope, KeepsTheNumberOfMicroBatchesAndTheRemainder) {
@@ -37,7 +38,9 @@ TEST(VerificationScope, KeepsTheNumberOfMicroBatchesAndTheRemainder) {
     for (std::int64_t batch = 1; batch <= 50; ++batch) {
       for (std::int64_t split = 1; split <= batch; ++split) {
         const auto before = micro_batches(batch, split);
-        const Config small = shrink(row_of(batch, split), before, batch_norm, batch_norm).config;
+        const Config small = shrink(row_of(batch, split), before,
+                                    {.has_images = batch_norm, .has_batch_norm = batch_norm})
+                                 .config;
         const auto after = micro_batches(small.global_batch_size, small.split_size);
         EXPECT_EQ(before.size(), after.size()) << batch << " in " << split;
         EXPECT_EQ(before.back() < before.front(), after.back() < after.front())
@@ -74,7 +77,8 @@ TEST(VerificationScope, KeepsTheRestOfTheRow) {
   row.devices = 2;
   row.loss = "cross_entropy";
   row.weight_decay = 0.01;
-  const Config small = shrink(row, micro_batches(48, 12), true, true).config;
+  const Config small =
+      shrink(row, micro_batches(48, 12), {.has_images = true, .has_batch_norm = true}).config;
   EXPECT_EQ(small.strategy, row.strategy);
   EXPECT_EQ(small.model, row.model);
   EXPECT_EQ(small.schedule, row.schedule);
@@ -91,7 +95,7 @@ TEST(VerificationScope, ComputesInFloat64WithAnUpdateThatShows) {
   row.learning_rate = 1e-9;
   const auto of = [&](const char* optimizer) {
     row.optimizer = optimizer;
-    return shrink(row, micro_batches(48, 12), true, true).config;
+    return shrink(row, micro_batches(48, 12), {.has_images = true, .has_batch_norm = true}).config;
   };
   EXPECT_EQ(of("sgd").dtype, "float64");
   EXPECT_EQ(of("sgd").learning_rate, 0.1);

@@ -46,7 +46,8 @@ TEST(Registry, EditDistance) {
 
 // Fails when a file with a registration is lost at link time.
 TEST(ModelRegistry, HasEveryModel) {
-  EXPECT_EQ(model_names(), (std::vector<std::string>{"mlp", "resnet18", "resnet50", "toy"}));
+  EXPECT_EQ(model_names(), (std::vector<std::string>{"gpt-small", "gpt-tiny", "gpt2", "gpt2-xl",
+                                                     "mlp", "resnet18", "resnet50", "toy"}));
 }
 
 TEST(ModelRegistry, NearestName) {
@@ -56,7 +57,7 @@ TEST(ModelRegistry, NearestName) {
   } catch (const std::invalid_argument& error) {
     EXPECT_STREQ(error.what(),
                  "unknown model \"resnet51\": did you mean \"resnet50\"? "
-                 "choices: mlp, resnet18, resnet50, toy");
+                 "choices: gpt-small, gpt-tiny, gpt2, gpt2-xl, mlp, resnet18, resnet50, toy");
   }
 }
 
@@ -70,14 +71,19 @@ TEST(ModelRegistry, EntriesTellTheTruth) {
     const ModelEntry& entry = find_model(name);
     EXPECT_EQ(entry.name, name);
     EXPECT_FALSE(entry.summary.empty());
-    const Model model = entry.make({.width = 0.125});
+    const Model model = entry.make({.width = 0.0625});
     EXPECT_EQ(model.name, name);
     EXPECT_EQ(entry.has_batch_norm, !buffers(model.layers).empty());
     const bool image = entry.input_kind == InputKind::image;
-    const Shape input = image ? Shape{2, entry.features, entry.smallest_image, entry.smallest_image}
-                              : Shape{2, entry.features};
-    EXPECT_EQ(output_shape(model.layers, input), (Shape{2, entry.classes}));
-    EXPECT_EQ(forward(model.layers, at::ones(input)).sizes(), (Shape{2, entry.classes}));
+    const bool tokens = entry.input_kind == InputKind::tokens;
+    Shape input = {2, entry.features};
+    if (image) input = {2, entry.features, entry.smallest_image, entry.smallest_image};
+    if (tokens) input = {2, 4};
+    const Shape output = tokens ? Shape{2, 4, entry.classes} : Shape{2, entry.classes};
+    EXPECT_EQ(output_shape(model.layers, input), output);
+    const at::Tensor ones = at::ones(input, tokens ? at::kLong : at::kFloat);
+    EXPECT_EQ(forward(model.layers, ones).sizes(), output);
+    EXPECT_EQ(entry.longest_sequence > 0, tokens);
     EXPECT_EQ(entry.default_image_size > 0, image);
     ASSERT_EQ(entry.default_cut.size(), 1U);
     EXPECT_GT(find_layer(model.layers, entry.default_cut[0]), 0U);

@@ -41,7 +41,7 @@ void fill(bench::Selection& selection, const bench::Catalogue& catalogue) {
   offer("schedule", catalogue.schedules);
   std::vector<std::string> models;
   std::int64_t smallest_image = 0;
-  for (const char* name : {"resnet18", "mlp", "toy"}) {
+  for (const char* name : {"resnet18", "gpt-tiny", "mlp", "toy"}) {
     const bench::ModelFacts* model = catalogue.model(name);
     if (model != nullptr) models.push_back(name);
   }

@@ -1,0 +1,157 @@
+#include "models/functions.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <array>
+
+#include "models/weight_gradients.h"
+
+namespace stratagem::models {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+constexpr double kLayerNormEpsilon = 1e-5;
+
+void leave_to_those_in_force(AutogradContext& context) {
+  context.saved_data["left_to"] = c10::IValue::make_capsule(weight_gradients_in_force());
+}
+
+WeightGradients& collector_of(AutogradContext& context) {
+  return *c10::static_intrusive_pointer_cast<WeightGradients>(
+      context.saved_data.at("left_to").toCapsule());
+}
+
+class SplitEmbedding : public torch::autograd::Function<SplitEmbedding> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& weight,
+                            const at::Tensor& indices) {
+    context->save_for_backward({weight, indices});
+    leave_to_those_in_force(*context);
+    return at::embedding(weight, indices);
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const variable_list saved = context->get_saved_variables();
+    collector_of(*context).leave(
+        saved[0], [gradient = gradients[0], indices = saved[1], entries = saved[0].size(0)] {
+          return at::embedding_dense_backward(gradient, indices, entries, -1, false);
+        });
+    return variable_list(2);
+  }
+};
+
+class SplitLayerNorm : public torch::autograd::Function<SplitLayerNorm> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
+                            const at::Tensor& bias) {
+    auto [y, mean, deviation] =
+        at::native_layer_norm(x, weight.sizes(), weight, bias, kLayerNormEpsilon);
+    context->save_for_backward({x, weight, bias, mean, deviation});
+    leave_to_those_in_force(*context);
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const auto derivative = [gradient = gradients[0], saved](std::array<bool, 3> wanted) {
+      return at::native_layer_norm_backward(gradient, saved[0], saved[1].sizes(), saved[3],
+                                            saved[4], saved[1], saved[2], wanted);
+    };
+    WeightGradients& collector = collector_of(*context);
+    collector.leave(saved[1], [derivative] {
+      return std::get<1>(derivative({false, true, false}));
+    });
+    collector.leave(saved[2], [gradient = gradients[0]] { return gradient.flatten(0, -2).sum(0); });
+    return {std::get<0>(derivative({true, false, false})), {}, {}};
+  }
+};
+
+class SplitConvolution : public torch::autograd::Function<SplitConvolution> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
+                            std::int64_t stride, std::int64_t padding) {
+    context->save_for_backward({x, weight});
+    context->saved_data["stride"] = stride;
+    context->saved_data["padding"] = padding;
+    leave_to_those_in_force(*context);
+    return at::conv2d(x, weight, {}, {stride, stride}, {padding, padding});
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const std::int64_t stride = context->saved_data.at("stride").toInt();
+    const std::int64_t padding = context->saved_data.at("padding").toInt();
+    const auto derivative = [gradient = gradients[0], saved, stride,
+                             padding](std::array<bool, 3> wanted) {
+      return at::convolution_backward(gradient, saved[0], saved[1], std::nullopt, {stride, stride},
+                                      {padding, padding}, {1, 1}, false, {0, 0}, 1, wanted);
+    };
+    collector_of(*context).leave(saved[1], [derivative] {
+      return std::get<1>(derivative({false, true, false}));
+    });
+    if (!context->needs_input_grad(0)) return variable_list(4);
+    return {std::get<0>(derivative({true, false, false})), {}, {}, {}};
+  }
+};
+
+// Both gradients of the parameters are sums that the input's gradient needs anyway; they are kept.
+class SplitBatchNorm : public torch::autograd::Function<SplitBatchNorm> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
+                            const at::Tensor& bias, const at::Tensor& running_mean,
+                            const at::Tensor& running_var, double momentum, double epsilon) {
+    auto [y, mean, deviation] = at::native_batch_norm(x, weight, bias, running_mean, running_var,
+                                                      /*training=*/true, momentum, epsilon);
+    context->save_for_backward({x, weight, bias, mean, deviation});
+    context->saved_data["epsilon"] = epsilon;
+    leave_to_those_in_force(*context);
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const variable_list saved = context->get_saved_variables();
+    auto [of_input, of_weight, of_bias] = at::native_batch_norm_backward(
+        gradients[0], saved[0], saved[1], {}, {}, saved[3], saved[4], /*train=*/true,
+        context->saved_data.at("epsilon").toDouble(), {true, true, true});
+    WeightGradients& collector = collector_of(*context);
+    collector.leave(saved[1], [gradient = of_weight] { return gradient; });
+    collector.leave(saved[2], [gradient = of_bias] { return gradient; });
+    variable_list result(7);
+    result[0] = of_input;
+    return result;
+  }
+};
+
+}  // namespace
+
+at::Tensor embedding(const at::Tensor& weight, const at::Tensor& indices) {
+  if (weight_gradients_in_force()) return SplitEmbedding::apply(weight, indices);
+  return at::embedding(weight, indices);
+}
+
+at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+  if (weight_gradients_in_force()) return SplitLayerNorm::apply(x, weight, bias);
+  return at::layer_norm(x, weight.sizes(), weight, bias, kLayerNormEpsilon);
+}
+
+at::Tensor plain_convolution(const at::Tensor& x, const at::Tensor& weight,
+                             const ConvolutionStride& options) {
+  const auto [stride, padding] = options;
+  if (weight_gradients_in_force()) return SplitConvolution::apply(x, weight, stride, padding);
+  return at::conv2d(x, weight, {}, {stride, stride}, {padding, padding});
+}
+
+at::Tensor batch_norm(const at::Tensor& x, const BatchNormTensors& tensors, bool training,
+                      double momentum, double epsilon) {
+  const auto& [weight, bias, mean, variance] = tensors;
+  if (training && weight_gradients_in_force()) {
+    return SplitBatchNorm::apply(x, weight, bias, mean, variance, momentum, epsilon);
+  }
+  return at::batch_norm(x, weight, bias, mean, variance, training, momentum, epsilon,
+                        at::globalContext().userEnabledCuDNN());
+}
+
+}  // namespace stratagem::models

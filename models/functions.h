@@ -1,0 +1,36 @@
+// The other functions with parameters. Each is ATen's; while weight gradients are collected (see
+// weight_gradients.h) each has a backward pass of two halves, made of ATen's own derivatives.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+namespace stratagem::models {
+
+// Rows of `weight` [entries, features] for `indices` [...] (int64): [..., features].
+at::Tensor embedding(const at::Tensor& weight, const at::Tensor& indices);
+
+// Normalises the last dimension, epsilon 1e-5, then scales and shifts it.
+at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
+
+struct ConvolutionStride {
+  std::int64_t stride = 1;
+  std::int64_t padding = 0;
+};
+
+// Two-dimensional, without bias.
+at::Tensor plain_convolution(const at::Tensor& x, const at::Tensor& weight,
+                             const ConvolutionStride& options);
+
+struct BatchNormTensors {
+  at::Tensor weight;
+  at::Tensor bias;
+  at::Tensor running_mean;
+  at::Tensor running_var;
+};
+
+at::Tensor batch_norm(const at::Tensor& x, const BatchNormTensors& tensors, bool training,
+                      double momentum, double epsilon);
+
+}  // namespace stratagem::models

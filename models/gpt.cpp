@@ -1,0 +1,108 @@
+#include "models/gpt.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+
+#include <cmath>
+#include <memory>
+#include <string>
+
+#include "models/basic_layers.h"
+#include "models/transformer.h"
+
+namespace stratagem::models {
+namespace {
+
+constexpr double kDeviation = 0.02;
+constexpr std::int64_t kHiddenPerFeature = 4;
+
+// Makes layers with values from one generator, in the order of the calls.
+class Maker {
+ public:
+  Maker(const GptSize& size, const ModelOptions& options)
+      : generator_(at::detail::createCPUGenerator(options.seed)),
+        features_(size.heads * scaled_width(size.features / size.heads, options.width)),
+        heads_(size.heads),
+        meta_(options.meta),
+        residual_deviation_(kDeviation / std::sqrt(2.0 * static_cast<double>(size.blocks))) {}
+
+  std::int64_t features() const { return features_; }
+
+  at::Tensor normal(at::IntArrayRef sizes, double deviation = kDeviation) {
+    if (meta_) return at::empty(sizes, at::TensorOptions(at::kMeta));
+    return at::empty(sizes).normal_(0, deviation, generator_);
+  }
+
+  std::unique_ptr<Layer> linear(const std::string& name, std::int64_t in, std::int64_t out,
+                                double deviation = kDeviation) {
+    return std::make_unique<LinearLayer>(name, normal({out, in}, deviation), at::zeros({out}));
+  }
+
+  std::unique_ptr<Layer> block(const std::string& name) {
+    const std::int64_t hidden = kHiddenPerFeature * features_;
+    TransformerBlock::Parts parts;
+    parts.norm1 = std::make_unique<LayerNormLayer>(name + ".norm1", features_);
+    parts.qkv = linear(name + ".attention.qkv", features_, 3 * features_);
+    parts.projection =
+        linear(name + ".attention.projection", features_, features_, residual_deviation_);
+    parts.norm2 = std::make_unique<LayerNormLayer>(name + ".norm2", features_);
+    parts.up = linear(name + ".mlp.up", features_, hidden);
+    parts.down = linear(name + ".mlp.down", hidden, features_, residual_deviation_);
+    parts.heads = heads_;
+    return std::make_unique<TransformerBlock>(name, std::move(parts));
+  }
+
+ private:
+  at::Generator generator_;
+  std::int64_t features_;
+  std::int64_t heads_;
+  bool meta_;
+  double residual_deviation_;
+};
+
+}  // namespace
+
+std::int64_t gpt_parameter_count(const GptSize& size) {
+  const std::int64_t d = size.features;
+  return 2 * size.vocabulary * d + size.longest_sequence * d + size.blocks * (12 * d * d + 13 * d) +
+         2 * d;
+}
+
+double gpt_flops_per_token(const GptSize& size, std::int64_t sequence) {
+  const auto d = static_cast<double>(size.features);
+  const auto blocks = static_cast<double>(size.blocks);
+  const double products = 12 * d * d * blocks + static_cast<double>(size.vocabulary) * d;
+  return 6 * products + 12 * d * blocks * static_cast<double>(sequence);
+}
+
+Model make_gpt(const std::string& name, const GptSize& size, const ModelOptions& options) {
+  Maker maker(size, options);
+  const std::int64_t vocabulary = class_count(options, size.vocabulary);
+  const std::int64_t d = maker.features();
+  Model model{name, {}};
+  const at::Tensor token = maker.normal({vocabulary, d});
+  model.layers.push_back(std::make_unique<TokenEmbeddingLayer>(
+      "embedding", token, maker.normal({size.longest_sequence, d})));
+  for (std::int64_t index = 0; index < size.blocks; ++index) {
+    model.layers.push_back(maker.block("blocks." + std::to_string(index)));
+  }
+  model.layers.push_back(std::make_unique<LayerNormLayer>("norm", d));
+  model.layers.push_back(
+      std::make_unique<LinearLayer>("head", maker.normal({vocabulary, d}), at::Tensor()));
+  return model;
+}
+
+ModelEntry gpt_entry(const std::string& name, const std::string& summary, const GptSize& size) {
+  return {
+      .name = name,
+      .summary = summary,
+      .input_kind = InputKind::tokens,
+      .classes = size.vocabulary,
+      .make = [name, size](const ModelOptions& options) { return make_gpt(name, size, options); },
+      .default_cut = {"blocks." + std::to_string((size.blocks + 1) / 2)},
+      .longest_sequence = size.longest_sequence,
+      .shared_sizes = {{"heads", size.heads}, {"vocabulary", size.vocabulary}}};
+}
+
+}  // namespace stratagem::models

@@ -1,0 +1,36 @@
+// y = x W^T + b, and the one place that knows which kernel its three products run best on.
+//
+// On the CPU ATen hands float32 products to MKL, which does not use the full vector width of every
+// processor; oneDNN does (the `mkldnn::_linear_pointwise` operator). Measured on a Zen 4 core with
+// 1024 rows: forward 86 to 107 GFLOP/s against 76 to 100, the input's gradient 107 to 112 against
+// 92 to 99; the weight's gradient is MKL's (85 to 99 against 74 to 95), so it stays there.
+// bench/bench_linear.cpp tells when that changes. Other number formats and devices take ATen's
+// products in the same autograd node, so that a check in float64 runs the code that float32 runs.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace stratagem::models {
+
+// x is [..., in], weight [out, in], bias [out] or undefined; returns [..., out].
+at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
+
+// The products behind it, without autograd; rows are x.flatten(0, -2).
+at::Tensor linear_product(const at::Tensor& rows, const at::Tensor& weight, const at::Tensor& bias);
+at::Tensor linear_input_gradient(const at::Tensor& gradient_rows, const at::Tensor& weight);
+at::Tensor linear_weight_gradient(const at::Tensor& rows, const at::Tensor& gradient_rows);
+
+// What linear() does on this thread: false takes ATen's linear and its own backward. The oracle
+// runs so.
+class OwnLinearGuard {
+ public:
+  explicit OwnLinearGuard(bool own);
+  ~OwnLinearGuard();
+  OwnLinearGuard(const OwnLinearGuard&) = delete;
+  OwnLinearGuard& operator=(const OwnLinearGuard&) = delete;
+
+ private:
+  bool previous_;
+};
+
+}  // namespace stratagem::models

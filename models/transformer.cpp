@@ -1,0 +1,114 @@
+#include "models/transformer.h"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/scaled_dot_product_attention.h>
+#include <ATen/ops/zeros.h>
+
+#include <stdexcept>
+#include <utility>
+
+#include "models/functions.h"
+
+namespace stratagem::models {
+
+TokenEmbeddingLayer::TokenEmbeddingLayer(std::string name, at::Tensor token, at::Tensor position)
+    : Layer(std::move(name)) {
+  token_ = register_parameter("token.weight", std::move(token));
+  position_ = register_parameter("position.weight", std::move(position));
+}
+
+at::Tensor TokenEmbeddingLayer::forward(const at::Tensor& input) {
+  const at::Tensor positions = at::arange(input.size(1), input.options());
+  return models::embedding(token_, input).add_(models::embedding(position_, positions));
+}
+
+Shape TokenEmbeddingLayer::output_shape(const Shape& input) const {
+  const std::int64_t longest = position_.size(0);
+  if (input.size() != 2 || input[1] > longest) {
+    throw std::invalid_argument("layer " + name() + " takes tokens [n, sequence up to " +
+                                std::to_string(longest) + "], not " + to_string(input));
+  }
+  return {input[0], input[1], token_.size(1)};
+}
+
+LayerFlops TokenEmbeddingLayer::flops(const Shape& input) const {
+  output_shape(input);
+  return {};
+}
+
+LayerNormLayer::LayerNormLayer(std::string name, std::int64_t features) : Layer(std::move(name)) {
+  weight_ = register_parameter("weight", at::ones({features}));
+  bias_ = register_parameter("bias", at::zeros({features}));
+}
+
+at::Tensor LayerNormLayer::forward(const at::Tensor& input) {
+  return models::layer_norm(input, weight_, bias_);
+}
+
+Shape LayerNormLayer::output_shape(const Shape& input) const {
+  if (input.empty() || input.back() != weight_.size(0)) {
+    throw std::invalid_argument("layer " + name() + " takes [..., " +
+                                std::to_string(weight_.size(0)) + "], not " + to_string(input));
+  }
+  return input;
+}
+
+LayerFlops LayerNormLayer::flops(const Shape& input) const {
+  output_shape(input);
+  return {};
+}
+
+at::Tensor causal_attention(const at::Tensor& qkv, std::int64_t heads) {
+  const std::int64_t n = qkv.size(0);
+  const std::int64_t sequence = qkv.size(1);
+  const std::int64_t features = qkv.size(2) / 3;
+  const auto parts = qkv.view({n, sequence, 3, heads, features / heads}).permute({2, 0, 3, 1, 4});
+  const at::Tensor mixed =
+      at::scaled_dot_product_attention(parts.select(0, 0), parts.select(0, 1), parts.select(0, 2),
+                                       std::nullopt, /*dropout_p=*/0, /*is_causal=*/true);
+  return mixed.transpose(1, 2).reshape({n, sequence, features});
+}
+
+TransformerBlock::TransformerBlock(std::string name, Parts parts)
+    : Layer(std::move(name)), parts_(std::move(parts)) {
+  for (const auto* part :
+       {&parts_.norm1, &parts_.qkv, &parts_.projection, &parts_.norm2, &parts_.up, &parts_.down}) {
+    adopt(**part);
+  }
+}
+
+at::Tensor TransformerBlock::forward(const at::Tensor& input) {
+  const at::Tensor mixed =
+      causal_attention(parts_.qkv->forward(parts_.norm1->forward(input)), parts_.heads);
+  const at::Tensor middle = input + parts_.projection->forward(mixed);
+  const at::Tensor hidden = at::gelu(parts_.up->forward(parts_.norm2->forward(middle)));
+  return middle + parts_.down->forward(hidden);
+}
+
+Shape TransformerBlock::output_shape(const Shape& input) const {
+  if (input.size() != 3) {
+    throw std::invalid_argument("layer " + name() + " takes [n, sequence, features], not " +
+                                to_string(input));
+  }
+  return parts_.norm1->output_shape(input);
+}
+
+LayerFlops TransformerBlock::flops(const Shape& input) const {
+  output_shape(input);
+  const Shape wide = parts_.qkv->output_shape(input);
+  const Shape mixed = {wide[0], wide[1], wide[2] / 3};
+  const Shape hidden = parts_.up->output_shape(input);
+  LayerFlops all;
+  all += parts_.qkv->flops(input);
+  all += parts_.projection->flops(mixed);
+  all += parts_.up->flops(input);
+  all += parts_.down->flops(hidden);
+  const double scores = 2.0 * static_cast<double>(mixed[0]) * static_cast<double>(mixed[1]) *
+                        static_cast<double>(mixed[1]) * static_cast<double>(mixed[2]);
+  all += {2 * scores, 4 * scores, 0};
+  return all;
+}
+
+}  // namespace stratagem::models

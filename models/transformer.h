@@ -1,0 +1,75 @@
+// The layers of a decoder-only transformer (Vaswani et al. 2017; normalisation before each part, as
+// in Radford et al. 2019, "Language Models are Unsupervised Multitask Learners"). Activations are
+// [n, sequence, features].
+#pragma once
+
+#include <ATen/core/Generator.h>
+
+#include "models/layer.h"
+
+namespace stratagem::models {
+
+// Token ids [n, sequence] (int64) -> [n, sequence, features]: the token's row plus the position's.
+class TokenEmbeddingLayer : public Layer {
+ public:
+  // `token` is [vocabulary, features], `position` [longest sequence, features].
+  TokenEmbeddingLayer(std::string name, at::Tensor token, at::Tensor position);
+  at::Tensor forward(const at::Tensor& input) override;
+  Shape output_shape(const Shape& input) const override;
+  LayerFlops flops(const Shape& input) const override;
+
+  const at::Tensor& token() const { return token_; }
+  const at::Tensor& position() const { return position_; }
+
+ private:
+  at::Tensor token_;
+  at::Tensor position_;
+};
+
+// Over the last dimension, with scale and shift.
+class LayerNormLayer : public Layer {
+ public:
+  LayerNormLayer(std::string name, std::int64_t features);
+  at::Tensor forward(const at::Tensor& input) override;
+  Shape output_shape(const Shape& input) const override;
+  LayerFlops flops(const Shape& input) const override;
+
+ private:
+  at::Tensor weight_;
+  at::Tensor bias_;
+};
+
+// x + projection(attention(qkv(norm1(x)))), then x + down(gelu(up(norm2(x)))).
+// Attention is causal. `qkv` gives query, key and value side by side, each `heads` heads.
+class TransformerBlock : public Layer {
+ public:
+  struct Parts {
+    std::unique_ptr<Layer> norm1;
+    std::unique_ptr<Layer> qkv;
+    std::unique_ptr<Layer> projection;
+    std::unique_ptr<Layer> norm2;
+    std::unique_ptr<Layer> up;
+    std::unique_ptr<Layer> down;
+    std::int64_t heads = 1;
+  };
+
+  TransformerBlock(std::string name, Parts parts);
+  at::Tensor forward(const at::Tensor& input) override;
+  Shape output_shape(const Shape& input) const override;
+  // Attention as two products over the whole square of positions: the mask saves nothing here.
+  LayerFlops flops(const Shape& input) const override;
+
+  // The block falls apart.
+  Parts take_parts() && { return std::move(parts_); }
+  std::int64_t heads() const { return parts_.heads; }
+
+ private:
+  Parts parts_;
+};
+
+// Causal attention of every position over itself and those before it (PyTorch's
+// scaled_dot_product_attention). `qkv` is [n, sequence, 3 features]; returns [n, sequence,
+// features].
+at::Tensor causal_attention(const at::Tensor& qkv, std::int64_t heads);
+
+}  // namespace stratagem::models

@@ -1,0 +1,159 @@
+// GPT against PyTorch's, float64, as recorded by make_gpt_reference.py; its size and its cost by
+// formula; and that it learns.
+#include "models/gpt.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "models/linear.h"
+#include "models/optimizer.h"
+#include "models/workload.h"
+#include "tests/models/reference_values.h"
+#include "tests/models/single_thread.h"
+
+namespace stratagem::models {
+namespace {
+
+constexpr double kTolerance = 1e-9;
+constexpr GptSize kTiny{64, 2, 4, 32, 256};
+constexpr GptSize kSmall{512, 8, 8, 128, 8192};
+
+void expect_close(double actual, double expected, double scale, const std::string& what) {
+  EXPECT_LE(std::abs(actual - expected), kTolerance * std::max(std::abs(expected), scale)) << what;
+}
+
+class GptReference : public testing::TestWithParam<bool> {};
+
+TEST_P(GptReference, IsPyTorchs) {
+  const SingleThread single_thread;
+  const OwnLinearGuard own(GetParam());
+  std::ifstream file(STRATAGEM_TEST_DATA "/models/reference_gpt.json");
+  const auto expected = nlohmann::json::parse(file);
+  const Model model = find_model("gpt-tiny").make({});
+  std::vector<std::string> names;
+  auto all = parameters(model.layers);
+  for (const auto& layer : model.layers)
+    layer->to(at::kCPU, at::kDouble, at::MemoryFormat::Contiguous);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const at::NoGradGuard no_grad;
+    names.push_back(all[i].name);
+    all[i].tensor.copy_(value(all[i].name, i, all[i].tensor.sizes()));
+  }
+  EXPECT_EQ(names, expected.at("parameters").get<std::vector<std::string>>());
+
+  const std::int64_t batch = expected.at("batch");
+  const at::Tensor drawn =
+      ((uniform(expected.at("input_index"), {batch, kTiny.longest_sequence + 1}) + 0.5) *
+       static_cast<double>(kTiny.vocabulary))
+          .to(at::kLong);
+  const at::Tensor output =
+      forward(model.layers, drawn.narrow(1, 0, kTiny.longest_sequence).contiguous());
+  const at::Tensor value =
+      loss(Loss::cross_entropy, output, drawn.narrow(1, 1, kTiny.longest_sequence), 1.0);
+  expect_close(checksum(output), expected.at("output_checksum"), 1, "output");
+  for (std::int64_t i = 0; i < 8; ++i) {
+    expect_close(output[0][0][i].item<double>(),
+                 expected.at("output_first")[static_cast<std::size_t>(i)], 1, "first outputs");
+  }
+  expect_close(value.item<double>(), expected.at("loss"), 0, "loss");
+  value.backward();
+  std::vector<at::Tensor> before;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const double norm = expected.at("gradients")[i][0];
+    const at::Tensor gradient = all[i].tensor.grad();
+    expect_close(gradient.norm().item<double>(), norm, norm, names[i] + " norm");
+    expect_close(checksum(gradient), expected.at("gradients")[i][1], norm, names[i] + " checksum");
+    before.push_back(all[i].tensor.detach().clone());
+  }
+  Optimizer(all,
+            {.kind = OptimizerOptions::Kind::adamw, .learning_rate = 1e-3, .weight_decay = 0.1})
+      .step();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    expect_close(checksum(all[i].tensor.detach() - before[i]), expected.at("update_checksums")[i],
+                 1, names[i] + " update");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Linear, GptReference, testing::Bool(),
+                         [](const auto& instance) { return instance.param ? "own" : "atens"; });
+
+TEST(Gpt, ParametersAreThoseOfTheFormula) {
+  for (const auto& [name, size] : {std::pair{"gpt-tiny", kTiny}, std::pair{"gpt-small", kSmall}}) {
+    const Model model = find_model(name).make({.meta = true});
+    EXPECT_EQ(parameter_count(model.layers), gpt_parameter_count(size)) << name;
+  }
+  EXPECT_EQ(gpt_parameter_count(kSmall), 33'674'240);
+  EXPECT_EQ(parameter_count(find_model("gpt2").make({.meta = true}).layers), 163'037'184);
+  EXPECT_EQ(parameter_count(find_model("gpt2-xl").make({.meta = true}).layers), 1'638'022'400);
+}
+
+TEST(Gpt, FlopsAreThoseOfTheFormula) {
+  const Model model = find_model("gpt-small").make({.meta = true});
+  constexpr std::int64_t batch = 2;
+  constexpr std::int64_t sequence = 128;
+  const double counted = flops(model.layers, {batch, sequence}, false).total();
+  EXPECT_DOUBLE_EQ(counted, gpt_flops_per_token(kSmall, sequence) * batch * sequence);
+}
+
+TEST(Gpt, WidthKeepsTheHeads) {
+  const Model model = find_model("gpt-small").make({.width = 0.125});
+  EXPECT_EQ(output_shape(model.layers, {2, 16}), (Shape{2, 16, 8192}));
+  EXPECT_EQ(model.layers[1]->output_shape({2, 16, 64}), (Shape{2, 16, 64}));
+}
+
+TEST(Gpt, SequencesAndLossesThatDoNotFitAreRefused) {
+  WorkloadOptions options{.model = "gpt-tiny", .loss = Loss::cross_entropy};
+  EXPECT_EQ(Workload(options).input_shape(4), (Shape{4, 32}));
+  options.sequence_length = 33;
+  EXPECT_THROW(Workload{options}, std::invalid_argument);
+  options.sequence_length = 8;
+  options.loss = Loss::mse;
+  EXPECT_THROW(Workload{options}, std::invalid_argument);
+}
+
+TEST(TokenData, TargetsAreTheNextTokens) {
+  for (const auto source : {TokenSource::random, TokenSource::text}) {
+    WorkloadOptions options{.model = "gpt-tiny", .batch = 3, .loss = Loss::cross_entropy};
+    options.tokens = source;
+    const Batch batch = Workload(options).make_batch(1);
+    EXPECT_EQ(batch.inputs.sizes(), (std::vector<std::int64_t>{3, 32}));
+    EXPECT_TRUE(at::equal(batch.inputs.narrow(1, 1, 31), batch.targets.narrow(1, 0, 31)));
+    EXPECT_FALSE(at::equal(batch.inputs, Workload(options).make_batch(2).inputs));
+    EXPECT_LT(batch.targets.max().item<std::int64_t>(), 256);
+  }
+}
+
+TEST(TokenData, TheTextIsWhole) {
+  EXPECT_GT(training_text().size(), 290'000U);
+  EXPECT_EQ(training_text().substr(0, 14), "First Citizen:");
+}
+
+TEST(Gpt, LearnsTheText) {
+  const SingleThread single_thread;
+  WorkloadOptions options{.model = "gpt-tiny", .batch = 16, .loss = Loss::cross_entropy};
+  options.tokens = TokenSource::text;
+  options.optimizer = {.kind = OptimizerOptions::Kind::adamw, .learning_rate = 3e-3};
+  const Workload workload(options);
+  const Model model = workload.make_model();
+  Optimizer optimizer = workload.make_optimizer(parameters(model.layers));
+  std::vector<double> losses;
+  for (std::uint64_t step = 0; step < 60; ++step) {
+    const Batch batch = workload.make_batch(step);
+    optimizer.zero_grad();
+    const at::Tensor value = workload.loss(forward(model.layers, batch.inputs), batch.targets, 1.0);
+    value.backward();
+    optimizer.step();
+    losses.push_back(value.item<double>());
+  }
+  EXPECT_NEAR(losses.front(), std::log(256.0), 0.1);
+  EXPECT_LT(losses.back(), 3.4);
+}
+
+}  // namespace
+}  // namespace stratagem::models

@@ -105,8 +105,6 @@ Config config_from_json(const json& value) {
       reset_to_default(config, option);
     } else if (option.name == "image_size" && text == "0") {
       config.image_size = 0;  // a model without images
-    } else if (option.name == "sequence_length" && text == "0") {
-      config.sequence_length = 0;  // a model without tokens
     } else {
       set_value(config, option, text, where, nullptr);
     }

@@ -174,7 +174,7 @@ class Grid {
     }
     config.loss = "cross_entropy";
     const Chosen* chosen = find_chosen(selection_, "sequence_length");
-    if (chosen == nullptr) {
+    if (config.sequence_length == 0) {
       config.sequence_length = model->longest_sequence;
     }
     if (config.sequence_length > model->longest_sequence) {

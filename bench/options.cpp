@@ -127,7 +127,7 @@ const Config& defaults() {
 
 std::string default_text(const Option& option) {
   const std::string text = value_text(defaults(), option);
-  if (option.name == "image_size" || option.name == "sequence_length") {
+  if (option.name == "image_size") {
     return "the model's own";
   }
   return option.name == "device_ids" ? "0 to devices - 1" : text;
@@ -312,8 +312,8 @@ std::string help_text(const Option& option, const Catalogue& catalogue) {
     text += " [" + standard + "]";
   }
   const std::string users = users_of(option, catalogue);
-  return users.empty() || option.used_when == UsedWhen::strategy_says ? text
-                                                                      : text + " (" + users + ")";
+  return users.empty() || is_listed_by_strategies(option.used_when) ? text
+                                                                    : text + " (" + users + ")";
 }
 
 reports::Values record_values(const Config& config, const Catalogue& catalogue) {

@@ -38,6 +38,12 @@ enum class UsedWhen {
   optimizer_is_sgd
 };
 
+/// Whether strategies list it among their options.
+constexpr bool is_listed_by_strategies(UsedWhen used_when) {
+  return used_when == UsedWhen::strategy_says || used_when == UsedWhen::several_stages ||
+         used_when == UsedWhen::several_replicas;
+}
+
 /// Where the choices of a text option come from.
 enum class Choices { any_text, listed, strategies, models, schedules };
 

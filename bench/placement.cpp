@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "strategies/pipeline/schedule_registry.h"
 #include "strategies/registry.h"
 
 namespace stratagem::bench {
@@ -14,11 +15,16 @@ namespace {
 using runtime::Mesh;
 using strategies::StrategyEntry;
 
+bool spreads_over(const StrategyEntry& strategy, const char* dimension) {
+  return std::ranges::find(strategy.dimensions, dimension) != strategy.dimensions.end();
+}
+
 /// Stages of a replica where a mesh has replicas and stages, and the user names neither.
 constexpr int usual_stages = 2;
 
 Mesh default_mesh(const StrategyEntry& strategy, int devices) {
   if (!strategy.multi_device) return Mesh();
+  if (spreads_over(strategy, "tensor")) return Mesh({{"tensor", devices}});
   if (strategy.dimensions.size() == 1) return Mesh({{strategy.dimensions.front(), devices}});
   if (devices < 2 * usual_stages || devices % usual_stages != 0) {
     throw std::invalid_argument(
@@ -51,7 +57,7 @@ Mesh mesh_of(const Config& config, const StrategyEntry& strategy) {
 std::vector<int> Placement::data_group(int rank) const {
   std::vector<int> members;
   for (int replica = 0; replica < replicas(); ++replica) {
-    members.push_back(replica * pipeline_ranks() + rank % pipeline_ranks());
+    members.push_back(replica * ranks_per_replica() + rank % ranks_per_replica());
   }
   return members;
 }
@@ -59,17 +65,40 @@ std::vector<int> Placement::data_group(int rank) const {
 std::vector<int> Placement::pipeline_group(int rank) const {
   std::vector<int> members;
   for (int index = 0; index < pipeline_ranks(); ++index) {
-    members.push_back(replica_of(rank) * pipeline_ranks() + index);
+    members.push_back(replica_of(rank) * ranks_per_replica() + index * tensor_ranks() +
+                      rank % tensor_ranks());
   }
   return members;
+}
+
+std::vector<int> Placement::tensor_group(int rank) const {
+  std::vector<int> members;
+  for (int part = 0; part < tensor_ranks(); ++part) {
+    members.push_back(rank - rank % tensor_ranks() + part);
+  }
+  return members;
+}
+
+int stages_of(const Config& config) {
+  const int devices = placement_of(config).pipeline_devices();
+  const auto& options = strategies::find_strategy(config.strategy).options;
+  const bool scheduled = std::ranges::find(options, "schedule") != options.end();
+  if (!scheduled || !pipeline::find_schedule(config.schedule).interleaved) return devices;
+  return devices * static_cast<int>(config.virtual_stages);
 }
 
 Placement placement_of(const Config& config) {
   const StrategyEntry& strategy = strategies::find_strategy(config.strategy);
   Placement placement{.mesh = mesh_of(config, strategy)};
-  placement.ranks = placement.replicas();
+  const bool shares_layers = placement.tensor_ranks() > 1;
+  placement.ranks = shares_layers ? placement.devices() : placement.replicas();
   if (config.ranks == 0 || !strategy.multi_device) return placement;
   const int ranks = static_cast<int>(config.ranks);
+  if (shares_layers && ranks != placement.devices()) {
+    throw std::invalid_argument(fmt::format(
+        "--ranks {}: devices that share layers are a rank each; leave it out, or say {}", ranks,
+        placement.devices()));
+  }
   if (ranks % placement.replicas() != 0 || placement.devices() % ranks != 0) {
     throw std::invalid_argument(fmt::format(
         "--ranks {}: {} over {} needs a multiple of {} that divides its {} devices", ranks,

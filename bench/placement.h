@@ -14,16 +14,29 @@ struct Placement {
   int devices() const { return mesh.size(); }
   int devices_per_rank() const { return mesh.size() / ranks; }
   int replicas() const { return mesh.size("data"); }
-  int stages() const { return mesh.size("pipeline"); }
+  /// Devices that a replica's stages are spread over; each has one, or several that are
+  /// interleaved.
+  int pipeline_devices() const { return mesh.size("pipeline"); }
+  /// Ranks that share every layer.
+  int tensor_ranks() const { return mesh.size("tensor"); }
+  int ranks_per_replica() const { return ranks / replicas(); }
   /// Processes that a replica's stages are spread over.
-  int pipeline_ranks() const { return ranks / replicas(); }
-  int replica_of(int rank) const { return rank / pipeline_ranks(); }
+  int pipeline_ranks() const { return ranks_per_replica() / tensor_ranks(); }
+  int replica_of(int rank) const { return rank / ranks_per_replica(); }
+  /// Which of the pipeline's ranks.
+  int pipeline_rank_of(int rank) const { return rank % ranks_per_replica() / tensor_ranks(); }
 
-  /// The ranks that hold the same stages as `rank`, one of each replica.
+  /// The ranks that hold the same parts of the same stages as `rank`, one of each replica.
   std::vector<int> data_group(int rank) const;
-  /// The ranks that share a replica with `rank`, in the order of their stages.
+  /// The ranks that share a replica, and the parts of layers, with `rank`, in the order of their
+  /// stages.
   std::vector<int> pipeline_group(int rank) const;
+  /// The ranks that share the layers of `rank`, in the order of their parts.
+  std::vector<int> tensor_group(int rank) const;
 };
+
+/// The stages of a replica: several a device under an interleaved schedule.
+int stages_of(const Config& config);
 
 /// Throws std::invalid_argument, one line with the option, where devices, mesh and ranks do not fit
 /// one another or the strategy.

@@ -40,12 +40,14 @@ bool uses(const Config& config, const char* option) {
   return std::ranges::find(options, option) != options.end();
 }
 
-/// The first backward of each stage, in the order of execution.
+/// The first action of each stage that makes gradients of its weights, in the order of execution.
 std::map<int, Action> first_backwards(const pipeline::Schedule& schedule) {
   std::map<int, Action> first;
   for (const auto& actions : schedule.actions) {
     for (const Action& action : actions) {
-      if (action.kind == ActionKind::backward) first.emplace(action.stage, action);
+      const bool makes_gradients =
+          action.kind == ActionKind::backward || action.kind == ActionKind::backward_weight;
+      if (makes_gradients) first.emplace(action.stage, action);
     }
   }
   return first;
@@ -87,11 +89,14 @@ std::vector<ActionCost> costs_from_json(const nlohmann::json& costs) {
 }
 
 pipeline::Schedule schedule_of(const Config& config) {
-  const int stages = placement_of(config).stages();
-  if (!uses(config, "split_size")) return pipeline::make_schedule("naive", stages, 1);
+  const int devices = placement_of(config).pipeline_devices();
+  if (!uses(config, "split_size")) return pipeline::make_schedule("naive", devices, 1);
   const std::int64_t micro_batches =
       (config.global_batch_size + config.split_size - 1) / config.split_size;
-  return pipeline::make_schedule(config.schedule, stages, static_cast<int>(micro_batches));
+  return pipeline::make_schedule(config.schedule,
+                                 {.devices = devices,
+                                  .micro_batches = static_cast<int>(micro_batches),
+                                  .stages_per_device = stages_of(config) / devices});
 }
 
 runtime::Timeline predict_step(const Config& config, const std::vector<ActionCost>& costs) {

@@ -8,6 +8,18 @@
 
 namespace stratagem::bench {
 
+namespace {
+
+std::vector<std::string> models_beyond(const strategies::StrategyEntry& strategy) {
+  std::vector<std::string> names;
+  for (const std::string& name : models::model_names()) {
+    if (strategy.can_train && !strategy.can_train(models::find_model(name))) names.push_back(name);
+  }
+  return names;
+}
+
+}  // namespace
+
 Catalogue registered_catalogue() {
   Catalogue catalogue;
   for (const std::string& name : strategies::strategy_names()) {
@@ -19,7 +31,8 @@ Catalogue registered_catalogue() {
                                     .options = entry.options,
                                     .multi_device = entry.multi_device,
                                     .replicated = has("data") || has("tensor"),
-                                    .tensor_parallel = has("tensor")});
+                                    .tensor_parallel = has("tensor"),
+                                    .cannot_train = models_beyond(entry)});
   }
   for (const std::string& name : models::model_names()) {
     const models::ModelEntry& entry = models::find_model(name);

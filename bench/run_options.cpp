@@ -16,7 +16,7 @@ namespace {
 constexpr const char* global_batch_size = "global_batch_size";
 
 std::string group_title(const Option& option, const Catalogue& catalogue) {
-  if (option.used_when == UsedWhen::strategy_says) {
+  if (is_listed_by_strategies(option.used_when)) {
     return "Options of " + users_of(option, catalogue);
   }
   switch (option.group) {

@@ -21,8 +21,9 @@ bool reads(const Config& config, const char* option) {
 
 bool is_made_of_stages(const Config& config) {
   const Placement placement = placement_of(config);
+  if (placement.tensor_ranks() > 1) return false;
   if (placement.replicas() > 1) {
-    return placement.stages() == 1 && !reads(config, "split_size");
+    return placement.pipeline_devices() == 1 && !reads(config, "split_size");
   }
   return reads(config, "split_size") || reads(config, "cut");
 }

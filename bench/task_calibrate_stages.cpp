@@ -105,7 +105,12 @@ class StageLoop {
         time(ActionKind::copy_gradient, false, keep,
              [&] { stage_->receive_gradient(0, gradient_); });
       }
-      time(ActionKind::backward, index == 0, keep, [&] { stage_->backward(0); });
+      if (!stage_->split_backward) {
+        time(ActionKind::backward, index == 0, keep, [&] { stage_->backward(0); });
+        continue;
+      }
+      time(ActionKind::backward_input, false, keep, [&] { stage_->backward_input(0); });
+      time(ActionKind::backward_weight, index == 0, keep, [&] { stage_->backward_weight(0); });
     }
     time(ActionKind::optimizer, false, keep, [&] { stage_->update(); });
   }
@@ -145,15 +150,20 @@ class StageCalibration {
  private:
   std::vector<ActionCost> measure(std::int64_t samples, int micro_batches) {
     std::vector<std::unique_ptr<StageLoop>> loops = make_loops(samples, micro_batches);
-    const auto begin = Clock::now() + std::chrono::milliseconds(100);
-    for (const auto& loop : loops) loop->enqueue(begin, begin + measured_busy, false);
-    runtime::synchronize_all(group_.devices, timeout_of(config_));
+    // As many at a time as there are devices: interleaved stages take turns.
+    for (std::size_t wave = 0; wave < loops.size(); wave += group_.devices.size()) {
+      const auto begin = Clock::now() + std::chrono::milliseconds(100);
+      for (std::size_t index = wave; index < wave + group_.devices.size(); ++index) {
+        loops[index]->enqueue(begin, begin + measured_busy, false);
+      }
+      runtime::synchronize_all(group_.devices, timeout_of(config_));
+    }
     for (const auto& loop : loops) {
       loop->enqueue(Clock::now(), Clock::now() + measured_alone, true);
       runtime::synchronize_all(group_.devices, timeout_of(config_));
     }
     std::vector<ActionCost> costs;
-    const auto stages = static_cast<std::size_t>(placement_of(config_).stages());
+    const auto stages = static_cast<std::size_t>(stages_of(config_));
     for (std::size_t stage = 0; stage < stages; ++stage) {  // the replicas are alike
       loops[stage]->add_costs(static_cast<int>(stage), costs);
     }
@@ -178,13 +188,15 @@ class StageCalibration {
         models::cut(std::move(model.layers), pipeline::boundaries_of(model.layers, config_.cut));
     std::vector<std::unique_ptr<StageLoop>> loops(parts.size());
     models::Shape shape = workload_.input_shape(samples);
+    const auto devices = static_cast<std::size_t>(placement_of(config_).pipeline_devices());
     for (std::size_t index = 0; index < parts.size(); ++index) {
-      runtime::Device& device = *group_.devices[first_device + index];
+      runtime::Device& device = *group_.devices[first_device + index % devices];
       const pipeline::Stage::Position position{index == 0, index + 1 == parts.size()};
       const models::Shape output = models::output_shape(parts[index], shape);
       device.enqueue(runtime::Stream::compute, "set-up", [&, index, position, shape] {
         auto stage = std::make_unique<pipeline::Stage>(workload_, std::move(parts[index]), position,
                                                        device.description(), 1);
+        stage->split_backward = schedule_of(config_).split_backward;
         loops[index] =
             std::make_unique<StageLoop>(workload_, device, std::move(stage), position, shape,
                                         samples, std::min(micro_batches, longest_cycle));

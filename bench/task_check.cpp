@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 #include <net/if.h>
 
+#include <algorithm>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -53,6 +55,50 @@ void check_communication(const Config& config) {
                                           config.interface, fmt::join(names, ", ")));
 }
 
+std::vector<std::string> models_that(const std::function<bool(const models::ModelEntry&)>& holds) {
+  std::vector<std::string> names;
+  for (const std::string& name : models::model_names()) {
+    if (holds(models::find_model(name))) names.push_back(name);
+  }
+  return names;
+}
+
+/// Degrees from 2 on that divide every one of these sizes.
+std::vector<std::int64_t> common_degrees(const std::vector<models::SharedSize>& sizes) {
+  std::vector<std::int64_t> degrees;
+  for (std::int64_t degree = 2; degree <= sizes.front().size; ++degree) {
+    if (std::ranges::all_of(sizes, [=](const auto& one) { return one.size % degree == 0; })) {
+      degrees.push_back(degree);
+    }
+  }
+  return degrees;
+}
+
+/// Whether the row's model can be shared out as its strategy and mesh want it.
+void check_sharing(const Config& config) {
+  const strategies::StrategyEntry& strategy = strategies::find_strategy(config.strategy);
+  if (!strategy.can_train) return;
+  const models::ModelEntry& model = models::find_model(config.model);
+  if (!strategy.can_train(model)) {
+    throw std::invalid_argument(fmt::format("--strategy {}: cannot share out {}; it can {}",
+                                            config.strategy, config.model,
+                                            fmt::join(models_that(strategy.can_train), ", ")));
+  }
+  const std::int64_t degree = placement_of(config).tensor_ranks();
+  std::vector<models::SharedSize> sizes = model.shared_sizes;
+  if (config.strategy == "sequence_parallel")
+    sizes.push_back({"tokens of a sample", config.sequence_length});
+  for (const auto& [what, size] : sizes) {
+    if (size % degree == 0) continue;
+    const auto degrees = common_degrees(sizes);
+    throw std::invalid_argument(
+        fmt::format("--mesh tensor={}: {} {} of {} cannot be shared by {}; {}", degree, size, what,
+                    config.model, degree,
+                    degrees.empty() ? "no number of devices can"
+                                    : fmt::format("possible: {}", fmt::join(degrees, ", "))));
+  }
+}
+
 /// The model at a small width: the same layers and names, without the memory.
 models::Workload small_copy(const Config& config) {
   constexpr double small_width = 0.0625;
@@ -62,7 +108,7 @@ models::Workload small_copy(const Config& config) {
 }
 
 std::vector<std::string> cut_of(const Config& config, const TaskContext& context) {
-  const int stages = placement_of(config).stages();
+  const int stages = stages_of(config);
   if (stages == 1) return {};
   const models::Workload small = small_copy(config);
   const models::Model model = small.make_model();
@@ -95,12 +141,13 @@ nlohmann::json check(Config config, const TaskContext& context) {
   check_communication(config);
   slices_of(config);
   straggler_of(config, placement_of(config).ranks);
+  check_sharing(config);
   const models::Workload workload = small_copy(config);
   const models::Model model = workload.make_model();
   models::output_shape(model.layers, workload.input_shape(1));
   pipeline::find_schedule(config.schedule);
   config.cut = cut_of(config, context);
-  return {{"config", to_json(config)}, {"stages", placement_of(config).stages()}};
+  return {{"config", to_json(config)}, {"stages", stages_of(config)}};
 }
 
 }  // namespace

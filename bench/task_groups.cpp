@@ -76,6 +76,9 @@ JobGroups::JobGroups(const Config& config, const TaskContext& context, runtime::
     gradients_ = factory.make("gradients", members, *devices.back());
     greet_neighbours(*activations_, *gradients_, devices);
   }
+  if (placement_.tensor_ranks() > 1) {
+    tensor_ = factory.make("tensor", placement_.tensor_group(rank), *devices.front());
+  }
 }
 
 strategies::RankGroups JobGroups::view() const {
@@ -87,6 +90,7 @@ strategies::RankGroups JobGroups::view() const {
   for (const GroupPointer& group : data_) view.data.push_back(group.get());
   view.activations = activations_.get();
   view.gradients = gradients_.get();
+  view.tensor = tensor_.get();
   return view;
 }
 
@@ -107,7 +111,7 @@ runtime::CommunicationCounts JobGroups::counts() const {
 }
 
 void JobGroups::reset_counts() const {
-  for (const GroupPointer* group : {&all_, &activations_, &gradients_}) {
+  for (const GroupPointer* group : {&all_, &activations_, &gradients_, &tensor_}) {
     if (*group) (*group)->reset_counts();
   }
   for (const GroupPointer& group : data_) group->reset_counts();
@@ -115,7 +119,7 @@ void JobGroups::reset_counts() const {
 
 std::vector<const runtime::ProcessGroup*> JobGroups::groups() const {
   std::vector<const runtime::ProcessGroup*> present;
-  for (const GroupPointer* group : {&all_, &activations_, &gradients_}) {
+  for (const GroupPointer* group : {&all_, &activations_, &gradients_, &tensor_}) {
     if (*group) present.push_back(group->get());
   }
   for (const GroupPointer& group : data_) present.push_back(group.get());

@@ -37,6 +37,7 @@ class JobGroups {
   std::vector<GroupPointer> data_;  // [own device]
   GroupPointer activations_;
   GroupPointer gradients_;
+  GroupPointer tensor_;
 };
 
 }  // namespace stratagem::bench

@@ -271,7 +271,7 @@ nlohmann::json measure_task(const nlohmann::json& job, const TaskContext& contex
   const Placement placement = placement_of(config);
   const auto straggler = straggler_of(config, placement.ranks);
   const int first_stage =
-      rank % placement.pipeline_ranks() * placement.stages() / placement.pipeline_ranks();
+      placement.pipeline_rank_of(rank) * placement.pipeline_devices() / placement.pipeline_ranks();
   Session session(
       config, workload_options(config), context,
       with_straggler(straggler, rank, first_stage, fault_on_purpose(config.strategy, rank)));

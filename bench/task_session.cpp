@@ -179,6 +179,8 @@ std::unique_ptr<strategies::Strategy> Session::make_strategy() const {
   context.before_action = before_action;
   context.options.split_size = config.split_size;
   context.options.schedule = config.schedule;
+  context.options.virtual_stages = static_cast<int>(config.virtual_stages);
+  context.options.async_reduce = config.async_reduce;
   context.options.cut = config.cut;
   context.options.inputs_on_device = config.inputs == "device";
   context.options.accumulation_steps = config.accumulation_steps;
@@ -203,8 +205,11 @@ std::vector<strategies::Slice> slices_of(const Config& config) {
   const auto reads = [&](const char* option) {
     return std::ranges::find(options, option) != options.end();
   };
-  const std::int64_t replicas = placement_of(config).replicas();
-  if (reads("split_size")) {
+  const Placement placement = placement_of(config);
+  const std::int64_t replicas = placement.replicas();
+  // Where layers are shared, stages are there only when the mesh says so.
+  const bool whole = reads("async") && placement.pipeline_devices() == 1;
+  if (reads("split_size") && !whole) {
     return strategies::split_shares(config.global_batch_size, replicas, config.split_size);
   }
   return strategies::share_shares(config.global_batch_size, replicas,

@@ -20,17 +20,35 @@ double processor_milliseconds() {
   return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
 }
 
-/// What a moment of a step is known by on every rank that takes part in it: a collective to all
-/// that hold its stage, a send to the receiver in the same replica.
-std::string key_of(const pipeline::Action& action, int replica) {
-  if (pipeline::is_collective(action.kind)) return to_string(action);
-  return fmt::format("{} of replica {}", to_string(action), replica);
+/// Which parts of the job a rank has.
+struct Coordinates {
+  int replica = 0;
+  int part = 0;  // of its layers
+
+  explicit Coordinates(const Session& session) {
+    const auto groups = session.groups.view();
+    replica = groups.replica;
+    part = groups.tensor == nullptr ? 0 : groups.tensor->rank();
+  }
+};
+
+/// What a moment of a step is known by on every rank that takes part in it: what replicas exchange
+/// to all that hold the same part, what a replica's ranks exchange for a layer to all of them, a
+/// send to the receiver of the same part in the same replica.
+std::string key_of(const pipeline::Action& action, const Coordinates& own) {
+  using pipeline::ActionKind;
+  const std::string name = to_string(action);
+  if (action.kind == ActionKind::tensor_transfer || action.kind == ActionKind::reduce_gradients) {
+    return fmt::format("{} of replica {}", name, own.replica);
+  }
+  if (pipeline::is_collective(action.kind)) return fmt::format("{} of part {}", name, own.part);
+  return fmt::format("{} of replica {} part {}", name, own.replica, own.part);
 }
 
 /// When this rank's devices ended each step, from the start, and when they came to what other ranks
 /// wait for.
 nlohmann::json own_times(const Session& session, const TimedRun& run) {
-  const int replica = session.groups.view().replica;
+  const Coordinates coordinates(session);
   std::vector<double> ends;
   nlohmann::json steps = nlohmann::json::array();
   double reached = 0;
@@ -43,7 +61,7 @@ nlohmann::json own_times(const Session& session, const TimedRun& run) {
       if (!pipeline::is_collective(entry.action.kind) && !pipeline::is_send(entry.action.kind)) {
         continue;
       }
-      starts[key_of(entry.action, replica)] = milliseconds(entry.start->time() - run.start);
+      starts[key_of(entry.action, coordinates)] = milliseconds(entry.start->time() - run.start);
     }
     steps.push_back(std::move(starts));
   }
@@ -104,7 +122,7 @@ void agree(const Session& session, TimedRun& run, const TaskContext& context) {
   }
   for (const double end : ends) run.ends.push_back(moment(run, end));
   const auto starts = latest_starts(by_rank, run.steps.size());
-  const int replica = session.groups.view().replica;
+  const Coordinates coordinates(session);
   for (std::size_t step = 0; step < run.executions.size(); ++step) {
     for (auto& entry : run.executions[step]) {
       pipeline::Action awaited = entry.action;
@@ -113,7 +131,7 @@ void agree(const Session& session, TimedRun& run, const TaskContext& context) {
       } else if (!pipeline::is_collective(awaited.kind)) {
         continue;
       }
-      entry.peers = moment(run, starts[step].at(key_of(awaited, replica)));
+      entry.peers = moment(run, starts[step].at(key_of(awaited, coordinates)));
     }
     pass_peers_to_the_waits(run.executions[step]);
   }

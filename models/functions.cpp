@@ -69,6 +69,22 @@ class SplitLayerNorm : public torch::autograd::Function<SplitLayerNorm> {
   }
 };
 
+class SplitBias : public torch::autograd::Function<SplitBias> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& bias) {
+    context->save_for_backward({bias});
+    leave_to_those_in_force(*context);
+    return x + bias;
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    collector_of(*context).leave(context->get_saved_variables()[0], [gradient = gradients[0]] {
+      return gradient.flatten(0, -2).sum(0);
+    });
+    return {gradients[0], {}};
+  }
+};
+
 class SplitConvolution : public torch::autograd::Function<SplitConvolution> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
@@ -135,6 +151,11 @@ at::Tensor embedding(const at::Tensor& weight, const at::Tensor& indices) {
 at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
   if (weight_gradients_in_force()) return SplitLayerNorm::apply(x, weight, bias);
   return at::layer_norm(x, weight.sizes(), weight, bias, kLayerNormEpsilon);
+}
+
+at::Tensor add_bias(at::Tensor x, const at::Tensor& bias) {
+  if (weight_gradients_in_force()) return SplitBias::apply(x, bias);
+  return x.add_(bias);
 }
 
 at::Tensor plain_convolution(const at::Tensor& x, const at::Tensor& weight,

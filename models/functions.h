@@ -14,6 +14,9 @@ at::Tensor embedding(const at::Tensor& weight, const at::Tensor& indices);
 // Normalises the last dimension, epsilon 1e-5, then scales and shifts it.
 at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
 
+// x [..., features] + bias [features], in place.
+at::Tensor add_bias(at::Tensor x, const at::Tensor& bias);
+
 struct ConvolutionStride {
   std::int64_t stride = 1;
   std::int64_t padding = 0;

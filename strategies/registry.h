@@ -9,6 +9,10 @@
 
 #include "models/registry_base.h"
 
+namespace stratagem::models {
+struct ModelEntry;
+}
+
 namespace stratagem::strategies {
 
 class Strategy;
@@ -21,9 +25,12 @@ struct StrategyEntry {
   std::vector<std::string> options;
   /// Whether it spreads over all the job's devices; otherwise it uses one of them.
   bool multi_device = false;
-  /// The dimensions of the mesh that it spreads over; each replica (data) has ranks of its own.
+  /// The dimensions of the mesh that it spreads over; each replica (data), and each part of a layer
+  /// (tensor), has ranks of its own.
   std::vector<std::string> dimensions = {"pipeline"};
   std::function<std::unique_ptr<Strategy>(const StrategyContext&)> make;
+  /// Empty: every model.
+  std::function<bool(const models::ModelEntry&)> can_train = {};
 };
 
 models::Registry<StrategyEntry>& strategy_registry();

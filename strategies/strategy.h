@@ -30,6 +30,8 @@ struct StrategyOptions {
   bool overlap = true;                  // all-reduce beside the backward pass, not after it
   std::string compression = "none";     // of gradients on their way: none, fp16
   std::string schedule = {};            // see pipeline/schedule_registry.h
+  int virtual_stages = 1;               // stages a device, of an interleaved schedule
+  bool async_reduce = true;             // layers' input gradients travel beside the weights'
   std::vector<std::string> cut = {};    // names of the layers that begin stages 1, 2, ...
   bool inputs_on_device = false;        // keep the batch on the device after the first step
 };
@@ -46,6 +48,7 @@ struct RankGroups {
   // Each direction has a group of its own: within one, sends and receives keep their order.
   runtime::ProcessGroup* activations = nullptr;
   runtime::ProcessGroup* gradients = nullptr;
+  runtime::ProcessGroup* tensor = nullptr;  // the ranks that share this rank's layers
 };
 
 /// What a strategy is made from. The references outlive the strategy.

@@ -3,10 +3,8 @@
 // still runs. With one stage this is DDP; with several, DDP across and a pipeline inside.
 #pragma once
 
-#include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "strategies/data_parallel/replica.h"
@@ -14,38 +12,28 @@
 
 namespace stratagem::strategies {
 
-/// The bucket transfers of a step, filled in by its devices.
-struct StepTransfers {
-  std::mutex mutex;
-  std::vector<pipeline::ExecutedAction> entries;
-};
-using StepTransfersPointer = std::shared_ptr<StepTransfers>;
-
 class ReplicatedStrategy : public StagedStrategy {
  public:
   /// `lowered` is the schedule of one replica without what keeps replicas alike, which is added.
   /// `context.groups.data` must name a group for each of this rank's devices.
   ReplicatedStrategy(const StrategyContext& context, const pipeline::Schedule& lowered,
-                     double ideal_bubble, std::vector<Slice> partition);
+                     double ideal_bubble, std::vector<Slice> partition,
+                     tensor_parallel::Layout layout = tensor_parallel::Layout::tensor);
   ~ReplicatedStrategy() override;
 
-  std::unique_ptr<PendingStep> step(const models::Batch& batch) override;
   Costs costs() const override;
 
  protected:
-  void perform(const pipeline::Action& action, const models::Batch& batch,
-               std::vector<at::Tensor>& losses) override;
+  void perform(const pipeline::Action& action, StepInProgress& step) override;
 
  private:
-  void keep(int stage, const data_parallel::BucketTransfers& buckets);
+  void keep(int stage, const data_parallel::BucketTransfers& buckets, StepInProgress& step);
 
   struct ReplicatedStage {
     std::unique_ptr<data_parallel::Replica> replica;
-    int last_micro_batch = 0;                  // of the stage's backward passes
-    std::deque<StepTransfersPointer> pending;  // steps enqueued and not yet over
+    pipeline::Action last_backward;  // of the stage's passes that make gradients
   };
 
-  std::mutex mutex_;
   std::map<int, ReplicatedStage> replicated_;  // by stage
 };
 

@@ -18,6 +18,8 @@ struct Description {
 constexpr std::array descriptions{
     Description{ActionKind::forward, "F", "forward"},
     Description{ActionKind::backward, "B", "backward"},
+    Description{ActionKind::backward_input, "I", "backward_input"},
+    Description{ActionKind::backward_weight, "W", "backward_weight"},
     Description{ActionKind::copy_input, "L", "copy_input"},
     Description{ActionKind::copy_activation, "CF", "copy_activation"},
     Description{ActionKind::copy_gradient, "CB", "copy_gradient"},
@@ -28,7 +30,10 @@ constexpr std::array descriptions{
     Description{ActionKind::optimizer, "O", "optimizer", true},
     Description{ActionKind::broadcast, "S", "broadcast", true},
     Description{ActionKind::gradient_wait, "R", "gradient_wait", true},
-    Description{ActionKind::all_reduce, "A", "all_reduce"}};
+    Description{ActionKind::reduce_gradients, "G", "reduce_gradients", true},
+    Description{ActionKind::all_reduce, "A", "all_reduce"},
+    Description{ActionKind::tensor_transfer, "T", "tensor_transfer"},
+    Description{ActionKind::tensor_wait, "TW", "tensor_wait"}};
 
 const Description& describe(ActionKind kind) {
   for (const Description& description : descriptions) {
@@ -52,9 +57,14 @@ bool is_copy(ActionKind kind) {
          kind == ActionKind::copy_gradient;
 }
 
+bool is_backward(ActionKind kind) {
+  return kind == ActionKind::backward || kind == ActionKind::backward_input;
+}
+
 bool is_collective(ActionKind kind) {
   return kind == ActionKind::broadcast || kind == ActionKind::gradient_wait ||
-         kind == ActionKind::all_reduce;
+         kind == ActionKind::all_reduce || kind == ActionKind::reduce_gradients ||
+         kind == ActionKind::tensor_transfer;
 }
 
 bool is_receive(ActionKind kind) {
@@ -66,7 +76,8 @@ bool is_send(ActionKind kind) {
 }
 
 bool moves_data(ActionKind kind) {
-  return is_copy(kind) || is_collective(kind) || is_receive(kind) || is_send(kind);
+  return is_copy(kind) || is_collective(kind) || is_receive(kind) || is_send(kind) ||
+         kind == ActionKind::tensor_wait;
 }
 
 Action sender_of(const Action& receive) {

@@ -11,6 +11,8 @@ namespace stratagem::pipeline {
 enum class ActionKind {
   forward,             // F
   backward,            // B: gradients of input and weights
+  backward_input,      // I: the gradient of the input only; the weights' wait for
+  backward_weight,     // W: the gradients of the weights that an I has left
   copy_input,          // L: load the batch's inputs (first stage) and targets (last stage)
   copy_activation,     // CF: bring the previous stage's output to this stage's device
   copy_gradient,       // CB: bring the next stage's input gradient to this stage's device
@@ -21,8 +23,11 @@ enum class ActionKind {
   optimizer,           // O: update the stage's parameters
   broadcast,           // S: take over the first replica's buffers
   gradient_wait,       // R: wait for what is left of the gradients' all-reduce between replicas
-  all_reduce,  // A: one bucket of gradients on its way; runs beside the device's list, so it
-               //    stands in timelines and in no schedule; its micro-batch is the bucket
+  reduce_gradients,    // G: sum gradients of which every tensor-parallel rank has a summand
+  all_reduce,       // A: one bucket of gradients on its way; runs beside the device's list, so it
+                    //    stands in timelines and in no schedule; its micro-batch is the bucket
+  tensor_transfer,  // T: an exchange inside a layer, likewise; its micro-batch is its number
+  tensor_wait,      // TW: an action standing still for the exchange of that number
 };
 
 struct Action {
@@ -39,6 +44,8 @@ std::string to_string(const Action& action);
 std::string_view name(ActionKind kind);
 /// Whether it moves data between devices of a process or from the host.
 bool is_copy(ActionKind kind);
+/// Whether it makes the gradient that the stage before waits for.
+bool is_backward(ActionKind kind);
 /// Whether it exchanges data with all ranks of a group.
 bool is_collective(ActionKind kind);
 /// Whether it takes what another rank sends, or sends what another rank takes.

@@ -44,13 +44,21 @@ std::vector<char> broadcast(std::vector<char> bytes, int root, runtime::ProcessG
 
 }  // namespace
 
+std::vector<StateDictionary> gather_states(const StateDictionary& own, runtime::ProcessGroup& group,
+                                           const at::Device& device) {
+  std::vector<StateDictionary> all(static_cast<std::size_t>(group.size()));
+  for (int root = 0; root < group.size(); ++root) {
+    const bool mine = root == group.rank();
+    add_bytes(broadcast(mine ? to_bytes(own) : std::vector<char>(), root, group, device),
+              all[static_cast<std::size_t>(root)]);
+  }
+  return all;
+}
+
 StateDictionary gather_state(const StateDictionary& own, runtime::ProcessGroup& group,
                              const at::Device& device) {
   StateDictionary all;
-  for (int root = 0; root < group.size(); ++root) {
-    const bool mine = root == group.rank();
-    add_bytes(broadcast(mine ? to_bytes(own) : std::vector<char>(), root, group, device), all);
-  }
+  for (auto& part : gather_states(own, group, device)) all.merge(part);
   return all;
 }
 

@@ -5,8 +5,10 @@
 namespace stratagem::pipeline {
 namespace {
 
-Schedule gpipe(int stages, int micro_batches) {
-  Schedule schedule = empty_schedule("gpipe", stages, micro_batches);
+Schedule gpipe(const ScheduleSize& size) {
+  const int stages = size.devices;
+  const int micro_batches = size.micro_batches;
+  Schedule schedule = empty_schedule("gpipe", size);
   for (int stage = 0; stage < stages; ++stage) {
     auto& actions = schedule.actions[static_cast<std::size_t>(stage)];
     for (int micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
@@ -19,8 +21,8 @@ Schedule gpipe(int stages, int micro_batches) {
   return schedule;
 }
 
-double ideal_bubble(int stages, int micro_batches) {
-  return static_cast<double>(stages - 1) / (micro_batches + stages - 1);
+double ideal_bubble(const ScheduleSize& size) {
+  return static_cast<double>(size.devices - 1) / (size.micro_batches + size.devices - 1);
 }
 
 const ScheduleRegistration registration{

@@ -8,8 +8,10 @@
 namespace stratagem::pipeline {
 namespace {
 
-Schedule one_forward_one_backward(int stages, int micro_batches) {
-  Schedule schedule = empty_schedule("1f1b", stages, micro_batches);
+Schedule one_forward_one_backward(const ScheduleSize& size) {
+  const int stages = size.devices;
+  const int micro_batches = size.micro_batches;
+  Schedule schedule = empty_schedule("1f1b", size);
   for (int stage = 0; stage < stages; ++stage) {
     auto& actions = schedule.actions[static_cast<std::size_t>(stage)];
     const int warm_up = std::min(micro_batches, stages - 1 - stage);
@@ -25,8 +27,8 @@ Schedule one_forward_one_backward(int stages, int micro_batches) {
   return schedule;
 }
 
-double ideal_bubble(int stages, int micro_batches) {
-  return static_cast<double>(stages - 1) / (micro_batches + stages - 1);
+double ideal_bubble(const ScheduleSize& size) {
+  return static_cast<double>(size.devices - 1) / (size.micro_batches + size.devices - 1);
 }
 
 const ScheduleRegistration registration{

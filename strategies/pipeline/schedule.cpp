@@ -37,7 +37,7 @@ std::vector<Action> copies_before(const Schedule& schedule, const Action& action
     } else if (stage > 0 && !same_device(schedule, stage, stage - 1)) {
       copies.push_back({ActionKind::copy_activation, stage, micro_batch});
     }
-  } else if (kind == ActionKind::backward && stage < last) {
+  } else if (is_backward(kind) && stage < last) {
     if (!same_rank(schedule, stage, stage + 1)) {
       copies.push_back({ActionKind::receive_gradient, stage, micro_batch});
     } else if (!same_device(schedule, stage, stage + 1)) {
@@ -47,6 +47,16 @@ std::vector<Action> copies_before(const Schedule& schedule, const Action& action
   return copies;
 }
 
+/// What makes the gradient of a stage's input.
+ActionKind input_gradient_of(const Schedule& schedule) {
+  return schedule.split_backward ? ActionKind::backward_input : ActionKind::backward;
+}
+
+/// What makes the gradients of its weights.
+ActionKind weight_gradients_of(const Schedule& schedule) {
+  return schedule.split_backward ? ActionKind::backward_weight : ActionKind::backward;
+}
+
 /// What has to be handed to another rank just after `action`.
 std::optional<Action> send_after(const Schedule& schedule, const Action& action) {
   const auto [kind, stage, micro_batch] = action;
@@ -54,7 +64,7 @@ std::optional<Action> send_after(const Schedule& schedule, const Action& action)
       !same_rank(schedule, stage, stage + 1)) {
     return Action{ActionKind::send_activation, stage, micro_batch};
   }
-  if (kind == ActionKind::backward && stage > 0 && !same_rank(schedule, stage, stage - 1)) {
+  if (is_backward(kind) && stage > 0 && !same_rank(schedule, stage, stage - 1)) {
     return Action{ActionKind::send_gradient, stage, micro_batch};
   }
   return std::nullopt;
@@ -101,6 +111,21 @@ Schedule add_replication(const Schedule& lowered, bool with_buffers) {
   return replicated;
 }
 
+Schedule add_gradient_reduction(const Schedule& lowered) {
+  Schedule reduced = lowered;
+  for (auto& actions : reduced.actions) {
+    std::vector<Action> all;
+    for (const Action& action : actions) {
+      if (action.kind == ActionKind::optimizer) {
+        all.push_back({ActionKind::reduce_gradients, action.stage, 0});
+      }
+      all.push_back(action);
+    }
+    actions = std::move(all);
+  }
+  return reduced;
+}
+
 Schedule forward_only(const Schedule& lowered) {
   Schedule forward = lowered;
   for (auto& actions : forward.actions) {
@@ -129,18 +154,20 @@ std::vector<Action> predecessors(const Schedule& lowered, const Action& action) 
     case ActionKind::copy_input:
     case ActionKind::broadcast:
     case ActionKind::all_reduce:
+    case ActionKind::tensor_transfer:
+    case ActionKind::tensor_wait:
       break;
     case ActionKind::copy_activation:
       result.push_back({ActionKind::forward, stage - 1, micro_batch});
       break;
     case ActionKind::copy_gradient:
-      result.push_back({ActionKind::backward, stage + 1, micro_batch});
+      result.push_back({input_gradient_of(lowered), stage + 1, micro_batch});
       break;
     case ActionKind::send_activation:
       result.push_back({ActionKind::forward, stage, micro_batch});
       break;
     case ActionKind::send_gradient:
-      result.push_back({ActionKind::backward, stage, micro_batch});
+      result.push_back({input_gradient_of(lowered), stage, micro_batch});
       break;
     case ActionKind::receive_activation:
     case ActionKind::receive_gradient:
@@ -153,16 +180,21 @@ std::vector<Action> predecessors(const Schedule& lowered, const Action& action) 
       }
       break;
     case ActionKind::backward:
+    case ActionKind::backward_input:
       result = copies_before(lowered, action);
       result.push_back({ActionKind::forward, stage, micro_batch});
       if (stage < last && same_device(lowered, stage, stage + 1)) {
-        result.push_back({ActionKind::backward, stage + 1, micro_batch});
+        result.push_back({kind, stage + 1, micro_batch});
       }
       break;
+    case ActionKind::backward_weight:
+      result.push_back({ActionKind::backward_input, stage, micro_batch});
+      break;
     case ActionKind::gradient_wait:
+    case ActionKind::reduce_gradients:
     case ActionKind::optimizer:
       for (int index = 0; index < lowered.micro_batches; ++index) {
-        result.push_back({ActionKind::backward, stage, index});
+        result.push_back({weight_gradients_of(lowered), stage, index});
       }
       break;
   }
@@ -221,12 +253,19 @@ void validate(const Schedule& lowered) {
         refuse(fmt::format("{} stands on device {}, its stage lives on another", to_string(action),
                            device));
       }
+      const bool of_halves =
+          action.kind == ActionKind::backward_input || action.kind == ActionKind::backward_weight;
+      if (lowered.split_backward ? action.kind == ActionKind::backward : of_halves) {
+        refuse(fmt::format("{} stands in it, and its backward passes are {}", to_string(action),
+                           lowered.split_backward ? "split" : "whole"));
+      }
       if (++count[action] > 1) refuse(fmt::format("{} stands in it twice", to_string(action)));
     }
   }
   for (int stage = 0; stage < lowered.stages(); ++stage) {
     for (int micro_batch = 0; micro_batch < lowered.micro_batches; ++micro_batch) {
-      for (const auto kind : {ActionKind::forward, ActionKind::backward}) {
+      for (const auto kind :
+           {ActionKind::forward, input_gradient_of(lowered), weight_gradients_of(lowered)}) {
         const Action action{kind, stage, micro_batch};
         if (!count.contains(action)) refuse(fmt::format("{} is missing", to_string(action)));
       }
@@ -254,7 +293,7 @@ std::vector<int> peak_live_micro_batches(const Schedule& schedule) {
     int peak = 0;
     for (const Action& action : actions) {
       if (action.kind == ActionKind::forward) peak = std::max(peak, ++live);
-      if (action.kind == ActionKind::backward) --live;
+      if (action.kind == weight_gradients_of(schedule)) --live;
     }
     peaks.push_back(peak);
   }

@@ -1,7 +1,8 @@
 // Schedule: which device runs which action, in which order. A value: it can be printed, validated,
 // simulated, executed and drawn, and no strategy has a loop of its own.
 //
-// A generator writes the compute order (F and B); `lower` adds what moves data and the optimizer.
+// A generator writes the compute order (F and B, or F, I and W); `lower` adds what moves data and
+// the optimizer.
 #pragma once
 
 #include <functional>
@@ -15,6 +16,7 @@ namespace stratagem::pipeline {
 struct Schedule {
   std::string name;
   int micro_batches = 1;
+  bool split_backward = false;               // I and W in place of B
   std::vector<int> device_of_stage;          // [stage]
   std::vector<int> rank_of_device = {};      // [device]; empty: all belong to one process
   std::vector<std::vector<Action>> actions;  // [device], in the order of execution
@@ -33,6 +35,10 @@ Schedule lower(const Schedule& compute);
 /// optimizer action and, where `with_buffers`, a broadcast of the buffers before all else.
 Schedule add_replication(const Schedule& lowered, bool with_buffers);
 
+/// Adds the sum, over the ranks that share layers, of gradients of which each has a summand, before
+/// each optimizer action.
+Schedule add_gradient_reduction(const Schedule& lowered);
+
 /// The forward passes alone, with the copies that they need: what an evaluation runs.
 Schedule forward_only(const Schedule& lowered);
 
@@ -47,14 +53,15 @@ void for_each_in_order(const Schedule& lowered,
                        const std::function<void(int device, const Action&)>& visit);
 
 /// Throws std::invalid_argument, with the grid, unless every stage runs every micro-batch's
-/// forward and backward exactly once, on its own device, and updates its parameters, and nothing
-/// can deadlock.
+/// forward and backward (or both its halves) exactly once, on its own device, and updates its
+/// parameters, and nothing can deadlock.
 void validate(const Schedule& lowered);
 
 /// One line a device: "device 0 | 0F0 0F1 0B0 0B1".
 std::string grid(const Schedule& schedule);
 
-/// The largest number of micro-batches whose activations a device holds at once, [device].
+/// The largest number of micro-batches, of all its stages, whose activations a device holds at
+/// once, [device]: from F to B, or to W.
 std::vector<int> peak_live_micro_batches(const Schedule& schedule);
 
 }  // namespace stratagem::pipeline

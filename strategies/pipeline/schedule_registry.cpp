@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <numeric>
 #include <stdexcept>
 #include <utility>
 
@@ -26,13 +25,19 @@ const ScheduleEntry& find_schedule(std::string_view name) { return registry().fi
 
 std::vector<std::string> schedule_names() { return registry().names(); }
 
-Schedule make_schedule(std::string_view name, int stages, int micro_batches, int ranks) {
-  if (stages < 1 || micro_batches < 1) {
+Schedule make_schedule(std::string_view name, const ScheduleSize& size, int ranks) {
+  const auto& [devices, micro_batches, stages_per_device] = size;
+  if (devices < 1 || micro_batches < 1 || stages_per_device < 1) {
     throw std::invalid_argument(
         fmt::format("a schedule needs at least one stage and one micro-batch, not {} and {}",
-                    stages, micro_batches));
+                    devices * stages_per_device, micro_batches));
   }
-  Schedule compute = find_schedule(name).generate(stages, micro_batches);
+  const ScheduleEntry& entry = find_schedule(name);
+  if (stages_per_device > 1 && !entry.interleaved) {
+    throw std::invalid_argument(
+        fmt::format("schedule {} has one stage a device, not {}", name, stages_per_device));
+  }
+  Schedule compute = entry.generate(size);
   if (ranks < 1 || compute.devices() % ranks != 0) {
     throw std::invalid_argument(
         fmt::format("{} ranks cannot share {} devices evenly", ranks, compute.devices()));
@@ -45,13 +50,18 @@ Schedule make_schedule(std::string_view name, int stages, int micro_batches, int
   return schedule;
 }
 
-Schedule empty_schedule(std::string name, int stages, int micro_batches) {
+Schedule make_schedule(std::string_view name, int devices, int micro_batches, int ranks) {
+  return make_schedule(name, ScheduleSize{devices, micro_batches, 1}, ranks);
+}
+
+Schedule empty_schedule(std::string name, const ScheduleSize& size) {
   Schedule schedule;
   schedule.name = std::move(name);
-  schedule.micro_batches = micro_batches;
-  schedule.device_of_stage.resize(static_cast<std::size_t>(stages));
-  std::iota(schedule.device_of_stage.begin(), schedule.device_of_stage.end(), 0);
-  schedule.actions.resize(static_cast<std::size_t>(stages));
+  schedule.micro_batches = size.micro_batches;
+  for (int stage = 0; stage < size.devices * size.stages_per_device; ++stage) {
+    schedule.device_of_stage.push_back(stage % size.devices);
+  }
+  schedule.actions.resize(static_cast<std::size_t>(size.devices));
   return schedule;
 }
 

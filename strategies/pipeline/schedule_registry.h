@@ -10,13 +10,22 @@
 
 namespace stratagem::pipeline {
 
+/// All at least 1.
+struct ScheduleSize {
+  int devices = 1;
+  int micro_batches = 1;
+  int stages_per_device = 1;  // "virtual stages"; above 1 for interleaved schedules only
+};
+
 struct ScheduleEntry {
   std::string name;
   std::string summary;
-  /// The compute order for stages >= 1, one on each device, and micro_batches >= 1.
-  std::function<Schedule(int stages, int micro_batches)> generate;
-  /// Idle fraction of the step with equal stages, free transfers and any ratio of B to F.
-  std::function<double(int stages, int micro_batches)> ideal_bubble;
+  /// The compute order.
+  std::function<Schedule(const ScheduleSize& size)> generate;
+  /// Idle fraction of the step with equal stages and free transfers, for any ratio of B to F, or
+  /// for F, I and W of one length.
+  std::function<double(const ScheduleSize& size)> ideal_bubble;
+  bool interleaved = false;  // several stages a device
 };
 
 /// Throws std::invalid_argument with the choices and the nearest name.
@@ -24,11 +33,13 @@ const ScheduleEntry& find_schedule(std::string_view name);
 std::vector<std::string> schedule_names();
 
 /// Generates, lowers and validates. The devices are shared out over `ranks` evenly and in order.
-/// Throws std::invalid_argument unless the counts are positive and the ranks divide the devices.
-Schedule make_schedule(std::string_view name, int stages, int micro_batches, int ranks = 1);
+/// Throws std::invalid_argument unless the counts are positive, the ranks divide the devices, and
+/// the schedule can have so many stages a device.
+Schedule make_schedule(std::string_view name, const ScheduleSize& size, int ranks = 1);
+Schedule make_schedule(std::string_view name, int devices, int micro_batches, int ranks = 1);
 
-/// One stage a device, nothing scheduled yet: what a generator starts from.
-Schedule empty_schedule(std::string name, int stages, int micro_batches);
+/// Nothing scheduled yet: what a generator starts from. Stage s lives on device s modulo devices.
+Schedule empty_schedule(std::string name, const ScheduleSize& size);
 
 /// A static object of this type adds an entry before main.
 struct ScheduleRegistration {

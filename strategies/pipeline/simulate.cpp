@@ -142,6 +142,9 @@ CostFunction cost_function(UniformCosts costs) {
         return costs.forward_ms.at(stage);
       case ActionKind::backward:
         return costs.backward_ms.at(stage);
+      case ActionKind::backward_input:
+      case ActionKind::backward_weight:
+        return costs.backward_ms.at(stage) / 2;
       case ActionKind::optimizer:
         return costs.optimizer_ms;
       case ActionKind::copy_input:
@@ -157,6 +160,9 @@ CostFunction cost_function(UniformCosts costs) {
       case ActionKind::broadcast:
       case ActionKind::gradient_wait:
       case ActionKind::all_reduce:
+      case ActionKind::reduce_gradients:
+      case ActionKind::tensor_transfer:
+      case ActionKind::tensor_wait:
         break;  // between replicas, of which the simulator knows nothing yet
     }
     return 0.0;

@@ -46,7 +46,7 @@ struct LinkModel {
 /// Costs that are the same for every micro-batch, per stage.
 struct UniformCosts {
   std::vector<double> forward_ms;   // [stage]
-  std::vector<double> backward_ms;  // [stage]
+  std::vector<double> backward_ms;  // [stage]; each half of a split one takes half of it
   double optimizer_ms = 0;
   double transfer_ms = 0;  // activation or gradient between two devices
   double input_ms = 0;     // from the host

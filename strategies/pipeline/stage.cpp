@@ -53,10 +53,17 @@ void Stage::forward(int micro_batch, double weight) {
   Slot& own = slot(micro_batch);
   runtime::mark_used(own.input);
   if (!position_.first) own.input.requires_grad_(trains);
-  own.output = models::forward(layers_, own.input);
+  if (split_backward && trains) {
+    own.weight_gradients = c10::make_intrusive<models::WeightGradients>();
+  }
+  {
+    const models::CollectWeightGradients collecting(own.weight_gradients);
+    own.output = models::forward(layers_, own.input);
+  }
   if (position_.last) {
     runtime::mark_used(own.targets);
-    own.loss = workload_->loss(own.output, own.targets, weight);
+    own.loss = loss ? loss(own.output, own.targets, weight)
+                    : workload_->loss(own.output, own.targets, weight);
     own.output.reset();
   }
 }
@@ -78,6 +85,12 @@ void Stage::backward(int micro_batch) {
   } else if (!keep_inputs) {
     own.input.reset();
   }
+}
+
+void Stage::backward_input(int micro_batch) { backward(micro_batch); }
+
+void Stage::backward_weight(int micro_batch) {
+  std::exchange(slot(micro_batch).weight_gradients, nullptr)->run();
 }
 
 void Stage::update() {

@@ -6,10 +6,12 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "models/weight_gradients.h"
 #include "models/workload.h"
 #include "strategies/runtime/device.h"
 
@@ -40,6 +42,9 @@ class Stage {
   }
   void forward(int micro_batch, double weight);
   void backward(int micro_batch);
+  /// The two halves of backward(), of a stage whose `split_backward` is set.
+  void backward_input(int micro_batch);
+  void backward_weight(int micro_batch);
   void update();
 
   /// What the next stage receives; released by backward().
@@ -53,6 +58,9 @@ class Stage {
   void release();
   void set_training(bool training) { models::set_training(layers_, training); }
   bool keep_inputs = false;  // inputs stay on the device once they were loaded
+  bool split_backward = false;
+  /// The last stage's loss of outputs, targets and weight; the workload's where it is empty.
+  std::function<at::Tensor(const at::Tensor&, const at::Tensor&, double)> loss = {};
 
   const models::LayerList& layers() const { return layers_; }
   models::Optimizer& optimizer() { return optimizer_; }
@@ -66,6 +74,7 @@ class Stage {
     at::Tensor loss;
     at::Tensor output_gradient;
     at::Tensor input_gradient;
+    models::WeightGradientsPointer weight_gradients;
   };
   Slot& slot(int micro_batch) { return slots_.at(static_cast<std::size_t>(micro_batch)); }
   const Slot& slot(int micro_batch) const {

@@ -24,17 +24,22 @@ class StagedStep final : public PendingStep {
  public:
   using Sum = std::function<double(const std::vector<at::Tensor>&)>;
 
-  StagedStep(pipeline::Execution execution, std::shared_ptr<std::vector<at::Tensor>> losses,
-             Sum sum)
-      : execution_(std::move(execution)), losses_(std::move(losses)), sum_(std::move(sum)) {}
+  StagedStep(pipeline::Execution execution, std::shared_ptr<StepInProgress> step, Sum sum)
+      : execution_(std::move(execution)), step_(std::move(step)), sum_(std::move(sum)) {}
 
-  const pipeline::Execution& execution() const override { return execution_; }
+  const pipeline::Execution& execution() const override {
+    const std::lock_guard lock(step_->mutex);
+    auto& beside = step_->beside;
+    execution_.insert(execution_.end(), beside.begin(), beside.end());
+    beside.clear();
+    return execution_;
+  }
 
-  double loss() const override { return sum_(*losses_); }
+  double loss() const override { return sum_(step_->losses); }
 
  private:
-  pipeline::Execution execution_;
-  std::shared_ptr<std::vector<at::Tensor>> losses_;
+  mutable pipeline::Execution execution_;
+  std::shared_ptr<StepInProgress> step_;
   Sum sum_;
 };
 
@@ -52,7 +57,8 @@ void copy_in(const StateDictionary& state, const models::NamedTensor& target) {
 }  // namespace
 
 StagedStrategy::StagedStrategy(const StrategyContext& context, pipeline::Schedule lowered,
-                               double ideal_bubble, std::vector<Slice> partition)
+                               double ideal_bubble, std::vector<Slice> partition,
+                               tensor_parallel::Layout layout)
     : workload_(context.workload),
       devices_(context.devices),
       timeout_(context.timeout),
@@ -72,7 +78,33 @@ StagedStrategy::StagedStrategy(const StrategyContext& context, pipeline::Schedul
     const int device = own_device_of(stage);
     if (device >= 0 && device < static_cast<int>(devices_.size())) own_stages_.push_back(stage);
   }
+  make_layout(context, layout);
   make_stages(context);
+}
+
+void StagedStrategy::make_layout(const StrategyContext& context, tensor_parallel::Layout layout) {
+  if (groups_.tensor == nullptr) return;
+  layout_ = std::make_unique<tensor_parallel::TensorLayout>(*groups_.tensor, *devices_.front(),
+                                                            layout, context.options.async_reduce);
+  if (layout_->needs_reduction()) schedule_ = pipeline::add_gradient_reduction(schedule_);
+}
+
+std::unique_ptr<pipeline::Stage> StagedStrategy::make_stage(const StrategyContext& context,
+                                                            int index, models::LayerList layers) {
+  const pipeline::Stage::Position position{index == 0, index + 1 == schedule_.stages()};
+  if (layout_) layers = layout_->shard(index, std::move(layers), position.last);
+  auto made = std::make_unique<pipeline::Stage>(
+      workload_, std::move(layers), position,
+      devices_[static_cast<std::size_t>(own_device_of(index))]->description(),
+      schedule_.micro_batches);
+  made->keep_inputs = context.options.inputs_on_device;
+  made->split_backward = schedule_.split_backward;
+  if (layout_) {
+    made->loss = [this](const at::Tensor& output, const at::Tensor& targets, double weight) {
+      return layout_->loss(workload_, output, targets, weight);
+    };
+  }
+  return made;
 }
 
 void StagedStrategy::make_stages(const StrategyContext& context) {
@@ -89,13 +121,9 @@ void StagedStrategy::make_stages(const StrategyContext& context) {
   // Each device's own thread moves its layers, so that they lie in, and count as, its memory.
   for (const int index : own_stages_) {
     const auto owner = static_cast<std::size_t>(own_device_of(index));
-    const pipeline::Stage::Position position{index == 0, index + 1 == schedule_.stages()};
-    devices_[owner]->enqueue(runtime::Stream::compute, "set-up", [&, this, index, owner, position] {
+    devices_[owner]->enqueue(runtime::Stream::compute, "set-up", [&, this, index] {
       const auto slot = static_cast<std::size_t>(index);
-      stages_[slot] = std::make_unique<pipeline::Stage>(workload_, std::move(parts[slot]), position,
-                                                        devices_[owner]->description(),
-                                                        schedule_.micro_batches);
-      stages_[slot]->keep_inputs = context.options.inputs_on_device;
+      stages_[slot] = make_stage(context, index, std::move(parts[slot]));
     });
   }
   synchronize();
@@ -110,7 +138,8 @@ void StagedStrategy::note_shapes(const std::vector<models::LayerList>& parts) {
     for (std::size_t stage = 0; stage < parts.size(); ++stage) {
       flops_ += models::flops(parts[stage], shape, stage > 0).total();
       shape = models::output_shape(parts[stage], shape);
-      if (slice.replica == groups_.replica) output_shapes_[stage].push_back(shape);
+      if (slice.replica != groups_.replica) continue;
+      output_shapes_[stage].push_back(layout_ ? layout_->boundary(shape) : shape);
     }
   }
 }
@@ -165,37 +194,50 @@ StagedStrategy::~StagedStrategy() {
 }
 
 std::unique_ptr<PendingStep> StagedStrategy::step(const models::Batch& batch) {
-  auto losses = std::make_shared<std::vector<at::Tensor>>(slices_.size());
+  auto step = std::make_shared<StepInProgress>(batch, slices_.size());
+  const auto work = [this, step](const Action& action) {
+    if (before_action_) before_action_(action);
+    perform(action, *step);
+    if (layout_) note_exchanges(action, *step);
+  };
   return std::make_unique<StagedStep>(
-      enqueue(schedule_, batch, losses), losses,
+      pipeline::execute(schedule_, devices_, work, first_device_), step,
       [this](const std::vector<at::Tensor>& parts) { return sum_of(parts); });
 }
 
-pipeline::Execution StagedStrategy::enqueue(const pipeline::Schedule& schedule,
-                                            const models::Batch& batch, const Losses& losses) {
-  const auto work = [this, batch, losses](const Action& action) {
-    if (before_action_) before_action_(action);
-    perform(action, batch, *losses);
-  };
-  return pipeline::execute(schedule, devices_, work, first_device_);
+/// What the action's layers exchanged, in the order in which all their ranks did.
+void StagedStrategy::note_exchanges(const Action& action, StepInProgress& step) {
+  const int device = own_device_of(action.stage);
+  const std::lock_guard lock(step.mutex);
+  for (const tensor_parallel::Exchange& exchange : layout_->take_exchanges()) {
+    const int number = step.exchanges++;
+    step.beside.push_back({.device = device,
+                           .action = {ActionKind::tensor_transfer, action.stage, number},
+                           .start = exchange.transfer->start(),
+                           .end = exchange.transfer->end()});
+    step.beside.push_back({.device = device,
+                           .action = {ActionKind::tensor_wait, action.stage, number},
+                           .start = exchange.wait_start,
+                           .end = exchange.wait_end});
+  }
 }
 
 /// Over the micro-batches of the last stages of all ranks.
 double StagedStrategy::sum_of(const std::vector<at::Tensor>& losses) const {
   double sum = 0;
+  const bool counts = !layout_ || layout_->counts();
   for (const at::Tensor& loss : losses) {
-    if (loss.defined()) sum += loss.item<double>();
+    if (counts && loss.defined()) sum += loss.item<double>();
   }
   if (groups_.all == nullptr) return sum;
   return sum_over_ranks(sum, *groups_.all, runtime::torch_device(devices_.front()->description()));
 }
 
-void StagedStrategy::perform(const Action& action, const models::Batch& batch,
-                             std::vector<at::Tensor>& losses) {
+void StagedStrategy::perform(const Action& action, StepInProgress& step) {
   pipeline::Stage& own = stage(action.stage);
   switch (action.kind) {
     case ActionKind::copy_input:
-      return load_input(action, batch);
+      return load_input(action, step.batch);
     case ActionKind::copy_activation:
       return own.receive_activation(action.micro_batch,
                                     stage(action.stage - 1).output(action.micro_batch));
@@ -217,16 +259,24 @@ void StagedStrategy::perform(const Action& action, const models::Batch& batch,
       own.forward(action.micro_batch, weight(action.micro_batch));
       return;
     case ActionKind::backward:
+    case ActionKind::backward_input:
       own.backward(action.micro_batch);
       if (action.stage + 1 == schedule_.stages()) {
-        losses[static_cast<std::size_t>(action.micro_batch)] = own.take_loss(action.micro_batch);
+        step.losses[static_cast<std::size_t>(action.micro_batch)] =
+            own.take_loss(action.micro_batch);
       }
       return;
+    case ActionKind::backward_weight:
+      return own.backward_weight(action.micro_batch);
+    case ActionKind::reduce_gradients:
+      return layout_->reduce_gradients(own.layers());
     case ActionKind::optimizer:
       return own.update();
     case ActionKind::broadcast:
     case ActionKind::gradient_wait:
     case ActionKind::all_reduce:
+    case ActionKind::tensor_transfer:
+    case ActionKind::tensor_wait:
       throw std::logic_error(to_string(action) + " needs a strategy with replicas");
   }
 }
@@ -248,13 +298,13 @@ double StagedStrategy::evaluate(const models::Batch& batch) {
     stage(index).set_training(false);
     stage(index).release();
   }
-  std::vector<at::Tensor> losses(slices_.size());
-  const auto forward = [this, &batch, &losses](const Action& action) {
+  StepInProgress step(batch, slices_.size());
+  const auto forward = [this, &step](const Action& action) {
     const c10::AutoGradMode no_gradient(false);
-    std::vector<at::Tensor> unused(slices_.size());
-    perform(action, batch, unused);
+    perform(action, step);
+    if (layout_) layout_->take_exchanges();
     if (action.kind == ActionKind::forward && action.stage + 1 == schedule_.stages()) {
-      losses[static_cast<std::size_t>(action.micro_batch)] =
+      step.losses[static_cast<std::size_t>(action.micro_batch)] =
           stage(action.stage).take_loss(action.micro_batch);
     }
   };
@@ -265,7 +315,7 @@ double StagedStrategy::evaluate(const models::Batch& batch) {
     stage(index).set_training(true);
     stage(index).release();
   }
-  return sum_of(losses);
+  return sum_of(step.losses);
 }
 
 StateDictionary StagedStrategy::state() {
@@ -285,13 +335,15 @@ StateDictionary StagedStrategy::state() {
     for (const auto& buffer : models::buffers(own.layers())) add(buffer.name, buffer.tensor);
     for (const auto& entry : own.optimizer().state()) add(entry.name, entry.tensor);
   }
+  const auto device = runtime::torch_device(devices_.front()->description());
+  if (layout_) all = layout_->gather(all, device);
   if (groups_.activations == nullptr) return all;
-  return gather_state(all, *groups_.activations,
-                      runtime::torch_device(devices_.front()->description()));
+  return gather_state(all, *groups_.activations, device);
 }
 
-void StagedStrategy::load(const StateDictionary& state) {
+void StagedStrategy::load(const StateDictionary& whole) {
   synchronize();
+  const StateDictionary state = layout_ ? layout_->slices(whole) : whole;
   const c10::AutoGradMode no_gradient(false);
   for (const int index : own_stages_) {
     pipeline::Stage& own = stage(index);
@@ -306,6 +358,7 @@ Costs StagedStrategy::costs() const {
   costs.ideal_bubble = ideal_bubble_;
   costs.stages = schedule_.stages();
   costs.flops = flops_;
+  if (layout_) add_exchanges(costs);
   for (std::size_t device = 0; device < devices_.size(); ++device) {
     for (const Action& action :
          schedule_.actions.at(static_cast<std::size_t>(first_device_) + device)) {
@@ -323,6 +376,27 @@ Costs StagedStrategy::costs() const {
     }
   }
   return costs;
+}
+
+void StagedStrategy::add_exchanges(Costs& costs) const {
+  const auto add = [&costs](const tensor_parallel::Communication& calls) {
+    for (const auto& [collective, cost] : calls) {
+      costs.collectives[collective].calls += cost.calls;
+      costs.collectives[collective].payload_bytes += cost.payload_bytes;
+    }
+  };
+  const auto element = static_cast<std::int64_t>(c10::elementSize(workload_.options().dtype));
+  for (const int index : own_stages_) {
+    for (const Slice& slice : slices_) {
+      const std::int64_t positions =
+          slice.count * std::max<std::int64_t>(workload_.sequence_length(), 1);
+      add(layout_->communication(index, {positions, element}, index == 0,
+                                 index + 1 == schedule_.stages()));
+    }
+    if (layout_->needs_reduction()) {
+      add(layout_->reduction(stages_.at(static_cast<std::size_t>(index))->layers()));
+    }
+  }
 }
 
 int StagedStrategy::own_device_of(int stage) const {

@@ -6,22 +6,39 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "strategies/pipeline/mailbox.h"
 #include "strategies/pipeline/schedule.h"
 #include "strategies/pipeline/stage.h"
 #include "strategies/strategy.h"
+#include "strategies/tensor_parallel/tensor_layout.h"
 
 namespace stratagem::strategies {
+
+/// What a step's actions work on, and what they note beside the schedule.
+struct StepInProgress {
+  StepInProgress(models::Batch of, std::size_t micro_batches)
+      : batch(std::move(of)), losses(micro_batches) {}
+
+  models::Batch batch;
+  std::vector<at::Tensor> losses;  // [micro-batch], on the rank of the last stage
+  std::mutex mutex;
+  std::vector<pipeline::ExecutedAction> beside;  // transfers, and waits inside of actions
+  int exchanges = 0;                             // so far, of this rank's layers
+};
 
 class StagedStrategy : public Strategy {
  public:
   /// `lowered` must be valid; its stages are the model cut at `context.options.cut`, and its
   /// devices those of one replica. `partition` are the parts of the global batch, one a
-  /// micro-batch, of all replicas. Collective among the job's ranks, as the other methods are.
+  /// micro-batch, of all replicas. `layout`: how layers are shared with the ranks of
+  /// `context.groups.tensor`, if there are any. Collective among the job's ranks, as the other
+  /// methods are.
   StagedStrategy(const StrategyContext& context, pipeline::Schedule lowered, double ideal_bubble,
-                 std::vector<Slice> partition);
+                 std::vector<Slice> partition,
+                 tensor_parallel::Layout layout = tensor_parallel::Layout::tensor);
   /// Waits until the devices no longer touch the stages.
   ~StagedStrategy() override;
 
@@ -35,8 +52,7 @@ class StagedStrategy : public Strategy {
 
  protected:
   /// What one action does. Virtual for the tests that break it on purpose.
-  virtual void perform(const pipeline::Action& action, const models::Batch& batch,
-                       std::vector<at::Tensor>& losses);
+  virtual void perform(const pipeline::Action& action, StepInProgress& step);
   /// The share of a micro-batch in the global batch.
   virtual double weight(int micro_batch) const;
   pipeline::Stage& stage(int index) { return *stages_.at(static_cast<std::size_t>(index)); }
@@ -51,13 +67,16 @@ class StagedStrategy : public Strategy {
   void synchronize();
 
  private:
-  using Losses = std::shared_ptr<std::vector<at::Tensor>>;
+  using StepPointer = std::shared_ptr<StepInProgress>;
+  void make_layout(const StrategyContext& context, tensor_parallel::Layout layout);
   void make_stages(const StrategyContext& context);
   void note_shapes(const std::vector<models::LayerList>& parts);
   void open_mailbox(int stage);
   pipeline::Mailbox::Route route_of(const pipeline::Action& action) const;
-  pipeline::Execution enqueue(const pipeline::Schedule& schedule, const models::Batch& batch,
-                              const Losses& losses);
+  std::unique_ptr<pipeline::Stage> make_stage(const StrategyContext& context, int index,
+                                              models::LayerList layers);
+  void note_exchanges(const pipeline::Action& action, StepInProgress& step);
+  void add_exchanges(Costs& costs) const;
   void load_input(const pipeline::Action& action, const models::Batch& batch);
   double sum_of(const std::vector<at::Tensor>& losses) const;
   pipeline::Mailbox& mailbox(int stage) { return *mailboxes_.at(static_cast<std::size_t>(stage)); }
@@ -78,6 +97,7 @@ class StagedStrategy : public Strategy {
   double flops_ = 0;
   std::vector<std::vector<models::Shape>> output_shapes_;      // [stage][micro-batch]
   std::map<pipeline::Action, pipeline::Action> next_receive_;  // of the same stage and kind
+  std::unique_ptr<tensor_parallel::TensorLayout> layout_;      // null: layers are whole
   std::vector<std::unique_ptr<pipeline::Stage>> stages_;       // [stage]; null: another rank's
   std::vector<std::unique_ptr<pipeline::Mailbox>> mailboxes_;  // [stage]; null: none is needed
 };

@@ -17,8 +17,8 @@ std::unique_ptr<Strategy> make(const StrategyContext& context) {
 const StrategyRegistration registration{
     {.name = "ddp_model_parallel",
      .summary = "layers split over the devices of a rank, gradients summed across the ranks",
-     .options = with_rank_options(
-         {"split_size", "schedule", "cut", "partition", "bucket_mb", "overlap", "compression"}),
+     .options = with_rank_options({"split_size", "schedule", "virtual_stages", "cut", "partition",
+                                   "bucket_mb", "overlap", "compression"}),
      .multi_device = true,
      .dimensions = {"data", "pipeline"},
      .make = make}};

@@ -15,7 +15,7 @@ std::unique_ptr<Strategy> make(const StrategyContext& context) {
 const StrategyRegistration registration{
     {.name = "pipeline",
      .summary = "layers split over the devices, micro-batches keep them all at work",
-     .options = with_rank_options({"split_size", "schedule", "cut", "partition"}),
+     .options = with_rank_options({"split_size", "schedule", "virtual_stages", "cut", "partition"}),
      .multi_device = true,
      .make = make}};
 

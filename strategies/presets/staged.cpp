@@ -10,19 +10,28 @@
 namespace stratagem::strategies {
 
 std::unique_ptr<Strategy> make_staged(const StrategyContext& context, const std::string& schedule,
-                                      std::vector<Slice> partition) {
+                                      std::vector<Slice> partition,
+                                      tensor_parallel::Layout layout) {
   const RankGroups& groups = context.groups;
   const int ranks = groups.activations == nullptr ? 1 : groups.activations->size();
-  const int stages = ranks * static_cast<int>(context.devices.size());
-  const auto micro_batches = static_cast<int>(std::ranges::count(
-      partition, groups.replica, [](const Slice& slice) { return slice.replica; }));
-  const double bubble = pipeline::find_schedule(schedule).ideal_bubble(stages, micro_batches);
-  auto lowered = pipeline::make_schedule(schedule, stages, micro_batches, ranks);
+  const pipeline::ScheduleEntry& entry = pipeline::find_schedule(schedule);
+  const pipeline::ScheduleSize size{
+      .devices = ranks * static_cast<int>(context.devices.size()),
+      .micro_batches = static_cast<int>(std::ranges::count(
+          partition, groups.replica, [](const Slice& slice) { return slice.replica; })),
+      .stages_per_device = entry.interleaved ? context.options.virtual_stages : 1};
+  const double bubble = entry.ideal_bubble(size);
+  auto lowered = pipeline::make_schedule(schedule, size, ranks);
   if (groups.data.empty()) {
     return std::make_unique<StagedStrategy>(context, std::move(lowered), bubble,
-                                            std::move(partition));
+                                            std::move(partition), layout);
   }
-  return std::make_unique<ReplicatedStrategy>(context, lowered, bubble, std::move(partition));
+  return std::make_unique<ReplicatedStrategy>(context, lowered, bubble, std::move(partition),
+                                              layout);
+}
+
+bool has_stages(const StrategyContext& context) {
+  return context.groups.activations != nullptr || context.devices.size() > 1;
 }
 
 std::vector<std::string> with_rank_options(std::vector<std::string> own) {

@@ -80,11 +80,13 @@ ProcessGroup::ProcessGroup(std::string name, std::vector<int> ranks, std::string
       device_(device),
       group_(std::move(group)) {}
 
-TransferPointer ProcessGroup::all_reduce(at::Tensor tensor) {
+TransferPointer ProcessGroup::all_reduce(at::Tensor tensor, Reduction reduction) {
   const std::int64_t bytes = bytes_of(tensor);
   return start("all_reduce", tensor, {1, bytes, 2 * ring_pass(bytes)}, [&] {
     std::vector<at::Tensor> tensors{tensor};
-    return group_->allreduce(tensors);
+    c10d::AllreduceOptions options;
+    if (reduction == Reduction::maximum) options.reduceOp = c10d::ReduceOp::MAX;
+    return group_->allreduce(tensors, options);
   });
 }
 

@@ -67,6 +67,8 @@ class Transfer {
 };
 using TransferPointer = std::shared_ptr<Transfer>;
 
+enum class Reduction { sum, maximum };
+
 class ProcessGroup {
  public:
   /// `ranks` are the members' ranks in the job, in the order of their ranks in the group.
@@ -82,7 +84,7 @@ class ProcessGroup {
   const std::string& backend() const { return backend_; }
 
   // Asynchronous; in place where there is one tensor. All tensors are contiguous.
-  TransferPointer all_reduce(at::Tensor tensor);  // sum
+  TransferPointer all_reduce(at::Tensor tensor, Reduction reduction = Reduction::sum);
   TransferPointer reduce_scatter(at::Tensor output, at::Tensor input);
   TransferPointer all_gather(at::Tensor output, at::Tensor input);
   TransferPointer broadcast(at::Tensor tensor, int root);

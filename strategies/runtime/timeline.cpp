@@ -19,7 +19,7 @@ Interval overlap(const Interval& a, const Interval& b) {
 
 bool needs_another_stage(const pipeline::Action& action, int stages) {
   if (action.kind == ActionKind::forward) return action.stage > 0;
-  return action.kind == ActionKind::backward && action.stage < stages - 1;
+  return pipeline::is_backward(action.kind) && action.stage < stages - 1;
 }
 
 /// Sorts what happens in one gap between two pieces of computation.
@@ -53,6 +53,43 @@ class GapAccount {
   StepBreakdown& total_;
 };
 
+/// What a device did, sorted into what moves data and what computes. A computation that stood still
+/// for an exchange counts as what it did before and after.
+struct Activity {
+  std::vector<TimelineEntry> copies;
+  std::vector<TimelineEntry> computations;
+  std::vector<TimelineEntry> waits;
+
+  explicit Activity(const std::vector<TimelineEntry>& entries) {
+    for (const TimelineEntry& entry : entries) {
+      if (entry.action.kind == ActionKind::tensor_wait) waits.push_back(entry);
+    }
+    for (const TimelineEntry& entry : entries) {
+      if (moves_data(entry.action.kind)) {
+        copies.push_back(entry);
+      } else {
+        add_computation(entry);
+      }
+    }
+  }
+
+  bool stood_still_at(double start) const {
+    return std::ranges::any_of(waits, [=](const auto& wait) { return wait.start_ms == start; });
+  }
+
+ private:
+  void add_computation(TimelineEntry rest) {
+    for (const TimelineEntry& wait : waits) {
+      if (wait.start_ms < rest.start_ms || wait.end_ms > rest.end_ms) continue;
+      TimelineEntry before = rest;
+      before.end_ms = wait.start_ms;
+      computations.push_back(before);
+      rest.start_ms = wait.end_ms;
+    }
+    computations.push_back(rest);
+  }
+};
+
 }  // namespace
 
 std::vector<TimelineEntry> Timeline::of_device(int device) const {
@@ -64,16 +101,14 @@ std::vector<TimelineEntry> Timeline::of_device(int device) const {
 }
 
 StepBreakdown breakdown(const Timeline& timeline, int device, int stages) {
-  std::vector<TimelineEntry> copies;
-  std::vector<TimelineEntry> computations;
-  for (const TimelineEntry& entry : timeline.of_device(device)) {
-    (moves_data(entry.action.kind) ? copies : computations).push_back(entry);
-  }
+  const Activity activity(timeline.of_device(device));
+  const std::vector<TimelineEntry>& copies = activity.copies;
   StepBreakdown total;
   GapAccount gaps(copies, total);
   double reached = 0;
-  for (const TimelineEntry& entry : computations) {
-    gaps.add({reached, entry.start_ms}, needs_another_stage(entry.action, stages));
+  for (const TimelineEntry& entry : activity.computations) {
+    gaps.add({reached, entry.start_ms},
+             needs_another_stage(entry.action, stages) && !activity.stood_still_at(reached));
     const Interval busy{std::max(reached, entry.start_ms), entry.end_ms};
     (entry.action.kind == ActionKind::optimizer ? total.optimizer : total.compute) += busy.length();
     for (const TimelineEntry& copy : copies) {

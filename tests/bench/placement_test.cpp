@@ -54,7 +54,7 @@ TEST(Placement, AStrategySaysHowItSpreads) {
   EXPECT_EQ(one.devices(), 1);
   EXPECT_EQ(one.ranks, 1);
   const Placement stages = placement_of(config_of("place_staged", 4));
-  EXPECT_EQ(stages.stages(), 4);
+  EXPECT_EQ(stages.pipeline_devices(), 4);
   EXPECT_EQ(stages.ranks, 1);
   const Placement replicas = placement_of(config_of("place_replicated", 4));
   EXPECT_EQ(replicas.replicas(), 4);

@@ -48,11 +48,11 @@ class LosesAMicroBatch : public PipelineOfTwo {
   using PipelineOfTwo::PipelineOfTwo;
 
  protected:
-  void perform(const Action& action, const Batch& batch, std::vector<at::Tensor>& losses) override {
+  void perform(const Action& action, strategies::StepInProgress& step) override {
     const bool lost = action.micro_batch == 1 && (action.kind == ActionKind::backward ||
                                                   action.kind == ActionKind::copy_gradient);
-    if (!lost) return StagedStrategy::perform(action, batch, losses);
-    if (action.stage == 1) losses[1] = stage(1).take_loss(1);
+    if (!lost) return StagedStrategy::perform(action, step);
+    if (action.stage == 1) step.losses[1] = stage(1).take_loss(1);
   }
 };
 
@@ -71,13 +71,13 @@ class AddsAGradientTwice : public PipelineOfTwo {
   using PipelineOfTwo::PipelineOfTwo;
 
  protected:
-  void perform(const Action& action, const Batch& batch, std::vector<at::Tensor>& losses) override {
+  void perform(const Action& action, strategies::StepInProgress& step) override {
     std::vector<at::Tensor> before;
     const bool twice = action == Action{ActionKind::backward, 0, 1};
     if (twice) {
       for (const auto& parameter : parameters(0)) before.push_back(parameter.tensor.grad().clone());
     }
-    StagedStrategy::perform(action, batch, losses);
+    StagedStrategy::perform(action, step);
     if (!twice) return;
     const auto all = parameters(0);
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -93,8 +93,8 @@ class KeepsOldGradients : public PipelineOfTwo {
   using PipelineOfTwo::PipelineOfTwo;
 
  protected:
-  void perform(const Action& action, const Batch& batch, std::vector<at::Tensor>& losses) override {
-    StagedStrategy::perform(action, batch, losses);
+  void perform(const Action& action, strategies::StepInProgress& step) override {
+    StagedStrategy::perform(action, step);
     if (action == Action{ActionKind::backward, 1, 0}) {
       for (const auto& parameter : parameters(1)) {
         if (old_.contains(parameter.name)) parameter.tensor.mutable_grad() += old_[parameter.name];
@@ -117,9 +117,9 @@ class ForgetsToUpdate : public PipelineOfTwo {
   using PipelineOfTwo::PipelineOfTwo;
 
  protected:
-  void perform(const Action& action, const Batch& batch, std::vector<at::Tensor>& losses) override {
+  void perform(const Action& action, strategies::StepInProgress& step) override {
     if (action != Action{ActionKind::optimizer, 1, 0}) {
-      StagedStrategy::perform(action, batch, losses);
+      StagedStrategy::perform(action, step);
     }
   }
 };
@@ -130,9 +130,9 @@ class LeavesABufferStale : public PipelineOfTwo {
   using PipelineOfTwo::PipelineOfTwo;
 
  protected:
-  void perform(const Action& action, const Batch& batch, std::vector<at::Tensor>& losses) override {
+  void perform(const Action& action, strategies::StepInProgress& step) override {
     if (action == Action{ActionKind::forward, 0, 0}) before_ = running_mean().clone();
-    StagedStrategy::perform(action, batch, losses);
+    StagedStrategy::perform(action, step);
     if (action == Action{ActionKind::optimizer, 0, 0}) running_mean().copy_(before_);
   }
 
@@ -153,10 +153,10 @@ class NormalisesByRunningStatistics : public PipelineOfTwo {
   using PipelineOfTwo::PipelineOfTwo;
 
  protected:
-  void perform(const Action& action, const Batch& batch, std::vector<at::Tensor>& losses) override {
+  void perform(const Action& action, strategies::StepInProgress& step) override {
     const bool wrong = action == Action{ActionKind::forward, 0, 1};
     if (wrong) stage(0).set_training(false);
-    StagedStrategy::perform(action, batch, losses);
+    StagedStrategy::perform(action, step);
     if (wrong) stage(0).set_training(true);
   }
 };
@@ -167,10 +167,10 @@ class ReportsNoLoss : public PipelineOfTwo {
   using PipelineOfTwo::PipelineOfTwo;
 
  protected:
-  void perform(const Action& action, const Batch& batch, std::vector<at::Tensor>& losses) override {
-    StagedStrategy::perform(action, batch, losses);
+  void perform(const Action& action, strategies::StepInProgress& step) override {
+    StagedStrategy::perform(action, step);
     if (action == Action{ActionKind::backward, 1, 0}) {
-      losses[0] = at::full({}, std::numeric_limits<double>::quiet_NaN(), at::kDouble);
+      step.losses[0] = at::full({}, std::numeric_limits<double>::quiet_NaN(), at::kDouble);
     }
   }
 };

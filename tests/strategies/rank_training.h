@@ -15,8 +15,10 @@ struct Spread {
   int replicas = 1;
   int pipeline_ranks = 1;
   int devices_per_rank = 1;
+  int tensor_ranks = 1;
 
-  int ranks() const { return replicas * pipeline_ranks; }
+  int ranks_per_replica() const { return pipeline_ranks * tensor_ranks; }
+  int ranks() const { return replicas * ranks_per_replica(); }
   int stages() const { return pipeline_ranks * devices_per_rank; }
 };
 
@@ -29,15 +31,22 @@ struct RankTraining : Training {
     all = make(ranks, "all", everyone);
     std::vector<int> counterparts;
     for (int replica = 0; replica < of.replicas; ++replica) {
-      counterparts.push_back(replica * of.pipeline_ranks + rank % of.pipeline_ranks);
+      counterparts.push_back(replica * of.ranks_per_replica() + rank % of.ranks_per_replica());
     }
     for (int device = 0; of.replicas > 1 && device < of.devices_per_rank; ++device) {
       data.push_back(make(ranks, "data" + std::to_string(device), counterparts));
     }
+    std::vector<int> sharing;
+    for (int part = 0; part < of.tensor_ranks; ++part) {
+      sharing.push_back(rank - rank % of.tensor_ranks + part);
+    }
+    if (of.tensor_ranks > 1) tensor = make(ranks, "tensor", sharing);
     if (of.pipeline_ranks == 1) return;
     std::vector<int> own;
-    const int first = rank / of.pipeline_ranks * of.pipeline_ranks;
-    for (int index = 0; index < of.pipeline_ranks; ++index) own.push_back(first + index);
+    const int first = rank / of.ranks_per_replica() * of.ranks_per_replica();
+    for (int index = 0; index < of.pipeline_ranks; ++index) {
+      own.push_back(first + index * of.tensor_ranks + rank % of.tensor_ranks);
+    }
     activations = make(ranks, "activations", own);
     gradients = make(ranks, "gradients", own);
   }
@@ -47,11 +56,12 @@ struct RankTraining : Training {
     if (options.cut.empty()) options.cut = pipeline::choose_cut(workload, spread.stages(), "flops");
     StrategyContext own = context(options);
     own.groups.all = all.get();
-    own.groups.replica = rank / spread.pipeline_ranks;
+    own.groups.replica = rank / spread.ranks_per_replica();
     own.groups.replicas = spread.replicas;
     for (const auto& each : data) own.groups.data.push_back(each.get());
     own.groups.activations = activations.get();
     own.groups.gradients = gradients.get();
+    own.groups.tensor = tensor.get();
     return own;
   }
 
@@ -77,6 +87,7 @@ struct RankTraining : Training {
   std::vector<std::unique_ptr<runtime::ProcessGroup>> data;
   std::unique_ptr<runtime::ProcessGroup> activations;
   std::unique_ptr<runtime::ProcessGroup> gradients;
+  std::unique_ptr<runtime::ProcessGroup> tensor;
 
  private:
   std::unique_ptr<runtime::ProcessGroup> make(runtime::RankContext& ranks, const std::string& name,
@@ -88,7 +99,7 @@ struct RankTraining : Training {
 
   std::vector<runtime::ProcessGroup*> groups() {
     std::vector<runtime::ProcessGroup*> present;
-    for (const auto* each : {&all, &activations, &gradients}) {
+    for (const auto* each : {&all, &activations, &gradients, &tensor}) {
       if (*each) present.push_back(each->get());
     }
     for (const auto& each : data) present.push_back(each.get());

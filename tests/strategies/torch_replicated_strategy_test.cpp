@@ -81,12 +81,11 @@ class MissesTheAllReduce : public Ddp {
   using Ddp::Ddp;
 
  protected:
-  void perform(const Action& action, const models::Batch& batch,
-               std::vector<at::Tensor>& losses) override {
+  void perform(const Action& action, StepInProgress& step) override {
     if (action.kind == ActionKind::backward) {
-      return StagedStrategy::perform(action, batch, losses);
+      return StagedStrategy::perform(action, step);
     }
-    Ddp::perform(action, batch, losses);
+    Ddp::perform(action, step);
   }
 };
 
@@ -105,9 +104,8 @@ class LeavesBuffersAlone : public Ddp {
   using Ddp::Ddp;
 
  protected:
-  void perform(const Action& action, const models::Batch& batch,
-               std::vector<at::Tensor>& losses) override {
-    if (action.kind != ActionKind::broadcast) Ddp::perform(action, batch, losses);
+  void perform(const Action& action, StepInProgress& step) override {
+    if (action.kind != ActionKind::broadcast) Ddp::perform(action, step);
   }
 };
 

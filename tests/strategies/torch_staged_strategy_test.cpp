@@ -88,7 +88,8 @@ double largest_difference(const StateDictionary& a, const StateDictionary& b) {
 TEST(StrategyRegistry, HoldsEveryStrategy) {
   // One whose self-registration is lost in linking would be missing here.
   EXPECT_THAT(strategy_names(),
-              ElementsAre("ddp", "ddp_model_parallel", "model_parallel", "pipeline", "single"));
+              ElementsAre("ddp", "ddp_model_parallel", "model_parallel", "pipeline",
+                          "sequence_parallel", "single", "tensor_parallel"));
   for (const std::string& name : strategy_names()) {
     EXPECT_FALSE(find_strategy(name).summary.empty()) << name;
   }

@@ -45,6 +45,7 @@ struct GivenCosts {
   std::string schedule = "1f1b";
   int stages = 2;
   int micro_batches = 4;
+  int virtual_stages = 2;
   std::string forward_ms = "1";
   std::string backward_ms = "2";
   double optimizer_ms = 0;
@@ -91,7 +92,16 @@ Simulation simulate_given(const GivenCosts& given) {
   refuse_negative(given.link_latency_ms, "--link-latency-ms");
   refuse_negative(given.link_ms, "--link-ms");
   Simulation simulation;
-  simulation.schedule = pipeline::make_schedule(given.schedule, given.stages, given.micro_batches);
+  const bool interleaved = pipeline::find_schedule(given.schedule).interleaved;
+  const int each = interleaved ? given.virtual_stages : 1;
+  if (given.stages % std::max(each, 1) != 0) {
+    throw std::invalid_argument(fmt::format(
+        "--stages: {} cannot be {} on every device; a multiple of {}", given.stages, each, each));
+  }
+  simulation.schedule =
+      pipeline::make_schedule(given.schedule, {.devices = given.stages / std::max(each, 1),
+                                               .micro_batches = given.micro_batches,
+                                               .stages_per_device = each});
   pipeline::UniformCosts costs;
   costs.forward_ms = per_stage(given.forward_ms, given.stages, "--forward-ms");
   costs.backward_ms = per_stage(given.backward_ms, given.stages, "--backward-ms");
@@ -162,9 +172,12 @@ void print(const Simulation& simulation) {
   const auto& entry = pipeline::find_schedule(schedule.name);
   fmt::print("{}\n", simulation.title);
   fmt::print("makespan  {:.6g} ms\n", simulation.timeline.step_ms);
-  fmt::print("bubble    {:.1f}% of the devices' time; ideal {:.1f}%\n",
-             100 * pipeline::idle_fraction(simulation.timeline, schedule.devices()),
-             100 * entry.ideal_bubble(schedule.stages(), schedule.micro_batches));
+  fmt::print(
+      "bubble    {:.1f}% of the devices' time; ideal {:.1f}%\n",
+      100 * pipeline::idle_fraction(simulation.timeline, schedule.devices()),
+      100 * entry.ideal_bubble({.devices = schedule.devices(),
+                                .micro_batches = schedule.micro_batches,
+                                .stages_per_device = schedule.stages() / schedule.devices()}));
   fmt::print("peak live micro-batches by device  {}\n\n",
              fmt::join(pipeline::peak_live_micro_batches(schedule), " "));
   fmt::print("{}", gantt_text(simulation.timeline, schedule.devices(), terminal_width()));
@@ -210,7 +223,11 @@ int simulate_from_given(const Arguments& arguments) {
   app.add_option("--schedule", given.schedule,
                  fmt::format("{} [1f1b]", fmt::join(pipeline::schedule_names(), ", ")))
       ->type_name("");
-  app.add_option("--stages", given.stages, "stages, one a device [2]")->type_name("");
+  app.add_option("--stages", given.stages, "stages, one a device unless interleaved [2]")
+      ->type_name("");
+  app.add_option("--virtual-stages", given.virtual_stages,
+                 "stages of each device, of an interleaved schedule [2]")
+      ->type_name("");
   app.add_option("--micro-batches", given.micro_batches, "micro-batches of a step [4]")
       ->type_name("");
   app.add_option("--forward-ms", given.forward_ms,

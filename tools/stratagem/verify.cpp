@@ -41,7 +41,7 @@ void fill(bench::Selection& selection, const bench::Catalogue& catalogue) {
   offer("schedule", catalogue.schedules);
   std::vector<std::string> models;
   std::int64_t smallest_image = 0;
-  for (const char* name : {"resnet18", "gpt-tiny", "mlp", "toy"}) {
+  for (const char* name : {"resnet18", "gpt-tiny", "mlp"}) {
     const bench::ModelFacts* model = catalogue.model(name);
     if (model != nullptr) models.push_back(name);
   }
@@ -66,7 +66,7 @@ void fit_devices(std::vector<bench::Config>& configs) {
   const int gpus = runtime::cuda_device_count();
   for (bench::Config& config : configs) {
     const auto& strategy = strategies::find_strategy(config.strategy);
-    const bool several_dimensions = strategy.dimensions.size() > 1;
+    const bool several_dimensions = strategy.dimensions.size() == 2;
     if (several_dimensions) config.devices = 4;
     if (config.device == "cpu") {
       if (several_dimensions) config.device_ids = {0, 1, 1, 0};
@@ -143,6 +143,10 @@ int verify(const Arguments& arguments) {
                        selection.options.contains("mesh");
   std::vector<bench::Config> configs = bench::make_grid(selection, catalogue);
   if (!by_user) fit_devices(configs);
+  std::erase_if(configs, [&catalogue](const bench::Config& config) {
+    const auto& beyond = catalogue.strategy(config.strategy)->cannot_train;
+    return std::ranges::find(beyond, config.model) != beyond.end();
+  });
 
   const bench::Interrupt interrupt;
   bench::Progress progress(bench::Progress::style(selection.files.quiet));

@@ -1,0 +1,41 @@
+// What a layer exchanges with the ranks that hold its other parts, by formula.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "strategies/strategy.h"
+
+namespace stratagem::tensor_parallel {
+
+/// How activations lie between the layers that share a matrix (docs/strategies.md).
+enum class Layout {
+  tensor,    // every rank has all of them: all-reduces
+  sequence,  // every rank has its part of the positions: reduce-scatters and all-gathers
+};
+
+using Communication = std::map<std::string, strategies::CollectiveCost>;
+
+/// Adds a call of `collective` with `bytes` of payload.
+inline void add_call(Communication& communication, const std::string& collective,
+                     std::int64_t bytes) {
+  communication[collective].calls += 1;
+  communication[collective].payload_bytes += bytes;
+}
+
+/// One micro-batch that a layer works on.
+struct Work {
+  std::int64_t positions = 0;  // samples x sequence length, of all ranks
+  std::int64_t element_bytes = 0;
+  bool input_needs_gradient = true;
+};
+
+class ParallelLayer {
+ public:
+  virtual ~ParallelLayer() = default;
+  /// Of one forward and one backward pass, by rank.
+  virtual Communication communication(const Work& work) const = 0;
+};
+
+}  // namespace stratagem::tensor_parallel

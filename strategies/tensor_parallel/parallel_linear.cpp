@@ -1,0 +1,149 @@
+#include "strategies/tensor_parallel/parallel_linear.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <stdexcept>
+#include <utility>
+
+#include "models/functions.h"
+#include "models/linear.h"
+#include "models/weight_gradients.h"
+#include "strategies/tensor_parallel/conjugate_functions.h"
+#include "strategies/tensor_parallel/group_capsule.h"
+
+namespace stratagem::tensor_parallel {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+constexpr std::int64_t sequence_dimension = 1;
+
+/// y = [gathered] x W^T; the gradient of x is exchanged beside that of W.
+class ColumnFunction : public torch::autograd::Function<ColumnFunction> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
+                            TensorGroup* group, bool by_sequence) {
+    const at::Tensor whole = by_sequence ? group->all_gather(x, sequence_dimension).wait() : x;
+    context->save_for_backward({whole, weight});
+    context->saved_data["group"] = capsule_of(*group);
+    context->saved_data["by_sequence"] = by_sequence;
+    if (models::weight_gradients_in_force()) {
+      context->saved_data["left_to"] =
+          c10::IValue::make_capsule(models::weight_gradients_in_force());
+    }
+    const at::Tensor y = models::linear_product(whole.flatten(0, -2), weight, {});
+    std::vector<std::int64_t> shape = whole.sizes().vec();
+    shape.back() = weight.size(0);
+    return at::_unsafe_view(y, shape);
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    TensorGroup& group = group_in(context->saved_data.at("group"));
+    const bool by_sequence = context->saved_data.at("by_sequence").toBool();
+    const at::Tensor& weight = saved[1];
+    const at::Tensor rows = saved[0].flatten(0, -2);
+    const at::Tensor gradient = gradients[0].contiguous().flatten(0, -2);
+    variable_list result(4);
+    std::optional<PendingExchange> exchange;
+    if (context->needs_input_grad(0)) {
+      const at::Tensor own = models::linear_input_gradient(gradient, weight).view(saved[0].sizes());
+      exchange =
+          by_sequence ? group.reduce_scatter(own, sequence_dimension) : group.all_reduce(own);
+      if (!group.overlap()) result[0] = exchange->wait();
+    }
+    const auto left_to = context->saved_data.find("left_to");
+    if (left_to != context->saved_data.end()) {
+      const auto collector =
+          c10::static_intrusive_pointer_cast<models::WeightGradients>(left_to->second.toCapsule());
+      collector->leave(weight,
+                       [rows, gradient] { return models::linear_weight_gradient(rows, gradient); });
+    } else {
+      result[1] = models::linear_weight_gradient(rows, gradient);
+    }
+    if (exchange && group.overlap()) result[0] = exchange->wait();
+    return result;
+  }
+};
+
+}  // namespace
+
+ColumnParallelLinear::ColumnParallelLinear(std::string name, at::Tensor weight, at::Tensor bias,
+                                           TensorGroup& group, const ColumnOptions& options)
+    : LinearLayer(std::move(name), std::move(weight), std::move(bias)),
+      group_(group),
+      options_(options) {}
+
+at::Tensor ColumnParallelLinear::forward(const at::Tensor& input) {
+  at::Tensor y =
+      ColumnFunction::apply(input, weight(), &group_, options_.layout == Layout::sequence);
+  if (bias().defined()) y = models::add_bias(y, bias());
+  return options_.gather_output ? join_parts(y, group_, -1) : y;
+}
+
+Communication ColumnParallelLinear::communication(const Work& work) const {
+  Communication calls;
+  const std::int64_t bytes = work.positions * weight().size(1) * work.element_bytes;
+  if (options_.layout == Layout::sequence) add_call(calls, "all_gather", bytes / group_.size());
+  if (work.input_needs_gradient) {
+    add_call(calls, options_.layout == Layout::sequence ? "reduce_scatter" : "all_reduce", bytes);
+  }
+  if (options_.gather_output) {
+    add_call(calls, "all_gather", work.positions * weight().size(0) * work.element_bytes);
+  }
+  return calls;
+}
+
+RowParallelLinear::RowParallelLinear(std::string name, at::Tensor weight, at::Tensor bias,
+                                     TensorGroup& group, const RowOptions& options)
+    : Layer(std::move(name)), group_(group), options_(options) {
+  weight_ = register_parameter("weight", std::move(weight));
+  if (bias.defined()) bias_ = register_parameter("bias", std::move(bias));
+}
+
+at::Tensor RowParallelLinear::forward(const at::Tensor& input) {
+  const at::Tensor own = options_.input_is_parallel ? input : take_part(input, group_, -1);
+  const at::Tensor summand = models::linear(own, weight_, {});
+  const at::Tensor y = options_.layout == Layout::sequence
+                           ? scatter_to_ranks(summand, group_, sequence_dimension)
+                           : reduce_from_ranks(summand, group_);
+  return bias_.defined() ? models::add_bias(y, bias_) : y;
+}
+
+models::Shape RowParallelLinear::output_shape(const models::Shape& input) const {
+  const std::int64_t taken = options_.input_is_parallel ? 1 : group_.size();
+  if (input.size() < 2 || input.back() != weight_.size(1) * taken) {
+    throw std::invalid_argument("layer " + name() + " takes [n, ..., " +
+                                std::to_string(weight_.size(1) * taken) + "], not " +
+                                models::to_string(input));
+  }
+  models::Shape output = input;
+  output.back() = weight_.size(0);
+  return output;
+}
+
+models::LayerFlops RowParallelLinear::flops(const models::Shape& input) const {
+  double values = 1;
+  for (const std::int64_t size : output_shape(input)) values *= static_cast<double>(size);
+  const double one = 2.0 * values * static_cast<double>(weight_.size(1));
+  return {one, one, one};
+}
+
+Communication RowParallelLinear::communication(const Work& work) const {
+  Communication calls;
+  const std::int64_t bytes = work.positions * weight_.size(0) * work.element_bytes;
+  if (options_.layout == Layout::sequence) {
+    add_call(calls, "reduce_scatter", bytes);
+    add_call(calls, "all_gather", bytes / group_.size());
+  } else {
+    add_call(calls, "all_reduce", bytes);
+  }
+  if (!options_.input_is_parallel && work.input_needs_gradient) {
+    add_call(calls, "all_gather", work.positions * weight_.size(1) * work.element_bytes);
+  }
+  return calls;
+}
+
+}  // namespace stratagem::tensor_parallel

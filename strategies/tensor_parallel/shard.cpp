@@ -1,0 +1,168 @@
+#include "strategies/tensor_parallel/shard.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include <stdexcept>
+#include <utility>
+
+#include "models/basic_layers.h"
+#include "models/transformer.h"
+#include "strategies/tensor_parallel/parallel_linear.h"
+#include "strategies/tensor_parallel/vocabulary_parallel.h"
+
+namespace stratagem::tensor_parallel {
+namespace {
+
+using models::Layer;
+using models::LinearLayer;
+using models::TransformerBlock;
+using LayerPointer = std::unique_ptr<Layer>;
+
+constexpr SharedDimension rows = {0, 1};
+constexpr SharedDimension columns = {1, 1};
+constexpr SharedDimension query_key_value = {0, 3};
+
+class Sharding {
+ public:
+  Sharding(TensorGroup& group, Layout layout, bool last_stage)
+      : group_(group), layout_(layout), last_stage_(last_stage) {}
+
+  ShardedLayers of(models::LayerList whole) && {
+    const std::size_t count = whole.size();
+    for (std::size_t index = 0; index < count; ++index) {
+      const bool more_linear_layers = has_linear(whole, index + 1);
+      result_.layers.push_back(converted(std::move(whole[index]), more_linear_layers));
+    }
+    return std::move(result_);
+  }
+
+ private:
+  static bool has_linear(const models::LayerList& layers, std::size_t from) {
+    for (std::size_t index = from; index < layers.size(); ++index) {
+      if (dynamic_cast<const LinearLayer*>(layers[index].get()) != nullptr) return true;
+    }
+    return false;
+  }
+
+  LayerPointer converted(LayerPointer layer, bool more_linear_layers) {
+    if (auto* block = dynamic_cast<TransformerBlock*>(layer.get())) return of_block(*block);
+    if (const auto* embedding = dynamic_cast<models::TokenEmbeddingLayer*>(layer.get())) {
+      is_language_model_ = true;
+      return of_embedding(*embedding);
+    }
+    if (const auto* linear = dynamic_cast<LinearLayer*>(layer.get())) {
+      if (stays_whole(*linear, more_linear_layers)) return layer;
+      return of_linear(*linear, more_linear_layers);
+    }
+    if (dynamic_cast<models::LayerNormLayer*>(layer.get()) != nullptr) {
+      is_language_model_ = true;
+      return layer;
+    }
+    if (dynamic_cast<models::ReluLayer*>(layer.get()) != nullptr) return layer;
+    throw std::invalid_argument("layer " + layer->name() + " cannot be shared out among ranks");
+  }
+
+  /// One that is left over, and whose outputs the ranks cannot share evenly.
+  bool stays_whole(const LinearLayer& layer, bool more_linear_layers) const {
+    return !after_column_ && !more_linear_layers && layer.weight().size(0) % group_.size() != 0;
+  }
+
+  /// Alone it is a language model's head; else layers alternate.
+  LayerPointer of_linear(const LinearLayer& layer, bool more_linear_layers) {
+    const bool head = is_language_model_ && last_stage_ && !more_linear_layers;
+    if (std::exchange(after_column_, false)) return row(layer);
+    const bool paired = more_linear_layers && !head;
+    after_column_ = paired;
+    result_.ends_with_shared_logits = head;
+    return column(layer, rows, {layout_, /*gather_output=*/!paired && !head});
+  }
+
+  LayerPointer of_block(TransformerBlock& block) {
+    is_language_model_ = true;
+    const std::int64_t heads = block.heads() / group_.size();
+    const std::string name = block.name();
+    TransformerBlock::Parts parts = std::move(block).take_parts();
+    const auto linear = [](const LayerPointer& part) -> const LinearLayer& {
+      return dynamic_cast<const LinearLayer&>(*part);
+    };
+    parts.qkv = column(linear(parts.qkv), query_key_value, {layout_, false});
+    parts.projection = row(linear(parts.projection));
+    parts.up = column(linear(parts.up), rows, {layout_, false});
+    parts.down = row(linear(parts.down));
+    parts.heads = heads;
+    return std::make_unique<TransformerBlock>(name, std::move(parts));
+  }
+
+  LayerPointer of_embedding(const models::TokenEmbeddingLayer& layer) {
+    auto made = std::make_unique<VocabParallelEmbedding>(
+        layer.name(), share(layer.name() + ".token.weight", layer.token(), rows),
+        layer.position().detach(), group_, layout_);
+    result_.parallel.push_back(made.get());
+    return made;
+  }
+
+  LayerPointer column(const LinearLayer& layer, const SharedDimension& shared,
+                      const ColumnOptions& options) {
+    at::Tensor bias;
+    if (layer.bias().defined()) bias = share(layer.name() + ".bias", layer.bias(), shared);
+    auto made = std::make_unique<ColumnParallelLinear>(
+        layer.name(), share(layer.name() + ".weight", layer.weight(), shared), bias, group_,
+        options);
+    result_.parallel.push_back(made.get());
+    return made;
+  }
+
+  LayerPointer row(const LinearLayer& layer) {
+    at::Tensor bias;
+    if (layer.bias().defined()) bias = layer.bias().detach();
+    auto made = std::make_unique<RowParallelLinear>(
+        layer.name(), share(layer.name() + ".weight", layer.weight(), columns), bias, group_,
+        RowOptions{layout_, true});
+    result_.parallel.push_back(made.get());
+    return made;
+  }
+
+  at::Tensor share(const std::string& name, const at::Tensor& whole,
+                   const SharedDimension& shared) {
+    result_.shared[name] = shared;
+    return slice_of(whole.detach(), shared, group_.rank(), group_.size());
+  }
+
+  TensorGroup& group_;
+  Layout layout_;
+  bool last_stage_;
+  bool is_language_model_ = false;
+  bool after_column_ = false;
+  ShardedLayers result_;
+};
+
+}  // namespace
+
+ShardedLayers shard(models::LayerList whole, TensorGroup& group, Layout layout, bool last_stage) {
+  return Sharding(group, layout, last_stage).of(std::move(whole));
+}
+
+at::Tensor slice_of(const at::Tensor& whole, const SharedDimension& shared, int rank, int ranks) {
+  const std::int64_t run = whole.size(shared.dimension) / shared.parts;
+  if (run % ranks != 0) {
+    throw std::invalid_argument(std::to_string(ranks) + " ranks cannot share a dimension of " +
+                                std::to_string(run));
+  }
+  const std::int64_t share = run / ranks;
+  const at::Tensor slice = whole.unflatten(shared.dimension, {shared.parts, run})
+                               .narrow(shared.dimension + 1, rank * share, share)
+                               .flatten(shared.dimension, shared.dimension + 1);
+  return slice.clone(at::MemoryFormat::Contiguous);
+}
+
+at::Tensor assemble(const std::vector<at::Tensor>& slices, const SharedDimension& shared) {
+  std::vector<at::Tensor> in_parts;
+  for (const at::Tensor& slice : slices) {
+    in_parts.push_back(slice.unflatten(
+        shared.dimension, {shared.parts, slice.size(shared.dimension) / shared.parts}));
+  }
+  return at::cat(in_parts, shared.dimension + 1).flatten(shared.dimension, shared.dimension + 1);
+}
+
+}  // namespace stratagem::tensor_parallel

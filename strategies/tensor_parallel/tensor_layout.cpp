@@ -1,0 +1,140 @@
+#include "strategies/tensor_parallel/tensor_layout.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include <utility>
+
+#include "strategies/pipeline/gather_state.h"
+#include "strategies/tensor_parallel/vocabulary_parallel.h"
+
+namespace stratagem::tensor_parallel {
+namespace {
+
+using strategies::StateDictionary;
+
+constexpr std::int64_t sequence_dimension = 1;
+
+/// "optimizer.exp_avg.fc1.weight" and "gradient.fc1.weight" are about "fc1.weight".
+bool is_about(const std::string& entry, const std::string& parameter) {
+  return entry == parameter ||
+         (entry.ends_with("." + parameter) &&
+          (entry.starts_with("gradient.") || entry.starts_with("optimizer.")));
+}
+
+}  // namespace
+
+TensorLayout::TensorLayout(runtime::ProcessGroup& group, runtime::Device& device, Layout layout,
+                           bool overlap)
+    : group_(group, device, overlap), layout_(layout) {}
+
+models::LayerList TensorLayout::shard(int stage, models::LayerList whole, bool last_stage) {
+  ShardedLayers sharded = tensor_parallel::shard(std::move(whole), group_, layout_, last_stage);
+  const std::lock_guard lock(mutex_);
+  shared_.merge(sharded.shared);
+  parallel_[stage] = sharded.parallel;
+  if (last_stage) shared_logits_ = sharded.ends_with_shared_logits;
+  return std::move(sharded.layers);
+}
+
+at::Tensor TensorLayout::loss(const models::Workload& workload, const at::Tensor& output,
+                              const at::Tensor& targets, double weight) {
+  if (!shared_logits_) return workload.loss(output, targets, weight);
+  return vocab_parallel_cross_entropy(output, targets, weight, group_);
+}
+
+models::Shape TensorLayout::boundary(models::Shape whole) const {
+  if (layout_ == Layout::sequence && whole.size() == 3) {
+    whole[sequence_dimension] /= group_.size();
+  }
+  return whole;
+}
+
+const SharedDimension* TensorLayout::shared_dimension_of(const std::string& entry) const {
+  for (const auto& [parameter, shared] : shared_) {
+    if (is_about(entry, parameter)) return &shared;
+  }
+  return nullptr;
+}
+
+StateDictionary TensorLayout::gather(const StateDictionary& slices, const at::Device& device) {
+  const std::vector<StateDictionary> by_rank =
+      strategies::gather_states(slices, group_.ranks(), device);
+  StateDictionary whole;
+  for (const auto& [name, own] : slices) {
+    const SharedDimension* shared = own.dim() > 0 ? shared_dimension_of(name) : nullptr;
+    if (shared == nullptr) {
+      whole[name] = own;
+      continue;
+    }
+    std::vector<at::Tensor> parts;
+    for (const StateDictionary& rank : by_rank) parts.push_back(rank.at(name));
+    whole[name] = assemble(parts, *shared);
+  }
+  return whole;
+}
+
+StateDictionary TensorLayout::slices(const StateDictionary& whole) const {
+  StateDictionary own;
+  for (const auto& [name, tensor] : whole) {
+    const SharedDimension* shared = tensor.dim() > 0 ? shared_dimension_of(name) : nullptr;
+    own[name] =
+        shared == nullptr ? tensor : slice_of(tensor, *shared, group_.rank(), group_.size());
+  }
+  return own;
+}
+
+std::vector<at::Tensor> TensorLayout::replicated(const models::LayerList& layers) const {
+  std::vector<at::Tensor> tensors;
+  for (const auto& [name, tensor] : models::parameters(layers)) {
+    if (!shared_.contains(name)) tensors.push_back(tensor);
+  }
+  return tensors;
+}
+
+void TensorLayout::reduce_gradients(const models::LayerList& layers) {
+  const at::NoGradGuard no_gradient;
+  std::vector<at::Tensor> flat;
+  const std::vector<at::Tensor> parameters = replicated(layers);
+  for (const at::Tensor& parameter : parameters) flat.push_back(parameter.grad().flatten());
+  if (flat.empty()) return;
+  const at::Tensor all = at::cat(flat);
+  group_.ranks().all_reduce(all)->wait();
+  std::int64_t start = 0;
+  for (const at::Tensor& parameter : parameters) {
+    parameter.grad().copy_(all.narrow(0, start, parameter.numel()).view(parameter.sizes()));
+    start += parameter.numel();
+  }
+}
+
+Communication TensorLayout::communication(int stage, Work work, bool first_stage,
+                                          bool last_stage) const {
+  Communication total;
+  const auto add = [&total](const Communication& calls) {
+    for (const auto& [collective, cost] : calls) {
+      total[collective].calls += cost.calls;
+      total[collective].payload_bytes += cost.payload_bytes;
+    }
+  };
+  work.input_needs_gradient = !first_stage;
+  for (const ParallelLayer* layer : parallel_.at(stage)) {
+    add(layer->communication(work));
+    work.input_needs_gradient = true;
+  }
+  if (last_stage && shared_logits_) {
+    add(cross_entropy_communication(work.positions, work.element_bytes));
+  }
+  return total;
+}
+
+Communication TensorLayout::reduction(const models::LayerList& layers) const {
+  Communication calls;
+  std::int64_t bytes = 0;
+  for (const at::Tensor& parameter : replicated(layers)) {
+    bytes += static_cast<std::int64_t>(parameter.nbytes());
+  }
+  if (bytes > 0) add_call(calls, "all_reduce", bytes);
+  return calls;
+}
+
+}  // namespace stratagem::tensor_parallel

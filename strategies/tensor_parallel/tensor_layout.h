@@ -1,0 +1,65 @@
+// TensorLayout: one rank's view of stages whose layers are shared out among ranks. It makes the
+// layers, computes the loss of shared logits, and translates between a state of slices and a whole
+// one.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "models/workload.h"
+#include "strategies/strategy.h"
+#include "strategies/tensor_parallel/shard.h"
+
+namespace stratagem::tensor_parallel {
+
+class TensorLayout {
+ public:
+  /// `group` and `device` outlive it.
+  TensorLayout(runtime::ProcessGroup& group, runtime::Device& device, Layout layout, bool overlap);
+
+  /// This rank's layers of a stage.
+  models::LayerList shard(int stage, models::LayerList whole, bool last_stage);
+
+  /// As Workload::loss, of the last stage's outputs.
+  at::Tensor loss(const models::Workload& workload, const at::Tensor& output,
+                  const at::Tensor& targets, double weight);
+
+  /// What lies between two stages on this rank, from its shape on a single device.
+  models::Shape boundary(models::Shape whole) const;
+
+  /// Collective: the whole of every entry, and of every entry this rank's slice. Gradients and the
+  /// optimizer's entries are shared out as their parameter is.
+  strategies::StateDictionary gather(const strategies::StateDictionary& slices,
+                                     const at::Device& device);
+  strategies::StateDictionary slices(const strategies::StateDictionary& whole) const;
+
+  /// Parameters that are whole on every rank have, with Layout::sequence, a gradient for this
+  /// rank's positions only: those gradients become their sum over the ranks. Collective; one call.
+  void reduce_gradients(const models::LayerList& layers);
+  /// Whether there is something to reduce.
+  bool needs_reduction() const { return layout_ == Layout::sequence; }
+
+  /// Of one micro-batch through a stage.
+  Communication communication(int stage, Work work, bool first_stage, bool last_stage) const;
+  /// Of reduce_gradients.
+  Communication reduction(const models::LayerList& layers) const;
+
+  /// Only the first of the ranks counts what all of them have.
+  bool counts() const { return group_.rank() == 0; }
+
+  std::vector<Exchange> take_exchanges() { return group_.take_exchanges(); }
+
+ private:
+  std::vector<at::Tensor> replicated(const models::LayerList& layers) const;
+  const SharedDimension* shared_dimension_of(const std::string& entry) const;
+
+  TensorGroup group_;
+  Layout layout_;
+  std::mutex mutex_;  // stages are made on their devices' threads
+  std::map<int, std::vector<const ParallelLayer*>> parallel_;  // [stage]
+  SharedParameters shared_;
+  bool shared_logits_ = false;
+};
+
+}  // namespace stratagem::tensor_parallel

@@ -1,0 +1,125 @@
+#include "strategies/tensor_parallel/vocabulary_parallel.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <stdexcept>
+#include <utility>
+
+#include "models/functions.h"
+#include "strategies/tensor_parallel/conjugate_functions.h"
+#include "strategies/tensor_parallel/group_capsule.h"
+
+namespace stratagem::tensor_parallel {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+constexpr std::int64_t sequence_dimension = 1;
+
+/// Ids counted from this rank's first entry, and which of them are its own.
+struct OwnIds {
+  at::Tensor ids;     // 0 where they are another rank's
+  at::Tensor theirs;  // bool
+};
+
+OwnIds own_ids(const at::Tensor& ids, std::int64_t entries, const TensorGroup& group) {
+  const at::Tensor shifted = ids - group.rank() * entries;
+  const at::Tensor theirs = shifted.lt(0).logical_or(shifted.ge(entries));
+  return {shifted.masked_fill(theirs, 0), theirs};
+}
+
+/// Its derivative is softmax - one-hot, of which every rank has its own columns.
+class CrossEntropy : public torch::autograd::Function<CrossEntropy> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& logits,
+                            const at::Tensor& targets, double weight, TensorGroup* group) {
+    const at::Tensor rows = logits.flatten(0, -2);
+    const std::int64_t positions = rows.size(0);
+    const at::Tensor largest = group->all_reduce(rows.amax(1), runtime::Reduction::maximum).wait();
+    const OwnIds own = own_ids(targets.flatten(), rows.size(1), *group);
+    const at::Tensor shifted = rows - largest.unsqueeze(1);
+    const at::Tensor of_target =
+        shifted.gather(1, own.ids.unsqueeze(1)).squeeze(1).masked_fill(own.theirs, 0);
+    const at::Tensor exponentials = shifted.exp_();
+    const at::Tensor sums = group->all_reduce(at::stack({exponentials.sum(1), of_target})).wait();
+    context->save_for_backward({exponentials, sums[0], own.ids, own.theirs});
+    context->saved_data["scale"] = weight / static_cast<double>(positions);
+    context->saved_data["sizes"] = logits.sizes().vec();
+    return (sums[0].log() - sums[1]).mean().mul(weight);
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    at::Tensor gradient = saved[0] / saved[1].unsqueeze(1);
+    const at::Tensor ones = saved[3].logical_not().to(gradient.scalar_type()).unsqueeze(1);
+    gradient.scatter_add_(1, saved[2].unsqueeze(1), ones.neg());
+    gradient.mul_(gradients[0] * context->saved_data.at("scale").toDouble());
+    return {gradient.view(context->saved_data.at("sizes").toIntVector()), {}, {}, {}};
+  }
+};
+
+}  // namespace
+
+VocabParallelEmbedding::VocabParallelEmbedding(std::string name, at::Tensor token,
+                                               at::Tensor position, TensorGroup& group,
+                                               Layout layout)
+    : Layer(std::move(name)), group_(group), layout_(layout) {
+  token_ = register_parameter("token.weight", std::move(token));
+  position_ = register_parameter("position.weight", std::move(position));
+}
+
+at::Tensor VocabParallelEmbedding::forward(const at::Tensor& input) {
+  const OwnIds own = own_ids(input, token_.size(0), group_);
+  const at::Tensor summand =
+      models::embedding(token_, own.ids).masked_fill(own.theirs.unsqueeze(2), 0);
+  at::Tensor positions = at::arange(input.size(1), input.options());
+  if (layout_ == Layout::tensor) {
+    return reduce_from_ranks(summand, group_) + models::embedding(position_, positions);
+  }
+  positions = group_.own_part(positions, 0);
+  return scatter_to_ranks(summand, group_, sequence_dimension) +
+         models::embedding(position_, positions);
+}
+
+models::Shape VocabParallelEmbedding::output_shape(const models::Shape& input) const {
+  const std::int64_t longest = position_.size(0);
+  const std::int64_t share = layout_ == Layout::sequence ? group_.size() : 1;
+  if (input.size() != 2 || input[1] > longest || input[1] % share != 0) {
+    throw std::invalid_argument("layer " + name() + " takes tokens [n, sequence up to " +
+                                std::to_string(longest) + "], not " + models::to_string(input));
+  }
+  return {input[0], input[1] / share, token_.size(1)};
+}
+
+models::LayerFlops VocabParallelEmbedding::flops(const models::Shape& input) const {
+  output_shape(input);
+  return {};
+}
+
+Communication VocabParallelEmbedding::communication(const Work& work) const {
+  Communication calls;
+  const std::int64_t bytes = work.positions * token_.size(1) * work.element_bytes;
+  if (layout_ == Layout::tensor) {
+    add_call(calls, "all_reduce", bytes);
+    return calls;
+  }
+  add_call(calls, "reduce_scatter", bytes);
+  add_call(calls, "all_gather", bytes / group_.size());
+  return calls;
+}
+
+at::Tensor vocab_parallel_cross_entropy(const at::Tensor& logits, const at::Tensor& targets,
+                                        double weight, TensorGroup& group) {
+  return CrossEntropy::apply(logits, targets, weight, &group);
+}
+
+Communication cross_entropy_communication(std::int64_t positions, std::int64_t element_bytes) {
+  Communication calls;
+  add_call(calls, "all_reduce", positions * element_bytes);
+  add_call(calls, "all_reduce", 2 * positions * element_bytes);
+  return calls;
+}
+
+}  // namespace stratagem::tensor_parallel

@@ -1,0 +1,162 @@
+// tensor_parallel and sequence_parallel: equal to one device, over ranks, stages and replicas, with
+// the exchanges that their costs say.
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "bench/task_oracle.h"
+#include "strategies/pipeline/schedule_registry.h"
+#include "strategies/pipeline/staged_strategy.h"
+#include "strategies/registry.h"
+#include "strategies/slices.h"
+#include "tests/strategies/rank_training.h"
+
+namespace stratagem::strategies {
+namespace {
+
+using runtime::RankContext;
+using tensor_parallel::Layout;
+
+models::WorkloadOptions workload_of(const std::string& model, std::int64_t batch) {
+  models::WorkloadOptions options = small_workload(model, batch);
+  if (!model.starts_with("gpt")) return options;
+  options.classes = 0;
+  options.image_size = 0;
+  options.sequence_length = 8;
+  options.loss = models::Loss::cross_entropy;
+  return options;
+}
+
+struct Case {
+  std::string model = "gpt-tiny";
+  std::string strategy = "tensor_parallel";
+  std::string schedule = "1f1b";
+  Spread spread = {.tensor_ranks = 2};
+};
+
+std::ostream& operator<<(std::ostream& stream, const Case& of) {
+  return stream << of.strategy << " of " << of.model << ", " << of.schedule << ", "
+                << of.spread.replicas << "x" << of.spread.pipeline_ranks << "x"
+                << of.spread.tensor_ranks;
+}
+
+std::unique_ptr<Strategy> make(const StrategyContext& context, const Case& of) {
+  return find_strategy(of.strategy).make(context);
+}
+
+StrategyOptions options_of(const Case& of) {
+  return {.split_size = 2, .schedule = of.schedule, .virtual_stages = 1};
+}
+
+void expect_oracles_update(RankContext& ranks, const Case& of) {
+  RankTraining training(ranks, workload_of(of.model, 4), of.spread);
+  training.strategy = make(training.rank_context(options_of(of)), of);
+  const auto verified = bench::compare_with_oracle(*training.strategy, training.workload);
+  EXPECT_TRUE(verified.passed) << of << ": " << verified.message;
+}
+
+void expect_costs(RankContext& ranks, const Case& of) {
+  RankTraining training(ranks, workload_of(of.model, 4), of.spread);
+  training.strategy = make(training.rank_context(options_of(of)), of);
+  const auto batch = training.workload.make_batch(0);
+  for (int step = 0; step < 3; ++step) {
+    if (step == 2) training.reset_counts();
+    training.strategy->step(batch);
+    runtime::synchronize_all(training.group.devices, std::chrono::seconds(20));
+  }
+  const auto counts = training.counts();
+  const auto costs = training.strategy->costs().collectives;
+  EXPECT_EQ(counts.size(), costs.size()) << of;
+  for (const auto& [collective, cost] : costs) {
+    ASSERT_TRUE(counts.contains(collective)) << of << ": " << collective;
+    EXPECT_EQ(counts.at(collective).calls, cost.calls) << of << ": " << collective;
+    EXPECT_EQ(counts.at(collective).payload_bytes, cost.payload_bytes) << of << ": " << collective;
+  }
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const char* strategy : {"tensor_parallel", "sequence_parallel"}) {
+    for (const int ranks : {1, 2, 4}) {
+      all.push_back({.strategy = strategy, .spread = {.tensor_ranks = ranks}});
+    }
+    for (const char* schedule : {"1f1b", "zb_h1", "interleaved_1f1b"}) {
+      all.push_back({.strategy = strategy,
+                     .schedule = schedule,
+                     .spread = {.pipeline_ranks = 2, .tensor_ranks = 2}});
+    }
+    all.push_back({.strategy = strategy, .spread = {.replicas = 2, .tensor_ranks = 2}});
+    all.push_back(
+        {.strategy = strategy, .spread = {.replicas = 2, .pipeline_ranks = 2, .tensor_ranks = 2}});
+  }
+  for (const char* model : {"toy", "mlp"}) {
+    all.push_back({.model = model, .spread = {.tensor_ranks = 2}});
+    all.push_back({.model = model, .spread = {.pipeline_ranks = 2, .tensor_ranks = 2}});
+  }
+  return all;
+}
+
+TEST(TensorParallel, EqualsOneDevice) {
+  for (const Case& of : cases()) {
+    runtime::on_ranks(of.spread.ranks(),
+                      [&](RankContext& ranks) { expect_oracles_update(ranks, of); });
+  }
+}
+
+TEST(TensorParallel, CommunicatesExactlyWhatItsCostsSay) {
+  for (const Case& of : cases()) {
+    runtime::on_ranks(of.spread.ranks(), [&](RankContext& ranks) { expect_costs(ranks, of); });
+  }
+}
+
+/// A strategy that leaves out what an action does.
+class Forgets : public StagedStrategy {
+ public:
+  Forgets(const StrategyContext& context, pipeline::ActionKind what)
+      : StagedStrategy(context, pipeline::make_schedule("naive", 1, 1), 0,
+                       share_shares(context.workload.options().batch, 1, 1), Layout::sequence),
+        what_(what) {}
+  ~Forgets() override { synchronize(); }
+
+ protected:
+  void perform(const pipeline::Action& action, StepInProgress& step) override {
+    if (action.kind != what_) StagedStrategy::perform(action, step);
+  }
+
+ private:
+  pipeline::ActionKind what_;
+};
+
+TEST(SequenceParallel, VerificationCatchesGradientsThatAreNotSummed) {
+  const Case of{.strategy = "sequence_parallel"};
+  runtime::on_ranks(2, [&](RankContext& ranks) {
+    RankTraining training(ranks, workload_of(of.model, 4), of.spread);
+    training.strategy = std::make_unique<Forgets>(training.rank_context(options_of(of)),
+                                                  pipeline::ActionKind::reduce_gradients);
+    EXPECT_FALSE(bench::compare_with_oracle(*training.strategy, training.workload).passed);
+  });
+}
+
+TEST(TensorParallel, ExchangesStandInTheTimeline) {
+  const Case of;
+  runtime::on_ranks(2, [&](RankContext& ranks) {
+    RankTraining training(ranks, workload_of(of.model, 4), of.spread);
+    training.strategy = make(training.rank_context(options_of(of)), of);
+    const auto step = training.strategy->step(training.workload.make_batch(0));
+    runtime::synchronize_all(training.group.devices, std::chrono::seconds(20));
+    const auto& execution = step->execution();
+    const auto count = [&](pipeline::ActionKind kind) {
+      return std::ranges::count_if(execution,
+                                   [kind](const auto& entry) { return entry.action.kind == kind; });
+    };
+    // Two blocks four times, the embedding, the head's input and the loss twice.
+    EXPECT_EQ(count(pipeline::ActionKind::tensor_transfer), 2 * 4 + 1 + 1 + 2);
+    EXPECT_EQ(count(pipeline::ActionKind::tensor_wait), 12);
+    for (const auto& entry : execution) EXPECT_LE(entry.start->time(), entry.end->time());
+  });
+}
+
+}  // namespace
+}  // namespace stratagem::strategies

@@ -16,7 +16,7 @@ using nlohmann::ordered_json;
 
 const std::map<std::string, std::string>& letters() {
   static const std::map<std::string, std::string> known = {
-      {"forward", "F"}, {"backward", "B"}, {"input_gradient", "I"}, {"weight_gradient", "W"}};
+      {"forward", "F"}, {"backward", "B"}, {"backward_input", "I"}, {"backward_weight", "W"}};
   return known;
 }
 

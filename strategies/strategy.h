@@ -95,6 +95,7 @@ struct Costs {
   double flops = 0;                                   // of the whole job
   double ideal_bubble = 0;                            // fraction of the step
   int stages = 1;
+  int live_micro_batches = 1;  // at most, on this rank's devices
 };
 
 class Strategy {

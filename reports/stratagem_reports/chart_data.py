@@ -20,6 +20,7 @@ from .chart_types import (
 from .labels import listing, row_label, schedule_label, strategy_label
 from .load import Repetition, Results
 from .scaling_data import memory, scaling
+from .schedules_data import schedules
 from .selection import Measured, Selection, series_label
 from .statistics import (
     Interval,
@@ -43,9 +44,12 @@ def build_charts(results: Results, selection: Selection) -> ChartSet:
         "breakdown": lambda: _breakdown(selection),
         "scaling": lambda: scaling(results, selection),
         "memory": lambda: memory(selection, labelled(selection)),
+        "schedules": lambda: schedules(selection),
     }
     for name, build in builders.items():
         made = build()
+        if made is None:
+            continue  # a chart that is about something these rows do not vary
         if isinstance(made, str):
             result.left_out[name] = made
         else:

@@ -159,6 +159,28 @@ class MemoryChart:
 
 
 @dataclass(frozen=True)
+class SchedulePoint:
+    """One schedule; `live_micro_batches` is the most whose activations a device held."""
+
+    label: str
+    measured: Point
+    simulated_ms: float | None
+    closed_form_ms: float | None
+    live_micro_batches: float | None
+
+
+@dataclass(frozen=True)
+class Schedules:
+    """Pipeline schedules of one workload, slowest first."""
+
+    title: str
+    subtitle: str
+    error_label: str
+    points: list[SchedulePoint]
+    caption: str
+
+
+@dataclass(frozen=True)
 class BandwidthPoint:
     """Gigabytes a second at a message size in bytes."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .chart_types import BarChart, Breakdown, Gantt, MemoryChart, Scaling, SplitSizeTradeoff
+from .chart_types import BarChart, Breakdown, Gantt, MemoryChart, Scaling, Schedules, SplitSizeTradeoff
 from .labels import sentence, time_text
 
 
@@ -17,6 +17,7 @@ def describe(chart: Any) -> str:
         Breakdown: _breakdown,
         Scaling: _scaling,
         MemoryChart: _memory,
+        Schedules: _schedules,
     }[type(chart)](chart)
     return f"{chart.title}. {body}"
 
@@ -64,6 +65,18 @@ def _scaling(chart: Scaling) -> str:
         points = [f"{point.rate:.3g} on {point.devices}" for point in series.points]
         lines.append(f"{series.label}: {', '.join(points)}")
     return f"Samples a second by devices. {'; '.join(lines)}."
+
+
+def _schedules(chart: Schedules) -> str:
+    points = []
+    for point in chart.points:
+        parts = [f"measured {time_text(point.measured.time_ms)}"]
+        if point.simulated_ms is not None:
+            parts.append(f"simulated {time_text(point.simulated_ms)}")
+        if point.closed_form_ms is not None:
+            parts.append(f"closed form {time_text(point.closed_form_ms)}")
+        points.append(f"{point.label}: {', '.join(parts)}")
+    return f"Bars. {'; '.join(points)}."
 
 
 def _memory(chart: MemoryChart) -> str:

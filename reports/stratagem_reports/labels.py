@@ -20,7 +20,9 @@ _STRATEGIES = {
     "zero3": "ZeRO-3",
 }
 _MODELS = {"resnet50": "ResNet-50", "resnet18": "ResNet-18", "mlp": "MLP", "toy": "Toy model"}
+_MODELS |= {"gpt-tiny": "GPT tiny", "gpt-small": "GPT small", "gpt2": "GPT-2", "gpt2-xl": "GPT-2 XL"}
 _SCHEDULES = {"gpipe": "GPipe", "1f1b": "1F1B", "naive": "naive"}
+_SCHEDULES |= {"interleaved_1f1b": "Interleaved 1F1B", "zb_h1": "ZB-H1"}
 _USUAL = {"devices", "batch", "image", "sequence", "cores", "split", "schedule"}
 _USUAL |= {"iterations", "repeats", "threads"}
 _DEVICES = {"cpu": "CPU", "cuda": "CUDA"}

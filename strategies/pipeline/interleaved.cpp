@@ -9,12 +9,20 @@
 namespace stratagem::pipeline {
 namespace {
 
-/// The order of one device's forwards, or of its backwards: groups of p micro-batches pass its
+/// How many micro-batches pass a device's stages together: p, or a few more where p does not divide
+/// the number of micro-batches, because fewer would leave the first device waiting for itself.
+int group_size(const ScheduleSize& size) {
+  const int groups = std::max(1, size.micro_batches / size.devices);
+  return (size.micro_batches + groups - 1) / groups;
+}
+
+/// The order of one device's forwards, or of its backwards: each group of micro-batches passes its
 /// stages one after the other.
 std::vector<Action> passes(ActionKind kind, int device, const ScheduleSize& size) {
   std::vector<Action> order;
-  for (int group = 0; group < size.micro_batches; group += size.devices) {
-    const int end = std::min(group + size.devices, size.micro_batches);
+  const int together = group_size(size);
+  for (int group = 0; group < size.micro_batches; group += together) {
+    const int end = std::min(group + together, size.micro_batches);
     for (int turn = 0; turn < size.stages_per_device; ++turn) {
       const int chunk = kind == ActionKind::forward ? turn : size.stages_per_device - 1 - turn;
       for (int micro_batch = group; micro_batch < end; ++micro_batch) {
@@ -25,12 +33,11 @@ std::vector<Action> passes(ActionKind kind, int device, const ScheduleSize& size
   return order;
 }
 
-/// Forwards before the first backward. A last group that is not full returns earlier to the first
-/// device than it was expected, which more forwards in advance allow for.
+/// Forwards before the first backward.
 std::size_t warm_up(int device, const ScheduleSize& size) {
   const int after = size.devices - 1 - device;
   if (size.stages_per_device == 1) return static_cast<std::size_t>(after);
-  return static_cast<std::size_t>(2 * after + (size.stages_per_device - 1) * size.devices);
+  return static_cast<std::size_t>(2 * after + (size.stages_per_device - 1) * group_size(size));
 }
 
 Schedule interleaved(const ScheduleSize& size) {

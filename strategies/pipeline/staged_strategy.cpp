@@ -358,6 +358,10 @@ Costs StagedStrategy::costs() const {
   costs.ideal_bubble = ideal_bubble_;
   costs.stages = schedule_.stages();
   costs.flops = flops_;
+  const auto live = pipeline::peak_live_micro_batches(schedule_);
+  costs.live_micro_batches = *std::max_element(
+      live.begin() + first_device_,
+      live.begin() + first_device_ + static_cast<std::ptrdiff_t>(devices_.size()));
   if (layout_) add_exchanges(costs);
   for (std::size_t device = 0; device < devices_.size(); ++device) {
     for (const Action& action :

@@ -230,7 +230,7 @@ def test_gantt_refuses_other_endings_and_empty_timelines(write_json, tmp_path, c
 def test_gantt_takes_kinds_it_does_not_know(write_json, tmp_path):
     document = fixture_results.simulation()
     for index, action in enumerate(document["simulation"]["timeline"]):
-        action["kind"] = ("all_reduce", "input_gradient", "juggle")[index % 3]
+        action["kind"] = ("all_reduce", "backward_input", "juggle")[index % 3]
     target = tmp_path / "schedule.png"
     source = write_json(document, "simulation.json")
     assert command.main(["gantt", str(source), "--out", str(target)]) == 0

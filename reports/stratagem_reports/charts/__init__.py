@@ -11,9 +11,10 @@ from ..chart_types import (
     Gantt,
     MemoryChart,
     Scaling,
+    Schedules,
     SplitSizeTradeoff,
 )
-from . import bandwidth, bars, breakdown, gantt, memory, scaling, split_size_tradeoff
+from . import bandwidth, bars, breakdown, gantt, memory, scaling, schedules, split_size_tradeoff
 from .style import encode
 from .theme import DARK, LIGHT, Theme
 
@@ -25,6 +26,7 @@ _DRAW = {
     Scaling: scaling.draw,
     MemoryChart: memory.draw,
     Bandwidth: bandwidth.draw,
+    Schedules: schedules.draw,
 }
 
 __all__ = ["DARK", "LIGHT", "Theme", "render"]

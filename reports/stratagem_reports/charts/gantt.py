@@ -22,11 +22,11 @@ from .theme import LIGHT, Theme, ink_on
 _LETTERS = {
     "forward": "F",
     "backward": "B",
-    "input_gradient": "I",
-    "weight_gradient": "W",
+    "backward_input": "I",
+    "backward_weight": "W",
     "optimizer": "opt",
 }
-_MOVING = re.compile(r"copy|send|recv|receive|reduce|gather|broadcast|all_to_all|scatter|wait")
+_MOVING = re.compile(r"copy|send|recv|receive|reduce|gather|broadcast|all_to_all|scatter|wait|transfer")
 _COMPUTE = (0.0, 0.68)
 _STRIP = (0.72, 0.2)
 _WIDTH = 10.0

@@ -44,8 +44,8 @@ class Theme:
 _ACTIONS = {
     "forward": "#3B75AF",
     "backward": "#EE8A3A",
-    "input_gradient": "#EE8A3A",
-    "weight_gradient": "#C8553D",
+    "backward_input": "#EE8A3A",
+    "backward_weight": "#C8553D",
     "optimizer": "#8B3A8B",
     "copy_input": "#9AA3AD",
     "copy_activation": "#66C2E0",
@@ -57,6 +57,9 @@ _ACTIONS = {
     "broadcast": "#5E6AD2",
     "all_reduce": "#009E73",
     "gradient_wait": "#D6604D",
+    "reduce_gradients": "#D6604D",
+    "tensor_transfer": "#009E73",
+    "tensor_wait": "#D6604D",
 }
 _PARTS = {
     "compute": "#3B75AF",

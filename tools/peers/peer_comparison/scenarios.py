@@ -43,6 +43,54 @@ class Settings:
 
 
 @dataclass(frozen=True)
+class Job:
+    """What all contenders of a scenario train: options of the peers, and of `stratagem run`."""
+
+    peer: tuple[str, ...]
+    stratagem: tuple[str, ...]
+
+
+def _options(values: dict[str, object]) -> tuple[str, ...]:
+    return tuple(text for key, value in values.items() for text in (key, str(value)))
+
+
+def resnet_job(settings: Settings) -> Job:
+    """ResNet-50, mean squared error, SGD."""
+    return Job(
+        peer=_options({"--batch": settings.batch, "--image": settings.image}),
+        stratagem=_options(
+            {
+                "--model": "resnet50",
+                "--global-batch-size": settings.batch,
+                "--image-size": settings.image,
+                "--loss": "mse",
+                "--optimizer": "sgd",
+                "--learning-rate": 0.001,
+                "--momentum": 0,
+            }
+        ),
+    )
+
+
+GPT_BATCH = 8
+
+
+def gpt_job() -> Job:
+    """gpt-small, cross-entropy, AdamW."""
+    return Job(
+        peer=_options({"--batch": GPT_BATCH}),
+        stratagem=_options(
+            {
+                "--model": "gpt-small",
+                "--global-batch-size": GPT_BATCH,
+                "--optimizer": "adamw",
+                "--learning-rate": 0.001,
+            }
+        ),
+    )
+
+
+@dataclass(frozen=True)
 class Scenario:
     """Contenders and the ratios to draw from them."""
 
@@ -72,12 +120,13 @@ def _why_no_peer(allocator: bool) -> str | None:
     return None
 
 
-def torch_peer(name: str, script: str, options: list[str], settings: Settings) -> list[Contender]:
+def torch_peer(
+    name: str, script: str, options: list[str], settings: Settings, job: Job | None = None
+) -> list[Contender]:
     """Return two contenders from one peer script: as installed, and with the allocator."""
-    work = {"batch": settings.batch, "image": settings.image, "steps": settings.steps}
-    work_options = [text for key, value in work.items() for text in (f"--{key}", str(value))]
-    seed = ["--seed", str(settings.seed)]
-    command = (peer_python(), str(PEERS_FOLDER / script), *options, *work_options, *seed)
+    work = (job or resnet_job(settings)).peer
+    common = ["--steps", str(settings.steps), "--seed", str(settings.seed)]
+    command = (peer_python(), str(PEERS_FOLDER / script), *options, *work, *common)
     preload = {"LD_PRELOAD": ctypes.util.find_library(ALLOCATOR_LIBRARY), **ALLOCATOR_SETTINGS}
     return [
         Contender(
@@ -93,25 +142,20 @@ def torch_peer(name: str, script: str, options: list[str], settings: Settings) -
     ]
 
 
-def stratagem_row(name: str, strategy: str, options: list[str], settings: Settings) -> Contender:
+def stratagem_row(
+    name: str, strategy: str, options: list[str], settings: Settings, job: Job | None = None
+) -> Contender:
     """Return Stratagem's contender of one row, verified once before the rounds."""
-    work = {
+    common = {
         "--strategy": strategy,
-        "--model": "resnet50",
         "--device": "cpu",
         "--cores-per-device": 1,
-        "--global-batch-size": settings.batch,
-        "--image-size": settings.image,
-        "--loss": "mse",
-        "--optimizer": "sgd",
-        "--learning-rate": 0.001,
-        "--momentum": 0,
         "--seed": settings.seed,
         "--repetitions": 1,
         "--out": "{out}",
     }
-    work_options = [text for key, value in work.items() for text in (key, str(value))]
-    command = (str(settings.stratagem), "run", *work_options, *options)
+    work = (*_options(common), *(job or resnet_job(settings)).stratagem)
+    command = (str(settings.stratagem), "run", *work, *options)
     timed = (*command, "--steps", str(settings.steps), "--no-verify")
     missing = None if settings.stratagem.exists() else f"{settings.stratagem} is not built"
     return Contender(
@@ -273,8 +317,87 @@ def resnet_ddp(settings: Settings) -> Scenario:
     return Scenario((single, ddp, *peers), ratios)
 
 
+def _gpt_peers(name: str, script: str, options: list[str], settings: Settings) -> list[Contender]:
+    """Return a peer with the allocator: matrix products as installed, and by oneDNN."""
+    pairs = [
+        torch_peer(
+            f"torch/{name}/{matmul}",
+            script,
+            [*options, "--matmul", matmul],
+            settings,
+            gpt_job(),
+        )
+        for matmul in ("installed", "onednn")
+    ]
+    return [with_allocator for _, with_allocator in pairs]
+
+
+def _gpt_pipelines(settings: Settings) -> list[Contender]:
+    """Return `pipeline` between two processes, a contender for each schedule."""
+    cuts = {"1f1b": "blocks.5", "zb_h1": "blocks.5", "interleaved_1f1b": "blocks.3+blocks.5+blocks.7"}
+    return [
+        stratagem_row(
+            f"pipeline/{schedule}",
+            "pipeline",
+            [*"--devices 2 --ranks 2 --split-size 1 --schedule".split(), schedule, "--cut", cut],
+            settings,
+            gpt_job(),
+        )
+        for schedule, cut in cuts.items()
+    ]
+
+
+def gpt(settings: Settings) -> Scenario:
+    """A GPT on one core, with layers shared by two ranks, and pipelined over two, against PyTorch."""
+    job = gpt_job()
+    single = stratagem_row("single", "single", ["--devices", "1"], settings, job)
+    tensor = stratagem_row("tensor_parallel", "tensor_parallel", ["--devices", "2"], settings, job)
+    pipelines = _gpt_pipelines(settings)
+    installed = torch_peer("torch/single", "gpt_single.py", [], settings, job)[0]
+    singles = _gpt_peers("single", "gpt_single.py", [], settings)
+    tensors = _gpt_peers("tensor_parallel", "gpt_tensor_parallel.py", [], settings)
+    plain = _gpt_peers("1f1b", "gpt_pipelining.py", ["--schedule", "1f1b"], settings)
+    interleaved = _gpt_peers(
+        "interleaved", "gpt_pipelining.py", ["--schedule", "interleaved"], settings
+    )
+    ours, ours_tensor = (single.name,), (tensor.name,)
+    reaches, at_least = Target(Kind.REACHES, 1.00), Kind.AT_LEAST
+    ratios = [
+        Ratio("single: over PyTorch as installed", (installed.name,), ours, Target(at_least, 1.70)),
+        Ratio("  allocator", (installed.name,), (singles[0].name,)),
+        Ratio("  oneDNN products", (singles[0].name,), (singles[1].name,)),
+        Ratio("single: over PyTorch with both", (singles[1].name,), ours, reaches),
+        Ratio("tensor_parallel: over our single", ours, ours_tensor, Target(at_least, 1.20)),
+    ]
+    for index, products in enumerate(("MKL", "oneDNN")):
+        both = (plain[index].name, interleaved[index].name)
+        ratios += [
+            Ratio(
+                f"tensor_parallel: over PyTorch's, {products} products",
+                (tensors[index].name,),
+                ours_tensor,
+                reaches,
+            ),
+            Ratio(
+                f"1f1b: over torch 1f1b, {products} products",
+                (plain[index].name,),
+                (pipelines[0].name,),
+                Target(at_least, 1.15),
+            ),
+            Ratio(
+                f"best pipeline: over torch's best, {products} products",
+                both,
+                _names(pipelines),
+                reaches,
+            ),
+        ]
+    contenders = (single, tensor, *pipelines, installed, *singles, *tensors, *plain, *interleaved)
+    return Scenario(contenders, tuple(ratios))
+
+
 SCENARIOS: dict[str, Callable[[Settings], Scenario]] = {
     "resnet_single_and_pipeline": resnet_single_and_pipeline,
     "resnet_pipelining_channels_last": resnet_pipelining_channels_last,
     "resnet_ddp": resnet_ddp,
+    "gpt": gpt,
 }

@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+"""PyTorch peer: a GPT trained by one thread on one core.
+
+Inside the timed region: copy of tokens and targets, zero_grad, forward, loss, backward,
+optimizer.step. Two steps warm up before the timed ones. Prints one JSON line.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import gpt_work
+import resnet_work
+
+
+def main() -> None:
+    """Train and print the JSON line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    gpt_work.add_work_options(parser)
+    arguments = parser.parse_args()
+
+    resnet_work.use_one_thread_on(resnet_work.one_core_per_device(1)[0])
+    import torch
+
+    gpt_work.choose_matmul(arguments.matmul)
+    model = torch.nn.Sequential(*gpt_work.make_layers(arguments.seed))
+    host_tokens, host_targets = gpt_work.make_batch(arguments.batch, arguments.seed)
+    optimizer = gpt_work.make_optimizer(model.parameters())
+    losses = []
+
+    def step() -> None:
+        tokens, targets = host_tokens.clone(), host_targets.clone()
+        optimizer.zero_grad()
+        loss = gpt_work.loss_of(model(tokens), targets)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.detach())
+
+    resnet_work.warm_up(step)
+    step_ms = resnet_work.timed_steps(step, arguments.steps)
+    resnet_work.print_result(f"gpt/single/{arguments.matmul}", step_ms, losses[-1].item())
+
+
+if __name__ == "__main__":
+    main()

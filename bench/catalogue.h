@@ -24,6 +24,7 @@ struct ModelFacts {
   bool has_images = false;
   std::int64_t default_image_size = 0;  // pixels a side
   std::int64_t smallest_image_size = 0;
+  std::int64_t layers = 0;
   bool has_tokens = false;
   std::int64_t longest_sequence = 0;
 };

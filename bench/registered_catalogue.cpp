@@ -40,6 +40,7 @@ Catalogue registered_catalogue() {
                                 .has_images = entry.input_kind == models::InputKind::image,
                                 .default_image_size = entry.default_image_size,
                                 .smallest_image_size = entry.smallest_image,
+                                .layers = entry.layers,
                                 .has_tokens = entry.input_kind == models::InputKind::tokens,
                                 .longest_sequence = entry.longest_sequence});
   }

@@ -101,6 +101,7 @@ ModelEntry gpt_entry(const std::string& name, const std::string& summary, const 
       .classes = size.vocabulary,
       .make = [name, size](const ModelOptions& options) { return make_gpt(name, size, options); },
       .default_cut = {"blocks." + std::to_string((size.blocks + 1) / 2)},
+      .layers = size.blocks + 3,
       .longest_sequence = size.longest_sequence,
       .shared_sizes = {{"heads", size.heads}, {"vocabulary", size.vocabulary}}};
 }

@@ -47,4 +47,5 @@ STRATAGEM_REGISTER_MODEL(stratagem::models::ModelEntry{
     .has_batch_norm = false,
     .smallest_image = 0,
     .default_cut = {"fc5"},
+    .layers = 2 * stratagem::models::kDepth - 1,
     .shared_sizes = {{"hidden features", stratagem::models::kWidth}}});

@@ -42,6 +42,7 @@ struct ModelEntry {
   bool has_batch_norm = false;
   std::int64_t smallest_image = 0;
   std::vector<std::string> default_cut = {};  // the cut into two stages
+  std::int64_t layers = 0;                    // that make() gives
   std::int64_t longest_sequence = 0;          // of tokens; the default, too
   // What tensor parallelism shares out, and must divide; empty: it cannot split this model.
   std::vector<SharedSize> shared_sizes = {};

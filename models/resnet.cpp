@@ -3,6 +3,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 
 #include <memory>
+#include <numeric>
 #include <utility>
 
 #include "models/basic_layers.h"
@@ -119,6 +120,8 @@ ModelEntry resnet_entry(std::string name, std::string summary, ResidualKind kind
   entry.has_batch_norm = true;
   entry.smallest_image = kResnetSmallestImage;
   entry.default_cut = {"layer3"};
+  // Convolution, normalisation, ReLU and pooling before the blocks; pooling and fc behind them.
+  entry.layers = std::accumulate(blocks.begin(), blocks.end(), std::int64_t{6});
   return entry;
 }
 

@@ -39,4 +39,5 @@ STRATAGEM_REGISTER_MODEL(stratagem::models::ModelEntry{
     .has_batch_norm = false,
     .smallest_image = 0,
     .default_cut = {"net2"},
+    .layers = 3,
     .shared_sizes = {{"hidden features", stratagem::models::kWidth}}});

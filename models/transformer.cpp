@@ -64,10 +64,12 @@ at::Tensor causal_attention(const at::Tensor& qkv, std::int64_t heads) {
   const std::int64_t n = qkv.size(0);
   const std::int64_t sequence = qkv.size(1);
   const std::int64_t features = qkv.size(2) / 3;
-  const auto parts = qkv.view({n, sequence, 3, heads, features / heads}).permute({2, 0, 3, 1, 4});
+  // Unbound and not selected: the three gradients then become one tensor in one pass.
+  const std::vector<at::Tensor> parts =
+      qkv.view({n, sequence, 3, heads, features / heads}).permute({2, 0, 3, 1, 4}).unbind(0);
   const at::Tensor mixed =
-      at::scaled_dot_product_attention(parts.select(0, 0), parts.select(0, 1), parts.select(0, 2),
-                                       std::nullopt, /*dropout_p=*/0, /*is_causal=*/true);
+      at::scaled_dot_product_attention(parts[0], parts[1], parts[2], std::nullopt,
+                                       /*dropout_p=*/0, /*is_causal=*/true);
   return mixed.transpose(1, 2).reshape({n, sequence, features});
 }
 

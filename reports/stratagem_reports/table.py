@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .chart_data import predicted_from_two_splits_ms, predicted_ms
+from .chart_data import mean_breakdown, predicted_from_two_splits_ms, predicted_ms
 from .labels import percent, row_label, significant, time_text
 from .load import Results, Row
 from .selection import Measured, Selection
@@ -19,9 +19,14 @@ COLUMNS = (
         "also the standard deviation",
     ),
     ("Against the fastest", "Extra time; cannot tell where the intervals overlap"),
-    ("Samples/s", "Training samples a second"),
+    ("Samples/s", "Training samples a second; under it tokens a second"),
     ("MFU", "Model FLOP/s over the calibrated peak"),
     ("Bubble", "Idle for want of another stage: measured / ideal, mean over devices"),
+    (
+        "Communication",
+        "Share of the step that devices stood still for transfers and peers, mean over devices; "
+        "under it the share that computation hid",
+    ),
     ("Predicted", "Simulated from calibration at this split, and its error"),
     ("From two splits", "Simulated from the costs at two splits only, and its error"),
     ("Peak memory", "Largest over the devices"),
@@ -76,9 +81,10 @@ def _working(selection: Selection, item: Measured) -> TableRow:
         Cell(time_text(item.time_ms), key=item.time_ms),
         _interval(item),
         _against_fastest(selection, item),
-        Cell() if rate is None else Cell(significant(rate), key=rate),
+        Cell() if rate is None else Cell(significant(rate), _tokens(row), rate),
         Cell() if mfu is None else Cell(percent(mfu), key=mfu),
         _bubble(row),
+        _communication(item),
         _prediction(item, predicted_ms(item)),
         _prediction(item, predicted_from_two_splits_ms(item)),
         _memory(row),
@@ -128,6 +134,21 @@ def _bubble(row: Row) -> Cell:
     mean = sum(measured) / len(measured)
     beside = f" / {percent(sum(ideal) / len(ideal))}" if ideal else ""
     return Cell(f"{percent(mean)}{beside}", key=mean)
+
+
+def _tokens(row: Row) -> str:
+    rate = median_or_none([item.counters.get("tokens_per_second") for item in row.repetitions])
+    return "" if rate is None else f"{significant(rate)} tokens/s"
+
+
+def _communication(item: Measured) -> Cell:
+    parts = mean_breakdown(item)
+    whole = sum(parts.values()) - parts.get("communication_hidden", 0.0)
+    exposed = parts.get("communication_exposed", 0.0) + parts.get("wait", 0.0)
+    hidden = parts.get("communication_hidden", 0.0)
+    if whole <= 0.0 or exposed + hidden <= 0.0:
+        return Cell()
+    return Cell(percent(exposed / whole), f"{percent(hidden / whole)} hidden", exposed / whole)
 
 
 def _prediction(item: Measured, value: float | None) -> Cell:

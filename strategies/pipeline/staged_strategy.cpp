@@ -131,58 +131,6 @@ void StagedStrategy::make_stages(const StrategyContext& context) {
   for (const int index : own_stages_) open_mailbox(index);
 }
 
-void StagedStrategy::note_shapes(const std::vector<models::LayerList>& parts) {
-  output_shapes_.resize(parts.size());
-  for (const Slice& slice : partition_) {
-    models::Shape shape = workload_.input_shape(slice.count);
-    for (std::size_t stage = 0; stage < parts.size(); ++stage) {
-      flops_ += models::flops(parts[stage], shape, stage > 0).total();
-      shape = models::output_shape(parts[stage], shape);
-      if (slice.replica != groups_.replica) continue;
-      output_shapes_[stage].push_back(layout_ ? layout_->boundary(shape) : shape);
-    }
-  }
-}
-
-void StagedStrategy::open_mailbox(int stage) {
-  std::map<ActionKind, Action> last;
-  const auto device = static_cast<std::size_t>(first_device_ + own_device_of(stage));
-  for (const Action& action : schedule_.actions.at(device)) {
-    if (action.stage != stage || !pipeline::is_receive(action.kind)) continue;
-    const auto before = last.find(action.kind);
-    if (before != last.end()) next_receive_.insert_or_assign(before->second, action);
-    last[action.kind] = action;
-  }
-  const auto shape = [this](const Action& receive) {
-    const bool forward = receive.kind == ActionKind::receive_activation;
-    const int producer = forward ? receive.stage - 1 : receive.stage;
-    return output_shapes_.at(static_cast<std::size_t>(producer))
-        .at(static_cast<std::size_t>(receive.micro_batch));
-  };
-  const auto next = [this](const Action& receive) -> std::optional<Action> {
-    const auto found = next_receive_.find(receive);
-    if (found == next_receive_.end()) return std::nullopt;
-    return found->second;
-  };
-  const auto& description = devices_[static_cast<std::size_t>(own_device_of(stage))]->description();
-  mailboxes_[static_cast<std::size_t>(stage)] = std::make_unique<pipeline::Mailbox>(
-      pipeline::Mailbox::Directory{[this](const Action& action) { return route_of(action); }, shape,
-                                   next},
-      at::TensorOptions(workload_.options().dtype).device(runtime::torch_device(description)),
-      workload_.options().format);
-}
-
-pipeline::Mailbox::Route StagedStrategy::route_of(const Action& action) const {
-  const bool forward =
-      action.kind == ActionKind::send_activation || action.kind == ActionKind::receive_activation;
-  const bool onwards = forward == pipeline::is_send(action.kind);  // the peer holds the next stage
-  const int other = action.stage + (onwards ? 1 : -1);
-  const int device = schedule_.device_of_stage.at(static_cast<std::size_t>(other));
-  return {.group = forward ? groups_.activations : groups_.gradients,
-          .peer = schedule_.rank_of_device.at(static_cast<std::size_t>(device)),
-          .tag = std::min(action.stage, other) * schedule_.micro_batches + action.micro_batch};
-}
-
 StagedStrategy::~StagedStrategy() {
   try {
     synchronize();
@@ -353,56 +301,6 @@ void StagedStrategy::load(const StateDictionary& whole) {
   }
 }
 
-Costs StagedStrategy::costs() const {
-  Costs costs;
-  costs.ideal_bubble = ideal_bubble_;
-  costs.stages = schedule_.stages();
-  costs.flops = flops_;
-  const auto live = pipeline::peak_live_micro_batches(schedule_);
-  costs.live_micro_batches = *std::max_element(
-      live.begin() + first_device_,
-      live.begin() + first_device_ + static_cast<std::ptrdiff_t>(devices_.size()));
-  if (layout_) add_exchanges(costs);
-  for (std::size_t device = 0; device < devices_.size(); ++device) {
-    for (const Action& action :
-         schedule_.actions.at(static_cast<std::size_t>(first_device_) + device)) {
-      const bool receives = pipeline::is_receive(action.kind);
-      if (!receives && !pipeline::is_send(action.kind)) continue;
-      const Action sent = receives ? pipeline::sender_of(action) : action;
-      const bool forward = sent.kind == ActionKind::send_activation;
-      const int producer = forward ? sent.stage : sent.stage - 1;  // of the tensor at the boundary
-      CollectiveCost& cost = costs.collectives[receives ? "receive" : "send"];
-      cost.calls += 1;
-      cost.payload_bytes +=
-          c10::multiply_integers(output_shapes_.at(static_cast<std::size_t>(producer))
-                                     .at(static_cast<std::size_t>(action.micro_batch))) *
-          static_cast<std::int64_t>(c10::elementSize(workload_.options().dtype));
-    }
-  }
-  return costs;
-}
-
-void StagedStrategy::add_exchanges(Costs& costs) const {
-  const auto add = [&costs](const tensor_parallel::Communication& calls) {
-    for (const auto& [collective, cost] : calls) {
-      costs.collectives[collective].calls += cost.calls;
-      costs.collectives[collective].payload_bytes += cost.payload_bytes;
-    }
-  };
-  const auto element = static_cast<std::int64_t>(c10::elementSize(workload_.options().dtype));
-  for (const int index : own_stages_) {
-    for (const Slice& slice : slices_) {
-      const std::int64_t positions =
-          slice.count * std::max<std::int64_t>(workload_.sequence_length(), 1);
-      add(layout_->communication(index, {positions, element}, index == 0,
-                                 index + 1 == schedule_.stages()));
-    }
-    if (layout_->needs_reduction()) {
-      add(layout_->reduction(stages_.at(static_cast<std::size_t>(index))->layers()));
-    }
-  }
-}
-
 int StagedStrategy::own_device_of(int stage) const {
   return schedule_.device_of_stage.at(static_cast<std::size_t>(stage)) - first_device_;
 }
@@ -412,12 +310,6 @@ void StagedStrategy::run_on_device(int stage, const std::string& label,
   devices_[static_cast<std::size_t>(own_device_of(stage))]->enqueue(runtime::Stream::compute, label,
                                                                     std::move(work));
   synchronize();
-}
-
-void StagedStrategy::drain() {
-  for (const auto& own : mailboxes_) {
-    if (own) own->drain();
-  }
 }
 
 void StagedStrategy::synchronize() { runtime::synchronize_all(devices_, timeout_); }

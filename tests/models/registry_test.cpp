@@ -73,6 +73,7 @@ TEST(ModelRegistry, EntriesTellTheTruth) {
     EXPECT_FALSE(entry.summary.empty());
     const Model model = entry.make({.width = 0.0625});
     EXPECT_EQ(model.name, name);
+    EXPECT_EQ(static_cast<std::int64_t>(model.layers.size()), entry.layers);
     EXPECT_EQ(entry.has_batch_norm, !buffers(model.layers).empty());
     const bool image = entry.input_kind == InputKind::image;
     const bool tokens = entry.input_kind == InputKind::tokens;

@@ -119,6 +119,7 @@ def test_interrupt_keeps_finished_rounds(stratagem, tmp_path):
         (["--only", "nobody"], 3, "nothing matches --only nobody"),
         (["--only", "("], 2, "no regular expression"),
         (["--rounds", "0"], 2, "0 is not a whole number from 1 on"),
+        (["--scenario", "gpt", "--image", "64"], 2, "--image: scenario gpt has none"),
         (["--splits", "7"], 2, "split 7 does not cut batch 48"),
         (["--splits", "12,"], 2, "not a list of whole numbers"),
         (["--batch", "4", "--splits", "4"], 2, "split 4 does not cut batch 4"),

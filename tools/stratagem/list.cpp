@@ -70,7 +70,10 @@ std::vector<Entry> benchmark_entries() {
       {"bench_split_size", "the split-size trade-off of ResNet-50: all strategies, eight splits"},
       {"bench_strategies",
        "single, single on all cores, model parallel and pipeline on small models"},
+      {"bench_schedules", "pipeline schedules of a GPT: measured, simulated and in closed form"},
+      {"bench_collectives", "collectives between ranks by message size"},
       {"bench_convolution_fold", "whether folding 1x1 convolutions still pays"},
+      {"bench_linear", "whether the chosen kernels of linear layers still pay"},
       {"bench_harness_cost", "what the harness adds to a step: a step of empty actions"}};
   std::vector<Entry> entries;
   const fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();

@@ -60,6 +60,13 @@ void fill(bench::Selection& selection, const bench::Catalogue& catalogue) {
   if (bench::available_cores().size() < 2) offer("oversubscribe", {"on"});
 }
 
+/// Layers can be shared out for some models only, and no model has more stages than layers.
+bool can_train(const bench::Config& config, const bench::Catalogue& catalogue) {
+  const auto& beyond = catalogue.strategy(config.strategy)->cannot_train;
+  return std::ranges::find(beyond, config.model) == beyond.end() &&
+         bench::stages_of(config) <= catalogue.model(config.model)->layers;
+}
+
 /// A strategy over several dimensions of the mesh needs four devices. Nothing is timed, so they may
 /// share two cores, and all devices what GPUs there are; ranks that share one need Gloo.
 void fit_devices(std::vector<bench::Config>& configs) {
@@ -143,10 +150,8 @@ int verify(const Arguments& arguments) {
                        selection.options.contains("mesh");
   std::vector<bench::Config> configs = bench::make_grid(selection, catalogue);
   if (!by_user) fit_devices(configs);
-  std::erase_if(configs, [&catalogue](const bench::Config& config) {
-    const auto& beyond = catalogue.strategy(config.strategy)->cannot_train;
-    return std::ranges::find(beyond, config.model) != beyond.end();
-  });
+  std::erase_if(configs,
+                [&](const bench::Config& config) { return !can_train(config, catalogue); });
 
   const bench::Interrupt interrupt;
   bench::Progress progress(bench::Progress::style(selection.files.quiet));

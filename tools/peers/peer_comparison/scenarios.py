@@ -72,17 +72,18 @@ def resnet_job(settings: Settings) -> Job:
     )
 
 
+GPT_SCENARIO = "gpt"
 GPT_BATCH = 8
 
 
-def gpt_job() -> Job:
+def gpt_job(settings: Settings) -> Job:
     """gpt-small, cross-entropy, AdamW."""
     return Job(
-        peer=_options({"--batch": GPT_BATCH}),
+        peer=_options({"--batch": settings.batch}),
         stratagem=_options(
             {
                 "--model": "gpt-small",
-                "--global-batch-size": GPT_BATCH,
+                "--global-batch-size": settings.batch,
                 "--optimizer": "adamw",
                 "--learning-rate": 0.001,
             }
@@ -325,7 +326,7 @@ def _gpt_peers(name: str, script: str, options: list[str], settings: Settings) -
             script,
             [*options, "--matmul", matmul],
             settings,
-            gpt_job(),
+            gpt_job(settings),
         )
         for matmul in ("installed", "onednn")
     ]
@@ -341,7 +342,7 @@ def _gpt_pipelines(settings: Settings) -> list[Contender]:
             "pipeline",
             [*"--devices 2 --ranks 2 --split-size 1 --schedule".split(), schedule, "--cut", cut],
             settings,
-            gpt_job(),
+            gpt_job(settings),
         )
         for schedule, cut in cuts.items()
     ]
@@ -349,7 +350,7 @@ def _gpt_pipelines(settings: Settings) -> list[Contender]:
 
 def gpt(settings: Settings) -> Scenario:
     """A GPT on one core, with layers shared by two ranks, and pipelined over two, against PyTorch."""
-    job = gpt_job()
+    job = gpt_job(settings)
     single = stratagem_row("single", "single", ["--devices", "1"], settings, job)
     tensor = stratagem_row("tensor_parallel", "tensor_parallel", ["--devices", "2"], settings, job)
     pipelines = _gpt_pipelines(settings)
@@ -399,5 +400,5 @@ SCENARIOS: dict[str, Callable[[Settings], Scenario]] = {
     "resnet_single_and_pipeline": resnet_single_and_pipeline,
     "resnet_pipelining_channels_last": resnet_pipelining_channels_last,
     "resnet_ddp": resnet_ddp,
-    "gpt": gpt,
+    GPT_SCENARIO: gpt,
 }

@@ -1,0 +1,110 @@
+// Do the kernels that models/linear.h chooses still pay, and for which products?
+//
+// Each row runs one linear layer's three products (float32, one thread) by ATen and by ours, by
+// turns, so that a drift of the machine meets both alike. The row's time is that of ours, all
+// three. Counters: GFLOP/s of each product on each side, and atens_over_ours: above 1 ours pays.
+
+#include <ATen/Parallel.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/randn.h>
+#include <benchmark/benchmark.h>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "models/linear.h"
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Problem {
+  at::Tensor x;         // [rows, in]
+  at::Tensor weight;    // [out, in]
+  at::Tensor bias;      // [out]
+  at::Tensor gradient;  // [rows, out]
+};
+
+enum Product : std::size_t { forward, of_input, of_weight };
+constexpr std::size_t product_count = 3;
+using Seconds = std::array<double, product_count>;
+
+double seconds_of(const std::function<at::Tensor()>& product) {
+  const Clock::time_point start = Clock::now();
+  benchmark::DoNotOptimize(product());
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+Seconds atens(const Problem& problem) {
+  return {seconds_of([&] { return at::linear(problem.x, problem.weight, problem.bias); }),
+          seconds_of([&] { return at::mm(problem.gradient, problem.weight); }),
+          seconds_of([&] { return at::mm(problem.gradient.t(), problem.x); })};
+}
+
+Seconds ours(const Problem& problem) {
+  namespace models = stratagem::models;
+  return {
+      seconds_of([&] { return models::linear_product(problem.x, problem.weight, problem.bias); }),
+      seconds_of([&] { return models::linear_input_gradient(problem.gradient, problem.weight); }),
+      seconds_of([&] { return models::linear_weight_gradient(problem.x, problem.gradient); })};
+}
+
+double sum(const Seconds& seconds) { return std::accumulate(seconds.begin(), seconds.end(), 0.0); }
+
+void add_counters(benchmark::State& state, const char* side, const Seconds& seconds) {
+  const double flops = 2.0 * static_cast<double>(state.range(0) * state.range(1) * state.range(2)) *
+                       static_cast<double>(state.iterations());
+  const auto rate = [&](Product product) { return flops / seconds[product] / 1e9; };
+  const std::string prefix = side;
+  state.counters[prefix + "_forward"] = rate(forward);
+  state.counters[prefix + "_input"] = rate(of_input);
+  state.counters[prefix + "_weight"] = rate(of_weight);
+}
+
+void linear(benchmark::State& state) {
+  at::set_num_threads(1);
+  const Problem problem{at::randn({state.range(0), state.range(1)}),
+                        at::randn({state.range(2), state.range(1)}), at::randn({state.range(2)}),
+                        at::randn({state.range(0), state.range(2)})};
+  atens(problem);
+  ours(problem);
+  Seconds by_aten{};
+  Seconds by_us{};
+  for (auto iteration : state) {
+    const Seconds one = atens(problem);
+    const Seconds other = ours(problem);
+    for (std::size_t product = 0; product < product_count; ++product) {
+      by_aten[product] += one[product];
+      by_us[product] += other[product];
+    }
+    state.SetIterationTime(sum(other));
+  }
+  add_counters(state, "aten", by_aten);
+  add_counters(state, "ours", by_us);
+  state.counters["atens_over_ours"] = sum(by_aten) / sum(by_us);
+}
+
+// Those of gpt-small: rows of one sample, or of eight; in and out of its layers.
+void shapes(benchmark::internal::Benchmark* benchmark) {
+  benchmark->ArgNames({"rows", "in", "out"});
+  for (const std::int64_t rows : {128, 1024}) {
+    for (const auto& [in, out] :
+         {std::pair{512, 1536}, {512, 512}, {512, 2048}, {2048, 512}, {512, 8192}}) {
+      benchmark->Args({rows, in, out});
+    }
+  }
+}
+
+BENCHMARK(linear)->Apply(shapes)->UseManualTime()->Unit(benchmark::kMillisecond);
+
+}  // namespace
+
+BENCHMARK_MAIN();

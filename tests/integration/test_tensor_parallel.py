@@ -1,0 +1,124 @@
+"""Layers shared by ranks, through the command: results, timeline, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+GPT = ["--model", "gpt-tiny", "--global-batch-size", 8, "--optimizer", "adamw"]
+BLOCKS, FEATURES, SEQUENCE = 2, 64, 32
+ACTIVATIONS = 8 * SEQUENCE * FEATURES * 4
+
+
+def iterations(results: dict, strategy: str) -> list[dict]:
+    """The repetitions of a strategy's rows."""
+    return [
+        entry
+        for entry in results["benchmarks"]
+        if entry["run_type"] == "iteration" and entry["stratagem"]["strategy"] == strategy
+    ]
+
+
+def test_both_layouts_stand_beside_one_device(commands, out):
+    done = commands.stratagem(
+        "run", *GPT, "--strategy", "single,tensor_parallel,sequence_parallel",
+        "--repetitions", 1, "--out", out,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    results = commands.results(out)
+    losses = set()
+    for strategy in ("single", "tensor_parallel", "sequence_parallel"):
+        run = iterations(results, strategy)[0]
+        measured = run["stratagem"]
+        assert measured["verification"]["passed"] is True
+        assert run["tokens_per_second"] == pytest.approx(run["items_per_second"] * SEQUENCE)
+        losses.add(round(measured["loss"][0], 4))
+    assert len(losses) == 1
+    (tensor,) = iterations(results, "tensor_parallel")
+    assert tensor["stratagem"]["mesh"] == "data=1/pipeline=1/tensor=2"
+    reduced = tensor["stratagem"]["communication"]["all_reduce"]
+    # Four a block, the embedding's, the head's input, and of the loss three numbers a position.
+    assert reduced["calls"] == 4 * BLOCKS + 2 + 2
+    assert reduced["payload_bytes"] == (4 * BLOCKS + 2) * ACTIVATIONS + 3 * 8 * SEQUENCE * 4
+    for device in tensor["stratagem"]["devices"]:
+        parts = device["breakdown_ms"]
+        assert sum(parts.values()) - parts["communication_hidden"] == pytest.approx(
+            tensor["real_time"], rel=1e-6
+        )
+        assert parts["communication_exposed"] + parts["wait"] > 0
+    kinds = {event["kind"] for event in tensor["stratagem"]["timeline"]}
+    assert {"tensor_transfer", "tensor_wait", "forward", "backward"} <= kinds
+    (sequence,) = iterations(results, "sequence_parallel")
+    traffic = sequence["stratagem"]["communication"]
+    assert traffic["reduce_scatter"]["payload_bytes"] == (4 * BLOCKS + 2) * ACTIVATIONS
+    assert traffic["all_gather"]["payload_bytes"] == (4 * BLOCKS + 2) * ACTIVATIONS // 2
+
+
+def test_a_mesh_of_three_dimensions_equals_one_device(commands):
+    done = commands.stratagem(
+        "verify", *GPT, "--strategy", "tensor_parallel", "--schedule", "1f1b", "--split-size", 2,
+        "--mesh", "data=2/pipeline=2/tensor=2", "--oversubscribe",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "equal" in done.stdout and "8 ranks" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--model", "resnet18"], "cannot share out resnet18; it can gpt-small, gpt-tiny"),
+        (["--mesh", "tensor=3", "--oversubscribe"], "4 heads of gpt-tiny cannot be shared by 3"),
+        (["--ranks", 1], "--ranks 1: devices that share layers are a rank each"),
+        (["--mesh", "data=2/tensor=2", "--devices", 2], "its product is 4, and --devices is 2"),
+        (["--split-size", 2], "--split-size: no chosen row uses it"),
+        (["--sequence-length", 33], "33 is too long for gpt-tiny; 1 to 32"),
+        (["--loss", "mse"], "--loss: no chosen row uses it"),
+        (["--model", "gpt-small", "--image-size", 64], "--image-size: no chosen row uses it"),
+    ],
+)
+def test_what_cannot_be_shared_is_refused(commands, arguments, words):
+    model = [] if "--model" in arguments else ["--model", "gpt-tiny"]
+    done = commands.stratagem(
+        "run", "--strategy", "tensor_parallel", "--global-batch-size", 8, *model, *arguments
+    )
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_sequence_that_ranks_cannot_share_is_refused(commands):
+    done = commands.stratagem(
+        "run", *GPT, "--strategy", "sequence_parallel", "--sequence-length", 15
+    )
+    assert done.returncode == 2
+    assert "15 tokens of a sample of gpt-tiny cannot be shared by 2" in done.stderr
+
+
+def test_a_rank_that_is_lost_in_a_layer_is_named(commands, out):
+    done = commands.stratagem(
+        "run", *GPT, "--no-verify", "--strategy", "single,tensor_parallel", "--repetitions", 1,
+        "--timeout", 20, "--out", out, STRATAGEM_TEST_FAULT="kill@0B0@tensor_parallel@1",
+    )  # fmt: skip
+    assert done.returncode == 4
+    assert "rank 1 was killed" in done.stderr + done.stdout
+    results = commands.results(out)
+    assert not iterations(results, "single")[0].get("error_occurred")
+    assert iterations(results, "tensor_parallel")[0]["error_occurred"]
+
+
+def test_schedules_with_halves_and_with_several_stages(commands, out):
+    done = commands.stratagem(
+        "run", *GPT, "--strategy", "pipeline", "--schedule", "1f1b,zb_h1,interleaved_1f1b",
+        "--split-size", 2, "--repetitions", 1, "--out", out,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    runs = {
+        run["stratagem"]["config"]["schedule"]: run["stratagem"]
+        for run in iterations(commands.results(out), "pipeline")
+    }
+    assert set(runs) == {"1f1b", "zb_h1", "interleaved_1f1b"}
+    kinds = {event["kind"] for event in runs["zb_h1"]["timeline"]}
+    assert {"backward_input", "backward_weight"} <= kinds and "backward" not in kinds
+    stages = {event["stage"] for event in runs["interleaved_1f1b"]["timeline"]}
+    assert stages == {0, 1, 2, 3}
+    for run in runs.values():
+        assert run["predicted_ms"] > 0

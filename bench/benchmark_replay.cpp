@@ -7,6 +7,8 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <optional>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -30,6 +32,22 @@ ProcessorTimes processor_times(const std::vector<reports::Row>& rows) {
     }
   }
   return times;
+}
+
+/// The counters that every good repetition has: a table of the library has no gaps.
+std::set<std::string> common_counters(const std::vector<reports::Row>& rows) {
+  std::optional<std::set<std::string>> common;
+  for (const reports::Row& row : rows) {
+    for (const reports::Repetition& repetition : row.repetitions) {
+      if (repetition.error) continue;
+      if (!common) {
+        common.emplace();
+        for (const auto& [name, value] : repetition.counters) common->insert(name);
+      }
+      std::erase_if(*common, [&](const auto& name) { return !repetition.counters.contains(name); });
+    }
+  }
+  return common.value_or(std::set<std::string>());
 }
 
 /// Passes runs on under the rows' own names, with the processor time of the measurement: the
@@ -64,7 +82,9 @@ class RowReporter : public BenchmarkReporter {
       correct_processor_time(run, times_[name]);
     }
     for (const Target& target : targets_) {
-      target.reporter->ReportRuns(target.aggregates_only ? aggregates(own) : own);
+      const std::vector<Run> kept = target.aggregates_only ? aggregates(own) : own;
+      // Of nothing, the library's CSV would make a header without columns for counters.
+      if (!kept.empty()) target.reporter->ReportRuns(kept);
     }
   }
 
@@ -108,7 +128,7 @@ class RowReporter : public BenchmarkReporter {
 };
 
 void replay_repetition(benchmark::State& state, const reports::Repetition& repetition,
-                       std::int64_t samples_per_step) {
+                       std::int64_t samples_per_step, const std::set<std::string>& counters) {
   if (repetition.error) {
     state.SkipWithError(repetition.error->message.c_str());
     return;
@@ -122,7 +142,7 @@ void replay_repetition(benchmark::State& state, const reports::Repetition& repet
     state.SetItemsProcessed(static_cast<std::int64_t>(repetition.step_ms.size()) *
                             samples_per_step);
   }
-  for (const auto& [name, value] : repetition.counters) state.counters[name] = value;
+  for (const std::string& name : counters) state.counters[name] = repetition.counters.at(name);
 }
 
 std::size_t steps_of(const reports::Row& row) {
@@ -132,11 +152,15 @@ std::size_t steps_of(const reports::Row& row) {
   return 1;
 }
 
-void register_row(const reports::Row& row) {
+bool has_result(const reports::Row& row) {
+  return std::ranges::any_of(row.repetitions, [](const auto& one) { return !one.error; });
+}
+
+void register_row(const reports::Row& row, const std::set<std::string>& counters) {
   auto* registered = benchmark::RegisterBenchmark(
-      row.name.c_str(), [&row, next = std::size_t{0}](benchmark::State& state) mutable {
+      row.name.c_str(), [&row, &counters, next = std::size_t{0}](benchmark::State& state) mutable {
         const std::size_t index = std::min(next++, row.repetitions.size() - 1);
-        replay_repetition(state, row.repetitions[index], row.samples_per_step);
+        replay_repetition(state, row.repetitions[index], row.samples_per_step, counters);
       });
   registered->UseManualTime()
       ->Iterations(static_cast<benchmark::IterationCount>(steps_of(row)))
@@ -194,8 +218,12 @@ std::string replay(const std::vector<reports::Row>& rows, const BenchmarkFlags& 
                    const std::string& program) {
   std::vector<std::string> words = library_words(flags, program);
   initialize(words, flags);
-  for (const reports::Row& row : rows) {
-    if (!row.repetitions.empty()) register_row(row);
+  // Rows without a result stand last: the first row decides which columns a table has.
+  const std::set<std::string> counters = common_counters(rows);
+  for (const bool with_result : {true, false}) {
+    for (const reports::Row& row : rows) {
+      if (!row.repetitions.empty() && has_result(row) == with_result) register_row(row, counters);
+    }
   }
   std::ostringstream file;
   std::ostringstream remarks;  // a console has them on standard error, a file does without

@@ -172,13 +172,11 @@ void merge_ranks(reports::Repetition& repetition, const TaskContext& context) {
   for (const auto& device : repetition.devices) {
     devices.push_back(nlohmann::json(reports::to_json(device)));
   }
-  const std::vector<nlohmann::json> by_rank = tell_all_ranks(
-      context, {{"devices", devices},
-                {"timeline", reports::to_json(repetition.timeline)},
-                {"live_micro_batches", repetition.counters.contains("live_micro_batches")
-                                           ? repetition.counters.at("live_micro_batches")
-                                           : 0.0},
-                {"cpu_ms", repetition.cpu_ms}});
+  const std::vector<nlohmann::json> by_rank =
+      tell_all_ranks(context, {{"devices", devices},
+                               {"timeline", reports::to_json(repetition.timeline)},
+                               {"live_micro_batches", repetition.counters["live_micro_batches"]},
+                               {"cpu_ms", repetition.cpu_ms}});
   repetition.devices.clear();
   repetition.timeline.clear();
   repetition.cpu_ms = 0;
@@ -189,11 +187,8 @@ void merge_ranks(reports::Repetition& repetition, const TaskContext& context) {
     const auto events = reports::timeline_from_json(rank.at("timeline"), "timeline");
     repetition.timeline.insert(repetition.timeline.end(), events.begin(), events.end());
     repetition.cpu_ms += rank.at("cpu_ms").get<double>();
-    const auto live = rank.at("live_micro_batches").get<double>();
-    if (live > 0) {
-      auto& most = repetition.counters["live_micro_batches"];
-      most = std::max(most, live);
-    }
+    auto& most = repetition.counters["live_micro_batches"];
+    most = std::max(most, rank.at("live_micro_batches").get<double>());
   }
 }
 
@@ -211,9 +206,7 @@ reports::Repetition record_of(const Session& session, const TaskContext& context
   const double mean = milliseconds(run.ends.back() - run.start) / static_cast<double>(steps);
   repetition.mfu = utilisation(session, job, repetition.flops_per_step, mean);
   for (const auto& step : run.steps) repetition.loss.push_back(step->loss());
-  if (const auto costs = session.strategy->costs(); costs.stages > 1) {
-    repetition.counters["live_micro_batches"] = costs.live_micro_batches;
-  }
+  repetition.counters["live_micro_batches"] = session.strategy->costs().live_micro_batches;
   if (const auto tokens = static_cast<double>(session.workload->sequence_length() *
                                               session.config.global_batch_size);
       tokens > 0) {

@@ -93,8 +93,8 @@ def test_the_table_has_every_row_by_time_and_failures_last(whole):
     best = next(row for row in rows if "split:12/" in row[0])
     assert "96.9%, 6 samples" in best[2]
     assert re.fullmatch(r"\d+\.\d% / 20\.0%", best[6])
-    assert best[10] == "passed3.1e-13 of 1.0e-09"
-    assert next(row for row in rows if "split:16/" in row[0])[11] == "waited"
+    assert best[11] == "passed3.1e-13 of 1.0e-09"
+    assert next(row for row in rows if "split:16/" in row[0])[12] == "waited"
 
 
 def test_the_summary_says_who_wins_by_how_much_and_how_sure(whole):

@@ -34,10 +34,10 @@ std::vector<Action> passes(ActionKind kind, int device, const ScheduleSize& size
 }
 
 /// Forwards before the first backward.
-std::size_t warm_up(int device, const ScheduleSize& size) {
+int warm_up(int device, const ScheduleSize& size) {
   const int after = size.devices - 1 - device;
-  if (size.stages_per_device == 1) return static_cast<std::size_t>(after);
-  return static_cast<std::size_t>(2 * after + (size.stages_per_device - 1) * group_size(size));
+  if (size.stages_per_device == 1) return after;
+  return 2 * after + (size.stages_per_device - 1) * group_size(size);
 }
 
 Schedule interleaved(const ScheduleSize& size) {
@@ -46,7 +46,7 @@ Schedule interleaved(const ScheduleSize& size) {
     auto& actions = schedule.actions[static_cast<std::size_t>(device)];
     const auto forwards = passes(ActionKind::forward, device, size);
     const auto backwards = passes(ActionKind::backward, device, size);
-    const std::size_t ahead = std::min(warm_up(device, size), forwards.size());
+    const auto ahead = std::min(static_cast<std::size_t>(warm_up(device, size)), forwards.size());
     actions.assign(forwards.begin(), forwards.begin() + static_cast<std::ptrdiff_t>(ahead));
     for (std::size_t index = 0; index < backwards.size(); ++index) {
       if (ahead + index < forwards.size()) actions.push_back(forwards[ahead + index]);

@@ -209,7 +209,7 @@ std::vector<Option> cut_options() {
        .flag = "--no-async",
        .member = &Config::async_reduce,
        .group = group,
-       .used_when = UsedWhen::strategy_says,
+       .used_when = UsedWhen::shared_layers,
        .meaning = "wait for each layer's input gradient before the weights' gradients are begun, "
                   "to show what overlap is worth",
        .is_switch = true}};

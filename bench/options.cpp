@@ -212,6 +212,8 @@ bool arrangement_uses(UsedWhen used_when, const Config& config, const StrategyFa
       return !strategy.tensor_parallel || in_mesh("pipeline");
     case UsedWhen::several_replicas:
       return !strategy.tensor_parallel || in_mesh("data");
+    case UsedWhen::shared_layers:
+      return config.mesh == "auto" || in_mesh("tensor");
     default:
       return true;
   }
@@ -226,7 +228,8 @@ bool is_used(const Option& option, const Config& config, const Catalogue& catalo
     case UsedWhen::strategy_says:
     case UsedWhen::between_ranks:
     case UsedWhen::several_stages:
-    case UsedWhen::several_replicas: {
+    case UsedWhen::several_replicas:
+    case UsedWhen::shared_layers: {
       const StrategyFacts* strategy = catalogue.strategy(config.strategy);
       const bool listed =
           strategy != nullptr && std::find(strategy->options.begin(), strategy->options.end(),
@@ -266,6 +269,7 @@ std::string users_of(const Option& option, const Catalogue& catalogue) {
     case UsedWhen::strategy_says:
     case UsedWhen::several_stages:
     case UsedWhen::several_replicas:
+    case UsedWhen::shared_layers:
       for (const StrategyFacts& strategy : catalogue.strategies) {
         if (std::find(strategy.options.begin(), strategy.options.end(), option.name) !=
             strategy.options.end()) {

@@ -29,6 +29,7 @@ enum class UsedWhen {
   between_ranks,     // and when the strategy says so
   several_stages,    // likewise
   several_replicas,  // likewise
+  shared_layers,     // likewise
   interleaved,
   model_has_images,
   model_has_tokens,
@@ -41,7 +42,7 @@ enum class UsedWhen {
 /// Whether strategies list it among their options.
 constexpr bool is_listed_by_strategies(UsedWhen used_when) {
   return used_when == UsedWhen::strategy_says || used_when == UsedWhen::several_stages ||
-         used_when == UsedWhen::several_replicas;
+         used_when == UsedWhen::several_replicas || used_when == UsedWhen::shared_layers;
 }
 
 /// Where the choices of a text option come from.

@@ -201,14 +201,16 @@ std::vector<nlohmann::json> tell_all_ranks(const TaskContext& context, const nlo
 }
 
 std::vector<strategies::Slice> slices_of(const Config& config) {
-  const auto& options = strategies::find_strategy(config.strategy).options;
+  const strategies::StrategyEntry& strategy = strategies::find_strategy(config.strategy);
   const auto reads = [&](const char* option) {
-    return std::ranges::find(options, option) != options.end();
+    return std::ranges::find(strategy.options, option) != strategy.options.end();
   };
   const Placement placement = placement_of(config);
   const std::int64_t replicas = placement.replicas();
   // Where layers are shared, stages are there only when the mesh says so.
-  const bool whole = reads("async") && placement.pipeline_devices() == 1;
+  const bool shares_layers =
+      std::ranges::find(strategy.dimensions, "tensor") != strategy.dimensions.end();
+  const bool whole = shares_layers && placement.pipeline_devices() == 1;
   if (reads("split_size") && !whole) {
     return strategies::split_shares(config.global_batch_size, replicas, config.split_size);
   }

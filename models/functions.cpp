@@ -1,11 +1,10 @@
 #include "models/functions.h"
 
 #include <ATen/ATen.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <array>
 
-#include "models/weight_gradients.h"
+#include "models/collector_in_graph.h"
 
 namespace stratagem::models {
 namespace {
@@ -14,15 +13,6 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 constexpr double kLayerNormEpsilon = 1e-5;
-
-void leave_to_those_in_force(AutogradContext& context) {
-  context.saved_data["left_to"] = c10::IValue::make_capsule(weight_gradients_in_force());
-}
-
-WeightGradients& collector_of(AutogradContext& context) {
-  return *c10::static_intrusive_pointer_cast<WeightGradients>(
-      context.saved_data.at("left_to").toCapsule());
-}
 
 class SplitEmbedding : public torch::autograd::Function<SplitEmbedding> {
  public:
@@ -35,7 +25,7 @@ class SplitEmbedding : public torch::autograd::Function<SplitEmbedding> {
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const variable_list saved = context->get_saved_variables();
-    collector_of(*context).leave(
+    collector_of(*context)->leave(
         saved[0], [gradient = gradients[0], indices = saved[1], entries = saved[0].size(0)] {
           return at::embedding_dense_backward(gradient, indices, entries, -1, false);
         });
@@ -60,11 +50,12 @@ class SplitLayerNorm : public torch::autograd::Function<SplitLayerNorm> {
       return at::native_layer_norm_backward(gradient, saved[0], saved[1].sizes(), saved[3],
                                             saved[4], saved[1], saved[2], wanted);
     };
-    WeightGradients& collector = collector_of(*context);
-    collector.leave(saved[1], [derivative] {
+    const WeightGradientsPointer collector = collector_of(*context);
+    collector->leave(saved[1], [derivative] {
       return std::get<1>(derivative({false, true, false}));
     });
-    collector.leave(saved[2], [gradient = gradients[0]] { return gradient.flatten(0, -2).sum(0); });
+    collector->leave(saved[2],
+                     [gradient = gradients[0]] { return gradient.flatten(0, -2).sum(0); });
     return {std::get<0>(derivative({true, false, false})), {}, {}};
   }
 };
@@ -78,7 +69,7 @@ class SplitBias : public torch::autograd::Function<SplitBias> {
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
-    collector_of(*context).leave(context->get_saved_variables()[0], [gradient = gradients[0]] {
+    collector_of(*context)->leave(context->get_saved_variables()[0], [gradient = gradients[0]] {
       return gradient.flatten(0, -2).sum(0);
     });
     return {gradients[0], {}};
@@ -105,7 +96,7 @@ class SplitConvolution : public torch::autograd::Function<SplitConvolution> {
       return at::convolution_backward(gradient, saved[0], saved[1], std::nullopt, {stride, stride},
                                       {padding, padding}, {1, 1}, false, {0, 0}, 1, wanted);
     };
-    collector_of(*context).leave(saved[1], [derivative] {
+    collector_of(*context)->leave(saved[1], [derivative] {
       return std::get<1>(derivative({false, true, false}));
     });
     if (!context->needs_input_grad(0)) return variable_list(4);
@@ -132,9 +123,9 @@ class SplitBatchNorm : public torch::autograd::Function<SplitBatchNorm> {
     auto [of_input, of_weight, of_bias] = at::native_batch_norm_backward(
         gradients[0], saved[0], saved[1], {}, {}, saved[3], saved[4], /*train=*/true,
         context->saved_data.at("epsilon").toDouble(), {true, true, true});
-    WeightGradients& collector = collector_of(*context);
-    collector.leave(saved[1], [gradient = of_weight] { return gradient; });
-    collector.leave(saved[2], [gradient = of_bias] { return gradient; });
+    const WeightGradientsPointer collector = collector_of(*context);
+    collector->leave(saved[1], [gradient = of_weight] { return gradient; });
+    collector->leave(saved[2], [gradient = of_bias] { return gradient; });
     variable_list result(7);
     result[0] = of_input;
     return result;

@@ -2,11 +2,10 @@
 
 #include <ATen/ATen.h>
 #include <ATen/core/dispatch/Dispatcher.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <utility>
 
-#include "models/weight_gradients.h"
+#include "models/collector_in_graph.h"
 
 namespace stratagem::models {
 namespace {
@@ -42,9 +41,7 @@ at::Tensor onednn_product(const at::Tensor& rows, const at::Tensor& weight,
 at::Tensor forward_pass(AutogradContext& context, const at::Tensor& x, const at::Tensor& weight,
                         const at::Tensor& bias) {
   context.save_for_backward({x, weight, bias});
-  if (weight_gradients_in_force()) {
-    context.saved_data["left_to"] = c10::IValue::make_capsule(weight_gradients_in_force());
-  }
+  leave_to_those_in_force(context);
   const at::Tensor y = linear_product(x.flatten(0, -2), weight, bias);
   std::vector<std::int64_t> shape = x.sizes().vec();
   shape.back() = weight.size(0);
@@ -61,10 +58,7 @@ variable_list backward_pass(AutogradContext& context, const at::Tensor& y_gradie
   if (context.needs_input_grad(0)) {
     result[0] = linear_input_gradient(gradient, weight).view(saved[0].sizes());
   }
-  const auto left_to = context.saved_data.find("left_to");
-  if (left_to != context.saved_data.end()) {
-    const auto collector =
-        c10::static_intrusive_pointer_cast<WeightGradients>(left_to->second.toCapsule());
+  if (const auto collector = collector_of(context)) {
     collector->leave(weight, [rows, gradient] { return linear_weight_gradient(rows, gradient); });
     if (bias.defined()) collector->leave(bias, [gradient] { return gradient.sum(0); });
     return result;

@@ -154,16 +154,15 @@ CostFunction cost_function(UniformCosts costs) {
       case ActionKind::receive_activation:
       case ActionKind::receive_gradient:
         return costs.transfer_ms;
-      case ActionKind::send_activation:
+      case ActionKind::send_activation:  // the transfer is the receiver's
       case ActionKind::send_gradient:
-        break;  // the transfer is the receiver's
-      case ActionKind::broadcast:
+      case ActionKind::broadcast:  // between replicas, of which the simulator knows nothing yet
       case ActionKind::gradient_wait:
       case ActionKind::all_reduce:
       case ActionKind::reduce_gradients:
       case ActionKind::tensor_transfer:
       case ActionKind::tensor_wait:
-        break;  // between replicas, of which the simulator knows nothing yet
+        break;
     }
     return 0.0;
   };

@@ -217,7 +217,7 @@ void StagedStrategy::perform(const Action& action, StepInProgress& step) {
     case ActionKind::backward_weight:
       return own.backward_weight(action.micro_batch);
     case ActionKind::reduce_gradients:
-      return layout_->reduce_gradients(own.layers());
+      return layout_->reduce_gradients(action.stage, own.layers());
     case ActionKind::optimizer:
       return own.update();
     case ActionKind::broadcast:

@@ -1,14 +1,13 @@
 #include "strategies/tensor_parallel/parallel_linear.h"
 
 #include <ATen/ATen.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <stdexcept>
 #include <utility>
 
+#include "models/collector_in_graph.h"
 #include "models/functions.h"
 #include "models/linear.h"
-#include "models/weight_gradients.h"
 #include "strategies/tensor_parallel/conjugate_functions.h"
 #include "strategies/tensor_parallel/group_capsule.h"
 
@@ -29,10 +28,7 @@ class ColumnFunction : public torch::autograd::Function<ColumnFunction> {
     context->save_for_backward({whole, weight});
     context->saved_data["group"] = capsule_of(*group);
     context->saved_data["by_sequence"] = by_sequence;
-    if (models::weight_gradients_in_force()) {
-      context->saved_data["left_to"] =
-          c10::IValue::make_capsule(models::weight_gradients_in_force());
-    }
+    models::leave_to_those_in_force(*context);
     const at::Tensor y = models::linear_product(whole.flatten(0, -2), weight, {});
     std::vector<std::int64_t> shape = whole.sizes().vec();
     shape.back() = weight.size(0);
@@ -54,10 +50,7 @@ class ColumnFunction : public torch::autograd::Function<ColumnFunction> {
           by_sequence ? group.reduce_scatter(own, sequence_dimension) : group.all_reduce(own);
       if (!group.overlap()) result[0] = exchange->wait();
     }
-    const auto left_to = context->saved_data.find("left_to");
-    if (left_to != context->saved_data.end()) {
-      const auto collector =
-          c10::static_intrusive_pointer_cast<models::WeightGradients>(left_to->second.toCapsule());
+    if (const auto collector = models::collector_of(*context)) {
       collector->leave(weight,
                        [rows, gradient] { return models::linear_weight_gradient(rows, gradient); });
     } else {

@@ -92,10 +92,11 @@ std::vector<at::Tensor> TensorLayout::replicated(const models::LayerList& layers
   return tensors;
 }
 
-void TensorLayout::reduce_gradients(const models::LayerList& layers) {
+void TensorLayout::reduce_gradients(int stage, const models::LayerList& layers) {
   const at::NoGradGuard no_gradient;
   std::vector<at::Tensor> flat;
-  const std::vector<at::Tensor> parameters = replicated(layers);
+  std::vector<at::Tensor>& parameters = summed_[stage];
+  if (parameters.empty()) parameters = replicated(layers);  // once: names are long
   for (const at::Tensor& parameter : parameters) flat.push_back(parameter.grad().flatten());
   if (flat.empty()) return;
   const at::Tensor all = at::cat(flat);

@@ -36,7 +36,7 @@ class TensorLayout {
 
   /// Parameters that are whole on every rank have, with Layout::sequence, a gradient for this
   /// rank's positions only: those gradients become their sum over the ranks. Collective; one call.
-  void reduce_gradients(const models::LayerList& layers);
+  void reduce_gradients(int stage, const models::LayerList& layers);
   /// Whether there is something to reduce.
   bool needs_reduction() const { return layout_ == Layout::sequence; }
 
@@ -58,6 +58,7 @@ class TensorLayout {
   Layout layout_;
   std::mutex mutex_;  // stages are made on their devices' threads
   std::map<int, std::vector<const ParallelLayer*>> parallel_;  // [stage]
+  std::map<int, std::vector<at::Tensor>> summed_;              // [stage]: see reduce_gradients
   SharedParameters shared_;
   bool shared_logits_ = false;
 };

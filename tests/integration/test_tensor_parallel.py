@@ -66,6 +66,7 @@ def test_a_mesh_of_three_dimensions_equals_one_device(commands):
         (["--mesh", "tensor=3", "--oversubscribe"], "4 heads of gpt-tiny cannot be shared by 3"),
         (["--ranks", 1], "--ranks 1: devices that share layers are a rank each"),
         (["--mesh", "data=2/tensor=2", "--devices", 2], "its product is 4, and --devices is 2"),
+        (["--mesh", "data=2", "--no-async"], "--no-async: no chosen row uses it"),
         (["--split-size", 2], "--split-size: no chosen row uses it"),
         (["--sequence-length", 33], "33 is too long for gpt-tiny; 1 to 32"),
         (["--loss", "mse"], "--loss: no chosen row uses it"),

@@ -57,6 +57,7 @@ MeasureEnvironment make_environment(Catalogue catalogue, const Interrupt& interr
   environment.build = build_id();
   environment.identity = identity_of(environment.build);
   environment.cores = available_cores();
+  environment.watched = SystemPaths();
   environment.interrupt = &interrupt;
   return environment;
 }

@@ -4,6 +4,7 @@
 
 #include "bench/core_lock.h"
 #include "bench/machine.h"
+#include "bench/noise_watch.h"
 #include "bench/partial_file.h"
 #include "bench/preparation.h"
 #include "bench/rounds.h"
@@ -38,6 +39,9 @@ std::vector<reports::Metric> metrics() {
       {.name = "peak_memory_bytes", .unit = "bytes", .better = "lower", .deterministic = false},
       {.name = "flops_per_step", .unit = "FLOP", .better = "lower", .deterministic = true},
       {.name = "bubble_ideal", .unit = "fraction", .better = "lower", .deterministic = true},
+      {.name = "communication", .unit = "calls or bytes", .better = "lower", .deterministic = true},
+      {.name = "live_micro_batches", .unit = "count", .better = "lower", .deterministic = true},
+      {.name = "aten_operators", .unit = "calls", .better = "lower", .deterministic = true},
   };
 }
 
@@ -61,8 +65,10 @@ Measurement measure(const std::vector<Config>& rows, const MeasureOptions& optio
   context.calibration = calibrate_devices(prepared, environment, observer);
   verify_rows(prepared, environment, observer);
   predict_rows(prepared, environment, observer);
+  NoiseWatch noise(environment.watched, observer);
   Rounds rounds(prepared, options, environment, observer);
   rounds.run();
+  noise.finish(context);
   return rounds.result(std::move(context));
 }
 

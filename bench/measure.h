@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "bench/catalogue.h"
 #include "bench/config.h"
 #include "bench/launch.h"
+#include "bench/machine.h"
 #include "bench/observer.h"
 #include "reports/record.h"
 #include "reports/trace_writer.h"
@@ -54,6 +56,8 @@ struct MeasureEnvironment {
   /// Whether all ranks run on these cores; else each rank's worker checks its own.
   bool ranks_share_cores = true;
   std::filesystem::path lock_folder = {};
+  /// Where to look for what disturbs a measurement; nowhere when empty.
+  std::optional<SystemPaths> watched = {};
   const Interrupt* interrupt = nullptr;
 };
 

@@ -1,18 +1,36 @@
 #include "bench/task_fault.h"
 
+#include <ATen/ATen.h>
+
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <new>
 #include <sstream>
 #include <stdexcept>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace stratagem::bench {
 namespace {
 
-void commit(const std::string& kind) {
+void work_for(std::chrono::duration<double, std::milli> duration) {
+  const auto end = std::chrono::steady_clock::now() + duration;
+  const at::Tensor matrix = at::ones({128, 128});
+  while (std::chrono::steady_clock::now() < end) at::mm(matrix, matrix);
+}
+
+void commit(const std::string& kind, const AllRanks& all_ranks) {
+  const at::NoGradGuard guard;
+  constexpr std::string_view work = "work=";
+  if (kind.starts_with(work)) {
+    work_for(std::chrono::duration<double, std::milli>(std::stod(kind.substr(work.size()))));
+  }
+  if (kind == "operator") at::ones({1}).add_(1);
+  if (kind == "all_reduce" && all_ranks() != nullptr)
+    all_ranks()->all_reduce(at::ones({1}))->wait();
   if (kind == "throw") throw std::runtime_error("a fault on purpose");
   if (kind == "exhaust") throw std::bad_alloc();
   if (kind == "kill") std::raise(SIGKILL);
@@ -24,8 +42,8 @@ void commit(const std::string& kind) {
 
 }  // namespace
 
-std::function<void(const pipeline::Action&)> fault_on_purpose(const std::string& strategy,
-                                                              int rank) {
+std::function<void(const pipeline::Action&)> fault_on_purpose(const std::string& strategy, int rank,
+                                                              AllRanks all_ranks) {
   const char* text = std::getenv("STRATAGEM_TEST_FAULT");
   if (text == nullptr) return {};
   std::vector<std::string> parts;
@@ -34,8 +52,9 @@ std::function<void(const pipeline::Action&)> fault_on_purpose(const std::string&
   if (parts.size() < 2) return {};
   if (parts.size() > 2 && parts[2] != strategy) return {};
   if (parts.size() > 3 && parts[3] != std::to_string(rank)) return {};
-  return [kind = parts[0], action = parts[1]](const pipeline::Action& next) {
-    if (to_string(next) == action) commit(kind);
+  return [kind = parts[0], action = parts[1],
+          all_ranks = std::move(all_ranks)](const pipeline::Action& next) {
+    if (to_string(next) == action) commit(kind, all_ranks);
   };
 }
 

@@ -1,17 +1,25 @@
 // Faults on purpose, for the tests of what happens when a device fails. Read from the environment
 // of a worker: STRATAGEM_TEST_FAULT=KIND@ACTION[@STRATEGY[@RANK]], with KIND one of throw, kill,
 // stop (SIGSTOP), hang and exhaust (memory), ACTION as schedules print it: "kill@1B0@pipeline".
+//
+// Three kinds change what a step does and leave it right, for the tests of comparisons: work=MS
+// computes for so long before the action, operator calls one operator more, all_reduce exchanges
+// one number more between all ranks (with one rank it does nothing).
 #pragma once
 
 #include <functional>
 #include <string>
 
 #include "strategies/pipeline/action.h"
+#include "strategies/runtime/process_group.h"
 
 namespace stratagem::bench {
 
+/// The group of all ranks, null where there is one; asked for when the action comes.
+using AllRanks = std::function<runtime::ProcessGroup*()>;
+
 /// Empty unless the environment asks for a fault in a row of `strategy` on this rank.
-std::function<void(const pipeline::Action&)> fault_on_purpose(const std::string& strategy,
-                                                              int rank);
+std::function<void(const pipeline::Action&)> fault_on_purpose(const std::string& strategy, int rank,
+                                                              AllRanks all_ranks);
 
 }  // namespace stratagem::bench

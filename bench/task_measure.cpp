@@ -16,6 +16,7 @@
 #include "bench/options.h"
 #include "bench/straggler.h"
 #include "bench/task_fault.h"
+#include "bench/task_operator_count.h"
 #include "bench/task_session.h"
 #include "bench/task_timed_run.h"
 #include "reports/record_json.h"
@@ -45,26 +46,34 @@ void check_first_loss(const nlohmann::json& verification, double loss) {
 
 /// Steps until two in a row take the same time within 5%, at most ten or two seconds, and at least
 /// two: the second still touches new memory and was seen to take 15% longer than later ones.
-/// Returns the loss of the very first.
-double warm_up(const Session& session, const TaskContext& context, const models::Batch& batch) {
+struct WarmUp {
+  double first_loss = 0;
+  std::int64_t operators = 0;  // that this rank called in the second step, which is like all later
+};
+
+WarmUp warm_up(const Session& session, const TaskContext& context, const models::Batch& batch) {
   constexpr int most_steps = 10;
   constexpr double same = 0.05;
   constexpr double enough_ms = 2000;
-  double first_loss = 0;
+  WarmUp seen;
   double previous = 0;
   double total = 0;
   for (int step = 0; step < most_steps; ++step) {
+    std::optional<OperatorCount> count;
+    if (step == 1) count.emplace();
     const auto start = Clock::now();
     const auto pending = session.strategy->step(batch);
     synchronize(session);
+    if (count) seen.operators = count->calls();
+    count.reset();
     const double took = slowest(context, milliseconds(Clock::now() - start));
-    if (step == 0) first_loss = pending->loss();
+    if (step == 0) seen.first_loss = pending->loss();
     total += took;
     const bool stationary = std::abs(took - previous) <= same * previous;
     if (step > 0 && (stationary || total > enough_ms)) break;
     previous = took;
   }
-  return first_loss;
+  return seen;
 }
 
 TimedRun run_steps(const Session& session, const TaskContext& context, const models::Batch& batch,
@@ -166,6 +175,16 @@ std::map<std::string, reports::CollectiveCount> per_step(const runtime::Communic
   return result;
 }
 
+/// The most of what ranks hold at a time, the sum of what they call.
+void merge_counters(std::map<std::string, double>& counters, const nlohmann::json& rank,
+                    bool first) {
+  auto& live = counters["live_micro_batches"];
+  live = std::max(live, rank.at("live_micro_batches").get<double>());
+  if (!rank.contains("aten_operators")) return;
+  auto& operators = counters["aten_operators"];
+  operators = (first ? 0 : operators) + rank.at("aten_operators").get<double>();
+}
+
 /// Adds what the other ranks have seen of their own devices.
 void merge_ranks(reports::Repetition& repetition, const TaskContext& context) {
   nlohmann::json devices = nlohmann::json::array();
@@ -175,11 +194,12 @@ void merge_ranks(reports::Repetition& repetition, const TaskContext& context) {
   const std::vector<nlohmann::json> by_rank =
       tell_all_ranks(context, {{"devices", devices},
                                {"timeline", reports::to_json(repetition.timeline)},
-                               {"live_micro_batches", repetition.counters["live_micro_batches"]},
+                               {"counters", repetition.counters},
                                {"cpu_ms", repetition.cpu_ms}});
   repetition.devices.clear();
   repetition.timeline.clear();
   repetition.cpu_ms = 0;
+  bool first = true;
   for (const nlohmann::json& rank : by_rank) {
     for (const nlohmann::json& device : rank.at("devices")) {
       repetition.devices.push_back(reports::device_record_from_json(device, "devices"));
@@ -187,13 +207,15 @@ void merge_ranks(reports::Repetition& repetition, const TaskContext& context) {
     const auto events = reports::timeline_from_json(rank.at("timeline"), "timeline");
     repetition.timeline.insert(repetition.timeline.end(), events.begin(), events.end());
     repetition.cpu_ms += rank.at("cpu_ms").get<double>();
-    auto& most = repetition.counters["live_micro_batches"];
-    most = std::max(most, rank.at("live_micro_batches").get<double>());
+    merge_counters(repetition.counters, rank.at("counters"), first);
+    first = false;
   }
 }
 
+/// `warm` is absent where there was no warm-up to count in.
 reports::Repetition record_of(const Session& session, const TaskContext& context,
-                              const TimedRun& run, const nlohmann::json& job) {
+                              const TimedRun& run, const nlohmann::json& job,
+                              const std::optional<WarmUp>& warm) {
   reports::Repetition repetition;
   const auto steps = static_cast<std::int64_t>(run.steps.size());
   repetition.step_ms = run.step_ms();
@@ -207,6 +229,7 @@ reports::Repetition record_of(const Session& session, const TaskContext& context
   repetition.mfu = utilisation(session, job, repetition.flops_per_step, mean);
   for (const auto& step : run.steps) repetition.loss.push_back(step->loss());
   repetition.counters["live_micro_batches"] = session.strategy->costs().live_micro_batches;
+  if (warm) repetition.counters["aten_operators"] = static_cast<double>(warm->operators);
   if (const auto tokens = static_cast<double>(session.workload->sequence_length() *
                                               session.config.global_batch_size);
       tokens > 0) {
@@ -229,11 +252,12 @@ nlohmann::json trace_of(const Session& session, const TaskContext& context, cons
 
 nlohmann::json steady(Session& session, const TaskContext& context, const nlohmann::json& job) {
   const models::Batch batch = host_batch(session, 0);
-  const double first_loss = warm_up(session, context, batch);
-  check_first_loss(job.value("verification", nlohmann::json()), first_loss);
+  const WarmUp warm = warm_up(session, context, batch);
+  check_first_loss(job.value("verification", nlohmann::json()), warm.first_loss);
   for (const auto& device : session.group.devices) device->reset_peak_memory();
   const TimedRun run = run_steps(session, context, batch, session.config.protocol == "isolated");
-  nlohmann::json result = {{"repetition", reports::to_json(record_of(session, context, run, job))}};
+  const reports::Repetition repetition = record_of(session, context, run, job, warm);
+  nlohmann::json result = {{"repetition", reports::to_json(repetition)}};
   if (job.value("trace", false)) result["trace"] = trace_of(session, context, run);
   return result;
 }
@@ -260,7 +284,7 @@ nlohmann::json tutorial(Session& session, const TaskContext& context, const nloh
     if (repeat == 0) {
       check_first_loss(job.value("verification", nlohmann::json()), run.steps.front()->loss());
     }
-    reports::Repetition repetition = record_of(session, context, run, job);
+    reports::Repetition repetition = record_of(session, context, run, job, std::nullopt);
     repetition.index = static_cast<int>(repeat);
     repetitions.push_back(nlohmann::json(reports::to_json(repetition)));
   }
@@ -276,11 +300,13 @@ nlohmann::json measure_task(const nlohmann::json& job, const TaskContext& contex
   const auto straggler = straggler_of(config, placement.ranks);
   const int first_stage =
       placement.pipeline_rank_of(rank) * placement.pipeline_devices() / placement.pipeline_ranks();
-  Session session(
-      config, workload_options(config), context,
-      with_straggler(straggler, rank, first_stage, fault_on_purpose(config.strategy, rank)));
-  return config.protocol == "tutorial" ? tutorial(session, context, job)
-                                       : steady(session, context, job);
+  std::optional<Session> session;
+  const AllRanks all_ranks = [&session] { return session->groups.view().all; };
+  session.emplace(config, workload_options(config), context,
+                  with_straggler(straggler, rank, first_stage,
+                                 fault_on_purpose(config.strategy, rank, all_ranks)));
+  return config.protocol == "tutorial" ? tutorial(*session, context, job)
+                                       : steady(*session, context, job);
 }
 
 }  // namespace stratagem::bench

@@ -168,6 +168,8 @@ ordered_json context_json(const Context& context) {
       {"fingerprint",
        {{"hardware", to_json(context.hardware)}, {"software", to_json(context.software)}}},
       {"calibration", to_json(context.calibration)},
+      {"noise", to_json(context.noise)},
+      {"disturbances", context.disturbances},
       {"metrics", metrics_json(context.metrics)}};
   return object;
 }

@@ -130,6 +130,8 @@ struct Context {
   Values hardware;  // must match for a comparison
   Values software;  // reported
   Values calibration;
+  Values noise;                           // what the machine was like meanwhile
+  std::vector<std::string> disturbances;  // what may have made times untrue, with the remedy
   std::vector<Metric> metrics;
 };
 

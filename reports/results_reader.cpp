@@ -89,6 +89,8 @@ Context context_of(const ordered_json& document, const std::string& path) {
     context.software = values_of(*fingerprint, "software", own_place + ".fingerprint");
   }
   context.calibration = values_of(own, "calibration", own_place);
+  context.noise = values_of(own, "noise", own_place);
+  read(inner, "disturbances", own_place, context.disturbances);
   context.metrics = metrics_of(own, own_place);
   return context;
 }

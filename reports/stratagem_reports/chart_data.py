@@ -17,6 +17,7 @@ from .chart_types import (
     SplitSeries,
     SplitSizeTradeoff,
 )
+from .crowding import fastest_bars, fastest_series
 from .labels import listing, row_label, schedule_label, strategy_label
 from .load import Repetition, Results
 from .scaling_data import memory, scaling
@@ -43,7 +44,7 @@ def build_charts(results: Results, selection: Selection) -> ChartSet:
         "gantt_worst": lambda: _gantt(selection, best=False),
         "breakdown": lambda: _breakdown(selection),
         "scaling": lambda: scaling(results, selection),
-        "memory": lambda: memory(selection, labelled(selection)),
+        "memory": lambda: memory(selection, *fastest_bars(selection, labelled(selection))),
         "schedules": lambda: schedules(selection),
     }
     for name, build in builders.items():
@@ -160,7 +161,7 @@ def _split_size_tradeoff(selection: Selection) -> SplitSizeTradeoff | str:
     best = selection.best_pipeline
     if best is None:
         return "no working pipeline row"
-    lines = [line for line in selection.pipelines if len(line) > 1]
+    lines, shown = fastest_series([line for line in selection.pipelines if len(line) > 1])
     if best not in (item for line in lines for item in line):
         return "the pipeline was measured at one split only; it takes two or more"
     rows = [item for line in lines for item in line]
@@ -178,7 +179,7 @@ def _split_size_tradeoff(selection: Selection) -> SplitSizeTradeoff | str:
         best_index=lines[best_series].index(best),
         best_note=_best_note(selection, best),
         caption=f"{centre} over split size (samples in a micro-batch); splits are evenly spaced. "
-        f"Error bar: {error_label}. Dot: one sample.",
+        f"Error bar: {error_label}. Dot: one sample.{shown}",
     )
 
 
@@ -242,7 +243,8 @@ def _gantt(selection: Selection, best: bool) -> Gantt | str:
 
 def _breakdown(selection: Selection) -> Breakdown | str:
     bars = []
-    for label, item in labelled(selection):
+    rows, shown = fastest_bars(selection, labelled(selection))
+    for label, item in rows:
         parts = mean_breakdown(item)
         if parts:
             bars.append(BreakdownBar(label, parts))
@@ -254,7 +256,7 @@ def _breakdown(selection: Selection) -> Breakdown | str:
         bars=bars,
         caption="Parts of the step, means over devices and timed steps. Hidden communication lies "
         "inside compute and is striped there. Bubble: idle for want of another stage's output. "
-        "Wait: inside a collective before its last peer came.",
+        f"Wait: inside a collective before its last peer came.{shown}",
     )
 
 

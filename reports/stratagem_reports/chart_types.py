@@ -107,6 +107,15 @@ class Breakdown:
     bars: list[BreakdownBar]
     caption: str
 
+    @property
+    def parts(self) -> list[str]:
+        """The known parts in their order, then any others; hidden communication is no part."""
+        present = dict.fromkeys(
+            part for bar in self.bars for part, value in bar.parts_ms.items() if value > 0.0
+        )
+        known = [part for part in PARTS if part in present]
+        return known + [part for part in present if part not in PARTS and part != HIDDEN]
+
 
 @dataclass(frozen=True)
 class ScalingPoint:
@@ -209,7 +218,16 @@ class Bandwidth:
     caption: str
 
 
-Chart = BarChart | SplitSizeTradeoff | Gantt | Breakdown | Scaling | MemoryChart | Bandwidth
+Chart = (
+    BarChart
+    | SplitSizeTradeoff
+    | Gantt
+    | Breakdown
+    | Scaling
+    | MemoryChart
+    | Schedules
+    | Bandwidth
+)
 
 
 @dataclass

@@ -24,7 +24,7 @@ _MODELS |= {"gpt-tiny": "GPT tiny", "gpt-small": "GPT small", "gpt2": "GPT-2", "
 _SCHEDULES = {"gpipe": "GPipe", "1f1b": "1F1B", "naive": "naive"}
 _SCHEDULES |= {"interleaved_1f1b": "Interleaved 1F1B", "zb_h1": "ZB-H1"}
 _USUAL = {"devices", "batch", "image", "sequence", "cores", "split", "schedule"}
-_USUAL |= {"iterations", "repeats", "threads"}
+_USUAL |= {"protocol", "iterations", "repeats", "threads"}
 _DEVICES = {"cpu": "CPU", "cuda": "CUDA"}
 
 

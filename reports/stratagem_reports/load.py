@@ -66,6 +66,8 @@ class Repetition:
     verification: dict[str, Any] | None = None
     marks: list[str] = field(default_factory=list)
     counters: dict[str, float] = field(default_factory=dict)
+    flops_per_step: float | None = None
+    communication: dict[str, dict[str, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -132,10 +134,25 @@ def load_results(path: Path) -> Results:
         if not isinstance(name, str):
             raise InputError(f"{where}.name: expected a string, found {_kind(name)}")
         by_name.setdefault(name, []).append({"entry": entry, "where": where})
+    _refuse_duplicates(by_name)
     if not by_name:
         raise InputError(f"{path}: no rows: `benchmarks` holds no repetition to report")
     rows = [_row(name, items) for name, items in by_name.items()]
     return Results(path=path, context=context, stratagem=stratagem, rows=rows)
+
+
+def _refuse_duplicates(by_name: dict[str, list[dict]]) -> None:
+    """A launch may stand in a file once: two with one name and number would count double."""
+    for name, items in by_name.items():
+        seen = set()
+        for item in items:
+            index = item["entry"].get("repetition_index")
+            if index is not None and index in seen:
+                raise InputError(
+                    f"{item['where']}: repetition_index {index} of {name} stands there twice; "
+                    "each launch of a row has a number of its own"
+                )
+            seen.add(index)
 
 
 def load_simulation(path: Path) -> dict[str, Any]:
@@ -246,10 +263,21 @@ def _repetition(index: int, entry: dict, own: dict, where: str) -> Repetition:
         mfu=_number(own, "mfu", where),
         verification=_get(own, "verification", dict, where, optional=True),
         marks=[str(mark) for mark in marks],
-        counters={
-            key: _number(counters, key, f"{where}.counters") or 0.0 for key in counters
-        },
+        counters=_numbers(counters, f"{where}.counters"),
+        flops_per_step=_number(own, "flops_per_step", where),
+        communication=_communication(own, where),
     )
+
+
+def _communication(own: dict, where: str) -> dict[str, dict[str, float]]:
+    by_collective = _get(own, "communication", dict, where, optional=True) or {}
+    return {
+        name: _numbers(
+            _get(by_collective, name, dict, f"{where}.communication"),
+            f"{where}.communication.{name}",
+        )
+        for name in by_collective
+    }
 
 
 def _real_time_ms(entry: dict, where: str) -> float:
@@ -271,9 +299,7 @@ def _devices(own: dict, where: str) -> list[DeviceUse]:
         devices.append(
             DeviceUse(
                 device=_device(entry, str(index)),
-                breakdown_ms={
-                    key: _number(parts, key, f"{place}.breakdown_ms") or 0.0 for key in parts
-                },
+                breakdown_ms=_numbers(parts, f"{place}.breakdown_ms"),
                 bubble_measured=_number(bubble, "measured", f"{place}.bubble"),
                 bubble_ideal=_number(bubble, "ideal", f"{place}.bubble"),
                 peak_memory_bytes=_number(entry, "peak_memory_bytes", place),
@@ -318,6 +344,10 @@ def _get(holder: dict, key: str, kind: type, where: str, optional: bool = False)
         wanted = {dict: "an object", list: "a list", str: "a string"}[kind]
         raise InputError(f"{where}: `{key}`: expected {wanted}, found {_kind(value)}")
     return value
+
+
+def _numbers(holder: dict, where: str) -> dict[str, float]:
+    return {key: _number(holder, key, where) or 0.0 for key in holder}
 
 
 def _number(holder: dict, key: str, where: str) -> float | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .labels import listing
+from .labels import listing, percent
 from .load import Results
-from .statistics import samples_ms
+from .statistics import WIDE_SPREAD, samples_ms, summarise
 
 
 def how_it_was_measured(results: Results) -> list[str]:
@@ -16,10 +16,32 @@ def how_it_was_measured(results: Results) -> list[str]:
     if "tutorial" in protocols:
         words += _tutorial()
     words += _rounds(results)
+    words += _noise(results)
     words.append(
         "Intervals come from this run alone: another run on another day may differ by more. Where "
         "two intervals overlap, the rows are not ranked."
     )
+    return words
+
+
+def _noise(results: Results) -> list[str]:
+    """What disturbed the machine, and which rows scatter too much for a small claim."""
+    words = [f"Disturbed by {line}." for line in results.stratagem.get("disturbances") or []]
+    measured = [summarise(samples_ms(row)) for row in results.rows if row.repetitions]
+    wide = sum(1 for summary in measured if summary.wide)
+    if wide:
+        words.append(
+            f"{wide} of {len(measured)} rows scatter widely: the middle four fifths of their "
+            f"samples span more than {percent(WIDE_SPREAD, 0)} of the median, so differences of "
+            "that size are not to be believed."
+        )
+    outliers = sum(summary.outliers for summary in measured)
+    if outliers:
+        noun = "sample lies" if outliers == 1 else "samples lie"
+        words.append(
+            f"{outliers} {noun} beyond Tukey's fences (1.5 interquartile ranges); marked, and "
+            "counted like any other."
+        )
     return words
 
 

@@ -1,28 +1,31 @@
 """Renders report.html: one file with everything inside, readable without network or JavaScript.
 
-Charts are embedded as SVG images, each in a light and a dark rendering that the reader's own
-setting chooses between; print takes the light one. A content policy forbids every outside request.
+Charts are interactive where JavaScript runs. Beneath each lies an SVG image in a light and a dark
+rendering that the reader's own setting chooses between; print takes the light one. A content policy
+forbids every outside request and every script but the two of the page, known by their hashes.
 """
 
 from __future__ import annotations
 
-import base64
 from html import escape
 from pathlib import Path
 from string import Template
 from typing import Any
 
 from .chart_types import ChartSet
-from .descriptions import describe
 from .labels import sentence
 from .load import Results
 from .measurement import how_it_was_measured
+from .plotly_bundle import load_bundle, policy_hash
+from .published_rules import Comparison
+from .report_figures import render_figures
+from .report_published import render_published
+from .report_table import render_table
 from .selection import Selection
 from .summary import headlines, sentences
-from .table import COLUMNS, Cell, TableRow, build_table
+from .table import build_table
 
-_HALF_WIDTH = ("mp_vs_rn", "mp_vs_rn_vs_pp")
-_NUMBERS = range(1, 10)
+_SCRIPTS = ("report_table.js", "report_charts.js")
 
 _PAGE = Template("""<!DOCTYPE html>
 <html lang="en">
@@ -31,7 +34,8 @@ _PAGE = Template("""<!DOCTYPE html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta http-equiv="Content-Security-Policy"
- content="default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
+ content="default-src 'none'; base-uri 'none'; form-action 'none';
+ img-src data:; style-src 'unsafe-inline'; script-src $policy">
 <title>$title</title>
 <style>
 $css</style>
@@ -47,8 +51,8 @@ $css</style>
 $sections
 </main>
 <footer>$footer</footer>
-<script>
-$script</script>
+$library<p class="unseen" role="status" id="announcement"></p>
+<script>$script</script>
 </body>
 </html>
 """)
@@ -59,22 +63,31 @@ def render_report(
     selection: Selection,
     charts: ChartSet,
     images: dict[str, dict[str, bytes]],
+    published: list[Comparison],
 ) -> bytes:
     """The page; `images` holds each chart's SVG as {name: {"light": bytes, "dark": bytes}}."""
     sections = {
         "summary": ("Summary", _summary(results, selection)),
-        "charts": ("Charts", _charts(charts, images)),
-        "rows": ("All rows", _table(build_table(results, selection))),
+        "charts": ("Charts", render_figures(charts, images)),
+        "published": ("Published figures", render_published(published)),
+        "rows": ("All rows", render_table(build_table(results, selection))),
         "measured": ("How it was measured", _list(how_it_was_measured(results))),
         "configuration": ("Configuration", _configuration(results)),
         "machine": ("Machine", _machine(results)),
     }
     here = Path(__file__)
+    script = "".join(here.with_name(name).read_text(encoding="utf-8") for name in _SCRIPTS)
+    bundle = load_bundle() if charts.charts else None
+    known = [policy_hash(script.encode("utf-8"))]
     page = _PAGE.substitute(
         title=escape(_title(selection)),
         subtitle=escape(_subtitle(results)),
         css=here.with_name("report.css").read_text(encoding="utf-8"),
-        script=here.with_name("report.js").read_text(encoding="utf-8"),
+        policy=" ".join([*known, bundle.policy_hash] if bundle else known),
+        library=f'<script type="text/plain" id="plotly">{bundle.packed}</script>\n'
+        if bundle
+        else "",
+        script=script,
         links="".join(
             f'<li><a href="#{key}">{name}</a></li>' for key, (name, _) in sections.items()
         ),
@@ -109,73 +122,6 @@ def _summary(results: Results, selection: Selection) -> str:
     )
     cards = f'<dl class="headlines">{cards}</dl>' if cards else ""
     return cards + _list(sentences(results, selection))
-
-
-def _charts(charts: ChartSet, images: dict[str, dict[str, bytes]]) -> str:
-    figures = []
-    for name, chart in charts.charts.items():
-        style = ' class="half"' if name in _HALF_WIDTH and len(charts.charts) > 1 else ""
-        light, dark = (_data_uri(images[name][theme]) for theme in ("light", "dark"))
-        figures.append(
-            f'<figure{style} id="{name}"><picture>'
-            f'<source media="screen and (prefers-color-scheme: dark)" srcset="{dark}">'
-            f'<img src="{light}" alt="{escape(describe(chart))}"></picture>'
-            f"<figcaption>{escape(chart.caption)}</figcaption></figure>"
-        )
-    body = f'<div class="figures">{"".join(figures)}</div>' if figures else ""
-    if charts.left_out:
-        items = "".join(
-            f"<li><code>{escape(name)}</code>: {escape(reason)}</li>"
-            for name, reason in charts.left_out.items()
-        )
-        body += f"<h3>Left out, because the data cannot feed them</h3><ul>{items}</ul>"
-    return body
-
-
-def _table(rows: list[TableRow]) -> str:
-    head = "".join(
-        f'<th scope="col" title="{escape(meaning)}"{_number_class(index)}>{escape(name)}</th>'
-        for index, (name, meaning) in enumerate(COLUMNS)
-    )
-    body = "\n".join(_table_row(row) for row in rows)
-    return (
-        '<div class="scroll" tabindex="0" role="region" aria-label="Table of all rows">'
-        "<table data-sortable><caption>Fastest first; a heading sorts by its column, and pointing "
-        "at it says what it means.</caption>"
-        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>"
-    )
-
-
-def _table_row(row: TableRow) -> str:
-    name, *cells = row.cells
-    full_name = escape(name.detail).replace("/", "/<wbr>")
-    first = (
-        f'<th scope="row"{_key(name)}>{escape(name.text)}'
-        f'<span class="detail">{full_name}</span></th>'
-    )
-    if row.failed:
-        rest = f'<td colspan="{len(COLUMNS) - 1}">{_cell_text(cells[0])}</td>'
-        return f'<tr class="failed">{first}{rest}</tr>'
-    rest = "".join(
-        f"<td{_number_class(index)}{_key(cell)}>{_cell_text(cell)}</td>"
-        for index, cell in enumerate(cells, start=1)
-    )
-    return f"<tr{' class=best' if row.best else ''}>{first}{rest}</tr>"
-
-
-def _cell_text(cell: Cell) -> str:
-    text = escape(cell.text)
-    tone = {"passed": "good", "failed": "bad"}.get(cell.text)
-    text = f'<span class="{tone}">{text}</span>' if tone else text
-    return text + (f'<span class="detail">{escape(cell.detail)}</span>' if cell.detail else "")
-
-
-def _key(cell: Cell) -> str:
-    return "" if cell.key is None else f' data-key="{escape(str(cell.key))}"'
-
-
-def _number_class(index: int) -> str:
-    return ' class="number"' if index in _NUMBERS else ""
 
 
 def _configuration(results: Results) -> str:
@@ -253,7 +199,3 @@ def _footer(results: Results) -> str:
 
 def _list(items: list[str]) -> str:
     return "<ul>" + "".join(f"<li>{escape(item)}</li>" for item in items) + "</ul>"
-
-
-def _data_uri(svg: bytes) -> str:
-    return "data:image/svg+xml;base64," + base64.b64encode(svg).decode("ascii")

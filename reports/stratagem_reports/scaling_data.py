@@ -46,8 +46,10 @@ def scaling(results: Results, selection: Selection) -> Scaling | str:
     )
 
 
-def memory(selection: Selection, ordered: list[tuple[str, Measured]]) -> MemoryChart | str:
-    """The most memory of every device, row by row in the given order."""
+def memory(
+    selection: Selection, ordered: list[tuple[str, Measured]], shown: str = ""
+) -> MemoryChart | str:
+    """The most memory of every device, row by row in the given order; `shown` ends the caption."""
     bars = []
     for label, item in ordered:
         peaks: dict[str, float] = {}
@@ -68,7 +70,7 @@ def memory(selection: Selection, ordered: list[tuple[str, Measured]]) -> MemoryC
         subtitle=selection.workload,
         bars=bars,
         caption="The most tensor memory that a device held during the timed steps; a bar is as "
-        "long as the row's fullest device.",
+        f"long as the row's fullest device.{shown}",
     )
 
 

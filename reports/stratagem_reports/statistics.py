@@ -23,6 +23,7 @@ from scipy.stats import binom
 from .load import Row
 
 CONFIDENCE = 0.95
+WIDE_SPREAD = 0.05
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,24 @@ class Summary:
     def count(self) -> int:
         """The number of samples."""
         return len(self.samples)
+
+    @property
+    def spread(self) -> float:
+        """(p90 - p10) / median: between launches and within them."""
+        low, high = np.quantile(self.samples, (0.1, 0.9))
+        return float((high - low) / self.median)
+
+    @property
+    def outliers(self) -> int:
+        """Samples beyond Tukey's fences, 1.5 interquartile ranges out. They count like any other."""
+        first, third = np.quantile(self.samples, (0.25, 0.75))
+        reach = 1.5 * (third - first)
+        return sum(1 for value in self.samples if not first - reach <= value <= third + reach)
+
+    @property
+    def wide(self) -> bool:
+        """True where the samples scatter more than a claim of a few per cent can bear."""
+        return self.count > 1 and self.spread > WIDE_SPREAD
 
 
 def samples_ms(row: Row) -> list[float]:

@@ -144,7 +144,13 @@ def _winner(selection: Selection) -> list[str]:
             "sample only; more repetitions would decide."
         )
     elif len(selection.rows) > 1:
-        found.append("Its interval meets that of no other row.")
+        second = selection.rows[1]
+        ratio = speed_up(second.summary, summary)
+        found.append(
+            f"It is {_times(ratio)} as fast as the next, {short_label(selection, second)} "
+            f"({_extremes(ratio)}), and its interval meets that of no other row. The intervals "
+            "speak of this run alone."
+        )
     return found
 
 

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .chart_data import mean_breakdown, predicted_from_two_splits_ms, predicted_ms
+from .chart_data import predicted_from_two_splits_ms, predicted_ms
 from .labels import percent, row_label, significant, time_text
 from .load import Results, Row
+from .row_numbers import (
+    bubble,
+    communication,
+    model_flops_utilisation,
+    peak_memory_bytes,
+    samples_per_second,
+    tokens_per_second,
+    verification,
+)
 from .selection import Measured, Selection
-from .statistics import distinguishable, median_or_none, samples_ms, summarise
+from .statistics import distinguishable, samples_ms, summarise
 
 COLUMNS = (
     ("Row", "Strategy and what sets it apart; under it the full name"),
@@ -49,33 +58,36 @@ class TableRow:
     """One row of the table; `failed` rows carry their error in the second cell alone."""
 
     cells: list[Cell]
+    strategy: str
+    verification: str
+    marks: list[str]
     best: bool = False
     failed: bool = False
 
 
 def build_table(results: Results, selection: Selection) -> list[TableRow]:
     """All rows of the file, sorted by time."""
-    working = [row for row in results.rows if row.error is None and row.repetitions]
-    measured = [
-        _known(selection, row) or Measured(row, summarise(samples_ms(row))) for row in working
-    ]
-    measured.sort(key=lambda item: item.time_ms)
-    failed = [row for row in results.rows if row not in working]
+    measured, failed = by_time(results, selection)
     return [_working(selection, item) for item in measured] + [_failed(row) for row in failed]
 
 
-def _known(selection: Selection, row: Row) -> Measured | None:
-    return next((item for item in selection.rows if item.row is row), None)
+def by_time(results: Results, selection: Selection) -> tuple[list[Measured], list[Row]]:
+    """The rows that worked, fastest first, and those that failed in file order."""
+    known = {id(item.row): item for item in selection.rows}
+    working = [row for row in results.rows if row.error is None and row.repetitions]
+    failed = [row for row in results.rows if row.error is not None or not row.repetitions]
+    measured = [known.get(id(row)) or Measured(row, summarise(samples_ms(row))) for row in working]
+    return sorted(measured, key=lambda item: item.time_ms), failed
 
 
 def _failed(row: Row) -> TableRow:
-    return TableRow([_name(row), Cell(f"failed: {row.error or 'no sample'}")], failed=True)
+    error = Cell(f"failed: {row.error or 'no sample'}")
+    return TableRow([_name(row), error], row.strategy, "row failed", row.marks, failed=True)
 
 
 def _working(selection: Selection, item: Measured) -> TableRow:
-    row, repetitions = item.row, item.row.repetitions
-    rate = median_or_none([repetition.items_per_second for repetition in repetitions])
-    mfu = median_or_none([repetition.mfu for repetition in repetitions])
+    row = item.row
+    rate, mfu = samples_per_second(row), model_flops_utilisation(row)
     cells = [
         _name(row),
         Cell(time_text(item.time_ms), key=item.time_ms),
@@ -89,9 +101,10 @@ def _working(selection: Selection, item: Measured) -> TableRow:
         _prediction(item, predicted_from_two_splits_ms(item)),
         _memory(row),
         _verification(row),
-        Cell(", ".join(row.marks), key=", ".join(row.marks)) if row.marks else Cell(),
+        _marks(item),
     ]
-    return TableRow(cells, best=bool(selection.rows) and item is selection.rows[0])
+    best = bool(selection.rows) and item is selection.rows[0]
+    return TableRow(cells, row.strategy, _verification(row).text, row.marks, best)
 
 
 def _name(row: Row) -> Cell:
@@ -121,34 +134,23 @@ def _against_fastest(selection: Selection, item: Measured) -> Cell:
 
 
 def _bubble(row: Row) -> Cell:
-    devices = [device for repetition in row.repetitions for device in repetition.devices]
-    measured, ideal = (
-        [value for value in values if value is not None]
-        for values in (
-            [device.bubble_measured for device in devices],
-            [device.bubble_ideal for device in devices],
-        )
-    )
-    if not measured:
+    measured, ideal = bubble(row)
+    if measured is None:
         return Cell()
-    mean = sum(measured) / len(measured)
-    beside = f" / {percent(sum(ideal) / len(ideal))}" if ideal else ""
-    return Cell(f"{percent(mean)}{beside}", key=mean)
+    beside = "" if ideal is None else f" / {percent(ideal)}"
+    return Cell(f"{percent(measured)}{beside}", key=measured)
 
 
 def _tokens(row: Row) -> str:
-    rate = median_or_none([item.counters.get("tokens_per_second") for item in row.repetitions])
+    rate = tokens_per_second(row)
     return "" if rate is None else f"{significant(rate)} tokens/s"
 
 
 def _communication(item: Measured) -> Cell:
-    parts = mean_breakdown(item)
-    whole = sum(parts.values()) - parts.get("communication_hidden", 0.0)
-    exposed = parts.get("communication_exposed", 0.0) + parts.get("wait", 0.0)
-    hidden = parts.get("communication_hidden", 0.0)
-    if whole <= 0.0 or exposed + hidden <= 0.0:
+    exposed, hidden = communication(item)
+    if exposed is None:
         return Cell()
-    return Cell(percent(exposed / whole), f"{percent(hidden / whole)} hidden", exposed / whole)
+    return Cell(percent(exposed), f"{percent(hidden)} hidden", exposed)
 
 
 def _prediction(item: Measured, value: float | None) -> Cell:
@@ -161,26 +163,25 @@ def _prediction(item: Measured, value: float | None) -> Cell:
 
 
 def _memory(row: Row) -> Cell:
-    peaks = [
-        device.peak_memory_bytes
-        for repetition in row.repetitions
-        for device in repetition.devices
-        if device.peak_memory_bytes
-    ]
-    return Cell(f"{significant(max(peaks) / 2**30)} GiB", key=max(peaks)) if peaks else Cell()
+    peak = peak_memory_bytes(row)
+    return Cell() if peak is None else Cell(f"{significant(peak / 2**30)} GiB", key=peak)
+
+
+def _marks(item: Measured) -> Cell:
+    """The row's marks, and what its samples look like: wide, with outliers."""
+    words = list(item.row.marks)
+    if item.summary.wide:
+        words.append(f"wide spread ({percent(item.summary.spread, 0)})")
+    if item.summary.outliers:
+        words.append(f"{item.summary.outliers} outlying")
+    text = ", ".join(words)
+    return Cell(text, key=text) if words else Cell()
 
 
 def _verification(row: Row) -> Cell:
-    found = [repetition.verification for repetition in row.repetitions]
-    checked = [item for item in found if item is not None]
-    if not checked:
-        return Cell("not verified", key="not verified")
-    bad = [item for item in checked if not item.get("passed")]
-    shown = (bad or checked)[0]
-    error, tolerance = shown.get("max_relative_error"), shown.get("tolerance")
-    verdict = "failed" if bad else "passed"
-    numbers = [value for value in (error, tolerance) if isinstance(value, (int, float))]
-    detail = " of ".join(f"{value:.1e}" for value in numbers)
-    if bad and shown.get("message"):
+    verdict, shown = verification(row)
+    numbers = [shown.get("max_relative_error"), shown.get("tolerance")]
+    detail = " of ".join(f"{value:.1e}" for value in numbers if isinstance(value, (int, float)))
+    if verdict == "failed" and shown.get("message"):
         detail += f"; {shown['message']}"
     return Cell(verdict, detail, verdict)

@@ -21,6 +21,7 @@ class Commands:
 
     environment: dict[str, str]
     limit_s: float = 240
+    programs: Path = BIN
     started: list[subprocess.Popen] = field(default_factory=list)
 
     def start(self, program: str, *arguments: str, **variables: str) -> subprocess.Popen:
@@ -48,6 +49,15 @@ class Commands:
     @staticmethod
     def results(path: Path) -> dict:
         return json.loads(Path(path).read_text(encoding="utf-8"))
+
+    @staticmethod
+    def iterations(results: dict, strategy: str) -> list[dict]:
+        """The repetitions of a strategy's rows."""
+        return [
+            entry
+            for entry in results["benchmarks"]
+            if entry["run_type"] == "iteration" and entry["stratagem"]["strategy"] == strategy
+        ]
 
     @staticmethod
     def wait_until(condition, limit_s: float = 120, interval_s: float = 0.02) -> None:

@@ -10,15 +10,6 @@ import pytest
 TOY = ["--model", "toy", "--global-batch-size", 16, "--devices", 2, "--no-verify"]
 
 
-def iterations(results: dict, strategy: str) -> list[dict]:
-    """The repetitions of a strategy's rows."""
-    return [
-        entry
-        for entry in results["benchmarks"]
-        if entry["run_type"] == "iteration" and entry["stratagem"]["strategy"] == strategy
-    ]
-
-
 def test_ddp_stands_in_one_table_with_single(commands, out):
     done = commands.stratagem(
         "run", "--model", "resnet18", "--image-size", 64, "--global-batch-size", 8,
@@ -26,7 +17,7 @@ def test_ddp_stands_in_one_table_with_single(commands, out):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "ddp" in done.stdout and "single" in done.stdout
-    runs = iterations(commands.results(out), "ddp")
+    runs = commands.iterations(commands.results(out), "ddp")
     assert len(runs) == 2
     for run in runs:
         measured = run["stratagem"]
@@ -51,7 +42,7 @@ def test_what_a_rank_sends_does_not_depend_on_overlap(commands, out):
         "run", *TOY, "--strategy", "ddp", "--no-overlap", "--repetitions", 1, "--out", out
     )
     assert done.returncode == 0, done.stderr
-    (run,) = iterations(commands.results(out), "ddp")
+    (run,) = commands.iterations(commands.results(out), "ddp")
     assert run["stratagem"]["communication"]["all_reduce"]["calls"] == 1
     assert "/no_overlap" in run["name"]
 
@@ -75,8 +66,8 @@ def test_a_lost_rank_is_named_and_the_other_rows_go_on(commands, out, fault, wor
     assert done.returncode == 4, done.stderr
     assert time.monotonic() - started < 25
     results = commands.results(out)
-    assert len(iterations(results, "model_parallel")) == 2
-    (failed,) = iterations(results, "ddp")
+    assert len(commands.iterations(results, "model_parallel")) == 2
+    (failed,) = commands.iterations(results, "ddp")
     error = failed["stratagem"]["error"]
     told = f"rank {error['rank']} {error['message']}"
     for word in words:
@@ -93,7 +84,7 @@ def test_a_stopped_rank_ends_within_the_time_limit(commands, out):
     )  # fmt: skip
     assert done.returncode == 4
     assert time.monotonic() - started < 3 + 5 + 5, "and the time to start"
-    (failed,) = iterations(commands.results(out), "ddp")
+    (failed,) = commands.iterations(commands.results(out), "ddp")
     assert failed["stratagem"]["error"]["rank"] == 1
     assert "stopped" in failed["stratagem"]["error"]["message"]
 

@@ -9,15 +9,6 @@ BLOCKS, FEATURES, SEQUENCE = 2, 64, 32
 ACTIVATIONS = 8 * SEQUENCE * FEATURES * 4
 
 
-def iterations(results: dict, strategy: str) -> list[dict]:
-    """The repetitions of a strategy's rows."""
-    return [
-        entry
-        for entry in results["benchmarks"]
-        if entry["run_type"] == "iteration" and entry["stratagem"]["strategy"] == strategy
-    ]
-
-
 def test_both_layouts_stand_beside_one_device(commands, out):
     done = commands.stratagem(
         "run", *GPT, "--strategy", "single,tensor_parallel,sequence_parallel",
@@ -26,11 +17,11 @@ def test_both_layouts_stand_beside_one_device(commands, out):
     assert done.returncode == 0, done.stderr
     results = commands.results(out)
     for strategy in ("single", "tensor_parallel", "sequence_parallel"):
-        run = iterations(results, strategy)[0]
+        run = commands.iterations(results, strategy)[0]
         measured = run["stratagem"]
         assert measured["verification"]["passed"] is True
         assert run["tokens_per_second"] == pytest.approx(run["items_per_second"] * SEQUENCE)
-    (tensor,) = iterations(results, "tensor_parallel")
+    (tensor,) = commands.iterations(results, "tensor_parallel")
     assert tensor["stratagem"]["mesh"] == "data=1/pipeline=1/tensor=2"
     reduced = tensor["stratagem"]["communication"]["all_reduce"]
     # Four a block, the embedding's, the head's input, and of the loss three numbers a position.
@@ -44,7 +35,7 @@ def test_both_layouts_stand_beside_one_device(commands, out):
         assert parts["communication_exposed"] + parts["wait"] > 0
     kinds = {event["kind"] for event in tensor["stratagem"]["timeline"]}
     assert {"tensor_transfer", "tensor_wait", "forward", "backward"} <= kinds
-    (sequence,) = iterations(results, "sequence_parallel")
+    (sequence,) = commands.iterations(results, "sequence_parallel")
     traffic = sequence["stratagem"]["communication"]
     assert traffic["reduce_scatter"]["payload_bytes"] == (4 * BLOCKS + 2) * ACTIVATIONS
     assert traffic["all_gather"]["payload_bytes"] == (4 * BLOCKS + 2) * ACTIVATIONS // 2
@@ -99,8 +90,8 @@ def test_a_rank_that_is_lost_in_a_layer_is_named(commands, out):
     assert done.returncode == 4
     assert "rank 1 was killed" in done.stderr + done.stdout
     results = commands.results(out)
-    assert not iterations(results, "single")[0].get("error_occurred")
-    assert iterations(results, "tensor_parallel")[0]["error_occurred"]
+    assert not commands.iterations(results, "single")[0].get("error_occurred")
+    assert commands.iterations(results, "tensor_parallel")[0]["error_occurred"]
 
 
 def test_schedules_with_halves_and_with_several_stages(commands, out):
@@ -111,7 +102,7 @@ def test_schedules_with_halves_and_with_several_stages(commands, out):
     assert done.returncode == 0, done.stderr
     runs = {
         run["stratagem"]["config"]["schedule"]: run["stratagem"]
-        for run in iterations(commands.results(out), "pipeline")
+        for run in commands.iterations(commands.results(out), "pipeline")
     }
     assert set(runs) == {"1f1b", "zb_h1", "interleaved_1f1b"}
     kinds = {event["kind"] for event in runs["zb_h1"]["timeline"]}

@@ -109,6 +109,8 @@ inline ResultFile example_results() {
                      .hardware = {{"cpu_model", "example"}, {"cores", std::int64_t{2}}},
                      .software = {{"torch", "2.11.0"}},
                      .calibration = {{"gemm_gflops", 231.5}},
+                     .noise = {{"governor", "none"}, {"stolen_fraction", 0.02}},
+                     .disturbances = {"load: 0.50 in the last minute; measure later"},
                      .metrics = {{"step_ms", "ms", "lower", false}}};
   results.rows = example_rows();
   return results;

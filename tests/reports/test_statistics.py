@@ -93,3 +93,12 @@ def test_labels_say_within_one_run_and_the_coverage():
     assert "93.8%, short of 95%" in statistics.describe_interval([5])
     assert statistics.describe_interval([1]) == "one sample a row: no interval"
     assert statistics.describe_deviation([10]) == "standard deviation over 10 repetitions"
+
+
+def test_spread_and_outliers_are_said_and_nothing_is_dropped():
+    steady = statistics.summarise([100.0, 101.0, 99.0, 100.5, 99.5, 100.2])
+    assert not steady.wide and steady.outliers == 0
+    disturbed = statistics.summarise([100.0, 101.0, 99.0, 100.5, 99.5, 180.0])
+    assert disturbed.wide and disturbed.outliers == 1
+    assert disturbed.count == 6
+    assert statistics.summarise([100.0]).wide is False

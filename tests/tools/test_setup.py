@@ -196,8 +196,11 @@ def test_a_changed_requirement_list_is_installed_anew(ready: Tree) -> None:
     with (ready.root / "tools/setup/requirements-run.txt").open("a") as requirements:
         requirements.write("another==1.0\n")
     ready.run("tools/run", "list")
-    (call,) = ready.calls_of("pip")
-    assert call.endswith("requirements-run.txt")
+    calls = ready.calls_of("pip")
+    assert [call.rsplit("/", 1)[-1] for call in calls] == [
+        "requirements-run.txt", "requirements-run-alone.txt"
+    ]  # fmt: skip
+    assert "--no-deps" in calls[1] and "--no-deps" not in calls[0]
 
 
 def test_a_failed_install_is_tried_again(ready: Tree) -> None:

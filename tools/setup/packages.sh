@@ -10,8 +10,13 @@ is_root() { [[ $(id -u) -eq 0 ]]; }
 # can_sudo: sudo exists and either asks a person at a terminal or needs no password.
 can_sudo() { command -v sudo >/dev/null && { [[ -t 0 ]] || sudo -n true 2>/dev/null; }; }
 
-# list_of KIND: the lines of a list without comments.
-list_of() { sed 's/#.*//; s/[[:space:]]//g; /^$/d' "$setup_folder/packages-$1.txt"; }
+# list_of KIND: the lines of a list without comments. NAME@SYSTEM is a package of that system alone,
+# by the ID in /etc/os-release.
+list_of() {
+  local system
+  system=$(sed -n 's/^ID=//p' /etc/os-release 2>/dev/null)
+  sed "s/#.*//; s/[[:space:]]//g; s/@${system:-none}\$//; /@/d; /^\$/d" "$setup_folder/packages-$1.txt"
+}
 
 # missing_packages KIND...: those of the lists that are not installed, one a line.
 missing_packages() {

@@ -83,13 +83,18 @@ set_up_torch() {
   stamp torch "$kind $identity"
 }
 
-# set_up_requirements run|test
+# set_up_requirements run|test: requirements-NAME.txt, then requirements-NAME-alone.txt if it is there.
 set_up_requirements() {
-  local list="$setup_folder/requirements-$1.txt" wanted
-  wanted="$(fingerprint "$list")"
+  local list="$setup_folder/requirements-$1.txt" alone="$setup_folder/requirements-$1-alone.txt"
+  local wanted
+  local -a lists=("$list")
+  [[ ! -f $alone ]] || lists+=("$alone")
+  wanted="$(fingerprint "${lists[@]}")"
   ! grep -q torch "$list" || wanted+=" with torch $torch_version"
   ! stamped "$1" "$wanted" || return 0
   step "Python packages of $(basename "$list")" install_requirements "$list"
+  [[ ! -f $alone ]] ||
+    step "Python packages of $(basename "$alone")" pip_install --no-deps --requirement "$alone"
   stamp "$1" "$wanted"
 }
 

@@ -7,13 +7,16 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <sstream>
+#include <thread>
 
 #include "bench/cache.h"
+#include "bench/disturbance.h"
 #include "bench/machine.h"
 #include "reports/build_information.h"
 #include "tools/stratagem/parse.h"
@@ -23,11 +26,11 @@ namespace stratagem::tools {
 namespace {
 
 void ok(const std::string& what, const std::string& found) {
-  fmt::print("ok    {:<12} {}\n", what, found);
+  fmt::print("ok    {:<15} {}\n", what, found);
 }
 
 void warn(const std::string& what, const std::string& found, const std::string& remedy) {
-  fmt::print("warn  {:<12} {}: {}\n", what, found, remedy);
+  fmt::print("warn  {:<15} {}: {}\n", what, found, remedy);
 }
 
 std::string environment(const char* name) {
@@ -123,25 +126,28 @@ void report_processor(const bench::MachineFacts& facts) {
   } else {
     warn("cores", cores, "two devices need two cores; see taskset and the container's cpuset");
   }
-  if (facts.governor == "performance" || facts.governor == "none") {
-    ok("governor",
-       facts.governor == "none" ? "none: the kernel sets no frequency" : facts.governor);
-  } else {
-    warn("governor", facts.governor, "cpupower frequency-set -g performance, as root");
+}
+
+/// Looks for a second at what would disturb a measurement.
+void report_noise(const bench::MachineFacts& facts) {
+  const bench::NoiseReading before = bench::read_noise();
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  std::vector<bench::Disturbance> found = bench::standing_disturbances(facts);
+  for (auto& disturbance : bench::disturbances_between(before, bench::read_noise())) {
+    found.push_back(std::move(disturbance));
   }
-  constexpr double quiet = 0.25;
-  const double load = facts.load_average.empty() ? 0 : facts.load_average.front();
-  const std::string loads = fmt::format("{:.2f} in the last minute", load);
-  if (load <= quiet * facts.logical_cpus) {
-    ok("load", loads);
-  } else {
-    warn("load", loads, "measure on a quiet machine: other programs slow the devices down");
-  }
-  if (facts.huge_pages == "never" || facts.huge_pages == "unknown") {
-    warn("huge pages", facts.huge_pages,
-         "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled, as root");
-  } else {
-    ok("huge pages", facts.huge_pages);
+  const auto unless_found = [&](const std::string& what, const std::string& state) {
+    if (std::ranges::find(found, what, &bench::Disturbance::what) == found.end()) ok(what, state);
+  };
+  unless_found("governor",
+               facts.governor == "none" ? "none: the kernel sets no frequency" : facts.governor);
+  unless_found("load", fmt::format("{:.2f} in the last minute",
+                                   facts.load_average.empty() ? 0.0 : facts.load_average.front()));
+  unless_found("huge pages", facts.huge_pages);
+  unless_found("another process", "none that is busy");
+  unless_found("stolen time", "none");
+  for (const bench::Disturbance& disturbance : found) {
+    warn(disturbance.what, disturbance.found, disturbance.remedy);
   }
 }
 
@@ -208,6 +214,7 @@ int doctor(const Arguments& arguments) {
   report_gloo();
   report_launcher();
   report_processor(facts);
+  report_noise(facts);
   report_python();
   report_cache();
   return 0;

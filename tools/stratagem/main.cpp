@@ -17,14 +17,16 @@
 namespace stratagem::tools {
 namespace {
 
-const std::array<Subcommand, 7> subcommands = {
+const std::array<Subcommand, 9> subcommands = {
     {{"list", "strategies, models, schedules, devices, benchmarks", list},
      {"run", "measures one configuration or a grid of them", run},
      {"verify", "proves every strategy against one device, in float64", verify},
      {"simulate", "a pipeline schedule without running it", simulate},
      {"calibrate", "peak rates, memory and link bandwidth of the devices", calibrate},
      {"doctor", "what was found on this machine, and the remedy for what is missing", doctor},
-     {"report", "charts and report.html of a results file", report}}};
+     {"report", "charts and report.html of a results file", report},
+     {"compare", "whether one build or results file is slower than another", compare},
+     {"history", "results over time, their trend and where it changed", history}}};
 
 int print_help() {
   fmt::print(

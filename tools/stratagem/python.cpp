@@ -45,7 +45,7 @@ std::string find_reports_package() {
   return "";
 }
 
-void become_python(const Arguments& arguments) {
+void become_python(const std::string& subcommand, const Arguments& arguments) {
   const std::string python = find_python();
   if (python.empty()) {
     throw std::invalid_argument(
@@ -60,7 +60,7 @@ void become_python(const Arguments& arguments) {
   }
   const std::string others = environment("PYTHONPATH");
   ::setenv("PYTHONPATH", (others.empty() ? package : package + ":" + others).c_str(), 1);
-  Arguments words = {python, "-m", "stratagem_reports"};
+  Arguments words = {python, "-m", "stratagem_reports", subcommand};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());

@@ -12,8 +12,8 @@ std::string find_python();
 /// The folder that holds the package stratagem_reports; empty when there is none.
 std::string find_reports_package();
 
-/// Becomes `python -m stratagem_reports ARGUMENTS`; does not return. Throws std::invalid_argument
-/// that says what to do when there is no Python or no package.
-[[noreturn]] void become_python(const Arguments& arguments);
+/// Becomes `python -m stratagem_reports SUBCOMMAND ARGUMENTS`; does not return. Throws
+/// std::invalid_argument that says what to do when there is no Python or no package.
+[[noreturn]] void become_python(const std::string& subcommand, const Arguments& arguments);
 
 }  // namespace stratagem::tools

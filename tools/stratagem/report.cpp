@@ -4,10 +4,6 @@
 
 namespace stratagem::tools {
 
-int report(const Arguments& arguments) {
-  Arguments words = {"report"};
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  become_python(words);
-}
+int report(const Arguments& arguments) { become_python("report", arguments); }
 
 }  // namespace stratagem::tools

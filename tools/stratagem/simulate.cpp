@@ -195,7 +195,7 @@ void require_chart_name(const std::string& chart) {
   if (fd < 0 || ::write(fd, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
     throw std::runtime_error("no memory for the chart's data");
   }
-  become_python({"gantt", fmt::format("/proc/self/fd/{}", fd), "--out", chart});
+  become_python("gantt", {fmt::format("/proc/self/fd/{}", fd), "--out", chart});
 }
 
 int finish(const Simulation& simulation, const Output& output) {

@@ -23,5 +23,7 @@ int simulate(const Arguments& arguments);
 int calibrate(const Arguments& arguments);
 int doctor(const Arguments& arguments);
 int report(const Arguments& arguments);
+int compare(const Arguments& arguments);
+int history(const Arguments& arguments);
 
 }  // namespace stratagem::tools

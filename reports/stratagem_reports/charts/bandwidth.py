@@ -10,7 +10,7 @@ from ..chart_types import Bandwidth
 from .style import Frame, framed
 from .theme import Theme
 
-_COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")
+COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")
 _MARKERS = ("o", "s", "D", "^", "v", "P")
 _UNITS = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 
@@ -26,7 +26,7 @@ def draw(chart: Bandwidth, theme: Theme) -> Figure:
             Line2D(
                 [],
                 [],
-                color=_COLORS[index % len(_COLORS)],
+                color=COLORS[index % len(COLORS)],
                 marker=_MARKERS[index % len(_MARKERS)],
                 linewidth=2.0,
                 markersize=5.5,
@@ -46,7 +46,7 @@ def draw(chart: Bandwidth, theme: Theme) -> Figure:
                 [point.high - point.rate for point in line.points],
             ],
             fmt=f"{_MARKERS[index % len(_MARKERS)]}-",
-            color=_COLORS[index % len(_COLORS)],
+            color=COLORS[index % len(COLORS)],
             linewidth=2.0,
             markersize=5.5,
             markeredgecolor=theme.background,
@@ -59,7 +59,7 @@ def draw(chart: Bandwidth, theme: Theme) -> Figure:
     axes.set_yscale("log")
     sizes = sorted({point.size for line in chart.series for point in line.points})
     axes.set_xticks(sizes[:: max(1, -(-len(sizes) // 10))])
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: _size(size)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: size_text(size)))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda rate, _: f"{rate:g}"))
     axes.yaxis.set_minor_locator(NullLocator())
@@ -69,7 +69,8 @@ def draw(chart: Bandwidth, theme: Theme) -> Figure:
     return figure
 
 
-def _size(size: float) -> str:
+def size_text(size: float) -> str:
+    """A message size in the unit that suits it."""
     for unit, name in _UNITS:
         if size >= unit:
             return f"{size / unit:g} {name}"

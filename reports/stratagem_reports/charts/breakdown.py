@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from ..chart_types import HIDDEN, PARTS, Breakdown, BreakdownBar
+from ..chart_types import HIDDEN, Breakdown, BreakdownBar
 from ..labels import sentence, time_text
 from .style import Frame, backed, framed, text_width, unit_of
 from .theme import Theme
@@ -14,7 +14,7 @@ from .theme import Theme
 
 def draw(chart: Breakdown, theme: Theme) -> Figure:
     """One horizontal bar a row; its parts add up to the step."""
-    totals = [sum(bar.parts_ms.get(part, 0.0) for part in _parts(chart)) for bar in chart.bars]
+    totals = [sum(bar.parts_ms.get(part, 0.0) for part in chart.parts) for bar in chart.bars]
     divisor, unit = unit_of(max(totals))
     widest = max(text_width(bar.label, 8.5) for bar in chart.bars)
     figure, axes = framed(
@@ -31,7 +31,7 @@ def draw(chart: Breakdown, theme: Theme) -> Figure:
         columns=4,
     )
     for position, (bar, total) in enumerate(zip(chart.bars, totals, strict=True)):
-        _draw_bar(axes, position, bar, _parts(chart), divisor, theme)
+        _draw_bar(axes, position, bar, chart.parts, divisor, theme)
         axes.annotate(
             time_text(total),
             (total / divisor, position),
@@ -90,17 +90,8 @@ def _fill(part: str, theme: Theme) -> dict:
     return {"color": theme.part(part), "linewidth": 0.0}
 
 
-def _parts(chart: Breakdown) -> list[str]:
-    """The known parts in their order, then any others; hidden communication is no part."""
-    present = dict.fromkeys(
-        part for bar in chart.bars for part, value in bar.parts_ms.items() if value > 0.0
-    )
-    known = [part for part in PARTS if part in present]
-    return known + [part for part in present if part not in PARTS and part != HIDDEN]
-
-
 def _legend(chart: Breakdown, theme: Theme) -> list[Patch]:
-    handles = [Patch(label=sentence(part), **_fill(part, theme)) for part in _parts(chart)]
+    handles = [Patch(label=sentence(part), **_fill(part, theme)) for part in chart.parts]
     if any(bar.parts_ms.get(HIDDEN, 0.0) > 0.0 for bar in chart.bars):
         style = _fill(HIDDEN, theme) | {"facecolor": theme.part("compute")}
         handles.append(Patch(label="Communication hidden", **style))

@@ -1,12 +1,10 @@
 """Draws a timeline, measured or simulated: one lane a device, time to the right.
 
-Computing kinds fill a lane's upper part and copies and communication the strip below it, because on
-some devices they run beside each other. Hatched: the device does nothing at all.
+Hatched: the device does nothing at all.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from matplotlib.axes import Axes
@@ -14,21 +12,12 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
 from ..chart_types import Gantt
+from ..gantt_lanes import COMPUTE, LETTERS, STRIP, gaps, is_moving, kinds, lanes
 from ..labels import percent, sentence
 from ..load import Action
 from .style import Frame, encode, framed, text_width
 from .theme import LIGHT, Theme, ink_on
 
-_LETTERS = {
-    "forward": "F",
-    "backward": "B",
-    "backward_input": "I",
-    "backward_weight": "W",
-    "optimizer": "opt",
-}
-_MOVING = re.compile(r"copy|send|recv|receive|reduce|gather|broadcast|all_to_all|scatter|wait|transfer")
-_COMPUTE = (0.0, 0.68)
-_STRIP = (0.72, 0.2)
 _WIDTH = 10.0
 _LANE = 0.56
 
@@ -37,23 +26,24 @@ def draw(chart: Gantt, theme: Theme) -> Figure:
     """The whole timeline; the clock starts at the first action."""
     start = min(action.start_ms for action in chart.actions)
     end = max(action.end_ms for action in chart.actions)
-    lanes = sorted({action.device for action in chart.actions}, key=_natural)
-    left = max(text_width(lane, 9.0) for lane in lanes) + 0.35
-    frame = Frame(width=_WIDTH, height=_LANE * len(lanes) + 0.1, left=left, right=0.25, bottom=0.52)
+    devices = lanes(chart.actions)
+    left = max(text_width(device, 9.0) for device in devices) + 0.35
+    height = _LANE * len(devices) + 0.1
+    frame = Frame(width=_WIDTH, height=height, left=left, right=0.25, bottom=0.52)
     figure, axes = framed(
         theme, frame, chart.title, chart.subtitle, handles=_legend(chart.actions, theme), columns=7
     )
     length = max(end - start, 1e-9)
     inches_per_ms = (frame.width - frame.left - frame.right) / length
     labels = _labels(chart.actions, inches_per_ms)
-    for lane, device in enumerate(lanes):
+    for lane, device in enumerate(devices):
         actions = [action for action in chart.actions if action.device == device]
-        for low, high in _gaps(actions, start, end):
+        for low, high in gaps(actions, start, end):
             axes.add_patch(
                 Rectangle(
                     (low - start, lane),
                     high - low,
-                    _STRIP[0] + _STRIP[1],
+                    STRIP[0] + STRIP[1],
                     facecolor=theme.empty,
                     edgecolor=theme.hatch,
                     hatch="/////",
@@ -64,8 +54,8 @@ def draw(chart: Gantt, theme: Theme) -> Figure:
         for action in actions:
             _draw_action(axes, lane, action, start, inches_per_ms, labels, theme)
     axes.set_xlim(0.0, length)
-    axes.set_ylim(len(lanes) - 0.02, -0.06)
-    axes.set_yticks([lane + 0.46 for lane in range(len(lanes))], lanes)
+    axes.set_ylim(len(devices) - 0.02, -0.06)
+    axes.set_yticks([lane + 0.46 for lane in range(len(devices))], devices)
     axes.set_xlabel("Time (ms)")
     axes.xaxis.grid(True, color=theme.grid, linewidth=0.8)
     return figure
@@ -91,8 +81,7 @@ def _draw_action(
     labels: dict[Action, tuple[str, float]],
     theme: Theme,
 ) -> None:
-    moving = bool(_MOVING.search(action.kind))
-    offset, height = _STRIP if moving else _COMPUTE
+    offset, height = STRIP if is_moving(action.kind) else COMPUTE
     length = action.end_ms - action.start_ms
     width = length * inches_per_ms
     color = theme.action(action.kind)
@@ -130,13 +119,13 @@ def _labels(actions: list[Action], inches_per_ms: float) -> dict[Action, tuple[s
     chosen: dict[Action, tuple[str, float]] = {}
     several = _several_stages(actions)
     for kind in dict.fromkeys(action.kind for action in actions):
-        if _MOVING.search(kind):
+        if is_moving(kind):
             continue
         same = [action for action in actions if action.kind == kind]
         for form, size in _forms(several):
             fitting = {}
             for action in same:
-                text = form(action, _LETTERS.get(kind, sentence(kind)))
+                text = form(action, LETTERS.get(kind, sentence(kind)))
                 width = (action.end_ms - action.start_ms) * inches_per_ms
                 if text_width(text, size) + 0.01 <= width:
                     fitting[action] = (text, size)
@@ -170,33 +159,16 @@ def _several_stages(actions: list[Action]) -> bool:
     """True when some device holds more than one stage, so that a box must name its own."""
     stages: dict[str, set] = {}
     for action in actions:
-        if action.stage is not None and not _MOVING.search(action.kind):
+        if action.stage is not None and not is_moving(action.kind):
             stages.setdefault(action.device, set()).add(action.stage)
     return any(len(held) > 1 for held in stages.values())
 
 
-def _gaps(actions: list[Action], start: float, end: float) -> list[tuple[float, float]]:
-    """Where the device runs nothing at all."""
-    gaps, at = [], start
-    for action in sorted(actions, key=lambda item: item.start_ms):
-        if action.start_ms > at:
-            gaps.append((at, action.start_ms))
-        at = max(at, action.end_ms)
-    return [*gaps, (at, end)] if end > at else gaps
-
-
 def _legend(actions: list[Action], theme: Theme) -> list[Patch]:
-    present = dict.fromkeys(action.kind for action in actions)
-    order = [kind for kind in theme.actions if kind in present]
-    order += [kind for kind in present if kind not in theme.actions]
     handles = []
-    for kind in order:
-        letter = _LETTERS.get(kind)
+    for kind in kinds(actions, list(theme.actions)):
+        letter = LETTERS.get(kind)
         suffix = f" ({letter})" if letter and letter != "opt" else ""
         handles.append(Patch(color=theme.action(kind), label=sentence(kind) + suffix))
     idle = {"facecolor": theme.empty, "edgecolor": theme.hatch, "hatch": "/////"}
     return [*handles, Patch(label="Idle (bubble)", linewidth=0.0, **idle)]
-
-
-def _natural(text: str) -> list:
-    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", text)]

@@ -21,7 +21,7 @@ def draw(chart: SplitSizeTradeoff, theme: Theme) -> Figure:
     """Splits evenly spaced and all ticked, because 1 to 60 would crowd on a linear axis."""
     splits = sorted({split for line in chart.series for split in line.splits})
     place = {split: index for index, split in enumerate(splits)}
-    divisor, unit = unit_of(max(level for _, _, level in _heights(chart)))
+    divisor, unit = unit_of(max(level for _, _, level in heights(chart)))
     figure, axes = framed(
         theme,
         Frame(width=max(7.2, 0.42 * len(splits) + 2.6), height=_HEIGHT, right=1.55),
@@ -30,12 +30,12 @@ def draw(chart: SplitSizeTradeoff, theme: Theme) -> Figure:
         handles=_legend(chart, theme),
         columns=2,
     )
-    tops = [value for _, _, value in _heights(chart)]
+    tops = [value for _, _, value in heights(chart)]
     low, high = min(tops) / divisor, max(tops) / divisor
     axes.set_ylim(max(0.0, low - 0.28 * (high - low)), high + 0.06 * (high - low))
     axes.set_xlim(-0.5, len(splits) - 0.5)
     for index, line in enumerate(chart.series):
-        color = _color(chart, index, theme)
+        color = series_color(chart, index, theme)
         ink = color if len(chart.series) > 1 else theme.text
         _draw_predictions(axes, line, place, divisor, ink)
         _draw_series(axes, line, place, divisor, color, index, theme)
@@ -48,7 +48,7 @@ def draw(chart: SplitSizeTradeoff, theme: Theme) -> Figure:
     return figure
 
 
-def _heights(chart: SplitSizeTradeoff) -> list[tuple[str, str, float]]:
+def heights(chart: SplitSizeTradeoff) -> list[tuple[str, str, float]]:
     """Everything that the vertical axis must hold, as (what, which, milliseconds)."""
     found = list(chart.levels)
     for line in chart.series:
@@ -60,7 +60,8 @@ def _heights(chart: SplitSizeTradeoff) -> list[tuple[str, str, float]]:
     return found
 
 
-def _color(chart: SplitSizeTradeoff, index: int, theme: Theme) -> str:
+def series_color(chart: SplitSizeTradeoff, index: int, theme: Theme) -> str:
+    """The pipeline's own colour for the series of the best split, others for the rest."""
     if index == chart.best_series:
         return theme.strategy("pipeline")
     others = [other for other in range(len(chart.series)) if other != chart.best_series]
@@ -77,8 +78,8 @@ def _draw_series(
     theme: Theme,
 ) -> None:
     positions = [place[split] for split in line.splits]
-    heights = [point.time_ms / divisor for point in line.points]
-    axes.plot(positions, heights, "-", color=color, linewidth=2.0, zorder=4)
+    tops = [point.time_ms / divisor for point in line.points]
+    axes.plot(positions, tops, "-", color=color, linewidth=2.0, zorder=4)
     for x, point in zip(positions, line.points, strict=True):
         samples = [sample / divisor for sample in point.samples_ms]
         axes.plot(
@@ -206,7 +207,7 @@ def _legend(chart: SplitSizeTradeoff, theme: Theme) -> list[Line2D]:
             Line2D(
                 [],
                 [],
-                color=_color(chart, index, theme),
+                color=series_color(chart, index, theme),
                 linewidth=2.0,
                 markersize=5.5,
                 marker=_MARKERS[index % len(_MARKERS)],

@@ -1,4 +1,4 @@
-"""Runs one contender as a fresh process group with a time limit, and leave nothing behind."""
+"""Runs a command as a fresh process group with a time limit, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ class Output:
     stdout: str
     out_file: str
     seconds: float
+    exit_code: int = 0
 
 
 def _end_with_parent() -> None:
@@ -64,14 +65,19 @@ def _environment(changes: Mapping[str, str | None]) -> dict[str, str]:
     return {name: value for name, value in merged.items() if value is not None}
 
 
-def launch(command: Sequence[str], environment: Mapping[str, str | None], limit_s: float) -> Output:
+def launch(
+    command: Sequence[str],
+    environment: Mapping[str, str | None],
+    limit_s: float,
+    accepted: Sequence[int] = (0,),
+) -> Output:
     """Run `command` and return its output.
 
     `{out}` inside an argument becomes the path of a file that does not exist yet. Raises
-    LaunchError when the command cannot start, fails, or overruns `limit_s` seconds. Its process
-    group is gone when this returns or raises.
+    LaunchError when the command cannot start, ends with an exit code that is not accepted, or
+    overruns `limit_s` seconds. Its process group is gone when this returns or raises.
     """
-    with tempfile.TemporaryDirectory(prefix="peers_") as folder:
+    with tempfile.TemporaryDirectory(prefix="stratagem_") as folder:
         out = Path(folder, "out.json")
         arguments = [argument.replace(OUT, str(out)) for argument in command]
         paths = Path(folder, "stdout"), Path(folder, "stderr")
@@ -96,8 +102,8 @@ def launch(command: Sequence[str], environment: Mapping[str, str | None], limit_
             finally:
                 _end_group(process)
         seconds = time.monotonic() - start
-        if exit_code != 0:
+        if exit_code not in accepted:
             message = _last_line(paths[1].read_text(errors="replace"))
             raise LaunchError(f"exit code {exit_code}: {message}")
         text = out.read_text() if out.exists() else ""
-        return Output(paths[0].read_text(errors="replace"), text, seconds)
+        return Output(paths[0].read_text(errors="replace"), text, seconds, exit_code)

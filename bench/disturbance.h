@@ -1,0 +1,52 @@
+// What may make times untrue or unsteady, as the kernel tells it: settings of the machine before a
+// run, and what happened while it ran. Nothing here decides anything; it is said and recorded.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "bench/machine.h"
+#include "reports/record.h"
+
+namespace stratagem::bench {
+
+/// One thing, what was found, and what mends it.
+struct Disturbance {
+  std::string what;
+  std::string found;
+  std::string remedy;
+};
+
+/// "governor: powersave; cpupower frequency-set -g performance, as root".
+std::string to_string(const Disturbance& disturbance);
+
+/// Of the machine as it stands: governor, turbo, load, huge pages, the container's limit.
+std::vector<Disturbance> standing_disturbances(const MachineFacts& facts,
+                                               const SystemPaths& paths = {});
+
+/// Counters that only grow: two readings tell what happened between them. Those that the kernel
+/// does not keep stay 0.
+struct NoiseReading {
+  double seconds = 0;                     // of a steady clock
+  double processor_ticks = 0;             // all that processors did, idle included
+  double stolen_ticks = 0;                // taken by the hypervisor for others
+  std::int64_t limited_periods = 0;       // in which the container's limit stopped it
+  std::int64_t thermal_throttles = 0;     // of all processors
+  std::map<int, double> process_seconds;  // processor time of others, by process
+  std::map<int, std::string> process_names;
+};
+
+NoiseReading read_noise(const SystemPaths& paths = {});
+
+/// What happened between two readings: stolen time, throttling, and other processes that were busy.
+/// Children of this process do not count as others.
+std::vector<Disturbance> disturbances_between(const NoiseReading& before,
+                                              const NoiseReading& after);
+
+/// The same as figures, for the record.
+reports::Values noise_figures(const MachineFacts& facts, const NoiseReading& before,
+                              const NoiseReading& after, const SystemPaths& paths = {});
+
+}  // namespace stratagem::bench

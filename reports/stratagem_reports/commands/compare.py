@@ -1,0 +1,213 @@
+"""`stratagem compare`: whether one build or results file is slower than another."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from ..errors import InputError
+from ..files import write_together
+from ..launch import LaunchError
+
+_NOTHING_MATCHED, _LAUNCH_FAILED, _INTERRUPTED = 3, 4, 130
+_CONFIDENCE, _INTERLEAVED_CONFIDENCE = 0.95, 0.97
+
+
+def register(commands: argparse._SubParsersAction) -> None:
+    """Adds the subcommand's parser."""
+    parser = commands.add_parser(
+        "compare",
+        help="whether one build or results file is slower than another",
+        usage="stratagem compare [OPTION...] BASE.json HEAD.json\n"
+        "       stratagem compare --interleave [OPTION...] BASE_BUILD HEAD_BUILD -- RUN_OPTION...\n"
+        "       stratagem compare --interleave --control [OPTION...] BUILD -- RUN_OPTION...",
+        description="Compares rows of the same name: step times by launches, what a run must "
+        "repeat exactly (calls, bytes, FLOPs, operators) by equality. Exit codes: 0 no regression; "
+        "1 a regression; 2 bad input; 3 no row in common; 4 a launch failed; 5 cannot tell, with "
+        "--fail-on-ambiguous.",
+    )
+    parser.add_argument(
+        "base", metavar="BASE", help="a results file, or several joined by commas; a build's folder"
+    )
+    parser.add_argument("head", metavar="HEAD", nargs="?", help="the same, to be held against BASE")
+    interleaved = parser.add_argument_group("launching two builds in turns")
+    interleaved.add_argument(
+        "--interleave", action="store_true",
+        help="BASE and HEAD are builds (a folder with bin/stratagem, or the executable)",
+    )  # fmt: skip
+    interleaved.add_argument(
+        "--minutes", type=_positive, metavar="MINUTES", help="the budget in all (default 30)"
+    )
+    interleaved.add_argument(
+        "--rounds", type=_count, metavar="N", help="at most so many rounds, within the budget"
+    )
+    interleaved.add_argument(
+        "--control", action="store_true",
+        help="BASE against itself: shows the noise floor, and should find nothing",
+    )  # fmt: skip
+    interleaved.add_argument(
+        "--seed", type=_count, metavar="N", help="of the order within the rounds (default 1)"
+    )
+    interleaved.add_argument(
+        "--record", type=Path, metavar="FILE", help="append each round to FILE, one line of JSON"
+    )
+    parser.add_argument(
+        "--threshold", type=_fraction, default="1%", metavar="X%",
+        help="a smaller change of the step time counts as none (default 1%%)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--confidence", type=_fraction, metavar="X%",
+        help="that no row is wrongly called slower or faster (default 95%%; interleaved 97%%)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--across-machines", action="store_true",
+        help="compare although the hardware differs, and mark it",
+    )  # fmt: skip
+    parser.add_argument(
+        "--fail-on-ambiguous", action="store_true", help="exit 5 when a row cannot be told"
+    )
+    for name, what in (("markdown", "Markdown"), ("json", "JSON"), ("junit", "JUnit XML")):
+        parser.add_argument(
+            f"--{name}", type=Path, metavar="FILE", help=f"also write it as {what}; - prints it alone"
+        )
+    parser.set_defaults(run=run, run_options=[])
+
+
+def run(options: argparse.Namespace) -> int:
+    """Compares, shows and writes; returns the exit code."""
+    default = _INTERLEAVED_CONFIDENCE if options.interleave else _CONFIDENCE
+    options.confidence = default if options.confidence is None else options.confidence
+    if not 0.5 <= options.confidence < 1:
+        raise InputError(f"--confidence {options.confidence:.4g}: expected 50% up to below 100%")
+    return _interleaved(options) if options.interleave else _separate(options)
+
+
+def _separate(options: argparse.Namespace) -> int:
+    for name in ("minutes", "rounds", "control", "seed", "record", "run_options"):
+        if getattr(options, name):
+            shown = "options after --" if name == "run_options" else f"--{name}"
+            raise InputError(f"{shown}: only with --interleave, which launches builds")
+    if options.head is None:
+        raise InputError("HEAD: missing; expected BASE.json HEAD.json")
+    from ..comparison.side import read_side
+    from ..comparison.verdicts import compare_sides
+
+    base = read_side("base", _paths("BASE", options.base))
+    head = read_side("head", _paths("HEAD", options.head))
+    comparison = compare_sides(
+        base, head, options.threshold, options.confidence, options.across_machines
+    )
+    return _finish(comparison, options)
+
+
+def _interleaved(options: argparse.Namespace) -> int:
+    if options.across_machines:
+        raise InputError("--across-machines: not with --interleave, which uses this one")
+    if options.control == (options.head is not None):
+        wanted = "one build" if options.control else "BASE_BUILD HEAD_BUILD"
+        raise InputError(f"--interleave: expected {wanted}; run options stand after --")
+    from ..comparison.builds import check_run_options, find_build
+    from ..comparison.interleave import Settings, interleave
+
+    check_run_options(options.run_options)
+    base = find_build("base", Path(options.base))
+    head = find_build("head", Path(options.base if options.control else options.head))
+    settings = Settings(
+        run_options=options.run_options,
+        minutes=options.minutes or 30.0,
+        threshold=options.threshold,
+        confidence=options.confidence,
+        rounds=options.rounds,
+        control=options.control,
+        seed=options.seed or 1,
+        record=options.record,
+    )
+    try:
+        comparison = interleave(base, head, settings, _progress)
+    except LaunchError as error:
+        print(f"stratagem compare: a launch gave no results: {error}", file=sys.stderr)
+        return _LAUNCH_FAILED
+    finally:
+        if sys.stderr.isatty():
+            print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
+    code = _finish(comparison, options)
+    if comparison.interleaved["interrupted"]:
+        return _INTERRUPTED
+    failed = any(row.timing.verdict.value == "failed" for row in comparison.rows)
+    return _LAUNCH_FAILED if failed else code
+
+
+def _progress(what: str, left_s: float | None) -> None:
+    """One line on a terminal, rewritten; nothing elsewhere."""
+    if not sys.stderr.isatty():
+        return
+    rest = "" if left_s is None else f", at most {max(1, round(left_s / 60))} min left"
+    print(f"\r\x1b[2K{what}{rest}", end="", file=sys.stderr, flush=True)
+
+
+def _finish(comparison, options: argparse.Namespace) -> int:
+    if not comparison.rows:
+        names = [next(iter(side.rows)) for side in (comparison.base, comparison.head)]
+        print(
+            "stratagem compare: no row has the same name on both sides: "
+            f"{names[0]} and {names[1]}, for example",
+            file=sys.stderr,
+        )
+        return _NOTHING_MATCHED
+    show(comparison, options)
+    return comparison.exit_code(options.fail_on_ambiguous)
+
+
+def show(comparison, options: argparse.Namespace) -> None:
+    """Prints the table, or what was asked for with "-" in its place, and writes the files."""
+    from ..comparison.console import render_console
+    from ..comparison.document import render_json
+    from ..comparison.junit import render_junit
+    from ..comparison.markdown import render_markdown
+
+    renderers = {"markdown": render_markdown, "json": render_json, "junit": render_junit}
+    wanted = {name: getattr(options, name) for name in renderers if getattr(options, name)}
+    alone = [name for name, path in wanted.items() if str(path) == "-"]
+    if len(alone) > 1:
+        raise InputError(f"--{alone[0]} - and --{alone[1]} -: only one can be printed alone")
+    for name, path in wanted.items():
+        if name not in alone:
+            write_together(path.parent, {path.name: renderers[name](comparison).encode()})
+    if alone:
+        sys.stdout.write(renderers[alone[0]](comparison))
+    else:
+        sys.stdout.write(render_console(comparison, sys.stdout.isatty()))
+
+
+def _paths(side: str, text: str) -> list[Path]:
+    paths = [Path(part) for part in text.split(",") if part]
+    if not paths:
+        raise InputError(f"{side}: expected a results file")
+    return paths
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number from 1 on")
+    return int(text)
+
+
+def _positive(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1e6:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a number above 0")
+    return value
+
+
+def _fraction(text: str) -> float:
+    try:
+        value = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a percentage, such as 1%") from None
+    if not 0 <= value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected 0% up to below 100%")
+    return value

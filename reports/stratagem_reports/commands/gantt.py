@@ -1,0 +1,36 @@
+"""`gantt`, which `stratagem simulate` calls: the Gantt chart of a simulated schedule."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from ..errors import InputError
+from ..files import write_together
+from ..load import load_simulation
+
+EXTENSIONS = ("png", "svg")
+
+
+def register(commands: argparse._SubParsersAction) -> None:
+    """Adds the subcommand's parser."""
+    gantt = commands.add_parser("gantt", help="the Gantt chart of a simulated schedule")
+    gantt.add_argument("simulation", type=Path, metavar="SIMULATION.json", help="a simulation file")
+    gantt.add_argument(
+        "--out", type=Path, required=True, metavar="FILE", help="the chart, .png or .svg"
+    )
+    gantt.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Writes the chart and prints its path."""
+    extension = options.out.suffix.lstrip(".").lower()
+    if extension not in EXTENSIONS:
+        raise InputError(f"--out {options.out}: expected a file name that ends in .png or .svg")
+    simulation = load_simulation(options.simulation)
+    from ..charts.gantt import render_simulation
+
+    image = render_simulation(simulation, extension)
+    for path in write_together(options.out.parent, {options.out.name: image}):
+        print(path)
+    return 0

@@ -1,0 +1,240 @@
+"""`stratagem history`: results over time."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from ..files import write_together
+
+FORMATS = ("google-benchmark", "github-action-benchmark", "bencher", "otava-csv")
+EXTENSIONS = ("png", "svg")
+_TREND = """Change points are found by Apache Otava in the medians of the runs, one series for each
+row and kind of hardware. A change that is small against the noise shows only when several runs lie
+behind it."""
+_FAIL = """exit with 1 when, in some series, the newest change point is for the worse (slower) and
+its first run is among the last --window runs of the series; an older slowdown, or one that a
+newer change point followed, does not count"""
+
+
+def register(commands: argparse._SubParsersAction) -> None:
+    """Adds the subcommand's parser and those of its own commands."""
+    history = commands.add_parser("history", help="results over time, and where they changed")
+    kinds = history.add_subparsers(dest="kind", required=True, metavar="KIND")
+    add = _parser(kinds, "add", _add, "append results files to the history")
+    add.add_argument("results", type=Path, nargs="+", metavar="RESULTS.json")
+    _add_identity(add)
+    show = _parser(kinds, "show", _show, "a table of the rows")
+    _add_name(show)
+    show.add_argument(
+        "--last", type=_count, default=0, metavar="N", help="list the latest N runs of each row"
+    )
+    _register_trend(kinds)
+    _register_exchange(kinds)
+    _parser(kinds, "repair", _repair, "move last lines that a crash left unfinished to FILE.broken")
+
+
+def _register_trend(kinds: argparse._SubParsersAction) -> None:
+    trend = _parser(kinds, "trend", _trend, "where rows became slower or faster", _TREND)
+    _add_name(trend)
+    trend.add_argument("--out-dir", type=Path, metavar="DIR", help="draw charts (.png, .svg) there")
+    trend.add_argument("--format", choices=("text", "json", "markdown"), default="text")
+    trend.add_argument("--metric", default="step_ms", help="what to follow (default: step_ms)")
+    trend.add_argument(
+        "--max-p", type=_fraction, default=0.001, metavar="P",
+        help="significance of Otava's t-test (default: 0.001)",
+    )  # fmt: skip
+    trend.add_argument(
+        "--min-change", type=_percent, default=1.0, metavar="PERCENT",
+        help="smallest change to report (default: 1); 0 for counters",
+    )  # fmt: skip
+    trend.add_argument("--fail-on-regression", action="store_true", help=_FAIL)
+    trend.add_argument(
+        "--window", type=_count, default=10, metavar="N", help="for --fail-on-regression (10)"
+    )
+
+
+def _register_exchange(kinds: argparse._SubParsersAction) -> None:
+    read = _parser(kinds, "import", _import, "append a file of another tool")
+    read.add_argument("file", type=Path, metavar="FILE")
+    read.add_argument("--format", choices=FORMATS, required=True)
+    _add_identity(read)
+    read.add_argument("--name", help="otava-csv: the row's name (default: the file's)")
+    read.add_argument("--metric", help="bencher, otava-csv: the measure that is the run's time")
+    read.add_argument("--unit", choices=("ns", "us", "ms", "s"), help="the unit of --metric")
+    write = _parser(kinds, "export", _export, "write the history for another tool")
+    _add_name(write)
+    write.add_argument("--format", choices=FORMATS, required=True)
+    write.add_argument("--commit", metavar="SHA", help="of formats that hold one run (newest)")
+    write.add_argument("--out", type=Path, metavar="FILE", help="the file (default: stdout)")
+
+
+def _parser(
+    kinds: argparse._SubParsersAction,
+    name: str,
+    work: Callable[[argparse.Namespace], int],
+    summary: str,
+    description: str | None = None,
+) -> argparse.ArgumentParser:
+    parser = kinds.add_parser(name, help=summary, description=description or summary)
+    parser.add_argument(
+        "--dir", type=Path, default=Path("history"), metavar="DIR", help="(default: history)"
+    )
+    parser.set_defaults(run=run, work=work)
+    return parser
+
+
+def _add_name(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name_part", nargs="?", metavar="NAME", help="a part of the rows' names")
+
+
+def _add_identity(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--commit", metavar="SHA", help="the git commit (default: the file's)")
+    parser.add_argument("--date", metavar="ISO", help="the runs' time, UTC (default: the file's)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Does what was asked for; a name that nothing matches is one line and exit code 3."""
+    from ..history.series import NoMatchError
+
+    try:
+        return options.work(options)
+    except NoMatchError as error:
+        print(f"stratagem history: {options.dir}: {error}", file=sys.stderr)
+        return 3
+
+
+def _add(options: argparse.Namespace) -> int:
+    from ..history.add import take
+
+    taken = take(options.results, options.commit, options.date)
+    code = _append(options.dir, taken.runs)
+    for name, reason in taken.failed.items():
+        print(f"not added: {name}: {' '.join(reason.split())}")
+    return code
+
+
+def _import(options: argparse.Namespace) -> int:
+    from ..history.formats import FORMATS as MODULES
+    from ..history.formats.common import Source
+
+    source = Source(
+        options.file, options.commit, options.date, options.name, options.metric, options.unit,
+        _warn,
+    )  # fmt: skip
+    return _append(options.dir, MODULES[options.format].read(source))
+
+
+def _append(folder: Path, runs: list) -> int:
+    from ..history.points import counted
+    from ..history.store import append
+
+    done = append(folder, runs)
+    rows = len({run.name for run in done.added})
+    print(f"{folder}: added {counted(len(done.added), 'run')} of {counted(rows, 'row')}")
+    for run in done.present:
+        print(f"already there: {run.name} of commit {run.commit} at {run.time:%Y-%m-%dT%H:%M:%SZ}")
+    return 0
+
+
+def _export(options: argparse.Namespace) -> int:
+    from ..history.formats import FORMATS as MODULES
+    from ..history.formats.common import Target
+
+    runs = [run for item in _series(options) for run in item.runs]
+    suffix = options.out.suffix.lower() if options.out else ""
+    data = MODULES[options.format].write(runs, Target(suffix, options.commit, _warn))
+    if options.out:
+        for path in write_together(options.out.parent, {options.out.name: data}):
+            print(path)
+    else:
+        sys.stdout.write(data.decode())
+    return 0
+
+
+def _show(options: argparse.Namespace) -> int:
+    from ..history.show import table
+
+    print(table(_series(options), options.last))
+    return 0
+
+
+def _trend(options: argparse.Namespace) -> int:
+    from ..history import trend, trend_text
+    from ..history.series import kept_apart
+
+    series = _series(options)
+    trends = trend.trends_of(series, options.metric, options.max_p, options.min_change)
+    notes = kept_apart(series)
+    charts = _charts(trends, options.out_dir) if options.out_dir else []
+    writers = {
+        "text": trend_text.text,
+        "json": trend_text.as_json,
+        "markdown": trend_text.markdown,
+    }
+    print(writers[options.format](trends, notes, charts))
+    if options.format == "json":
+        for note in notes:
+            _warn(note)
+    failed = [item for item in trends if trend.regressed(item, options.window)]
+    return 1 if failed and options.fail_on_regression else 0
+
+
+def _charts(trends: list, folder: Path) -> list[str]:
+    from ..charts.trend import render_trend
+    from ..history.store import file_name
+
+    contents: dict[str, bytes] = {}
+    for item in trends:
+        whole = f"{item.series.name}.{item.metric}.{item.series.hardware.digest}"
+        name = file_name(whole).removesuffix(".jsonl")
+        images = render_trend(item, EXTENSIONS)
+        contents |= {f"{name}.{extension}": data for extension, data in images.items()}
+    return [str(path) for path in write_together(folder, contents)]
+
+
+def _repair(options: argparse.Namespace) -> int:
+    from ..history.store import repair
+
+    done = repair(options.dir)
+    print("\n".join(done) or f"{options.dir}: nothing to repair")
+    return 0
+
+
+def _series(options: argparse.Namespace) -> list:
+    from ..history.series import series_of
+    from ..history.store import load
+
+    return series_of(load(options.dir, _warn), options.name_part)
+
+
+def _warn(message: str) -> None:
+    print(f"stratagem history: {message}", file=sys.stderr)
+
+
+def _count(text: str) -> int:
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(f"expected a whole number, found {text!r}")
+    return int(text)
+
+
+def _fraction(text: str) -> float:
+    return _number(text, 1.0)
+
+
+def _percent(text: str) -> float:
+    return _number(text, 1e6)
+
+
+def _number(text: str, most: float) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0.0 <= value <= most:
+        raise argparse.ArgumentTypeError(f"expected a number from 0 to {most:g}, found {text!r}")
+    return value
+
+

@@ -1,0 +1,95 @@
+"""`stratagem report`: charts and report.html, report.md or report.csv of a results file."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from ..files import write_together
+from ..load import Results, load_results
+
+EXTENSIONS = ("png", "svg")
+FORMATS = ("html", "markdown", "csv")
+
+
+def register(commands: argparse._SubParsersAction) -> None:
+    """Adds the subcommand's parser."""
+    report = commands.add_parser(
+        "report", help="charts (.png, .svg) and report.html of a results file"
+    )
+    report.add_argument("results", type=Path, metavar="RESULTS.json", help="a results file")
+    report.add_argument(
+        "--format",
+        choices=FORMATS,
+        default="html",
+        help="html: charts and report.html, one file with everything inside (default); markdown: "
+        "charts and report.md; csv: report.csv alone, one line a row, units in the headings",
+    )
+    report.add_argument(
+        "--out-dir", type=Path, metavar="DIR", help="folder for the output (default: the file's)"
+    )
+    report.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Writes the charts and the report, and prints their paths."""
+    results = load_results(options.results)
+    from ..bandwidth_data import holds_collectives
+
+    folder = options.out_dir or options.results.parent
+    if options.format == "csv":
+        return _put(folder, _csv(results))
+    if holds_collectives(results):
+        return _put(folder, _bandwidth(results))
+    return _report(results, folder, options.format)
+
+
+def _csv(results: Results) -> dict[str, bytes]:
+    from ..report_csv import render_csv
+    from ..selection import select
+
+    return {"report.csv": render_csv(results, select(results))}
+
+
+def _bandwidth(results: Results) -> dict[str, bytes]:
+    from ..bandwidth_data import bandwidth
+    from ..charts import render
+
+    images = render(bandwidth(results), EXTENSIONS)
+    return {f"bandwidth.{extension}": data for extension, data in images.items()}
+
+
+def _report(results: Results, folder: Path, written_as: str) -> int:
+    from ..chart_data import build_charts
+    from ..charts import DARK, LIGHT, render
+    from ..published_rules import compare_published
+    from ..report import render_report
+    from ..report_markdown import render_markdown
+    from ..selection import select
+
+    selection = select(results)
+    charts = build_charts(results, selection)
+    published = compare_published(results, selection)
+    contents: dict[str, bytes] = {}
+    images: dict[str, dict[str, bytes]] = {}
+    for name, chart in charts.charts.items():
+        light = render(chart, EXTENSIONS, LIGHT)
+        contents |= {f"{name}.{extension}": data for extension, data in light.items()}
+        if written_as == "html":
+            dark = render(chart, ("svg",), DARK)
+            images[name] = {"light": light["svg"], "dark": dark["svg"]}
+    if written_as == "html":
+        contents["report.html"] = render_report(results, selection, charts, images, published)
+    else:
+        contents["report.md"] = render_markdown(results, selection, charts, published)
+    stale = [f"{name}.{extension}" for name in charts.left_out for extension in EXTENSIONS]
+    _put(folder, contents, stale)
+    for name, reason in charts.left_out.items():
+        print(f"left out {name}: {reason}")
+    return 0
+
+
+def _put(folder: Path, contents: dict[str, bytes], stale: list[str] = ()) -> int:
+    for path in write_together(folder, contents, remove=stale):
+        print(path)
+    return 0

@@ -1,0 +1,75 @@
+"""A build to be launched: its executable, and one launch of all rows of a configuration."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import InputError
+from ..launch import LaunchError, launch
+from ..load import Results, load_results
+
+_START_LIMIT_S = 20.0
+_ROW_FAILED = 4
+_OURS = {"--out", "--repetitions", "--resume", "--config", "--trace"}
+
+
+@dataclass(frozen=True)
+class Build:
+    """`label` is "base" or "head", `version` what the executable says of itself."""
+
+    label: str
+    executable: Path
+    version: str
+
+
+def find_build(label: str, path: Path) -> Build:
+    """The executable itself, or the one in a build folder; InputError when it does not start."""
+    candidates = [path] if path.is_file() else [path / "bin" / "stratagem", path / "stratagem"]
+    found = next((item for item in candidates if item.is_file()), None)
+    if found is None:
+        raise InputError(
+            f"{label} build {path}: no executable there; expected a build folder with "
+            "bin/stratagem, or the executable"
+        )
+    if not os.access(found, os.X_OK):
+        raise InputError(f"{label} build {found}: not executable")
+    try:
+        version = launch([str(found.absolute()), "--version"], {}, _START_LIMIT_S).stdout
+    except LaunchError as error:
+        raise InputError(f"{label} build {found}: does not start: {error}") from None
+    if not re.match(r"stratagem\b", version):
+        raise InputError(f"{label} build {found}: is not stratagem: it does not say its version")
+    return Build(label, found.absolute(), version.splitlines()[0].strip())
+
+
+def check_run_options(options: list[str]) -> None:
+    """Refuses the options of `stratagem run` that the comparison sets itself."""
+    for option in options:
+        if option.split("=")[0] in _OURS:
+            raise InputError(f"{option} after --: compare sets it itself; leave it out")
+
+
+def run_once(build: Build, options: list[str], limit_s: float) -> Results:
+    """One launch of every row; a row that failed is in the results with its error.
+
+    Raises LaunchError when there are no results at all.
+    """
+    with tempfile.TemporaryDirectory(prefix="stratagem_") as folder:
+        out = Path(folder, f"{build.label}.json")
+        command = [str(build.executable), "run", *options, "--repetitions", "1", "--out", str(out)]
+        launch([*command, "--quiet"], {}, limit_s, accepted=(0, _ROW_FAILED))
+        return load_results(out)
+
+
+def write_round(path: Path, entry: dict) -> None:
+    """Appends a round to a recording, one line of JSON."""
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(entry, allow_nan=False) + "\n")
+    except OSError as error:
+        raise InputError(f"--record {path}: cannot be written: {error.strerror}") from None

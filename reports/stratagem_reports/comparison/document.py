@@ -1,0 +1,76 @@
+"""The comparison as JSON: everything that was decided, and from which launches."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from .side import Side
+from .verdicts import Comparison, RowComparison
+from .words import headline, notes
+
+SCHEMA = "stratagem-comparison/1"
+
+
+def render_json(comparison: Comparison) -> str:
+    """One object; ratios are head over base, times in ms."""
+    document = {
+        "schema": SCHEMA,
+        "summary": headline(comparison),
+        "regression": bool(comparison.regressions),
+        "method": comparison.method,
+        "threshold": comparison.threshold,
+        "confidence": comparison.confidence,
+        "base": _side(comparison.base),
+        "head": _side(comparison.head),
+        "hardware_differences": _pairs(comparison.across_machines),
+        "software_differences": _pairs(comparison.software),
+        "only_base": comparison.only_base,
+        "only_head": comparison.only_head,
+        "interleaved": comparison.interleaved,
+        "rows": [_row(row) for row in comparison.rows],
+        "notes": notes(comparison),
+    }
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def _side(side: Side) -> dict[str, Any]:
+    return {
+        "sources": side.sources,
+        "commits": side.commits,
+        "hardware": side.hardware,
+        "software": side.software,
+    }
+
+
+def _pairs(found: dict[str, tuple[Any, Any]]) -> dict[str, dict[str, Any]]:
+    return {name: {"base": one, "head": two} for name, (one, two) in found.items()}
+
+
+def _row(row: RowComparison) -> dict[str, Any]:
+    timing, change = row.timing, row.timing.change
+    return {
+        "name": row.name,
+        "verdict": timing.verdict.value,
+        "regression": row.regression,
+        "note": timing.note,
+        "base_ms": timing.base_ms,
+        "head_ms": timing.head_ms,
+        "ratio": None
+        if change is None
+        else {"value": change.ratio, "low": change.low, "high": change.high},
+        "p_value": None if change is None else change.p_value,
+        "adjusted_p_value": timing.adjusted_p,
+        "exact": [
+            {
+                "metric": item.metric,
+                "unit": item.unit,
+                "base": item.base,
+                "head": item.head,
+                "change": item.kind.value,
+                "regression": item.regression,
+            }
+            for item in row.exact
+        ],
+        "marks": row.marks,
+    }

@@ -1,0 +1,103 @@
+"""What a run must repeat exactly, compared exactly: these gate on any machine, however noisy.
+
+Calls and bytes of collectives, FLOPs, live micro-batches and operator counts follow from the
+configuration and the code alone, so one more is a change of the code. Peak memory depends a little
+on timing: it has a tolerance of 1%, and the lowest of one side is held against the highest of the
+other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from .side import Launches
+
+MEMORY_TOLERANCE = 0.01
+MEMORY = "peak_memory_bytes"
+
+
+class Kind(Enum):
+    """What became of a metric; only the first is a regression."""
+
+    MORE = "more"
+    FEWER = "fewer"
+    NEW = "only in head"
+    GONE = "only in base"
+    UNSTEADY = "differs between launches"
+
+
+@dataclass(frozen=True)
+class ExactChange:
+    """A metric that is not the same on both sides."""
+
+    metric: str
+    unit: str
+    base: float | None
+    head: float | None
+    kind: Kind
+
+    @property
+    def regression(self) -> bool:
+        """True where the head does more than the base."""
+        return self.kind is Kind.MORE
+
+
+def compare_exactly(base: Launches, head: Launches, units: dict[str, str]) -> list[ExactChange]:
+    """Every metric that changed, in order of name; what is equal is not listed.
+
+    A collective that one side does not use counts as none there: it is an increase, or a decrease.
+    A metric that one side did not count at all is only reported.
+    """
+    changes = []
+    for metric in sorted({*base.exact, *head.exact}):
+        counted = metric.startswith("communication.")
+        one = _value(base, metric, counted)
+        two = _value(head, metric, counted)
+        unit = _unit(metric, units)
+        change = _change(metric, unit, one, two)
+        if change is not None:
+            changes.append(change)
+    return changes + _memory(base, head)
+
+
+def _unit(metric: str, units: dict[str, str]) -> str:
+    if metric.startswith("communication."):
+        return "bytes" if metric.endswith("_bytes") else "calls"
+    return units.get(metric, "")
+
+
+def count_compared(base: Launches, head: Launches) -> int:
+    """How many metrics both sides have."""
+    return len({*base.exact} & {*head.exact})
+
+
+def _value(side: Launches, metric: str, counted: bool) -> set[float]:
+    values = set(side.exact.get(metric, []))
+    return {0.0} if counted and not values and side.exact else values
+
+
+def _change(metric: str, unit: str, base: set[float], head: set[float]) -> ExactChange | None:
+    if len(base) > 1 or len(head) > 1:
+        return ExactChange(metric, unit, _only(base), _only(head), Kind.UNSTEADY)
+    one, two = _only(base), _only(head)
+    if one == two:
+        return None
+    if one is None or two is None:
+        return ExactChange(metric, unit, one, two, Kind.NEW if one is None else Kind.GONE)
+    return ExactChange(metric, unit, one, two, Kind.MORE if two > one else Kind.FEWER)
+
+
+def _only(values: set[float]) -> float | None:
+    return next(iter(values)) if len(values) == 1 else None
+
+
+def _memory(base: Launches, head: Launches) -> list[ExactChange]:
+    if not base.peak_memory_bytes or not head.peak_memory_bytes:
+        return []
+    one, two = base.peak_memory_bytes, head.peak_memory_bytes
+    if min(two) > max(one) * (1 + MEMORY_TOLERANCE):
+        return [ExactChange(MEMORY, "bytes", max(one), min(two), Kind.MORE)]
+    if max(two) * (1 + MEMORY_TOLERANCE) < min(one):
+        return [ExactChange(MEMORY, "bytes", min(one), max(two), Kind.FEWER)]
+    return []

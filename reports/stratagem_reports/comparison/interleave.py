@@ -1,0 +1,249 @@
+"""Launches two builds in turns and decides as it goes: `stratagem compare --interleave`.
+
+Each round launches both builds once, in random order, with all rows of the configuration; a
+neighbour that steals a core for a while then falls on both alike. Before the first round each build
+runs once unmeasured, which fills its caches of verification and calibration.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..labels import listing, percent
+from ..load import Results
+from .builds import Build, run_once, write_round
+from .procedure import (
+    Decision,
+    Plan,
+    all_clear,
+    cut_short,
+    decide,
+    keep_clear,
+    make_plan,
+    rounds_needed,
+)
+from .side import Launches, Side, join, launch_values
+from .verdicts import (
+    Comparison,
+    Timing,
+    Verdict,
+    check_machines,
+    common_rows,
+    compare_rows,
+    failed_timing,
+)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to go about it; `run_options` are those of `stratagem run`."""
+
+    run_options: list[str]
+    minutes: float
+    threshold: float
+    confidence: float
+    rounds: int | None = None
+    control: bool = False
+    seed: int = 0
+    record: Path | None = None
+    launch_limit_s: float = 1800.0
+
+
+# Is told what is about to be launched and how many seconds the rest may take, None before round 1.
+Progress = Callable[[str, float | None], None]
+RunOnce = Callable[[Build, list[str], float], Results]
+
+
+@dataclass
+class _Rounds:
+    """What has been measured: results by side, round by round, and what was decided from them."""
+
+    base: list[Results] = field(default_factory=list)
+    head: list[Results] = field(default_factory=list)
+    decisions: dict[str, Decision] = field(default_factory=dict)
+    plan: Plan | None = None
+    interrupted: bool = False
+
+    @property
+    def count(self) -> int:
+        return len(self.head)
+
+    def log_ratios(self) -> dict[str, list[float]]:
+        """log(head / base) of the rows that worked in every launch so far."""
+        found: dict[str, list[float]] = {}
+        for base, head in zip(self.base, self.head, strict=True):
+            one, two = _values(base), _values(head)
+            for name in one.keys() & two.keys():
+                found.setdefault(name, []).append(math.log(two[name] / one[name]))
+        order = [row.name for row in self.base[0].rows]
+        return {name: found[name] for name in order if len(found.get(name, [])) == self.count}
+
+
+def interleave(
+    base: Build,
+    head: Build,
+    settings: Settings,
+    progress: Progress = lambda *_: None,
+    run: RunOnce = run_once,
+    clock: Callable[[], float] = time.monotonic,
+) -> Comparison:
+    """Runs rounds until every row is decided or the budget is spent.
+
+    Raises LaunchError when a launch gives no results, InputError when the builds cannot be
+    compared. KeyboardInterrupt ends the rounds; those that are complete are judged as far as they go.
+    """
+    started = clock()
+    measured = _Rounds()
+    builds = {"base": base, "head": head}
+    try:
+        for build in builds.values():
+            progress(f"preparing, {build.label}", None)
+            run(build, settings.run_options, settings.launch_limit_s)
+        _run_rounds(builds, settings, measured, progress, run, clock, started)
+    except KeyboardInterrupt:
+        measured.interrupted = True
+        if measured.count == 0:
+            raise
+    return _comparison(builds, settings, measured, clock() - started)
+
+
+def _run_rounds(builds, settings, measured, progress, run, clock, started) -> None:
+    budget_s = 60 * settings.minutes
+    alpha = 1 - settings.confidence
+    shuffler = random.Random(settings.seed)
+    rounds_began = clock()
+    while measured.plan is None or measured.count < measured.plan.rounds:
+        left = None
+        if measured.plan is not None:
+            each = (clock() - rounds_began) / measured.count
+            if clock() - started + each > budget_s:
+                measured.plan = cut_short(measured.plan, measured.count)
+                _look(measured, settings)
+                return
+            left = each * (measured.plan.rounds - measured.count)
+        order = list(builds)
+        shuffler.shuffle(order)
+        _run_round(builds, order, settings, measured, progress, run, left)
+        if measured.plan is None:
+            check_machines(join("base", measured.base), join("head", measured.head), False)
+            fit = int((budget_s - (rounds_began - started)) // max(clock() - rounds_began, 1e-3))
+            most = max(1, fit if settings.rounds is None else min(fit, settings.rounds))
+            measured.plan = make_plan(most, alpha)
+        if measured.count in measured.plan.looks and _look(measured, settings):
+            return
+
+
+def _run_round(builds, order, settings, measured, progress, run, left) -> None:
+    """Both builds once; counted only when both gave results."""
+    results: dict[str, Results] = {}
+    for label in order:
+        progress(f"round {measured.count + 1}, {label}", left)
+        results[label] = run(builds[label], settings.run_options, settings.launch_limit_s)
+    measured.base.append(results["base"])
+    measured.head.append(results["head"])
+    if settings.record is not None:
+        entry = {label: _values(result) for label, result in results.items()}
+        write_round(settings.record, {"round": measured.count, "order": order, **entry})
+
+
+def _look(measured: _Rounds, settings: Settings) -> bool:
+    """Decides by what there is; True when there is nothing left to decide."""
+    level = measured.plan.levels[measured.plan.looks.index(measured.count)]
+    now = decide(measured.log_ratios(), level, settings.threshold)
+    measured.decisions = keep_clear(measured.decisions, now)
+    return all_clear(measured.decisions)
+
+
+def _values(results: Results) -> dict[str, float]:
+    """Each working row's step time in ms."""
+    return {
+        row.name: launch_values(row)[0]
+        for row in results.rows
+        if row.error is None and row.repetitions
+    }
+
+
+def _comparison(builds, settings: Settings, measured: _Rounds, seconds: float) -> Comparison:
+    base, head = _side(builds["base"], measured.base), _side(builds["head"], measured.head)
+    complete = measured.count == measured.plan.rounds or all_clear(measured.decisions)
+    names = common_rows(base, head)
+    needed = rounds_needed(1 - settings.confidence, max(1, len(names)))
+    timings = {
+        name: failed_timing(base.rows[name], head.rows[name])
+        or _timing(base.rows[name], head.rows[name], measured.decisions.get(name), needed, settings)
+        for name in names
+    }
+    return Comparison(
+        base=base,
+        head=head,
+        rows=compare_rows(base, head, timings),
+        threshold=settings.threshold,
+        confidence=settings.confidence,
+        method="sign test over interleaved rounds at planned looks, corrected by Holm for the rows",
+        interleaved=_about(measured, settings, seconds, complete),
+        only_base=[name for name in base.rows if name not in head.rows],
+        only_head=[name for name in head.rows if name not in base.rows],
+    )
+
+
+def _side(build: Build, results: list[Results]) -> Side:
+    side = join(build.label, results)
+    return Side(
+        side.label, [f"{build.executable} ({build.version})"], side.rows, side.hardware,
+        side.software, side.units, side.commits,
+    )  # fmt: skip
+
+
+def _timing(
+    base: Launches, head: Launches, decision: Decision | None, needed: int, settings: Settings
+) -> Timing:
+    one, two = base.step_ms, head.step_ms
+    rounds = min(len(one), len(two))
+    noise = _noise(one, two) if settings.control else ""
+    if decision is None or rounds < needed:
+        note = f"{rounds} rounds; {needed} would be enough"
+        return Timing(one, two, decision.change if decision else None, None, Verdict.TOO_FEW, note)
+    note = f"decided after round {decision.rounds}" if decision.rounds < rounds else ""
+    note = "; ".join(part for part in (note, noise) if part)
+    return Timing(one, two, decision.change, decision.adjusted_p, decision.verdict, note)
+
+
+def _noise(base_ms: list[float], head_ms: list[float]) -> str:
+    """The noise floor: how far apart two launches of the same build are."""
+    distances = [
+        abs(math.log(two / one)) for one, two in zip(base_ms, head_ms, strict=False)
+    ]
+    half, most = (math.expm1(float(np.quantile(distances, share))) for share in (0.5, 0.9))
+    return f"of the same build, half of the rounds differ by {percent(half)}, nine in ten by less than {percent(most)}"
+
+
+def _about(measured: _Rounds, settings: Settings, seconds: float, complete: bool) -> dict[str, Any]:
+    plan = measured.plan
+    looks = listing([str(look) for look in plan.looks])
+    notes = [
+        f"{measured.count} of at most {plan.rounds} rounds in {seconds / 60:.1f} min, each with "
+        f"both builds in random order; looks after round {looks}."
+    ]
+    if measured.interrupted:
+        notes.append("Interrupted: the verdicts are those of the last look before.")
+    if settings.control:
+        notes.append("Control: both sides are the same build, so slower or faster is a false alarm.")
+    return {
+        "rounds": measured.count,
+        "planned_rounds": plan.rounds,
+        "looks": list(plan.looks),
+        "levels": list(plan.levels),
+        "minutes": seconds / 60,
+        "control": settings.control,
+        "complete": complete,
+        "interrupted": measured.interrupted,
+        "notes": notes,
+    }

@@ -1,0 +1,40 @@
+"""The comparison as JUnit XML, one test case a row: a regression fails, no verdict is skipped."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+from .verdicts import Comparison, RowComparison, Verdict
+from .words import cells, change_sentence
+
+
+def render_junit(comparison: Comparison) -> str:
+    """A test suite; a case's time is the head's median step in seconds."""
+    unclear = [row for row in comparison.ambiguous if not row.regression]
+    suite = ElementTree.Element(
+        "testsuite",
+        name="stratagem compare",
+        tests=str(len(comparison.rows)),
+        failures=str(len(comparison.regressions)),
+        skipped=str(len(unclear)),
+        errors="0",
+    )
+    for row in comparison.rows:
+        seconds = (row.timing.head_median or 0.0) / 1e3
+        case = ElementTree.SubElement(
+            suite, "testcase", classname="stratagem", name=row.name, time=f"{seconds:.6f}"
+        )
+        if row.regression:
+            failure = ElementTree.SubElement(case, "failure", message=_message(row))
+            failure.text = "\n".join(change_sentence(change) for change in row.exact)
+        elif row.timing.verdict in (Verdict.CANNOT_TELL, Verdict.TOO_FEW):
+            ElementTree.SubElement(case, "skipped", message=_message(row))
+    ElementTree.indent(suite)
+    text = ElementTree.tostring(suite, encoding="unicode")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+
+
+def _message(row: RowComparison) -> str:
+    verdict, _, _, _, change, interval, exact = cells(row)
+    note = f"; {row.timing.note}" if row.timing.note else ""
+    return f"{verdict}: {change} ({interval}); exact metrics: {exact}{note}"

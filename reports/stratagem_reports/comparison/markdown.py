@@ -1,0 +1,36 @@
+"""The comparison as Markdown, for a pull request's comment or a job's summary."""
+
+from __future__ import annotations
+
+from .verdicts import Comparison
+from .words import COLUMNS, cells, details, headline, notes
+
+_ALIGNMENT = (":--", ":--", "--:", "--:", "--:", ":-:", ":--")
+
+
+def render_markdown(comparison: Comparison) -> str:
+    """A heading with the outcome, the table, changes of exact metrics, and the notes folded away."""
+    lines = [f"### {headline(comparison)}", ""]
+    lines += [_row(list(COLUMNS)), _row(list(_ALIGNMENT))]
+    for row in comparison.rows:
+        verdict, name, *rest = cells(row)
+        verdict = f"**{verdict}**" if row.regression else verdict
+        lines.append(_row([verdict, f"`{name}`", *rest]))
+    for name, changes in details(comparison):
+        lines += ["", f"`{name}`"] + [f"- {_escape(change)}" for change in changes]
+    lines += ["", "<details><summary>How to read this</summary>", ""]
+    lines += [f"- {_escape(note)}" for note in notes(comparison)]
+    lines += [
+        "- Base and head: median step time of a launch (launches).",
+        "",
+        "</details>",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _row(texts: list[str]) -> str:
+    return "| " + " | ".join(_escape(text) for text in texts) + " |"
+
+
+def _escape(text: str) -> str:
+    return text.replace("|", "\\|")

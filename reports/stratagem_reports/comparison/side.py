@@ -1,0 +1,153 @@
+"""One side of a comparison: the launches of every row, from one or several results files.
+
+The launch, a fresh set of processes, is the unit of inference: steps of one launch share its memory
+layout and its neighbours, so many steps of few launches would claim more than they know. A launch
+speaks through the median of its steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..load import Repetition, Results, Row, load_results
+
+
+@dataclass(frozen=True)
+class Launches:
+    """The launches of one row: step times in ms, and by metric what each launch counted."""
+
+    name: str
+    step_ms: list[float] = field(default_factory=list)
+    exact: dict[str, list[float]] = field(default_factory=dict)
+    peak_memory_bytes: list[float] = field(default_factory=list)
+    error: str | None = None
+    marks: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Side:
+    """All rows of one side, and what they were measured on and with."""
+
+    label: str
+    sources: list[str]
+    rows: dict[str, Launches]
+    hardware: dict[str, Any]
+    software: dict[str, Any]
+    units: dict[str, str]
+    commits: list[str]
+
+
+def read_side(label: str, paths: list[Path]) -> Side:
+    """Reads and joins the files of one side; InputError when one is not a results file."""
+    results = [load_results(path) for path in paths]
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise InputError(f"{label}: a file is named twice; its launches would count double")
+    return join(label, results)
+
+
+def join(label: str, results: list[Results]) -> Side:
+    """The side that several results make; they must come from machines of one fingerprint."""
+    first = results[0]
+    hardware = _fingerprint(first, "hardware")
+    for other in results[1:]:
+        for name, (one, two) in differences(hardware, _fingerprint(other, "hardware")).items():
+            raise InputError(
+                f"{other.path}: hardware field {name} is {two}, in {first.path} it is {one}; the "
+                f"files of one side must come from one kind of machine"
+            )
+    rows: dict[str, Launches] = {}
+    units: dict[str, str] = {}
+    for result in results:
+        exact = _exact_metrics(result)
+        units |= exact
+        for row in result.rows:
+            rows[row.name] = _add(rows.get(row.name), row, exact)
+    return Side(
+        label=label,
+        sources=[str(result.path) for result in results],
+        rows=rows,
+        hardware=hardware,
+        software=_fingerprint(first, "software"),
+        units=units,
+        commits=sorted({str(item.stratagem.get("git_commit") or "unknown") for item in results}),
+    )
+
+
+def differences(one: dict[str, Any], two: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """The fields that differ, with both values; one that is absent counts as None."""
+    keys = list(dict.fromkeys([*one, *two]))
+    return {key: (one.get(key), two.get(key)) for key in keys if one.get(key) != two.get(key)}
+
+
+def _fingerprint(results: Results, part: str) -> dict[str, Any]:
+    fingerprint = results.stratagem.get("fingerprint")
+    found = fingerprint.get(part) if isinstance(fingerprint, dict) else None
+    if not isinstance(found, dict):
+        raise InputError(
+            f"{results.path}: context.stratagem.fingerprint.{part}: missing; without it nobody "
+            "knows whether the two sides may be compared"
+        )
+    return found
+
+
+def _exact_metrics(results: Results) -> dict[str, str]:
+    """The metrics that the file calls deterministic, with their units."""
+    metrics = results.stratagem.get("metrics")
+    if not isinstance(metrics, dict):
+        return {}
+    return {
+        name: str(metric.get("unit", ""))
+        for name, metric in metrics.items()
+        if isinstance(metric, dict) and metric.get("deterministic") is True
+    }
+
+
+def _add(known: Launches | None, row: Row, exact: dict[str, str]) -> Launches:
+    joined = known or Launches(row.name)
+    counts = {name: list(values) for name, values in joined.exact.items()}
+    for repetition in row.repetitions:
+        for name, value in exact_values(repetition).items():
+            if name.split(".")[0] in exact or name in exact:
+                counts.setdefault(name, []).append(value)
+    return Launches(
+        name=row.name,
+        step_ms=joined.step_ms + launch_values(row),
+        exact=counts,
+        peak_memory_bytes=joined.peak_memory_bytes + _peaks(row),
+        error=joined.error or row.error,
+        marks=list(dict.fromkeys(joined.marks + row.marks)),
+    )
+
+
+def launch_values(row: Row) -> list[float]:
+    """One step time in ms for each launch. Under the tutorial's protocol all repeats are one."""
+    if not row.repetitions:
+        return []
+    if row.tutorial:
+        return [float(np.median([sum(item.step_ms) for item in row.repetitions]))]
+    return [float(np.median(item.step_ms)) for item in row.repetitions]
+
+
+def exact_values(repetition: Repetition) -> dict[str, float]:
+    """What a launch counted, by the name of the metric: `communication.all_reduce.calls`, ..."""
+    values = dict(repetition.counters)
+    if repetition.flops_per_step is not None:
+        values["flops_per_step"] = repetition.flops_per_step
+    for collective, counts in repetition.communication.items():
+        for name, value in counts.items():
+            values[f"communication.{collective}.{name}"] = value
+    return values
+
+
+def _peaks(row: Row) -> list[float]:
+    peaks = []
+    for repetition in row.repetitions:
+        found = [item.peak_memory_bytes for item in repetition.devices if item.peak_memory_bytes]
+        if found:
+            peaks.append(max(found))
+    return peaks

@@ -1,0 +1,171 @@
+"""Turns results files into runs of the history."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..load import Repetition, Results, Row, load_results, read_json
+from ..statistics import median_or_none
+from .points import STEP, Hardware, Metric, Run, hardware_of, parse_commit, parse_time
+
+# What is known of metrics that a results file does not describe: unit, better, deterministic.
+KNOWN = {
+    "items_per_second": ("samples/s", "higher", False),
+    "tokens_per_second": ("tokens/s", "higher", False),
+    "mfu": ("fraction", "higher", False),
+    "peak_memory_bytes": ("bytes", "lower", False),
+    "bubble_measured": ("fraction", "lower", False),
+    "bubble_ideal": ("fraction", "lower", True),
+    "flops_per_step": ("FLOP", "lower", True),
+    "live_micro_batches": ("count", "lower", True),
+    "algorithm_gb_per_s": ("GB/s", "higher", False),
+    "bus_gb_per_s": ("GB/s", "higher", False),
+    "bytes": ("bytes", "", True),
+}
+_COMMUNICATION = {"calls": "count", "payload_bytes": "bytes", "wire_bytes": "bytes"}
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The runs of results files, and the rows left out with the reason."""
+
+    runs: list[Run]
+    failed: dict[str, str]
+
+
+def take(paths: list[Path], commit: str | None, date: str | None) -> Taken:
+    """The runs of every file; InputError when one of the files is bad."""
+    given = parse_time(date, "--date") if date else None
+    if commit:
+        parse_commit(commit, "--commit")
+    runs: list[Run] = []
+    failed: dict[str, str] = {}
+    for path in paths:
+        results = load_results(path)
+        place = f"{path}: context"
+        time = given or parse_time(results.context.get("date"), f"{place}.date")
+        known = results.stratagem.get("git_commit")
+        name = commit or parse_commit(known, f"{place}.stratagem.git_commit")
+        fingerprint = _object(results.stratagem, "fingerprint")
+        hardware = hardware_of(_object(fingerprint, "hardware"))
+        raw = _entries(path)
+        for row in results.rows:
+            reason = _reason(row)
+            if reason:
+                failed[row.name] = reason
+                continue
+            software = _object(fingerprint, "software")
+            runs.append(_run(row, results, raw[row.name], time, name, hardware, software))
+    return Taken(runs, failed)
+
+
+def describe(name: str, value: float, described: dict[str, Any] | None = None) -> Metric:
+    """A metric with the unit and direction that the file gives it, or else that are known."""
+    unit, better, deterministic = KNOWN.get(name, ("", "", False))
+    entry = described.get(name) if described else None
+    if isinstance(entry, dict):
+        unit = str(entry.get("unit", unit))
+        better = entry.get("better", better)
+        deterministic = bool(entry.get("deterministic", deterministic))
+    return Metric(value, unit, better if better in ("lower", "higher") else "", deterministic)
+
+
+def _run(
+    row: Row,
+    results: Results,
+    raw: list[dict[str, Any]],
+    time: datetime,
+    commit: str,
+    hardware: Hardware,
+    software: dict[str, Any],
+) -> Run:
+    launches = [float(np.median(repetition.step_ms)) for repetition in row.repetitions]
+    described = _object(results.stratagem, "metrics")
+    metrics = {
+        name: describe(name, value, described)
+        for name, value in _values(row.repetitions, raw).items()
+    }
+    return Run(
+        time=time,
+        commit=commit,
+        name=row.name,
+        launches=launches,
+        median=float(np.median(launches)),
+        metrics=metrics | _communication(raw),
+        hardware=hardware,
+        software=software,
+        marks=row.marks,
+    )
+
+
+def _reason(row: Row) -> str | None:
+    """Why a row does not belong into the history, or None."""
+    if row.error:
+        return row.error
+    for repetition in row.repetitions:
+        if (repetition.verification or {}).get("passed") is False:
+            return f"verification failed: {repetition.verification.get('message', '')}"
+    return None
+
+
+def _values(repetitions: list[Repetition], raw: list[dict[str, Any]]) -> dict[str, float]:
+    """Each metric's median over the launches; a device's peak is that of the fullest device."""
+    columns: dict[str, list[float | None]] = {
+        "items_per_second": [item.items_per_second for item in repetitions],
+        "mfu": [item.mfu for item in repetitions],
+        "peak_memory_bytes": [
+            max((use.peak_memory_bytes or 0.0 for use in item.devices), default=0.0) or None
+            for item in repetitions
+        ],
+        "flops_per_step": [_number(entry.get("flops_per_step")) or None for entry in raw],
+    }
+    for name in ("bubble_measured", "bubble_ideal"):
+        uses = [[getattr(use, name) for use in item.devices] for item in repetitions]
+        columns[name] = [float(np.mean(own)) if own and None not in own else None for own in uses]
+    for name in {name: None for item in repetitions for name in item.counters}:
+        columns[name] = [item.counters.get(name) for item in repetitions]
+    medians = {name: median_or_none(values) for name, values in columns.items()}
+    return {
+        name: value for name, value in medians.items() if value is not None and name != STEP
+    }
+
+
+def _communication(raw: list[dict[str, Any]]) -> dict[str, Metric]:
+    """Calls and bytes of every collective, e.g. all_reduce.wire_bytes."""
+    counts: dict[str, list[float | None]] = {}
+    for entry in raw:
+        for collective, numbers in _object(entry, "communication").items():
+            for key in _COMMUNICATION:
+                value = _number(_object({"": numbers}, "").get(key))
+                counts.setdefault(f"{collective}.{key}", []).append(value)
+    medians = {name: median_or_none(values) for name, values in counts.items()}
+    return {
+        name: Metric(value, _COMMUNICATION[name.rsplit(".", 1)[1]], "lower", True)
+        for name, value in medians.items()
+        if value is not None
+    }
+
+
+def _entries(path: Path) -> dict[str, list[dict[str, Any]]]:
+    """Stratagem's own part of every repetition, by row: what `Row` does not carry is in it."""
+    entries: dict[str, list[dict[str, Any]]] = {}
+    for entry in read_json(path)["benchmarks"]:
+        if entry.get("run_type") != "aggregate":
+            name = entry.get("run_name") or entry["name"]
+            entries.setdefault(name, []).append(_object(entry, "stratagem"))
+    return entries
+
+
+def _object(holder: dict[str, Any], key: str) -> dict[str, Any]:
+    value = holder.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def _number(value: Any) -> float | None:
+    usable = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return float(value) if usable and np.isfinite(value) else None

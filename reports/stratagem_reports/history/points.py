@@ -1,0 +1,236 @@
+"""One run of one row: what a line of the history holds, and the line itself.
+
+The launch is the unit: `launches` has one time a launch, in milliseconds, and `median` is theirs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Any
+
+from ..errors import InputError
+
+SCHEMA = "stratagem-history/1"
+STEP = "step_ms"
+UNKNOWN_HARDWARE = "unknown"
+_SCHEMA_NAME = re.compile(r"stratagem-history/\d+")
+_COMMIT = re.compile(r"[0-9A-Za-z][0-9A-Za-z._/+-]{0,99}")
+_BETTER = ("lower", "higher", "")
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A value of a run; `better` is "lower", "higher" or empty where neither is said."""
+
+    value: float
+    unit: str = ""
+    better: str = ""
+    deterministic: bool = False
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """The machine of a run: a digest that is equal for equal fields, and the fields."""
+
+    digest: str = UNKNOWN_HARDWARE
+    fields: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One row measured once, in one or more launches."""
+
+    time: datetime
+    commit: str
+    name: str
+    launches: list[float]
+    median: float
+    metrics: dict[str, Metric] = field(default_factory=dict)
+    hardware: Hardware = field(default_factory=Hardware)
+    software: dict[str, Any] = field(default_factory=dict)
+    interval: tuple[float, float] | None = None
+    marks: list[str] = field(default_factory=list)
+
+    @property
+    def key(self) -> tuple[str, datetime, str]:
+        """What makes a run the same run."""
+        return (self.commit, self.time, self.name)
+
+    def value(self, metric: str) -> float | None:
+        """The run's value of a metric, or None where it has none."""
+        if metric == STEP:
+            return self.median
+        return self.metrics[metric].value if metric in self.metrics else None
+
+
+def hardware_of(fields: dict[str, Any]) -> Hardware:
+    """The fields with the digest that tells machines apart."""
+    if not fields:
+        return Hardware()
+    text = json.dumps(fields, sort_keys=True, separators=(",", ":"))
+    return Hardware(hashlib.sha256(text.encode()).hexdigest()[:12], fields)
+
+
+def time_text(time: datetime) -> str:
+    """A time as ISO 8601 in UTC, e.g. 2026-01-15T10:20:30Z."""
+    return time.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
+
+
+def parse_time(text: Any, where: str) -> datetime:
+    """Reads ISO 8601; without an offset the time is UTC."""
+    try:
+        return as_utc(datetime.fromisoformat(text.strip().replace("Z", "+00:00")))
+    except (AttributeError, OverflowError, ValueError):
+        raise InputError(
+            f"{where}: expected a date such as 2026-01-15T10:20:30Z, found {text!r}"
+        ) from None
+
+
+def as_utc(time: datetime) -> datetime:
+    """The time in UTC; one without an offset is taken as UTC already."""
+    return (time if time.tzinfo else time.replace(tzinfo=timezone.utc)).astimezone(timezone.utc)
+
+
+def parse_commit(text: Any, where: str) -> str:
+    """Reads the name of a commit; what the build writes without one, "unknown", is none."""
+    if not isinstance(text, str) or not _COMMIT.fullmatch(text) or text == "unknown":
+        found = "nothing" if text in (None, "") else repr(text)
+        raise InputError(f"{where}: expected a git commit, found {found}; give one with --commit")
+    return text
+
+
+def to_line(run: Run) -> str:
+    """The run as one line of JSON, without the line's end."""
+    step = {"value": run.median, "unit": "ms", "better": "lower", "deterministic": False}
+    document = {
+        "schema": SCHEMA,
+        "time": time_text(run.time),
+        "commit": run.commit,
+        "name": run.name,
+        "launches": run.launches,
+        "median": run.median,
+        "interval": list(run.interval) if run.interval else None,
+        "metrics": {STEP: step} | {name: vars(metric) for name, metric in run.metrics.items()},
+        "hardware": {"digest": run.hardware.digest, "fields": run.hardware.fields},
+        "software": run.software,
+        "marks": run.marks,
+    }
+    return json.dumps(document, separators=(",", ":"), allow_nan=False)
+
+
+def from_line(text: str, where: str) -> Run:
+    """Reads and checks a line; InputError says what is wrong with it."""
+    try:
+        document = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{where}: not valid JSON: {str(error).splitlines()[0]}") from None
+    if not isinstance(document, dict):
+        raise InputError(f"{where}: expected a JSON object")
+    _check_schema(document.get("schema"), where)
+    launches = _list(document, "launches", where)
+    if not launches:
+        raise InputError(f"{where}: launches: expected one time or more, found none")
+    hardware = _object(document, "hardware", where)
+    name = document.get("name")
+    if not isinstance(name, str) or not name:
+        raise InputError(f"{where}: name: expected a row's name")
+    return Run(
+        time=parse_time(document.get("time"), f"{where}: time"),
+        commit=parse_commit(document.get("commit"), f"{where}: commit"),
+        name=name,
+        launches=[time_ms(value, f"{where}: launches") for value in launches],
+        median=time_ms(document.get("median"), f"{where}: median"),
+        metrics=_metrics(_object(document, "metrics", where), where),
+        hardware=Hardware(
+            str(hardware.get("digest") or UNKNOWN_HARDWARE),
+            _object(hardware, "fields", f"{where}: hardware"),
+        ),
+        software=_object(document, "software", where),
+        interval=_interval(document.get("interval"), where),
+        marks=[str(mark) for mark in _list(document, "marks", where)],
+    )
+
+
+def counted(count: int, noun: str) -> str:
+    """A number of things, e.g. "1 run" or "3 runs"; for nouns that add an s, or es after ch."""
+    ending = "es" if noun.endswith("ch") else "s"
+    return f"{count} {noun}{'' if count == 1 else ending}"
+
+
+def time_ms(value: Any, where: str) -> float:
+    """A time: a finite positive number."""
+    number = finite(value, where)
+    if number <= 0.0:
+        raise InputError(f"{where}: expected a positive time, found {value}")
+    return number
+
+
+def finite(value: Any, where: str) -> float:
+    """A number that is neither NaN nor infinite."""
+    try:
+        number = math.nan if isinstance(value, (bool, str)) else float(value)
+    except (TypeError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise InputError(f"{where}: expected a finite number, found {str(value)[:40]}")
+    return number
+
+
+def _refuse(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _check_schema(schema: Any, where: str) -> None:
+    if schema == SCHEMA:
+        return
+    if isinstance(schema, str) and _SCHEMA_NAME.fullmatch(schema):
+        raise InputError(
+            f"{where}: schema {schema!r} is of another version of stratagem; this one reads "
+            f'"{SCHEMA}"'
+        )
+    raise InputError(f'{where}: expected schema "{SCHEMA}", found {schema!r}')
+
+
+def _metrics(holder: dict[str, Any], where: str) -> dict[str, Metric]:
+    metrics = {}
+    for name, entry in holder.items():
+        if name == STEP:
+            continue
+        place = f"{where}: metrics.{name}"
+        if not isinstance(entry, dict) or entry.get("better", "") not in _BETTER:
+            raise InputError(f"{place}: expected an object whose `better` is lower or higher")
+        metrics[name] = Metric(
+            finite(entry.get("value"), f"{place}.value"),
+            str(entry.get("unit", "")),
+            entry.get("better", ""),
+            bool(entry.get("deterministic")),
+        )
+    return metrics
+
+
+def _interval(value: Any, where: str) -> tuple[float, float] | None:
+    if value is None:
+        return None
+    if not isinstance(value, list) or len(value) != 2:
+        raise InputError(f"{where}: interval: expected two times or null")
+    low, high = (time_ms(item, f"{where}: interval") for item in value)
+    return (low, high)
+
+
+def _object(holder: dict[str, Any], key: str, where: str) -> dict[str, Any]:
+    value = holder.get(key)
+    if not isinstance(value, dict):
+        raise InputError(f"{where}: {key}: expected an object, found {value!r}")
+    return value
+
+
+def _list(holder: dict[str, Any], key: str, where: str) -> list[Any]:
+    value = holder.get(key)
+    if not isinstance(value, list):
+        raise InputError(f"{where}: {key}: expected a list, found {value!r}")
+    return value

@@ -1,0 +1,248 @@
+"""The folder of the history: one file of JSON Lines for each row, only ever appended to.
+
+A file's name is the row's, with every byte but letters, digits and a few signs as %XX; a long one
+is cut and ends with a digest. Each line holds the whole name, and a file with another's lines is
+refused. Writers hold an exclusive lock on the folder and readers a shared one.
+
+An append is one write of whole lines to each file, followed by fsync; when one file cannot be
+written, those written before it are cut back. A crash can therefore leave a last line without its
+end in one file, and nothing worse: readers skip that line with a warning, writers refuse to append
+behind it, and `repair` moves it away.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from ..errors import InputError
+from .points import Run, from_line, to_line
+
+_LOCK = ".lock"
+_ENDING = ".jsonl"
+_LONGEST = 150
+_REPAIR = "`stratagem history repair` moves it away"
+
+Warn = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Appended:
+    """What an append did: runs written, and runs that were there before."""
+
+    added: list[Run]
+    present: list[Run]
+
+
+@dataclass(frozen=True)
+class _File:
+    """A file's runs, where its whole lines end, and the bytes behind them."""
+
+    runs: list[Run]
+    whole: int
+    tail: bytes
+
+
+def file_name(name: str) -> str:
+    """The name of the file that holds a row."""
+    try:
+        encoded = quote(name, safe=",=+@")
+    except UnicodeEncodeError:
+        raise InputError(f"{name!r}: a row's name that is not text") from None
+    if len(encoded) > _LONGEST:
+        encoded = f"{encoded[:_LONGEST]}~{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+    return encoded + _ENDING
+
+
+def load(folder: Path, warn: Warn) -> list[Run]:
+    """Every run of the folder, in the files' order; InputError when there is no history."""
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder; `stratagem history add` makes one")
+    with _locked(folder, fcntl.LOCK_SH):
+        paths = sorted(folder.glob(f"*{_ENDING}"))
+        runs = [run for path in paths for run in _whole_lines(path, warn)]
+    if not runs:
+        raise InputError(f"{folder}: holds no runs; `stratagem history add` puts some there")
+    return runs
+
+
+def append(folder: Path, runs: list[Run]) -> Appended:
+    """Adds the runs that are not there yet: all of them or, on an InputError, none."""
+    by_name: dict[str, dict[tuple, Run]] = {}
+    for run in runs:
+        if run.key in by_name.setdefault(run.name, {}):
+            raise InputError(f"{_identity(run)}: given twice; give each run once")
+        by_name[run.name][run.key] = run
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with _locked(folder, fcntl.LOCK_EX):
+            lines: dict[Path, str] = {}
+            added, present = [], []
+            for name, own in by_name.items():
+                path = folder / file_name(name)
+                new, old = _split(path, own)
+                added += new
+                present += old
+                if new:
+                    lines[path] = "".join(_checked_line(run) for run in new)
+            _write(lines)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(
+            f"{folder}: cannot be written: {reason}; nothing was added; name another folder"
+        ) from None
+    return Appended(added, present)
+
+
+def repair(folder: Path) -> list[str]:
+    """Moves every last line without an end into FILE.broken; says what it did, a line each."""
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder")
+    done = []
+    try:
+        with _locked(folder, fcntl.LOCK_EX):
+            for path in sorted(folder.glob(f"*{_ENDING}")):
+                file = _read(path)
+                if file.tail:
+                    done.append(_repair(path, file))
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be repaired: {error.strerror or error}") from None
+    return done
+
+
+def _repair(path: Path, file: _File) -> str:
+    try:
+        from_line(file.tail.decode("utf-8"), str(path))
+    except (InputError, UnicodeDecodeError):
+        _append_bytes(path.with_name(path.name + ".broken"), file.tail + b"\n")
+        os.truncate(path, file.whole)
+        return f"{path}: moved a broken last line of {len(file.tail)} bytes to {path.name}.broken"
+    _append_bytes(path, b"\n")
+    return f"{path}: ended its last line, which was whole"
+
+
+def _split(path: Path, own: dict[tuple, Run]) -> tuple[list[Run], list[Run]]:
+    """The runs to append and those that the file has; InputError where it has other values."""
+    file = _read(path) if path.exists() else _File([], 0, b"")
+    if file.tail:
+        line = len(file.runs) + 1
+        raise InputError(f"{path}: line {line}: the last line has no end; {_REPAIR}; nothing added")
+    known = {run.key: run for run in file.runs}
+    for key, run in own.items():
+        if key in known and known[key] != run:
+            raise InputError(
+                f"{path}: {_identity(run)} is there with other values; give this run its own "
+                "--date or --commit"
+            )
+    new = [run for key, run in own.items() if key not in known]
+    return new, [run for key, run in own.items() if key in known]
+
+
+def _checked_line(run: Run) -> str:
+    """The run's line; InputError when it could not be read back as the same run."""
+    try:
+        line = to_line(run)
+    except ValueError:
+        raise InputError(f"{_identity(run)}: holds a number that is not finite") from None
+    if from_line(line, _identity(run)) != run:
+        raise InputError(f"{_identity(run)}: cannot be kept as it is in a line of JSON")
+    return line + "\n"
+
+
+def _write(lines: dict[Path, str]) -> None:
+    """Appends to every file, or cuts all of them back and raises OSError."""
+    sizes: dict[Path, int | None] = {}
+    try:
+        for path, text in lines.items():
+            sizes[path] = path.stat().st_size if path.exists() else None
+            _append_bytes(path, text.encode())
+    except OSError:
+        for path, size in sizes.items():
+            if size is None:
+                path.unlink(missing_ok=True)
+            else:
+                os.truncate(path, size)
+        raise
+    for folder in {path.parent for path, size in sizes.items() if size is None}:
+        _sync_folder(folder)
+
+
+def _append_bytes(path: Path, data: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    try:
+        while data:
+            data = data[os.write(descriptor, data) :]
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _locked(folder: Path, kind: int) -> Iterator[None]:
+    """Holds the folder's lock; a reader of a folder without one, an archive, needs none."""
+    path = folder / _LOCK
+    flags = os.O_RDWR | os.O_CREAT if kind == fcntl.LOCK_EX else os.O_RDONLY
+    try:
+        descriptor = os.open(path, flags, 0o644)
+    except OSError:
+        if kind == fcntl.LOCK_EX:
+            raise
+        yield
+        return
+    try:
+        fcntl.flock(descriptor, kind)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _whole_lines(path: Path, warn: Warn) -> list[Run]:
+    file = _read(path)
+    if file.tail:
+        line = len(file.runs) + 1
+        warn(f"{path}: line {line}: skipped a last line without an end; {_REPAIR}")
+    return file.runs
+
+
+def _read(path: Path) -> _File:
+    """Reads a file; a bad line other than a last one without its end is an InputError."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    whole = data.rfind(b"\n") + 1
+    runs: list[Run] = []
+    lines: dict[tuple, int] = {}
+    for number, line in enumerate(data[:whole].split(b"\n")[:-1], start=1):
+        where = f"{path}: line {number}"
+        try:
+            run = from_line(line.decode("utf-8"), where)
+        except UnicodeDecodeError:
+            raise InputError(f"{where}: not UTF-8 text; restore or delete the line") from None
+        except InputError as error:
+            raise InputError(f"{error}; restore or delete the line") from None
+        if file_name(run.name) != path.name:
+            raise InputError(f"{where}: holds the row {run.name}, which belongs into another file")
+        if run.key in lines:
+            raise InputError(f"{where}: repeats the run of line {lines[run.key]}; delete one")
+        lines[run.key] = number
+        runs.append(run)
+    return _File(runs, whole, data[whole:])
+
+
+def _identity(run: Run) -> str:
+    return f"{run.name} of commit {run.commit} at {run.time:%Y-%m-%dT%H:%M:%SZ}"

@@ -1,0 +1,131 @@
+#include "bench/disturbance.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+
+namespace stratagem::bench {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+/// A machine made of files.
+class DisturbanceTest : public ::testing::Test {
+ protected:
+  DisturbanceTest() {
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    root_ = std::filesystem::temp_directory_path() /
+            (std::string("stratagem_") + test->name() + std::to_string(::getpid()));
+    paths_ = {.sys = root_ / "sys", .proc = root_ / "proc"};
+    write("sys/devices/system/cpu/cpu0/online", "1");
+    facts_.logical_cpus = 2;
+    facts_.available_cores = 2;
+    facts_.huge_pages = "madvise";
+    facts_.governor = "performance";
+    facts_.load_average = {0.1, 0.1, 0.1};
+  }
+  ~DisturbanceTest() override { std::filesystem::remove_all(root_); }
+
+  void write(const std::string& path, const std::string& text) const {
+    std::filesystem::create_directories((root_ / path).parent_path());
+    std::ofstream(root_ / path) << text << "\n";
+  }
+  /// `seconds` of processor time, all of it in user mode.
+  void write_process(int number, const std::string& name, int parent, double seconds) const {
+    const auto ticks = seconds * static_cast<double>(::sysconf(_SC_CLK_TCK));
+    write("proc/" + std::to_string(number) + "/stat",
+          std::to_string(number) + " (" + name + ") R " + std::to_string(parent) +
+              " 1 1 0 -1 0 0 0 0 0 " + std::to_string(static_cast<long>(ticks)) + " 0 0 0");
+  }
+  NoiseReading reading_at(double seconds) const {
+    NoiseReading reading = read_noise(paths_);
+    reading.seconds = seconds;
+    return reading;
+  }
+
+  std::filesystem::path root_;
+  SystemPaths paths_;
+  MachineFacts facts_;
+};
+
+TEST_F(DisturbanceTest, AQuietMachineHasNone) {
+  EXPECT_THAT(standing_disturbances(facts_, paths_), IsEmpty());
+  EXPECT_THAT(disturbances_between(reading_at(0), reading_at(1)), IsEmpty());
+}
+
+TEST_F(DisturbanceTest, EverySettingIsNamedWithItsRemedy) {
+  facts_.governor = "powersave";
+  facts_.huge_pages = "never";
+  facts_.load_average = {1.5, 1, 1};
+  write("sys/devices/system/cpu/cpufreq/boost", "1");
+  write("sys/fs/cgroup/cpu.max", "150000 100000");
+  std::vector<std::string> lines;
+  for (const Disturbance& found : standing_disturbances(facts_, paths_)) {
+    EXPECT_FALSE(found.remedy.empty()) << found.what;
+    lines.push_back(to_string(found));
+  }
+  EXPECT_THAT(lines, ElementsAre(HasSubstr("governor: powersave"), HasSubstr("turbo: on"),
+                                 HasSubstr("load: 1.50"), HasSubstr("huge pages: never"),
+                                 HasSubstr("limited to 1.50 of 2 cores")));
+}
+
+TEST_F(DisturbanceTest, AContainerWithoutALimitAndTurboOffAreFine) {
+  write("sys/fs/cgroup/cpu.max", "max 100000");
+  write("sys/devices/system/cpu/intel_pstate/no_turbo", "1");
+  EXPECT_THAT(standing_disturbances(facts_, paths_), IsEmpty());
+}
+
+TEST_F(DisturbanceTest, StolenTimeIsAShareOfAll) {
+  write("proc/stat", "cpu  100 0 100 800 0 0 0 0 0 0");
+  const NoiseReading before = reading_at(0);
+  write("proc/stat", "cpu  150 0 120 810 0 0 0 20 50 0");
+  const auto found = disturbances_between(before, reading_at(1));
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_THAT(to_string(found[0]), HasSubstr("20.0% of the processors"));
+}
+
+TEST_F(DisturbanceTest, ThrottlingIsCounted) {
+  write("sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "3");
+  write("sys/fs/cgroup/cpu.stat", "usage_usec 1\nnr_periods 9\nnr_throttled 2");
+  const NoiseReading before = reading_at(0);
+  write("sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "7");
+  write("sys/fs/cgroup/cpu.stat", "usage_usec 2\nnr_periods 19\nnr_throttled 5");
+  const NoiseReading after = reading_at(1);
+  const auto found = disturbances_between(before, after);
+  ASSERT_THAT(found, SizeIs(2));
+  EXPECT_THAT(found[0].found, HasSubstr("4 times"));
+  EXPECT_THAT(found[1].found, HasSubstr("3 periods"));
+  const reports::Values figures = noise_figures(facts_, before, after, paths_);
+  EXPECT_THAT(figures, ::testing::Contains(
+                           ::testing::Pair("thermal_throttles", reports::Value(std::int64_t{4}))));
+}
+
+TEST_F(DisturbanceTest, BusyOthersAreNamedAndOurOwnAreNot) {
+  write_process(::getpid(), "stratagem", 1, 10);
+  write_process(900001, "worker", ::getpid(), 10);
+  write_process(900002, "a (strange) name", 1, 10);
+  write_process(900003, "idle", 1, 10);
+  const NoiseReading before = reading_at(100);
+  write_process(::getpid(), "stratagem", 1, 12);
+  write_process(900001, "worker", ::getpid(), 12);
+  write_process(900002, "a (strange) name", 1, 12);
+  write_process(900003, "idle", 1, 10.1);
+  const auto found = disturbances_between(before, reading_at(104));
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0].found, "a (strange) name (process 900002) used 50% of a core");
+}
+
+TEST(Disturbance, ThisMachineCanBeRead) {
+  const NoiseReading reading = read_noise();
+  EXPECT_GT(reading.processor_ticks, 0);
+  EXPECT_FALSE(reading.process_seconds.contains(::getpid()));
+}
+
+}  // namespace
+}  // namespace stratagem::bench

@@ -1,0 +1,95 @@
+"""Real builds against each other, by the script that CI uses, on a tiny configuration."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from stratagem_reports.comparison.side import exact_values
+from stratagem_reports.load import load_results
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def compare_builds(commands, tmp_path):
+    """Compares the build with itself, in which one side may meet a fault on purpose."""
+
+    def run(fault: str = ""):
+        build = head = commands.programs.parent
+        if fault:
+            head = tmp_path / "head"
+            (head / "bin").mkdir(parents=True)
+            script = head / "bin" / "stratagem"
+            script.write_text(
+                "#!/bin/sh\n"
+                f'[ "$1" != run ] || export STRATAGEM_TEST_FAULT={fault}\n'
+                f'exec {build}/bin/stratagem "$@"\n'
+            )
+            os.chmod(script, 0o755)
+        folder = tmp_path / "comparison"
+        done = subprocess.run(
+            [ROOT / "tools" / "compare_builds", build, head, folder, "--tiny"],
+            env=commands.environment, capture_output=True, text=True, timeout=240, check=False,
+        )  # fmt: skip
+        document = json.loads((folder / "comparison.json").read_text(encoding="utf-8"))
+        return done, document, (folder / "comparison.md").read_text(encoding="utf-8")
+
+    return run
+
+
+def test_an_unchanged_build_passes(compare_builds):
+    done, document, text = compare_builds()
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert [row["exact"] for row in document["rows"]] == [[], [], [], []]
+    assert text.startswith("### No regression found: 4 rows")
+
+
+def test_an_operator_more_fails(compare_builds):
+    done, document, _ = compare_builds("operator@0F0@pipeline")
+    assert done.returncode == 1, done.stderr + done.stdout
+    (row,) = [row for row in document["rows"] if row["regression"]]
+    assert row["name"].startswith("pipeline/")
+    assert [change["metric"] for change in row["exact"]] == ["aten_operators"]
+
+
+def test_an_all_reduce_more_fails(compare_builds):
+    done, document, text = compare_builds("all_reduce@0F0@ddp")
+    assert done.returncode == 1, done.stderr + done.stdout
+    (row,) = [row for row in document["rows"] if row["regression"]]
+    assert row["name"].startswith("ddp/")
+    changed = {change["metric"]: change for change in row["exact"]}
+    calls = changed["communication.all_reduce.calls"]
+    assert calls["head"] == calls["base"] + 1
+    assert "communication.all_reduce.calls" in text
+
+
+@pytest.mark.parametrize(
+    ("model", "strategies", "options"),
+    [
+        ("toy", "single,model_parallel,pipeline,ddp", ["--split-size", 4]),
+        ("gpt-tiny", "tensor_parallel,sequence_parallel", []),
+    ],
+)
+def test_twenty_launches_count_the_same(commands, out, model, strategies, options):
+    """What the results call deterministic is so; peak memory stays within a per cent."""
+    done = commands.stratagem(
+        "run", "--model", model, "--strategy", strategies, "--global-batch-size", 8,
+        *options, "--steps", 1, "--repetitions", 20, "--out", out,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    metrics = commands.results(out)["context"]["stratagem"]["metrics"]
+    deterministic = {name for name, metric in metrics.items() if metric["deterministic"]}
+    for row in load_results(out).rows:
+        seen = defaultdict(set)
+        for repetition in row.repetitions:
+            for name, value in exact_values(repetition).items():
+                if name.split(".")[0] in deterministic:
+                    seen[name].add(value)
+        assert len(row.repetitions) == 20
+        assert {"aten_operators", "live_micro_batches", "flops_per_step"} <= seen.keys()
+        assert {name: values for name, values in seen.items() if len(values) > 1} == {}, row.name

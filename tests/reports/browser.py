@@ -1,0 +1,95 @@
+"""A headless Chromium for tests, and what a page did while it was open."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+TIMEOUT_MS = 30_000
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+
+
+def found() -> str:
+    """Chromium's path; without one the test is skipped, in CI it fails."""
+    path = next((where for name in NAMES if (where := shutil.which(name))), None)
+    missing = "" if path else "no chromium on PATH: apt-get install chromium"
+    if importlib.util.find_spec("playwright") is None:
+        missing = "no Python package playwright: tools/run --setup-only with the tests' packages"
+    if missing and os.environ.get("CI"):
+        pytest.fail(missing)
+    if missing:
+        pytest.skip(missing)
+    return path
+
+
+@contextlib.contextmanager
+def chromium():
+    """The browser, closed again at the end; root may not use its sandbox."""
+    path = found()
+    from playwright.sync_api import sync_playwright
+
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(
+            executable_path=path, args=arguments, timeout=2 * TIMEOUT_MS
+        )
+        yield browser
+        browser.close()
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Waits for what a page's content policy keeps it from waiting for itself."""
+    limit = time.monotonic() + TIMEOUT_MS / 1e3
+    while not holds():
+        assert time.monotonic() < limit, "it never came to hold"
+        time.sleep(0.05)
+
+
+@dataclass
+class Seen:
+    """An open page with its complaints and the requests it made."""
+
+    page: object
+    complaints: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+    def draw_all(self) -> None:
+        """Brings every chart onto the screen until it is drawn."""
+        for figure in self.page.locator("figure[data-chart]").all():
+            figure.scroll_into_view_if_needed()
+            figure.locator(".plot .main-svg").first.wait_for(state="visible")
+
+    def shown_rows(self) -> list[str]:
+        """The first cell of each row that is not filtered out, from the top."""
+        return self.page.eval_on_selector_all(
+            "table[data-sortable] tbody tr:not([hidden])",
+            "rows => rows.map(row => row.cells[0].innerText)",
+        )
+
+
+@contextlib.contextmanager
+def opened(browser, path: Path, width: int = 1200, **options):
+    """The page in a context of its own; `options` are the context's, as color_scheme."""
+    context = browser.new_context(viewport={"width": width, "height": 900}, **options)
+    context.set_default_timeout(TIMEOUT_MS)
+    page = context.new_page()
+    seen = Seen(page)
+    page.on(
+        "console",
+        lambda message: seen.complaints.append(message.text)
+        if message.type in ("error", "warning")
+        else None,
+    )
+    page.on("pageerror", lambda error: seen.complaints.append(str(error)))
+    page.on("request", lambda request: seen.requests.append(request.url))
+    page.goto(path.as_uri())
+    yield seen
+    context.close()

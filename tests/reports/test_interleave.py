@@ -1,0 +1,143 @@
+"""stratagem compare --interleave with real processes: builds are scripts that write results."""
+
+import json
+import os
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+from stratagem_reports import __main__ as command
+
+BUILD = """#!{python}
+import json, random, sys
+sys.path.insert(0, {tests!r})
+from comparison_documents import document, launch
+if sys.argv[1:] == ["--version"]:
+    print("stratagem 0.1.0 (test)")
+    sys.exit(0)
+{before}
+out = sys.argv[sys.argv.index("--out") + 1]
+rows = {{
+    name: [launch(time * {factor} * random.uniform(0.999, 1.001), **{own})]
+    for name, time in {{"single/mlp": 100.0, "ddp/mlp": 50.0}}.items()
+}}
+with open({log!r}, "a") as file:
+    file.write({label!r} + " ")
+with open(out, "w") as file:
+    json.dump(document(rows), file)
+"""
+
+
+@pytest.fixture
+def build(tmp_path):
+    """Makes a build folder whose stratagem takes `factor` times as long."""
+
+    def make(label, factor=1.0, before="", own=None):
+        path = tmp_path / label / "bin" / "stratagem"
+        path.parent.mkdir(parents=True)
+        values = {
+            "python": sys.executable, "tests": str(Path(__file__).parent), "before": before,
+            "factor": factor, "own": own or {}, "log": str(tmp_path / "log"), "label": label,
+        }  # fmt: skip
+        path.write_text(BUILD.format(**values), encoding="utf-8")
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        return str(tmp_path / label)
+
+    return make
+
+
+@pytest.fixture
+def compare(tmp_path, capsys):
+    def run(*words, options=("--model", "mlp")):
+        out = tmp_path / "comparison.json"
+        code = command.main(
+            ["compare", "--interleave", *map(str, words), "--json", str(out), "--", *options]
+        )
+        found = json.loads(out.read_text(encoding="utf-8")) if out.exists() else None
+        return code, capsys.readouterr(), found
+
+    return run
+
+
+def test_a_slower_build_is_found_early_and_the_rounds_stop(build, compare, tmp_path):
+    base, head = build("base"), build("head", 1.05)
+    record = tmp_path / "rounds.jsonl"
+    code, captured, found = compare(base, head, "--rounds", "24", "--record", record)
+    assert code == 1, captured
+    assert [row["verdict"] for row in found["rows"]] == ["slower", "slower"]
+    assert found["interleaved"]["rounds"] == 12
+    launched = (tmp_path / "log").read_text().split()
+    assert launched[:2] == ["base", "head"]  # prepared, not measured
+    pairs = [tuple(launched[index : index + 2]) for index in range(2, len(launched), 2)]
+    assert {frozenset(pair) for pair in pairs} == {frozenset({"base", "head"})}
+    assert len(set(pairs)) == 2, "the order within a round is random"
+    rounds = [json.loads(line) for line in record.read_text().splitlines()]
+    assert [entry["round"] for entry in rounds] == list(range(1, 13))
+    assert [tuple(entry["order"]) for entry in rounds] == pairs
+
+
+def test_a_control_finds_nothing_and_tells_the_noise(build, compare):
+    code, captured, found = compare(build("base"), "--control", "--rounds", "20")
+    assert code == 0
+    assert {row["verdict"] for row in found["rows"]} == {"same"}
+    assert "of the same build, half of the rounds differ by" in captured.out
+
+
+def test_exact_metrics_gate_in_a_single_round(build, compare):
+    head = build("head", own={"calls": 3})
+    code, captured, found = compare(build("base"), head, "--rounds", "1")
+    assert code == 1
+    assert {row["verdict"] for row in found["rows"]} == {"too few launches"}
+    assert "communication.all_reduce.calls: 2 \u2192 3" in captured.out
+
+
+def test_the_budget_ends_the_rounds(build, compare):
+    base = build("base", before="import time; time.sleep(0.3)")
+    code, captured, found = compare(base, "--control", "--minutes", "0.05")
+    assert code == 0
+    assert 1 <= found["interleaved"]["rounds"] <= 5
+    assert "would be enough" in captured.out
+
+
+def test_builds_that_do_not_start_are_refused(build, compare, tmp_path):
+    base = build("base")
+    broken = tmp_path / "broken"
+    broken.write_text("#!/bin/sh\necho 'no such library' >&2\nexit 127\n")
+    os.chmod(broken, 0o755)
+    (tmp_path / "other").write_text("#!/bin/sh\necho hello\n")
+    os.chmod(tmp_path / "other", 0o755)
+    plain = tmp_path / "plain"
+    plain.write_text("text")
+    for head, words in [
+        (broken, "does not start: exit code 127: no such library"),
+        (tmp_path / "other", "is not stratagem"),
+        (plain, "not executable"),
+        (tmp_path / "absent", "no executable there"),
+    ]:
+        code, captured, found = compare(base, head)
+        assert (code, found) == (2, None)
+        assert captured.err.count("\n") == 1 and words in captured.err
+
+
+def test_a_launch_without_results_is_4_and_names_the_reason(build, compare):
+    head = build("head", before="sys.exit('error: no such model')")
+    code, captured, found = compare(build("base"), head)
+    assert (code, found) == (4, None)
+    assert "error: no such model" in captured.err and captured.err.count("\n") == 1
+
+
+def test_a_failed_row_is_4_and_the_others_are_compared(build, compare):
+    own = {"error": {"rank": 1, "message": "lost"}}
+    code, captured, found = compare(build("base"), build("head", own=own), "--rounds", "2")
+    assert code == 4
+    assert {row["verdict"] for row in found["rows"]} == {"failed"}
+
+
+def test_wrong_usage_is_refused(build, compare):
+    base = build("base")
+    assert compare(base)[0] == 2
+    assert compare(base, base, "--control")[0] == 2
+    assert compare(base, base, "--across-machines")[0] == 2
+    code, captured, _ = compare(base, base, options=("--out", "x.json"))
+    assert code == 2 and "--out after --" in captured.err

@@ -115,6 +115,25 @@ std::string interval_note(const std::vector<RowSummary>& rows) {
                      100 * fewest->interval.coverage, fewest->samples_ms.size());
 }
 
+/// Names the rows that scatter widely; empty without one.
+std::string spread_note(const std::vector<RowSummary>& rows,
+                        const std::vector<std::string>& names) {
+  constexpr std::size_t most = 3;
+  std::string listed;
+  std::size_t count = 0;
+  for (std::size_t index = 0; index < rows.size(); ++index) {
+    if (!rows[index].wide() || ++count > most) continue;
+    listed +=
+        fmt::format("{}{} ({})", count == 1 ? "" : ", ", names[index], percent(rows[index].spread));
+  }
+  if (count == 0) return "";
+  if (count > most) listed += fmt::format(" and {} more", count - most);
+  return fmt::format(
+      "wide: {}: four fifths of the samples span more than {:.0f}% of the median; smaller "
+      "differences are not to be believed\n",
+      listed, 100 * wide_spread);
+}
+
 struct Sorted {
   std::vector<RowSummary> good;  // fastest first
   std::vector<RowSummary> failed;
@@ -157,6 +176,7 @@ std::string console_table(const std::vector<Row>& rows, const TableStyle& style)
         short_names.names.begin() + static_cast<std::ptrdiff_t>(sorted.good.size()));
     text += render_table(columns_for(sorted.good, good_names), style.width);
     text += interval_note(sorted.good) + "\n";
+    text += spread_note(sorted.good, good_names);
     for (const std::string& line : verdicts(sorted.good, good_names)) {
       text += emphasised(line, style.terminal) + "\n";
     }

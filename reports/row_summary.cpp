@@ -114,6 +114,11 @@ void add_measurements(RowSummary& summary, const Row& row) {
   if (!summary.samples_ms.empty()) {
     summary.median_ms = median(summary.samples_ms);
     summary.interval = median_interval(summary.samples_ms);
+    if (summary.median_ms > 0) {
+      const double middle =
+          percentile(summary.samples_ms, 0.9) - percentile(summary.samples_ms, 0.1);
+      summary.spread = middle / summary.median_ms;
+    }
     const double step_ms = summary.median_ms / static_cast<double>(steps);
     summary.samples_per_second =
         step_ms > 0 ? 1e3 * static_cast<double>(row.samples_per_step) / step_ms : 0;
@@ -129,6 +134,8 @@ void add_measurements(RowSummary& summary, const Row& row) {
 bool RowSummary::oversubscribed() const {
   return std::find(marks.begin(), marks.end(), "oversubscribed") != marks.end();
 }
+
+bool RowSummary::wide() const { return spread > wide_spread; }
 
 const Value* find_value(const Values& values, const std::string& name) {
   for (const auto& [key, value] : values) {

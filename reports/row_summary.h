@@ -26,6 +26,7 @@ struct RowSummary {
   std::vector<double> samples_ms;  // empty when the row failed
   double median_ms = 0;
   Interval interval;
+  double spread = 0;  // (p90 - p10) over the median
   double samples_per_second = 0;
   std::optional<double> bubble_measured;  // mean over devices
   std::optional<double> bubble_ideal;
@@ -37,7 +38,12 @@ struct RowSummary {
   std::optional<std::string> error;  // one line; set when any repetition failed
 
   bool oversubscribed() const;
+  /// Whether the samples scatter more than a claim of a few per cent can bear.
+  bool wide() const;
 };
+
+/// The spread from which a row is wide.
+inline constexpr double wide_spread = 0.05;
 
 RowSummary summarise(const Row& row);
 

@@ -8,15 +8,14 @@ forbids every outside request and every script but the two of the page, known by
 from __future__ import annotations
 
 from html import escape
-from pathlib import Path
-from string import Template
 from typing import Any
 
 from .chart_types import ChartSet
 from .labels import sentence
 from .load import Results
 from .measurement import how_it_was_measured
-from .plotly_bundle import load_bundle, policy_hash
+from .page import CHARTS_SCRIPT, TABLE_SCRIPT, listed, render_page
+from .plotly_bundle import load_bundle
 from .published_rules import Comparison
 from .report_figures import render_figures
 from .report_published import render_published
@@ -24,38 +23,6 @@ from .report_table import render_table
 from .selection import Selection
 from .summary import headlines, sentences
 from .table import build_table
-
-_SCRIPTS = ("report_table.js", "report_charts.js")
-
-_PAGE = Template("""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta http-equiv="Content-Security-Policy"
- content="default-src 'none'; base-uri 'none'; form-action 'none';
- img-src data:; style-src 'unsafe-inline'; script-src $policy">
-<title>$title</title>
-<style>
-$css</style>
-</head>
-<body>
-<a class="skip" href="#summary">Skip to the summary</a>
-<header>
-<h1>$title</h1>
-<p class="muted">$subtitle</p>
-<nav aria-label="Sections"><ul>$links</ul></nav>
-</header>
-<main>
-$sections
-</main>
-<footer>$footer</footer>
-$library<p class="unseen" role="status" id="announcement"></p>
-<script>$script</script>
-</body>
-</html>
-""")
 
 
 def render_report(
@@ -66,39 +33,23 @@ def render_report(
     published: list[Comparison],
 ) -> bytes:
     """The page; `images` holds each chart's SVG as {name: {"light": bytes, "dark": bytes}}."""
-    sections = {
-        "summary": ("Summary", _summary(results, selection)),
-        "charts": ("Charts", render_figures(charts, images)),
-        "published": ("Published figures", render_published(published)),
-        "rows": ("All rows", render_table(build_table(results, selection))),
-        "measured": ("How it was measured", _list(how_it_was_measured(results))),
-        "configuration": ("Configuration", _configuration(results)),
-        "machine": ("Machine", _machine(results)),
-    }
-    here = Path(__file__)
-    script = "".join(here.with_name(name).read_text(encoding="utf-8") for name in _SCRIPTS)
     bundle = load_bundle() if charts.charts else None
-    known = [policy_hash(script.encode("utf-8"))]
-    page = _PAGE.substitute(
-        title=escape(_title(selection)),
-        subtitle=escape(_subtitle(results)),
-        css=here.with_name("report.css").read_text(encoding="utf-8"),
-        policy=" ".join([*known, bundle.policy_hash] if bundle else known),
-        library=f'<script type="text/plain" id="plotly">{bundle.packed}</script>\n'
-        if bundle
-        else "",
-        script=script,
-        links="".join(
-            f'<li><a href="#{key}">{name}</a></li>' for key, (name, _) in sections.items()
-        ),
-        sections="\n".join(
-            f'<section id="{key}" aria-labelledby="{key}-title">\n'
-            f'<h2 id="{key}-title">{name}</h2>\n{body}\n</section>'
-            for key, (name, body) in sections.items()
-        ),
-        footer=_footer(results),
+    return render_page(
+        _title(selection),
+        _subtitle(results),
+        [
+            ("summary", "Summary", _summary(results, selection)),
+            ("charts", "Charts", render_figures(charts, images)),
+            ("published", "Published figures", render_published(published)),
+            ("rows", "All rows", render_table(build_table(results, selection))),
+            ("measured", "How it was measured", listed(how_it_was_measured(results))),
+            ("configuration", "Configuration", _configuration(results)),
+            ("machine", "Machine", _machine(results)),
+        ],
+        _footer(results),
+        (TABLE_SCRIPT, CHARTS_SCRIPT),
+        bundle,
     )
-    return page.encode("utf-8")
 
 
 def _title(selection: Selection) -> str:
@@ -121,7 +72,7 @@ def _summary(results: Results, selection: Selection) -> str:
         for item in headlines(selection)
     )
     cards = f'<dl class="headlines">{cards}</dl>' if cards else ""
-    return cards + _list(sentences(results, selection))
+    return cards + listed(sentences(results, selection))
 
 
 def _configuration(results: Results) -> str:
@@ -194,8 +145,4 @@ def _footer(results: Results) -> str:
     if results.stratagem.get("git_commit"):
         parts.append(f"commit {results.stratagem['git_commit']}")
     parts.append(f"schema {results.stratagem['schema']}")
-    return escape(", ".join(parts)) + "."
-
-
-def _list(items: list[str]) -> str:
-    return "<ul>" + "".join(f"<li>{escape(item)}</li>" for item in items) + "</ul>"
+    return ", ".join(parts) + "."

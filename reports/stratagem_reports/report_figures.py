@@ -53,13 +53,13 @@ def _figure(name: str, chart: Any, images: dict[str, bytes], count: int) -> str:
         f'aria-label="{escape(chart.title)}. Arrow keys step through what it shows." '
         f'aria-describedby="{name}-words"></div>'
         f'<p class="unseen" id="{name}-words">{words}</p></div>'
-        f"{_picture(images, words)}"
+        f"{picture(images, words)}"
         f"<figcaption>{escape(chart.caption)}</figcaption>"
         f'<script type="application/json">{_json(figure_data(chart))}</script></figure>'
     )
 
 
-def _picture(images: dict[str, bytes], words: str) -> str:
+def picture(images: dict[str, bytes], words: str) -> str:
     """Both renderings, of which the style shows one; the light one is loaded always, for print."""
     light = _data_uri(images["light"])
     if len(images["dark"]) > _LONGEST_DARK:

@@ -19,6 +19,7 @@ for (const table of document.querySelectorAll("table[data-sortable]")) {
     });
   });
   const form = document.querySelector("form.filters");
+  if (!form) continue;
   form.hidden = false;
   const rows = [...body.rows].map((row) => [row, row.textContent.toLowerCase()]);
   const status = form.querySelector("[role=status]");

@@ -16,6 +16,7 @@ fewer cannot reach 95%, and minimum to maximum is given with the coverage it rea
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.stats import binom
@@ -58,7 +59,7 @@ class Summary:
 
     @property
     def outliers(self) -> int:
-        """Samples beyond Tukey's fences, 1.5 interquartile ranges out. They count like any other."""
+        """Samples beyond Tukey's fences, 1.5 interquartile ranges out; they count like others."""
         first, third = np.quantile(self.samples, (0.25, 0.75))
         reach = 1.5 * (third - first)
         return sum(1 for value in self.samples if not first - reach <= value <= third + reach)
@@ -76,6 +77,7 @@ def samples_ms(row: Row) -> list[float]:
     return [step for repetition in row.repetitions for step in repetition.step_ms]
 
 
+@lru_cache(maxsize=4096)
 def coverage(count: int, rank: int) -> float:
     """Probability that [x(rank), x(count + 1 - rank)] holds the median; ranks count from 1."""
     return float(max(0.0, 1.0 - 2.0 * binom.cdf(rank - 1, count, 0.5)))

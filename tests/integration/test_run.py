@@ -261,3 +261,19 @@ def test_calibrate(commands):
     assert done.returncode == 0, done.stderr
     rates = json.loads(done.stdout)
     assert rates["gemm_gflops"] > 0 and rates["memory_gb_per_s"] > 0
+
+
+def test_only_measures_the_rows_that_are_named(commands, out):
+    grid = ["run", "--model", "toy", "--global-batch-size", 8, "--split-size", "2,4",
+            "--strategy", "single,pipeline", "--steps", 1, "--repetitions", 1, "--no-verify"]  # fmt: skip
+    done = commands.stratagem(*grid, "--only", "pipeline/", "--out", out)
+    assert done.returncode == 0, done.stderr
+    names = {entry["run_name"] for entry in commands.results(out)["benchmarks"]}
+    assert len(names) == 2 and all(name.startswith("pipeline/") for name in names)
+    # The name of one row is the beginning of another's: with all cores.
+    done = commands.stratagem(*grid, "--only", "single/toy/devices:1/batch:8", "--out", out)
+    assert {entry["run_name"] for entry in commands.results(out)["benchmarks"]} == {
+        "single/toy/devices:1/batch:8"
+    }
+    done = commands.stratagem(*grid, "--only", "nosuch")
+    assert done.returncode == 3 and done.stderr.count("\n") == 1

@@ -33,7 +33,7 @@ UNFINISHED = re.compile(r"\b(?:TO[D]O|FIX[M]E|X[X]X|not yet impl[e]mented)\b")
 def project_files() -> list[Path]:
     """Every text file that belongs to the project, relative to its root."""
     files = [path for path in ROOT.iterdir() if path.is_file()]
-    for folder in (*FOLDERS, "cmake", "docs", ".ci"):
+    for folder in (*FOLDERS, "cmake", "docs", ".ci", ".github"):
         files += (path for path in (ROOT / folder).rglob("*") if path.is_file())
     return sorted(
         path.relative_to(ROOT)

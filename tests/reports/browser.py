@@ -22,7 +22,7 @@ def found() -> str:
     path = next((where for name in NAMES if (where := shutil.which(name))), None)
     missing = "" if path else "no chromium on PATH: apt-get install chromium"
     if importlib.util.find_spec("playwright") is None:
-        missing = "no Python package playwright: tools/run --setup-only with the tests' packages"
+        missing = "no Python package playwright: tools/test installs it"
     if missing and os.environ.get("CI"):
         pytest.fail(missing)
     if missing:
@@ -36,7 +36,8 @@ def chromium():
     path = found()
     from playwright.sync_api import sync_playwright
 
-    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    arguments = ["--disable-dev-shm-usage"]  # containers have a small one
+    arguments += ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as driver:
         browser = driver.chromium.launch(
             executable_path=path, args=arguments, timeout=2 * TIMEOUT_MS

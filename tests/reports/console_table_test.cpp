@@ -81,6 +81,15 @@ TEST(ConsoleTable, SaysWhenItCannotTell) {
   EXPECT_THAT(table_of(104, 100), Not(HasSubstr("fastest")));
 }
 
+TEST(ConsoleTable, SaysWhichRowsScatterTooMuch) {
+  std::vector<Row> rows = {example_row("single", "batch:48", 2000),
+                           example_row("pipeline", "batch:48", 1000)};
+  EXPECT_THAT(console_table(rows, {}), Not(HasSubstr("wide: ")));
+  rows[1].repetitions[0].step_ms.front() *= 1.5;
+  EXPECT_THAT(console_table(rows, {}), HasSubstr("wide: pipeline ("));
+  EXPECT_THAT(console_table(rows, {}), HasSubstr("more than 5% of the median"));
+}
+
 TEST(ConsoleTable, OneSampleRanksNothing) {
   std::vector<Row> rows = {example_row("single", "batch:48", 200),
                            example_row("pipeline", "batch:48", 100)};

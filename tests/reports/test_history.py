@@ -28,7 +28,7 @@ def test_add_keeps_launches_metrics_and_machine(write_json, tmp_path, capsys):
     assert run.commit == "0123456789abcdef"
     assert len(run.launches) == 3
     assert run.median == sorted(run.launches)[1]
-    assert run.metrics["all_reduce.wire_bytes"].value == 2048.0
+    assert run.metrics["communication.all_reduce.wire_bytes"].value == 2048.0
     assert run.metrics["flops_per_step"].deterministic
     assert run.metrics["peak_memory_bytes"].value == 3.4e9
     assert run.metrics["peak_memory_bytes"].better == "lower"

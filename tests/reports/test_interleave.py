@@ -16,14 +16,19 @@ from comparison_documents import document, launch
 if sys.argv[1:] == ["--version"]:
     print("stratagem 0.1.0 (test)")
     sys.exit(0)
+if sys.argv[1:] == ["run", "--help"]:
+    print({usage!r})
+    sys.exit(0)
 {before}
+only = sys.argv[sys.argv.index("--only") + 1] if "--only" in sys.argv else ""
 out = sys.argv[sys.argv.index("--out") + 1]
 rows = {{
     name: [launch(time * {factor} * random.uniform(0.999, 1.001), **{own})]
     for name, time in {{"single/mlp": 100.0, "ddp/mlp": 50.0}}.items()
+    if only in ("", name)
 }}
 with open({log!r}, "a") as file:
-    file.write({label!r} + " ")
+    file.write({label!r} + (":" + only if only else "") + " ")
 with open(out, "w") as file:
     json.dump(document(rows), file)
 """
@@ -33,12 +38,12 @@ with open(out, "w") as file:
 def build(tmp_path):
     """Makes a build folder whose stratagem takes `factor` times as long."""
 
-    def make(label, factor=1.0, before="", own=None):
+    def make(label, factor=1.0, before="", own=None, usage="--only NAME"):
         path = tmp_path / label / "bin" / "stratagem"
         path.parent.mkdir(parents=True)
         values = {
             "python": sys.executable, "tests": str(Path(__file__).parent), "before": before,
-            "factor": factor, "own": own or {}, "log": str(tmp_path / "log"), "label": label,
+            "factor": factor, "own": own or {}, "log": str(tmp_path / "log"), "label": label, "usage": usage,
         }  # fmt: skip
         path.write_text(BUILD.format(**values), encoding="utf-8")
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
@@ -69,12 +74,25 @@ def test_a_slower_build_is_found_early_and_the_rounds_stop(build, compare, tmp_p
     assert found["interleaved"]["rounds"] == 12
     launched = (tmp_path / "log").read_text().split()
     assert launched[:2] == ["base", "head"]  # prepared, not measured
-    pairs = [tuple(launched[index : index + 2]) for index in range(2, len(launched), 2)]
-    assert {frozenset(pair) for pair in pairs} == {frozenset({"base", "head"})}
-    assert len(set(pairs)) == 2, "the order within a round is random"
+    pairs = [launched[index : index + 2] for index in range(2, len(launched), 2)]
+    assert len(pairs) == 2 * 12
+    rows = [[entry.split(":")[1] for entry in pair] for pair in pairs]
+    assert all(one == two for one, two in rows), "a row's launches stand side by side"
+    assert {frozenset({rows[at][0], rows[at + 1][0]}) for at in range(0, 24, 2)} == {
+        frozenset({"single/mlp", "ddp/mlp"})
+    }
+    firsts = [pair[0].split(":")[0] for pair in pairs]
+    assert set(firsts) == {"base", "head"}, "the order within a pair is random"
     rounds = [json.loads(line) for line in record.read_text().splitlines()]
     assert [entry["round"] for entry in rounds] == list(range(1, 13))
-    assert [tuple(entry["order"]) for entry in rounds] == pairs
+    assert [label for entry in rounds for _, label in entry["first"]] == firsts
+
+
+def test_builds_that_cannot_choose_rows_launch_all_at_once(build, compare, tmp_path):
+    code, _, found = compare(build("base", usage=""), build("head"), "--rounds", "2")
+    assert code == 0
+    assert set((tmp_path / "log").read_text().split()) == {"base", "head"}
+    assert "with all rows at once" in " ".join(found["notes"])
 
 
 def test_a_control_finds_nothing_and_tells_the_noise(build, compare):

@@ -1,12 +1,14 @@
-"""report.html in a real browser: charts, table, themes, print, and how fast a long one opens."""
+"""The pages in a real browser: charts, table, themes, print, and a long report."""
 
 import json
 import re
 
 import browser as headless
+import fixture_history
 import fixture_many_rows
 import fixture_results
 import pytest
+from comparison_documents import document, launches
 from stratagem_reports import __main__ as command
 
 FIGURES = 8
@@ -218,4 +220,46 @@ def test_a_thousand_rows_sort_and_filter(chromium, long_report):
         page.get_by_role("button", name="Time", exact=True).click()
         assert len(seen.shown_rows()) == 8
         seen.draw_all()
+        assert seen.complaints == []
+
+
+@pytest.fixture(scope="module")
+def comparison_page(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("comparison")
+    for name, calls in (("base", 2), ("head", 3)):
+        times = [100.0, 100.4, 99.7, 100.1]
+        text = json.dumps(document({"ddp/mlp": launches(times, calls=calls)}))
+        (folder / f"{name}.json").write_text(text, encoding="utf-8")
+    page = folder / "comparison.html"
+    files = [str(folder / f"{name}.json") for name in ("base", "head")]
+    assert command.main(["compare", *files, "--html", str(page)]) == 1
+    return page
+
+
+@pytest.fixture(scope="module")
+def trend_page(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("trend")
+    history = fixture_history.store(folder / "history", fixture_history.runs(60, step_at=40))
+    words = ["history", "trend", "--dir", str(history), "--out-dir", str(folder)]
+    assert command.main([*words, "--format", "html"]) == 0
+    return folder / "trend.html"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_comparison_is_a_page(chromium, comparison_page, scheme):
+    with headless.opened(chromium, comparison_page, color_scheme=scheme) as seen:
+        assert seen.page.locator("h1").inner_text() == "Comparison: regression"
+        assert "communication.all_reduce.calls: 2" in seen.page.locator("#changes").inner_text()
+        assert seen.page.locator("#rows tbody tr").count() == 1
+        assert seen.complaints == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_trends_are_a_page(chromium, trend_page, scheme):
+    with headless.opened(chromium, trend_page, color_scheme=scheme) as seen:
+        assert seen.page.locator("h1").inner_text() == "Trends: 1 change point in 1 series"
+        assert "slower" in seen.page.locator("#changes tbody tr").inner_text()
+        picture = seen.page.locator(f"figure img.{scheme}")
+        assert picture.is_visible()
+        assert picture.evaluate("image => image.naturalWidth") > 100
         assert seen.complaints == []

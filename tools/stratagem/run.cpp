@@ -16,6 +16,7 @@
 #include "bench/measure.h"
 #include "bench/partial_file.h"
 #include "bench/registered_catalogue.h"
+#include "bench/row_name.h"
 #include "bench/run_options.h"
 #include "reports/atomic_file.h"
 #include "reports/console_table.h"
@@ -25,6 +26,8 @@
 
 namespace stratagem::tools {
 namespace {
+
+constexpr int nothing_matched = 3;
 
 std::string command_line(const Arguments& arguments) {
   return fmt::format("stratagem run{}{}", arguments.empty() ? "" : " ", fmt::join(arguments, " "));
@@ -94,6 +97,19 @@ void write_files(const bench::Measurement& measurement, const bench::RunFiles& f
   if (!files.trace.empty()) reports::write_trace(files.trace, measurement.traces);
 }
 
+/// The row of that name, or else those whose names contain the text.
+std::vector<bench::Config> chosen_rows(const std::vector<bench::Config>& rows,
+                                       const std::string& text, const bench::Catalogue& catalogue) {
+  std::vector<bench::Config> exact;
+  std::vector<bench::Config> containing;
+  for (const bench::Config& row : rows) {
+    const std::string name = bench::row_name(row, catalogue);
+    if (name == text) exact.push_back(row);
+    if (name.find(text) != std::string::npos) containing.push_back(row);
+  }
+  return exact.empty() ? containing : exact;
+}
+
 struct Call {
   const Arguments& arguments;
   bool verbose = false;
@@ -136,6 +152,10 @@ int run(const Arguments& arguments) {
   bench::add_join_options(app, joining);
   bool verbose = false;
   app.add_flag("--verbose", verbose, "show what the workers print")->group("Files");
+  std::string only;
+  app.add_option("--only", only, "the row of that name, or those whose names contain the text")
+      ->group("Measurement")
+      ->type_name("NAME");
   if (!parse(app, arguments)) return 0;
 
   bench::Selection selection = bench::select(typed);
@@ -144,6 +164,15 @@ int run(const Arguments& arguments) {
   const bench::RunFiles& files = selection.files;
   std::vector<bench::Config> rows = bench::make_grid(selection, catalogue);
   if (invited) bench::fit_rows(rows, *invited);
+  if (!only.empty()) {
+    const std::string first = bench::row_name(rows.front(), catalogue);
+    rows = chosen_rows(rows, only, catalogue);
+    if (rows.empty()) {
+      fmt::print(stderr, "stratagem: --only {}: no row's name contains it; the first is {}\n", only,
+                 first);
+      return nothing_matched;
+    }
+  }
 
   const bench::Interrupt interrupt;
   std::unique_ptr<bench::Cluster> cluster;

@@ -10,7 +10,7 @@ from ..history.points import STEP, counted
 from ..history.trend import Change, Trend
 from ..history.trend_text import commits
 from .style import Frame, backed, encode, framed
-from .theme import LIGHT, Theme
+from .theme import DARK, LIGHT, Theme
 
 _MOST_TICKS = 8
 
@@ -18,6 +18,15 @@ _MOST_TICKS = 8
 def render_trend(trend: Trend, extensions: tuple[str, ...]) -> dict[str, bytes]:
     """The chart of a trend as image files: {extension: bytes}."""
     return encode(lambda: draw(trend, LIGHT), extensions)
+
+
+def render_pair(trend: Trend) -> dict[str, bytes]:
+    """The chart as SVG in both renderings: {"light": bytes, "dark": bytes}."""
+    themes = {"light": LIGHT, "dark": DARK}
+    return {
+        name: encode(lambda theme=theme: draw(trend, theme), ("svg",))["svg"]
+        for name, theme in themes.items()
+    }
 
 
 def draw(trend: Trend, theme: Theme) -> Figure:

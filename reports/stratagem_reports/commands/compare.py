@@ -67,10 +67,10 @@ def register(commands: argparse._SubParsersAction) -> None:
     parser.add_argument(
         "--fail-on-ambiguous", action="store_true", help="exit 5 when a row cannot be told"
     )
+    parser.add_argument("--html", type=Path, metavar="FILE", help="also write it as a page")
     for name, what in (("markdown", "Markdown"), ("json", "JSON"), ("junit", "JUnit XML")):
-        parser.add_argument(
-            f"--{name}", type=Path, metavar="FILE", help=f"also write it as {what}; - prints it alone"
-        )
+        meaning = f"also write it as {what}; - prints it alone"
+        parser.add_argument(f"--{name}", type=Path, metavar="FILE", help=meaning)
     parser.set_defaults(run=run, run_options=[])
 
 
@@ -171,6 +171,10 @@ def show(comparison, options: argparse.Namespace) -> None:
     alone = [name for name, path in wanted.items() if str(path) == "-"]
     if len(alone) > 1:
         raise InputError(f"--{alone[0]} - and --{alone[1]} -: only one can be printed alone")
+    if options.html:
+        from ..comparison.page import render_html
+
+        write_together(options.html.parent, {options.html.name: render_html(comparison)})
     for name, path in wanted.items():
         if name not in alone:
             write_together(path.parent, {path.name: renderers[name](comparison).encode()})

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from ..errors import InputError
 from ..files import write_together
 
 FORMATS = ("google-benchmark", "github-action-benchmark", "bencher", "otava-csv")
@@ -40,7 +41,10 @@ def _register_trend(kinds: argparse._SubParsersAction) -> None:
     trend = _parser(kinds, "trend", _trend, "where rows became slower or faster", _TREND)
     _add_name(trend)
     trend.add_argument("--out-dir", type=Path, metavar="DIR", help="draw charts (.png, .svg) there")
-    trend.add_argument("--format", choices=("text", "json", "markdown"), default="text")
+    trend.add_argument(
+        "--format", choices=("text", "json", "markdown", "html"), default="text",
+        help="html: trend.html with all charts inside, in --out-dir (default: text)",
+    )  # fmt: skip
     trend.add_argument("--metric", default="step_ms", help="what to follow (default: step_ms)")
     trend.add_argument(
         "--max-p", type=_fraction, default=0.001, metavar="P",
@@ -168,6 +172,9 @@ def _trend(options: argparse.Namespace) -> int:
     series = _series(options)
     trends = trend.trends_of(series, options.metric, options.max_p, options.min_change)
     notes = kept_apart(series)
+    if options.format == "html":
+        _trend_page(trends, notes, options.out_dir)
+        return _trend_code(trends, options)
     charts = _charts(trends, options.out_dir) if options.out_dir else []
     writers = {
         "text": trend_text.text,
@@ -178,8 +185,25 @@ def _trend(options: argparse.Namespace) -> int:
     if options.format == "json":
         for note in notes:
             _warn(note)
-    failed = [item for item in trends if trend.regressed(item, options.window)]
+    return _trend_code(trends, options)
+
+
+def _trend_code(trends: list, options: argparse.Namespace) -> int:
+    from ..history.trend import regressed
+
+    failed = [item for item in trends if regressed(item, options.window)]
     return 1 if failed and options.fail_on_regression else 0
+
+
+def _trend_page(trends: list, notes: list[str], folder: Path | None) -> None:
+    if folder is None:
+        raise InputError("--format html: needs --out-dir, the folder for trend.html")
+    from ..charts.trend import render_pair
+    from ..history.trend_page import render_html
+
+    page = render_html(trends, notes, [render_pair(item) for item in trends])
+    for path in write_together(folder, {"trend.html": page}):
+        print(path)
 
 
 def _charts(trends: list, folder: Path) -> list[str]:

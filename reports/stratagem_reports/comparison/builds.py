@@ -15,7 +15,7 @@ from ..load import Results, load_results
 
 _START_LIMIT_S = 20.0
 _ROW_FAILED = 4
-_OURS = {"--out", "--repetitions", "--resume", "--config", "--trace"}
+_OURS = {"--out", "--only", "--repetitions", "--resume", "--config", "--trace"}
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class Build:
     label: str
     executable: Path
     version: str
+    chooses_rows: bool  # whether its `run` knows --only
 
 
 def find_build(label: str, path: Path) -> Build:
@@ -44,7 +45,11 @@ def find_build(label: str, path: Path) -> Build:
         raise InputError(f"{label} build {found}: does not start: {error}") from None
     if not re.match(r"stratagem\b", version):
         raise InputError(f"{label} build {found}: is not stratagem: it does not say its version")
-    return Build(label, found.absolute(), version.splitlines()[0].strip())
+    try:
+        usage = launch([str(found.absolute()), "run", "--help"], {}, _START_LIMIT_S).stdout
+    except LaunchError as error:
+        raise InputError(f"{label} build {found}: does not start: {error}") from None
+    return Build(label, found.absolute(), version.splitlines()[0].strip(), "--only" in usage)
 
 
 def check_run_options(options: list[str]) -> None:

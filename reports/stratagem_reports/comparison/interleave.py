@@ -1,8 +1,9 @@
 """Launches two builds in turns and decides as it goes: `stratagem compare --interleave`.
 
-Each round launches both builds once, in random order, with all rows of the configuration; a
-neighbour that steals a core for a while then falls on both alike. Before the first round each build
-runs once unmeasured, which fills its caches of verification and calibration.
+In each round every row is launched by both builds, one right after the other in random order, the
+rows in random order too; a neighbour that steals a core for a while then falls on both alike. Before
+the first round each build runs all rows once unmeasured, which fills its caches of verification and
+calibration. Builds whose `run` cannot choose a row (no --only) launch all rows at once.
 """
 
 from __future__ import annotations
@@ -66,8 +67,9 @@ RunOnce = Callable[[Build, list[str], float], Results]
 class _Rounds:
     """What has been measured: results by side, round by round, and what was decided from them."""
 
-    base: list[Results] = field(default_factory=list)
-    head: list[Results] = field(default_factory=list)
+    base: list[list[Results]] = field(default_factory=list)  # [round][row], or [round][0]
+    head: list[list[Results]] = field(default_factory=list)
+    rows: list[str] = field(default_factory=list)  # to be launched one by one; empty: all at once
     decisions: dict[str, Decision] = field(default_factory=dict)
     plan: Plan | None = None
     interrupted: bool = False
@@ -81,10 +83,9 @@ class _Rounds:
         found: dict[str, list[float]] = {}
         for base, head in zip(self.base, self.head, strict=True):
             one, two = _values(base), _values(head)
-            for name in one.keys() & two.keys():
+            for name in sorted(one.keys() & two.keys()):
                 found.setdefault(name, []).append(math.log(two[name] / one[name]))
-        order = [row.name for row in self.base[0].rows]
-        return {name: found[name] for name in order if len(found.get(name, [])) == self.count}
+        return {name: values for name, values in found.items() if len(values) == self.count}
 
 
 def interleave(
@@ -98,19 +99,23 @@ def interleave(
     """Runs rounds until every row is decided or the budget is spent.
 
     Raises LaunchError when a launch gives no results, InputError when the builds cannot be
-    compared. KeyboardInterrupt ends the rounds; those that are complete are judged as far as they go.
+    compared. KeyboardInterrupt ends the rounds; complete ones are judged as far as they go.
     """
     started = clock()
     measured = _Rounds()
     builds = {"base": base, "head": head}
     try:
-        for build in builds.values():
-            progress(f"preparing, {build.label}", None)
-            run(build, settings.run_options, settings.launch_limit_s)
+        prepared = {}
+        for label, build in builds.items():
+            progress(f"preparing, {label}", None)
+            prepared[label] = run(build, settings.run_options, settings.launch_limit_s)
+        if base.chooses_rows and head.chooses_rows:
+            names = [{row.name for row in results.rows} for results in prepared.values()]
+            measured.rows = sorted(names[0] & names[1])
         _run_rounds(builds, settings, measured, progress, run, clock, started)
     except KeyboardInterrupt:
         measured.interrupted = True
-        if measured.count == 0:
+        if measured.plan is None:
             raise
     return _comparison(builds, settings, measured, clock() - started)
 
@@ -129,11 +134,9 @@ def _run_rounds(builds, settings, measured, progress, run, clock, started) -> No
                 _look(measured, settings)
                 return
             left = each * (measured.plan.rounds - measured.count)
-        order = list(builds)
-        shuffler.shuffle(order)
-        _run_round(builds, order, settings, measured, progress, run, left)
+        _run_round(builds, shuffler, settings, measured, progress, run, left)
         if measured.plan is None:
-            check_machines(join("base", measured.base), join("head", measured.head), False)
+            check_machines(join("base", measured.base[0]), join("head", measured.head[0]), False)
             fit = int((budget_s - (rounds_began - started)) // max(clock() - rounds_began, 1e-3))
             most = max(1, fit if settings.rounds is None else min(fit, settings.rounds))
             measured.plan = make_plan(most, alpha)
@@ -141,17 +144,26 @@ def _run_rounds(builds, settings, measured, progress, run, clock, started) -> No
             return
 
 
-def _run_round(builds, order, settings, measured, progress, run, left) -> None:
-    """Both builds once; counted only when both gave results."""
-    results: dict[str, Results] = {}
-    for label in order:
-        progress(f"round {measured.count + 1}, {label}", left)
-        results[label] = run(builds[label], settings.run_options, settings.launch_limit_s)
+def _run_round(builds, shuffler, settings, measured, progress, run, left) -> None:
+    """Both builds once, row by row; counted only when both gave results."""
+    results: dict[str, list[Results]] = {label: [] for label in builds}
+    first = []
+    for row in _shuffled(shuffler, measured.rows or [""]):
+        order = _shuffled(shuffler, list(builds))
+        first.append([row, order[0]])
+        for label in order:
+            progress(f"round {measured.count + 1}, {label} {row}".rstrip(), left)
+            chosen = [*settings.run_options, "--only", row] if row else settings.run_options
+            results[label].append(run(builds[label], chosen, settings.launch_limit_s))
     measured.base.append(results["base"])
     measured.head.append(results["head"])
     if settings.record is not None:
-        entry = {label: _values(result) for label, result in results.items()}
-        write_round(settings.record, {"round": measured.count, "order": order, **entry})
+        entry = {label: _values(of) for label, of in results.items()}
+        write_round(settings.record, {"round": measured.count, "first": first, **entry})
+
+
+def _shuffled(shuffler: random.Random, items: list[str]) -> list[str]:
+    return shuffler.sample(items, len(items))
 
 
 def _look(measured: _Rounds, settings: Settings) -> bool:
@@ -162,11 +174,12 @@ def _look(measured: _Rounds, settings: Settings) -> bool:
     return all_clear(measured.decisions)
 
 
-def _values(results: Results) -> dict[str, float]:
+def _values(results: list[Results]) -> dict[str, float]:
     """Each working row's step time in ms."""
     return {
         row.name: launch_values(row)[0]
-        for row in results.rows
+        for result in results
+        for row in result.rows
         if row.error is None and row.repetitions
     }
 
@@ -194,8 +207,8 @@ def _comparison(builds, settings: Settings, measured: _Rounds, seconds: float) -
     )
 
 
-def _side(build: Build, results: list[Results]) -> Side:
-    side = join(build.label, results)
+def _side(build: Build, rounds: list[list[Results]]) -> Side:
+    side = join(build.label, [result for results in rounds for result in results])
     return Side(
         side.label, [f"{build.executable} ({build.version})"], side.rows, side.hardware,
         side.software, side.units, side.commits,
@@ -222,20 +235,24 @@ def _noise(base_ms: list[float], head_ms: list[float]) -> str:
         abs(math.log(two / one)) for one, two in zip(base_ms, head_ms, strict=False)
     ]
     half, most = (math.expm1(float(np.quantile(distances, share))) for share in (0.5, 0.9))
-    return f"of the same build, half of the rounds differ by {percent(half)}, nine in ten by less than {percent(most)}"
+    return (
+        f"of the same build, half of the rounds differ by {percent(half)}, nine in ten by less "
+        f"than {percent(most)}"
+    )
 
 
 def _about(measured: _Rounds, settings: Settings, seconds: float, complete: bool) -> dict[str, Any]:
     plan = measured.plan
     looks = listing([str(look) for look in plan.looks])
+    how = "one right after the other for every row" if measured.rows else "with all rows at once"
     notes = [
-        f"{measured.count} of at most {plan.rounds} rounds in {seconds / 60:.1f} min, each with "
-        f"both builds in random order; looks after round {looks}."
+        f"{measured.count} of at most {plan.rounds} rounds in {seconds / 60:.1f} min, in each both "
+        f"builds {how}, in random order; looks after round {looks}."
     ]
     if measured.interrupted:
         notes.append("Interrupted: the verdicts are those of the last look before.")
     if settings.control:
-        notes.append("Control: both sides are the same build, so slower or faster is a false alarm.")
+        notes.append("Control: both sides are one build, so slower or faster is a false alarm.")
     return {
         "rounds": measured.count,
         "planned_rounds": plan.rounds,

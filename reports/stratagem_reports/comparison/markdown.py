@@ -9,7 +9,7 @@ _ALIGNMENT = (":--", ":--", "--:", "--:", "--:", ":-:", ":--")
 
 
 def render_markdown(comparison: Comparison) -> str:
-    """A heading with the outcome, the table, changes of exact metrics, and the notes folded away."""
+    """A heading with the outcome, the table, the exact changes, and the notes folded away."""
     lines = [f"### {headline(comparison)}", ""]
     lines += [_row(list(COLUMNS)), _row(list(_ALIGNMENT))]
     for row in comparison.rows:

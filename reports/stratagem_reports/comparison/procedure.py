@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.stats import binomtest
@@ -89,7 +90,9 @@ def decide(
     p_values = [_sign_test(log_ratios[name]) for name in names]
     adjusted = dict(zip(names, holm(p_values), strict=True))
     return {
-        name: _decision(list(log_ratios[name]), p_value, adjusted[name], level, len(names), threshold)
+        name: _decision(
+            list(log_ratios[name]), p_value, adjusted[name], level, len(names), threshold
+        )
         for name, p_value in zip(names, p_values, strict=True)
     }
 
@@ -129,9 +132,12 @@ def _sign_test(values: Sequence[float]) -> float:
     """Two-sided; rounds without any difference say nothing and are left out."""
     slower = sum(1 for value in values if value > 0)
     faster = sum(1 for value in values if value < 0)
-    if slower + faster == 0:
-        return 1.0
-    return float(binomtest(slower, slower + faster, 0.5).pvalue)
+    return _p_value(slower, slower + faster)
+
+
+@lru_cache(maxsize=4096)
+def _p_value(slower: int, count: int) -> float:
+    return float(binomtest(slower, count, 0.5).pvalue) if count else 1.0
 
 
 def _decision(

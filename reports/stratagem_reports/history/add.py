@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..load import Repetition, Results, Row, load_results, read_json
+from ..load import Repetition, Results, Row, load_results
 from ..statistics import median_or_none
 from .points import STEP, Hardware, Metric, Run, hardware_of, parse_commit, parse_time
 
@@ -23,6 +23,7 @@ KNOWN = {
     "bubble_ideal": ("fraction", "lower", True),
     "flops_per_step": ("FLOP", "lower", True),
     "live_micro_batches": ("count", "lower", True),
+    "aten_operators": ("calls", "lower", True),
     "algorithm_gb_per_s": ("GB/s", "higher", False),
     "bus_gb_per_s": ("GB/s", "higher", False),
     "bytes": ("bytes", "", True),
@@ -53,14 +54,13 @@ def take(paths: list[Path], commit: str | None, date: str | None) -> Taken:
         name = commit or parse_commit(known, f"{place}.stratagem.git_commit")
         fingerprint = _object(results.stratagem, "fingerprint")
         hardware = hardware_of(_object(fingerprint, "hardware"))
-        raw = _entries(path)
         for row in results.rows:
             reason = _reason(row)
             if reason:
                 failed[row.name] = reason
                 continue
             software = _object(fingerprint, "software")
-            runs.append(_run(row, results, raw[row.name], time, name, hardware, software))
+            runs.append(_run(row, results, time, name, hardware, software))
     return Taken(runs, failed)
 
 
@@ -78,7 +78,6 @@ def describe(name: str, value: float, described: dict[str, Any] | None = None) -
 def _run(
     row: Row,
     results: Results,
-    raw: list[dict[str, Any]],
     time: datetime,
     commit: str,
     hardware: Hardware,
@@ -88,7 +87,7 @@ def _run(
     described = _object(results.stratagem, "metrics")
     metrics = {
         name: describe(name, value, described)
-        for name, value in _values(row.repetitions, raw).items()
+        for name, value in _values(row.repetitions).items()
     }
     return Run(
         time=time,
@@ -96,7 +95,7 @@ def _run(
         name=row.name,
         launches=launches,
         median=float(np.median(launches)),
-        metrics=metrics | _communication(raw),
+        metrics=metrics | _communication(row.repetitions),
         hardware=hardware,
         software=software,
         marks=row.marks,
@@ -113,7 +112,7 @@ def _reason(row: Row) -> str | None:
     return None
 
 
-def _values(repetitions: list[Repetition], raw: list[dict[str, Any]]) -> dict[str, float]:
+def _values(repetitions: list[Repetition]) -> dict[str, float]:
     """Each metric's median over the launches; a device's peak is that of the fullest device."""
     columns: dict[str, list[float | None]] = {
         "items_per_second": [item.items_per_second for item in repetitions],
@@ -122,7 +121,7 @@ def _values(repetitions: list[Repetition], raw: list[dict[str, Any]]) -> dict[st
             max((use.peak_memory_bytes or 0.0 for use in item.devices), default=0.0) or None
             for item in repetitions
         ],
-        "flops_per_step": [_number(entry.get("flops_per_step")) or None for entry in raw],
+        "flops_per_step": [item.flops_per_step or None for item in repetitions],
     }
     for name in ("bubble_measured", "bubble_ideal"):
         uses = [[getattr(use, name) for use in item.devices] for item in repetitions]
@@ -135,37 +134,20 @@ def _values(repetitions: list[Repetition], raw: list[dict[str, Any]]) -> dict[st
     }
 
 
-def _communication(raw: list[dict[str, Any]]) -> dict[str, Metric]:
-    """Calls and bytes of every collective, e.g. all_reduce.wire_bytes."""
+def _communication(repetitions: list[Repetition]) -> dict[str, Metric]:
+    """Calls and bytes of every collective, e.g. communication.all_reduce.wire_bytes."""
     counts: dict[str, list[float | None]] = {}
-    for entry in raw:
-        for collective, numbers in _object(entry, "communication").items():
-            for key in _COMMUNICATION:
-                value = _number(_object({"": numbers}, "").get(key))
-                counts.setdefault(f"{collective}.{key}", []).append(value)
-    medians = {name: median_or_none(values) for name, values in counts.items()}
+    for repetition in repetitions:
+        for collective, numbers in repetition.communication.items():
+            for key, value in numbers.items():
+                counts.setdefault(f"communication.{collective}.{key}", []).append(value)
     return {
-        name: Metric(value, _COMMUNICATION[name.rsplit(".", 1)[1]], "lower", True)
-        for name, value in medians.items()
-        if value is not None
+        name: Metric(median_or_none(values), _COMMUNICATION[name.rsplit(".", 1)[1]], "lower", True)
+        for name, values in counts.items()
+        if name.rsplit(".", 1)[1] in _COMMUNICATION
     }
-
-
-def _entries(path: Path) -> dict[str, list[dict[str, Any]]]:
-    """Stratagem's own part of every repetition, by row: what `Row` does not carry is in it."""
-    entries: dict[str, list[dict[str, Any]]] = {}
-    for entry in read_json(path)["benchmarks"]:
-        if entry.get("run_type") != "aggregate":
-            name = entry.get("run_name") or entry["name"]
-            entries.setdefault(name, []).append(_object(entry, "stratagem"))
-    return entries
 
 
 def _object(holder: dict[str, Any], key: str) -> dict[str, Any]:
     value = holder.get(key)
     return value if isinstance(value, dict) else {}
-
-
-def _number(value: Any) -> float | None:
-    usable = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return float(value) if usable and np.isfinite(value) else None

@@ -32,19 +32,8 @@ def markdown(trends: list[Trend], notes: list[str], charts: list[str]) -> str:
     for trend in trends:
         start = (_code(trend.series.name), trend.series.hardware.digest, str(len(trend.runs)))
         for change in trend.changes:
-            lines.append(
-                _cells(
-                    (
-                        *start,
-                        _date(change.after),
-                        f"{change.size} {change.direction}",
-                        _value(change.mean_before, trend.unit),
-                        _value(change.mean_after, trend.unit),
-                        _code(commits(change)),
-                        _p(change),
-                    )
-                )
-            )
+            date, size, before, after, where, p = change_cells(change, trend.unit)
+            lines.append(_cells((*start, date, size, before, after, _code(where), p)))
         if not trend.changes:
             lines.append(_cells((*start, "", "none", "", "", "", "")))
     listed = [f"- {line}" for line in notes + charts]
@@ -60,6 +49,18 @@ def as_json(trends: list[Trend], notes: list[str], charts: list[str]) -> str:
         "charts": charts,
     }
     return json.dumps(document, indent=2, allow_nan=False)
+
+
+def change_cells(change: Change, unit: str) -> tuple[str, ...]:
+    """Date, size with direction, mean before and after, commits, and the test's p-value."""
+    return (
+        _date(change.after),
+        f"{change.size} {change.direction}",
+        _value(change.mean_before, unit),
+        _value(change.mean_after, unit),
+        commits(change),
+        _p(change),
+    )
 
 
 def commits(change: Change) -> str:

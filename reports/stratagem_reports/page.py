@@ -1,0 +1,101 @@
+"""The frame of every HTML page: one file with everything inside, readable without JavaScript.
+
+A content policy forbids every outside request, and every script but those of the page, which are
+known by their hashes.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+from string import Template
+
+from .plotly_bundle import Bundle, policy_hash
+
+TABLE_SCRIPT = "report_table.js"
+CHARTS_SCRIPT = "report_charts.js"
+
+_PAGE = Template("""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta http-equiv="Content-Security-Policy"
+ content="default-src 'none'; base-uri 'none'; form-action 'none';
+ img-src data:; style-src 'unsafe-inline'; script-src $policy">
+<title>$title</title>
+<style>
+$css</style>
+</head>
+<body>
+<a class="skip" href="#summary">Skip to the summary</a>
+<header>
+<h1>$title</h1>
+<p class="muted">$subtitle</p>
+<nav aria-label="Sections"><ul>$links</ul></nav>
+</header>
+<main>
+$sections
+</main>
+<footer>$footer</footer>
+$library<p class="unseen" role="status" id="announcement"></p>
+<script>$script</script>
+</body>
+</html>
+""")
+
+
+# An identifier, the heading, and the body as HTML.
+Section = tuple[str, str, str]
+
+
+def render_page(
+    title: str,
+    subtitle: str,
+    sections: list[Section],
+    footer: str,
+    scripts: tuple[str, ...] = (TABLE_SCRIPT,),
+    bundle: Bundle | None = None,
+) -> bytes:
+    """The page; title, subtitle, headings and footer are text, the sections' bodies HTML."""
+    here = Path(__file__)
+    script = "".join(here.with_name(name).read_text(encoding="utf-8") for name in scripts)
+    known = [policy_hash(script.encode("utf-8"))]
+    page = _PAGE.substitute(
+        title=escape(title),
+        subtitle=escape(subtitle),
+        css=here.with_name("report.css").read_text(encoding="utf-8"),
+        policy=" ".join([*known, bundle.policy_hash] if bundle else known),
+        library=f'<script type="text/plain" id="plotly">{bundle.packed}</script>\n'
+        if bundle
+        else "",
+        script=script,
+        links="".join(f'<li><a href="#{key}">{name}</a></li>' for key, name, _ in sections),
+        sections="\n".join(
+            f'<section id="{key}" aria-labelledby="{key}-title">\n'
+            f'<h2 id="{key}-title">{name}</h2>\n{body}\n</section>'
+            for key, name, body in sections
+        ),
+        footer=escape(footer),
+    )
+    return page.encode("utf-8")
+
+
+def listed(items: list[str]) -> str:
+    """Sentences as a list."""
+    return "<ul>" + "".join(f"<li>{escape(item)}</li>" for item in items) + "</ul>"
+
+
+def simple_table(caption: str, headings: tuple[str, ...], rows: list[list[str]]) -> str:
+    """A table of HTML cells, the first of each row its heading, in a frame that scrolls."""
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in headings)
+    body = "\n".join(
+        f'<tr><th scope="row">{first}</th>' + "".join(f"<td>{cell}</td>" for cell in rest) + "</tr>"
+        for first, *rest in rows
+    )
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}">'
+        f"<table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead>\n"
+        f"<tbody>\n{body}\n</tbody></table></div>"
+    )

@@ -37,7 +37,8 @@ def _table(comparison: Comparison) -> str:
         verdict, name, *rest = cells(row)
         tone = _tone(row)
         shown = f'<span class="{tone}">{escape(verdict)}</span>' if tone else escape(verdict)
-        rows.append([f"<code>{escape(name)}</code>", shown, *(escape(cell) for cell in rest)])
+        named = escape(name).replace("/", "/<wbr>")
+        rows.append([f"<code>{named}</code>", shown, *(escape(cell) for cell in rest)])
     return simple_table("Regressions first, then by change of the step time", columns, rows)
 
 

@@ -7,8 +7,8 @@
 #include <charconv>
 #include <chrono>
 #include <fstream>
+#include <functional>
 #include <optional>
-#include <set>
 #include <sstream>
 
 namespace stratagem::bench {
@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double quiet_load = 0.25;    // of the processors
+constexpr double quiet_share = 0.1;    // of all processors, before anything is measured
 constexpr double busy_share = 0.05;    // of one processor, by another process
 constexpr double stolen_share = 0.01;  // of all processors
 
@@ -76,6 +76,8 @@ std::int64_t thermal_throttles(const SystemPaths& paths) {
 /// The first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal, and guests,
 /// which stand in user and nice already.
 void read_processors(const SystemPaths& paths, NoiseReading& reading) {
+  constexpr int idle = 3;
+  constexpr int iowait = 4;
   constexpr int steal = 7;
   std::istringstream words(text_of(paths.proc / "stat"));
   std::string name;
@@ -83,6 +85,7 @@ void read_processors(const SystemPaths& paths, NoiseReading& reading) {
   double ticks = 0;
   for (int column = 0; column <= steal && words >> ticks; ++column) {
     reading.processor_ticks += ticks;
+    if (column == idle || column == iowait) reading.idle_ticks += ticks;
     if (column == steal) reading.stolen_ticks = ticks;
   }
 }
@@ -137,10 +140,18 @@ bool is_own(const std::map<int, Process>& processes, int number) {
   return false;
 }
 
+/// The file that a process runs; empty where that may not be known.
+fs::path program_of(const SystemPaths& paths, int number) {
+  std::error_code unknown;
+  return fs::read_symlink(paths.proc / std::to_string(number) / "exe", unknown);
+}
+
 void read_processes(const SystemPaths& paths, NoiseReading& reading) {
   const std::map<int, Process> processes = all_processes(paths);
+  const fs::path own_program = program_of(paths, ::getpid());
   for (const auto& [number, process] : processes) {
     if (is_own(processes, number)) continue;
+    if (!own_program.empty() && program_of(paths, number) == own_program) continue;
     reading.process_seconds[number] = process.seconds;
     reading.process_names[number] = process.name;
   }
@@ -182,11 +193,6 @@ std::vector<Disturbance> standing_disturbances(const MachineFacts& facts,
     found.push_back({"turbo", "on: the clock follows temperature and neighbours",
                      "echo 0 > /sys/devices/system/cpu/cpufreq/boost, as root (Intel: echo 1 > "
                      "/sys/devices/system/cpu/intel_pstate/no_turbo)"});
-  }
-  const double load = facts.load_average.empty() ? 0 : facts.load_average.front();
-  if (load > quiet_load * facts.logical_cpus) {
-    found.push_back({"load", fmt::format("{:.2f} in the last minute", load),
-                     "measure on a quiet machine: other programs slow the devices down"});
   }
   if (facts.huge_pages == "never" || facts.huge_pages == "unknown") {
     found.push_back({"huge pages", facts.huge_pages,
@@ -237,6 +243,19 @@ std::vector<Disturbance> disturbances_between(const NoiseReading& before,
                      fmt::format("{} (process {}) used {:.0f}% of a core",
                                  after.process_names.at(number), number, 100 * share),
                      "end it, or measure when it is done"});
+  }
+  return found;
+}
+
+std::vector<Disturbance> disturbances_at_rest(const NoiseReading& before,
+                                              const NoiseReading& after) {
+  std::vector<Disturbance> found = disturbances_between(before, after);
+  const double all = after.processor_ticks - before.processor_ticks;
+  const double busy = all > 0 ? 1 - (after.idle_ticks - before.idle_ticks) / all : 0;
+  if (busy > quiet_share) {
+    found.push_back(
+        {"load", fmt::format("processors {:.0f}% busy before anything was measured", 100 * busy),
+         "measure on a quiet machine: other programs slow the devices down"});
   }
   return found;
 }

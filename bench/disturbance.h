@@ -22,7 +22,8 @@ struct Disturbance {
 /// "governor: powersave; cpupower frequency-set -g performance, as root".
 std::string to_string(const Disturbance& disturbance);
 
-/// Of the machine as it stands: governor, turbo, load, huge pages, the container's limit.
+/// Of the machine as it stands: governor, turbo, huge pages, the container's limit. The load
+/// average is no part of it: it still counts what this process and the one before it did.
 std::vector<Disturbance> standing_disturbances(const MachineFacts& facts,
                                                const SystemPaths& paths = {});
 
@@ -31,6 +32,7 @@ std::vector<Disturbance> standing_disturbances(const MachineFacts& facts,
 struct NoiseReading {
   double seconds = 0;                     // of a steady clock
   double processor_ticks = 0;             // all that processors did, idle included
+  double idle_ticks = 0;                  // of these, without work or waiting for a disk
   double stolen_ticks = 0;                // taken by the hypervisor for others
   std::int64_t limited_periods = 0;       // in which the container's limit stopped it
   std::int64_t thermal_throttles = 0;     // of all processors
@@ -41,8 +43,14 @@ struct NoiseReading {
 NoiseReading read_noise(const SystemPaths& paths = {});
 
 /// What happened between two readings: stolen time, throttling, and other processes that were busy.
-/// Children of this process do not count as others.
+/// Children of this process do not count as others, and neither do processes of the same program:
+/// other ranks of this measurement. (Another measurement is kept off these cores by their lock.)
 std::vector<Disturbance> disturbances_between(const NoiseReading& before,
+                                              const NoiseReading& after);
+
+/// The same, of a time in which this process did nothing: then busy processors disturb, whoever has
+/// made them so.
+std::vector<Disturbance> disturbances_at_rest(const NoiseReading& before,
                                               const NoiseReading& after);
 
 /// The same as figures, for the record.

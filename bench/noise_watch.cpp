@@ -15,7 +15,7 @@ NoiseWatch::NoiseWatch(const std::optional<SystemPaths>& paths, Observer& observ
   std::this_thread::sleep_for(glance);
   start_ = read_noise(*paths_);
   take(standing_disturbances(facts_, *paths_));
-  take(disturbances_between(before, start_));
+  take(disturbances_at_rest(before, start_));
 }
 
 void NoiseWatch::finish(reports::Context& context) {

@@ -133,7 +133,7 @@ void report_noise(const bench::MachineFacts& facts) {
   const bench::NoiseReading before = bench::read_noise();
   std::this_thread::sleep_for(std::chrono::seconds(1));
   std::vector<bench::Disturbance> found = bench::standing_disturbances(facts);
-  for (auto& disturbance : bench::disturbances_between(before, bench::read_noise())) {
+  for (auto& disturbance : bench::disturbances_at_rest(before, bench::read_noise())) {
     found.push_back(std::move(disturbance));
   }
   const auto unless_found = [&](const std::string& what, const std::string& state) {
@@ -141,8 +141,7 @@ void report_noise(const bench::MachineFacts& facts) {
   };
   unless_found("governor",
                facts.governor == "none" ? "none: the kernel sets no frequency" : facts.governor);
-  unless_found("load", fmt::format("{:.2f} in the last minute",
-                                   facts.load_average.empty() ? 0.0 : facts.load_average.front()));
+  unless_found("load", "processors at rest");
   unless_found("huge pages", facts.huge_pages);
   unless_found("another process", "none that is busy");
   unless_found("stolen time", "none");

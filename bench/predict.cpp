@@ -3,16 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
 
-#include "bench/collectives.h"
 #include "bench/placement.h"
-#include "strategies/data_parallel/overlap_model.h"
 #include "strategies/pipeline/schedule_registry.h"
 #include "strategies/pipeline/simulate.h"
 #include "strategies/registry.h"
@@ -125,63 +122,19 @@ runtime::Timeline predict_step(const Config& config, const std::vector<ActionCos
   return pipeline::simulate(schedule, price, {.separate_copy_stream = config.device == "cuda"});
 }
 
-namespace {
-
-/// What an all-reduce of so many bytes takes, on a line between the measured sizes.
-data_parallel::PlannedTransfer transfer_of(double bytes, double ready, const nlohmann::json& link) {
-  std::vector<TransferTime> times;
-  double share = 0;
-  double nearest = 0;
-  for (const auto& measured : link) {
-    const double size = measured.at("bytes").get<double>();
-    times.push_back({size, measured.at("ms").get<double>()});
-    if (nearest != 0 && std::abs(size - bytes) >= std::abs(nearest - bytes)) continue;
-    nearest = size;
-    share = measured.at("processor_share").get<double>();
-  }
-  return {.ready = ready,
-          .milliseconds = fit_link(times).transfer_ms(bytes),
-          .processor_share = std::clamp(share, 0.0, 1.0)};
+runtime::Timeline predict_timeline(const Config& config, const nlohmann::json& calibration) {
+  if (placement_of(config).replicas() > 1) return predict_replicas(config, calibration);
+  return predict_step(config, costs_from_json(calibration));
 }
 
-}  // namespace
-
-double predict_replicated_ms(const Config& config, const nlohmann::json& calibration) {
-  double last_backward = 0;
-  const auto costs = costs_from_json(calibration.at("costs"));
-  // Of the largest share: the slowest replica sets the pace.
-  const auto cost_of = [&](const char* kind, bool first) {
-    const ActionCost* best = nullptr;
-    const auto rank = [&](const ActionCost& cost) {
-      return std::pair(cost.first == first, cost.samples);
-    };
-    for (const ActionCost& cost : costs) {
-      if (cost.kind == kind && (best == nullptr || rank(cost) > rank(*best))) best = &cost;
-    }
-    if (best == nullptr) {
-      throw std::invalid_argument(fmt::format("no calibrated cost for {}", kind));
-    }
-    return best->ms;
-  };
-  const auto passes = static_cast<int>(config.accumulation_steps);
-  double before = 0;
-  for (int pass = 0; pass < passes; ++pass) {
-    before += cost_of("copy_input", false) + cost_of("forward", false);
-    last_backward = cost_of("backward", pass == 0);
-    if (pass + 1 < passes) before += last_backward;
-  }
-  std::vector<data_parallel::PlannedTransfer> transfers;
-  for (const auto& bucket : calibration.at("buckets")) {
-    transfers.push_back(transfer_of(bucket.at("bytes").get<double>(),
-                                    bucket.at("ready").get<double>(), calibration.at("link")));
-  }
-  return before + data_parallel::overlap(last_backward, transfers).end_ms() +
-         cost_of("optimizer", false);
+double predict_step_ms(const Config& config, const nlohmann::json& calibration) {
+  return predict_timeline(config, calibration).step_ms;
 }
 
-double predict_step_ms(const Config& config, const nlohmann::json& costs) {
-  if (placement_of(config).replicas() > 1) return predict_replicated_ms(config, costs);
-  return predict_step(config, costs_from_json(costs)).step_ms;
+nlohmann::json costs_alone(const nlohmann::json& costs) {
+  std::vector<ActionCost> alone = costs_from_json(costs);
+  for (ActionCost& cost : alone) cost.ms = alone_ms(cost);
+  return costs_to_json(alone);
 }
 
 double predict_step_ms_from_two(const Config& config, const nlohmann::json& costs_a,

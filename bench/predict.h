@@ -35,11 +35,22 @@ pipeline::Schedule schedule_of(const Config& config);
 
 /// The step that the costs make. Throws std::invalid_argument when the costs lack an action.
 runtime::Timeline predict_step(const Config& config, const std::vector<ActionCost>& costs);
-double predict_step_ms(const Config& config, const nlohmann::json& costs);
 
-/// A row of replicas of one stage: `calibration` has the costs, the "buckets" that a replica sends,
-/// and the "link" between the ranks as times of an all-reduce: [{bytes, ms, processor_share}].
-double predict_replicated_ms(const Config& config, const nlohmann::json& calibration);
+/// A row of replicas of one stage: `calibration` has the "costs", the "buckets" that a replica
+/// sends, and the "link" between the ranks as times of an all-reduce: [{bytes, ms,
+/// processor_share}].
+runtime::Timeline predict_replicas(const Config& config, const nlohmann::json& calibration);
+
+/// Either of them: `calibration` is the list of costs, or that of replicas.
+runtime::Timeline predict_timeline(const Config& config, const nlohmann::json& calibration);
+double predict_step_ms(const Config& config, const nlohmann::json& calibration);
+
+/// The costs of devices that nobody slows down, for a machine with a core for each of them.
+nlohmann::json costs_alone(const nlohmann::json& costs);
+
+/// What the link between two ranks would take between `ranks` of them, each with such a link: a
+/// ring makes 2 (ranks - 1) exchanges of 1 / ranks of the bytes (Patarasuk and Yuan 2009).
+nlohmann::json link_of_ring(nlohmann::json link_of_two, int ranks);
 
 /// The same from the costs at two other split sizes, as a straight line in the number of samples.
 double predict_step_ms_from_two(const Config& config, const nlohmann::json& costs_a,

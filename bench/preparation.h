@@ -44,6 +44,15 @@ void verify_rows(std::vector<PreparedRow>& rows, const MeasureEnvironment& envir
 /// The job that compares a row with its oracle.
 nlohmann::json verify_job(const Config& config);
 
+/// Whether the simulator knows what the row does: stages and replicas, but neither stages in
+/// replicas nor shared layers.
+bool can_be_simulated(const Config& config);
+
+/// Prices the stages of a row that can be simulated, from the cache or by measuring: fills its
+/// stage_costs unless the launch that is returned failed. A row that is oversubscribed gets the
+/// costs of a machine with a core for each device.
+LaunchResult price_stages(PreparedRow& row, const MeasureEnvironment& environment);
+
 /// Prices every row that is made of stages, and predicts its step.
 void predict_rows(std::vector<PreparedRow>& rows, const MeasureEnvironment& environment,
                   Observer& observer);

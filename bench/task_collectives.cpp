@@ -2,7 +2,8 @@
 //
 // Before a size is timed its result is checked. Then calls are made in batches, back to back and
 // each waited for; a batch lasts long enough for the clock, and its time is that of the slowest
-// rank.
+// rank. An all-reduce may also be made several at a time ("in_flight"), as gradients in buckets
+// are: then its time is that of all of them over their number.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
@@ -53,8 +54,12 @@ class Exchanges {
         // Every rank's part of the largest buffer is as large as another's.
         count_(std::max<std::int64_t>(bytes / 4 / group.size(), 1) * group.size()) {}
 
-  Exchange make(const std::string& collective) {
-    if (collective == "all_reduce") return all_reduce();
+  Exchange make(const std::string& collective, int in_flight) {
+    if (collective == "all_reduce") return all_reduce(in_flight);
+    if (in_flight != 1) {
+      throw std::invalid_argument(
+          fmt::format("{}: only all_reduce is made several at a time", collective));
+    }
     if (collective == "reduce_scatter") return reduce_scatter();
     if (collective == "all_gather") return all_gather();
     if (collective == "broadcast") return broadcast();
@@ -71,12 +76,20 @@ class Exchanges {
     return total;
   }
 
-  Exchange all_reduce() {
-    at::Tensor buffer = at::empty({count_}, options_);
-    return {.fill = [this, buffer] { buffer.copy_(values(group_.rank())); },
-            .call = [this, buffer] { group_.all_reduce(buffer)->wait(); },
-            .result = [buffer] { return buffer; },
-            .expected = [this] { return sum(); }};
+  Exchange all_reduce(int in_flight) {
+    const at::Tensor buffers = at::empty({in_flight, count_}, options_);
+    const auto call = [this, parts = buffers.unbind()] {
+      std::vector<runtime::TransferPointer> transfers;
+      for (const at::Tensor& part : parts) transfers.push_back(group_.all_reduce(part));
+      for (const auto& transfer : transfers) transfer->wait();
+    };
+    return {.fill = [this, buffers] { buffers.copy_(values(group_.rank())); },
+            .call = call,
+            .result = [buffers] { return buffers; },
+            .expected =
+                [this, in_flight] {
+                  return sum().repeat({in_flight, 1});
+                }};
   }
 
   Exchange reduce_scatter() {
@@ -152,12 +165,13 @@ class Measurement {
   /// Of this rank, over the duration, in the last measurement.
   double processor_share() const { return processor_share_; }
 
-  std::vector<double> milliseconds_of_a_call(const std::string& collective, std::int64_t bytes) {
+  std::vector<double> milliseconds_of_a_call(const std::string& collective, std::int64_t bytes,
+                                             int in_flight) {
     std::vector<double> times;
     runtime::Device& device = *devices_.devices.front();
     device.enqueue(runtime::Stream::compute, fmt::format("{} of {} bytes", collective, bytes), [&] {
       Exchanges exchanges(*groups_.view().all, runtime::torch_device(device.description()), bytes);
-      const Exchange exchange = exchanges.make(collective);
+      const Exchange exchange = exchanges.make(collective, in_flight);
       check(exchange, collective, bytes);
       const double once = timed(exchange, 2);
       const auto calls =
@@ -173,8 +187,8 @@ class Measurement {
     });
     // All batches of a large message take longer than one action may.
     device.synchronize(timeout_of(config_) * (batches + 2));
-    const double trips = collective == "send" ? 2 : 1;
-    for (double& time : times) time /= trips;
+    const double exchanged = collective == "send" ? 2 : in_flight;
+    for (double& time : times) time /= exchanged;
     return times;
   }
 
@@ -216,10 +230,12 @@ class Measurement {
 nlohmann::json collectives_task(const nlohmann::json& job, const TaskContext& context) {
   Measurement measurement(config_from_json(job.at("config")), context);
   const auto collective = job.at("collective").get<std::string>();
+  const int in_flight = job.value("in_flight", 1);
   nlohmann::json times = nlohmann::json::array();
   nlohmann::json shares = nlohmann::json::array();
   for (const auto& bytes : job.at("bytes")) {
-    times.push_back(measurement.milliseconds_of_a_call(collective, bytes.get<std::int64_t>()));
+    times.push_back(
+        measurement.milliseconds_of_a_call(collective, bytes.get<std::int64_t>(), in_flight));
     shares.push_back(measurement.processor_share());
   }
   return {{"ms", times}, {"processor_share", shares}};

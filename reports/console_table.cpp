@@ -46,6 +46,8 @@ std::string prediction(const RowSummary& row) {
   if (!row.predicted_ms) {
     return "";
   }
+  // It stands for a machine with a core for each device.
+  if (row.oversubscribed()) return milliseconds(*row.predicted_ms);
   return fmt::format("{} ({:+.1f}%)", milliseconds(*row.predicted_ms),
                      100 * (*row.predicted_ms / row.median_ms - 1));
 }

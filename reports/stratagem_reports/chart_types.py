@@ -119,12 +119,13 @@ class Breakdown:
 
 @dataclass(frozen=True)
 class ScalingPoint:
-    """Throughput in samples a second, with its interval."""
+    """Throughput in samples a second, with its interval; a simulated one has none."""
 
     devices: int
     rate: float
     low: float
     high: float
+    simulated: bool = False
 
 
 @dataclass(frozen=True)

@@ -156,7 +156,11 @@ def _refuse_duplicates(by_name: dict[str, list[dict]]) -> None:
 
 
 def load_simulation(path: Path) -> dict[str, Any]:
-    """Reads a simulation file: {"title", "makespan_ms", "bubble", "timeline": [Action]}."""
+    """Reads a simulation file: {"title", "makespan_ms", "bubble", "exposed_ms", "timeline"}.
+
+    `timeline` is a list of Action; `exposed_ms` the communication of replicas that nothing hides,
+    else None.
+    """
     document = read_json(path)
     _check_schema(document, str(path))
     simulation = _get(document, "simulation", dict, str(path))
@@ -169,6 +173,7 @@ def load_simulation(path: Path) -> dict[str, Any]:
         "title": str(title),
         "makespan_ms": _number(simulation, "makespan_ms", where),
         "bubble": _number(simulation, "bubble", where),
+        "exposed_ms": _number(simulation, "communication_exposed_ms", where),
         "timeline": timeline,
     }
 

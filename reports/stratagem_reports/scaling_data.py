@@ -6,8 +6,11 @@ from .chart_types import MemoryBar, MemoryChart, Scaling, ScalingPoint, ScalingS
 from .labels import strategy_label
 from .load import Results, Row
 from .selection import Measured, Selection
-from .statistics import samples_ms, summarise
+from .statistics import median_or_none, samples_ms, summarise
 
+_HOLLOW = (
+    " Hollow: simulated for more cores than there are, from the costs of one device at a time."
+)
 # Devices that share cores say nothing about how a strategy scales.
 _NOT_ALONE = {"oversubscribed", "shared", "shared_cores", "straggler"}
 
@@ -19,19 +22,20 @@ def scaling(results: Results, selection: Selection) -> Scaling | str:
         return "no working row of single"
     if selection.tutorial:
         return "rows measured as the tutorial measures have no throughput of a steady step"
-    best: dict[tuple[str, int], Measured] = {}
+    best: dict[tuple[str, int], ScalingPoint] = {}
     for item in _comparable(results, single.row):
-        key = (item.row.strategy, int(item.row.option("devices") or 1))
-        if key not in best or item.time_ms < best[key].time_ms:
-            best[key] = item
+        _keep_faster(best, item.row, _point(item, _devices(item.row)))
     if not best:
         return "no working row of a strategy with several devices, each with cores of its own"
+    measured = set(best)
+    for row in _simulated(results, single.row):
+        if (row.strategy, _devices(row)) not in measured:
+            _keep_faster(best, row, _simulated_point(row))
+    hollow = _HOLLOW if len(best) > len(measured) else ""
     origin = _point(single, 1)
     series = []
     for strategy in sorted({strategy for strategy, _ in best}):
-        points = [
-            _point(item, devices) for (name, devices), item in best.items() if name == strategy
-        ]
+        points = [point for (name, _), point in best.items() if name == strategy]
         ordered = sorted(points, key=lambda point: point.devices)
         series.append(ScalingSeries(strategy, strategy_label(strategy), [origin, *ordered]))
     return Scaling(
@@ -40,9 +44,9 @@ def scaling(results: Results, selection: Selection) -> Scaling | str:
         single=origin.rate,
         series=series,
         footnote="Best row of each strategy, the same global batch throughout; error bars are the "
-        "intervals of the medians.",
+        f"intervals of the medians.{hollow}",
         caption="Samples a second over devices, each with cores of its own. Dashed: a single "
-        "device's throughput times the number of devices.",
+        f"device's throughput times the number of devices.{hollow}",
     )
 
 
@@ -75,18 +79,51 @@ def memory(
 
 
 def _comparable(results: Results, single: Row) -> list[Measured]:
-    """Rows of several devices that do the work of `single`, with as many cores for each."""
+    """Rows of several devices, each with cores of its own, that do the work of `single`."""
+    return [
+        Measured(row, summarise(samples_ms(row)))
+        for row in results.rows
+        if not _NOT_ALONE & set(row.marks) and _does_the_same(row, single)
+    ]
+
+
+def _simulated(results: Results, single: Row) -> list[Row]:
+    """Rows whose devices share cores, with a prediction for a machine on which they would not."""
+    return [
+        row
+        for row in results.rows
+        if _NOT_ALONE & set(row.marks) == {"oversubscribed"}
+        and _does_the_same(row, single)
+        and _predicted_ms(row) is not None
+    ]
+
+
+def _does_the_same(row: Row, single: Row) -> bool:
     same = ("global_batch_size", "image_size", "sequence_length", "dtype", "device", "protocol")
-    found = []
-    for row in results.rows:
-        if row.error or not row.repetitions or _NOT_ALONE & set(row.marks):
-            continue
-        if row.strategy == "single" or row.model != single.model:
-            continue
-        if any(row.option(key) != single.option(key) for key in (*same, "cores_per_device")):
-            continue
-        found.append(Measured(row, summarise(samples_ms(row))))
-    return found
+    if row.error or not row.repetitions or row.strategy == "single" or row.model != single.model:
+        return False
+    return all(row.option(key) == single.option(key) for key in (*same, "cores_per_device"))
+
+
+def _devices(row: Row) -> int:
+    return int(row.option("devices") or 1)
+
+
+def _keep_faster(
+    best: dict[tuple[str, int], ScalingPoint], row: Row, point: ScalingPoint
+) -> None:
+    key = (row.strategy, point.devices)
+    if key not in best or point.rate > best[key].rate:
+        best[key] = point
+
+
+def _predicted_ms(row: Row) -> float | None:
+    return median_or_none([item.predicted_ms for item in row.repetitions])
+
+
+def _simulated_point(row: Row) -> ScalingPoint:
+    rate = 1e3 * float(row.option("global_batch_size") or 0) / _predicted_ms(row)
+    return ScalingPoint(_devices(row), rate=rate, low=rate, high=rate, simulated=True)
 
 
 def _point(item: Measured, devices: int) -> ScalingPoint:

@@ -158,6 +158,8 @@ def _prediction(item: Measured, value: float | None) -> Cell:
         return Cell()
     if item.row.tutorial:
         return Cell(time_text(value), "of one step", value)
+    if "oversubscribed" in item.row.marks:
+        return Cell(time_text(value), "on cores of their own", value)
     error = 100.0 * (value / item.summary.median - 1.0)
     return Cell(time_text(value), f"{error:+.1f}%", value)
 

@@ -42,6 +42,7 @@ OverlappedPass overlap(double backward_ms, const std::vector<PlannedTransfer>& t
     }
     const double compute_time = computes ? (target - done) / speeds.compute : never;
     const double transfer_time = transfers_now ? left / speeds.transfer : never;
+    if (transfers_now && pass.transfers.size() == next) pass.transfers.push_back({now, now});
     const double step = std::min(compute_time, transfer_time);
     now += step;
     if (computes) done = compute_time <= transfer_time ? target : done + step * speeds.compute;
@@ -50,6 +51,7 @@ OverlappedPass overlap(double backward_ms, const std::vector<PlannedTransfer>& t
     left -= step * speeds.transfer;
     if (transfer_time > compute_time) continue;
     pass.transfer_end_ms = now;
+    pass.transfers.back().end_ms = now;
     if (++next < transfers.size()) left = transfers[next].milliseconds;
   }
   return pass;

@@ -17,9 +17,15 @@ struct PlannedTransfer {
   double processor_share = 0;  // 0 .. 1: processor time of the transfer over its duration
 };
 
+struct Interval {
+  double start_ms = 0;
+  double end_ms = 0;
+};
+
 struct OverlappedPass {
   double compute_end_ms = 0;   // of the backward pass, slowed by the transfers beside it
   double transfer_end_ms = 0;  // of the last transfer
+  std::vector<Interval> transfers = {};
   double end_ms() const {
     return compute_end_ms > transfer_end_ms ? compute_end_ms : transfer_end_ms;
   }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "bench/predict.h"
 #include "bench/preparation.h"
 #include "strategies/registry.h"
 #include "tests/bench/fake_workers.h"
@@ -101,8 +102,19 @@ TEST_F(MeasureTest, MarksWhatIsOversubscribed) {
   Config greedy = row(4);
   greedy.devices = 4;
   greedy.oversubscribe = true;
-  const Measurement measured = measure_rows({greedy});
-  EXPECT_THAT(measured.results.rows[0].repetitions[0].marks, ElementsAre("oversubscribed"));
+  workers_.replies["calibrate_stages"] = [](const json&) {
+    const std::vector<ActionCost> costs = {{"forward", 0, 4, false, 20, 9}};
+    return LaunchResult{
+        .status = LaunchStatus::ok, .result = {{"costs", costs_to_json(costs)}}, .error = {}};
+  };
+  MeasureEnvironment own_cores = environment();
+  own_cores.predict = [](const Config&, const json& costs) {
+    return costs_from_json(costs).front().ms;
+  };
+  const Measurement measured = measure({greedy}, options_, own_cores, notes_);
+  const reports::Repetition& repetition = measured.results.rows[0].repetitions[0];
+  EXPECT_THAT(repetition.marks, ElementsAre("oversubscribed"));
+  EXPECT_EQ(repetition.predicted_ms, 9.0);  // on a machine with a core for each device
 }
 
 TEST_F(MeasureTest, AFailedRowIsNotLaunchedAgainAndTheOthersGoOn) {

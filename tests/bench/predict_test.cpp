@@ -236,6 +236,36 @@ TEST(PredictReplicated, WhatIsReadyEarlyHides) {
   EXPECT_NEAR(predict_step_ms(row, replica_calibration()), 1 + 10 + 20 + 2 + 3, 1e-9);
 }
 
+TEST(PredictReplicated, EveryReplicaHasItsTransfersBesideItsPasses) {
+  const Config row = row_of("predict_replicated", 8, 8);
+  const runtime::Timeline timeline = predict_timeline(row, replica_calibration());
+  for (const int device : {0, 1}) {
+    const runtime::StepBreakdown parts = runtime::breakdown(timeline, device, 1);
+    EXPECT_NEAR(parts.compute, 10 + 20, 1e-9);
+    EXPECT_NEAR(parts.communication_hidden, 4, 1e-9);
+    EXPECT_NEAR(parts.communication_exposed, 2, 1e-9);
+    EXPECT_NEAR(parts.input_copy + parts.optimizer, 1 + 3, 1e-9);
+    EXPECT_NEAR(parts.other, 0, 1e-9);
+  }
+}
+
+TEST(PredictReplicated, ARingOfFourTakesItsShareOfTheBytesThreeTimesOver) {
+  // 1 ms and 1 ms a MB between two.
+  const nlohmann::json two = {{{"bytes", 1'000'000}, {"ms", 2.0}, {"processor_share", 0.5}},
+                              {{"bytes", 9'000'000}, {"ms", 10.0}, {"processor_share", 0.25}}};
+  const nlohmann::json four = link_of_ring(two, 4);
+  EXPECT_NEAR(four[0]["ms"].get<double>(), 3 * 1 + 1.5 * 1, 1e-9);
+  EXPECT_NEAR(four[1]["ms"].get<double>(), 3 * 1 + 1.5 * 9, 1e-9);
+  EXPECT_EQ(four[1]["processor_share"], 0.25);
+  EXPECT_NEAR(link_of_ring(two, 2)[1]["ms"].get<double>(), 10, 1e-9);
+}
+
+TEST(CostsAlone, AreThoseOfADeviceThatNobodySlowsDown) {
+  const auto alone = costs_from_json(costs_alone(replica_calibration()["costs"]));
+  EXPECT_EQ(alone[1].ms, 9);
+  EXPECT_EQ(alone[1].alone_ms, 9);
+}
+
 TEST(PredictReplicated, OnlyTheLastOfSeveralPassesSends) {
   Config row = row_of("predict_replicated", 8, 8);
   row.accumulation_steps = 2;

@@ -163,6 +163,28 @@ def test_simulate_from_calibrated_costs(commands, tmp_path):
     assert json.loads(path.read_text())["simulation"]["makespan_ms"] > 0
 
 
+def test_simulate_replicas_with_their_transfers(commands, tmp_path):
+    path = tmp_path / "simulation.json"
+    options = ["simulate", "--calibrated", *TOY, "--strategy", "ddp", "--out", path]
+    done = commands.stratagem(*options)
+    assert done.returncode == 0, done.stderr
+    assert "exposed" in done.stdout and "link |" in done.stdout
+    simulation = json.loads(path.read_text())["simulation"]
+    events = simulation["timeline"]
+    for device in (0, 1):
+        own = [event for event in events if event["device"] == device]
+        transfers = [event for event in own if event["kind"] == "all_reduce"]
+        assert transfers and transfers[-1]["end_ms"] > transfers[0]["start_ms"]
+    exposed, hidden = (simulation[f"communication_{kind}_ms"] for kind in ("exposed", "hidden"))
+    assert exposed + hidden > 0
+
+
+def test_simulate_names_what_it_has_no_model_of(commands):
+    done = commands.stratagem("simulate", "--calibrated", *TOY, "--strategy", "tensor_parallel")
+    assert done.returncode == 2
+    assert "tensor_parallel" in one_line(done.stderr)
+
+
 def test_a_broken_python_is_named(commands, tmp_path):
     done = commands.stratagem("report", "x.json", STRATAGEM_PYTHON=str(tmp_path / "no-python"))
     assert done.returncode == 2

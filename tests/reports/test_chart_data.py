@@ -231,6 +231,34 @@ def test_devices_without_cores_of_their_own_do_not_scale(built, mark):
     assert "scaling" in charts.left_out
 
 
+def test_more_devices_than_cores_are_simulated(built):
+    document = fixture_results.results()
+    added = []
+    for row in document["benchmarks"]:
+        if row["run_type"] != "iteration" or not row["run_name"].startswith("pipeline"):
+            continue
+        larger = copy.deepcopy(row)
+        larger["name"] += "/devices:4"
+        larger["run_name"] += "/devices:4"
+        larger["stratagem"]["marks"] = ["oversubscribed"]
+        larger["stratagem"]["predicted_ms"] = 600.0
+        larger["stratagem"]["config"] = larger["stratagem"].get("config", {}) | {"devices": 4}
+        added.append(larger)
+    document["benchmarks"] += added
+    _, charts = built(document)
+    chart = charts.charts["scaling"]
+    pipeline = next(series for series in chart.series if series.strategy == "pipeline")
+    assert [(point.devices, point.simulated) for point in pipeline.points] == [
+        (1, False),
+        (2, False),
+        (4, True),
+    ]
+    assert pipeline.points[2].rate == pytest.approx(1e3 * fixture_results.BATCH / 600.0)
+    assert "Hollow" in chart.footnote
+    others = [series for series in chart.series if series.strategy != "pipeline"]
+    assert not any(point.simulated for series in others for point in series.points)
+
+
 def test_memory_has_a_dot_for_every_device(built):
     _, charts = built(fixture_results.results())
     bars = {bar.label: bar.peak_bytes for bar in charts.charts["memory"].bars}

@@ -26,6 +26,11 @@ TEST(OverlapModel, ATransferThatNeedsNoProcessorHides) {
 TEST(OverlapModel, TransfersQueueOnTheLink) {
   const auto pass = overlap(10, {{0.2, 6, 0}, {0.4, 6, 0}});
   EXPECT_DOUBLE_EQ(pass.transfer_end_ms, 14);  // 2 + 6 + 6
+  ASSERT_EQ(pass.transfers.size(), 2U);
+  EXPECT_DOUBLE_EQ(pass.transfers[0].start_ms, 2);
+  EXPECT_DOUBLE_EQ(pass.transfers[0].end_ms, 8);
+  EXPECT_DOUBLE_EQ(pass.transfers[1].start_ms, 8);
+  EXPECT_DOUBLE_EQ(pass.transfers[1].end_ms, 14);
 }
 
 TEST(OverlapModel, AllProcessorMeansThatNothingIsHidden) {

@@ -27,6 +27,11 @@ char fill_of(ActionKind kind) {
 
 bool is_computation(const pipeline::Action& action) { return !pipeline::moves_data(action.kind); }
 
+/// What runs beside everything that the device does.
+bool is_beside(const runtime::TimelineEntry& entry) {
+  return entry.action.kind == ActionKind::all_reduce;
+}
+
 class DeviceLine {
  public:
   DeviceLine(double step_ms, std::size_t columns) : scale_(0), cells_(columns, '.') {
@@ -66,17 +71,26 @@ std::string gantt_text(const runtime::Timeline& timeline, int devices, int width
   std::string text;
   for (int device = 0; device < devices; ++device) {
     const std::string head = fmt::format("device {} |", device);
+    const std::string link = fmt::format("{:>{}}", "link |", head.size());
     const int columns = std::max(least_columns, width - static_cast<int>(head.size()) - 1);
     DeviceLine line(timeline.step_ms, static_cast<std::size_t>(columns));
+    DeviceLine beside(timeline.step_ms, static_cast<std::size_t>(columns));
     const auto entries = timeline.of_device(device);
     for (const bool computation : {false, true}) {
       for (const auto& entry : entries) {
-        if (is_computation(entry.action) == computation) line.draw(entry);
+        if (is_beside(entry) || is_computation(entry.action) != computation) continue;
+        line.draw(entry);
       }
     }
     text += head + line.text() + "|\n";
+    if (std::ranges::none_of(entries, is_beside)) continue;
+    for (const auto& entry : entries) {
+      if (is_beside(entry)) beside.draw(entry);
+    }
+    text += link + beside.text() + "|\n";
   }
-  return text + "= forward  # backward  o optimizer  ~ copy  . idle; F0: micro-batch 0\n";
+  return text +
+         "= forward  # backward  o optimizer  ~ copy or transfer  . idle; F0: micro-batch 0\n";
 }
 
 }  // namespace stratagem::tools

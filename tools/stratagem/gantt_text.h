@@ -11,7 +11,8 @@
 namespace stratagem::tools {
 
 /// Lines of at most `width` columns and a legend. An action shorter than a column may hide behind
-/// its neighbour; actions of which copies run aside are drawn over them.
+/// its neighbour; actions of which copies run aside are drawn over them. Buckets of gradients get a
+/// line of their own.
 std::string gantt_text(const runtime::Timeline& timeline, int devices, int width);
 
 }  // namespace stratagem::tools

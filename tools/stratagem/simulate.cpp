@@ -1,45 +1,27 @@
 // stratagem simulate: what a schedule would take, from given or calibrated costs.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
-#include <nlohmann/json.hpp>
+#include <memory>
 #include <stdexcept>
 
 #include "bench/environment.h"
 #include "bench/grid.h"
-#include "bench/options.h"
+#include "bench/join.h"
+#include "bench/placement.h"
 #include "bench/predict.h"
 #include "bench/preparation.h"
 #include "bench/registered_catalogue.h"
 #include "bench/run_options.h"
-#include "reports/atomic_file.h"
-#include "reports/json_writer.h"
-#include "reports/record_json.h"
 #include "strategies/pipeline/schedule_registry.h"
 #include "strategies/pipeline/simulate.h"
-#include "tools/stratagem/gantt_text.h"
 #include "tools/stratagem/parse.h"
-#include "tools/stratagem/python.h"
+#include "tools/stratagem/simulation.h"
 
 namespace stratagem::tools {
 namespace {
-
-struct Simulation {
-  std::string title;
-  pipeline::Schedule schedule;
-  runtime::Timeline timeline;
-};
-
-struct Output {
-  std::string out;
-  std::string chart;
-};
 
 struct GivenCosts {
   std::string schedule = "1f1b";
@@ -98,8 +80,9 @@ Simulation simulate_given(const GivenCosts& given) {
     throw std::invalid_argument(fmt::format(
         "--stages: {} cannot be {} on every device; a multiple of {}", given.stages, each, each));
   }
+  simulation.devices = given.stages / std::max(each, 1);
   simulation.schedule =
-      pipeline::make_schedule(given.schedule, {.devices = given.stages / std::max(each, 1),
+      pipeline::make_schedule(given.schedule, {.devices = simulation.devices,
                                                .micro_batches = given.micro_batches,
                                                .stages_per_device = each});
   pipeline::UniformCosts costs;
@@ -107,118 +90,63 @@ Simulation simulate_given(const GivenCosts& given) {
   costs.backward_ms = per_stage(given.backward_ms, given.stages, "--backward-ms");
   costs.optimizer_ms = given.optimizer_ms;
   costs.transfer_ms = given.link_latency_ms + given.link_ms;
-  simulation.timeline = pipeline::simulate(simulation.schedule, pipeline::cost_function(costs));
+  simulation.timeline = pipeline::simulate(*simulation.schedule, pipeline::cost_function(costs));
   simulation.title = fmt::format("{}: {} stages, {} micro-batches", given.schedule, given.stages,
                                  given.micro_batches);
   return simulation;
 }
 
-Simulation simulate_calibrated(const bench::RunOptions& typed, const bench::Catalogue& catalogue) {
-  bench::Selection selection = bench::select(typed);
+/// The one row that the options make.
+bench::Config one_row(bench::Selection selection, const std::optional<bench::Invitation>& invited,
+                      const bench::Catalogue& catalogue) {
   selection.options.try_emplace("strategy",
                                 bench::Chosen{{"pipeline"}, bench::Origin::preset, "simulate"});
-  const std::vector<bench::Config> configs = bench::make_grid(selection, catalogue);
-  if (configs.size() != 1) {
+  if (invited) bench::fit_to_world(selection, *invited);
+  std::vector<bench::Config> rows = bench::make_grid(selection, catalogue);
+  if (invited) bench::fit_rows(rows, *invited);
+  if (rows.size() != 1) {
     throw std::invalid_argument(fmt::format(
         "simulate --calibrated takes one row and these options make {}; give one value an option",
-        configs.size()));
+        rows.size()));
   }
-  const bench::Interrupt interrupt;
+  if (!bench::can_be_simulated(rows.front())) {
+    throw std::invalid_argument(fmt::format(
+        "simulate --calibrated: no model of {} on this mesh: stages, or replicas of one stage "
+        "(pipeline, model_parallel, ddp), can be simulated",
+        rows.front().strategy));
+  }
+  return rows.front();
+}
+
+Simulation simulate_calibrated(const bench::Config& config, const bench::Selection& selection,
+                               const bench::Interrupt& interrupt, bench::Cluster* cluster) {
   bench::Progress progress(bench::Progress::style(selection.files.quiet));
-  const auto environment = bench::make_environment(catalogue, interrupt, progress, false);
-  bench::PreparedRow row = bench::check_rows(configs, environment, progress).front();
+  const auto environment =
+      bench::make_environment(bench::registered_catalogue(), interrupt, progress, false, cluster);
+  bench::PreparedRow row = bench::check_rows({config}, environment, progress).front();
   progress.phase("calibrating stages", 1);
   progress.begin(row.name, "");
-  const bench::LaunchResult launched =
-      environment.launch({{"task", "calibrate_stages"}, {"config", bench::to_json(row.config)}},
-                         bench::launch_limit(row.config));
-  bench::require_result("calibrating the stages", launched);
+  bench::require_result("calibrating the stages", bench::price_stages(row, environment));
+  progress.end(std::nullopt);
+  progress.finish();
   Simulation simulation;
-  simulation.schedule = bench::schedule_of(row.config);
-  simulation.timeline =
-      bench::predict_step(row.config, bench::costs_from_json(launched.result.at("costs")));
   simulation.title = row.name;
+  simulation.devices = bench::placement_of(row.config).devices();
+  if (bench::placement_of(row.config).replicas() == 1) {
+    simulation.schedule = bench::schedule_of(row.config);
+  }
+  simulation.timeline = bench::predict_timeline(row.config, row.stage_costs);
   return simulation;
-}
-
-nlohmann::ordered_json document_of(const Simulation& simulation) {
-  std::vector<reports::TimelineEvent> events;
-  for (const runtime::TimelineEntry& entry : simulation.timeline.entries) {
-    events.push_back({.device = entry.device,
-                      .kind = std::string(pipeline::name(entry.action.kind)),
-                      .stage = entry.action.stage,
-                      .micro_batch = entry.action.micro_batch,
-                      .start_ms = entry.start_ms,
-                      .end_ms = entry.end_ms});
-  }
-  const double bubble = pipeline::idle_fraction(simulation.timeline, simulation.schedule.devices());
-  nlohmann::ordered_json body;
-  body["title"] = simulation.title;
-  body["makespan_ms"] = simulation.timeline.step_ms;
-  body["bubble"] = bubble;
-  body["timeline"] = reports::to_json(events);
-  return {{"schema", reports::results_schema}, {"simulation", body}};
-}
-
-int terminal_width() {
-  constexpr int of_a_file = 100;
-  winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  return of_a_file;
-}
-
-void print(const Simulation& simulation) {
-  const pipeline::Schedule& schedule = simulation.schedule;
-  const auto& entry = pipeline::find_schedule(schedule.name);
-  fmt::print("{}\n", simulation.title);
-  fmt::print("makespan  {:.6g} ms\n", simulation.timeline.step_ms);
-  fmt::print(
-      "bubble    {:.1f}% of the devices' time; ideal {:.1f}%\n",
-      100 * pipeline::idle_fraction(simulation.timeline, schedule.devices()),
-      100 * entry.ideal_bubble({.devices = schedule.devices(),
-                                .micro_batches = schedule.micro_batches,
-                                .stages_per_device = schedule.stages() / schedule.devices()}));
-  fmt::print("peak live micro-batches by device  {}\n\n",
-             fmt::join(pipeline::peak_live_micro_batches(schedule), " "));
-  fmt::print("{}", gantt_text(simulation.timeline, schedule.devices(), terminal_width()));
-}
-
-void require_chart_name(const std::string& chart) {
-  if (chart.empty() || chart.ends_with(".png") || chart.ends_with(".svg")) return;
-  throw std::invalid_argument(fmt::format("--chart: \"{}\" must end in .png or .svg", chart));
-}
-
-/// Hands the simulation to Python through a file in memory; does not return.
-[[noreturn]] void draw(const nlohmann::ordered_json& document, const std::string& chart) {
-  const std::string text = document.dump();
-  const int fd = ::memfd_create("simulation", 0);  // inherited on purpose
-  if (fd < 0 || ::write(fd, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-    throw std::runtime_error("no memory for the chart's data");
-  }
-  become_python("gantt", {fmt::format("/proc/self/fd/{}", fd), "--out", chart});
-}
-
-int finish(const Simulation& simulation, const Output& output) {
-  const nlohmann::ordered_json document = document_of(simulation);
-  if (output.out != "-") print(simulation);
-  if (!output.out.empty()) reports::write_file_atomically(output.out, document.dump(1) + "\n");
-  if (!output.chart.empty()) draw(document, output.chart);
-  return 0;
 }
 
 void add_chart(CLI::App& app, std::string& chart) {
   app.add_option("--chart", chart, "Gantt chart, .png or .svg")->type_name("FILE");
 }
 
-void check_places(const Output& output) {
-  require_chart_name(output.chart);
-  if (!output.out.empty()) reports::check_writable(output.out);
-}
-
 int simulate_from_given(const Arguments& arguments) {
   CLI::App app("A pipeline schedule without running it", "stratagem simulate");
   GivenCosts given;
-  Output output;
+  SimulationOutput output;
   bool calibrated = false;
   app.add_option("--schedule", given.schedule,
                  fmt::format("{} [1f1b]", fmt::join(pipeline::schedule_names(), ", ")))
@@ -251,18 +179,42 @@ int simulate_from_given(const Arguments& arguments) {
 
 int simulate_from_calibration(const Arguments& arguments) {
   const bench::Catalogue catalogue = bench::registered_catalogue();
-  CLI::App app("The schedule of a row, from the measured costs of its stages",
+  CLI::App app("The timeline of a row, from the measured costs of its stages and links",
                "stratagem simulate --calibrated");
   bench::RunOptions typed;
-  Output output;
+  bench::JoinOptions joining;
+  SimulationOutput output;
   bool calibrated = true;
   bench::add_run_options(app, typed, catalogue);
+  bench::add_join_options(app, joining);
   app.add_flag("--calibrated", calibrated, "this")->group("Files");
   add_chart(app, output.chart);
   if (!parse(app, arguments)) return 0;
   output.out = typed.files.out;
-  check_places(output);
-  return finish(simulate_calibrated(typed, catalogue), output);
+
+  const bench::Selection selection = bench::select(typed);
+  const auto invited = bench::invitation(joining, runtime::process_environment);
+  const bench::Config row = one_row(selection, invited, catalogue);
+  const bench::Interrupt interrupt;
+  std::unique_ptr<bench::Cluster> cluster;
+  if (invited) {
+    cluster = bench::join(*invited, bench::timeout_of(selection), interrupt, false,
+                          runtime::open_meeting);
+    if (invited->place.rank > 0) return cluster->follow();
+  }
+  Simulation simulation;
+  const auto body = [&] {
+    check_places(output);
+    simulation = simulate_calibrated(row, selection, interrupt, cluster.get());
+    return 0;
+  };
+  if (cluster) {
+    cluster->lead(body);
+  } else {
+    body();
+  }
+  cluster.reset();  // before another program takes this one's place
+  return finish(simulation, output);
 }
 
 }  // namespace

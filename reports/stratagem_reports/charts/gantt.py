@@ -66,7 +66,9 @@ def render_simulation(simulation: dict, extension: str) -> bytes:
     facts = []
     if simulation["makespan_ms"] is not None:
         facts.append(f"makespan {simulation['makespan_ms']:.4g} ms")
-    if simulation["bubble"] is not None:
+    if simulation["exposed_ms"] is not None:
+        facts.append(f"{simulation['exposed_ms']:.3g} ms of communication exposed")
+    elif simulation["bubble"] is not None:
         facts.append(f"bubble {percent(simulation['bubble'])}")
     chart = Gantt(simulation["title"], ", ".join(facts), simulation["timeline"], "")
     return encode(lambda: draw(chart, LIGHT), (extension,))[extension]

@@ -22,7 +22,7 @@ def figure(chart: Scaling, theme: Theme) -> dict:
         "hoverinfo": "skip",
     }
     return {
-        "data": [ideal, *(_line(chart, line, theme) for line in chart.series)],
+        "data": [ideal, *(trace for line in chart.series for trace in _traces(chart, line, theme))],
         "layout": layout(
             theme,
             420,
@@ -41,23 +41,40 @@ def figure(chart: Scaling, theme: Theme) -> dict:
     }
 
 
-def _line(chart: Scaling, line: ScalingSeries, theme: Theme) -> dict:
-    rates = [point.rate for point in line.points]
-    return {
-        "type": "scatter",
-        "mode": "lines+markers",
+def _traces(chart: Scaling, line: ScalingSeries, theme: Theme) -> list[dict]:
+    """What was measured, and what was simulated, hollow, from its last point on."""
+    color = theme.strategy(line.strategy)
+    measured = [point for point in line.points if not point.simulated]
+    simulated = [measured[-1], *(point for point in line.points if point.simulated)]
+    solid = _trace(chart, line, measured) | {
         "name": text(line.label),
-        "x": [point.devices for point in line.points],
-        "y": rates,
-        "line": {"color": theme.strategy(line.strategy), "width": 2.5},
+        "line": {"color": color, "width": 2.5},
         "marker": {"size": 9, "line": {"color": theme.background, "width": 1}},
         "error_y": error_bars(
             theme,
-            rates,
-            [point.low for point in line.points],
-            [point.high for point in line.points],
+            [point.rate for point in measured],
+            [point.low for point in measured],
+            [point.high for point in measured],
         ),
-        "hovertext": [_hover(chart, line, point) for point in line.points],
+    }
+    if len(simulated) == 1:
+        return [solid]
+    hollow = _trace(chart, line, simulated) | {
+        "name": text(f"{line.label}, simulated"),
+        "line": {"color": color, "width": 2, "dash": "dot"},
+        "marker": {"size": [0, *(9 for _ in simulated[1:])], "symbol": "circle-open"},
+    }
+    hollow["hovertext"][0] = ""
+    return [solid, hollow]
+
+
+def _trace(chart: Scaling, line: ScalingSeries, points: list[ScalingPoint]) -> dict:
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "x": [point.devices for point in points],
+        "y": [point.rate for point in points],
+        "hovertext": [_hover(chart, line, point) for point in points],
         "hoverinfo": "text",
     }
 
@@ -67,6 +84,7 @@ def _hover(chart: Scaling, line: ScalingSeries, point: ScalingPoint) -> str:
     share = 100.0 * point.rate / (chart.single * point.devices)
     return bold(
         f"{line.label}, {point.devices} {noun}",
-        f"{point.rate:.3g} samples a second, {point.low:.3g} to {point.high:.3g}",
+        f"{point.rate:.3g} samples a second, "
+        + ("simulated" if point.simulated else f"{point.low:.3g} to {point.high:.3g}"),
         f"{share:.0f}% of ideal",
     )

@@ -1,0 +1,119 @@
+#include "tools/stratagem/simulation.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <vector>
+
+#include "reports/atomic_file.h"
+#include "reports/json_writer.h"
+#include "reports/record_json.h"
+#include "strategies/pipeline/schedule_registry.h"
+#include "strategies/pipeline/simulate.h"
+#include "tools/stratagem/gantt_text.h"
+#include "tools/stratagem/python.h"
+
+namespace stratagem::tools {
+namespace {
+
+/// Of the first device: replicas are alike.
+runtime::StepBreakdown breakdown_of_a_replica(const Simulation& simulation) {
+  return runtime::breakdown(simulation.timeline, 0, 1);
+}
+
+nlohmann::ordered_json document_of(const Simulation& simulation) {
+  std::vector<reports::TimelineEvent> events;
+  for (const runtime::TimelineEntry& entry : simulation.timeline.entries) {
+    events.push_back({.device = entry.device,
+                      .kind = std::string(pipeline::name(entry.action.kind)),
+                      .stage = entry.action.stage,
+                      .micro_batch = entry.action.micro_batch,
+                      .start_ms = entry.start_ms,
+                      .end_ms = entry.end_ms});
+  }
+  nlohmann::ordered_json body;
+  body["title"] = simulation.title;
+  body["makespan_ms"] = simulation.timeline.step_ms;
+  body["bubble"] = pipeline::idle_fraction(simulation.timeline, simulation.devices);
+  if (!simulation.schedule) {
+    const runtime::StepBreakdown parts = breakdown_of_a_replica(simulation);
+    body["communication_exposed_ms"] = parts.communication_exposed;
+    body["communication_hidden_ms"] = parts.communication_hidden;
+  }
+  body["timeline"] = reports::to_json(events);
+  return {{"schema", reports::results_schema}, {"simulation", body}};
+}
+
+int terminal_width() {
+  constexpr int of_a_file = 100;
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return of_a_file;
+}
+
+void print_schedule(const Simulation& simulation, const pipeline::Schedule& schedule) {
+  const auto& entry = pipeline::find_schedule(schedule.name);
+  fmt::print(
+      "bubble    {:.1f}% of the devices' time; ideal {:.1f}%\n",
+      100 * pipeline::idle_fraction(simulation.timeline, schedule.devices()),
+      100 * entry.ideal_bubble({.devices = schedule.devices(),
+                                .micro_batches = schedule.micro_batches,
+                                .stages_per_device = schedule.stages() / schedule.devices()}));
+  fmt::print("peak live micro-batches by device  {}\n\n",
+             fmt::join(pipeline::peak_live_micro_batches(schedule), " "));
+}
+
+void print_replicas(const Simulation& simulation) {
+  const runtime::StepBreakdown parts = breakdown_of_a_replica(simulation);
+  fmt::print("compute   {:.6g} ms, optimizer {:.6g} ms\n", parts.compute, parts.optimizer);
+  fmt::print("transfers {:.6g} ms exposed, {:.6g} ms hidden behind the computation\n\n",
+             parts.communication_exposed, parts.communication_hidden);
+}
+
+void print(const Simulation& simulation) {
+  fmt::print("{}\n", simulation.title);
+  fmt::print("makespan  {:.6g} ms\n", simulation.timeline.step_ms);
+  if (simulation.schedule) {
+    print_schedule(simulation, *simulation.schedule);
+  } else {
+    print_replicas(simulation);
+  }
+  fmt::print("{}", gantt_text(simulation.timeline, simulation.devices, terminal_width()));
+}
+
+void require_chart_name(const std::string& chart) {
+  if (chart.empty() || chart.ends_with(".png") || chart.ends_with(".svg")) return;
+  throw std::invalid_argument(fmt::format("--chart: \"{}\" must end in .png or .svg", chart));
+}
+
+/// Hands the simulation to Python through a file in memory; does not return.
+[[noreturn]] void draw(const nlohmann::ordered_json& document, const std::string& chart) {
+  const std::string text = document.dump();
+  const int fd = ::memfd_create("simulation", 0);  // inherited on purpose
+  if (fd < 0 || ::write(fd, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+    throw std::runtime_error("no memory for the chart's data");
+  }
+  become_python("gantt", {fmt::format("/proc/self/fd/{}", fd), "--out", chart});
+}
+
+}  // namespace
+
+void check_places(const SimulationOutput& output) {
+  require_chart_name(output.chart);
+  if (!output.out.empty()) reports::check_writable(output.out);
+}
+
+int finish(const Simulation& simulation, const SimulationOutput& output) {
+  const nlohmann::ordered_json document = document_of(simulation);
+  if (output.out != "-") print(simulation);
+  if (!output.out.empty()) reports::write_file_atomically(output.out, document.dump(1) + "\n");
+  if (!output.chart.empty()) draw(document, output.chart);
+  return 0;
+}
+
+}  // namespace stratagem::tools

@@ -1,0 +1,33 @@
+// What `stratagem simulate` has computed: printed, written and drawn.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "strategies/pipeline/schedule.h"
+#include "strategies/runtime/timeline.h"
+
+namespace stratagem::tools {
+
+struct Simulation {
+  std::string title;
+  std::optional<pipeline::Schedule> schedule = {};  // empty: replicas of one stage
+  runtime::Timeline timeline;
+  int devices = 1;
+};
+
+/// Where it goes. `out`: a file as JSON, "-" for standard output, empty for none; `chart`: a file
+/// that ends in .png or .svg, or none.
+struct SimulationOutput {
+  std::string out;
+  std::string chart;
+};
+
+/// Throws std::invalid_argument unless both can be written.
+void check_places(const SimulationOutput& output);
+
+/// Prints it unless the JSON goes there, and writes the files. Returns the exit code; does not
+/// return where a chart is wanted, which another program draws.
+int finish(const Simulation& simulation, const SimulationOutput& output);
+
+}  // namespace stratagem::tools

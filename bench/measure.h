@@ -34,6 +34,8 @@ struct MeasureOptions {
   std::filesystem::path out;
   bool resume = false;
   bool trace = false;
+  /// The socket of whoever lets another run take turns with this one; empty: nobody does.
+  std::string turns = {};
 };
 
 /// What measuring needs from outside; tests put their own there.

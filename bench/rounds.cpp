@@ -27,12 +27,13 @@ json planned_row(const Config& config) {
   return row;
 }
 
-json measure_job(const PreparedRow& row, bool trace) {
+json measure_job(const PreparedRow& row, const MeasureOptions& options, bool trace) {
   return {{"task", "measure"},
           {"ranks", placement_of(row.config).ranks},
           {"config", to_json(row.config)},
           {"verification", row.verification},
           {"peak_gflops", row.peak_gflops ? json(*row.peak_gflops) : json()},
+          {"turns", options.turns},
           {"trace", trace}};
 }
 
@@ -120,7 +121,7 @@ bool Rounds::run(const PlannedLaunch& planned) {
   }
   const bool trace = options_.trace && traces_[planned.row].empty();
   const LaunchResult launched =
-      environment_.launch(measure_job(row, trace), launch_limit(row.config));
+      environment_.launch(measure_job(row, options_, trace), launch_limit(row.config));
   interrupted_ = launched.status == LaunchStatus::interrupted;
   if (interrupted_) return false;
   ++finished_;

@@ -4,7 +4,8 @@ if(STRATAGEM_SANITIZE)
   if(STRATAGEM_SANITIZE MATCHES "undefined")
     add_compile_options(-fno-sanitize-recover=undefined)
   endif()
-  # With the code that a sanitizer adds, GCC no longer sees that a moved variant was initialised.
+  # With the code that a sanitizer adds, GCC no longer sees that parts of a moved variant, or of a
+  # std::regex, were initialised.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     add_compile_options(-Wno-maybe-uninitialized)
   endif()

@@ -129,6 +129,20 @@ def test_doctor_gives_every_warning_a_remedy(commands):
         assert line.startswith("ok ") or ": " in line
 
 
+def test_turns_need_one_row_and_somebody_who_gives_them(commands, tmp_path):
+    done = commands.stratagem(
+        "run", *TOY, "--strategy", "single,ddp", "--repetitions", "1", "--turns", "absent"
+    )
+    assert done.returncode == 2
+    assert "--turns" in one_line(done.stderr) and "--only" in done.stderr
+    absent = tmp_path / "absent"
+    done = commands.stratagem(
+        "run", *TOY, "--strategy", "ddp", "--repetitions", "1", "--turns", absent, "--quiet"
+    )
+    assert done.returncode == 4
+    assert f"--turns {absent}: nobody listens there" in done.stderr
+
+
 def test_simulate(commands, tmp_path):
     path = tmp_path / "simulation.json"
     done = commands.stratagem(

@@ -47,6 +47,7 @@ def test_an_unchanged_build_passes(compare_builds):
     assert done.returncode == 0, done.stderr + done.stdout
     assert [row["exact"] for row in document["rows"]] == [[], [], [], []]
     assert text.startswith("### No regression found: 4 rows")
+    assert "step by step in turns" in " ".join(document["notes"])
 
 
 def test_an_operator_more_fails(compare_builds):

@@ -113,7 +113,17 @@ std::vector<bench::Config> chosen_rows(const std::vector<bench::Config>& rows,
 struct Call {
   const Arguments& arguments;
   bool verbose = false;
+  std::string turns = {};
 };
+
+/// Takes turns in one launch of one row whose steps are timed one by one.
+void require_turns(const std::vector<bench::Config>& rows, bool invited) {
+  const bench::Config& row = rows.front();
+  if (rows.size() == 1 && row.repetitions == 1 && row.protocol != "tutorial" && !invited) return;
+  throw std::invalid_argument(
+      "--turns: expected one row (see --only), --repetitions 1, no launcher, and not --protocol "
+      "tutorial");
+}
 
 int measure(const std::vector<bench::Config>& rows, const bench::Selection& selection,
             const Call& call, const bench::Interrupt& interrupt, bench::Cluster* cluster) {
@@ -126,6 +136,7 @@ int measure(const std::vector<bench::Config>& rows, const bench::Selection& sele
   if (keeps_unfinished(files.out)) options.out = files.out;
   options.resume = files.resume;
   options.trace = !files.trace.empty();
+  options.turns = call.turns;
   const bench::Measurement measurement = bench::measure(rows, options, environment, progress);
   progress.finish();
 
@@ -156,6 +167,11 @@ int run(const Arguments& arguments) {
   app.add_option("--only", only, "the row of that name, or those whose names contain the text")
       ->group("Measurement")
       ->type_name("NAME");
+  std::string turns;
+  app.add_option("--turns", turns,
+                 "take turns, a step each, as whoever listens there says (compare)")
+      ->group("Measurement")
+      ->type_name("SOCKET");
   if (!parse(app, arguments)) return 0;
 
   bench::Selection selection = bench::select(typed);
@@ -174,6 +190,8 @@ int run(const Arguments& arguments) {
     }
   }
 
+  if (!turns.empty()) require_turns(rows, invited.has_value());
+
   const bench::Interrupt interrupt;
   std::unique_ptr<bench::Cluster> cluster;
   if (invited) {
@@ -183,7 +201,7 @@ int run(const Arguments& arguments) {
   }
   const auto body = [&] {
     require_places(files);
-    return measure(rows, selection, {arguments, verbose}, interrupt, cluster.get());
+    return measure(rows, selection, {arguments, verbose, turns}, interrupt, cluster.get());
   };
   return cluster ? cluster->lead(body) : body();
 }

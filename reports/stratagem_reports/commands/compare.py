@@ -47,6 +47,10 @@ def register(commands: argparse._SubParsersAction) -> None:
         help="BASE against itself: shows the noise floor, and should find nothing",
     )  # fmt: skip
     interleaved.add_argument(
+        "--whole-launches", action="store_true",
+        help="launch one build after the other; by default both live at once, a step each in turns",
+    )  # fmt: skip
+    interleaved.add_argument(
         "--seed", type=_count, metavar="N", help="of the order within the rounds (default 1)"
     )
     interleaved.add_argument(
@@ -84,9 +88,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _separate(options: argparse.Namespace) -> int:
-    for name in ("minutes", "rounds", "control", "seed", "record", "run_options"):
+    for name in ("minutes", "rounds", "control", "seed", "record", "whole_launches", "run_options"):
         if getattr(options, name):
-            shown = "options after --" if name == "run_options" else f"--{name}"
+            shown = "options after --" if name == "run_options" else f"--{name.replace('_', '-')}"
             raise InputError(f"{shown}: only with --interleave, which launches builds")
     if options.head is None:
         raise InputError("HEAD: missing; expected BASE.json HEAD.json")
@@ -122,6 +126,7 @@ def _interleaved(options: argparse.Namespace) -> int:
         control=options.control,
         seed=options.seed or 1,
         record=options.record,
+        turns=not options.whole_launches,
     )
     try:
         comparison = interleave(base, head, settings, _progress)

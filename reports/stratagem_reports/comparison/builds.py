@@ -15,7 +15,7 @@ from ..load import Results, load_results
 
 _START_LIMIT_S = 20.0
 _ROW_FAILED = 4
-_OURS = {"--out", "--only", "--repetitions", "--resume", "--config", "--trace"}
+_OURS = {"--out", "--only", "--repetitions", "--resume", "--config", "--trace", "--turns"}
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,7 @@ class Build:
     executable: Path
     version: str
     chooses_rows: bool  # whether its `run` knows --only
+    takes_turns: bool = False  # whether it knows --turns
 
 
 def find_build(label: str, path: Path) -> Build:
@@ -49,7 +50,7 @@ def find_build(label: str, path: Path) -> Build:
         usage = launch([str(found.absolute()), "run", "--help"], {}, _START_LIMIT_S).stdout
     except LaunchError as error:
         raise InputError(f"{label} build {found}: does not start: {error}") from None
-    return Build(label, found.absolute(), version.splitlines()[0].strip(), "--only" in usage)
+    return Build(label, found.absolute(), version.splitlines()[0].strip(), "--only" in usage, "--turns" in usage)
 
 
 def check_run_options(options: list[str]) -> None:
@@ -59,7 +60,9 @@ def check_run_options(options: list[str]) -> None:
             raise InputError(f"{option} after --: compare sets it itself; leave it out")
 
 
-def run_once(build: Build, options: list[str], limit_s: float) -> Results:
+def run_once(
+    build: Build, options: list[str], limit_s: float, environment: dict[str, str] | None = None
+) -> Results:
     """One launch of every row; a row that failed is in the results with its error.
 
     Raises LaunchError when there are no results at all.
@@ -67,7 +70,7 @@ def run_once(build: Build, options: list[str], limit_s: float) -> Results:
     with tempfile.TemporaryDirectory(prefix="stratagem_") as folder:
         out = Path(folder, f"{build.label}.json")
         command = [str(build.executable), "run", *options, "--repetitions", "1", "--out", str(out)]
-        launch([*command, "--quiet"], {}, limit_s, accepted=(0, _ROW_FAILED))
+        launch([*command, "--quiet"], environment or {}, limit_s, accepted=(0, _ROW_FAILED))
         return load_results(out)
 
 

@@ -1,9 +1,11 @@
 """Launches two builds in turns and decides as it goes: `stratagem compare --interleave`.
 
-In each round every row is launched by both builds, one right after the other in random order, the
-rows in random order too; a neighbour that steals a core for a while then falls on both alike. Before
-the first round each build runs all rows once unmeasured, which fills its caches of verification and
-calibration. Builds whose `run` cannot choose a row (no --only) launch all rows at once.
+In each round every row is launched by both builds, the rows in random order; both live at the same
+time and run a step in turns (see turns.py), so that a neighbour that steals a core for a while falls on
+both alike. The round's figure of a row is the median ratio of its pairs of steps. Before the first
+round each build runs all rows once unmeasured, which fills its caches of verification and calibration.
+Builds whose `run` takes no turns (no --turns) launch a row one right after the other; those that cannot
+choose a row either (no --only), all rows at once.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import math
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +33,9 @@ from .procedure import (
     make_plan,
     rounds_needed,
 )
-from .side import Launches, Side, join, launch_values
+from .rounds import Rounds, steps_of
+from .side import Launches, Side, join
+from .turns import run_in_turns
 from .verdicts import (
     Comparison,
     Timing,
@@ -56,36 +60,12 @@ class Settings:
     seed: int = 0
     record: Path | None = None
     launch_limit_s: float = 1800.0
+    turns: bool = True  # step by step, where both builds can
 
 
 # Is told what is about to be launched and how many seconds the rest may take, None before round 1.
 Progress = Callable[[str, float | None], None]
-RunOnce = Callable[[Build, list[str], float], Results]
-
-
-@dataclass
-class _Rounds:
-    """What has been measured: results by side, round by round, and what was decided from them."""
-
-    base: list[list[Results]] = field(default_factory=list)  # [round][row], or [round][0]
-    head: list[list[Results]] = field(default_factory=list)
-    rows: list[str] = field(default_factory=list)  # to be launched one by one; empty: all at once
-    decisions: dict[str, Decision] = field(default_factory=dict)
-    plan: Plan | None = None
-    interrupted: bool = False
-
-    @property
-    def count(self) -> int:
-        return len(self.head)
-
-    def log_ratios(self) -> dict[str, list[float]]:
-        """log(head / base) of the rows that worked in every launch so far."""
-        found: dict[str, list[float]] = {}
-        for base, head in zip(self.base, self.head, strict=True):
-            one, two = _values(base), _values(head)
-            for name in sorted(one.keys() & two.keys()):
-                found.setdefault(name, []).append(math.log(two[name] / one[name]))
-        return {name: values for name, values in found.items() if len(values) == self.count}
+RunOnce = Callable[..., Results]  # as builds.run_once
 
 
 def interleave(
@@ -102,7 +82,7 @@ def interleave(
     compared. KeyboardInterrupt ends the rounds; complete ones are judged as far as they go.
     """
     started = clock()
-    measured = _Rounds()
+    measured = Rounds()
     builds = {"base": base, "head": head}
     try:
         prepared = {}
@@ -112,6 +92,7 @@ def interleave(
         if base.chooses_rows and head.chooses_rows:
             names = [{row.name for row in results.rows} for results in prepared.values()]
             measured.rows = sorted(names[0] & names[1])
+            measured.turns = _turns(builds, prepared, measured.rows, settings)
         _run_rounds(builds, settings, measured, progress, run, clock, started)
     except KeyboardInterrupt:
         measured.interrupted = True
@@ -151,22 +132,49 @@ def _run_round(builds, shuffler, settings, measured, progress, run, left) -> Non
     for row in _shuffled(shuffler, measured.rows or [""]):
         order = _shuffled(shuffler, list(builds))
         first.append([row, order[0]])
+        chosen = [*settings.run_options, "--only", row] if row else settings.run_options
+        if pairs := measured.turns.get(row):
+            progress(f"round {measured.count + 1}, {row}, both in turns", left)
+            limit_s = settings.launch_limit_s
+            both = run_in_turns(builds, order, chosen, pairs, shuffler, limit_s, run)
+            for label, result in both.items():
+                results[label].append(result)
+            continue
         for label in order:
             progress(f"round {measured.count + 1}, {label} {row}".rstrip(), left)
-            chosen = [*settings.run_options, "--only", row] if row else settings.run_options
             results[label].append(run(builds[label], chosen, settings.launch_limit_s))
     measured.base.append(results["base"])
     measured.head.append(results["head"])
     if settings.record is not None:
-        entry = {label: _values(of) for label, of in results.items()}
-        write_round(settings.record, {"round": measured.count, "first": first, **entry})
+        ratios = {name: math.exp(values[-1]) for name, values in measured.log_ratios().items()}
+        entry = {label: steps_of(of) for label, of in results.items()}
+        write_round(
+            settings.record,
+            {"round": measured.count, "first": first, "ratio": ratios, **entry},
+        )
+
+
+def _turns(builds, prepared, rows: list[str], settings: Settings) -> dict[str, int]:
+    """How many pairs of steps a round has, of the rows that the builds can run in turns."""
+    if not settings.turns or not all(build.takes_turns for build in builds.values()):
+        return {}
+    steps = [
+        {row.name: len(row.repetitions[0].step_ms) for row in results.rows if row.repetitions}
+        for results in prepared.values()
+    ]
+    tutorial = {row.name for results in prepared.values() for row in results.rows if row.tutorial}
+    return {
+        row: steps[0][row]
+        for row in rows
+        if row not in tutorial and 0 < steps[0].get(row, 0) == steps[1].get(row, 0)
+    }
 
 
 def _shuffled(shuffler: random.Random, items: list[str]) -> list[str]:
     return shuffler.sample(items, len(items))
 
 
-def _look(measured: _Rounds, settings: Settings) -> bool:
+def _look(measured: Rounds, settings: Settings) -> bool:
     """Decides by what there is; True when there is nothing left to decide."""
     level = measured.plan.levels[measured.plan.looks.index(measured.count)]
     now = decide(measured.log_ratios(), level, settings.threshold)
@@ -174,24 +182,17 @@ def _look(measured: _Rounds, settings: Settings) -> bool:
     return all_clear(measured.decisions)
 
 
-def _values(results: list[Results]) -> dict[str, float]:
-    """Each working row's step time in ms."""
-    return {
-        row.name: launch_values(row)[0]
-        for result in results
-        for row in result.rows
-        if row.error is None and row.repetitions
-    }
-
-
-def _comparison(builds, settings: Settings, measured: _Rounds, seconds: float) -> Comparison:
+def _comparison(builds, settings: Settings, measured: Rounds, seconds: float) -> Comparison:
     base, head = _side(builds["base"], measured.base), _side(builds["head"], measured.head)
     complete = measured.count == measured.plan.rounds or all_clear(measured.decisions)
     names = common_rows(base, head)
     needed = rounds_needed(1 - settings.confidence, max(1, len(names)))
+    ratios = measured.log_ratios() if settings.control else {}
     timings = {
         name: failed_timing(base.rows[name], head.rows[name])
-        or _timing(base.rows[name], head.rows[name], measured.decisions.get(name), needed, settings)
+        or _timing(
+            base.rows[name], head.rows[name], measured.decisions.get(name), needed, ratios.get(name)
+        )
         for name in names
     }
     return Comparison(
@@ -216,11 +217,15 @@ def _side(build: Build, rounds: list[list[Results]]) -> Side:
 
 
 def _timing(
-    base: Launches, head: Launches, decision: Decision | None, needed: int, settings: Settings
+    base: Launches,
+    head: Launches,
+    decision: Decision | None,
+    needed: int,
+    control: list[float] | None,
 ) -> Timing:
     one, two = base.step_ms, head.step_ms
     rounds = min(len(one), len(two))
-    noise = _noise(one, two) if settings.control else ""
+    noise = _noise(control) if control else ""
     if decision is None or rounds < needed:
         note = f"{rounds} rounds; {needed} would be enough"
         return Timing(one, two, decision.change if decision else None, None, Verdict.TOO_FEW, note)
@@ -229,11 +234,9 @@ def _timing(
     return Timing(one, two, decision.change, decision.adjusted_p, decision.verdict, note)
 
 
-def _noise(base_ms: list[float], head_ms: list[float]) -> str:
-    """The noise floor: how far apart two launches of the same build are."""
-    distances = [
-        abs(math.log(two / one)) for one, two in zip(base_ms, head_ms, strict=False)
-    ]
+def _noise(log_ratios: list[float]) -> str:
+    """The noise floor: how far apart the two sides of a round of the same build are."""
+    distances = np.abs(log_ratios)
     half, most = (math.expm1(float(np.quantile(distances, share))) for share in (0.5, 0.9))
     return (
         f"of the same build, half of the rounds differ by {percent(half)}, nine in ten by less "
@@ -241,10 +244,12 @@ def _noise(base_ms: list[float], head_ms: list[float]) -> str:
     )
 
 
-def _about(measured: _Rounds, settings: Settings, seconds: float, complete: bool) -> dict[str, Any]:
+def _about(measured: Rounds, settings: Settings, seconds: float, complete: bool) -> dict[str, Any]:
     plan = measured.plan
     looks = listing([str(look) for look in plan.looks])
     how = "one right after the other for every row" if measured.rows else "with all rows at once"
+    if measured.turns:
+        how = "step by step in turns for every row"
     notes = [
         f"{measured.count} of at most {plan.rounds} rounds in {seconds / 60:.1f} min, in each both "
         f"builds {how}, in random order; looks after round {looks}."

@@ -1,0 +1,56 @@
+"""What interleaved rounds have measured so far, and the ratios that they give."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..load import Results
+from .procedure import Decision, Plan
+from .side import launch_values
+
+
+@dataclass
+class Rounds:
+    """Results by side, round by round, and what was decided from them."""
+
+    base: list[list[Results]] = field(default_factory=list)  # [round][row], or [round][0]
+    head: list[list[Results]] = field(default_factory=list)
+    rows: list[str] = field(default_factory=list)  # to be launched one by one; empty: all at once
+    turns: dict[str, int] = field(default_factory=dict)  # pairs of steps in a round, by row
+    decisions: dict[str, Decision] = field(default_factory=dict)
+    plan: Plan | None = None
+    interrupted: bool = False
+
+    @property
+    def count(self) -> int:
+        return len(self.head)
+
+    def log_ratios(self) -> dict[str, list[float]]:
+        """log(head / base), round by round, of the rows that worked in every launch so far."""
+        found: dict[str, list[float]] = {}
+        for base, head in zip(self.base, self.head, strict=True):
+            one, two = steps_of(base), steps_of(head)
+            for name in sorted(one.keys() & two.keys()):
+                value = _log_ratio(one[name], two[name], paired=name in self.turns)
+                found.setdefault(name, []).append(value)
+        return {name: values for name, values in found.items() if len(values) == self.count}
+
+
+def steps_of(results: list[Results]) -> dict[str, list[float]]:
+    """Each working row's steps in ms, in order; under the tutorial's protocol the whole launch."""
+    return {
+        row.name: launch_values(row) if row.tutorial else row.repetitions[0].step_ms
+        for result in results
+        for row in result.rows
+        if row.error is None and row.repetitions
+    }
+
+
+def _log_ratio(base: list[float], head: list[float], paired: bool) -> float:
+    """Of a round: the median over its pairs of steps, or that of the launches' medians."""
+    if paired and len(base) == len(head):
+        return float(np.median(np.log(head) - np.log(base)))
+    return math.log(float(np.median(head)) / float(np.median(base)))

@@ -1,0 +1,92 @@
+#include "bench/turns.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+
+namespace stratagem::bench {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using namespace std::chrono_literals;
+
+template <class Call>
+std::string failure_of(Call&& call) {
+  try {
+    call();
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return "no failure";
+}
+
+/// Whoever gives the turns: listens, and says and hears one byte at a time.
+class TurnsTest : public ::testing::Test {
+ protected:
+  TurnsTest()
+      : path_(std::filesystem::temp_directory_path() / ("turns_" + std::to_string(::getpid()))),
+        listening_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    std::filesystem::remove(path_);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::ranges::copy(path_.string(), address.sun_path);
+    const auto* place = reinterpret_cast<const sockaddr*>(&address);
+    EXPECT_EQ(::bind(listening_.get(), place, sizeof(address)), 0);
+    EXPECT_EQ(::listen(listening_.get(), 1), 0);
+  }
+  ~TurnsTest() override { std::filesystem::remove(path_); }
+
+  UniqueFd accept() const { return UniqueFd(::accept(listening_.get(), nullptr, nullptr)); }
+  static char heard(const UniqueFd& from) {
+    char word = 0;
+    return ::recv(from.get(), &word, 1, 0) == 1 ? word : '-';
+  }
+
+  std::filesystem::path path_;
+  UniqueFd listening_;
+};
+
+TEST_F(TurnsTest, ARunWaitsForItsTurnAndSaysWhenItIsDone) {
+  Turns turns(path_, 10s);
+  const UniqueFd other = accept();
+  EXPECT_EQ(heard(other), 'r');
+  for (int step = 0; step < 2; ++step) {
+    EXPECT_EQ(::send(other.get(), "g", 1, 0), 1);
+    turns.wait();
+    turns.done();
+    EXPECT_EQ(heard(other), 'd');
+  }
+}
+
+TEST_F(TurnsTest, ATurnThatDoesNotComeEndsTheWait) {
+  Turns turns(path_, 50ms);
+  EXPECT_THAT(failure_of([&] { turns.wait(); }), HasSubstr("no turn within 0.05 s"));
+}
+
+TEST_F(TurnsTest, WhoeverLeavesIsMissed) {
+  Turns turns(path_, 10s);
+  { const UniqueFd other = accept(); }
+  EXPECT_THAT(failure_of([&] { turns.wait(); }), HasSubstr("has gone"));
+  EXPECT_THAT(failure_of([&] { turns.done(); }), HasSubstr("has gone"));
+}
+
+TEST_F(TurnsTest, NobodyAndNonsenseAreNamed) {
+  const std::string absent = path_.string() + ".absent";
+  EXPECT_THAT(failure_of([&] { const Turns turns(absent, 1s); }),
+              AllOf(HasSubstr(absent), HasSubstr("nobody listens"), Not(HasSubstr("\n"))));
+  EXPECT_THAT(failure_of([&] { const Turns turns(std::string(200, 'x'), 1s); }),
+              HasSubstr("longer path"));
+}
+
+}  // namespace
+}  // namespace stratagem::bench

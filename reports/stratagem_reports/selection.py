@@ -69,8 +69,8 @@ def select(results: Results) -> Selection:
     timed = [row for row in working if "oversubscribed" not in row.marks]
     if len(timed) < len(working):
         notes.append(
-            f"{len(working) - len(timed)} oversubscribed rows share cores between devices: they "
-            "stand in the table, not in the charts and not in the ranking."
+            f"{len(working) - len(timed)} oversubscribed rows share cores between devices: their "
+            "times stand in the table, not in the charts and not in the ranking."
         )
     if not timed:
         return Selection("", [], None, None, None, [], False, notes)

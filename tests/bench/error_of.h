@@ -1,4 +1,5 @@
-// The message of the std::invalid_argument that a call throws; "no error" when it throws none.
+// The message of the error that a call throws, std::invalid_argument unless another is named; "no
+// error" when it throws none.
 #pragma once
 
 #include <stdexcept>
@@ -6,11 +7,11 @@
 
 namespace stratagem {
 
-template <class Call>
+template <class Error = std::invalid_argument, class Call>
 std::string error_of(Call&& call) {
   try {
     call();
-  } catch (const std::invalid_argument& error) {
+  } catch (const Error& error) {
     return error.what();
   }
   return "no error";

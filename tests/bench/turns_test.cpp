@@ -12,6 +12,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "tests/bench/error_of.h"
+
 namespace stratagem::bench {
 namespace {
 
@@ -19,16 +21,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using namespace std::chrono_literals;
-
-template <class Call>
-std::string failure_of(Call&& call) {
-  try {
-    call();
-  } catch (const std::runtime_error& error) {
-    return error.what();
-  }
-  return "no failure";
-}
 
 /// Whoever gives the turns: listens, and says and hears one byte at a time.
 class TurnsTest : public ::testing::Test {
@@ -70,21 +62,22 @@ TEST_F(TurnsTest, ARunWaitsForItsTurnAndSaysWhenItIsDone) {
 
 TEST_F(TurnsTest, ATurnThatDoesNotComeEndsTheWait) {
   Turns turns(path_, 50ms);
-  EXPECT_THAT(failure_of([&] { turns.wait(); }), HasSubstr("no turn within 0.05 s"));
+  EXPECT_THAT(error_of<std::runtime_error>([&] { turns.wait(); }),
+              HasSubstr("no turn within 0.05 s"));
 }
 
 TEST_F(TurnsTest, WhoeverLeavesIsMissed) {
   Turns turns(path_, 10s);
   { const UniqueFd other = accept(); }
-  EXPECT_THAT(failure_of([&] { turns.wait(); }), HasSubstr("has gone"));
-  EXPECT_THAT(failure_of([&] { turns.done(); }), HasSubstr("has gone"));
+  EXPECT_THAT(error_of<std::runtime_error>([&] { turns.wait(); }), HasSubstr("has gone"));
+  EXPECT_THAT(error_of<std::runtime_error>([&] { turns.done(); }), HasSubstr("has gone"));
 }
 
 TEST_F(TurnsTest, NobodyAndNonsenseAreNamed) {
   const std::string absent = path_.string() + ".absent";
-  EXPECT_THAT(failure_of([&] { const Turns turns(absent, 1s); }),
+  EXPECT_THAT(error_of<std::runtime_error>([&] { const Turns turns(absent, 1s); }),
               AllOf(HasSubstr(absent), HasSubstr("nobody listens"), Not(HasSubstr("\n"))));
-  EXPECT_THAT(failure_of([&] { const Turns turns(std::string(200, 'x'), 1s); }),
+  EXPECT_THAT(error_of<std::runtime_error>([&] { const Turns turns(std::string(200, 'x'), 1s); }),
               HasSubstr("longer path"));
 }
 

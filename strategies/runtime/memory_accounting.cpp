@@ -2,13 +2,16 @@
 
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
-#include <sys/mman.h>
 
 #include <array>
 #include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <new>
+
+#include "strategies/runtime/large_blocks.h"
 
 namespace stratagem::runtime {
 namespace {
@@ -23,6 +26,8 @@ struct Account {
     while (now > highest && !peak.compare_exchange_weak(highest, now, std::memory_order_relaxed)) {
     }
   }
+
+  void remove(std::int64_t bytes) { current.fetch_sub(bytes, std::memory_order_relaxed); }
 };
 
 // c10 has one CPU allocator a process and asks for no context, so its accounts are the process's.
@@ -34,32 +39,52 @@ std::array<Account, memory_accounts>& accounts() {
 thread_local MemoryAccount this_thread_account = host_account;
 
 constexpr std::size_t cache_line = 64;
-constexpr std::size_t huge_page = std::size_t{2} << 20U;
 
-/// What freeing needs to know. Stands in the cache line before the data: LibTorch's oneDNN glue
-/// frees through the bare data pointer, so there is no other place for it.
+/// What freeing a small block needs to know. Stands in the cache line before the data: LibTorch's
+/// oneDNN glue frees through the bare data pointer, so there is no other place for it.
 struct alignas(cache_line) Header {
   std::int64_t bytes = 0;
   MemoryAccount account = host_account;
 };
 
+LargeBlocks& large_blocks() {
+  // Never destroyed: c10 may free blocks until the very end of the process.
+  static LargeBlocks& all = *std::make_unique<LargeBlocks>().release();
+  return all;
+}
+
+/// Small blocks start a cache line behind a multiple of two, so none starts where large ones do.
+bool is_large(const void* data) {
+  return reinterpret_cast<std::uintptr_t>(data) % LargeBlocks::huge_page == 0;
+}
+
+Account& account(MemoryAccount index) { return accounts()[static_cast<std::size_t>(index)]; }
+
 void free_data(void* data) {
   if (data == nullptr) return;
+  if (is_large(data)) {
+    const LargeBlocks::Block block = large_blocks().give_back(data);
+    account(block.owner).remove(block.bytes);
+    return;
+  }
   Header* header = static_cast<Header*>(data) - 1;
-  accounts()[static_cast<std::size_t>(header->account)].current.fetch_sub(
-      header->bytes, std::memory_order_relaxed);
+  account(header->account).remove(header->bytes);
   std::free(header);
 }
 
-void* allocate_data(std::size_t bytes) {
+void* allocate_small(std::int64_t bytes) {
   void* memory = nullptr;
-  const std::size_t alignment = bytes >= huge_page ? huge_page : cache_line;
-  if (posix_memalign(&memory, alignment, sizeof(Header) + bytes) != 0) throw std::bad_alloc();
-  // Advice only: where huge pages are switched off the call fails and nothing is lost.
-  if (bytes >= huge_page) madvise(memory, sizeof(Header) + bytes, MADV_HUGEPAGE);
-  auto* header = new (memory) Header{static_cast<std::int64_t>(bytes), this_thread_account};
-  accounts()[static_cast<std::size_t>(header->account)].add(header->bytes);
-  return header + 1;
+  const std::size_t room = sizeof(Header) + static_cast<std::size_t>(bytes);
+  if (posix_memalign(&memory, 2 * cache_line, room) != 0) throw std::bad_alloc();
+  return new (memory) Header{bytes, this_thread_account} + 1;
+}
+
+void* allocate_data(std::size_t size) {
+  const auto bytes = static_cast<std::int64_t>(size);
+  void* data = size >= LargeBlocks::huge_page ? large_blocks().take({bytes, this_thread_account})
+                                              : allocate_small(bytes);
+  account(this_thread_account).add(bytes);
+  return data;
 }
 
 class AccountingAllocator final : public c10::Allocator {
@@ -88,14 +113,14 @@ void install_accounting_allocator() {
 
 void use_account(MemoryAccount account) { this_thread_account = account; }
 
-MemoryStatistics memory_of(MemoryAccount account) {
-  const Account& entry = accounts()[static_cast<std::size_t>(account)];
+MemoryStatistics memory_of(MemoryAccount index) {
+  const Account& entry = account(index);
   return {entry.current.load(std::memory_order_relaxed),
           entry.peak.load(std::memory_order_relaxed)};
 }
 
-void reset_peak_of(MemoryAccount account) {
-  Account& entry = accounts()[static_cast<std::size_t>(account)];
+void reset_peak_of(MemoryAccount index) {
+  Account& entry = account(index);
   entry.peak.store(entry.current.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }
 

@@ -3,9 +3,10 @@
 // A c10 allocator that charges each block to the account of the thread that allocates it and
 // returns the bytes to that same account, whichever thread frees it. A device's thread has an
 // account of its own, so the figures are a device's. Scratch memory inside oneDNN and MKL does not
-// pass through c10 and is not seen. The allocator below it is jemalloc where it is linked in, which
-// keeps freed pages and asks for huge ones: without that, each large activation is mapped and
-// page-faulted anew in every step.
+// pass through c10 and is not seen. Blocks of 2 MB and more are kept and given out again (see
+// large_blocks.h). The allocator below is jemalloc where it is linked in, which keeps freed pages
+// and asks for huge ones: without that, scratch memory is mapped and page-faulted anew in every
+// step.
 #pragma once
 
 #include "strategies/runtime/device.h"

@@ -2,12 +2,9 @@
 
 import json
 import os
-import stat
-import sys
-from pathlib import Path
 
 import pytest
-from stratagem_reports import __main__ as command
+from scripted_builds import compare_interleaved, write_build
 
 BUILD = """#!{python}
 import json, random, sys
@@ -39,15 +36,10 @@ def build(tmp_path):
     """Makes a build folder whose stratagem takes `factor` times as long."""
 
     def make(label, factor=1.0, before="", own=None, usage="--only NAME"):
-        path = tmp_path / label / "bin" / "stratagem"
-        path.parent.mkdir(parents=True)
-        values = {
-            "python": sys.executable, "tests": str(Path(__file__).parent), "before": before,
-            "factor": factor, "own": own or {}, "log": str(tmp_path / "log"), "label": label, "usage": usage,
-        }  # fmt: skip
-        path.write_text(BUILD.format(**values), encoding="utf-8")
-        path.chmod(path.stat().st_mode | stat.S_IXUSR)
-        return str(tmp_path / label)
+        return write_build(
+            tmp_path / label, BUILD, label=label, factor=factor, before=before, own=own or {},
+            log=str(tmp_path / "log"), usage=usage,
+        )  # fmt: skip
 
     return make
 
@@ -55,11 +47,7 @@ def build(tmp_path):
 @pytest.fixture
 def compare(tmp_path, capsys):
     def run(*words, options=("--model", "mlp")):
-        out = tmp_path / "comparison.json"
-        code = command.main(
-            ["compare", "--interleave", *map(str, words), "--json", str(out), "--", *options]
-        )
-        found = json.loads(out.read_text(encoding="utf-8")) if out.exists() else None
+        code, found = compare_interleaved(tmp_path / "comparison.json", *words, options=options)
         return code, capsys.readouterr(), found
 
     return run

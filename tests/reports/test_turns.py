@@ -2,13 +2,10 @@
 
 import functools
 import json
-import stat
-import sys
 import time
-from pathlib import Path
 
 import pytest
-from stratagem_reports import __main__ as command
+from scripted_builds import compare_interleaved, write_build
 
 BUILD = """#!{python}
 import fcntl, json, socket, sys, time
@@ -53,15 +50,10 @@ def build(tmp_path):
     """Makes a build folder whose stratagem takes `factor` times as long a step."""
 
     def make(label, factor=1.0, before="pass", own=None):
-        path = tmp_path / label / "bin" / "stratagem"
-        path.parent.mkdir(parents=True)
-        values = {
-            "python": sys.executable, "tests": str(Path(__file__).parent), "before": before,
-            "factor": factor, "own": own or {}, "machine": str(tmp_path / "machine"), "label": label,
-        }  # fmt: skip
-        path.write_text(BUILD.format(**values), encoding="utf-8")
-        path.chmod(path.stat().st_mode | stat.S_IXUSR)
-        return str(tmp_path / label)
+        return write_build(
+            tmp_path / label, BUILD, label=label, factor=factor, before=before, own=own or {},
+            machine=str(tmp_path / "machine"),
+        )  # fmt: skip
 
     return make
 
@@ -69,11 +61,7 @@ def build(tmp_path):
 @pytest.fixture
 def compare(tmp_path, capsys):
     def run(*words):
-        out = tmp_path / "comparison.json"
-        code = command.main(
-            ["compare", "--interleave", *map(str, words), "--json", str(out), "--", "--model", "mlp"]
-        )
-        found = json.loads(out.read_text(encoding="utf-8")) if out.exists() else None
+        code, found = compare_interleaved(tmp_path / "comparison.json", *words)
         return code, capsys.readouterr(), found
 
     return run

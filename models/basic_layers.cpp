@@ -53,7 +53,7 @@ ConvolutionLayer::ConvolutionLayer(std::string name, const ConvolutionOptions& o
 }
 
 at::Tensor ConvolutionLayer::forward(const at::Tensor& input) {
-  return convolution(input, weight_, options_.stride, options_.padding);
+  return convolution(input, weight_, options_.stride, options_.padding, packed_);
 }
 
 Shape ConvolutionLayer::output_shape(const Shape& input) const {

@@ -6,6 +6,7 @@
 #include <ATen/core/Generator.h>
 
 #include "models/layer.h"
+#include "models/packed_weights.h"
 
 namespace stratagem::models {
 
@@ -30,6 +31,7 @@ class ConvolutionLayer : public Layer {
  private:
   ConvolutionOptions options_;
   at::Tensor weight_;
+  PackedWeightsPointer packed_ = c10::make_intrusive<PackedWeights>();
 };
 
 // Normalises each channel over the batch and the image, with momentum 0.1 and epsilon 1e-5.

@@ -7,6 +7,7 @@
 
 #include "models/functions.h"
 #include "models/linear.h"
+#include "models/packed_convolution.h"
 #include "models/weight_gradients.h"
 
 namespace stratagem::models {
@@ -19,6 +20,9 @@ constexpr std::int64_t kPlainBatch = 16;
 // crossing lies near 500 on a Zen 4 core and lower where oneDNN is the faster of the two.
 constexpr std::int64_t kProductPositions = 256;
 
+// From so many weights on reordering them costs milliseconds.
+constexpr std::int64_t kLargeWeights = 1 << 19;
+
 // Thread-local like at::GradMode: every device has a thread of its own.
 thread_local ConvolutionPolicy current_policy;
 
@@ -26,11 +30,16 @@ thread_local ConvolutionPolicy current_policy;
 
 ConvolutionPath convolution_path(const at::Tensor& x, const at::Tensor& weight, std::int64_t stride,
                                  std::int64_t padding) {
-  const bool candidate = current_policy.fold_pointwise && x.is_cpu() && weight.size(2) == 1 &&
-                         weight.size(3) == 1 && padding == 0 && at::get_num_threads() == 1 &&
+  const bool candidate = current_policy.own && x.is_cpu() && at::get_num_threads() == 1 &&
                          !at::isReducedFloatingType(x.scalar_type()) &&
                          x.is_contiguous(at::MemoryFormat::ChannelsLast);
   if (!candidate) {
+    return ConvolutionPath::plain;
+  }
+  if (weight.numel() >= kLargeWeights) {
+    return ConvolutionPath::packed;
+  }
+  if (weight.size(2) != 1 || weight.size(3) != 1 || padding != 0) {
     return ConvolutionPath::plain;
   }
   const std::int64_t rows = x.size(0) * ((x.size(2) - 1) / stride + 1);
@@ -66,12 +75,14 @@ at::Tensor product_pointwise_convolution(const at::Tensor& x, const at::Tensor& 
 }
 
 at::Tensor convolution(const at::Tensor& x, const at::Tensor& weight, std::int64_t stride,
-                       std::int64_t padding) {
+                       std::int64_t padding, const PackedWeightsPointer& packed) {
   switch (convolution_path(x, weight, stride, padding)) {
     case ConvolutionPath::folded:
       return folded_pointwise_convolution(x, weight);
     case ConvolutionPath::product:
       return product_pointwise_convolution(x, weight, stride);
+    case ConvolutionPath::packed:
+      return packed_convolution(x, weight, {stride, padding}, packed);
     case ConvolutionPath::plain:
       break;
   }
@@ -80,10 +91,10 @@ at::Tensor convolution(const at::Tensor& x, const at::Tensor& weight, std::int64
 
 ConvolutionPolicy convolution_policy() { return current_policy; }
 
-PointwiseFoldGuard::PointwiseFoldGuard(bool fold_pointwise) : previous_(current_policy) {
-  current_policy.fold_pointwise = fold_pointwise;
+OwnConvolutionGuard::OwnConvolutionGuard(bool own) : previous_(current_policy) {
+  current_policy.own = own;
 }
 
-PointwiseFoldGuard::~PointwiseFoldGuard() { current_policy = previous_; }
+OwnConvolutionGuard::~OwnConvolutionGuard() { current_policy = previous_; }
 
 }  // namespace stratagem::models

@@ -15,7 +15,7 @@
 // product is 1.2 to 1.6 times as fast as plain in layer4, the fold 1.05 to 1.13 times in layer1 and
 // layer2; the fold gains about 2 where oneDNN has full-width AVX-512 and MKL does not use it.
 // Reduced precision is left alone; float64 has no oneDNN kernel but goes the same ways, so that a
-// check in float64 runs the code that float32 runs. bench/bench_convolution_fold.cpp tells for
+// check in float64 runs the code that float32 runs. bench/bench_convolution.cpp tells for
 // which shapes this pays and when a later version makes it superfluous.
 #pragma once
 
@@ -23,15 +23,17 @@
 
 #include <cstdint>
 
+#include "models/packed_weights.h"
+
 namespace stratagem::models {
 
 // Cross-correlation of x [n, c, h, w] with weight [o, c, k, k], zero padding on every side.
 // Returns [n, o, (h + 2 padding - k) / stride + 1, (w + 2 padding - k) / stride + 1], channels_last
-// where x is.
+// where x is. `packed` belongs to the weight; without it the packed path packs in every call.
 at::Tensor convolution(const at::Tensor& x, const at::Tensor& weight, std::int64_t stride,
-                       std::int64_t padding);
+                       std::int64_t padding, const PackedWeightsPointer& packed = {});
 
-enum class ConvolutionPath { plain, folded, product };
+enum class ConvolutionPath { plain, folded, product, packed };
 
 // The way that convolution() goes for these arguments on this thread.
 ConvolutionPath convolution_path(const at::Tensor& x, const at::Tensor& weight, std::int64_t stride,
@@ -44,20 +46,20 @@ at::Tensor product_pointwise_convolution(const at::Tensor& x, const at::Tensor& 
                                          std::int64_t stride);
 
 struct ConvolutionPolicy {
-  bool fold_pointwise = true;  // false: always plain
+  bool own = true;  // false: always what ATen does
 };
 
 // What convolution() does on this thread.
 ConvolutionPolicy convolution_policy();
 
-// Allows or forbids the fold and the product on this thread until the end of the scope; the oracle
-// runs without.
-class PointwiseFoldGuard {
+// Allows or forbids the fold and both kinds of product on this thread until the end of the scope;
+// the oracle runs without.
+class OwnConvolutionGuard {
  public:
-  explicit PointwiseFoldGuard(bool fold_pointwise);
-  ~PointwiseFoldGuard();
-  PointwiseFoldGuard(const PointwiseFoldGuard&) = delete;
-  PointwiseFoldGuard& operator=(const PointwiseFoldGuard&) = delete;
+  explicit OwnConvolutionGuard(bool own);
+  ~OwnConvolutionGuard();
+  OwnConvolutionGuard(const OwnConvolutionGuard&) = delete;
+  OwnConvolutionGuard& operator=(const OwnConvolutionGuard&) = delete;
 
  private:
   ConvolutionPolicy previous_;

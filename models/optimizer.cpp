@@ -124,6 +124,16 @@ void Optimizer::step() {
     fresh.insert(fresh.end(), running.begin(), running.end());
     step_adam(fresh);
   }
+  count_the_write();
+}
+
+// ATen's fused optimizers write in place and do not say so, on which whoever keeps something that
+// was made from a parameter relies (see packed_weights.h).
+void Optimizer::count_the_write() {
+  for (const Slot& slot : slots_) {
+    const at::Tensor& parameter = slot.parameter.tensor;
+    if (parameter.grad().defined()) parameter.unsafeGetTensorImpl()->bump_version();
+  }
 }
 
 void Optimizer::step_sgd(const std::vector<Slot*>& slots, bool first) {

@@ -66,6 +66,7 @@ class Optimizer {
 
   void step_sgd(const std::vector<Slot*>& slots, bool first);
   void step_adam(const std::vector<Slot*>& slots);
+  void count_the_write();
   void start(Slot& slot) const;
   void load_slot(Slot& slot, const std::map<std::string, at::Tensor>& state) const;
   std::string state_name(std::size_t which, const Slot& slot) const;

@@ -1,11 +1,17 @@
 #include "models/convolution.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
 #include <map>
 #include <thread>
+#include <utility>
 
+#include "models/functions.h"
+#include "models/optimizer.h"
+#include "models/packed_weights.h"
+#include "models/weight_gradients.h"
 #include "tests/models/single_thread.h"
 
 namespace stratagem::models {
@@ -17,9 +23,9 @@ struct Result {
   at::Tensor weight_gradient;
 };
 
-Result run(bool fold, const at::Tensor& input, const at::Tensor& weight, std::int64_t stride,
+Result run(bool own, const at::Tensor& input, const at::Tensor& weight, std::int64_t stride,
            std::int64_t padding) {
-  const PointwiseFoldGuard guard(fold);
+  const OwnConvolutionGuard guard(own);
   const at::Tensor x = input.detach().clone().requires_grad_(true);
   const at::Tensor w = weight.detach().clone().requires_grad_(true);
   const at::Tensor y = convolution(x, w, stride, padding);
@@ -62,6 +68,107 @@ TEST(Convolution, EveryPathEqualsPlain) {
   EXPECT_GT(taken[ConvolutionPath::product], 10);
 }
 
+// Large weights: the gradient of a 3x3 is ATen's below a million of them and a product from there
+// on.
+TEST(Convolution, LargeWeightsEqualPlain) {
+  const SingleThread single_thread;
+  struct Shape {
+    std::int64_t in, out, kernel, stride, padding;
+  };
+  for (const Shape& shape :
+       {Shape{256, 256, 3, 1, 1}, Shape{344, 344, 3, 2, 1}, Shape{344, 344, 3, 1, 0},
+        Shape{512, 1024, 1, 1, 0}, Shape{1024, 512, 1, 2, 0}, Shape{160, 168, 5, 2, 1}}) {
+    for (const at::ScalarType dtype : {at::kDouble, at::kFloat}) {
+      for (const auto& [height, width] : {std::pair{6, 6}, std::pair{7, 8}}) {
+        const at::Tensor x = at::randn({3, shape.in, height, width}, dtype)
+                                 .contiguous(at::MemoryFormat::ChannelsLast);
+        const at::Tensor w = at::randn({shape.out, shape.in, shape.kernel, shape.kernel}, dtype)
+                                 .contiguous(at::MemoryFormat::ChannelsLast);
+        SCOPED_TRACE(testing::Message() << dtype << " kernel " << shape.kernel << " stride "
+                                        << shape.stride << " height " << height);
+        ASSERT_EQ(convolution_path(x, w, shape.stride, shape.padding), ConvolutionPath::packed);
+        const Result plain = run(false, x, w, shape.stride, shape.padding);
+        const Result chosen = run(true, x, w, shape.stride, shape.padding);
+        const double tolerance = dtype == at::kDouble ? 1e-13 : 5e-5;  // sums of 3096 terms
+        expect_same(chosen.output, plain.output, tolerance);
+        expect_same(chosen.input_gradient, plain.input_gradient, tolerance);
+        expect_same(chosen.weight_gradient, plain.weight_gradient, tolerance);
+        EXPECT_EQ(chosen.output.strides(), plain.output.strides());
+        EXPECT_EQ(chosen.input_gradient.strides(), plain.input_gradient.strides());
+        const std::int64_t row = shape.kernel * shape.in;
+        EXPECT_EQ(chosen.weight_gradient.strides(),
+                  at::IntArrayRef({row * shape.kernel, 1, row, shape.in}));
+      }
+    }
+  }
+}
+
+TEST(Convolution, PackedWeightsFollowTheWeight) {
+  const SingleThread single_thread;
+  const auto packed = c10::make_intrusive<PackedWeights>();
+  const auto format = at::MemoryFormat::ChannelsLast;
+  at::Tensor w = at::randn({256, 256, 3, 3}).contiguous(format).requires_grad_(true);
+  const at::Tensor first = packed->for_forward(w, {2, 256, 4, 4}, {1, 1});
+  EXPECT_TRUE(packed->for_forward(w, {2, 256, 4, 4}, {1, 1}).is_same(first)) << "packed once";
+  for (int step = 0; step < 3; ++step) {
+    for (int micro_batch = 0; micro_batch < 2; ++micro_batch) {
+      SCOPED_TRACE(testing::Message() << "step " << step << " micro-batch " << micro_batch);
+      const at::Tensor x = at::randn({2, 256, 4, 4}).contiguous(format).requires_grad_(true);
+      const at::Tensor y = convolution(x, w, 1, 1, packed);
+      const at::Tensor expected = at::conv2d(x.detach(), w.detach(), {}, 1, 1);
+      expect_same(y.detach(), expected, 1e-5);
+      y.sum().backward();
+      const at::Tensor ones = at::ones_like(expected);
+      const auto of_input = std::get<0>(
+          at::convolution_backward(ones, x.detach(), w.detach(), std::nullopt, {1, 1}, {1, 1},
+                                   {1, 1}, false, {0, 0}, 1, {true, false, false}));
+      expect_same(x.grad(), of_input, 1e-5);
+    }
+    const at::NoGradGuard no_grad;  // an optimizer's update
+    w.mul_(-1.5);
+  }
+  at::Tensor other = at::randn({256, 256, 3, 3}).contiguous(format);
+  EXPECT_FALSE(packed->for_forward(other, {2, 256, 4, 4}, {1, 1}).is_same(first));
+}
+
+TEST(Convolution, LargeWeightsLeaveTheirGradientToWhoeverCollects) {
+  const SingleThread single_thread;
+  const auto format = at::MemoryFormat::ChannelsLast;
+  const at::Tensor x = at::randn({2, 344, 4, 4}, at::kDouble).contiguous(format);
+  const at::Tensor w = at::randn({344, 344, 3, 3}, at::kDouble).contiguous(format);
+  const at::Tensor leaf = w.clone().requires_grad_(true);
+  const auto collector = c10::make_intrusive<WeightGradients>();
+  at::Tensor y;
+  {
+    const CollectWeightGradients collect(collector);
+    y = convolution(x.clone().requires_grad_(true), leaf, 1, 1);
+  }
+  y.backward(at::cos(y.detach()));
+  EXPECT_FALSE(leaf.grad().defined());
+  collector->run();
+  expect_same(leaf.grad(), run(false, x, w, 1, 1).weight_gradient, 1e-13);
+}
+
+// A fused optimizer writes without ATen's in-place operators' names; its updates must show.
+TEST(Convolution, PackedWeightsFollowTheFusedOptimizer) {
+  const SingleThread single_thread;
+  const auto format = at::MemoryFormat::ChannelsLast;
+  const at::Tensor w = at::randn({256, 256, 3, 3}).contiguous(format).requires_grad_(true);
+  for (const auto kind :
+       {OptimizerOptions::Kind::sgd, OptimizerOptions::Kind::adam, OptimizerOptions::Kind::adamw}) {
+    OptimizerOptions options;
+    options.kind = kind;
+    options.learning_rate = 0.5;
+    Optimizer optimizer({{"weight", w}}, options);
+    const auto packed = c10::make_intrusive<PackedWeights>();
+    const at::Tensor x = at::randn({2, 256, 4, 4}).contiguous(format);
+    convolution(x, w, 1, 1, packed).sum().backward();
+    optimizer.step();
+    expect_same(convolution(x, w, 1, 1, packed).detach(), at::conv2d(x, w.detach(), {}, 1, 1),
+                1e-5);
+  }
+}
+
 TEST(Convolution, OutputAndGradientsKeepTheirFormat) {
   const SingleThread single_thread;
   for (const std::int64_t height : {5, 33}) {
@@ -102,11 +209,12 @@ TEST(Convolution, OtherCasesArePlain) {
   const at::Tensor x = at::randn({4, 8, 8, 8}).contiguous(at::MemoryFormat::ChannelsLast);
   ASSERT_EQ(convolution_path(x, w, 1, 0), product);
   EXPECT_EQ(convolution_path(x, at::randn({8, 8, 3, 3}), 1, 1), plain);
+  EXPECT_EQ(convolution_path(x, at::randn({8192, 8, 3, 3}), 1, 1), packed);
   EXPECT_EQ(convolution_path(x, w, 1, 1), plain);
   EXPECT_EQ(convolution_path(x.contiguous(), w, 1, 0), plain);
   EXPECT_EQ(convolution_path(x.to(at::kBFloat16), w.to(at::kBFloat16), 1, 0), plain);
   {
-    const PointwiseFoldGuard off(false);
+    const OwnConvolutionGuard off(false);
     EXPECT_EQ(convolution_path(x, w, 1, 0), plain);
   }
   at::set_num_threads(2);
@@ -114,18 +222,18 @@ TEST(Convolution, OtherCasesArePlain) {
 }
 
 TEST(Convolution, GuardEndsWithItsScopeAndIsTheThreadsOwn) {
-  EXPECT_TRUE(convolution_policy().fold_pointwise);
+  EXPECT_TRUE(convolution_policy().own);
   {
-    const PointwiseFoldGuard off(false);
-    EXPECT_FALSE(convolution_policy().fold_pointwise);
-    std::thread([] { EXPECT_TRUE(convolution_policy().fold_pointwise); }).join();
+    const OwnConvolutionGuard off(false);
+    EXPECT_FALSE(convolution_policy().own);
+    std::thread([] { EXPECT_TRUE(convolution_policy().own); }).join();
     {
-      const PointwiseFoldGuard on(true);
-      EXPECT_TRUE(convolution_policy().fold_pointwise);
+      const OwnConvolutionGuard on(true);
+      EXPECT_TRUE(convolution_policy().own);
     }
-    EXPECT_FALSE(convolution_policy().fold_pointwise);
+    EXPECT_FALSE(convolution_policy().own);
   }
-  EXPECT_TRUE(convolution_policy().fold_pointwise);
+  EXPECT_TRUE(convolution_policy().own);
 }
 
 }  // namespace

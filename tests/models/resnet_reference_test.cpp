@@ -103,7 +103,7 @@ class ResnetReference : public testing::TestWithParam<Case> {
   }
 
   SingleThread single_thread_;
-  PointwiseFoldGuard fold_;
+  OwnConvolutionGuard fold_;
   const nlohmann::json& expected_;
   Model model_;
   at::Tensor inputs_;

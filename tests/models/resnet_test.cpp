@@ -9,6 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "models/convolution.h"
+#include "models/optimizer.h"
+#include "tests/models/single_thread.h"
+
 namespace stratagem::models {
 namespace {
 
@@ -104,6 +108,36 @@ TEST(Resnet, CutAnywhereGivesTheSameOutputAndGradients) {
     EXPECT_TRUE(at::equal(gradient, whole.layers[0]->parameters()[0].tensor.grad()))
         << "boundary " << boundary;
   }
+}
+
+// Weights are packed for a step: one that the optimizer has changed must be packed again.
+TEST(Resnet, OurConvolutionsTrainAsATensDo) {
+  const SingleThread single_thread;
+  const at::Tensor input = at::randn({4, 3, 64, 64}).contiguous(at::MemoryFormat::ChannelsLast);
+  const auto losses = [&input](bool own) {
+    const OwnConvolutionGuard guard(own);
+    const Model model = find_model("resnet18").make({.classes = 10, .seed = 5});
+    OptimizerOptions options;
+    options.learning_rate = 0.05;
+    Optimizer optimizer(parameters(model.layers), options);
+    std::vector<double> seen;
+    for (int step = 0; step < 2; ++step) {
+      optimizer.zero_grad();
+      for (const at::Tensor& micro_batch : input.split(2)) {
+        const at::Tensor loss = forward(model.layers, micro_batch).square().mean();
+        loss.backward();
+        seen.push_back(loss.item<double>());
+      }
+      optimizer.step();
+    }
+    return seen;
+  };
+  const std::vector<double> atens = losses(false);
+  const std::vector<double> ours = losses(true);
+  for (std::size_t i = 0; i < atens.size(); ++i) {
+    EXPECT_NEAR(ours[i], atens[i], 1e-3 * atens[i]) << "micro-batch " << i;
+  }
+  EXPECT_GT(std::abs(atens[2] - atens[0]), 0.05 * atens[0]) << "the update is to be seen";
 }
 
 TEST(Resnet, EvaluationLeavesStatisticsAndInputsAlone) {

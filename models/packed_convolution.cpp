@@ -1,0 +1,156 @@
+#include "models/packed_convolution.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <array>
+#include <utility>
+
+#include "models/collector_in_graph.h"
+#include "models/linear.h"
+
+namespace stratagem::models {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// From so many weights on ATen's copies of a gathered convolution's gradient cost more than its
+// kernel gains. A 1x1 convolution gathers nothing.
+constexpr std::int64_t kProductWeights = 1 << 20;
+
+using Scalars = c10::List<std::optional<at::Scalar>>;
+
+bool takes_onednn(const at::Tensor& x) {
+  return x.scalar_type() == at::kFloat && at::globalContext().userEnabledMkldnn();
+}
+
+at::Tensor output(const at::Tensor& x, const at::Tensor& weight, const ConvolutionStride& options,
+                  PackedWeights& packed) {
+  const std::array padding = {options.padding, options.padding};
+  const std::array stride = {options.stride, options.stride};
+  if (!takes_onednn(x)) return at::conv2d(x, weight, {}, stride, padding);
+  using Signature =
+      at::Tensor(const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&,
+                 at::IntArrayRef, at::IntArrayRef, at::IntArrayRef, std::int64_t, std::string_view,
+                 Scalars, std::optional<std::string_view>);
+  static const auto convolve = c10::Dispatcher::singleton()
+                                   .findSchemaOrThrow("mkldnn::_convolution_pointwise", "")
+                                   .typed<Signature>();
+  return convolve.call(x, packed.for_forward(weight, x.sizes(), options), std::nullopt, padding,
+                       stride, {1, 1}, 1, "none", Scalars(), "");
+}
+
+std::array<at::Tensor, 2> atens_gradients(const at::Tensor& x, const at::Tensor& gradient,
+                                          const at::Tensor& weight,
+                                          const ConvolutionStride& options,
+                                          std::array<bool, 2> wanted) {
+  const auto [stride, padding] = options;
+  auto [of_input, of_weight, _] = at::convolution_backward(
+      gradient, x, weight, std::nullopt, {stride, stride}, {padding, padding}, {1, 1},
+      /*transposed=*/false, {0, 0}, /*groups=*/1, {wanted[0], wanted[1], false});
+  return {of_input, of_weight};
+}
+
+at::Tensor input_gradient(const at::Tensor& x, const at::Tensor& gradient, const at::Tensor& weight,
+                          const ConvolutionStride& options, PackedWeights& packed) {
+  if (!takes_onednn(x)) return atens_gradients(x, gradient, weight, options, {true, false})[0];
+  const auto left_over = [&](std::int64_t dimension) {
+    return x.size(dimension) - (gradient.size(dimension) - 1) * options.stride +
+           2 * options.padding - weight.size(dimension);
+  };
+  const std::array output_padding = {left_over(2), left_over(3)};
+  const std::array padding = {options.padding, options.padding};
+  const std::array stride = {options.stride, options.stride};
+  using Signature =
+      at::Tensor(const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&,
+                 at::IntArrayRef, at::IntArrayRef, at::IntArrayRef, at::IntArrayRef, std::int64_t,
+                 std::string_view, Scalars, std::optional<std::string_view>);
+  static const auto convolve =
+      c10::Dispatcher::singleton()
+          .findSchemaOrThrow("mkldnn::_convolution_transpose_pointwise", "")
+          .typed<Signature>();
+  return convolve.call(
+      gradient, packed.for_backward(weight, gradient.sizes(), output_padding, options),
+      std::nullopt, padding, output_padding, stride, {1, 1}, 1, "none", Scalars(), "");
+}
+
+at::Tensor weight_gradient(const at::Tensor& x, const at::Tensor& gradient,
+                           const at::Tensor& weight, const ConvolutionStride& options) {
+  return weight.size(2) == 1 || weight.numel() >= kProductWeights
+             ? weight_gradient_by_product(x, gradient, weight, options)
+             : atens_gradients(x, gradient, weight, options, {false, true})[1];
+}
+
+// What each position of the output is computed from: [n * h' * w', k * k * c].
+at::Tensor gathered_rows(const at::Tensor& x, const at::Tensor& gradient, std::int64_t kernel,
+                         const ConvolutionStride& options) {
+  const auto [stride, padding] = options;
+  const at::Tensor pixels = x.permute({0, 2, 3, 1}).contiguous();
+  const at::Tensor padded =
+      padding == 0 ? pixels
+                   : at::constant_pad_nd(pixels, {0, 0, padding, padding, padding, padding});
+  const std::int64_t c = x.size(1);
+  const std::int64_t row = padded.stride(1);
+  return padded
+      .as_strided({x.size(0), gradient.size(2), gradient.size(3), kernel, kernel, c},
+                  {padded.stride(0), stride * row, stride * c, row, c, 1})
+      .reshape({-1, kernel * kernel * c});
+}
+
+class PackedConvolution : public torch::autograd::Function<PackedConvolution> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
+                            const ConvolutionStride& options, const PackedWeightsPointer& packed) {
+    context->save_for_backward({x, weight});
+    context->saved_data["stride"] = options.stride;
+    context->saved_data["padding"] = options.padding;
+    context->saved_data["packed"] = c10::IValue::make_capsule(packed);
+    leave_to_those_in_force(*context);
+    return output(x, weight, options, *packed);
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor& x = saved[0];
+    const at::Tensor& weight = saved[1];
+    const at::Tensor gradient = gradients[0].contiguous(at::MemoryFormat::ChannelsLast);
+    const ConvolutionStride options{context->saved_data.at("stride").toInt(),
+                                    context->saved_data.at("padding").toInt()};
+    variable_list result(4);
+    if (context->needs_input_grad(0)) {
+      const auto packed = c10::static_intrusive_pointer_cast<PackedWeights>(
+          context->saved_data.at("packed").toCapsule());
+      result[0] = input_gradient(x, gradient, weight, options, *packed);
+    }
+    if (const auto collector = collector_of(*context)) {
+      collector->leave(weight, [x, gradient, weight, options] {
+        return weight_gradient(x, gradient, weight, options);
+      });
+    } else if (context->needs_input_grad(1)) {
+      result[1] = weight_gradient(x, gradient, weight, options);
+    }
+    return result;
+  }
+};
+
+}  // namespace
+
+at::Tensor weight_gradient_by_product(const at::Tensor& x, const at::Tensor& gradient,
+                                      const at::Tensor& weight, const ConvolutionStride& options) {
+  const std::int64_t kernel = weight.size(2);
+  const at::Tensor rows = gathered_rows(x, gradient, kernel, options);
+  const at::Tensor gradient_rows =
+      gradient.permute({0, 2, 3, 1}).reshape({rows.size(0), weight.size(0)});
+  return linear_product(gradient_rows.t().contiguous(), rows.t(), {})
+      .view({weight.size(0), kernel, kernel, weight.size(1)})
+      .permute({0, 3, 1, 2});
+}
+
+at::Tensor packed_convolution(const at::Tensor& x, const at::Tensor& weight,
+                              const ConvolutionStride& options, PackedWeightsPointer packed) {
+  if (!packed) packed = c10::make_intrusive<PackedWeights>();
+  return PackedConvolution::apply(x, weight, options, packed);
+}
+
+}  // namespace stratagem::models

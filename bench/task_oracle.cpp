@@ -173,7 +173,7 @@ double relative(double found, double expected) {
 
 OracleRun run_oracle(const models::Workload& workload, const models::Batch& batch,
                      const std::vector<strategies::Slice>& partition, int replica, int steps) {
-  const models::OwnConvolutionGuard no_fold(false);
+  const models::OwnConvolutionGuard no_own_convolution(false);
   const models::OwnLinearGuard no_own_linear(false);
   models::WorkloadOptions plain = workload.options();
   plain.format = at::MemoryFormat::Contiguous;

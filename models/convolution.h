@@ -1,22 +1,23 @@
 // Two-dimensional convolution without bias, and the one place that knows which memory format and
 // kernel it runs best on.
 //
+// On one CPU thread torch 2.11 has several ways to compute one on a channels_last tensor, and by
+// itself it does not choose the fastest:
+// - packed: on weights that are packed once a step, for large weights (packed_convolution.h);
+// - plain: what ATen does.
 // A 1x1 convolution is a product of [positions, channels in] with [channels in, channels out],
-// where positions = batch x height x width of the output. On one CPU thread torch 2.11 has three
-// ways to compute it on a channels_last tensor, and by itself it does not choose the fastest:
-// - plain: from 16 samples on, or with a stride, oneDNN; below, one small MKL product a sample;
+// where positions = batch x height x width of the output, and has two ways more:
 // - folded: image rows move into the batch (on channels_last that is a view, and a 1x1 convolution
-//   does not mix positions), so that oneDNN runs whatever the batch size;
-// - product: one MKL product over all positions. oneDNN reorders the weights in every call, forward
-//   and backward, at a cost that does not depend on the positions (12 ms for ResNet-50's largest
-//   1x1 convolution, as much as 5 samples of it); MKL does not.
+//   does not mix positions), so that oneDNN runs whatever the batch size; by itself ATen takes one
+//   small MKL product a sample below 16 samples without a stride;
+// - product: one MKL product over all positions, for which no weights are reordered.
 // So few positions take the product, more of them the fold while the batch is small, the rest is
-// plain. Measured forward and backward on a Zen 4 core, 8 samples of 128-pixel ResNet-50: the
-// product is 1.2 to 1.6 times as fast as plain in layer4, the fold 1.05 to 1.13 times in layer1 and
-// layer2; the fold gains about 2 where oneDNN has full-width AVX-512 and MKL does not use it.
-// Reduced precision is left alone; float64 has no oneDNN kernel but goes the same ways, so that a
-// check in float64 runs the code that float32 runs. bench/bench_convolution.cpp tells for
-// which shapes this pays and when a later version makes it superfluous.
+// plain. Measured forward and backward on a Zen 4 core, 8 samples of 128-pixel ResNet-50: the fold
+// is 1.05 to 1.13 times as fast as plain in layer1 and layer2; it gains about 2 where oneDNN has
+// full-width AVX-512 and MKL does not use it. Reduced precision is left alone; float64 has no
+// oneDNN kernel but goes the same ways, so that a check in float64 runs the code that float32 runs.
+// bench/bench_convolution.cpp tells for which shapes this pays and when a later version makes it
+// superfluous.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -52,8 +53,8 @@ struct ConvolutionPolicy {
 // What convolution() does on this thread.
 ConvolutionPolicy convolution_policy();
 
-// Allows or forbids the fold and both kinds of product on this thread until the end of the scope;
-// the oracle runs without.
+// Allows or forbids every way but the plain one on this thread until the end of the scope; the
+// oracle runs without.
 class OwnConvolutionGuard {
  public:
   explicit OwnConvolutionGuard(bool own);

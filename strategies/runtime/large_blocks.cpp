@@ -22,8 +22,14 @@ void LargeBlocks::Free::operator()(void* data) const {
   ::operator delete (data, std::align_val_t{huge_page});
 }
 
-LargeBlocks::Memory LargeBlocks::allocate(std::size_t room) {
-  Memory memory(::operator new (room, std::align_val_t{huge_page}, std::nothrow));
+LargeBlocks::LargeBlocks(Allocate allocate) : allocate_(std::move(allocate)) {}
+
+void* LargeBlocks::from_system(std::size_t room) {
+  return ::operator new (room, std::align_val_t{huge_page}, std::nothrow);
+}
+
+LargeBlocks::Memory LargeBlocks::allocate(std::size_t room) const {
+  Memory memory(allocate_(room));
   // Advice only: where huge pages are switched off the call fails and nothing is lost.
   if (memory) madvise(memory.get(), room, MADV_HUGEPAGE);
   return memory;

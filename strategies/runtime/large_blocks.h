@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -33,7 +34,11 @@ class LargeBlocks {
     int owner = 0;
   };
 
-  LargeBlocks() = default;
+  /// Memory for so many bytes that operator delete frees, aligned to huge_page; null where there is
+  /// none.
+  using Allocate = std::function<void*(std::size_t)>;
+
+  explicit LargeBlocks(Allocate allocate = from_system);
   /// Frees what is kept; what is in use stays.
   ~LargeBlocks() = default;
   LargeBlocks(const LargeBlocks&) = delete;
@@ -70,12 +75,14 @@ class LargeBlocks {
     std::size_t peak_room = 0;
   };
 
-  static Memory allocate(std::size_t room);
+  static void* from_system(std::size_t room);
+  Memory allocate(std::size_t room) const;
   static Memory take_kept(Owner& owner, std::size_t room);
   /// Frees what has waited longest until no more than `most` is kept.
   static void keep_at_most(Owner& owner, std::size_t most);
   Memory make(Owner& owner, std::size_t room);
 
+  Allocate allocate_;
   mutable std::mutex mutex_;
   std::map<int, Owner> owners_;
   std::unordered_map<void*, Used> used_;

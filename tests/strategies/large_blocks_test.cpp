@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <new>
 #include <thread>
 #include <vector>
@@ -93,12 +92,21 @@ TEST_F(LargeBlocksTest, AStepThatIsRepeatedAsksForNothingNew) {
 }
 
 TEST_F(LargeBlocksTest, WhatCannotBeHadIsAnErrorAfterEverythingKeptWasFreed) {
-  keep(3, page);
-  keep(2, page, 1);
-  EXPECT_THROW(blocks_.take({std::numeric_limits<std::int64_t>::max() / 2, 0}), std::bad_alloc);
-  EXPECT_EQ(blocks_.kept_bytes(0), 0U);
-  EXPECT_EQ(blocks_.kept_bytes(1), 0U);
-  keep(1, page);
+  bool refuses = false;
+  int refused = 0;
+  LargeBlocks blocks([&](std::size_t room) -> void* {
+    if (!refuses) return ::operator new (room, std::align_val_t{LargeBlocks::huge_page});
+    ++refused;
+    return nullptr;
+  });
+  for (const int owner : {0, 1}) blocks.give_back(blocks.take({page, owner}));
+  refuses = true;
+  EXPECT_THROW(blocks.take({2 * page, 0}), std::bad_alloc);
+  EXPECT_EQ(refused, 2) << "once more when everything kept was freed";
+  EXPECT_EQ(blocks.kept_bytes(0), 0U);
+  EXPECT_EQ(blocks.kept_bytes(1), 0U);
+  refuses = false;
+  blocks.give_back(blocks.take({2 * page, 0}));
 }
 
 TEST_F(LargeBlocksTest, ThreadsTakeAndGiveBackWhatOthersTook) {

@@ -44,7 +44,9 @@ at::Tensor uniform_within(at::IntArrayRef sizes, double bound, at::Generator& ge
 
 ConvolutionLayer::ConvolutionLayer(std::string name, const ConvolutionOptions& options,
                                    at::Generator& generator)
-    : Layer(std::move(name)), options_(options) {
+    : Layer(std::move(name)),
+      options_(options),
+      packed_(c10::make_intrusive<PackedWeights>(options.model_width)) {
   const double fan_out =
       static_cast<double>(options.out_channels * options.kernel * options.kernel);
   weight_ = register_parameter("weight", at::empty({options.out_channels, options.in_channels,

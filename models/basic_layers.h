@@ -19,6 +19,7 @@ struct ConvolutionOptions {
   std::int64_t stride = 1;
   std::int64_t padding = 0;
   std::int64_t smallest_image = 1;  // a smaller height or width is refused
+  double model_width = 1.0;         // ModelOptions::width, of which the channels are
 };
 
 class ConvolutionLayer : public Layer {
@@ -31,7 +32,7 @@ class ConvolutionLayer : public Layer {
  private:
   ConvolutionOptions options_;
   at::Tensor weight_;
-  PackedWeightsPointer packed_ = c10::make_intrusive<PackedWeights>();
+  PackedWeightsPointer packed_;
 };
 
 // Normalises each channel over the batch and the image, with momentum 0.1 and epsilon 1e-5.

@@ -29,14 +29,14 @@ thread_local ConvolutionPolicy current_policy;
 }  // namespace
 
 ConvolutionPath convolution_path(const at::Tensor& x, const at::Tensor& weight, std::int64_t stride,
-                                 std::int64_t padding) {
+                                 std::int64_t padding, const PackedWeightsPointer& packed) {
   const bool candidate = current_policy.own && x.is_cpu() && at::get_num_threads() == 1 &&
                          !at::isReducedFloatingType(x.scalar_type()) &&
                          x.is_contiguous(at::MemoryFormat::ChannelsLast);
   if (!candidate) {
     return ConvolutionPath::plain;
   }
-  if (weight.numel() >= kLargeWeights) {
+  if ((packed ? packed->full_size(weight) : weight.numel()) >= kLargeWeights) {
     return ConvolutionPath::packed;
   }
   if (weight.size(2) != 1 || weight.size(3) != 1 || padding != 0) {
@@ -76,7 +76,7 @@ at::Tensor product_pointwise_convolution(const at::Tensor& x, const at::Tensor& 
 
 at::Tensor convolution(const at::Tensor& x, const at::Tensor& weight, std::int64_t stride,
                        std::int64_t padding, const PackedWeightsPointer& packed) {
-  switch (convolution_path(x, weight, stride, padding)) {
+  switch (convolution_path(x, weight, stride, padding, packed)) {
     case ConvolutionPath::folded:
       return folded_pointwise_convolution(x, weight);
     case ConvolutionPath::product:

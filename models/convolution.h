@@ -38,7 +38,7 @@ enum class ConvolutionPath { plain, folded, product, packed };
 
 // The way that convolution() goes for these arguments on this thread.
 ConvolutionPath convolution_path(const at::Tensor& x, const at::Tensor& weight, std::int64_t stride,
-                                 std::int64_t padding);
+                                 std::int64_t padding, const PackedWeightsPointer& packed = {});
 
 // Weight is [o, c, 1, 1] and nothing is padded. Free of copies where x is channels_last and, for
 // the product, the stride is 1.

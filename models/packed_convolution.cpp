@@ -21,15 +21,12 @@ constexpr std::int64_t kProductWeights = 1 << 20;
 
 using Scalars = c10::List<std::optional<at::Scalar>>;
 
-bool takes_onednn(const at::Tensor& x) {
-  return x.scalar_type() == at::kFloat && at::globalContext().userEnabledMkldnn();
-}
-
 at::Tensor output(const at::Tensor& x, const at::Tensor& weight, const ConvolutionStride& options,
                   PackedWeights& packed) {
   const std::array padding = {options.padding, options.padding};
   const std::array stride = {options.stride, options.stride};
-  if (!takes_onednn(x)) return at::conv2d(x, weight, {}, stride, padding);
+  const at::Tensor& kept = packed.for_forward(weight, x.sizes(), options);
+  if (!PackedWeights::is_packed(weight)) return at::conv2d(x, kept, {}, stride, padding);
   using Signature =
       at::Tensor(const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&,
                  at::IntArrayRef, at::IntArrayRef, at::IntArrayRef, std::int64_t, std::string_view,
@@ -37,8 +34,7 @@ at::Tensor output(const at::Tensor& x, const at::Tensor& weight, const Convoluti
   static const auto convolve = c10::Dispatcher::singleton()
                                    .findSchemaOrThrow("mkldnn::_convolution_pointwise", "")
                                    .typed<Signature>();
-  return convolve.call(x, packed.for_forward(weight, x.sizes(), options), std::nullopt, padding,
-                       stride, {1, 1}, 1, "none", Scalars(), "");
+  return convolve.call(x, kept, std::nullopt, padding, stride, {1, 1}, 1, "none", Scalars(), "");
 }
 
 std::array<at::Tensor, 2> atens_gradients(const at::Tensor& x, const at::Tensor& gradient,
@@ -54,12 +50,15 @@ std::array<at::Tensor, 2> atens_gradients(const at::Tensor& x, const at::Tensor&
 
 at::Tensor input_gradient(const at::Tensor& x, const at::Tensor& gradient, const at::Tensor& weight,
                           const ConvolutionStride& options, PackedWeights& packed) {
-  if (!takes_onednn(x)) return atens_gradients(x, gradient, weight, options, {true, false})[0];
   const auto left_over = [&](std::int64_t dimension) {
     return x.size(dimension) - (gradient.size(dimension) - 1) * options.stride +
            2 * options.padding - weight.size(dimension);
   };
   const std::array output_padding = {left_over(2), left_over(3)};
+  const at::Tensor& kept = packed.for_backward(weight, gradient.sizes(), output_padding, options);
+  if (!PackedWeights::is_packed(weight)) {
+    return atens_gradients(x, gradient, kept, options, {true, false})[0];
+  }
   const std::array padding = {options.padding, options.padding};
   const std::array stride = {options.stride, options.stride};
   using Signature =
@@ -70,16 +69,15 @@ at::Tensor input_gradient(const at::Tensor& x, const at::Tensor& gradient, const
       c10::Dispatcher::singleton()
           .findSchemaOrThrow("mkldnn::_convolution_transpose_pointwise", "")
           .typed<Signature>();
-  return convolve.call(
-      gradient, packed.for_backward(weight, gradient.sizes(), output_padding, options),
-      std::nullopt, padding, output_padding, stride, {1, 1}, 1, "none", Scalars(), "");
+  return convolve.call(gradient, kept, std::nullopt, padding, output_padding, stride, {1, 1}, 1,
+                       "none", Scalars(), "");
 }
 
 at::Tensor weight_gradient(const at::Tensor& x, const at::Tensor& gradient,
-                           const at::Tensor& weight, const ConvolutionStride& options) {
-  return weight.size(2) == 1 || weight.numel() >= kProductWeights
-             ? weight_gradient_by_product(x, gradient, weight, options)
-             : atens_gradients(x, gradient, weight, options, {false, true})[1];
+                           const at::Tensor& weight, const ConvolutionStride& options,
+                           bool by_product) {
+  return by_product ? weight_gradient_by_product(x, gradient, weight, options)
+                    : atens_gradients(x, gradient, weight, options, {false, true})[1];
 }
 
 // What each position of the output is computed from: [n * h' * w', k * k * c].
@@ -117,18 +115,19 @@ class PackedConvolution : public torch::autograd::Function<PackedConvolution> {
     const at::Tensor gradient = gradients[0].contiguous(at::MemoryFormat::ChannelsLast);
     const ConvolutionStride options{context->saved_data.at("stride").toInt(),
                                     context->saved_data.at("padding").toInt()};
+    const auto packed = c10::static_intrusive_pointer_cast<PackedWeights>(
+        context->saved_data.at("packed").toCapsule());
     variable_list result(4);
     if (context->needs_input_grad(0)) {
-      const auto packed = c10::static_intrusive_pointer_cast<PackedWeights>(
-          context->saved_data.at("packed").toCapsule());
       result[0] = input_gradient(x, gradient, weight, options, *packed);
     }
+    const bool by_product = weight.size(2) == 1 || packed->full_size(weight) >= kProductWeights;
     if (const auto collector = collector_of(*context)) {
-      collector->leave(weight, [x, gradient, weight, options] {
-        return weight_gradient(x, gradient, weight, options);
+      collector->leave(weight, [x, gradient, weight, options, by_product] {
+        return weight_gradient(x, gradient, weight, options, by_product);
       });
     } else if (context->needs_input_grad(1)) {
-      result[1] = weight_gradient(x, gradient, weight, options);
+      result[1] = weight_gradient(x, gradient, weight, options, by_product);
     }
     return result;
   }

@@ -13,8 +13,9 @@
 // / 29, weight's gradient 3.1 / 8.8 / 35 of 8.0 / 16 / 42. bench/bench_convolution.cpp tells when
 // that changes.
 //
-// Other number formats take ATen's kernels in the same autograd node, and the same product for the
-// weight's gradient, so that a check in float64 runs the code that float32 runs.
+// Other number formats take ATen's kernels on a copy that is kept as packed weights are, in the
+// same autograd node, and the same product for the weight's gradient, so that a check in float64
+// runs the code that float32 runs.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -16,9 +16,21 @@ namespace stratagem::models {
 
 struct ConvolutionStride;
 
-// float32, on the CPU; the calls for one convolution come from one thread at a time.
+// On the CPU; the calls for one convolution come from one thread at a time. What oneDNN has no
+// kernels for is kept as a copy in the layout that it has: a check in float64 then notices a weight
+// that was kept for too long, as float32 would use it.
 class PackedWeights : public torch::CustomClassHolder {
  public:
+  // Of a model whose hidden widths are multiplied by `model_width`.
+  explicit PackedWeights(double model_width = 1.0) : model_width_(model_width) {}
+
+  // How many weights this one has in the model of full width: by them a path is chosen, so that a
+  // check on a narrow model runs what the full one runs.
+  std::int64_t full_size(const at::Tensor& weight) const;
+
+  // Whether what is kept of this weight is in oneDNN's layout and not a copy.
+  static bool is_packed(const at::Tensor& weight);
+
   // The weight [o, c, k, k] for convolutions of [n, c, h, w].
   const at::Tensor& for_forward(const at::Tensor& weight, at::IntArrayRef input,
                                 const ConvolutionStride& options);
@@ -37,6 +49,7 @@ class PackedWeights : public torch::CustomClassHolder {
     void keep(const at::Tensor& weight, at::Tensor packed);
   };
 
+  double model_width_;
   Packed forward_;
   Packed backward_;
 };

@@ -21,6 +21,7 @@ struct BlockOptions {
   std::int64_t in_channels = 0;
   std::int64_t width = 0;  // channels of the 3x3 convolutions
   std::int64_t stride = 1;
+  double model_width = 1.0;
 
   std::int64_t out_channels() const { return width * expansion(kind); }
 };
@@ -46,6 +47,7 @@ LayerList main_path(const std::string& prefix, const BlockOptions& block,
   }
   LayerList path;
   for (std::size_t i = 0; i < convolutions.size(); ++i) {
+    convolutions[i].model_width = block.model_width;
     if (i > 0) {
       path.push_back(std::make_unique<ReluLayer>(prefix + ".relu"));
     }
@@ -57,10 +59,10 @@ LayerList main_path(const std::string& prefix, const BlockOptions& block,
 LayerList shortcut(const std::string& prefix, const BlockOptions& block, at::Generator& generator) {
   LayerList path;
   if (block.stride != 1 || block.in_channels != block.out_channels()) {
-    path.push_back(std::make_unique<ConvolutionLayer>(
-        prefix + ".downsample.0",
-        ConvolutionOptions{block.in_channels, block.out_channels(), 1, block.stride, 0},
-        generator));
+    ConvolutionOptions options{block.in_channels, block.out_channels(), 1, block.stride, 0};
+    options.model_width = block.model_width;
+    path.push_back(
+        std::make_unique<ConvolutionLayer>(prefix + ".downsample.0", options, generator));
     path.push_back(
         std::make_unique<BatchNormLayer>(prefix + ".downsample.1", block.out_channels()));
   }
@@ -93,7 +95,8 @@ Model make_resnet(std::string name, ResidualKind kind, const std::array<std::int
   std::int64_t channels = base;
   for (std::size_t group = 0; group < blocks.size(); ++group) {
     for (std::int64_t i = 0; i < blocks[group]; ++i) {
-      const BlockOptions block{kind, channels, base << group, group > 0 && i == 0 ? 2 : 1};
+      const BlockOptions block{kind, channels, base << group, group > 0 && i == 0 ? 2 : 1,
+                               options.width};
       model.layers.push_back(residual_block(
           "layer" + std::to_string(group + 1) + "." + std::to_string(i), block, generator));
       channels = block.out_channels();

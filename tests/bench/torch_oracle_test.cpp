@@ -4,183 +4,20 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
-#include <map>
 #include <stdexcept>
 
 #include "bench/task_oracle.h"
-#include "strategies/pipeline/schedule_registry.h"
-#include "strategies/pipeline/staged_strategy.h"
-#include "strategies/slices.h"
+#include "tests/bench/broken_pipelines.h"
 #include "tests/strategies/training.h"
 
 namespace stratagem::bench {
 namespace {
 
-using models::Batch;
-using pipeline::Action;
-using pipeline::ActionKind;
+using namespace broken;
 using strategies::small_workload;
-using strategies::StagedStrategy;
-using strategies::StrategyContext;
 using strategies::Training;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-/// Two stages, 1f1b: right as it is, and what the broken ones are made from.
-class PipelineOfTwo : public StagedStrategy {
- public:
-  PipelineOfTwo(const StrategyContext& context, int micro_batches)
-      : StagedStrategy(
-            context, pipeline::make_schedule("1f1b", 2, micro_batches), 0,
-            strategies::split_batch(context.workload.options().batch, context.options.split_size)) {
-  }
-
- protected:
-  std::vector<models::NamedTensor> parameters(int index) {
-    return models::parameters(stage(index).layers());
-  }
-};
-
-/// The last micro-batch goes forward, never backward.
-class LosesAMicroBatch : public PipelineOfTwo {
- public:
-  using PipelineOfTwo::PipelineOfTwo;
-
- protected:
-  void perform(const Action& action, strategies::StepInProgress& step) override {
-    const bool lost = action.micro_batch == 1 && (action.kind == ActionKind::backward ||
-                                                  action.kind == ActionKind::copy_gradient);
-    if (!lost) return StagedStrategy::perform(action, step);
-    if (action.stage == 1) step.losses[1] = stage(1).take_loss(1);
-  }
-};
-
-/// Every micro-batch counts alike, the smaller last one too.
-class WeighsTheRemainderAsTheOthers : public PipelineOfTwo {
- public:
-  using PipelineOfTwo::PipelineOfTwo;
-
- protected:
-  double weight(int) const override { return 1.0 / static_cast<double>(batch_partition().size()); }
-};
-
-/// The second micro-batch's gradients of the first stage count twice.
-class AddsAGradientTwice : public PipelineOfTwo {
- public:
-  using PipelineOfTwo::PipelineOfTwo;
-
- protected:
-  void perform(const Action& action, strategies::StepInProgress& step) override {
-    std::vector<at::Tensor> before;
-    const bool twice = action == Action{ActionKind::backward, 0, 1};
-    if (twice) {
-      for (const auto& parameter : parameters(0)) before.push_back(parameter.tensor.grad().clone());
-    }
-    StagedStrategy::perform(action, step);
-    if (!twice) return;
-    const auto all = parameters(0);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      all[i].tensor.mutable_grad() = 2 * all[i].tensor.grad() - before[i];
-    }
-  }
-};
-
-/// The second stage starts a step from the last step's gradients instead of none. Invisible in the
-/// first step.
-class KeepsOldGradients : public PipelineOfTwo {
- public:
-  using PipelineOfTwo::PipelineOfTwo;
-
- protected:
-  void perform(const Action& action, strategies::StepInProgress& step) override {
-    StagedStrategy::perform(action, step);
-    if (action == Action{ActionKind::backward, 1, 0}) {
-      for (const auto& parameter : parameters(1)) {
-        if (old_.contains(parameter.name)) parameter.tensor.mutable_grad() += old_[parameter.name];
-      }
-    }
-    if (action == Action{ActionKind::optimizer, 1, 0}) {
-      for (const auto& parameter : parameters(1)) {
-        old_[parameter.name] = parameter.tensor.grad().clone();
-      }
-    }
-  }
-
- private:
-  std::map<std::string, at::Tensor> old_;
-};
-
-/// One stage's optimizer never runs.
-class ForgetsToUpdate : public PipelineOfTwo {
- public:
-  using PipelineOfTwo::PipelineOfTwo;
-
- protected:
-  void perform(const Action& action, strategies::StepInProgress& step) override {
-    if (action != Action{ActionKind::optimizer, 1, 0}) {
-      StagedStrategy::perform(action, step);
-    }
-  }
-};
-
-/// A running mean is what it was before the step, as if the buffers were not written back.
-class LeavesABufferStale : public PipelineOfTwo {
- public:
-  using PipelineOfTwo::PipelineOfTwo;
-
- protected:
-  void perform(const Action& action, strategies::StepInProgress& step) override {
-    if (action == Action{ActionKind::forward, 0, 0}) before_ = running_mean().clone();
-    StagedStrategy::perform(action, step);
-    if (action == Action{ActionKind::optimizer, 0, 0}) running_mean().copy_(before_);
-  }
-
- private:
-  at::Tensor running_mean() {
-    for (const auto& buffer : models::buffers(stage(0).layers())) {
-      if (buffer.name == "layer1.1.bn2.running_mean") return buffer.tensor;
-    }
-    throw std::logic_error("no such buffer");
-  }
-
-  at::Tensor before_;
-};
-
-/// A micro-batch is normalised by the running statistics, not its own.
-class NormalisesByRunningStatistics : public PipelineOfTwo {
- public:
-  using PipelineOfTwo::PipelineOfTwo;
-
- protected:
-  void perform(const Action& action, strategies::StepInProgress& step) override {
-    const bool wrong = action == Action{ActionKind::forward, 0, 1};
-    if (wrong) stage(0).set_training(false);
-    StagedStrategy::perform(action, step);
-    if (wrong) stage(0).set_training(true);
-  }
-};
-
-/// It trains as it should and reports no number.
-class ReportsNoLoss : public PipelineOfTwo {
- public:
-  using PipelineOfTwo::PipelineOfTwo;
-
- protected:
-  void perform(const Action& action, strategies::StepInProgress& step) override {
-    StagedStrategy::perform(action, step);
-    if (action == Action{ActionKind::backward, 1, 0}) {
-      step.losses[0] = at::full({}, std::numeric_limits<double>::quiet_NaN(), at::kDouble);
-    }
-  }
-};
-
-/// It evaluates another number of samples than it was asked to.
-class EvaluatesTooLittle : public PipelineOfTwo {
- public:
-  using PipelineOfTwo::PipelineOfTwo;
-  double evaluate(const Batch& batch) override { return 0.5 * PipelineOfTwo::evaluate(batch); }
-};
 
 template <class Broken>
 reports::Verification verify(const models::WorkloadOptions& options, std::int64_t split) {
@@ -264,6 +101,12 @@ TEST(Verification, SeesALossThatIsNoNumber) {
 TEST(Verification, SeesAWrongEvaluation) {
   EXPECT_THAT(message_for<EvaluatesTooLittle>("toy"),
               StartsWith("loss in evaluation mode differs from the oracle by 0.5 "));
+}
+
+TEST(Verification, SeesWeightsThatOutliveTheUpdate) {
+  for (const char* model : {"toy", "mlp", "resnet18"}) {
+    EXPECT_THAT(message_for<OutlivesTheUpdate>(model), StartsWith("loss in evaluation mode"));
+  }
 }
 
 TEST(Oracle, IsPlainGradientDescent) {

@@ -150,22 +150,26 @@ TEST(Convolution, LargeWeightsLeaveTheirGradientToWhoeverCollects) {
 }
 
 // A fused optimizer writes without ATen's in-place operators' names; its updates must show.
+// In float64, too: that is what an oracle checks in.
 TEST(Convolution, PackedWeightsFollowTheFusedOptimizer) {
+  using Kind = OptimizerOptions::Kind;
   const SingleThread single_thread;
   const auto format = at::MemoryFormat::ChannelsLast;
-  const at::Tensor w = at::randn({256, 256, 3, 3}).contiguous(format).requires_grad_(true);
-  for (const auto kind :
-       {OptimizerOptions::Kind::sgd, OptimizerOptions::Kind::adam, OptimizerOptions::Kind::adamw}) {
-    OptimizerOptions options;
-    options.kind = kind;
-    options.learning_rate = 0.5;
-    Optimizer optimizer({{"weight", w}}, options);
-    const auto packed = c10::make_intrusive<PackedWeights>();
-    const at::Tensor x = at::randn({2, 256, 4, 4}).contiguous(format);
-    convolution(x, w, 1, 1, packed).sum().backward();
-    optimizer.step();
-    expect_same(convolution(x, w, 1, 1, packed).detach(), at::conv2d(x, w.detach(), {}, 1, 1),
-                1e-5);
+  for (const auto dtype : {at::kFloat, at::kDouble}) {
+    for (const auto kind : {Kind::sgd, Kind::adam, Kind::adamw}) {
+      const at::Tensor w =
+          at::randn({256, 256, 3, 3}, dtype).contiguous(format).requires_grad_(true);
+      OptimizerOptions options;
+      options.kind = kind;
+      options.learning_rate = 0.5;
+      Optimizer optimizer({{"weight", w}}, options);
+      const auto packed = c10::make_intrusive<PackedWeights>();
+      const at::Tensor x = at::randn({2, 256, 4, 4}, dtype).contiguous(format);
+      convolution(x, w, 1, 1, packed).sum().backward();
+      optimizer.step();
+      expect_same(convolution(x, w, 1, 1, packed).detach(), at::conv2d(x, w.detach(), {}, 1, 1),
+                  1e-5);
+    }
   }
 }
 
@@ -210,6 +214,10 @@ TEST(Convolution, OtherCasesArePlain) {
   ASSERT_EQ(convolution_path(x, w, 1, 0), product);
   EXPECT_EQ(convolution_path(x, at::randn({8, 8, 3, 3}), 1, 1), plain);
   EXPECT_EQ(convolution_path(x, at::randn({8192, 8, 3, 3}), 1, 1), packed);
+  // 73728 weights, of a model that is an eighth as wide.
+  const auto narrow = c10::make_intrusive<PackedWeights>(0.125);
+  EXPECT_EQ(convolution_path(x, at::randn({1024, 8, 3, 3}), 1, 1, narrow), packed);
+  EXPECT_EQ(convolution_path(x, at::randn({1024, 8, 3, 3}), 1, 1), plain);
   EXPECT_EQ(convolution_path(x, w, 1, 1), plain);
   EXPECT_EQ(convolution_path(x.contiguous(), w, 1, 0), plain);
   EXPECT_EQ(convolution_path(x.to(at::kBFloat16), w.to(at::kBFloat16), 1, 0), plain);

@@ -140,6 +140,7 @@ def test_a_count_that_varies_or_is_new_is_reported_and_does_not_gate(compare):
     code, captured, _ = compare(scaled(1, [100.0]), head)
     assert code == 0
     assert "aten_operators: differs between launches" in captured.out
+    assert "1 not compared" in captured.out
     code, captured, _ = compare(scaled(1, [100.0], counters={}), scaled(1, [100.0]))
     assert code == 0
     assert "aten_operators: only in head" in captured.out

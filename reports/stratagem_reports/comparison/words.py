@@ -59,10 +59,13 @@ def interval_text(timing: Timing) -> str:
 
 
 def exact_text(row: RowComparison) -> str:
-    """How many metrics are equal, or how many are not."""
-    if row.exact:
-        worse = sum(1 for change in row.exact if change.regression)
-        return f"{len(row.exact)} changed, {worse} worse" if worse else f"{len(row.exact)} changed"
+    """How many metrics are equal, or how many are not and how many could not be compared."""
+    unsteady = sum(1 for change in row.exact if change.kind is Kind.UNSTEADY)
+    worse = sum(1 for change in row.exact if change.regression)
+    counts = {"changed": len(row.exact) - unsteady, "worse": worse, "not compared": unsteady}
+    words = [f"{count} {what}" for what, count in counts.items() if count]
+    if words:
+        return ", ".join(words)
     return f"{row.exact_compared} equal" if row.exact_compared else "none"
 
 

@@ -108,7 +108,7 @@ Model make_resnet(std::string name, ResidualKind kind, const std::array<std::int
   return model;
 }
 
-ModelEntry resnet_entry(std::string name, std::string summary, ResidualKind kind,
+ModelEntry resnet_entry(const std::string& name, std::string summary, ResidualKind kind,
                         const std::array<std::int64_t, 4>& blocks) {
   ModelEntry entry;
   entry.name = name;

@@ -29,7 +29,7 @@ Model make_resnet(std::string name, ResidualKind kind, const std::array<std::int
                   const ModelOptions& options);
 
 // What every ResNet's registration has in common.
-ModelEntry resnet_entry(std::string name, std::string summary, ResidualKind kind,
+ModelEntry resnet_entry(const std::string& name, std::string summary, ResidualKind kind,
                         const std::array<std::int64_t, 4>& blocks);
 
 }  // namespace stratagem::models

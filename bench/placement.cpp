@@ -46,8 +46,10 @@ Mesh mesh_of(const Config& config, const StrategyEntry& strategy) {
     }
   }
   if (mesh.size() != devices) {
-    throw std::invalid_argument(fmt::format("--mesh {}: its product is {}, and --devices is {}",
-                                            config.mesh, mesh.size(), devices));
+    throw std::invalid_argument(fmt::format(
+        "--mesh {}: its product is {}, and --devices is {}; give a mesh whose product is "
+        "the number of devices",
+        config.mesh, mesh.size(), devices));
   }
   return mesh;
 }

@@ -7,6 +7,7 @@
 #include "bench/options.h"
 #include "bench/placement.h"
 #include "reports/record_json.h"
+#include "reports/row_summary.h"
 #include "reports/statistics.h"
 
 namespace stratagem::bench {
@@ -155,7 +156,7 @@ void Rounds::take(const PlannedLaunch& planned, const json& answer) {
 
 void Rounds::fail(const PlannedLaunch& planned, reports::Repetition failure) {
   PreparedRow& row = rows_[planned.row];
-  observer_.note(row.name + ": " + failure.error->message);
+  observer_.note(row.name + ": " + reports::describe(*failure.error));
   add_marks(failure, row);
   row.failure = std::move(failure);
   observer_.end(std::nullopt);

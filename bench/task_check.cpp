@@ -85,9 +85,7 @@ void check_sharing(const Config& config) {
                                             fmt::join(models_that(strategy.can_train), ", ")));
   }
   const std::int64_t degree = placement_of(config).tensor_ranks();
-  std::vector<models::SharedSize> sizes = model.shared_sizes;
-  if (config.strategy == "sequence_parallel")
-    sizes.push_back({"tokens of a sample", config.sequence_length});
+  const std::vector<models::SharedSize>& sizes = model.shared_sizes;
   for (const auto& [what, size] : sizes) {
     if (size % degree == 0) continue;
     const auto degrees = common_degrees(sizes);
@@ -97,6 +95,14 @@ void check_sharing(const Config& config) {
                     degrees.empty() ? "no number of devices can"
                                     : fmt::format("possible: {}", fmt::join(degrees, ", "))));
   }
+  const std::int64_t tokens = config.sequence_length;
+  if (config.strategy != "sequence_parallel" || tokens % degree == 0) return;
+  const std::int64_t below = tokens / degree * degree;
+  throw std::invalid_argument(
+      fmt::format("--sequence-length {}: {} tokens of a sample of {} cannot be shared by {} ranks; "
+                  "possible: {}{}",
+                  tokens, tokens, config.model, degree, below > 0 ? fmt::format("{}, ", below) : "",
+                  below + degree));
 }
 
 /// The model at a small width: the same layers and names, without the memory.

@@ -127,26 +127,30 @@ class Exchanges {
   /// There and back between neighbours, so that a call can be timed at one end; counted once.
   Exchange send() {
     at::Tensor buffer = at::empty({count_}, options_);
+    at::Tensor returned = at::empty({count_}, options_);
     const int rank = group_.rank();
     const int peer = rank % 2 == 0 ? rank + 1 : rank - 1;
-    const auto call = [this, buffer, rank, peer] {
-      if (peer >= group_.size()) return;  // the last of an odd number
+    const bool alone = peer >= group_.size();  // the last of an odd number
+    const auto call = [this, buffer, returned, rank, peer, alone] {
+      if (alone) return;
       if (rank % 2 == 0) {
         group_.send(buffer, peer, 0)->wait();
-        group_.receive(buffer, peer, 1)->wait();
+        group_.receive(returned, peer, 1)->wait();
       } else {
         group_.receive(buffer, peer, 0)->wait();
         group_.send(buffer, peer, 1)->wait();
       }
     };
-    return {.fill = [this, buffer] { buffer.copy_(values(group_.rank())); },
+    const bool first = rank % 2 == 0 && !alone;
+    return {.fill =
+                [this, buffer, returned] {
+                  buffer.copy_(values(group_.rank()));
+                  returned.zero_();
+                },
             .call = call,
-            .result = [buffer] { return buffer; },
-            .expected =
-                [this, rank, peer] {
-                  const bool alone = peer >= group_.size();
-                  return values(alone || rank % 2 == 0 ? rank : peer);
-                }};
+            .result = [buffer, returned, first] { return first ? returned : buffer; },
+            .expected = [this, rank, peer,
+                         alone] { return values(alone || rank % 2 == 0 ? rank : peer); }};
   }
 
   ProcessGroup& group_;

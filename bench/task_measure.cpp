@@ -18,6 +18,7 @@
 #include "bench/task_session.h"
 #include "bench/task_timed_run.h"
 #include "bench/turns.h"
+#include "bench/warm_up.h"
 #include "reports/record_json.h"
 
 namespace stratagem::bench {
@@ -43,21 +44,17 @@ void check_first_loss(const nlohmann::json& verification, double loss) {
       expected, tolerance));
 }
 
-/// Steps until two in a row take the same time within 5%, at most ten or two seconds, and at least
-/// two: the second still touches new memory and was seen to take 15% longer than later ones.
 struct WarmUp {
   double first_loss = 0;
   std::int64_t operators = 0;  // that this rank called in the second step, which is like all later
+  WarmUpEnd end;
 };
 
 WarmUp warm_up(const Session& session, const TaskContext& context, const models::Batch& batch) {
-  constexpr int most_steps = 10;
-  constexpr double same = 0.05;
-  constexpr double enough_ms = 2000;
   WarmUp seen;
-  double previous = 0;
-  double total = 0;
-  for (int step = 0; step < most_steps; ++step) {
+  bool goes_on = true;
+  while (goes_on) {
+    const int step = seen.end.steps();
     std::optional<OperatorCount> count;
     if (step == 1) count.emplace();
     const auto start = Clock::now();
@@ -65,12 +62,8 @@ WarmUp warm_up(const Session& session, const TaskContext& context, const models:
     synchronize(session);
     if (count) seen.operators = count->calls();
     count.reset();
-    const double took = slowest(context, milliseconds(Clock::now() - start));
     if (step == 0) seen.first_loss = pending->loss();
-    total += took;
-    const bool stationary = std::abs(took - previous) <= same * previous;
-    if (step > 0 && (stationary || total > enough_ms)) break;
-    previous = took;
+    goes_on = seen.end.goes_on(slowest(context, milliseconds(Clock::now() - start)));
   }
   return seen;
 }
@@ -121,6 +114,11 @@ reports::Repetition record_of_turns(const Session& session, const TaskContext& c
   return record;
 }
 
+void note_warm_up(reports::Repetition& repetition, const WarmUpEnd& end) {
+  repetition.counters["warm_up_steps"] = end.steps();
+  if (!end.stationary()) repetition.marks.emplace_back("not_stationary");
+}
+
 nlohmann::json steady(Session& session, const TaskContext& context, const nlohmann::json& job) {
   const models::Batch batch = host_batch(session, 0);
   const WarmUp warm = warm_up(session, context, batch);
@@ -128,11 +126,13 @@ nlohmann::json steady(Session& session, const TaskContext& context, const nlohma
   for (const auto& device : session.group.devices) device->reset_peak_memory();
   if (const auto socket = job.value("turns", ""); !socket.empty()) {
     const auto runs = run_in_turns(session, context, batch, socket);
-    return {{"repetition",
-             reports::to_json(record_of_turns(session, context, runs, job, warm.operators))}};
+    reports::Repetition repetition = record_of_turns(session, context, runs, job, warm.operators);
+    note_warm_up(repetition, warm.end);
+    return {{"repetition", reports::to_json(repetition)}};
   }
   const TimedRun run = run_steps(session, context, batch, session.config.steps);
-  const reports::Repetition repetition = record_of(session, context, run, job, warm.operators);
+  reports::Repetition repetition = record_of(session, context, run, job, warm.operators);
+  note_warm_up(repetition, warm.end);
   nlohmann::json result = {{"repetition", reports::to_json(repetition)}};
   if (job.value("trace", false)) result["trace"] = trace_of(session, context, run);
   return result;

@@ -40,14 +40,6 @@ std::string one_line(std::string text) {
   return text;
 }
 
-std::string describe(const Error& error) {
-  std::string line = one_line(error.message);
-  if (!error.last_action.empty() && line.find(error.last_action) == std::string::npos) {
-    line += " (last action: " + one_line(error.last_action) + ")";
-  }
-  return line;
-}
-
 std::optional<double> median_of(const std::vector<double>& values) {
   return values.empty() ? std::nullopt : std::optional(median(values));
 }
@@ -82,6 +74,7 @@ void add_measurements(RowSummary& summary, const Row& row) {
   std::vector<double> ideal;
   std::vector<double> predicted;
   std::vector<double> utilisation;
+  std::vector<double> tokens;
   std::size_t steps = 1;
   for (const Repetition& repetition : row.repetitions) {
     if (repetition.step_ms.empty()) {
@@ -110,6 +103,10 @@ void add_measurements(RowSummary& summary, const Row& row) {
     if (repetition.mfu) {
       utilisation.push_back(*repetition.mfu);
     }
+    if (const auto rate = repetition.counters.find("tokens_per_second");
+        rate != repetition.counters.end()) {
+      tokens.push_back(rate->second);
+    }
   }
   if (!summary.samples_ms.empty()) {
     summary.median_ms = median(summary.samples_ms);
@@ -127,9 +124,20 @@ void add_measurements(RowSummary& summary, const Row& row) {
   summary.bubble_ideal = median_of(ideal);
   summary.predicted_ms = median_of(predicted);
   summary.mfu = median_of(utilisation);
+  summary.tokens_per_second = median_of(tokens);
 }
 
 }  // namespace
+
+std::string describe(const Error& error) {
+  std::string line = one_line(error.message);
+  if (line.find("rank") == std::string::npos) line = fmt::format("rank {}: {}", error.rank, line);
+  std::string where = error.host.empty() ? "" : "host " + error.host;
+  if (!error.last_action.empty() && line.find(error.last_action) == std::string::npos) {
+    where += (where.empty() ? "" : ", ") + ("last action: " + one_line(error.last_action));
+  }
+  return where.empty() ? line : line + " (" + where + ")";
+}
 
 bool RowSummary::oversubscribed() const {
   return std::find(marks.begin(), marks.end(), "oversubscribed") != marks.end();

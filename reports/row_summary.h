@@ -28,7 +28,8 @@ struct RowSummary {
   Interval interval;
   double spread = 0;  // (p90 - p10) over the median
   double samples_per_second = 0;
-  std::optional<double> bubble_measured;  // mean over devices
+  std::optional<double> tokens_per_second;  // of models that read text
+  std::optional<double> bubble_measured;    // mean over devices
   std::optional<double> bubble_ideal;
   std::optional<double> predicted_ms;
   std::optional<double> mfu;
@@ -46,6 +47,9 @@ struct RowSummary {
 inline constexpr double wide_spread = 0.05;
 
 RowSummary summarise(const Row& row);
+
+/// An error as one line: the rank, what happened, the host and the last action.
+std::string describe(const Error& error);
 
 /// The option of the row, or nullptr where it is absent or null.
 const Value* find_value(const Values& values, const std::string& name);

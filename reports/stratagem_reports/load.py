@@ -87,7 +87,7 @@ class Row:
         if value is not None or key not in _IN_NAMES:
             return value
         token = name_tokens(self.name).get(_IN_NAMES[key])
-        return int(token) if token and token.isdigit() else token
+        return int(token) if token and token.isdecimal() else token
 
     @property
     def split_size(self) -> int | None:
@@ -122,23 +122,47 @@ def load_results(path: Path) -> Results:
     context = _get(document, "context", dict, str(path))
     stratagem = _get(context, "stratagem", dict, f"{path}: context")
     _check_schema(stratagem, f"{path}: context.stratagem")
-    entries = _get(document, "benchmarks", list, str(path))
+    by_name = _by_name(_get(document, "benchmarks", list, str(path)), path)
+    _refuse_duplicates(by_name)
+    rows = [_row(name, items) for name, items in by_name.items()]
+    return Results(path=path, context=context, stratagem=stratagem, rows=rows)
+
+
+def repetition_index(entry: dict, where: str) -> int | None:
+    """The number of an entry's launch, None where it has none; InputError for anything else."""
+    index = entry.get("repetition_index")
+    if index is not None and (not isinstance(index, int) or isinstance(index, bool)):
+        raise InputError(
+            f"{where}.repetition_index: expected a whole number or null, found {index!r:.40}"
+        )
+    return index
+
+
+def _by_name(entries: list, path: Path) -> dict[str, list[dict]]:
+    """Each row's launches with their places; InputError for a row that has aggregates alone."""
     by_name: dict[str, list[dict]] = {}
+    aggregated: dict[str, str] = {}
     for index, entry in enumerate(entries):
         where = f"{path}: benchmarks[{index}]"
         if not isinstance(entry, dict):
             raise InputError(f"{where}: expected an object, found {_kind(entry)}")
         if entry.get("run_type") == "aggregate":
+            if isinstance(entry.get("run_name"), str):
+                aggregated.setdefault(entry["run_name"], where)
             continue
         name = entry.get("run_name") or entry.get("name")
-        if not isinstance(name, str):
-            raise InputError(f"{where}.name: expected a string, found {_kind(name)}")
+        if not isinstance(name, str) or not name:
+            raise InputError(f"{where}.name: expected a row's name, found {_kind(name or None)}")
         by_name.setdefault(name, []).append({"entry": entry, "where": where})
-    _refuse_duplicates(by_name)
     if not by_name:
         raise InputError(f"{path}: no rows: `benchmarks` holds no repetition to report")
-    rows = [_row(name, items) for name, items in by_name.items()]
-    return Results(path=path, context=context, stratagem=stratagem, rows=rows)
+    for name, where in aggregated.items():
+        if name not in by_name:
+            raise InputError(
+                f"{where}: {name} has only aggregates; its repetitions are needed: write the file "
+                "without --benchmark_report_aggregates_only"
+            )
+    return by_name
 
 
 def _refuse_duplicates(by_name: dict[str, list[dict]]) -> None:
@@ -146,8 +170,13 @@ def _refuse_duplicates(by_name: dict[str, list[dict]]) -> None:
     for name, items in by_name.items():
         seen = set()
         for item in items:
-            index = item["entry"].get("repetition_index")
-            if index is not None and index in seen:
+            index = repetition_index(item["entry"], item["where"])
+            if index is None and len(items) > 1:
+                raise InputError(
+                    f"{item['where']}: has no repetition_index, and {name} is there {len(items)} "
+                    "times; each launch of a row has a number of its own"
+                )
+            if index in seen:
                 raise InputError(
                     f"{item['where']}: repetition_index {index} of {name} stands there twice; "
                     "each launch of a row has a number of its own"
@@ -245,8 +274,11 @@ def _failure(entry: dict, own: dict) -> str | None:
     message = str(details.get("message") or entry.get("error_message") or "failed")
     if details.get("rank") is not None and "rank" not in message:
         message = f"rank {details['rank']}: {message}"
-    last = details.get("last_action")
-    return f"{message} (last action: {last})" if last and str(last) not in message else message
+    host, last = details.get("host"), details.get("last_action")
+    where = [f"host {host}"] if host else []
+    if last and str(last) not in message:
+        where.append(f"last action: {last}")
+    return f"{message} ({', '.join(where)})" if where else message
 
 
 def _repetition(index: int, entry: dict, own: dict, where: str) -> Repetition:
@@ -286,11 +318,15 @@ def _communication(own: dict, where: str) -> dict[str, dict[str, float]]:
 
 
 def _real_time_ms(entry: dict, where: str) -> float:
-    value = _number(entry, "real_time", where)
+    value = _number(entry, "real_time", where) or 0.0
     unit = entry.get("time_unit", "ms")
-    if value is None or value <= 0 or unit not in _MILLISECONDS:
-        raise InputError(f"{where}.step_ms: missing, and there is no usable real_time instead")
-    return value * _MILLISECONDS[unit]
+    time = value * _MILLISECONDS.get(unit, 0.0) if isinstance(unit, str) else 0.0
+    if not _is_number(time) or time <= 0:
+        raise InputError(
+            f"{where}.step_ms: missing, and there is no usable real_time instead: expected a "
+            f"positive one in ns, us, ms or s, found {value:g} in {unit!r:.40}"
+        )
+    return time
 
 
 def _devices(own: dict, where: str) -> list[DeviceUse]:
@@ -370,9 +406,17 @@ def _whole(holder: dict, key: str, where: str) -> int | None:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    """True for a finite number that a float can hold."""
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def _kind(value: Any) -> str:
     names = {dict: "an object", list: "a list", str: "a string", bool: "true or false"}
-    return "nothing" if value is None else names.get(type(value), "a number")
+    if value is None or type(value) in names:
+        return names.get(type(value), "nothing")
+    return "a number" if _is_number(value) else "a number out of range"

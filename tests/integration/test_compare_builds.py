@@ -73,11 +73,17 @@ def test_an_all_reduce_more_fails(compare_builds):
     ("model", "strategies", "options"),
     [
         ("toy", "single,model_parallel,pipeline,ddp", ["--split-size", 4]),
+        ("toy", "ddp_model_parallel", ["--devices", 4, "--oversubscribe", "--split-size", 2]),
+        (
+            "mlp",
+            "pipeline",
+            ["--ranks", 2, "--schedule", "naive,gpipe,zb_h1,interleaved_1f1b", "--split-size", 4],
+        ),
         ("gpt-tiny", "tensor_parallel,sequence_parallel", []),
     ],
 )
 def test_twenty_launches_count_the_same(commands, out, model, strategies, options):
-    """What the results call deterministic is so; peak memory stays within a per cent."""
+    """What the results call deterministic is so, for every strategy and every schedule."""
     done = commands.stratagem(
         "run", "--model", model, "--strategy", strategies, "--global-batch-size", 8,
         *options, "--steps", 1, "--repetitions", 20, "--out", out,

@@ -73,6 +73,9 @@ def test_a_lost_rank_is_named_and_the_other_rows_go_on(commands, out, fault, wor
     for word in words:
         assert word in told, error
     assert error["last_action"]
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("failed: ")]
+    for word in (f"rank {error['rank']}", f"host {error['host']}", error["last_action"]):
+        assert word in line
     assert "\n" not in error["message"]
 
 
@@ -134,3 +137,29 @@ def test_bad_input_is_one_line(commands, options, words):
     for word in words:
         assert word in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_straggler_is_waited_for(commands, out, tmp_path):
+    done = commands.stratagem(
+        "run", *TOY, "--strategy", "ddp", "--repetitions", 1, "--straggler", "1:40", "--out", out
+    )
+    assert done.returncode == 0, done.stderr
+    (run,) = commands.iterations(commands.results(out), "ddp")
+    assert "straggler" in run["stratagem"]["marks"]
+    wait = {device["rank"]: device["breakdown_ms"]["wait"] for device in run["stratagem"]["devices"]}
+    assert wait[0] > 20 > wait[1], "rank 1 sleeps for 40 ms a step, and rank 0 waits for it"
+    report = commands.stratagem("report", out, "--out-dir", tmp_path / "report")
+    assert report.returncode == 0, report.stderr
+    text = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
+    assert " waited " in text and " of each step for " in text
+
+
+def test_ranks_may_share_devices_and_are_marked(commands, out):
+    done = commands.stratagem(
+        "run", "--model", "toy", "--global-batch-size", 16, "--devices", 4, "--device-ids", "0+1+1+0",
+        "--strategy", "ddp_model_parallel", "--repetitions", 1, "--out", out,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (run,) = commands.iterations(commands.results(out), "ddp_model_parallel")
+    assert "shared" in run["stratagem"]["marks"]
+    assert run["stratagem"]["verification"]["passed"]

@@ -54,9 +54,9 @@ def test_a_mesh_of_three_dimensions_equals_one_device(commands):
     ("arguments", "words"),
     [
         (["--model", "resnet18"], "cannot share out resnet18; it can gpt-small, gpt-tiny"),
-        (["--mesh", "tensor=3", "--oversubscribe"], "4 heads of gpt-tiny cannot be shared by 3"),
+        (["--mesh", "tensor=3", "--oversubscribe"], "4 heads of gpt-tiny cannot be shared by 3; possible: 2, 4"),
         (["--ranks", 1], "--ranks 1: devices that share layers are a rank each"),
-        (["--mesh", "data=2/tensor=2", "--devices", 2], "its product is 4, and --devices is 2"),
+        (["--mesh", "data=2/tensor=2", "--devices", 2], "product is the number of devices"),
         (["--mesh", "data=2", "--no-async"], "--no-async: no chosen row uses it"),
         (["--split-size", 2], "--split-size: no chosen row uses it"),
         (["--sequence-length", 33], "33 is too long for gpt-tiny; 1 to 32"),
@@ -79,7 +79,8 @@ def test_a_sequence_that_ranks_cannot_share_is_refused(commands):
         "run", *GPT, "--strategy", "sequence_parallel", "--sequence-length", 15
     )
     assert done.returncode == 2
-    assert "15 tokens of a sample of gpt-tiny cannot be shared by 2" in done.stderr
+    told = "15 tokens of a sample of gpt-tiny cannot be shared by 2 ranks; possible: 14, 16"
+    assert f"--sequence-length 15: {told}" in done.stderr
 
 
 def test_a_rank_that_is_lost_in_a_layer_is_named(commands, out):

@@ -9,7 +9,7 @@ METRICS = {
 HARDWARE = {"cpu_model": "Example", "physical_cores": 2}
 
 
-def document(rows, hardware=None, software=None, commit="abc123"):
+def document(rows, hardware=None, software=None, commit="abc123", metrics=METRICS):
     """A results file; `rows` maps a name to its launches: lists of `launch(...)`."""
     return {
         "context": {
@@ -20,7 +20,7 @@ def document(rows, hardware=None, software=None, commit="abc123"):
                     "hardware": hardware or HARDWARE,
                     "software": software or {"torch": "2.11.0"},
                 },
-                "metrics": METRICS,
+                "metrics": metrics,
             }
         },
         "benchmarks": [

@@ -121,7 +121,8 @@ TEST(ConsoleTable, FailedRowsStandLastInOneLine) {
   failed.repetitions[1].error->message = "first line\nsecond line";
   const std::vector<std::string> lines =
       lines_of(console_table({failed, example_row("single", "batch:48", 200)}, {}));
-  EXPECT_THAT(lines.back(), HasSubstr("first line second line (last action: F3 s1 on device 1)"));
+  EXPECT_THAT(lines.back(), HasSubstr("rank 0: first line second line (host host, last action: F3 "
+                                      "s1 on device 1)"));
   EXPECT_THAT(lines.back(), testing::StartsWith("failed: pipeline"));
 }
 

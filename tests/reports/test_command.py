@@ -116,6 +116,16 @@ def broken(change) -> str:
     return json.dumps(document)
 
 
+def first_row(**fields) -> str:
+    """The fixture with other fields in its first entry."""
+    return broken(lambda document: document["benchmarks"][0].update(fields))
+
+
+def own_times(**fields) -> str:
+    """The fixture with a first row that has its time in real_time."""
+    return first_row(stratagem={}, **fields)
+
+
 BAD = {
     "truncated": (json.dumps(fixture_results.results())[:5000], "not valid JSON"),
     "empty": ("", "not valid JSON"),
@@ -153,6 +163,25 @@ BAD = {
         "timeline[0]",
     ),
     "row_kind": (broken(lambda d: d["benchmarks"].append(7)), "expected an object"),
+    "huge_step": (first_row(stratagem={"step_ms": [10**400]}), "list of positive numbers"),
+    "huge_number": (
+        first_row(items_per_second=10**400),
+        "items_per_second: expected a number, found a number out of range",
+    ),
+    "huge_time": (own_times(real_time=10**400), "found a number out of range"),
+    "huge_seconds": (own_times(real_time=1e308, time_unit="s"), "found 1e+308 in 's'"),
+    "time_unit": (own_times(time_unit="fortnight"), "in ns, us, ms or s, found"),
+    "time_unit_kind": (own_times(time_unit=[]), "in ns, us, ms or s, found"),
+    "index_list": (first_row(repetition_index=[]), "expected a whole number or null, found []"),
+    "index_word": (first_row(repetition_index="x"), "[0].repetition_index: expected a whole"),
+    "index_fraction": (first_row(repetition_index=0.5), "[0].repetition_index: expected a whole"),
+    "index_missing": (first_row(repetition_index=None), "[0]: has no repetition_index, and single"),
+    "run_name_kind": (first_row(run_name=["x"]), "[0].name: expected a row's name, found a list"),
+    "no_name": (first_row(run_name="", name=""), "[0].name: expected a row's name, found nothing"),
+    "only_aggregates_of_a_row": (
+        broken(lambda d: d["benchmarks"].append({"run_name": "a/b", "run_type": "aggregate"})),
+        "a/b has only aggregates",
+    ),
 }
 
 

@@ -5,7 +5,7 @@ import math
 from xml.etree import ElementTree
 
 import pytest
-from comparison_documents import document, launch, launches
+from comparison_documents import METRICS, document, launch, launches
 from stratagem_reports import __main__ as command
 from stratagem_reports.comparison.separate import (
     compare_launches,
@@ -66,6 +66,15 @@ def test_noise_gives_cannot_tell_and_5_only_when_asked_for(compare):
     code, _, found = compare(base, head, "--fail-on-ambiguous")
     assert found["rows"][0]["verdict"] == "cannot tell"
     assert code == 5
+
+
+@pytest.mark.parametrize(("rows", "verdict"), [(1, "same"), (5, "cannot tell")])
+def test_same_holds_for_all_rows_together(compare, rows, verdict):
+    """The interval of one row lies inside of 1%; at a fifth of the level it does not."""
+    times = [100 + 0.3 * index for index in range(8)]
+    side = document({f"{ROW}/split:{index}": launches(times) for index in range(rows)})
+    _, _, found = compare(side, side)
+    assert {row["verdict"] for row in found["rows"]} == {verdict}
 
 
 def test_a_significant_change_below_the_threshold_is_none(compare):
@@ -158,6 +167,55 @@ def test_another_machine_is_refused_or_marked(compare):
     assert found["hardware_differences"] == {"cpu_model": {"base": "Example", "head": "Other"}}
 
 
+def test_across_machines_stands_where_nobody_misses_it(compare, tmp_path):
+    other = document({ROW: launches(STEADY)}, hardware={"cpu_model": "Other", "physical_cores": 2})
+    files = ["--markdown", str(tmp_path / "c.md"), "--junit", str(tmp_path / "c.xml")]
+    _, _, found = compare(scaled(1), other, "--across-machines", *files)
+    words = "ACROSS MACHINES: cpu_model is Example in the base and Other in the head."
+    assert found["summary"].endswith("1 same (across machines).")
+    shown = (tmp_path / "c.md").read_text(encoding="utf-8").split("<details>")[0]
+    assert f"\n**{words}**\n" in shown
+    assert properties(tmp_path / "c.xml")["across_machines"] == words
+    _, _, found = compare(scaled(1), scaled(1), *files)
+    assert found["summary"].endswith("1 same.")
+    assert "ACROSS" not in (tmp_path / "c.md").read_text(encoding="utf-8")
+    assert list(properties(tmp_path / "c.xml")) == ["separate_files"]
+
+
+def properties(path):
+    suite = ElementTree.parse(path).getroot()
+    return {item.attrib["name"]: item.attrib["value"] for item in suite.iter("property")}
+
+
+def test_junit_says_what_two_files_cannot_tell(compare, tmp_path):
+    compare(scaled(1), scaled(1), "--junit", str(tmp_path / "c.xml"))
+    text = properties(tmp_path / "c.xml")["separate_files"]
+    assert "cannot tell a regression from a busy neighbour" in text
+    assert ElementTree.parse(tmp_path / "c.xml").getroot()[0].tag == "properties"
+
+
+def with_unit(name, **said):
+    return document({ROW: launches(STEADY)}, metrics=METRICS | {name: METRICS[name] | said})
+
+
+@pytest.mark.parametrize("name", ["aten_operators", "real_time"])
+@pytest.mark.parametrize("several", [False, True])
+def test_a_metric_in_two_units_is_refused(compare, name, several):
+    other = with_unit(name, unit="fortnights")
+    sides = ([scaled(1), other], scaled(1)) if several else (scaled(1), other)
+    code, captured, found = compare(*sides)
+    assert (code, found) == (2, None)
+    assert captured.err.count("\n") == 1
+    assert f"context.stratagem.metrics.{name}: its unit is 'fortnights'" in captured.err
+    assert f"it is {METRICS[name]['unit']!r}" in captured.err
+
+
+@pytest.mark.parametrize("metrics", [None, [], {"aten_operators": 7, "real_time": {"unit": None}}])
+def test_metrics_without_units_contradict_nothing(compare, metrics):
+    bare = document({ROW: launches(STEADY)}, metrics=metrics)
+    assert compare(scaled(1), bare)[0] == compare(bare, [scaled(1), bare])[0] == 0
+
+
 def test_files_of_one_side_from_two_machines_are_refused(compare):
     other = document({ROW: launches(STEADY)}, hardware={"cpu_model": "Other", "physical_cores": 2})
     code, captured, _ = compare([scaled(1), other], scaled(1), "--across-machines")
@@ -170,6 +228,18 @@ def test_other_software_is_reported(compare):
     assert code == 0
     assert "Software differs: torch is 2.11.0 in the base and 2.12.0 in the head" in captured.out
     assert found["software_differences"]["torch"]["head"] == "2.12.0"
+
+
+def test_software_that_differs_within_a_side_is_reported(compare):
+    times = {ROW: launches(STEADY)}
+    old, new = {"torch": "2.11.0", "mpi": "5"}, {"torch": "2.12.0", "mpi": "5"}
+    head = [document(times, software=one) for one in (old, new, new | {"torch": None})]
+    code, captured, _ = compare(document(times, software=old), head)
+    assert code == 0
+    (note,) = (line for line in captured.out.splitlines() if "Software differs" in line)
+    assert note.startswith("- Software differs within the head: torch is 2.11.0 in ")
+    for words in ("head0.json, 2.12.0 in ", "head1.json and None in ", "head2.json."):
+        assert words in note
 
 
 def test_rows_of_one_side_only_are_named_and_no_common_row_is_3(compare):
@@ -217,10 +287,19 @@ def test_one_format_alone_on_standard_output(write_json, capsys):
     assert "only one" in capsys.readouterr().err
 
 
+ENTRY = document({ROW: [launch(1.0)]})["benchmarks"][0]
 BAD = {
     "duplicate": (
-        document({ROW: [launch(1.0)]})["benchmarks"] * 2,
+        [ENTRY, ENTRY],
         "repetition_index 0 of single/mlp/devices:1/batch:8 stands there twice",
+    ),
+    "no_index": (
+        [ENTRY, ENTRY | {"repetition_index": None}],
+        f"benchmarks[1]: has no repetition_index, and {ROW} is there 2 times",
+    ),
+    "aggregates": (
+        [ENTRY, ENTRY | {"run_name": "ddp/mlp", "run_type": "aggregate"}],
+        "benchmarks[1]: ddp/mlp has only aggregates; its repetitions are needed",
     ),
     "none": ([], "no rows"),
 }

@@ -96,6 +96,7 @@ BAD_LINES = {
     "future": (LINE.replace("stratagem-history/1", "stratagem-history/2"), "another version"),
     "not_a_number": (LINE.replace('"launches":[', '"launches":[NaN,'), "NaN is not JSON"),
     "infinite": (LINE.replace('"launches":[', '"launches":[1e999,'), "finite number"),
+    "huge": (LINE.replace('"launches":[', f'"launches":[{10**400},'), "finite number"),
     "negative": (LINE.replace('"launches":[', '"launches":[-1,'), "positive time"),
     "no_launch": (LINE.replace('"launches":[', '"launches":[],"was":['), "found none"),
     "other_row": (LINE.replace(ROW, SINGLE), "belongs into another file"),

@@ -70,7 +70,7 @@ def test_the_dark_figure_is_the_light_one_with_the_differences(charts):
 def test_names_are_no_markup_in_hover_texts(charts):
     document = fixture_results.results()
     for entry in document["benchmarks"]:
-        entry["run_name"] = entry["name"] = entry["name"] + "/cut:<img src=x>"
+        entry["run_name"] = entry["name"] = entry["run_name"] + "/cut:<img src=x>"
     words = str(figure(charts(document)["breakdown"], LIGHT))
     assert "<img" not in words and "&lt;img" in words
 

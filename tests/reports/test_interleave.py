@@ -53,6 +53,24 @@ def compare(tmp_path, capsys):
     return run
 
 
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("HARDWARE['cpu_model'] = 'Other'", "cpu_model is Example"),
+        ("METRICS['real_time']['unit'] = 'us'", "metrics.real_time: its unit is 'us'"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused_after_the_first_round(
+    build, compare, tmp_path, change, words
+):
+    base = build("base", usage="")
+    head = build("head", usage="", before=f"import comparison_documents as d; d.{change}")
+    code, captured, found = compare(base, head, "--rounds", "12")
+    assert (code, found) == (2, None)
+    assert captured.err.count("\n") == 1 and words in captured.err
+    assert len((tmp_path / "log").read_text().split()) == 4  # prepared, and one round
+
+
 def test_a_slower_build_is_found_early_and_the_rounds_stop(build, compare, tmp_path):
     base, head = build("base"), build("head", 1.05)
     record = tmp_path / "rounds.jsonl"

@@ -2,9 +2,10 @@
 
 control_rounds.jsonl is what `stratagem compare --interleave --control --record` left on a machine of
 two cores; for a part of it another process took one of them. Blocks of neighbouring rounds are drawn
-with all rows together, so that a disturbance keeps its length and falls on every row alike. Both sides
-are one build, so which of them is called head is drawn anew in every round: otherwise the chance
-surplus of one side in the recording would count as a real difference.
+with all rows together, so that a disturbance keeps its length, its direction from round to round, and
+falls on every row alike. Both sides are one build, so which of them is called head is drawn anew for
+every block: otherwise the chance surplus of one side in the recording would count as a real
+difference.
 """
 
 import json
@@ -39,7 +40,7 @@ def shares(verdict, shift):
     for _ in range(RESAMPLINGS):
         starts = generator.integers(0, len(values), size=-(-ROUNDS // BLOCK))
         drawn = (starts[:, None] + np.arange(BLOCK)).ravel()[:ROUNDS] % len(values)
-        side = generator.choice((-1.0, 1.0), size=(ROUNDS, 1))
+        side = generator.choice((-1.0, 1.0), size=(len(starts), 1)).repeat(BLOCK, axis=0)[:ROUNDS]
         sample = side * values[drawn] + np.log1p(shift)
         rows = {name: sample[:, column].tolist() for column, name in enumerate(names)}
         for name, decision in follow(rows, plan, THRESHOLD).items():

@@ -106,7 +106,7 @@ def test_the_table_has_every_row_by_time_and_failures_last(whole):
     times = [float(row[1].split()[0]) for row in rows[:-1]]
     assert times == sorted(times)
     assert rows[0][0].startswith("Single device, 2 cores") and rows[0][3] == "fastest"
-    assert rows[-1][1] == "failed: rank 0: out of memory <allocating 4 GiB> (last action: 0F0)"
+    assert rows[-1][1] == "failed: rank 0: out of memory <allocating 4 GiB> (host localhost, last action: 0F0)"
     best = next(row for row in rows if "split:12/" in row[0])
     assert "96.9%, 6 samples" in best[2]
     assert re.fullmatch(r"\d+\.\d% / 20\.0%", best[6])

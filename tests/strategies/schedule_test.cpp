@@ -217,6 +217,10 @@ TEST(Schedule, PeakLiveMicroBatches) {
   EXPECT_THAT(peak_live_micro_batches(make_schedule("1f1b", 3, 5)), ElementsAre(3, 2, 1));
   EXPECT_THAT(peak_live_micro_batches(make_schedule("1f1b", 4, 2)), ElementsAre(2, 2, 2, 1));
   EXPECT_THAT(peak_live_micro_batches(make_schedule("naive", 3, 5)), ElementsAre(1, 1, 1));
+  // Narayanan et al. 2021, section 2.2: the warm-up passes of a device, and one more; of half the
+  // size with two stages each.
+  EXPECT_THAT(peak_live_micro_batches(make_schedule("interleaved_1f1b", {2, 8, 2})),
+              ElementsAre(5, 3));
   for (int stages = 1; stages <= 6; ++stages) {
     for (int micro_batches = 1; micro_batches <= 12; ++micro_batches) {
       const auto peaks = peak_live_micro_batches(make_schedule("1f1b", stages, micro_batches));

@@ -3,10 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <initializer_list>
 #include <mutex>
 
 #include "models/linear.h"
 #include "models/transformer.h"
+#include "models/weight_gradients.h"
 #include "strategies/tensor_parallel/conjugate_functions.h"
 #include "strategies/tensor_parallel/parallel_linear.h"
 #include "strategies/tensor_parallel/shard.h"
@@ -21,13 +24,14 @@ using runtime::RankContext;
 
 /// A rank that shares layers with all others.
 struct Rank {
-  explicit Rank(RankContext& ranks) : devices(strategies::unpinned_devices(1)) {
+  explicit Rank(RankContext& ranks, bool overlap = true)
+      : devices(strategies::unpinned_devices(1)) {
     std::vector<int> everyone;
     for (int rank = 0; rank < ranks.place().world_size; ++rank) everyone.push_back(rank);
     runtime::BackendOptions options;
     options.timeout = std::chrono::seconds(20);
     processes = ranks.make_group("tensor", everyone, "gloo", *devices.devices[0], options);
-    group = std::make_unique<TensorGroup>(*processes, *devices.devices[0], /*overlap=*/true);
+    group = std::make_unique<TensorGroup>(*processes, *devices.devices[0], overlap);
   }
 
   runtime::DeviceGroup devices;
@@ -113,16 +117,17 @@ struct LinearCase {
   bool gather_output = false;
   bool input_is_parallel = true;
   Layout layout = Layout::tensor;
+  bool overlap = true;
 };
 
 /// Column then row, as a multi-layer perceptron has them, against the whole layers.
 void expect_pair_equals_whole(RankContext& ranks, const LinearCase& of) {
-  Rank rank(ranks);
+  Rank rank(ranks, of.overlap);
   const at::Tensor up = values({8, 4});
   const at::Tensor up_bias = values({8}, 1);
   const at::Tensor down = values({4, 8}, 2);
   const at::Tensor down_bias = values({4}, 3);
-  const at::Tensor x = values({2, 6, 4}, 4);
+  const at::Tensor x = values({1, 12, 4}, 4);
   const auto own = [&](const at::Tensor& whole, std::int64_t dimension) {
     return slice_of(whole, {dimension, 1}, rank.group->rank(), rank.group->size());
   };
@@ -134,7 +139,7 @@ void expect_pair_equals_whole(RankContext& ranks, const LinearCase& of) {
   const auto part = [&](const at::Tensor& t) {
     return by_sequence ? rank.group->own_part(t, 1).contiguous() : t;
   };
-  const at::Tensor gradient = values({2, 6, 4}, 5);
+  const at::Tensor gradient = values({1, 12, 4}, 5);
   const auto shared = passes(part(x), part(gradient),
                              [&](const auto& t) { return row.forward(column.forward(t)); });
 
@@ -169,35 +174,73 @@ void expect_pair_equals_whole(RankContext& ranks, const LinearCase& of) {
 
 TEST(ParallelLinear, APairEqualsTheWholeLayers) {
   for (const int ranks : {1, 2, 4}) {
-    for (const LinearCase of :
-         {LinearCase{}, LinearCase{.gather_output = true, .input_is_parallel = false}}) {
-      runtime::on_ranks(ranks,
-                        [&](RankContext& context) { expect_pair_equals_whole(context, of); });
+    for (const bool overlap : {true, false}) {
+      for (const LinearCase of :
+           {LinearCase{.overlap = overlap},
+            LinearCase{.gather_output = true, .input_is_parallel = false, .overlap = overlap},
+            LinearCase{.layout = Layout::sequence, .overlap = overlap}}) {
+        runtime::on_ranks(ranks,
+                          [&](RankContext& context) { expect_pair_equals_whole(context, of); });
+      }
     }
-  }
-  for (const int ranks : {2, 3}) {
-    if (8 % ranks != 0) continue;
-    runtime::on_ranks(ranks, [](RankContext& context) {
-      expect_pair_equals_whole(context, {.layout = Layout::sequence});
-    });
   }
 }
 
-/// Whether the input's gradient was under way while the layer computed: it was waited for later
-/// than it was begun by at least what the weight's gradient takes.
+/// The exchange of a column-parallel layer's input gradient, whose weight gradient takes long.
+Exchange input_gradient_exchange(RankContext& ranks, bool overlap) {
+  Rank rank(ranks, overlap);
+  ColumnParallelLinear column("up", values({512, 256}), {}, *rank.group, {});
+  const at::Tensor x = values({1024, 256}).requires_grad_(true);
+  column.forward(x).sum().backward();
+  const auto exchanges = rank.group->take_exchanges();
+  EXPECT_EQ(exchanges.size(), 1U);
+  return exchanges.at(0);
+}
+
+/// What the device did between the call and the wait is the weight's gradient, and the transfer
+/// ran meanwhile. Without overlap the wait follows the call at once.
 TEST(ParallelLinear, TheInputsGradientTravelsBesideTheWeights) {
   runtime::on_ranks(2, [](RankContext& ranks) {
-    Rank rank(ranks);
-    ColumnParallelLinear column("up", values({512, 256}), {}, *rank.group, {});
-    const at::Tensor x = values({1024, 256}).requires_grad_(true);
-    column.forward(x).sum().backward();
-    const auto exchanges = rank.group->take_exchanges();
-    ASSERT_EQ(exchanges.size(), 1U);
-    const std::chrono::duration<double, std::milli> between =
-        exchanges[0].wait_start->time() - exchanges[0].transfer->start()->time();
+    using Milliseconds = std::chrono::duration<double, std::milli>;
+    const Exchange beside = input_gradient_exchange(ranks, /*overlap=*/true);
+    const auto start = beside.transfer->start()->time();
+    const Milliseconds computed = beside.wait_start->time() - start;
+    const Milliseconds travelled = beside.transfer->end()->time() - start;
     // 134 million multiply-adds in float64 take milliseconds on any core; a call takes
     // microseconds.
-    EXPECT_GT(between.count(), 1.0);
+    EXPECT_GT(computed.count(), 1.0);
+    EXPECT_GT(std::min(computed, travelled).count(), 0.0) << "the intervals intersect";
+
+    const Exchange behind = input_gradient_exchange(ranks, /*overlap=*/false);
+    const Milliseconds idle = behind.wait_start->time() - behind.transfer->start()->time();
+    EXPECT_LT(idle, computed) << "nothing was computed between";
+  });
+}
+
+/// Of a backward pass in two halves: only the second makes the gradients of the own slices.
+TEST(ParallelLayers, LeaveTheirWeightGradientsToWhoeverCollects) {
+  runtime::on_ranks(2, [](RankContext& ranks) {
+    Rank rank(ranks);
+    ColumnParallelLinear column("up", values({8, 4}), values({8}, 1), *rank.group, {});
+    RowParallelLinear row("down", values({4, 8}, 2), values({4}, 3), *rank.group, {});
+    VocabParallelEmbedding embedding("embedding", values({5, 4}, 6), values({6, 4}, 7), *rank.group,
+                                     Layout::tensor);
+    const at::Tensor ids = at::tensor({0, 4, 5, 9, 7, 2}, at::kLong).view({1, 6});
+    std::vector<at::Tensor> all;
+    for (models::Layer* layer : std::initializer_list<models::Layer*>{&column, &row, &embedding}) {
+      for (const auto& [name, tensor] : layer->parameters()) all.push_back(tensor);
+    }
+    const auto collected = c10::make_intrusive<models::WeightGradients>();
+    at::Tensor y;
+    {
+      const models::CollectWeightGradients collecting(collected);
+      y = row.forward(column.forward(embedding.forward(ids)));
+    }
+    y.backward(values({1, 6, 4}, 5));
+    for (const at::Tensor& parameter : all) EXPECT_FALSE(parameter.grad().defined());
+    EXPECT_EQ(collected->size(), all.size());
+    collected->run();
+    for (const at::Tensor& parameter : all) EXPECT_TRUE(parameter.grad().defined());
   });
 }
 

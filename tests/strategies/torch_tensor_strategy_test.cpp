@@ -34,32 +34,43 @@ struct Case {
   std::string strategy = "tensor_parallel";
   std::string schedule = "1f1b";
   Spread spread = {.tensor_ranks = 2};
+  bool async_reduce = true;
+  int virtual_stages = 1;
 };
 
 std::ostream& operator<<(std::ostream& stream, const Case& of) {
   return stream << of.strategy << " of " << of.model << ", " << of.schedule << ", "
                 << of.spread.replicas << "x" << of.spread.pipeline_ranks << "x"
-                << of.spread.tensor_ranks;
+                << of.spread.tensor_ranks << ", " << of.virtual_stages << " stages a device, async "
+                << of.async_reduce;
 }
 
 std::unique_ptr<Strategy> make(const StrategyContext& context, const Case& of) {
   return find_strategy(of.strategy).make(context);
 }
 
-StrategyOptions options_of(const Case& of) {
-  return {.split_size = 2, .schedule = of.schedule, .virtual_stages = 1};
+StrategyOptions options_of(const Case& of, const models::Workload& workload) {
+  StrategyOptions options{.split_size = 2,
+                          .schedule = of.schedule,
+                          .virtual_stages = of.virtual_stages,
+                          .async_reduce = of.async_reduce};
+  if (of.virtual_stages > 1) {
+    const int stages = of.spread.stages() * of.virtual_stages;
+    options.cut = pipeline::choose_cut(workload, stages, "flops");
+  }
+  return options;
 }
 
 void expect_oracles_update(RankContext& ranks, const Case& of) {
   RankTraining training(ranks, workload_of(of.model, 4), of.spread);
-  training.strategy = make(training.rank_context(options_of(of)), of);
+  training.strategy = make(training.rank_context(options_of(of, training.workload)), of);
   const auto verified = bench::compare_with_oracle(*training.strategy, training.workload);
   EXPECT_TRUE(verified.passed) << of << ": " << verified.message;
 }
 
 void expect_costs(RankContext& ranks, const Case& of) {
   RankTraining training(ranks, workload_of(of.model, 4), of.spread);
-  training.strategy = make(training.rank_context(options_of(of)), of);
+  training.strategy = make(training.rank_context(options_of(of, training.workload)), of);
   const auto batch = training.workload.make_batch(0);
   for (int step = 0; step < 3; ++step) {
     if (step == 2) training.reset_counts();
@@ -87,13 +98,41 @@ std::vector<Case> cases() {
                      .schedule = schedule,
                      .spread = {.pipeline_ranks = 2, .tensor_ranks = 2}});
     }
+    all.push_back({.strategy = strategy,
+                   .schedule = "interleaved_1f1b",
+                   .spread = {.pipeline_ranks = 2, .tensor_ranks = 2},
+                   .virtual_stages = 2});
+    all.push_back({.strategy = strategy, .spread = {.tensor_ranks = 2}, .async_reduce = false});
     all.push_back({.strategy = strategy, .spread = {.replicas = 2, .tensor_ranks = 2}});
-    all.push_back(
-        {.strategy = strategy, .spread = {.replicas = 2, .pipeline_ranks = 2, .tensor_ranks = 2}});
+    for (const char* schedule : {"1f1b", "zb_h1"}) {
+      all.push_back({.strategy = strategy,
+                     .schedule = schedule,
+                     .spread = {.replicas = 2, .pipeline_ranks = 2, .tensor_ranks = 2}});
+    }
   }
   for (const char* model : {"toy", "mlp"}) {
     all.push_back({.model = model, .spread = {.tensor_ranks = 2}});
     all.push_back({.model = model, .spread = {.pipeline_ranks = 2, .tensor_ranks = 2}});
+  }
+  all.push_back({.model = "mlp", .spread = {.tensor_ranks = 4}});
+  return all;
+}
+
+/// The strategies that know nothing of tensors, on a GPT.
+std::vector<Case> cases_without_tensor_ranks() {
+  std::vector<Case> all = {
+      {.strategy = "ddp", .spread = {.replicas = 2}},
+      {.strategy = "model_parallel", .spread = {.pipeline_ranks = 2}},
+      {.strategy = "ddp_model_parallel", .spread = {.replicas = 2, .devices_per_rank = 2}},
+      {.strategy = "pipeline",
+       .schedule = "interleaved_1f1b",
+       .spread = {.pipeline_ranks = 2},
+       .virtual_stages = 2}};
+  for (const char* schedule : {"naive", "gpipe", "1f1b", "zb_h1"}) {
+    all.push_back({.strategy = "pipeline", .schedule = schedule, .spread = {.pipeline_ranks = 2}});
+    all.push_back({.strategy = "ddp_model_parallel",
+                   .schedule = schedule,
+                   .spread = {.replicas = 2, .pipeline_ranks = 2}});
   }
   return all;
 }
@@ -108,6 +147,15 @@ TEST(TensorParallel, EqualsOneDevice) {
 TEST(TensorParallel, CommunicatesExactlyWhatItsCostsSay) {
   for (const Case& of : cases()) {
     runtime::on_ranks(of.spread.ranks(), [&](RankContext& ranks) { expect_costs(ranks, of); });
+  }
+}
+
+TEST(Transformer, EveryStrategyWithoutTensorRanksTrainsIt) {
+  for (const Case& of : cases_without_tensor_ranks()) {
+    runtime::on_ranks(of.spread.ranks(), [&](RankContext& ranks) {
+      expect_oracles_update(ranks, of);
+      expect_costs(ranks, of);
+    });
   }
 }
 
@@ -133,8 +181,9 @@ TEST(SequenceParallel, VerificationCatchesGradientsThatAreNotSummed) {
   const Case of{.strategy = "sequence_parallel"};
   runtime::on_ranks(2, [&](RankContext& ranks) {
     RankTraining training(ranks, workload_of(of.model, 4), of.spread);
-    training.strategy = std::make_unique<Forgets>(training.rank_context(options_of(of)),
-                                                  pipeline::ActionKind::reduce_gradients);
+    training.strategy =
+        std::make_unique<Forgets>(training.rank_context(options_of(of, training.workload)),
+                                  pipeline::ActionKind::reduce_gradients);
     EXPECT_FALSE(bench::compare_with_oracle(*training.strategy, training.workload).passed);
   });
 }
@@ -143,7 +192,7 @@ TEST(TensorParallel, ExchangesStandInTheTimeline) {
   const Case of;
   runtime::on_ranks(2, [&](RankContext& ranks) {
     RankTraining training(ranks, workload_of(of.model, 4), of.spread);
-    training.strategy = make(training.rank_context(options_of(of)), of);
+    training.strategy = make(training.rank_context(options_of(of, training.workload)), of);
     const auto step = training.strategy->step(training.workload.make_batch(0));
     runtime::synchronize_all(training.group.devices, std::chrono::seconds(20));
     const auto& execution = step->execution();

@@ -14,7 +14,7 @@ import math
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ from .procedure import (
     rounds_needed,
 )
 from .rounds import Rounds, steps_of
-from .side import Launches, Side, join
+from .side import Launches, Side, common_units, join
 from .turns import run_in_turns
 from .verdicts import (
     Comparison,
@@ -117,12 +117,18 @@ def _run_rounds(builds, settings, measured, progress, run, clock, started) -> No
             left = each * (measured.plan.rounds - measured.count)
         _run_round(builds, shuffler, settings, measured, progress, run, left)
         if measured.plan is None:
-            check_machines(join("base", measured.base[0]), join("head", measured.head[0]), False)
+            _check_sides(join("base", measured.base[0]), join("head", measured.head[0]))
             fit = int((budget_s - (rounds_began - started)) // max(clock() - rounds_began, 1e-3))
             most = max(1, fit if settings.rounds is None else min(fit, settings.rounds))
             measured.plan = make_plan(most, alpha)
         if measured.count in measured.plan.looks and _look(measured, settings):
             return
+
+
+def _check_sides(base: Side, head: Side) -> None:
+    """InputError, after the first round and not the last, when they cannot be compared."""
+    check_machines(base, head, False)
+    common_units(base, head)
 
 
 def _run_round(builds, shuffler, settings, measured, progress, run, left) -> None:
@@ -210,10 +216,7 @@ def _comparison(builds, settings: Settings, measured: Rounds, seconds: float) ->
 
 def _side(build: Build, rounds: list[list[Results]]) -> Side:
     side = join(build.label, [result for results in rounds for result in results])
-    return Side(
-        side.label, [f"{build.executable} ({build.version})"], side.rows, side.hardware,
-        side.software, side.units, side.commits,
-    )  # fmt: skip
+    return replace(side, sources=[f"{build.executable} ({build.version})"])
 
 
 def _timing(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 from .verdicts import Comparison, RowComparison, Verdict
-from .words import cells, change_sentence
+from .words import SEPARATE_FILES, cells, change_sentence, machine_notes
 
 
 def render_junit(comparison: Comparison) -> str:
@@ -19,6 +19,7 @@ def render_junit(comparison: Comparison) -> str:
         skipped=str(len(unclear)),
         errors="0",
     )
+    _add_properties(suite, comparison)
     for row in comparison.rows:
         seconds = (row.timing.head_median or 0.0) / 1e3
         case = ElementTree.SubElement(
@@ -32,6 +33,16 @@ def render_junit(comparison: Comparison) -> str:
     ElementTree.indent(suite)
     text = ElementTree.tostring(suite, encoding="unicode")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+
+
+def _add_properties(suite: ElementTree.Element, comparison: Comparison) -> None:
+    """How far the verdicts can be trusted, for readers that do not see the other outputs."""
+    apart = SEPARATE_FILES if comparison.interleaved is None else ""
+    values = {"across_machines": " ".join(machine_notes(comparison)), "separate_files": apart}
+    found = {name: value for name, value in values.items() if value}
+    holder = ElementTree.SubElement(suite, "properties") if found else None
+    for name, value in found.items():
+        ElementTree.SubElement(holder, "property", name=name, value=value)
 
 
 def _message(row: RowComparison) -> str:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from .verdicts import Comparison
-from .words import COLUMNS, cells, details, headline, notes
+from .words import COLUMNS, cells, details, headline, machine_notes, notes
 
 _ALIGNMENT = (":--", ":--", "--:", "--:", "--:", ":-:", ":--")
 
 
 def render_markdown(comparison: Comparison) -> str:
-    """A heading with the outcome, the table, the exact changes, and the notes folded away."""
+    """A heading with the outcome, the table, the exact changes, and the notes folded away.
+
+    Only what differs between the machines stands outside as well: no reader may miss it.
+    """
     lines = [f"### {headline(comparison)}", ""]
+    for note in machine_notes(comparison):
+        lines += [f"**{_escape(note)}**", ""]
     lines += [_row(list(COLUMNS)), _row(list(_ALIGNMENT))]
     for row in comparison.rows:
         verdict, name, *rest = cells(row)

@@ -31,7 +31,10 @@ class Launches:
 
 @dataclass(frozen=True)
 class Side:
-    """All rows of one side, and what they were measured on and with."""
+    """All rows of one side, and what they were measured on and with.
+
+    `software` is that of the first file; `mixed_software` has the fields that differ between files.
+    """
 
     label: str
     sources: list[str]
@@ -40,6 +43,7 @@ class Side:
     software: dict[str, Any]
     units: dict[str, str]
     commits: list[str]
+    mixed_software: dict[str, list[tuple[str, Any]]] = field(default_factory=dict)
 
 
 def read_side(label: str, paths: list[Path]) -> Side:
@@ -61,10 +65,8 @@ def join(label: str, results: list[Results]) -> Side:
                 f"files of one side must come from one kind of machine"
             )
     rows: dict[str, Launches] = {}
-    units: dict[str, str] = {}
     for result in results:
         exact = _exact_metrics(result)
-        units |= exact
         for row in result.rows:
             rows[row.name] = _add(rows.get(row.name), row, exact)
     return Side(
@@ -73,9 +75,15 @@ def join(label: str, results: list[Results]) -> Side:
         rows=rows,
         hardware=hardware,
         software=_fingerprint(first, "software"),
-        units=units,
+        units=_one_unit_each([(str(result.path), _units(result)) for result in results]),
         commits=sorted({str(item.stratagem.get("git_commit") or "unknown") for item in results}),
+        mixed_software=_mixed_software(results),
     )
+
+
+def common_units(base: Side, head: Side) -> dict[str, str]:
+    """The units of both sides' metrics; InputError when the sides give a metric different ones."""
+    return _one_unit_each([(", ".join(side.sources), side.units) for side in (base, head)])
 
 
 def differences(one: dict[str, Any], two: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
@@ -95,19 +103,50 @@ def _fingerprint(results: Results, part: str) -> dict[str, Any]:
     return found
 
 
-def _exact_metrics(results: Results) -> dict[str, str]:
-    """The metrics that the file calls deterministic, with their units."""
+def _mixed_software(results: list[Results]) -> dict[str, list[tuple[str, Any]]]:
+    """Software fields that differ between files: each value with the first file that has it."""
+    by_source = [(str(result.path), _fingerprint(result, "software")) for result in results]
+    found: dict[str, list[tuple[str, Any]]] = {}
+    for name in dict.fromkeys(name for _, fields in by_source for name in fields):
+        values = found.setdefault(name, [])
+        for source, fields in by_source:
+            if fields.get(name) not in [value for _, value in values]:
+                values.append((source, fields.get(name)))
+    return {name: values for name, values in found.items() if len(values) > 1}
+
+
+def _metrics(results: Results) -> dict[str, dict[str, Any]]:
+    """What the file says about metrics, by name; nothing where it is not of the right kind."""
     metrics = results.stratagem.get("metrics")
-    if not isinstance(metrics, dict):
-        return {}
-    return {
-        name: str(metric.get("unit", ""))
-        for name, metric in metrics.items()
-        if isinstance(metric, dict) and metric.get("deterministic") is True
-    }
+    entries = metrics.items() if isinstance(metrics, dict) else ()
+    return {name: metric for name, metric in entries if isinstance(metric, dict)}
 
 
-def _add(known: Launches | None, row: Row, exact: dict[str, str]) -> Launches:
+def _exact_metrics(results: Results) -> set[str]:
+    """The metrics that the file calls deterministic."""
+    return {name for name, item in _metrics(results).items() if item.get("deterministic") is True}
+
+
+def _units(results: Results) -> dict[str, str]:
+    """The units that the file gives its metrics."""
+    return {name: str(item["unit"]) for name, item in _metrics(results).items() if item.get("unit")}
+
+
+def _one_unit_each(by_source: list[tuple[str, dict[str, str]]]) -> dict[str, str]:
+    """The units of all sources together; InputError when two give a metric different ones."""
+    given: dict[str, tuple[str, str]] = {}
+    for source, units in by_source:
+        for name, unit in units.items():
+            known, first = given.setdefault(name, (unit, source))
+            if unit != known:
+                raise InputError(
+                    f"{source}: context.stratagem.metrics.{name}: its unit is {unit!r}, in {first} "
+                    f"it is {known!r}; what is compared must have one unit"
+                )
+    return {name: unit for name, (unit, _) in given.items()}
+
+
+def _add(known: Launches | None, row: Row, exact: set[str]) -> Launches:
     joined = known or Launches(row.name)
     counts = {name: list(values) for name, values in joined.exact.items()}
     for repetition in row.repetitions:

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import InputError
 from .exact import ExactChange, compare_exactly, count_compared
 from .separate import Change, compare_launches, launches_needed, smallest_p_value
-from .side import Launches, Side, differences
+from .side import Launches, Side, common_units, differences
 
 CONFIDENCE = 0.95
 THRESHOLD = 0.01
@@ -150,7 +150,7 @@ def check_machines(base: Side, head: Side, allowed: bool) -> dict[str, tuple[Any
 
 def compare_rows(base: Side, head: Side, timings: dict[str, Timing]) -> list[RowComparison]:
     """Joins the timings with the exact metrics; regressions first, then by change of time."""
-    units = base.units | head.units
+    units = common_units(base, head)
     rows = [
         RowComparison(
             name=name,
@@ -212,12 +212,13 @@ def _timings(
 ) -> dict[str, Timing]:
     timings = {name: failed_timing(base.rows[name], head.rows[name]) for name in common}
     working = [name for name, failed in timings.items() if failed is None]
+    level = (1 - confidence) / max(1, len(working))
+    # Each interval at its share of the level: all of them hold together, and so does every "same".
     changes = {
-        name: compare_launches(base.rows[name].step_ms, head.rows[name].step_ms, confidence)
+        name: compare_launches(base.rows[name].step_ms, head.rows[name].step_ms, 1 - level)
         for name in working
     }
     adjusted = dict(zip(working, holm([changes[name].p_value for name in working]), strict=True))
-    level = (1 - confidence) / max(1, len(working))
     for name in working:
         one, two = base.rows[name].step_ms, head.rows[name].step_ms
         if smallest_p_value(len(one), len(two)) > level:

@@ -27,7 +27,8 @@ def headline(comparison: Comparison) -> str:
         parts.append(f"{exact} with an exact metric that grew")
     noun = "row" if len(comparison.rows) == 1 else "rows"
     verdict = "Regression" if comparison.regressions else "No regression found"
-    return f"{verdict}: {len(comparison.rows)} {noun}, {listing(parts)}."
+    where = " (across machines)" if comparison.across_machines else ""
+    return f"{verdict}: {len(comparison.rows)} {noun}, {listing(parts)}{where}."
 
 
 def cells(row: RowComparison) -> list[str]:
@@ -87,10 +88,7 @@ def notes(comparison: Comparison) -> list[str]:
         f"Method: {comparison.method}; confidence {percent(comparison.confidence, 0)}; changes "
         f"below {percent(comparison.threshold)} count as none."
     ]
-    for name, (one, two) in comparison.across_machines.items():
-        words.append(f"ACROSS MACHINES: {name} is {one} in the base and {two} in the head.")
-    for name, (one, two) in comparison.software.items():
-        words.append(f"Software differs: {name} is {one} in the base and {two} in the head.")
+    words += machine_notes(comparison) + _software_notes(comparison)
     for side, names in (("base", comparison.only_base), ("head", comparison.only_head)):
         words += [f"Only in the {side}, not compared: {name}" for name in names]
     few = [row.timing.note for row in comparison.rows if row.timing.verdict is Verdict.TOO_FEW]
@@ -103,6 +101,26 @@ def notes(comparison: Comparison) -> list[str]:
         words.append(SEPARATE_FILES)
     else:
         words += comparison.interleaved["notes"]
+    return words
+
+
+def machine_notes(comparison: Comparison) -> list[str]:
+    """What differs between the machines, one sentence each; none where both are of one kind."""
+    return [
+        f"ACROSS MACHINES: {name} is {one} in the base and {two} in the head."
+        for name, (one, two) in comparison.across_machines.items()
+    ]
+
+
+def _software_notes(comparison: Comparison) -> list[str]:
+    words = [
+        f"Software differs: {name} is {one} in the base and {two} in the head."
+        for name, (one, two) in comparison.software.items()
+    ]
+    for side in (comparison.base, comparison.head):
+        for name, values in side.mixed_software.items():
+            shown = listing([f"{value} in {source}" for source, value in values])
+            words.append(f"Software differs within the {side.label}: {name} is {shown}.")
     return words
 
 

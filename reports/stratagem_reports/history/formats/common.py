@@ -55,9 +55,9 @@ class Target:
 def milliseconds(value: Any, unit: Any, where: str) -> float:
     """A time in milliseconds; a unit that is not of time is an InputError."""
     name = unit.strip().removesuffix("/iter") if isinstance(unit, str) else unit
-    if name not in _PER_MILLISECOND:
+    if not isinstance(name, str) or name not in _PER_MILLISECOND:
         raise InputError(f"{where}: expected the unit ns, us, ms or s, found {unit!r}")
-    time = finite(value, where) / _PER_MILLISECOND[name]
+    time = finite(finite(value, where) / _PER_MILLISECOND[name], where)
     if time <= 0.0:
         raise InputError(f"{where}: expected a positive time, found {value}")
     return time

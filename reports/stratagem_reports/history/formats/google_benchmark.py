@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError
+from ...load import repetition_index
 from ..add import describe
 from ..points import STEP, Hardware, Metric, Run, finite, hardware_of, time_text
 from .common import Source, Target, milliseconds, one_run, one_unit, parse_json, read_text, to_json
@@ -85,7 +86,7 @@ def _by_name(entries: list[Any], source: Source) -> dict[str, list[tuple[float, 
         if entry.get("error_occurred") or entry.get("skipped"):
             source.warn(f"not imported: {name}: {entry.get('error_message') or 'failed'}")
             continue
-        key = (name, aggregate, entry.get("repetition_index"))
+        key = (name, aggregate, repetition_index(entry, where))
         if key in seen:
             raise InputError(f"{where}: {name} is there twice, with the same repetition_index")
         seen.add(key)

@@ -41,13 +41,20 @@ def test_every_collective_has_bandwidths_and_a_link_model(commands, out):
 def test_the_report_draws_the_bandwidth(commands, out):
     options = ["--collectives", "all_reduce,send", *SMALL]
     assert collectives(commands, *options, "--out", out).returncode == 0
-    done = subprocess.run(
-        [sys.executable, "-m", "stratagem_reports", "report", out],
-        env={**commands.environment, "PYTHONPATH": str(ROOT / "reports")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+
+    def report(*options):
+        return subprocess.run(
+            [sys.executable, "-m", "stratagem_reports", "report", out, *options],
+            env={**commands.environment, "PYTHONPATH": str(ROOT / "reports")},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    refused = report("--format", "markdown")
+    assert refused.returncode == 2 and "--format markdown" in refused.stderr
+    assert not (out.parent / "bandwidth.png").exists()
+    done = report()
     assert done.returncode == 0, done.stderr
     assert (out.parent / "bandwidth.png").stat().st_size > 10_000
     assert (out.parent / "bandwidth.svg").exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from ..errors import InputError
 from ..files import write_together
 from ..load import Results, load_results
 
@@ -40,6 +41,11 @@ def run(options: argparse.Namespace) -> int:
     if options.format == "csv":
         return _put(folder, _csv(results))
     if holds_collectives(results):
+        if options.format == "markdown":
+            raise InputError(
+                f"--format markdown: {options.results} holds times of collectives, which have a chart "
+                "and no report; leave the option out, or take csv"
+            )
         return _put(folder, _bandwidth(results))
     return _report(results, folder, options.format)
 

@@ -62,8 +62,8 @@ WarmUp warm_up(const Session& session, const TaskContext& context, const models:
     synchronize(session);
     if (count) seen.operators = count->calls();
     count.reset();
-    if (step == 0) seen.first_loss = pending->loss();
     goes_on = seen.end.goes_on(slowest(context, milliseconds(Clock::now() - start)));
+    if (step == 0) seen.first_loss = pending->loss();
   }
   return seen;
 }

@@ -131,7 +131,8 @@ void add_measurements(RowSummary& summary, const Row& row) {
 
 std::string describe(const Error& error) {
   std::string line = one_line(error.message);
-  if (line.find("rank") == std::string::npos) line = fmt::format("rank {}: {}", error.rank, line);
+  const std::string rank = fmt::format("rank {}", error.rank);
+  if (line.find(rank) == std::string::npos) line = rank + ": " + line;
   std::string where = error.host.empty() ? "" : "host " + error.host;
   if (!error.last_action.empty() && line.find(error.last_action) == std::string::npos) {
     where += (where.empty() ? "" : ", ") + ("last action: " + one_line(error.last_action));

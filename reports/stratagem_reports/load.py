@@ -272,8 +272,9 @@ def _failure(entry: dict, own: dict) -> str | None:
         return None
     details = details if isinstance(details, dict) else {"message": details}
     message = str(details.get("message") or entry.get("error_message") or "failed")
-    if details.get("rank") is not None and "rank" not in message:
-        message = f"rank {details['rank']}: {message}"
+    rank = details.get("rank")
+    if rank is not None and f"rank {rank}" not in message:
+        message = f"rank {rank}: {message}"
     host, last = details.get("host"), details.get("last_action")
     where = [f"host {host}"] if host else []
     if last and str(last) not in message:

@@ -124,6 +124,9 @@ TEST(ConsoleTable, FailedRowsStandLastInOneLine) {
   EXPECT_THAT(lines.back(), HasSubstr("rank 0: first line second line (host host, last action: F3 "
                                       "s1 on device 1)"));
   EXPECT_THAT(lines.back(), testing::StartsWith("failed: pipeline"));
+  // A message that names other ranks does not name the one that failed.
+  failed.repetitions[1].error->message = "all_reduce in group all (ranks 0, 1): closed";
+  EXPECT_THAT(console_table({failed}, {}), HasSubstr("rank 0: all_reduce in group all"));
 }
 
 TEST(ConsoleTable, EscapesOnlyOnATerminal) {

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <initializer_list>
 #include <mutex>
 
@@ -197,19 +196,16 @@ Exchange input_gradient_exchange(RankContext& ranks, bool overlap) {
   return exchanges.at(0);
 }
 
-/// What the device did between the call and the wait is the weight's gradient, and the transfer
-/// ran meanwhile. Without overlap the wait follows the call at once.
+/// What the device did between the call and the wait is the weight's gradient, while the transfer,
+/// which begins with the call, was under way. Without overlap the wait follows the call at once.
 TEST(ParallelLinear, TheInputsGradientTravelsBesideTheWeights) {
   runtime::on_ranks(2, [](RankContext& ranks) {
     using Milliseconds = std::chrono::duration<double, std::milli>;
     const Exchange beside = input_gradient_exchange(ranks, /*overlap=*/true);
-    const auto start = beside.transfer->start()->time();
-    const Milliseconds computed = beside.wait_start->time() - start;
-    const Milliseconds travelled = beside.transfer->end()->time() - start;
+    const Milliseconds computed = beside.wait_start->time() - beside.transfer->start()->time();
     // 134 million multiply-adds in float64 take milliseconds on any core; a call takes
     // microseconds.
     EXPECT_GT(computed.count(), 1.0);
-    EXPECT_GT(std::min(computed, travelled).count(), 0.0) << "the intervals intersect";
 
     const Exchange behind = input_gradient_exchange(ranks, /*overlap=*/false);
     const Milliseconds idle = behind.wait_start->time() - behind.transfer->start()->time();

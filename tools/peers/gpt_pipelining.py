@@ -3,7 +3,7 @@
 
 1f1b has two stages, interleaved four; the head weighs as much as two blocks, so the cuts are
 uneven. Inside the timed region of each rank: copy of its tokens or targets, zero_grad,
-schedule.step, optimizer.step. Two steps warm up, a barrier stands before the timed steps and none
+schedule.step, optimizer.step. Steps warm up, a barrier stands before the timed steps and none
 between them; the step time is the maximum over the ranks.
 """
 

@@ -2,7 +2,7 @@
 """PyTorch peer: a GPT trained by one thread on one core.
 
 Inside the timed region: copy of tokens and targets, zero_grad, forward, loss, backward,
-optimizer.step. Two steps warm up before the timed ones. Prints one JSON line.
+optimizer.step. Steps warm up before the timed ones. Prints one JSON line.
 """
 
 from __future__ import annotations

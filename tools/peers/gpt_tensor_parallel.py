@@ -4,7 +4,7 @@
 The plan is Stratagem's: query, key and value in one column-parallel matrix, row-parallel
 projections, embedding and head sharded over the vocabulary, and a loss that does not gather the
 logits (loss_parallel). Inside the timed region of each rank: copy of tokens and targets, zero_grad,
-forward, loss, backward with their all-reduces, optimizer.step. Two steps warm up, a barrier stands
+forward, loss, backward with their all-reduces, optimizer.step. Steps warm up, a barrier stands
 before the timed steps and none between them; the step time is the maximum over the ranks.
 """
 

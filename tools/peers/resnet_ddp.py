@@ -2,7 +2,7 @@
 """PyTorch peer: ResNet-50 by DistributedDataParallel over Gloo, two ranks of one core each.
 
 Each rank trains half of the global batch. Inside the timed region of each rank: copy of its input
-and labels, zero_grad, forward, loss, backward with its all-reduces, optimizer.step. Two steps warm
+and labels, zero_grad, forward, loss, backward with its all-reduces, optimizer.step. Steps warm
 up, a barrier stands before the timed steps and none between them; the step time is the maximum over
 the ranks. DistributedDataParallel averages the gradients of the ranks' means, which for shards of
 one size is the gradient of the global mean.

@@ -3,7 +3,7 @@
 
 The model is cut before layer3. Inside the timed region of each rank: copy of the rank's input (the
 images on the first, the labels on the last), zero_grad, schedule.step (forward, loss, backward of
-all micro-batches and their sends and receives), optimizer.step. Two steps warm up, a barrier stands
+all micro-batches and their sends and receives), optimizer.step. Steps warm up, a barrier stands
 before the timed steps and none between them; the step time is the maximum over the ranks. The loss
 of a micro-batch is its mean and the schedule divides the gradients by the number of micro-batches
 (scale_grads, its default), so a step is the update of one process that accumulates over the same

@@ -2,7 +2,7 @@
 """PyTorch peer: ResNet-50 trained by one thread on one core.
 
 Inside the timed region: copy of the input and the labels (a plain clone of tensors that the user
-holds in the model's memory format), zero_grad, forward, loss, backward, optimizer.step. Two steps
+holds in the model's memory format), zero_grad, forward, loss, backward, optimizer.step. Steps
 warm up before the timed ones. Prints one JSON line.
 """
 

@@ -77,9 +77,31 @@ def make_optimizer(model):
 
 
 def warm_up(step: Callable[[], None]) -> None:
-    """Call `step` twice, as Stratagem warms up: the second step still touches new memory."""
-    for _ in range(2):
+    """Call `step` until two in a row agree within 5%, as Stratagem warms up (bench/warm_up.h).
+
+    At least twice, and no further than 50 steps or 20 s. All ranks go by the slowest of them.
+    """
+    previous = total = 0.0
+    for count in range(1, 51):
+        start = time.perf_counter()
         step()
+        took = slowest(time.perf_counter() - start)
+        total += took
+        if count > 1 and (abs(took - previous) <= 0.05 * previous or total >= 20.0):
+            break
+        previous = took
+
+
+def slowest(seconds: float) -> float:
+    """The longest time of all ranks; the own one where there is no other."""
+    import torch
+    from torch import distributed
+
+    if not distributed.is_available() or not distributed.is_initialized():
+        return seconds
+    longest = torch.tensor(seconds, dtype=torch.float64)
+    distributed.all_reduce(longest, op=distributed.ReduceOp.MAX)
+    return longest.item()
 
 
 def timed_steps(step: Callable[[], None], steps: int) -> list[float]:

@@ -11,6 +11,8 @@
 #include <optional>
 #include <sstream>
 
+#include "bench/control_group.h"
+
 namespace stratagem::bench {
 namespace {
 
@@ -43,33 +45,15 @@ std::string turbo(const SystemPaths& paths) {
   return "";
 }
 
-/// Processors' worth of time that the container may use; none without a limit.
-std::optional<double> container_limit(const SystemPaths& paths) {
-  std::istringstream words(text_of(paths.sys / "fs/cgroup/cpu.max"));
-  double quota = 0;
-  double period = 0;
-  if (!(words >> quota >> period) || period <= 0) return std::nullopt;  // "max 100000"
-  return quota / period;
-}
-
-std::int64_t limited_periods(const SystemPaths& paths) {
-  std::ifstream file(paths.sys / "fs/cgroup/cpu.stat");
-  std::string key;
-  std::int64_t value = 0;
-  while (file >> key >> value) {
-    if (key == "nr_throttled") return value;
-  }
-  return 0;
-}
-
-std::int64_t thermal_throttles(const SystemPaths& paths) {
-  std::int64_t count = 0;
+/// Of all processors; none where the kernel does not count them.
+std::optional<std::int64_t> thermal_throttles(const SystemPaths& paths) {
+  std::optional<std::int64_t> count;
   for (int cpu = 0;; ++cpu) {
     const fs::path folder = paths.sys / "devices/system/cpu" / fmt::format("cpu{}", cpu);
     std::error_code ignored;
     if (!fs::exists(folder, ignored)) return count;
     const auto own = number_in(folder / "thermal_throttle/core_throttle_count");
-    count += static_cast<std::int64_t>(own.value_or(0));
+    if (own) count = count.value_or(0) + static_cast<std::int64_t>(*own);
   }
 }
 
@@ -198,7 +182,7 @@ std::vector<Disturbance> standing_disturbances(const MachineFacts& facts,
     found.push_back({"huge pages", facts.huge_pages,
                      "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled, as root"});
   }
-  const auto limit = container_limit(paths);
+  const auto limit = limited_cores(paths);
   if (limit && *limit < facts.available_cores) {
     found.push_back(
         {"container",
@@ -208,6 +192,22 @@ std::vector<Disturbance> standing_disturbances(const MachineFacts& facts,
   return found;
 }
 
+std::vector<Calm> calm_settings(const MachineFacts& facts, const SystemPaths& paths) {
+  const std::string turbo_state = turbo(paths);
+  const auto limit = limited_cores(paths);
+  return {
+      {"governor",
+       facts.governor == "none" ? "none: the kernel sets no frequency" : facts.governor},
+      {"turbo", turbo_state.empty() ? "unknown: the kernel does not say" : turbo_state},
+      {"huge pages", facts.huge_pages},
+      {"container", limit ? fmt::format("{:.2f} cores' time", *limit) : "no limit on time"},
+      {"temperature", thermal_throttles(paths) ? "not throttled in this second"
+                                               : "unknown: the kernel does not count throttling"},
+      {"stolen time", "none"},
+      {"another process", "none that is busy"},
+      {"load", "processors at rest"}};
+}
+
 NoiseReading read_noise(const SystemPaths& paths) {
   NoiseReading reading;
   reading.seconds =
@@ -215,7 +215,7 @@ NoiseReading read_noise(const SystemPaths& paths) {
   read_processors(paths, reading);
   read_processes(paths, reading);
   reading.limited_periods = limited_periods(paths);
-  reading.thermal_throttles = thermal_throttles(paths);
+  reading.thermal_throttles = thermal_throttles(paths).value_or(0);
   return reading;
 }
 
@@ -266,7 +266,7 @@ reports::Values noise_figures(const MachineFacts& facts, const NoiseReading& bef
   double others = 0;
   for (const auto& [share, number] : busy) others += share;
   const std::string turbo_state = turbo(paths);
-  const auto limit = container_limit(paths);
+  const auto limit = limited_cores(paths);
   return {{"governor", facts.governor},
           {"turbo", turbo_state.empty() ? reports::Value() : reports::Value(turbo_state)},
           {"load_average", facts.load_average.empty() ? 0.0 : facts.load_average.front()},

@@ -27,6 +27,14 @@ std::string to_string(const Disturbance& disturbance);
 std::vector<Disturbance> standing_disturbances(const MachineFacts& facts,
                                                const SystemPaths& paths = {});
 
+/// What each thing that can disturb is like where it does not: a `what` of the disturbances, and
+/// its state in words.
+struct Calm {
+  std::string what;
+  std::string state;
+};
+std::vector<Calm> calm_settings(const MachineFacts& facts, const SystemPaths& paths = {});
+
 /// Counters that only grow: two readings tell what happened between them. Those that the kernel
 /// does not keep stay 0.
 struct NoiseReading {

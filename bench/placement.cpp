@@ -56,27 +56,11 @@ Mesh mesh_of(const Config& config, const StrategyEntry& strategy) {
 
 }  // namespace
 
-std::vector<int> Placement::data_group(int rank) const {
+std::vector<int> Placement::group(int rank, std::string_view dimension) const {
   std::vector<int> members;
-  for (int replica = 0; replica < replicas(); ++replica) {
-    members.push_back(replica * ranks_per_replica() + rank % ranks_per_replica());
-  }
-  return members;
-}
-
-std::vector<int> Placement::pipeline_group(int rank) const {
-  std::vector<int> members;
-  for (int index = 0; index < pipeline_ranks(); ++index) {
-    members.push_back(replica_of(rank) * ranks_per_replica() + index * tensor_ranks() +
-                      rank % tensor_ranks());
-  }
-  return members;
-}
-
-std::vector<int> Placement::tensor_group(int rank) const {
-  std::vector<int> members;
-  for (int part = 0; part < tensor_ranks(); ++part) {
-    members.push_back(rank - rank % tensor_ranks() + part);
+  for (const int position : mesh.group(rank * devices_per_rank(), dimension)) {
+    const int member = position / devices_per_rank();
+    if (members.empty() || members.back() != member) members.push_back(member);
   }
   return members;
 }

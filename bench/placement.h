@@ -2,6 +2,9 @@
 // says of itself and what the user asks for.
 #pragma once
 
+#include <string_view>
+#include <vector>
+
 #include "bench/config.h"
 #include "strategies/runtime/mesh.h"
 
@@ -26,13 +29,10 @@ struct Placement {
   /// Which of the pipeline's ranks.
   int pipeline_rank_of(int rank) const { return rank % ranks_per_replica() / tensor_ranks(); }
 
-  /// The ranks that hold the same parts of the same stages as `rank`, one of each replica.
-  std::vector<int> data_group(int rank) const;
-  /// The ranks that share a replica, and the parts of layers, with `rank`, in the order of their
-  /// stages.
-  std::vector<int> pipeline_group(int rank) const;
-  /// The ranks that share the layers of `rank`, in the order of their parts.
-  std::vector<int> tensor_group(int rank) const;
+  /// The ranks that `rank` has a dimension's collectives with, itself among them, ascending: over
+  /// data those that hold the same parts of the same stages, over pipeline those that share a
+  /// replica and hold the same parts of other stages, over tensor those that share its layers.
+  std::vector<int> group(int rank, std::string_view dimension) const;
 };
 
 /// The stages of a replica: several a device under an interleaved schedule.

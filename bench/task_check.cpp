@@ -38,12 +38,6 @@ void check_communication(const Config& config) {
   if (config.backend == "nccl" && config.device != "cuda") {
     throw std::invalid_argument("--backend nccl: needs --device cuda; on CPU devices use gloo");
   }
-  const Placement placement = placement_of(config);
-  if (config.backend == "gloo" && config.device == "cuda" && placement.pipeline_ranks() > 1) {
-    throw std::invalid_argument(
-        "--backend gloo: cannot send between stages on GPUs of different ranks; use nccl, or leave "
-        "--ranks out");
-  }
   if (config.interface == "auto" || ::if_nametoindex(config.interface.c_str()) != 0) return;
   const std::unique_ptr<struct if_nameindex, decltype(&::if_freenameindex)> all(
       ::if_nameindex(), &::if_freenameindex);

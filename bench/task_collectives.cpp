@@ -1,16 +1,19 @@
 // collectives: times one collective between the ranks, at one message size after another.
 //
-// Before a size is timed its result is checked. Then calls are made in batches, back to back and
-// each waited for; a batch lasts long enough for the clock, and its time is that of the slowest
-// rank. An all-reduce may also be made several at a time ("in_flight"), as gradients in buckets
-// are: then its time is that of all of them over their number.
+// Calls are made in batches, back to back and each waited for; a batch lasts long enough for the
+// clock, and its time is that of the slowest rank. What every batch leaves behind is checked: calls
+// in place feed on each other, so that one wrong result spoils the last. An all-reduce may also be
+// made several at a time ("in_flight"), as gradients in buckets are: then its time is that of all
+// of them over their number.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <ctime>
 #include <functional>
-#include <map>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -38,12 +41,16 @@ at::Tensor values_of(std::int64_t rank, std::int64_t count, const at::TensorOpti
   return at::arange(count, options.dtype(at::kLong)).remainder(7).add(rank + 1).to(at::kFloat);
 }
 
+constexpr std::int64_t any_number = std::numeric_limits<std::int64_t>::max();
+
 /// One collective over buffers of one size.
 struct Exchange {
   std::function<void()> fill;  // the buffers as before the first call
   std::function<void()> call;  // returns when the result may be used
   std::function<at::Tensor()> result;
-  std::function<at::Tensor()> expected;
+  at::Tensor expected;                   // after the first call
+  double growth = 1;                     // of the result, with every further call since `fill`
+  std::int64_t most_calls = any_number;  // until `fill` is due
 };
 
 class Exchanges {
@@ -76,6 +83,12 @@ class Exchanges {
     return total;
   }
 
+  /// Sums in place multiply by the number of ranks; a float holds 2^127.
+  std::int64_t calls_before_overflow() const {
+    constexpr double doublings = 100;
+    return static_cast<std::int64_t>(doublings / std::log2(std::max(group_.size(), 2)));
+  }
+
   Exchange all_reduce(int in_flight) {
     const at::Tensor buffers = at::empty({in_flight, count_}, options_);
     const auto call = [this, parts = buffers.unbind()] {
@@ -86,10 +99,9 @@ class Exchanges {
     return {.fill = [this, buffers] { buffers.copy_(values(group_.rank())); },
             .call = call,
             .result = [buffers] { return buffers; },
-            .expected =
-                [this, in_flight] {
-                  return sum().repeat({in_flight, 1});
-                }};
+            .expected = sum().expand({in_flight, count_}),
+            .growth = static_cast<double>(group_.size()),
+            .most_calls = calls_before_overflow()};
   }
 
   Exchange reduce_scatter() {
@@ -98,22 +110,19 @@ class Exchanges {
     return {.fill = [this, input] { input.copy_(values(group_.rank())); },
             .call = [this, input, output] { group_.reduce_scatter(output, input)->wait(); },
             .result = [output] { return output; },
-            .expected = [this] { return sum().narrow(0, group_.rank() * share(), share()); }};
+            .expected = sum().narrow(0, group_.rank() * share(), share())};
   }
 
   Exchange all_gather() {
     at::Tensor input = at::empty({share()}, options_);
     at::Tensor output = at::empty({count_}, options_);
     const auto part = [this](int rank) { return values(rank).narrow(0, 0, share()); };
+    std::vector<at::Tensor> parts;
+    for (int rank = 0; rank < group_.size(); ++rank) parts.push_back(part(rank));
     return {.fill = [this, input, part] { input.copy_(part(group_.rank())); },
             .call = [this, input, output] { group_.all_gather(output, input)->wait(); },
             .result = [output] { return output; },
-            .expected =
-                [this, part] {
-                  std::vector<at::Tensor> parts;
-                  for (int rank = 0; rank < group_.size(); ++rank) parts.push_back(part(rank));
-                  return at::cat(parts);
-                }};
+            .expected = at::cat(parts)};
   }
 
   Exchange broadcast() {
@@ -121,7 +130,7 @@ class Exchanges {
     return {.fill = [this, buffer] { buffer.copy_(values(group_.rank())); },
             .call = [this, buffer] { group_.broadcast(buffer, 0)->wait(); },
             .result = [buffer] { return buffer; },
-            .expected = [this] { return values(0); }};
+            .expected = values(0)};
   }
 
   /// There and back between neighbours, so that a call can be timed at one end; counted once.
@@ -149,8 +158,7 @@ class Exchanges {
                 },
             .call = call,
             .result = [buffer, returned, first] { return first ? returned : buffer; },
-            .expected = [this, rank, peer,
-                         alone] { return values(alone || rank % 2 == 0 ? rank : peer); }};
+            .expected = values(alone || rank % 2 == 0 ? rank : peer)};
   }
 
   ProcessGroup& group_;
@@ -173,10 +181,11 @@ class Measurement {
                                              int in_flight) {
     std::vector<double> times;
     runtime::Device& device = *devices_.devices.front();
-    device.enqueue(runtime::Stream::compute, fmt::format("{} of {} bytes", collective, bytes), [&] {
+    what_ = fmt::format("{} of {} bytes", collective, bytes);
+    device.enqueue(runtime::Stream::compute, what_, [&] {
       Exchanges exchanges(*groups_.view().all, runtime::torch_device(device.description()), bytes);
       const Exchange exchange = exchanges.make(collective, in_flight);
-      check(exchange, collective, bytes);
+      timed(exchange, 1);
       const double once = timed(exchange, 2);
       const auto calls =
           std::clamp<std::int64_t>(static_cast<std::int64_t>(batch_seconds / once), 1, most_calls);
@@ -197,34 +206,48 @@ class Measurement {
   }
 
  private:
-  void check(const Exchange& exchange, const std::string& collective, std::int64_t bytes) const {
-    exchange.fill();
-    exchange.call();
-    if (at::equal(exchange.result(), exchange.expected())) return;
-    throw std::runtime_error(fmt::format("{} of {} bytes over {} gives a wrong result on rank {}",
-                                         collective, bytes, config_.backend, groups_.rank()));
+  /// Throws where `calls` calls since the buffers were filled have not left what they should.
+  void check(const Exchange& exchange, std::int64_t calls) const {
+    constexpr double rounding = 1e-5;  // of sums that outgrow 24 bits
+    const double factor = std::pow(exchange.growth, static_cast<double>(calls - 1));
+    if (at::allclose(exchange.result(), exchange.expected * factor, rounding, 0)) return;
+    throw std::runtime_error(
+        fmt::format("{} over {} gives a wrong result on rank {} after {} calls", what_,
+                    config_.backend, groups_.rank(), calls));
   }
 
-  /// Seconds of a call: of the slowest rank.
+  /// Seconds of a call: of the slowest rank. Filling and checking the buffers is not timed.
   double timed(const Exchange& exchange, std::int64_t calls) {
-    exchange.fill();
-    groups_.barrier();
-    const double processor_before = processor_seconds();
-    const auto start = Clock::now();
-    for (std::int64_t call = 0; call < calls; ++call) exchange.call();
-    if (exchange.result().is_cuda()) exchange.result().flatten()[0].item();  // waits
-    double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    processor_seconds_ += processor_seconds() - processor_before;
+    double seconds = 0;
+    for (std::int64_t left = calls; left > 0;) {
+      const std::int64_t now = std::min(left, exchange.most_calls);
+      seconds += timed_at_once(exchange, now);
+      check(exchange, now);
+      left -= now;
+    }
     for (const nlohmann::json& other : tell_all_ranks(context_, seconds)) {
       seconds = std::max(seconds, other.get<double>());
     }
     return seconds / static_cast<double>(calls);
   }
 
+  double timed_at_once(const Exchange& exchange, std::int64_t calls) {
+    exchange.fill();
+    groups_.barrier();
+    const double processor_before = processor_seconds();
+    const auto start = Clock::now();
+    for (std::int64_t call = 0; call < calls; ++call) exchange.call();
+    if (exchange.result().is_cuda()) exchange.result().flatten()[0].item();  // waits
+    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    processor_seconds_ += processor_seconds() - processor_before;
+    return seconds;
+  }
+
   const TaskContext& context_;
   Config config_;
   runtime::DeviceGroup devices_;
   JobGroups groups_;
+  std::string what_;              // is measured
   double processor_seconds_ = 0;  // of calls
   double processor_share_ = 0;
 };

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
+#include <exception>
 #include <numeric>
 #include <utility>
 
@@ -11,6 +12,10 @@
 
 namespace stratagem::bench {
 namespace {
+
+at::Tensor element_on(const runtime::Device& device) {
+  return at::zeros({1}, at::TensorOptions(runtime::torch_device(device.description())));
+}
 
 /// Makes groups whose threads run on the cores of one device.
 class Factory {
@@ -24,11 +29,14 @@ class Factory {
     backend_ = config.backend == "auto" ? usual : config.backend;
   }
 
+  /// A group that has met: NCCL connects its ranks at the first call, which belongs to no step.
   std::unique_ptr<runtime::ProcessGroup> make(const std::string& name, std::vector<int> members,
                                               runtime::Device& device) const {
     const auto& cores = device.description().cores;
     if (!cores.empty()) runtime::pin_this_thread(cores);
-    return ranks_.make_group(name, std::move(members), backend_, device, options_);
+    auto group = ranks_.make_group(name, std::move(members), backend_, device, options_);
+    group->all_reduce(element_on(device))->wait();
+    return group;
   }
 
  private:
@@ -43,11 +51,8 @@ void greet_neighbours(runtime::ProcessGroup& activations, runtime::ProcessGroup&
                       runtime::DeviceSpan devices) {
   const int rank = activations.rank();
   const int last = activations.size() - 1;
-  const auto element = [](const runtime::Device& device) {
-    return at::zeros({1}, at::TensorOptions(runtime::torch_device(device.description())));
-  };
-  const at::Tensor front = element(*devices.front());
-  const at::Tensor back = element(*devices.back());
+  const at::Tensor front = element_on(*devices.front());
+  const at::Tensor back = element_on(*devices.back());
   if (rank > 0) activations.receive(front, rank - 1, 0)->wait();
   if (rank < last) activations.send(front, rank + 1, 0)->wait();
   if (rank < last) gradients.receive(back, rank + 1, 0)->wait();
@@ -67,17 +72,28 @@ JobGroups::JobGroups(const Config& config, const TaskContext& context, runtime::
   if (placement_.replicas() > 1) {
     for (std::size_t index = 0; index < devices.size(); ++index) {
       data_.push_back(factory.make(fmt::format("data of device {}", index),
-                                   placement_.data_group(rank), *devices[index]));
+                                   placement_.group(rank, "data"), *devices[index]));
     }
   }
   if (placement_.pipeline_ranks() > 1) {
-    const std::vector<int> members = placement_.pipeline_group(rank);
+    const std::vector<int> members = placement_.group(rank, "pipeline");
     activations_ = factory.make("activations", members, *devices.front());
     gradients_ = factory.make("gradients", members, *devices.back());
     greet_neighbours(*activations_, *gradients_, devices);
   }
   if (placement_.tensor_ranks() > 1) {
-    tensor_ = factory.make("tensor", placement_.tensor_group(rank), *devices.front());
+    tensor_ = factory.make("tensor", placement_.group(rank, "tensor"), *devices.front());
+  }
+}
+
+JobGroups::~JobGroups() {
+  if (std::uncaught_exceptions() == exceptions_at_start_) return;
+  for (runtime::ProcessGroup* group : groups()) {
+    try {
+      group->abort();
+    } catch (const runtime::CommunicationError&) {
+      continue;  // the first error is the one that counts
+    }
   }
 }
 
@@ -111,14 +127,11 @@ runtime::CommunicationCounts JobGroups::counts() const {
 }
 
 void JobGroups::reset_counts() const {
-  for (const GroupPointer* group : {&all_, &activations_, &gradients_, &tensor_}) {
-    if (*group) (*group)->reset_counts();
-  }
-  for (const GroupPointer& group : data_) group->reset_counts();
+  for (runtime::ProcessGroup* group : groups()) group->reset_counts();
 }
 
-std::vector<const runtime::ProcessGroup*> JobGroups::groups() const {
-  std::vector<const runtime::ProcessGroup*> present;
+std::vector<runtime::ProcessGroup*> JobGroups::groups() const {
+  std::vector<runtime::ProcessGroup*> present;
   for (const GroupPointer* group : {&all_, &activations_, &gradients_, &tensor_}) {
     if (*group) present.push_back(group->get());
   }

@@ -1,6 +1,7 @@
 // JobGroups: the process groups of one rank of a row, as its placement wants them.
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <vector>
 
@@ -17,6 +18,10 @@ class JobGroups {
   /// Without ranks in `context`, none. Collective among the job's ranks; each group's threads share
   /// the cores of the device that it serves.
   JobGroups(const Config& config, const TaskContext& context, runtime::DeviceSpan devices);
+  /// Aborts the groups where an exception ends the work: no GPU goes on waiting for a lost rank.
+  ~JobGroups();
+  JobGroups(const JobGroups&) = delete;
+  JobGroups& operator=(const JobGroups&) = delete;
 
   strategies::RankGroups view() const;
   int rank() const { return all_ ? all_->rank() : 0; }
@@ -30,8 +35,9 @@ class JobGroups {
 
  private:
   using GroupPointer = std::unique_ptr<runtime::ProcessGroup>;
-  std::vector<const runtime::ProcessGroup*> groups() const;
+  std::vector<runtime::ProcessGroup*> groups() const;
 
+  int exceptions_at_start_ = std::uncaught_exceptions();
   Placement placement_;
   GroupPointer all_;
   std::vector<GroupPointer> data_;  // [own device]

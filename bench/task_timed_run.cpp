@@ -168,8 +168,8 @@ TimedRun timed(const Session& session, const TaskContext& context,
                const std::function<void(PendingSteps&)>& enqueue_steps) {
   TimedRun run;
   synchronize(session);
-  session.groups.reset_counts();
   session.groups.barrier();
+  session.groups.reset_counts();
   const double processor_before = processor_milliseconds();
   run.start = Clock::now();
   enqueue_steps(run.steps);

@@ -8,8 +8,10 @@
 #include "bench/options.h"
 #include "bench/task_oracle.h"
 #include "bench/task_session.h"
+#include "bench/task_timed_run.h"
 #include "bench/verification_scope.h"
 #include "reports/record_json.h"
+#include "strategies/counted_costs.h"
 
 namespace stratagem::bench {
 namespace {
@@ -34,7 +36,10 @@ reports::Verification worst_of(const std::vector<nlohmann::json>& by_rank) {
   reports::Verification worst;
   for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
     auto found = reports::verification_from_json(by_rank[rank], "verification");
-    if (rank > 0 && found.max_relative_error <= worst.max_relative_error) continue;
+    const bool worse = found.passed == worst.passed
+                           ? found.max_relative_error > worst.max_relative_error
+                           : !found.passed;
+    if (rank > 0 && !worse) continue;
     worst = std::move(found);
     if (by_rank.size() > 1 && !worst.passed) {
       worst.message = fmt::format("rank {}: {}", rank, worst.message);
@@ -42,6 +47,18 @@ reports::Verification worst_of(const std::vector<nlohmann::json>& by_rank) {
   }
   if (by_rank.size() > 1) worst.oracle += fmt::format(", {} ranks", by_rank.size());
   return worst;
+}
+
+/// One more step, which must communicate what the strategy's costs say.
+void compare_communication(const Session& session, reports::Verification& verification) {
+  session.groups.reset_counts();
+  const auto pending = session.strategy->step(session.workload->make_batch(0));
+  synchronize(session);
+  const std::string difference =
+      strategies::difference_from_costs(session.groups.counts(), session.strategy->costs());
+  if (difference.empty() || !verification.passed) return;
+  verification.passed = false;
+  verification.message = difference;
 }
 
 reports::Verification verify(const Config& row, const TaskContext& context) {
@@ -56,8 +73,9 @@ reports::Verification verify(const Config& row, const TaskContext& context) {
   options.width = scope.width;
   Session session(scope.config, options, context);
   const bool exact = row.compression == "none";
-  const auto own = compare_with_oracle(*session.strategy, *session.workload,
-                                       exact ? exact_tolerance : compressed_tolerance);
+  auto own = compare_with_oracle(*session.strategy, *session.workload,
+                                 exact ? exact_tolerance : compressed_tolerance);
+  compare_communication(session, own);
   reports::Verification result = worst_of(tell_all_ranks(context, reports::to_json(own)));
   result.scope = scope.text;
   return result;

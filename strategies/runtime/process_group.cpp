@@ -41,12 +41,13 @@ std::string first_line_of(const std::exception& error) {
 }
 
 Transfer::Transfer(std::string label, EventPointer start, c10::intrusive_ptr<c10d::Work> work,
-                   at::Tensor tensor, Stamp stamp)
+                   at::Tensor tensor, Stamp stamp, std::function<void()> finish)
     : label_(std::move(label)),
       start_(std::move(start)),
       work_(std::move(work)),
       tensor_(std::move(tensor)),
-      stamp_(std::move(stamp)) {
+      stamp_(std::move(stamp)),
+      finish_(std::move(finish)) {
   const auto future = future_of(*work_);
   if (!future) return;
   // Runs when the collective has ended, before a waiter learns of it.
@@ -59,6 +60,7 @@ Transfer::Transfer(std::string label, EventPointer start, c10::intrusive_ptr<c10
 void Transfer::wait() {
   try {
     work_->wait();
+    if (finish_) std::exchange(finish_, {})();
   } catch (const std::exception& error) {
     throw CommunicationError(fmt::format("{}: {}", label_, first_line_of(error)));
   }
@@ -117,35 +119,51 @@ TransferPointer ProcessGroup::broadcast(at::Tensor tensor, int root) {
 }
 
 TransferPointer ProcessGroup::send(at::Tensor tensor, int to, int tag) {
-  require_reachable(tensor);
   const std::int64_t bytes = bytes_of(tensor);
-  return start("send", tensor, {1, bytes, bytes}, [&] {
-    std::vector<at::Tensor> tensors{tensor};
+  const at::Tensor sent = goes_by_the_host(tensor) ? tensor.cpu() : tensor;
+  return start("send", sent, {1, bytes, bytes}, [&] {
+    std::vector<at::Tensor> tensors{sent};
     return group_->send(tensors, to, tag);
   });
 }
 
 TransferPointer ProcessGroup::receive(at::Tensor tensor, int from, int tag) {
-  require_reachable(tensor);
-  return start("receive", tensor, {1, bytes_of(tensor), 0}, [&] {
-    std::vector<at::Tensor> tensors{tensor};
-    return group_->recv(tensors, from, tag);
-  });
-}
-
-/// Gloo stages tensors of a GPU in its collectives, and not in its sends.
-void ProcessGroup::require_reachable(const at::Tensor& tensor) const {
-  if (backend_ != "gloo" || tensor.is_cpu()) return;
-  throw CommunicationError("gloo cannot send or receive tensors of a GPU; use --backend nccl");
+  const bool staged = goes_by_the_host(tensor);
+  const at::Tensor received = staged ? at::empty_like(tensor, at::kCPU) : tensor;
+  std::function<void()> finish;
+  if (staged) finish = [tensor, received] { tensor.copy_(received); };
+  return start(
+      "receive", received, {1, bytes_of(tensor), 0},
+      [&] {
+        std::vector<at::Tensor> tensors{received};
+        return group_->recv(tensors, from, tag);
+      },
+      std::move(finish));
 }
 
 void ProcessGroup::barrier() {
-  const std::lock_guard lock(mutex_);
+  count("barrier", {1, 0, 0});
   try {
     group_->barrier()->wait();
   } catch (const std::exception& error) {
     throw CommunicationError(fmt::format("barrier{}: {}", members_, first_line_of(error)));
   }
+}
+
+void ProcessGroup::abort() {
+  try {
+    group_->abort();
+  } catch (const std::exception& error) {
+    throw CommunicationError(fmt::format("abort{}: {}", members_, first_line_of(error)));
+  }
+}
+
+void ProcessGroup::count(const std::string& collective, const CollectiveCount& call) {
+  const std::lock_guard lock(mutex_);
+  CollectiveCount& total = counts_[collective];
+  total.calls += call.calls;
+  total.payload_bytes += call.payload_bytes;
+  total.wire_bytes += call.wire_bytes;
 }
 
 CommunicationCounts ProcessGroup::counts() const {
@@ -159,20 +177,16 @@ void ProcessGroup::reset_counts() {
 }
 
 TransferPointer ProcessGroup::start(const std::string& collective, const at::Tensor& tensor,
-                                    CollectiveCount count, const Call& call) {
+                                    CollectiveCount cost, const Call& call,
+                                    std::function<void()> finish) {
   const std::string label =
-      fmt::format("{} of {} bytes{}", collective, count.payload_bytes, members_);
-  {
-    const std::lock_guard lock(mutex_);
-    CollectiveCount& total = counts_[collective];
-    total.calls += count.calls;
-    total.payload_bytes += count.payload_bytes;
-    total.wire_bytes += count.wire_bytes;
-  }
+      fmt::format("{} of {} bytes{}", collective, cost.payload_bytes, members_);
+  count(collective, cost);
   const auto stamp = [this] { return device_.stamp(); };
   EventPointer begun = stamp();
   try {
-    return std::make_shared<Transfer>(label, std::move(begun), call(), tensor, stamp);
+    return std::make_shared<Transfer>(label, std::move(begun), call(), tensor, stamp,
+                                      std::move(finish));
   } catch (const std::exception& error) {
     throw CommunicationError(fmt::format("{}: {}", label, first_line_of(error)));
   }

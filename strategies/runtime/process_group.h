@@ -40,8 +40,9 @@ class Transfer {
  public:
   using Stamp = std::function<EventPointer()>;
 
+  /// `finish`, where given, brings the result to where it belongs once the call has ended.
   Transfer(std::string label, EventPointer start, c10::intrusive_ptr<c10d::Work> work,
-           at::Tensor tensor, Stamp stamp);
+           at::Tensor tensor, Stamp stamp, std::function<void()> finish = {});
 
   /// Returns when the result may be used by what the calling thread does next. Throws
   /// CommunicationError.
@@ -63,6 +64,7 @@ class Transfer {
   c10::intrusive_ptr<c10d::Work> work_;
   at::Tensor tensor_;
   Stamp stamp_;
+  std::function<void()> finish_;
   std::shared_ptr<Ending> ending_ = std::make_shared<Ending>();
 };
 using TransferPointer = std::shared_ptr<Transfer>;
@@ -89,11 +91,15 @@ class ProcessGroup {
   TransferPointer all_gather(at::Tensor output, at::Tensor input);
   TransferPointer broadcast(at::Tensor tensor, int root);
   /// Between two ranks of the group. A send and a receive with the same tag meet; over NCCL, which
-  /// has no tags, those of two ranks meet in the order of the calls.
+  /// has no tags, those of two ranks meet in the order of the calls. Tensors of a GPU travel over
+  /// Gloo by way of the host: a send waits for the current stream.
   TransferPointer send(at::Tensor tensor, int to, int tag);
   TransferPointer receive(at::Tensor tensor, int from, int tag);
   /// Returns when every rank has come to it.
   void barrier();
+  /// Ends the calls under way, so that nothing on a GPU waits for a lost rank any more. Over NCCL
+  /// only: calls over Gloo end at the time limit. The group is of no use afterwards.
+  void abort();
 
   /// Since the last reset.
   CommunicationCounts counts() const;
@@ -104,10 +110,14 @@ class ProcessGroup {
  private:
   using Call = std::function<c10::intrusive_ptr<c10d::Work>()>;
   TransferPointer start(const std::string& collective, const at::Tensor& tensor,
-                        CollectiveCount count, const Call& call);
+                        CollectiveCount cost, const Call& call, std::function<void()> finish = {});
+  void count(const std::string& collective, const CollectiveCount& call);
   /// A ring's share of `bytes` for one pass over it.
   std::int64_t ring_pass(std::int64_t bytes) const { return bytes * (size() - 1) / size(); }
-  void require_reachable(const at::Tensor& tensor) const;
+  /// Gloo stages a GPU's tensors in its collectives, and not in its sends and receives.
+  bool goes_by_the_host(const at::Tensor& tensor) const {
+    return backend_ == "gloo" && !tensor.is_cpu();
+  }
 
   std::string name_;
   std::vector<int> ranks_;

@@ -80,6 +80,74 @@ TEST_F(DisturbanceTest, AContainerWithoutALimitAndTurboOffAreFine) {
   EXPECT_THAT(standing_disturbances(facts_, paths_), IsEmpty());
 }
 
+TEST_F(DisturbanceTest, TheTightestLimitOfTheGroupsAboveHolds) {
+  write("proc/self/cgroup", "0::/system.slice/runner.service");
+  write("sys/fs/cgroup/system.slice/cpu.max", "150000 100000");
+  write("sys/fs/cgroup/system.slice/runner.service/cpu.max", "max 100000");
+  write("sys/fs/cgroup/system.slice/cpu.stat", "nr_periods 9\nnr_throttled 2");
+  write("sys/fs/cgroup/system.slice/runner.service/cpu.stat", "nr_periods 9\nnr_throttled 1");
+  const auto found = standing_disturbances(facts_, paths_);
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_THAT(found[0].found, HasSubstr("limited to 1.50 of 2 cores"));
+  EXPECT_EQ(read_noise(paths_).limited_periods, 3);
+}
+
+TEST_F(DisturbanceTest, LimitsOfTheOldKindOfGroupsAreRead) {
+  write("proc/self/cgroup", "7:memory:/m\n4:cpu,cpuacct:/docker/abc\n0::/docker/abc");
+  write("sys/fs/cgroup/unified/cgroup.controllers", "");
+  write("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1");
+  write("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000");
+  write("sys/fs/cgroup/cpu,cpuacct/docker/abc/cpu.cfs_quota_us", "50000");
+  write("sys/fs/cgroup/cpu,cpuacct/docker/abc/cpu.cfs_period_us", "100000");
+  write("sys/fs/cgroup/cpu,cpuacct/docker/abc/cpu.stat", "nr_periods 9\nnr_throttled 4");
+  const auto found = standing_disturbances(facts_, paths_);
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_THAT(found[0].found, HasSubstr("limited to 0.50 of 2 cores"));
+  EXPECT_EQ(read_noise(paths_).limited_periods, 4);
+}
+
+TEST_F(DisturbanceTest, WhatDoesNotDisturbIsSaidInWords) {
+  const auto state_of = [&](const std::string& what) {
+    for (const Calm& calm : calm_settings(facts_, paths_)) {
+      if (calm.what == what) return calm.state;
+    }
+    return std::string("not there");
+  };
+  EXPECT_EQ(state_of("governor"), "performance");
+  EXPECT_EQ(state_of("turbo"), "unknown: the kernel does not say");
+  EXPECT_EQ(state_of("container"), "no limit on time");
+  EXPECT_EQ(state_of("temperature"), "unknown: the kernel does not count throttling");
+  write("sys/devices/system/cpu/cpufreq/boost", "0");
+  write("sys/fs/cgroup/cpu.max", "400000 100000");
+  write("sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "3");
+  EXPECT_EQ(state_of("turbo"), "off");
+  EXPECT_EQ(state_of("container"), "4.00 cores' time");
+  EXPECT_EQ(state_of("temperature"), "not throttled in this second");
+}
+
+// A new kind of disturbance is a new line of the doctor, warn or ok.
+TEST_F(DisturbanceTest, EveryDisturbanceHasItsWordsForWhereItIsAbsent) {
+  facts_.governor = "powersave";
+  facts_.huge_pages = "never";
+  write("sys/devices/system/cpu/cpufreq/boost", "1");
+  write("sys/fs/cgroup/cpu.max", "150000 100000");
+  std::vector<std::string> words;
+  for (const Calm& calm : calm_settings(facts_, paths_)) words.push_back(calm.what);
+  NoiseReading later;
+  later.seconds = 1;
+  later.processor_ticks = 100;
+  later.stolen_ticks = 50;
+  later.thermal_throttles = 1;
+  later.process_seconds = {{1, 1.0}};
+  later.process_names = {{1, "other"}};
+  NoiseReading before;
+  before.process_seconds = {{1, 0.0}};
+  auto found = standing_disturbances(facts_, paths_);
+  for (const Disturbance& one : disturbances_at_rest(before, later)) found.push_back(one);
+  EXPECT_THAT(found, SizeIs(8));
+  for (const Disturbance& one : found) EXPECT_THAT(words, ::testing::Contains(one.what));
+}
+
 TEST_F(DisturbanceTest, StolenTimeIsAShareOfAll) {
   write("proc/stat", "cpu  100 0 100 800 0 0 0 0 0 0");
   const NoiseReading before = reading_at(0);

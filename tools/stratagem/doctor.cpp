@@ -136,15 +136,11 @@ void report_noise(const bench::MachineFacts& facts) {
   for (auto& disturbance : bench::disturbances_at_rest(before, bench::read_noise())) {
     found.push_back(std::move(disturbance));
   }
-  const auto unless_found = [&](const std::string& what, const std::string& state) {
-    if (std::ranges::find(found, what, &bench::Disturbance::what) == found.end()) ok(what, state);
-  };
-  unless_found("governor",
-               facts.governor == "none" ? "none: the kernel sets no frequency" : facts.governor);
-  unless_found("load", "processors at rest");
-  unless_found("huge pages", facts.huge_pages);
-  unless_found("another process", "none that is busy");
-  unless_found("stolen time", "none");
+  for (const bench::Calm& calm : bench::calm_settings(facts)) {
+    const bool disturbed =
+        std::ranges::find(found, calm.what, &bench::Disturbance::what) != found.end();
+    if (!disturbed) ok(calm.what, calm.state);
+  }
   for (const bench::Disturbance& disturbance : found) {
     warn(disturbance.what, disturbance.found, disturbance.remedy);
   }

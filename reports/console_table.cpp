@@ -64,7 +64,11 @@ std::string verified(const RowSummary& row) {
   return "";
 }
 
-std::string marks(const RowSummary& row) { return fmt::format("{}", fmt::join(row.marks, ", ")); }
+std::string marks(const RowSummary& row) {
+  std::vector<std::string> words = row.marks;
+  if (row.outliers > 0) words.push_back(fmt::format("{} outlying", row.outliers));
+  return fmt::format("{}", fmt::join(words, ", "));
+}
 
 std::vector<TextColumn> columns_for(const std::vector<RowSummary>& rows,
                                     const std::vector<std::string>& names) {

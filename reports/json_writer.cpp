@@ -8,6 +8,7 @@
 #include "reports/atomic_file.h"
 #include "reports/json_fields.h"
 #include "reports/record_json.h"
+#include "reports/samples.h"
 #include "reports/statistics.h"
 
 namespace stratagem::reports {
@@ -41,7 +42,8 @@ Sample sample_of(const Row& row, const Repetition& repetition) {
   return sample;
 }
 
-ordered_json stratagem_object(const Row& row, const Repetition& repetition) {
+ordered_json stratagem_object(const Row& row, const Repetition& repetition,
+                              const std::vector<std::size_t>& outlying) {
   ordered_json object{{"strategy", row.strategy},
                       {"model", row.model},
                       {"mesh", row.mesh},
@@ -50,6 +52,7 @@ ordered_json stratagem_object(const Row& row, const Repetition& repetition) {
   ordered_json measured = to_json(repetition);
   measured.erase("index");  // stands outside as repetition_index
   object.update(measured);
+  object["outlying_steps"] = outlying;
   return object;
 }
 
@@ -71,7 +74,7 @@ void add_times(ordered_json& entry, std::size_t iterations, const Sample& sample
 }
 
 ordered_json repetition_entry(const Row& row, const Repetition& repetition,
-                              FamilyPosition position) {
+                              const std::vector<std::size_t>& outlying, FamilyPosition position) {
   ordered_json entry = entry_head(row, row.name, position, "iteration");
   entry["repetition_index"] = repetition.index;
   entry["threads"] = 1;
@@ -85,7 +88,7 @@ ordered_json repetition_entry(const Row& row, const Repetition& repetition,
     entry["items_per_second"] = sample.items_per_second;
     for (const auto& [name, value] : repetition.counters) entry[name] = value;
   }
-  entry["stratagem"] = stratagem_object(row, repetition);
+  entry["stratagem"] = stratagem_object(row, repetition, outlying);
   return entry;
 }
 
@@ -181,8 +184,10 @@ ordered_json results_json(const ResultFile& results) {
   const std::vector<FamilyPosition> positions = family_positions(results.rows);
   for (std::size_t index = 0; index < results.rows.size(); ++index) {
     const Row& row = results.rows[index];
-    for (const Repetition& repetition : row.repetitions) {
-      benchmarks.push_back(repetition_entry(row, repetition, positions[index]));
+    const auto outlying = outlying_steps(row);
+    for (std::size_t launch = 0; launch < row.repetitions.size(); ++launch) {
+      benchmarks.push_back(
+          repetition_entry(row, row.repetitions[launch], outlying[launch], positions[index]));
     }
     add_aggregates(benchmarks, row, positions[index]);
   }

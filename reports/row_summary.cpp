@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
+
+#include "reports/samples.h"
 
 namespace stratagem::reports {
 namespace {
@@ -81,13 +82,8 @@ void add_measurements(RowSummary& summary, const Row& row) {
       continue;
     }
     steps = summary.tutorial ? repetition.step_ms.size() : 1;
-    if (summary.tutorial) {
-      summary.samples_ms.push_back(
-          std::accumulate(repetition.step_ms.begin(), repetition.step_ms.end(), 0.0));
-    } else {
-      summary.samples_ms.insert(summary.samples_ms.end(), repetition.step_ms.begin(),
-                                repetition.step_ms.end());
-    }
+    const std::vector<double> samples = samples_of(repetition, summary.tutorial);
+    summary.samples_ms.insert(summary.samples_ms.end(), samples.begin(), samples.end());
     if (!repetition.devices.empty()) {
       measured.push_back(mean_over_devices(
           repetition, [](const DeviceRecord& device) { return device.bubble_measured; }));
@@ -109,6 +105,9 @@ void add_measurements(RowSummary& summary, const Row& row) {
     }
   }
   if (!summary.samples_ms.empty()) {
+    const Fences fences = tukey_fences(summary.samples_ms);
+    summary.outliers = static_cast<std::size_t>(std::ranges::count_if(
+        summary.samples_ms, [&](double sample) { return !fences.hold(sample); }));
     summary.median_ms = median(summary.samples_ms);
     summary.interval = median_interval(summary.samples_ms);
     if (summary.median_ms > 0) {
@@ -160,7 +159,7 @@ RowSummary summarise(const Row& row) {
   summary.name = row.name;
   summary.strategy = row.strategy;
   summary.workload = workload_of(row);
-  summary.tutorial = text_of(find_value(row.config, "protocol")) == "tutorial";
+  summary.tutorial = samples_are_calls(row);
   if (const Value* cores = find_value(row.config, "cores_per_device");
       cores != nullptr && std::holds_alternative<std::int64_t>(*cores)) {
     summary.cores_per_device = std::get<std::int64_t>(*cores);

@@ -1,7 +1,6 @@
 // What a row's samples say: its median with an interval, and whether two rows can be ranked.
 //
-// A sample is one timed step; under the tutorial's protocol it is a whole training call, the sum
-// of its steps. The interval speaks of one run only.
+// The interval speaks of one run only. What a sample is: reports/samples.h.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +25,8 @@ struct RowSummary {
   std::vector<double> samples_ms;  // empty when the row failed
   double median_ms = 0;
   Interval interval;
-  double spread = 0;  // (p90 - p10) over the median
+  double spread = 0;         // (p90 - p10) over the median
+  std::size_t outliers = 0;  // samples beyond Tukey's fences, which count like the others
   double samples_per_second = 0;
   std::optional<double> tokens_per_second;  // of models that read text
   std::optional<double> bubble_measured;    // mean over devices

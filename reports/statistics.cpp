@@ -66,6 +66,13 @@ double order_statistic_coverage(std::size_t count, std::size_t rank) {
   return std::max(0.0, 1 - 2 * tail);
 }
 
+Fences tukey_fences(std::span<const double> values) {
+  const double first = percentile(values, 0.25);
+  const double third = percentile(values, 0.75);
+  const double reach = 1.5 * (third - first);
+  return {first - reach, third + reach};
+}
+
 Interval median_interval(std::span<const double> values, double confidence) {
   const std::vector<double> ordered = sorted(values);
   std::size_t rank = 1;

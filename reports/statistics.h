@@ -30,6 +30,16 @@ double sample_standard_deviation(std::span<const double> values);
 /// Probability that [x(rank), x(count + 1 - rank)] holds the median; ranks count from 1.
 double order_statistic_coverage(std::size_t count, std::size_t rank);
 
+/// Tukey's fences: 1.5 interquartile ranges beyond the quartiles (Tukey, Exploratory Data Analysis,
+/// 1977). What lies outside is an outlier: marked, and counted like every other sample.
+struct Fences {
+  double low = 0;
+  double high = 0;
+
+  bool hold(double value) const { return low <= value && value <= high; }
+};
+Fences tukey_fences(std::span<const double> values);
+
 Interval median_interval(std::span<const double> values, double confidence = 0.95);
 
 }  // namespace stratagem::reports

@@ -12,6 +12,7 @@
 
 #include "reports/file_reader.h"
 #include "reports/results_reader.h"
+#include "reports/row_summary.h"
 #include "tests/bench/error_of.h"
 #include "tests/reports/example_results.h"
 
@@ -97,6 +98,45 @@ TEST(ResultsJson, RepetitionsAndAggregatesHaveGoogleBenchmarksKeys) {
   EXPECT_EQ(benchmarks[6].at("name"), name + "_cv");
   EXPECT_EQ(benchmarks[6].at("aggregate_unit"), "percentage");
   EXPECT_NEAR(benchmarks[6].at("real_time"), 0.17638342, 1e-8);
+}
+
+TEST(ResultsJson, StepsBeyondTheFencesOfAllSamplesAreMarkedWhereTheyStand) {
+  ResultFile results = two_rows();
+  Row& row = results.rows[0];
+  row.repetitions[0].step_ms = {1000, 1010, 990};
+  row.repetitions[1].step_ms = {1005, 2000, 995};
+  row.repetitions[2].step_ms = {1001, 999};
+  const auto marked = [&](std::size_t launch) {
+    return json(results_json(results))
+        .at("benchmarks")[launch]
+        .at("stratagem")
+        .at("outlying_steps");
+  };
+  EXPECT_EQ(marked(0), json::array());
+  EXPECT_EQ(marked(1), json({1}));
+  EXPECT_EQ(marked(2), json::array());
+  EXPECT_EQ(summarise(row).outliers, 1U);
+  EXPECT_EQ(summarise(row).samples_ms.size(), 8U) << "none is dropped";
+
+  // Whole calls of 3000, 4000 and 2000 ms: too few and too wide for one of them to stand out.
+  row.config.emplace_back("protocol", std::string("tutorial"));
+  EXPECT_EQ(marked(1), json::array());
+}
+
+TEST(ResultsJson, ACallThatStandsOutMarksAllItsSteps) {
+  ResultFile results = two_rows();
+  Row& row = results.rows[0];
+  row.config.emplace_back("protocol", std::string("tutorial"));
+  row.repetitions.resize(1);
+  row.repetitions[0].step_ms = {100, 101};
+  for (int launch = 1; launch < 6; ++launch) {
+    row.repetitions.push_back(row.repetitions[0]);
+    row.repetitions.back().index = launch;
+  }
+  row.repetitions[4].step_ms = {100, 300};
+  const json benchmarks = json(results_json(results)).at("benchmarks");
+  EXPECT_EQ(benchmarks[3].at("stratagem").at("outlying_steps"), json::array());
+  EXPECT_EQ(benchmarks[4].at("stratagem").at("outlying_steps"), json({0, 1}));
 }
 
 TEST(ResultsJson, AFailedRepetitionIsAnErrorAndNoPartOfAggregates) {

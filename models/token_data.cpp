@@ -4,6 +4,9 @@
 
 #include <stdexcept>
 #include <string>
+#include <vector>
+
+#include "models/distributed_sampler.h"
 
 namespace stratagem::models {
 namespace {
@@ -12,25 +15,35 @@ constexpr std::int64_t kByteValues = 256;
 
 }  // namespace
 
-at::Tensor draw_tokens(TokenSource source, std::int64_t count, std::int64_t length,
-                       std::int64_t vocabulary, at::Generator& generator) {
-  const auto ids = at::TensorOptions(at::kLong);
-  at::Tensor tokens = at::empty({count, length}, ids);
-  if (source == TokenSource::random) {
-    return tokens.random_(0, vocabulary, generator);
-  }
+at::Tensor random_tokens(std::int64_t count, std::int64_t length, std::int64_t vocabulary,
+                         at::Generator& generator) {
+  return at::empty({count, length}, at::TensorOptions(at::kLong)).random_(0, vocabulary, generator);
+}
+
+std::int64_t text_samples(std::int64_t length) {
+  return (static_cast<std::int64_t>(training_text().size()) - 1) / (length - 1);
+}
+
+at::Tensor text_tokens(std::uint64_t first, std::int64_t count, std::int64_t length,
+                       std::int64_t vocabulary, std::uint64_t seed) {
   if (vocabulary < kByteValues) {
     throw std::invalid_argument("a text of bytes needs a vocabulary of " +
                                 std::to_string(kByteValues) + ", not " +
                                 std::to_string(vocabulary));
   }
-  const std::string_view text = training_text();
-  const auto last_start = static_cast<std::int64_t>(text.size()) - length;
-  const at::Tensor starts = at::empty({count}, ids).random_(0, last_start + 1, generator);
+  DistributedSampler sampler({.samples = text_samples(length), .seed = seed});
+  const auto samples = static_cast<std::uint64_t>(sampler.size());
+  at::Tensor tokens = at::empty({count, length}, at::TensorOptions(at::kLong));
   auto* token = tokens.mutable_data_ptr<std::int64_t>();
-  for (std::int64_t sample = 0; sample < count; ++sample) {
-    const auto start = static_cast<std::size_t>(starts.const_data_ptr<std::int64_t>()[sample]);
-    for (const char character : text.substr(start, static_cast<std::size_t>(length))) {
+  std::vector<std::int64_t> order;
+  for (std::uint64_t sample = first; sample < first + static_cast<std::uint64_t>(count); ++sample) {
+    if (order.empty() || sample % samples == 0) {
+      sampler.set_epoch(sample / samples);
+      order = sampler.indices();
+    }
+    const std::int64_t start = order[sample % samples] * (length - 1);
+    for (const char character : training_text().substr(static_cast<std::size_t>(start),
+                                                       static_cast<std::size_t>(length))) {
       *token++ = static_cast<unsigned char>(character);
     }
   }

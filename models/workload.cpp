@@ -98,8 +98,12 @@ Batch Workload::make_batch(std::uint64_t index) const {
   at::Generator generator =
       at::detail::createCPUGenerator(scrambled(scrambled(options_.seed) + index));
   if (entry_->input_kind == InputKind::tokens) {
+    const std::int64_t length = sequence_length() + 1;
+    const std::uint64_t first = index * static_cast<std::uint64_t>(options_.batch);
     const at::Tensor drawn =
-        draw_tokens(options_.tokens, options_.batch, sequence_length() + 1, classes(), generator);
+        options_.tokens == TokenSource::text
+            ? text_tokens(first, options_.batch, length, classes(), options_.seed)
+            : random_tokens(options_.batch, length, classes(), generator);
     return {drawn.narrow(1, 0, sequence_length()).contiguous(),
             drawn.narrow(1, 1, sequence_length()).contiguous()};
   }

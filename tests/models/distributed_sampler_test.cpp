@@ -49,6 +49,17 @@ TEST(DistributedSampler, TheReplicasShareTheDatasetOut) {
   }
 }
 
+// PyTorch's tutorial "Multi GPU training with DDP" trains 2048 samples in batches of 32: 64 steps
+// an epoch on one GPU, 16 on each of four.
+TEST(DistributedSampler, FourReplicasTakeAQuarterOfTheStepsOfTheTutorialsOne) {
+  constexpr std::int64_t batch = 32;
+  const auto steps = [](std::int64_t replicas) {
+    return DistributedSampler({.samples = 2048, .replicas = replicas}).size() / batch;
+  };
+  EXPECT_EQ(steps(1), 64);
+  EXPECT_EQ(steps(4), 16);
+}
+
 TEST(DistributedSampler, RefusesWhatCannotBe) {
   EXPECT_THROW(DistributedSampler({.samples = 4, .replicas = 2, .rank = 2}), std::invalid_argument);
   EXPECT_THROW(DistributedSampler({.samples = 0}), std::invalid_argument);

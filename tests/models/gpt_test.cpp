@@ -11,8 +11,10 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "models/distributed_sampler.h"
 #include "models/linear.h"
 #include "models/optimizer.h"
+#include "models/token_data.h"
 #include "models/workload.h"
 #include "tests/models/reference_values.h"
 #include "tests/models/single_thread.h"
@@ -132,6 +134,29 @@ TEST(TokenData, TargetsAreTheNextTokens) {
 TEST(TokenData, TheTextIsWhole) {
   EXPECT_GT(training_text().size(), 290'000U);
   EXPECT_EQ(training_text().substr(0, 14), "First Citizen:");
+}
+
+TEST(TokenData, AnEpochOfTheTextHasEveryWindowOnceInTheSamplersOrder) {
+  constexpr std::int64_t length = 1001;
+  const std::int64_t samples = text_samples(length);
+  const at::Tensor epochs = text_tokens(0, 2 * samples, length, 256, /*seed=*/7);
+  DistributedSampler sampler({.samples = samples, .seed = 7});
+  for (const std::int64_t epoch : {0, 1}) {
+    sampler.set_epoch(static_cast<std::uint64_t>(epoch));
+    const auto order = sampler.indices();
+    for (std::int64_t place = 0; place < samples; ++place) {
+      const std::int64_t start = order[static_cast<std::size_t>(place)] * (length - 1);
+      const at::Tensor sample = epochs[epoch * samples + place];
+      const auto first = sample[0].item<std::int64_t>();
+      const auto last = sample[length - 1].item<std::int64_t>();
+      EXPECT_EQ(first, training_text()[static_cast<std::size_t>(start)]);
+      EXPECT_EQ(last, training_text()[static_cast<std::size_t>(start + length - 1)]);
+    }
+  }
+  // A batch in the middle, over the border of two epochs.
+  EXPECT_TRUE(at::equal(text_tokens(static_cast<std::uint64_t>(samples) - 2, 5, length, 256, 7),
+                        epochs.narrow(0, samples - 2, 5)));
+  EXPECT_THROW(text_tokens(0, 1, length, 255, 7), std::invalid_argument);
 }
 
 TEST(Gpt, LearnsTheText) {

@@ -59,10 +59,8 @@ class Summary:
 
     @property
     def outliers(self) -> int:
-        """Samples beyond Tukey's fences, 1.5 interquartile ranges out; they count like others."""
-        first, third = np.quantile(self.samples, (0.25, 0.75))
-        reach = 1.5 * (third - first)
-        return sum(1 for value in self.samples if not first - reach <= value <= third + reach)
+        """How many of the samples are outliers; they count like the others."""
+        return len(outlying(self.samples))
 
     @property
     def wide(self) -> bool:
@@ -75,6 +73,19 @@ def samples_ms(row: Row) -> list[float]:
     if row.tutorial:
         return [sum(repetition.step_ms) for repetition in row.repetitions]
     return [step for repetition in row.repetitions for step in repetition.step_ms]
+
+
+def outlying(samples: list[float]) -> list[int]:
+    """The places of the samples beyond Tukey's fences: 1.5 interquartile ranges off the quartiles.
+
+    A quartile between two samples is interpolated linearly, as numpy.quantile does.
+    """
+    if not samples:
+        return []
+    first, third = np.quantile(samples, (0.25, 0.75))
+    reach = 1.5 * (third - first)
+    low, high = first - reach, third + reach
+    return [index for index, value in enumerate(samples) if not low <= value <= high]
 
 
 @lru_cache(maxsize=4096)

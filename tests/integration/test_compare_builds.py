@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def compare_builds(commands, tmp_path):
     """Compares the build with itself, in which one side may meet a fault on purpose."""
 
-    def run(fault: str = ""):
+    def run(fault: str = "", *options: str):
         build = head = commands.programs.parent
         if fault:
             head = tmp_path / "head"
@@ -33,7 +33,7 @@ def compare_builds(commands, tmp_path):
             os.chmod(script, 0o755)
         folder = tmp_path / "comparison"
         done = subprocess.run(
-            [ROOT / "tools" / "compare_builds", build, head, folder, "--tiny"],
+            [ROOT / "tools" / "compare_builds", build, head, folder, "--tiny", *options],
             env=commands.environment, capture_output=True, text=True, timeout=240, check=False,
         )  # fmt: skip
         document = json.loads((folder / "comparison.json").read_text(encoding="utf-8"))
@@ -69,6 +69,16 @@ def test_an_all_reduce_more_fails(compare_builds):
     assert "communication.all_reduce.calls" in text
 
 
+@pytest.mark.parametrize(("fault", "code"), [("", 0), ("operator@0F0@pipeline", 1)])
+def test_exact_metrics_alone_need_one_launch_of_each_build(compare_builds, fault, code):
+    done, document, text = compare_builds(fault, "--exact-only")
+    assert done.returncode == code, done.stderr + done.stdout
+    assert (document["times_compared"], document["interleaved"]["rounds"]) == (False, 1)
+    worse = [row["name"].split("/")[0] for row in document["rows"] if row["regression"]]
+    assert worse == (["pipeline"] if fault else [])
+    assert "times were not compared" in text
+
+
 @pytest.mark.parametrize(
     ("model", "strategies", "options"),
     [
@@ -80,6 +90,7 @@ def test_an_all_reduce_more_fails(compare_builds):
             ["--ranks", 2, "--schedule", "naive,gpipe,zb_h1,interleaved_1f1b", "--split-size", 4],
         ),
         ("gpt-tiny", "tensor_parallel,sequence_parallel", []),
+        ("resnet18", "ddp", ["--image-size", 33]),
     ],
 )
 def test_twenty_launches_count_the_same(commands, out, model, strategies, options):

@@ -1,18 +1,21 @@
 """The store of results over time: files, crashes, two writers, and lines that are refused."""
 
+import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from comparison_documents import document, launches
 from stratagem_reports.errors import InputError
 from stratagem_reports.history import store as store_module
 from stratagem_reports.history.points import time_text, to_line
 from stratagem_reports.history.store import append, file_name, load
 
 import fixture_history
-from fixture_history import ROW, START, contents, history, quiet, refused, runs, store
+from fixture_history import ROW, START, contents, history, refused, runs, store
 
 SINGLE = "single/resnet50/devices:1/batch:48/image:128"
 PACKAGE = Path(store_module.__file__).parents[2]
@@ -35,7 +38,7 @@ def test_file_names_are_safe_and_never_collide():
 
 def test_long_names_come_back_whole(tmp_path):
     name = "row/" + "option:1/" * 60
-    assert {run.name for run in load(store(tmp_path / "h", runs(2, name)), quiet)} == {name}
+    assert {run.name for run in load(store(tmp_path / "h", runs(2, name)))} == {name}
 
 
 def test_a_failed_write_cuts_back_what_was_written(tmp_path, monkeypatch):
@@ -55,27 +58,90 @@ def test_a_failed_write_cuts_back_what_was_written(tmp_path, monkeypatch):
     assert contents(folder) == before
 
 
-def test_a_broken_last_line_is_skipped_by_readers_and_stops_writers(tmp_path, capsys):
-    folder = store(tmp_path / "history", runs(3), runs(2, SINGLE))
+READING = (
+    ["show"],
+    ["trend"],
+    ["export", "--format", "bencher"],
+    ["trend", "--format", "json"],
+    ["trend", "--format", "html", "--out-dir"],
+)
+
+
+@pytest.fixture
+def torn(tmp_path):
+    """A history in which a crash cut a file's fourth line short, and that file."""
+    folder = store(tmp_path / "a history", runs(3), runs(2, SINGLE))
     path = folder / file_name(ROW)
-    whole = path.read_bytes()
-    torn = to_line(runs(1, first=3)[0]).encode()[:100]
-    path.write_bytes(whole + torn)
-    assert history("show", "--dir", folder) == 0
-    captured = capsys.readouterr()
-    assert f"{path}: line 4" in captured.err and "history repair" in captured.err
-    assert captured.err.count("\n") == 1 and ROW in captured.out
-    with pytest.raises(InputError, match=r"line 4.*history repair"):
-        append(folder, runs(1, first=4))
-    assert path.read_bytes() == whole + torn
-    assert history("repair", "--dir", folder) == 0
-    assert "moved a broken last line of 100 bytes" in capsys.readouterr().out
+    path.write_bytes(path.read_bytes() + to_line(runs(1, first=3)[0]).encode()[:100])
+    return folder, path
+
+
+def command_in(message: str, after: str) -> str:
+    """The command that an error's line gives behind some words."""
+    return message.split(after)[1].split(";")[0].strip()
+
+
+@pytest.mark.parametrize("words", READING, ids="_".join)
+def test_a_broken_last_line_stops_every_reader(torn, tmp_path, capsys, words):
+    folder, path = torn
+    before = contents(folder)
+    out = [tmp_path / "out"] if words[-1] == "--out-dir" else []
+    assert history(*words, *out, "--dir", folder) == 2
+    message = refused(capsys, f"{path}: line 4: cut short, after 100 bytes")
+    assert f"sed -i 4d '{path}'" in message
+    assert contents(folder) == before
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_broken_last_line_stops_export_before_it_overwrites(torn, tmp_path, capsys):
+    out = tmp_path / "data.js"
+    out.write_text("of an earlier run")
+    words = ("export", "--format", "github-action-benchmark", "--out", out)
+    assert history(*words, "--dir", torn[0]) == 2
+    refused(capsys, "line 4")
+    assert out.read_text() == "of an earlier run"
+
+
+def test_a_broken_last_line_stops_writers(torn, tmp_path, capsys):
+    folder, path = torn
+    before = contents(folder)
+    with pytest.raises(InputError, match=r"line 4: cut short.*sed -i 4d"):
+        append(folder, [*runs(1, "new/row"), *runs(1, first=4)])
+    source = tmp_path / "more.json"
+    source.write_text(json.dumps(document({ROW: launches([100.0])}, commit="abc")))
+    assert history("add", source, "--dir", folder, "--date", "2026-03-01") == 2
+    refused(capsys, f"{path}: line 4: cut short")
+    assert contents(folder) == before
+
+
+def test_the_commands_of_the_error_mend_the_file(torn, capsys):
+    folder, path = torn
+    whole = b"".join(path.read_bytes().splitlines(keepends=True)[:3])
+    history("show", "--dir", folder)
+    remedy = command_in(refused(capsys, "line 4"), "remove it:")
+    subprocess.run(remedy, shell=True, check=True)
     assert path.read_bytes() == whole
-    assert path.with_name(path.name + ".broken").read_bytes() == torn + b"\n"
+    path.write_bytes(whole[:-1])
+    assert history("show", "--dir", folder) == 2
+    remedy = command_in(refused(capsys, "line 3: whole, but without its end"), "add that:")
+    subprocess.run(remedy, shell=True, check=True)
+    assert path.read_bytes() == whole
+    assert history("show", "--dir", folder) == 0
+
+
+def test_repair_keeps_a_broken_last_line_aside(torn, capsys):
+    folder, path = torn
+    *whole, cut = path.read_bytes().splitlines(keepends=True)
+    history("show", "--dir", folder)
+    remedy = command_in(refused(capsys, "line 4"), "keep it aside: stratagem history")
+    assert history(*shlex.split(remedy)) == 0
+    assert "moved a broken last line of 100 bytes" in capsys.readouterr().out
+    assert path.read_bytes() == b"".join(whole)
+    assert path.with_name(path.name + ".broken").read_bytes() == cut + b"\n"
     append(folder, runs(1, first=4))
     assert history("repair", "--dir", folder) == 0
     assert "nothing to repair" in capsys.readouterr().out
-    assert len(load(folder, quiet)) == 6
+    assert len(load(folder)) == 6
 
 
 def test_repair_ends_a_last_line_that_is_whole(tmp_path, capsys):
@@ -114,7 +180,12 @@ def test_a_bad_line_is_named_and_nothing_is_written(case, tmp_path, capsys):
         file.write(text + "\n")
     before = contents(folder)
     assert history("show", "--dir", folder) == 2
-    assert f"{path}: line 2" in refused(capsys, words)
+    message = refused(capsys, words)
+    assert f"{path}: line 2" in message
+    if case != "other_row":
+        subprocess.run(command_in(message, "remove it:"), shell=True, check=True)
+        assert load(folder) == runs(1)
+        path.write_bytes(before[path.name])
     with pytest.raises(InputError, match="line 2"):
         append(folder, runs(1, first=5))
     assert contents(folder) == before
@@ -130,7 +201,7 @@ def test_ten_thousand_lines_load(tmp_path):
         for i in range(10_000)
     ]
     (folder / file_name(ROW)).write_text("\n".join(lines) + "\n")
-    assert len(load(folder, quiet)) == 10_000
+    assert len(load(folder)) == 10_000
 
 
 def test_two_processes_add_the_same_runs_at_once_and_each_is_there_once(tmp_path):
@@ -161,4 +232,4 @@ def test_two_processes_add_the_same_runs_at_once_and_each_is_there_once(tmp_path
     for process in processes:
         process.communicate(timeout=60)
         assert process.returncode == 0
-    assert load(folder, quiet) == fixture_history.runs(40)
+    assert load(folder) == fixture_history.runs(40)

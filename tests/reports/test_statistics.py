@@ -102,3 +102,11 @@ def test_spread_and_outliers_are_said_and_nothing_is_dropped():
     assert disturbed.wide and disturbed.outliers == 1
     assert disturbed.count == 6
     assert statistics.summarise([100.0]).wide is False
+
+
+def test_outliers_lie_beyond_tukeys_fences():
+    """Quartiles of 1..9 are 3 and 7: the fences are -3 and 13."""
+    middle = [float(value) for value in range(2, 9)]
+    assert statistics.outlying([-3.0, *middle, 13.0]) == []
+    assert statistics.outlying([-3.1, *middle, 13.1]) == [0, 8]
+    assert statistics.outlying([]) == statistics.outlying([5.0]) == []

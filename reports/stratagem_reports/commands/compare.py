@@ -11,7 +11,8 @@ from ..files import write_together
 from ..launch import LaunchError
 
 _NOTHING_MATCHED, _LAUNCH_FAILED, _INTERRUPTED = 3, 4, 130
-_CONFIDENCE, _INTERLEAVED_CONFIDENCE = 0.95, 0.97
+_CONFIDENCE, _INTERLEAVED_CONFIDENCE, _THRESHOLD = 0.95, 0.97, 0.01
+_OF_TIMES = ("threshold", "confidence", "minutes", "whole_launches", "seed", "record")
 
 
 def register(commands: argparse._SubParsersAction) -> None:
@@ -20,17 +21,24 @@ def register(commands: argparse._SubParsersAction) -> None:
         "compare",
         help="whether one build or results file is slower than another",
         usage="stratagem compare [OPTION...] BASE.json HEAD.json\n"
+        "       stratagem compare --exact-only [OPTION...] BASE.json HEAD.json\n"
         "       stratagem compare --interleave [OPTION...] BASE_BUILD HEAD_BUILD -- RUN_OPTION...\n"
         "       stratagem compare --interleave --control [OPTION...] BUILD -- RUN_OPTION...",
         description="Compares rows of the same name: step times by launches, what a run must "
-        "repeat exactly (calls, bytes, FLOPs, operators) by equality. Exit codes: 0 no regression; "
-        "1 a regression; 2 bad input; 3 no row in common; 4 a launch failed; 5 cannot tell, with "
-        "--fail-on-ambiguous.",
+        "repeat exactly (calls, bytes, FLOPs, live micro-batches, operators) by equality. Exit "
+        "codes: 0 no regression; 1 a regression; 2 bad input; 3 no row (with --exact-only: no "
+        "metric) in common; 4 a launch failed; 5 cannot tell, with --fail-on-ambiguous.",
     )
     parser.add_argument(
         "base", metavar="BASE", help="a results file, or several joined by commas; a build's folder"
     )
     parser.add_argument("head", metavar="HEAD", nargs="?", help="the same, to be held against BASE")
+    parser.add_argument(
+        "--exact-only", action="store_true",
+        help="compare what a run must repeat exactly, and peak memory (1%%); ignore times. One "
+        "launch a side tells, however noisy the machine; other hardware is no refusal: what "
+        "depends on it (peak memory) is left out. With --interleave: each build is launched once",
+    )  # fmt: skip
     interleaved = parser.add_argument_group("launching two builds in turns")
     interleaved.add_argument(
         "--interleave", action="store_true",
@@ -40,8 +48,9 @@ def register(commands: argparse._SubParsersAction) -> None:
         "--minutes", type=_positive, metavar="MINUTES", help="the budget in all (default 30)"
     )
     interleaved.add_argument(
-        "--rounds", type=_count, metavar="N", help="at most so many rounds, within the budget"
-    )
+        "--rounds", type=_count, metavar="N",
+        help="at most so many rounds, within the budget; with --exact-only: so many (default 1)",
+    )  # fmt: skip
     interleaved.add_argument(
         "--control", action="store_true",
         help="BASE against itself: shows the noise floor, and should find nothing",
@@ -57,7 +66,7 @@ def register(commands: argparse._SubParsersAction) -> None:
         "--record", type=Path, metavar="FILE", help="append each round to FILE, one line of JSON"
     )
     parser.add_argument(
-        "--threshold", type=_fraction, default="1%", metavar="X%",
+        "--threshold", type=_fraction, metavar="X%",
         help="a smaller change of the step time counts as none (default 1%%)",
     )  # fmt: skip
     parser.add_argument(
@@ -66,7 +75,8 @@ def register(commands: argparse._SubParsersAction) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--across-machines", action="store_true",
-        help="compare although the hardware differs, and mark it",
+        help="compare although the hardware differs, and mark it; with --exact-only: also what "
+        "depends on the hardware",
     )  # fmt: skip
     parser.add_argument(
         "--fail-on-ambiguous", action="store_true", help="exit 5 when a row cannot be told"
@@ -80,8 +90,14 @@ def register(commands: argparse._SubParsersAction) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Compares, shows and writes; returns the exit code."""
+    if options.exact_only:
+        for name in _OF_TIMES:
+            if getattr(options, name) not in (None, False):
+                shown = name.replace("_", "-")
+                raise InputError(f"--{shown}: not with --exact-only, which compares no times")
     default = _INTERLEAVED_CONFIDENCE if options.interleave else _CONFIDENCE
     options.confidence = default if options.confidence is None else options.confidence
+    options.threshold = _THRESHOLD if options.threshold is None else options.threshold
     if not 0.5 <= options.confidence < 1:
         raise InputError(f"--confidence {options.confidence:.4g}: expected 50% up to below 100%")
     return _interleaved(options) if options.interleave else _separate(options)
@@ -94,11 +110,14 @@ def _separate(options: argparse.Namespace) -> int:
             raise InputError(f"{shown}: only with --interleave, which launches builds")
     if options.head is None:
         raise InputError("HEAD: missing; expected BASE.json HEAD.json")
+    from ..comparison.exact_only import compare_sides_exactly
     from ..comparison.side import read_side
     from ..comparison.verdicts import compare_sides
 
     base = read_side("base", _paths("BASE", options.base))
     head = read_side("head", _paths("HEAD", options.head))
+    if options.exact_only:
+        return _finish(compare_sides_exactly(base, head, options.across_machines), options)
     comparison = compare_sides(
         base, head, options.threshold, options.confidence, options.across_machines
     )
@@ -112,24 +131,12 @@ def _interleaved(options: argparse.Namespace) -> int:
         wanted = "one build" if options.control else "BASE_BUILD HEAD_BUILD"
         raise InputError(f"--interleave: expected {wanted}; run options stand after --")
     from ..comparison.builds import check_run_options, find_build
-    from ..comparison.interleave import Settings, interleave
 
     check_run_options(options.run_options)
     base = find_build("base", Path(options.base))
     head = find_build("head", Path(options.base if options.control else options.head))
-    settings = Settings(
-        run_options=options.run_options,
-        minutes=options.minutes or 30.0,
-        threshold=options.threshold,
-        confidence=options.confidence,
-        rounds=options.rounds,
-        control=options.control,
-        seed=options.seed or 1,
-        record=options.record,
-        turns=not options.whole_launches,
-    )
     try:
-        comparison = interleave(base, head, settings, _progress)
+        comparison = _launched(base, head, options)
     except LaunchError as error:
         print(f"stratagem compare: a launch gave no results: {error}", file=sys.stderr)
         return _LAUNCH_FAILED
@@ -141,6 +148,30 @@ def _interleaved(options: argparse.Namespace) -> int:
         return _INTERRUPTED
     failed = any(row.timing.verdict.value == "failed" for row in comparison.rows)
     return _LAUNCH_FAILED if failed else code
+
+
+def _launched(base, head, options: argparse.Namespace):
+    """The comparison of two builds, launched as often as it takes; LaunchError without results."""
+    from ..comparison.exact_only import compare_builds_exactly
+    from ..comparison.interleave import Settings, interleave
+
+    if options.exact_only:
+        rounds = options.rounds or 1
+        return compare_builds_exactly(
+            base, head, options.run_options, rounds, options.control, _progress
+        )
+    settings = Settings(
+        run_options=options.run_options,
+        minutes=options.minutes or 30.0,
+        threshold=options.threshold,
+        confidence=options.confidence,
+        rounds=options.rounds,
+        control=options.control,
+        seed=options.seed or 1,
+        record=options.record,
+        turns=not options.whole_launches,
+    )
+    return interleave(base, head, settings, _progress)
 
 
 def _progress(what: str, left_s: float | None) -> None:
@@ -157,6 +188,13 @@ def _finish(comparison, options: argparse.Namespace) -> int:
         print(
             "stratagem compare: no row has the same name on both sides: "
             f"{names[0]} and {names[1]}, for example",
+            file=sys.stderr,
+        )
+        return _NOTHING_MATCHED
+    if comparison.exact_only and len(comparison.ambiguous) == len(comparison.rows):
+        print(
+            "stratagem compare --exact-only: no row has an exact metric to compare on both sides; "
+            "expected results of `stratagem run`",
             file=sys.stderr,
         )
         return _NOTHING_MATCHED

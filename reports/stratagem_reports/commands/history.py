@@ -198,23 +198,23 @@ def _trend_code(trends: list, options: argparse.Namespace) -> int:
 def _trend_page(trends: list, notes: list[str], folder: Path | None) -> None:
     if folder is None:
         raise InputError("--format html: needs --out-dir, the folder for trend.html")
-    from ..charts.trend import render_pair
     from ..history.trend_page import render_html
 
-    page = render_html(trends, notes, [render_pair(item) for item in trends])
+    page = render_html(trends, notes)
     for path in write_together(folder, {"trend.html": page}):
         print(path)
 
 
 def _charts(trends: list, folder: Path) -> list[str]:
-    from ..charts.trend import render_trend
+    from ..charts import render
     from ..history.store import file_name
+    from ..trend_data import trend_chart
 
     contents: dict[str, bytes] = {}
     for item in trends:
         whole = f"{item.series.name}.{item.metric}.{item.series.hardware.digest}"
         name = file_name(whole).removesuffix(".jsonl")
-        images = render_trend(item, EXTENSIONS)
+        images = render(trend_chart(item), EXTENSIONS)
         contents |= {f"{name}.{extension}": data for extension, data in images.items()}
     return [str(path) for path in write_together(folder, contents)]
 
@@ -231,7 +231,7 @@ def _series(options: argparse.Namespace) -> list:
     from ..history.series import series_of
     from ..history.store import load
 
-    return series_of(load(options.dir, _warn), options.name_part)
+    return series_of(load(options.dir), options.name_part)
 
 
 def _warn(message: str) -> None:
@@ -260,5 +260,3 @@ def _number(text: str, most: float) -> float:
     if not 0.0 <= value <= most:
         raise argparse.ArgumentTypeError(f"expected a number from 0 to {most:g}, found {text!r}")
     return value
-
-

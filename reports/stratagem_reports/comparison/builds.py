@@ -6,13 +6,15 @@ import json
 import os
 import re
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import InputError
 from ..launch import LaunchError, launch
 from ..load import Results, load_results
+from .side import Side, join
 
+LAUNCH_LIMIT_S = 1800.0
 _START_LIMIT_S = 20.0
 _ROW_FAILED = 4
 _OURS = {"--out", "--only", "--repetitions", "--resume", "--config", "--trace", "--turns"}
@@ -50,7 +52,13 @@ def find_build(label: str, path: Path) -> Build:
         usage = launch([str(found.absolute()), "run", "--help"], {}, _START_LIMIT_S).stdout
     except LaunchError as error:
         raise InputError(f"{label} build {found}: does not start: {error}") from None
-    return Build(label, found.absolute(), version.splitlines()[0].strip(), "--only" in usage, "--turns" in usage)
+    return Build(
+        label,
+        found.absolute(),
+        version.splitlines()[0].strip(),
+        "--only" in usage,
+        "--turns" in usage,
+    )
 
 
 def check_run_options(options: list[str]) -> None:
@@ -72,6 +80,12 @@ def run_once(
         command = [str(build.executable), "run", *options, "--repetitions", "1", "--out", str(out)]
         launch([*command, "--quiet"], environment or {}, limit_s, accepted=(0, _ROW_FAILED))
         return load_results(out)
+
+
+def side_of(build: Build, results: list[Results]) -> Side:
+    """All launches of a build as one side; InputError when they are not of one kind of machine."""
+    source = f"{build.executable} ({build.version})"
+    return replace(join(build.label, results), sources=[source])
 
 
 def write_round(path: Path, entry: dict) -> None:

@@ -13,11 +13,16 @@ SCHEMA = "stratagem-comparison/1"
 
 
 def render_json(comparison: Comparison) -> str:
-    """One object; ratios are head over base, times in ms."""
+    """One object; ratios are head over base, times in ms, empty where they are not compared.
+
+    A row's `outliers` counts by side the samples and the launches beyond Tukey's fences; a sample
+    is a timed step, or a training call under the tutorial's protocol.
+    """
     document = {
         "schema": SCHEMA,
         "summary": headline(comparison),
         "regression": bool(comparison.regressions),
+        "times_compared": not comparison.exact_only,
         "method": comparison.method,
         "threshold": comparison.threshold,
         "confidence": comparison.confidence,
@@ -72,5 +77,7 @@ def _row(row: RowComparison) -> dict[str, Any]:
             }
             for item in row.exact
         ],
+        "not_compared": row.left_out,
         "marks": row.marks,
+        "outliers": row.outliers,
     }

@@ -4,10 +4,13 @@ Calls and bytes of collectives, FLOPs, live micro-batches and operator counts fo
 configuration and the code alone, so one more is a change of the code. Peak memory depends a little
 on timing: it has a tolerance of 1%, and the lowest of one side is held against the highest of the
 other.
+
+Between machines two metrics may differ though the code does the same (`bound_to_hardware`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum
 
@@ -15,6 +18,8 @@ from .side import Launches
 
 MEMORY_TOLERANCE = 0.01
 MEMORY = "peak_memory_bytes"
+OPERATORS = "aten_operators"
+_REDUCED = ("bfloat16", "float16")
 
 
 class Kind(Enum):
@@ -43,14 +48,16 @@ class ExactChange:
         return self.kind is Kind.MORE
 
 
-def compare_exactly(base: Launches, head: Launches, units: dict[str, str]) -> list[ExactChange]:
-    """Every metric that changed, in order of name; what is equal is not listed.
+def compare_exactly(
+    base: Launches, head: Launches, units: dict[str, str], left_out: Collection[str] = ()
+) -> list[ExactChange]:
+    """Every metric that changed, in order of name; what is equal or `left_out` is not listed.
 
     A collective that one side does not use counts as none there: it is an increase, or a decrease.
     A metric that one side did not count at all is only reported.
     """
     changes = []
-    for metric in sorted({*base.exact, *head.exact}):
+    for metric in sorted({*base.exact, *head.exact} - {*left_out}):
         counted = metric.startswith("communication.")
         one = _value(base, metric, counted)
         two = _value(head, metric, counted)
@@ -58,7 +65,27 @@ def compare_exactly(base: Launches, head: Launches, units: dict[str, str]) -> li
         change = _change(metric, unit, one, two)
         if change is not None:
             changes.append(change)
-    return changes + _memory(base, head)
+    return changes if MEMORY in left_out else changes + _memory(base, head)
+
+
+def bound_to_hardware(row: Launches, fields: Collection[str]) -> list[str]:
+    """The row's metrics that may differ because these fields of the machines do.
+
+    Peak memory follows the allocator, huge pages and the number of cores: any field will do. The
+    number of operators follows the kernels that ATen chooses: on a GPU by its model (attention), in
+    bfloat16 and float16 on a CPU by its instructions (convolutions). All else follows from code and
+    configuration.
+    """
+    found = []
+    if row.config.get("device", "cpu") != "cpu":
+        chooses = "gpu_models"
+    else:
+        chooses = "cpu_model" if row.config.get("dtype") in _REDUCED else None
+    if OPERATORS in row.exact and chooses in fields:
+        found.append(OPERATORS)
+    if row.peak_memory_bytes and fields:
+        found.append(MEMORY)
+    return found
 
 
 def _unit(metric: str, units: dict[str, str]) -> str:
@@ -67,9 +94,9 @@ def _unit(metric: str, units: dict[str, str]) -> str:
     return units.get(metric, "")
 
 
-def count_compared(base: Launches, head: Launches) -> int:
+def count_compared(base: Launches, head: Launches, left_out: Collection[str] = ()) -> int:
     """How many metrics both sides have."""
-    return len({*base.exact} & {*head.exact})
+    return len(({*base.exact} & {*head.exact}) - {*left_out})
 
 
 def _value(side: Launches, metric: str, counted: bool) -> set[float]:

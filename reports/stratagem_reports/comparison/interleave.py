@@ -1,11 +1,11 @@
 """Launches two builds in turns and decides as it goes: `stratagem compare --interleave`.
 
 In each round every row is launched by both builds, the rows in random order; both live at the same
-time and run a step in turns (see turns.py), so that a neighbour that steals a core for a while falls on
-both alike. The round's figure of a row is the median ratio of its pairs of steps. Before the first
-round each build runs all rows once unmeasured, which fills its caches of verification and calibration.
-Builds whose `run` takes no turns (no --turns) launch a row one right after the other; those that cannot
-choose a row either (no --only), all rows at once.
+time and run a step in turns (see turns.py), so that a neighbour that steals a core for a while
+falls on both alike. The round's figure of a row is the median ratio of its pairs of steps. Before
+the first round each build runs all rows once unmeasured, which fills its caches of verification and
+calibration. Builds whose `run` takes no turns (no --turns) launch a row one right after the other;
+those that cannot choose a row either (no --only), all rows at once.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import math
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +22,9 @@ import numpy as np
 
 from ..labels import listing, percent
 from ..load import Results
-from .builds import Build, run_once, write_round
+from .builds import LAUNCH_LIMIT_S, Build, run_once, side_of, write_round
 from .procedure import (
     Decision,
-    Plan,
     all_clear,
     cut_short,
     decide,
@@ -59,7 +58,7 @@ class Settings:
     control: bool = False
     seed: int = 0
     record: Path | None = None
-    launch_limit_s: float = 1800.0
+    launch_limit_s: float = LAUNCH_LIMIT_S
     turns: bool = True  # step by step, where both builds can
 
 
@@ -189,7 +188,8 @@ def _look(measured: Rounds, settings: Settings) -> bool:
 
 
 def _comparison(builds, settings: Settings, measured: Rounds, seconds: float) -> Comparison:
-    base, head = _side(builds["base"], measured.base), _side(builds["head"], measured.head)
+    base = side_of(builds["base"], [result for results in measured.base for result in results])
+    head = side_of(builds["head"], [result for results in measured.head for result in results])
     complete = measured.count == measured.plan.rounds or all_clear(measured.decisions)
     names = common_rows(base, head)
     needed = rounds_needed(1 - settings.confidence, max(1, len(names)))
@@ -212,11 +212,6 @@ def _comparison(builds, settings: Settings, measured: Rounds, seconds: float) ->
         only_base=[name for name in base.rows if name not in head.rows],
         only_head=[name for name in head.rows if name not in base.rows],
     )
-
-
-def _side(build: Build, rounds: list[list[Results]]) -> Side:
-    side = join(build.label, [result for results in rounds for result in results])
-    return replace(side, sources=[f"{build.executable} ({build.version})"])
 
 
 def _timing(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 from .verdicts import Comparison, RowComparison, Verdict
-from .words import SEPARATE_FILES, cells, change_sentence, machine_notes
+from .words import EXACT_ONLY, SEPARATE_FILES, change_sentence, machine_notes, table
 
 
 def render_junit(comparison: Comparison) -> str:
-    """A test suite; a case's time is the head's median step in seconds."""
+    """A test suite; a case's time is the head's median step in seconds, 0 if it is not compared."""
     unclear = [row for row in comparison.ambiguous if not row.regression]
     suite = ElementTree.Element(
         "testsuite",
@@ -20,16 +20,16 @@ def render_junit(comparison: Comparison) -> str:
         errors="0",
     )
     _add_properties(suite, comparison)
-    for row in comparison.rows:
+    for row, shown in zip(comparison.rows, table(comparison), strict=True):
         seconds = (row.timing.head_median or 0.0) / 1e3
         case = ElementTree.SubElement(
             suite, "testcase", classname="stratagem", name=row.name, time=f"{seconds:.6f}"
         )
         if row.regression:
-            failure = ElementTree.SubElement(case, "failure", message=_message(row))
+            failure = ElementTree.SubElement(case, "failure", message=_message(row, shown))
             failure.text = "\n".join(change_sentence(change) for change in row.exact)
         elif row.timing.verdict in (Verdict.CANNOT_TELL, Verdict.TOO_FEW):
-            ElementTree.SubElement(case, "skipped", message=_message(row))
+            ElementTree.SubElement(case, "skipped", message=_message(row, shown))
     ElementTree.indent(suite)
     text = ElementTree.tostring(suite, encoding="unicode")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
@@ -37,15 +37,19 @@ def render_junit(comparison: Comparison) -> str:
 
 def _add_properties(suite: ElementTree.Element, comparison: Comparison) -> None:
     """How far the verdicts can be trusted, for readers that do not see the other outputs."""
-    apart = SEPARATE_FILES if comparison.interleaved is None else ""
-    values = {"across_machines": " ".join(machine_notes(comparison)), "separate_files": apart}
+    judged = not comparison.exact_only
+    values = {
+        "across_machines": " ".join(machine_notes(comparison)),
+        "separate_files": SEPARATE_FILES if judged and comparison.interleaved is None else "",
+        "exact_only": "" if judged else EXACT_ONLY,
+    }
     found = {name: value for name, value in values.items() if value}
     holder = ElementTree.SubElement(suite, "properties") if found else None
     for name, value in found.items():
         ElementTree.SubElement(holder, "property", name=name, value=value)
 
 
-def _message(row: RowComparison) -> str:
-    verdict, _, _, _, change, interval, exact = cells(row)
+def _message(row: RowComparison, shown: dict[str, str]) -> str:
+    time = f"{shown['Change']} ({shown['Interval']})" if "Change" in shown else "time not compared"
     note = f"; {row.timing.note}" if row.timing.note else ""
-    return f"{verdict}: {change} ({interval}); exact metrics: {exact}{note}"
+    return f"{shown['Verdict']}: {time}; exact metrics: {shown['Exact metrics']}{note}"

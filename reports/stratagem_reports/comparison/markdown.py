@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from .verdicts import Comparison
-from .words import COLUMNS, cells, details, headline, machine_notes, notes
+from .words import details, headline, machine_notes, notes, table
 
-_ALIGNMENT = (":--", ":--", "--:", "--:", "--:", ":-:", ":--")
+_ALIGNMENT = {"Base": "--:", "Head": "--:", "Change": "--:", "Interval": ":-:"}
 
 
 def render_markdown(comparison: Comparison) -> str:
@@ -16,20 +16,19 @@ def render_markdown(comparison: Comparison) -> str:
     lines = [f"### {headline(comparison)}", ""]
     for note in machine_notes(comparison):
         lines += [f"**{_escape(note)}**", ""]
-    lines += [_row(list(COLUMNS)), _row(list(_ALIGNMENT))]
-    for row in comparison.rows:
-        verdict, name, *rest = cells(row)
+    rows = table(comparison)
+    lines += [_row(list(rows[0])), _row([_ALIGNMENT.get(name, ":--") for name in rows[0]])]
+    for row, shown in zip(comparison.rows, rows, strict=True):
+        verdict, name, *rest = shown.values()
         verdict = f"**{verdict}**" if row.regression else verdict
         lines.append(_row([verdict, f"`{name}`", *rest]))
     for name, changes in details(comparison):
         lines += ["", f"`{name}`"] + [f"- {_escape(change)}" for change in changes]
     lines += ["", "<details><summary>How to read this</summary>", ""]
     lines += [f"- {_escape(note)}" for note in notes(comparison)]
-    lines += [
-        "- Base and head: median step time of a launch (launches).",
-        "",
-        "</details>",
-    ]
+    if not comparison.exact_only:
+        lines.append("- Base and head: median step time of a launch (launches).")
+    lines += ["", "</details>"]
     return "\n".join(lines) + "\n"
 
 

@@ -15,18 +15,37 @@ import numpy as np
 
 from ..errors import InputError
 from ..load import Repetition, Results, Row, load_results
+from ..statistics import outlying, samples_ms
 
 
 @dataclass(frozen=True)
 class Launches:
-    """The launches of one row: step times in ms, and by metric what each launch counted."""
+    """The launches of one row: step times in ms, and by metric what each launch counted.
+
+    `samples_ms` are all timed steps of all launches; under the tutorial's protocol, all its calls.
+    """
 
     name: str
     step_ms: list[float] = field(default_factory=list)
+    samples_ms: list[float] = field(default_factory=list)
     exact: dict[str, list[float]] = field(default_factory=dict)
     peak_memory_bytes: list[float] = field(default_factory=list)
     error: str | None = None
     marks: list[str] = field(default_factory=list)
+    config: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def sample(self) -> str:
+        """What one of `samples_ms` is."""
+        return "training call" if self.config.get("protocol") == "tutorial" else "step"
+
+    @property
+    def outliers(self) -> dict[str, int]:
+        """How many samples, and how many launches, lie far off the others; none is dropped."""
+        return {
+            "samples": len(outlying(self.samples_ms)),
+            "launches": len(outlying(self.step_ms)),
+        }
 
 
 @dataclass(frozen=True)
@@ -156,10 +175,12 @@ def _add(known: Launches | None, row: Row, exact: set[str]) -> Launches:
     return Launches(
         name=row.name,
         step_ms=joined.step_ms + launch_values(row),
+        samples_ms=joined.samples_ms + samples_ms(row),
         exact=counts,
         peak_memory_bytes=joined.peak_memory_bytes + _peaks(row),
         error=joined.error or row.error,
         marks=list(dict.fromkeys(joined.marks + row.marks)),
+        config=joined.config | row.config,
     )
 
 

@@ -18,10 +18,12 @@ THRESHOLD = 0.01
 
 
 class Verdict(Enum):
-    """What is known of a row's step time."""
+    """What is known of a row's step time, or of what it counted where times are not compared."""
 
     SLOWER = "slower"
     FASTER = "faster"
+    MORE = "does more"
+    FEWER = "does less"
     SAME = "same"
     CANNOT_TELL = "cannot tell"
     TOO_FEW = "too few launches"
@@ -32,7 +34,8 @@ class Verdict(Enum):
 class Timing:
     """A row's times; `adjusted_p` is corrected for the number of rows, `note` says what is missing.
 
-    `base_ms` and `head_ms` are the sides' launches, in pairs where the rounds were interleaved.
+    `base_ms` and `head_ms` are the sides' launches, in pairs where the rounds were interleaved, and
+    empty where times are not compared: the verdict is that of the exact metrics there.
     """
 
     base_ms: list[float]
@@ -56,13 +59,20 @@ class Timing:
 
 @dataclass(frozen=True)
 class RowComparison:
-    """One row on both sides."""
+    """One row on both sides.
+
+    `left_out` are metrics that depend on the hardware, which differs; `outliers` says by side how
+    many samples (each a `sample`) and launches are outliers, empty where times are not compared.
+    """
 
     name: str
     timing: Timing
     exact: list[ExactChange]
     exact_compared: int
     marks: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    sample: str = "step"
+    outliers: dict[str, dict[str, int]] = field(default_factory=dict)
 
     @property
     def regression(self) -> bool:
@@ -76,14 +86,15 @@ class RowComparison:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Everything a renderer shows."""
+    """Everything a renderer shows; with `exact_only` there is no time, threshold or confidence."""
 
     base: Side
     head: Side
     rows: list[RowComparison]
-    threshold: float
-    confidence: float
+    threshold: float | None
+    confidence: float | None
     method: str
+    exact_only: bool = False
     across_machines: dict[str, tuple[Any, Any]] = field(default_factory=dict)
     interleaved: dict[str, Any] | None = None
     only_base: list[str] = field(default_factory=list)
@@ -158,6 +169,8 @@ def compare_rows(base: Side, head: Side, timings: dict[str, Timing]) -> list[Row
             exact=compare_exactly(base.rows[name], head.rows[name], units),
             exact_compared=count_compared(base.rows[name], head.rows[name]),
             marks=list(dict.fromkeys(base.rows[name].marks + head.rows[name].marks)),
+            sample=base.rows[name].sample,
+            outliers={side.label: side.rows[name].outliers for side in (base, head)},
         )
         for name, timing in timings.items()
     ]

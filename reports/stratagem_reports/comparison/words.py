@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
+from ..history.points import counted
 from ..labels import listing, percent, time_text
 from .exact import ExactChange, Kind
 from .verdicts import Comparison, RowComparison, Timing, Verdict
 
-COLUMNS = ("Verdict", "Row", "Base", "Head", "Change", "Interval", "Exact metrics")
+COLUMNS = ("Verdict", "Row", "Base", "Head", "Change", "Interval", "Exact metrics", "Marks")
+_OF_TIMES = ("Base", "Head", "Change", "Interval")
+NONE = "\u2013"
 
 SEPARATE_FILES = (
     "Two files measured apart cannot tell a regression from a busy neighbour: the machine may have "
     "been another one at the other time. `stratagem compare --interleave BASE_BUILD HEAD_BUILD` "
     "launches both in turns and can."
+)
+EXACT_ONLY = (
+    "Exact metrics only: times were not compared. Calls, bytes, FLOPs, live micro-batches and "
+    "operators follow from code and configuration, so one launch tells on any machine."
+)
+OUTLIERS = (
+    "Outlying steps and launches lie beyond Tukey's fences (1.5 interquartile ranges) of all that "
+    "the side has of the row; they are marked, and kept."
 )
 
 
@@ -23,12 +36,22 @@ def headline(comparison: Comparison) -> str:
     ]
     parts = [f"{count} {word}" for count, word in counts if count]
     exact = sum(1 for row in comparison.rows if any(item.regression for item in row.exact))
-    if exact:
+    if exact and not comparison.exact_only:
         parts.append(f"{exact} with an exact metric that grew")
     noun = "row" if len(comparison.rows) == 1 else "rows"
     verdict = "Regression" if comparison.regressions else "No regression found"
     where = " (across machines)" if comparison.across_machines else ""
-    return f"{verdict}: {len(comparison.rows)} {noun}, {listing(parts)}{where}."
+    ignored = "; times were not compared" if comparison.exact_only else ""
+    return f"{verdict}: {len(comparison.rows)} {noun}, {listing(parts)}{where}{ignored}."
+
+
+def table(comparison: Comparison) -> list[dict[str, str]]:
+    """Each row's cells by their column, those columns alone that have something to say."""
+    rows = [dict(zip(COLUMNS, cells(row), strict=True)) for row in comparison.rows]
+    unused = set(_OF_TIMES) if comparison.exact_only else set()
+    if all(row["Marks"] == NONE for row in rows):
+        unused.add("Marks")
+    return [{name: text for name, text in row.items() if name not in unused} for row in rows]
 
 
 def cells(row: RowComparison) -> list[str]:
@@ -42,19 +65,36 @@ def cells(row: RowComparison) -> list[str]:
         change_text(timing),
         interval_text(timing),
         exact_text(row),
+        marks_text(row) or NONE,
     ]
+
+
+def marks_text(row: RowComparison) -> str:
+    """What disturbed the row, and how many of its steps and launches are outliers."""
+    return "; ".join(row.marks + outlier_texts(row))
+
+
+def outlier_texts(row: RowComparison) -> list[str]:
+    """For each side that has any: "base: 2 outlying steps kept"."""
+    texts = []
+    for label, counts in row.outliers.items():
+        found = {row.sample: counts["samples"], "launch": counts["launches"]}
+        words = [counted(count, f"outlying {noun}") for noun, count in found.items() if count]
+        if words:
+            texts.append(f"{label}: {listing(words)} kept")
+    return texts
 
 
 def change_text(timing: Timing) -> str:
     """The change of the step time, "+5.2%"; above zero is slower."""
-    return f"{100 * (timing.change.ratio - 1):+.1f}%" if timing.change else "\u2013"
+    return f"{100 * (timing.change.ratio - 1):+.1f}%" if timing.change else NONE
 
 
 def interval_text(timing: Timing) -> str:
     """The interval of the change; a verdict of "too few" has none worth showing."""
     change = timing.change
     if change is None or change.low is None or timing.verdict is Verdict.TOO_FEW:
-        return "\u2013"
+        return NONE
     low, high = (100 * (value - 1) for value in (change.low, change.high))
     return f"{low:+.1f}% to {high:+.1f}%"
 
@@ -84,32 +124,58 @@ def change_sentence(change: ExactChange) -> str:
 
 def notes(comparison: Comparison) -> list[str]:
     """What the reader has to know, one sentence each."""
-    words = [
-        f"Method: {comparison.method}; confidence {percent(comparison.confidence, 0)}; changes "
-        f"below {percent(comparison.threshold)} count as none."
-    ]
+    words = _method(comparison)
     words += machine_notes(comparison) + _software_notes(comparison)
     for side, names in (("base", comparison.only_base), ("head", comparison.only_head)):
         words += [f"Only in the {side}, not compared: {name}" for name in names]
     few = [row.timing.note for row in comparison.rows if row.timing.verdict is Verdict.TOO_FEW]
     if few:
         words.append(f"Too few for a verdict on the time: {'; '.join(dict.fromkeys(few))}.")
-    marked = [f"{row.name} ({', '.join(row.marks)})" for row in comparison.rows if row.marks]
-    if marked:
-        words.append(f"Marked rows: {'; '.join(marked)}")
-    if comparison.interleaved is None:
-        words.append(SEPARATE_FILES)
-    else:
+    if any(outlier_texts(row) for row in comparison.rows):
+        words.append(OUTLIERS)
+    if comparison.interleaved is not None:
         words += comparison.interleaved["notes"]
+    elif not comparison.exact_only:
+        words.append(SEPARATE_FILES)
     return words
 
 
+def _method(comparison: Comparison) -> list[str]:
+    if comparison.exact_only:
+        return [EXACT_ONLY, f"Method: {comparison.method}."]
+    return [
+        f"Method: {comparison.method}; confidence {percent(comparison.confidence, 0)}; changes "
+        f"below {percent(comparison.threshold)} count as none."
+    ]
+
+
 def machine_notes(comparison: Comparison) -> list[str]:
-    """What differs between the machines, one sentence each; none where both are of one kind."""
+    """What differs between the machines, one sentence each; none where both are of one kind.
+
+    Where metrics were left out for it, all is one sentence.
+    """
+    if any(row.left_out for row in comparison.rows):
+        return [_left_out(comparison)]
     return [
         f"ACROSS MACHINES: {name} is {one} in the base and {two} in the head."
         for name, (one, two) in comparison.across_machines.items()
     ]
+
+
+def _left_out(comparison: Comparison) -> str:
+    """Which metrics were not compared because of the hardware; those of some rows with a count."""
+    fields = [f"{name}: {one} and {two}" for name, (one, two) in comparison.across_machines.items()]
+    rows = len(comparison.rows)
+    metrics = Counter(metric for row in comparison.rows for metric in row.left_out)
+    shown = [
+        name if count == rows else f"{name} (of {count} of {rows} rows)"
+        for name, count in sorted(metrics.items())
+    ]
+    advice = "; --across-machines compares it all the same" if not comparison.interleaved else ""
+    return (
+        f"Hardware differs ({'; '.join(fields)}): what depends on it was not compared: "
+        f"{listing(shown)}{advice}."
+    )
 
 
 def _software_notes(comparison: Comparison) -> list[str]:
@@ -144,4 +210,4 @@ def number(value: float | None) -> str:
 
 
 def _time(median: float | None, launches: list[float]) -> str:
-    return "\u2013" if median is None else f"{time_text(median)} ({len(launches)})"
+    return NONE if median is None else f"{time_text(median)} ({len(launches)})"

@@ -6,8 +6,9 @@ refused. Writers hold an exclusive lock on the folder and readers a shared one.
 
 An append is one write of whole lines to each file, followed by fsync; when one file cannot be
 written, those written before it are cut back. A crash can therefore leave a last line without its
-end in one file, and nothing worse: readers skip that line with a warning, writers refuse to append
-behind it, and `repair` moves it away.
+end in one file, and nothing worse. Readers and writers refuse a file with a line that is no run,
+the last one like any other: a result without it would look whole. The error has the command that
+removes the line; `repair` keeps a last line without its end aside.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+import shlex
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,9 +29,6 @@ from .points import Run, from_line, to_line
 _LOCK = ".lock"
 _ENDING = ".jsonl"
 _LONGEST = 150
-_REPAIR = "`stratagem history repair` moves it away"
-
-Warn = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -60,13 +59,13 @@ def file_name(name: str) -> str:
     return encoded + _ENDING
 
 
-def load(folder: Path, warn: Warn) -> list[Run]:
-    """Every run of the folder, in the files' order; InputError when there is no history."""
+def load(folder: Path) -> list[Run]:
+    """Every run of the folder, in the files' order; InputError for none, and for a bad line."""
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; `stratagem history add` makes one")
     with _locked(folder, fcntl.LOCK_SH):
         paths = sorted(folder.glob(f"*{_ENDING}"))
-        runs = [run for path in paths for run in _whole_lines(path, warn)]
+        runs = [run for path in paths for run in _runs(path)]
     if not runs:
         raise InputError(f"{folder}: holds no runs; `stratagem history add` puts some there")
     return runs
@@ -117,9 +116,7 @@ def repair(folder: Path) -> list[str]:
 
 
 def _repair(path: Path, file: _File) -> str:
-    try:
-        from_line(file.tail.decode("utf-8"), str(path))
-    except (InputError, UnicodeDecodeError):
+    if _broken(file.tail):
         _append_bytes(path.with_name(path.name + ".broken"), file.tail + b"\n")
         os.truncate(path, file.whole)
         return f"{path}: moved a broken last line of {len(file.tail)} bytes to {path.name}.broken"
@@ -129,11 +126,7 @@ def _repair(path: Path, file: _File) -> str:
 
 def _split(path: Path, own: dict[tuple, Run]) -> tuple[list[Run], list[Run]]:
     """The runs to append and those that the file has; InputError where it has other values."""
-    file = _read(path) if path.exists() else _File([], 0, b"")
-    if file.tail:
-        line = len(file.runs) + 1
-        raise InputError(f"{path}: line {line}: the last line has no end; {_REPAIR}; nothing added")
-    known = {run.key: run for run in file.runs}
+    known = {run.key: run for run in _runs(path)} if path.exists() else {}
     for key, run in own.items():
         if key in known and known[key] != run:
             raise InputError(
@@ -210,12 +203,38 @@ def _locked(folder: Path, kind: int) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _whole_lines(path: Path, warn: Warn) -> list[Run]:
+def _runs(path: Path) -> list[Run]:
+    """A file's runs; InputError when a line is no run, or the last one has no end."""
     file = _read(path)
-    if file.tail:
-        line = len(file.runs) + 1
-        warn(f"{path}: line {line}: skipped a last line without an end; {_REPAIR}")
-    return file.runs
+    if not file.tail:
+        return file.runs
+    number = len(file.runs) + 1
+    where = f"{path}: line {number}"
+    if _broken(file.tail):
+        aside = f"stratagem history repair --dir {_quoted(path.parent)}"
+        raise InputError(
+            f"{where}: cut short, after {len(file.tail)} bytes; {_removal(path, number)}; or keep "
+            f"it aside: {aside}"
+        )
+    raise InputError(f"{where}: whole, but without its end; add that: echo >> {_quoted(path)}")
+
+
+def _broken(tail: bytes) -> bool:
+    """Whether a last line without its end is no whole run."""
+    try:
+        from_line(tail.decode("utf-8"), "")
+    except (InputError, UnicodeDecodeError):
+        return True
+    return False
+
+
+def _removal(path: Path, number: int) -> str:
+    """How to be rid of a line, for the end of an error's message."""
+    return f"restore the line, or remove it: sed -i {number}d {_quoted(path)}"
+
+
+def _quoted(path: Path) -> str:
+    return shlex.quote(str(path))
 
 
 def _read(path: Path) -> _File:
@@ -232,13 +251,14 @@ def _read(path: Path) -> _File:
         try:
             run = from_line(line.decode("utf-8"), where)
         except UnicodeDecodeError:
-            raise InputError(f"{where}: not UTF-8 text; restore or delete the line") from None
+            raise InputError(f"{where}: not UTF-8 text; {_removal(path, number)}") from None
         except InputError as error:
-            raise InputError(f"{error}; restore or delete the line") from None
+            raise InputError(f"{error}; {_removal(path, number)}") from None
         if file_name(run.name) != path.name:
             raise InputError(f"{where}: holds the row {run.name}, which belongs into another file")
         if run.key in lines:
-            raise InputError(f"{where}: repeats the run of line {lines[run.key]}; delete one")
+            known = lines[run.key]
+            raise InputError(f"{where}: repeats the run of line {known}; {_removal(path, number)}")
         lines[run.key] = number
         runs.append(run)
     return _File(runs, whole, data[whole:])

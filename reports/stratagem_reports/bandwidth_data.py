@@ -7,32 +7,37 @@ from .labels import sentence
 from .load import Results
 from .statistics import median_or_none
 
-_BUS = "bus_gb_per_s"
+BUS = "bus_gb_per_s"
 
 
 def holds_collectives(results: Results) -> bool:
     """Whether the file is one of collectives: such rows have no step and no winner."""
-    counters = [
-        repetition.counters for row in results.rows for repetition in row.repetitions
-    ]
-    return bool(counters) and all(_BUS in item for item in counters)
+    counters = [repetition.counters for row in results.rows for repetition in row.repetitions]
+    return bool(counters) and all(BUS in item for item in counters)
 
 
-def bandwidth(results: Results) -> Bandwidth:
+def group_label(results: Results) -> str:
+    """Who exchanged with whom, e.g. "Gloo, 2 ranks"."""
+    first = results.rows[0]
+    backend = {"gloo": "Gloo", "nccl": "NCCL"}.get(first.model, first.model)
+    return f"{backend}, {first.option('devices')} ranks"
+
+
+def bandwidth(results: Results) -> Bandwidth | str:
     """The bus bandwidth of each collective over the message size, medians of the rounds."""
     lines: dict[str, list[BandwidthPoint]] = {}
     for row in results.rows:
-        rates = [repetition.counters[_BUS] for repetition in row.repetitions]
+        rates = [repetition.counters[BUS] for repetition in row.repetitions]
         if row.error or not rates:
             continue
         size = row.repetitions[0].counters.get("bytes", 0.0)
         point = BandwidthPoint(size, median_or_none(rates), min(rates), max(rates))
         lines.setdefault(row.strategy, []).append(point)
-    first = results.rows[0]
-    backend = {"gloo": "Gloo", "nccl": "NCCL"}.get(first.model, first.model)
+    if not lines:
+        return "no row worked in every round"
     return Bandwidth(
         title="Bandwidth of collectives by message size",
-        subtitle=f"{backend}, {first.option('devices')} ranks",
+        subtitle=group_label(results),
         series=[
             BandwidthSeries(name, sentence(name), sorted(points, key=lambda point: point.size))
             for name, points in lines.items()

@@ -12,14 +12,14 @@ from .chart_types import (
     Breakdown,
     BreakdownBar,
     ChartSet,
-    Gantt,
     Point,
     SplitSeries,
     SplitSizeTradeoff,
 )
 from .crowding import fastest_bars, fastest_series
+from .gantt_data import split_gantt, strategy_gantts
 from .labels import listing, row_label, schedule_label, strategy_label
-from .load import Repetition, Results
+from .load import Results
 from .scaling_data import memory, scaling
 from .schedules_data import schedules
 from .selection import Measured, Selection, series_label
@@ -35,37 +35,19 @@ from .statistics import (
 
 def build_charts(results: Results, selection: Selection) -> ChartSet:
     """Every chart that the rows can feed."""
-    result = ChartSet()
-    builders = {
-        "mp_vs_rn": lambda: _bars(selection, with_pipeline=False),
-        "mp_vs_rn_vs_pp": lambda: _bars(selection, with_pipeline=True),
-        "split_size_tradeoff": lambda: _split_size_tradeoff(selection),
-        "gantt_best": lambda: _gantt(selection, best=True),
-        "gantt_worst": lambda: _gantt(selection, best=False),
-        "breakdown": lambda: _breakdown(selection),
-        "scaling": lambda: scaling(results, selection),
-        "memory": lambda: memory(selection, *fastest_bars(selection, labelled(selection))),
-        "schedules": lambda: schedules(selection),
-    }
-    for name, build in builders.items():
-        made = build()
-        if made is None:
-            continue  # a chart that is about something these rows do not vary
-        if isinstance(made, str):
-            result.left_out[name] = made
-        else:
-            result.charts[name] = made
-    return result
-
-
-def representative(measured: Measured) -> Repetition | None:
-    """The repetition with a timeline whose steps lie closest to the row's median."""
-    drawable = [item for item in measured.row.repetitions if item.timeline]
-    median = measured.summary.median
-    return min(
-        drawable,
-        key=lambda item: abs((median_or_none(item.step_ms) or 0.0) - median),
-        default=None,
+    return ChartSet.of(
+        {
+            "mp_vs_rn": _bars(selection, with_pipeline=False),
+            "mp_vs_rn_vs_pp": _bars(selection, with_pipeline=True),
+            "split_size_tradeoff": _split_size_tradeoff(selection),
+            "gantt_best": split_gantt(selection, best=True),
+            "gantt_worst": split_gantt(selection, best=False),
+            **strategy_gantts(selection),
+            "breakdown": _breakdown(selection),
+            "scaling": scaling(results, selection),
+            "memory": memory(selection, *fastest_bars(selection, labelled(selection))),
+            "schedules": schedules(selection),
+        }
     )
 
 
@@ -218,27 +200,6 @@ def _best_note(selection: Selection, best: Measured) -> str:
     if rivals:
         lines.append(f"cannot tell it from split {listing(rivals)}")
     return "\n".join(lines)
-
-
-def _gantt(selection: Selection, best: bool) -> Gantt | str:
-    splits = selection.splits
-    if not splits:
-        return "no working pipeline row"
-    if not best and len(splits) < 2:
-        return "the pipeline was measured at one split only, so the worst is the best"
-    pick = min if best else max
-    measured = pick(splits, key=lambda item: item.time_ms)
-    repetition = representative(measured)
-    if repetition is None:
-        return f"the row of split {measured.row.split_size} has no timeline"
-    word = "Best" if best else "Worst"
-    return Gantt(
-        title=f"{word} split: {row_label(measured.row)}",
-        subtitle=f"{selection.workload}; the median step of repetition {repetition.index + 1}",
-        actions=repetition.timeline,
-        caption=f"What each device did in the median step at the {word.lower()} split, "
-        f"{measured.row.split_size}. Hatched: the device had nothing to do.",
-    )
 
 
 def _breakdown(selection: Selection) -> Breakdown | str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .load import Action
+from .timeline import Action
 
 PARTS = (
     "compute",
@@ -219,6 +219,63 @@ class Bandwidth:
     caption: str
 
 
+@dataclass(frozen=True)
+class TrendRun:
+    """A run of a row over time: its value, and of times every launch and perhaps an interval."""
+
+    date: str
+    commit: str
+    value: float
+    launches: list[float]
+    interval: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class TrendLevel:
+    """The mean of the runs between two change points, at positions beside the outermost ones."""
+
+    start: float
+    end: float
+    mean: float
+
+
+@dataclass(frozen=True)
+class TrendChange:
+    """A change point: between which runs it stands, and in words what changed and where to look."""
+
+    position: float
+    worse: bool
+    words: str
+    commits: str
+    before: str
+    after: str
+    p_value: str
+
+
+@dataclass(frozen=True)
+class TrendChart:
+    """A row's metric over its runs, all in `unit`, oldest first; positions count the runs."""
+
+    title: str
+    subtitle: str
+    axis: str
+    unit: str
+    runs: list[TrendRun]
+    levels: list[TrendLevel]
+    changes: list[TrendChange]
+    footnote: str
+    caption: str
+
+    def ticks(self, most: int) -> dict[int, str]:
+        """The dates at evenly spaced positions, at most so many."""
+        step = max(1, -(-len(self.runs) // most))
+        return {at: self.runs[at].date for at in range(0, len(self.runs), step)}
+
+    def late(self, change: TrendChange) -> bool:
+        """True where the words on a change point have their room at its left."""
+        return change.position > 0.5 * len(self.runs)
+
+
 Chart = (
     BarChart
     | SplitSizeTradeoff
@@ -228,6 +285,7 @@ Chart = (
     | MemoryChart
     | Schedules
     | Bandwidth
+    | TrendChart
 )
 
 
@@ -237,3 +295,11 @@ class ChartSet:
 
     charts: dict[str, Chart] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, made: dict[str, Chart | str | None]) -> ChartSet:
+        """From charts, the reasons of those left out, and None where there is none to speak of."""
+        return cls(
+            {name: chart for name, chart in made.items() if not isinstance(chart, str | None)},
+            {name: reason for name, reason in made.items() if isinstance(reason, str)},
+        )

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from .chart_types import BarChart, Breakdown, Gantt, MemoryChart, Scaling, Schedules, SplitSizeTradeoff
-from .labels import sentence, time_text
+from .chart_types import (
+    Bandwidth,
+    BarChart,
+    Breakdown,
+    Gantt,
+    MemoryChart,
+    Scaling,
+    Schedules,
+    SplitSizeTradeoff,
+    TrendChart,
+)
+from .gantt_lanes import lanes
+from .labels import sentence, size_text, time_text
 
 
 def describe(chart: Any) -> str:
@@ -18,6 +29,8 @@ def describe(chart: Any) -> str:
         Scaling: _scaling,
         MemoryChart: _memory,
         Schedules: _schedules,
+        Bandwidth: _bandwidth,
+        TrendChart: _trend,
     }[type(chart)](chart)
     return f"{chart.title}. {body}"
 
@@ -40,11 +53,9 @@ def _splits(chart: SplitSizeTradeoff) -> str:
 
 
 def _gantt(chart: Gantt) -> str:
-    devices = sorted({action.device for action in chart.actions})
+    devices, count = lanes(chart.actions), sum(action.count for action in chart.actions)
     span = max(a.end_ms for a in chart.actions) - min(a.start_ms for a in chart.actions)
-    return (
-        f"Timeline of {len(chart.actions)} actions on {', '.join(devices)} over {time_text(span)}."
-    )
+    return f"Timeline of {count} actions on {', '.join(devices)} over {time_text(span)}."
 
 
 def _breakdown(chart: Breakdown) -> str:
@@ -77,6 +88,25 @@ def _schedules(chart: Schedules) -> str:
             parts.append(f"closed form {time_text(point.closed_form_ms)}")
         points.append(f"{point.label}: {', '.join(parts)}")
     return f"Bars. {'; '.join(points)}."
+
+
+def _bandwidth(chart: Bandwidth) -> str:
+    lines = []
+    for line in chart.series:
+        first, last = line.points[0], line.points[-1]
+        lines.append(
+            f"{line.label} from {first.rate:.3g} GB/s at {size_text(first.size)} to "
+            f"{last.rate:.3g} GB/s at {size_text(last.size)}"
+        )
+    return f"Bus bandwidth by message size. {'; '.join(lines)}."
+
+
+def _trend(chart: TrendChart) -> str:
+    changes = [
+        f"{change.words}, {change.before} to {change.after}, at {change.commits}"
+        for change in chart.changes
+    ]
+    return f"{chart.subtitle}: {'; '.join(changes) or 'no change point'}."
 
 
 def _memory(chart: MemoryChart) -> str:

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import re
 
-from .load import Action
+from .timeline import Action
 
 # Offset and height within a lane of height 1.
 COMPUTE = (0.0, 0.68)
 STRIP = (0.72, 0.2)
+
+# A gap shorter than this fraction of the chart cannot be seen.
+_SHORTEST_GAP = 2e-4
 
 # What stands for a kind in its boxes.
 LETTERS = {
@@ -39,13 +42,13 @@ def lanes(actions: list[Action]) -> list[str]:
 
 
 def gaps(actions: list[Action], start: float, end: float) -> list[tuple[float, float]]:
-    """Where a device with these actions runs nothing at all between `start` and `end`."""
+    """Where a device with these actions visibly runs nothing at all between `start` and `end`."""
     found, at = [], start
     for action in sorted(actions, key=lambda item: item.start_ms):
-        if action.start_ms > at:
-            found.append((at, action.start_ms))
+        found.append((at, action.start_ms))
         at = max(at, action.end_ms)
-    return [*found, (at, end)] if end > at else found
+    found.append((at, end))
+    return [(low, high) for low, high in found if high - low > _SHORTEST_GAP * (end - start)]
 
 
 def kinds(actions: list[Action], known: list[str]) -> list[str]:

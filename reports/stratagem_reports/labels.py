@@ -6,7 +6,7 @@ import math
 
 from .load import Row, name_tokens
 
-_STRATEGIES = {
+STRATEGIES = {
     "single": "Single device",
     "model_parallel": "Model parallel",
     "pipeline": "Pipeline",
@@ -20,17 +20,19 @@ _STRATEGIES = {
     "zero3": "ZeRO-3",
 }
 _MODELS = {"resnet50": "ResNet-50", "resnet18": "ResNet-18", "mlp": "MLP", "toy": "Toy model"}
-_MODELS |= {"gpt-tiny": "GPT tiny", "gpt-small": "GPT small", "gpt2": "GPT-2", "gpt2-xl": "GPT-2 XL"}
+_MODELS |= {"gpt-tiny": "GPT tiny", "gpt-small": "GPT small"}
+_MODELS |= {"gpt2": "GPT-2", "gpt2-xl": "GPT-2 XL"}
 _SCHEDULES = {"gpipe": "GPipe", "1f1b": "1F1B", "naive": "naive"}
 _SCHEDULES |= {"interleaved_1f1b": "Interleaved 1F1B", "zb_h1": "ZB-H1"}
 _USUAL = {"devices", "batch", "image", "sequence", "cores", "split", "schedule"}
 _USUAL |= {"protocol", "iterations", "repeats", "threads"}
 _DEVICES = {"cpu": "CPU", "cuda": "CUDA"}
+_UNITS = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 
 
 def strategy_label(strategy: str) -> str:
     """The strategy's name for people."""
-    return _STRATEGIES.get(strategy, sentence(strategy))
+    return STRATEGIES.get(strategy, sentence(strategy))
 
 
 def model_label(model: str) -> str:
@@ -90,6 +92,12 @@ def time_text(milliseconds: float) -> str:
     """A time with three significant digits in the unit that suits it."""
     value, unit = (milliseconds / 1e3, "s") if milliseconds >= 1e3 else (milliseconds, "ms")
     return f"{significant(value)} {unit}"
+
+
+def size_text(size: float) -> str:
+    """A number of bytes in the unit that suits it, e.g. "64 KiB"."""
+    unit, name = next(((unit, name) for unit, name in _UNITS if size >= unit), (1, "B"))
+    return f"{size / unit:g} {name}"
 
 
 def significant(value: float, digits: int = 3) -> str:

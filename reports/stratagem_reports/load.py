@@ -7,13 +7,13 @@ milliseconds throughout.
 
 from __future__ import annotations
 
-import json
-import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from .errors import InputError
+from .json_members import is_number, kind_of, member, number, numbers, read_json, whole_number
+from .timeline import Action, device_name, read_timeline
 
 SCHEMA = "stratagem/1"
 _IN_NAMES = {
@@ -29,18 +29,6 @@ _MILLISECONDS = {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "s": 1e3}
 
 
 @dataclass(frozen=True)
-class Action:
-    """One box of a timeline: what a device did from `start_ms` to `end_ms` of the step."""
-
-    device: str
-    kind: str
-    stage: int | None
-    micro_batch: int | None
-    start_ms: float
-    end_ms: float
-
-
-@dataclass(frozen=True)
 class DeviceUse:
     """What one device did in a step, on average over the timed steps of a repetition."""
 
@@ -49,6 +37,7 @@ class DeviceUse:
     bubble_measured: float | None
     bubble_ideal: float | None
     peak_memory_bytes: float | None
+    rank: int | None = None
 
 
 @dataclass(frozen=True)
@@ -119,10 +108,10 @@ class Results:
 def load_results(path: Path) -> Results:
     """Reads and checks a results file; InputError when it is not one."""
     document = read_json(path)
-    context = _get(document, "context", dict, str(path))
-    stratagem = _get(context, "stratagem", dict, f"{path}: context")
+    context = member(document, "context", dict, str(path))
+    stratagem = member(context, "stratagem", dict, f"{path}: context")
     _check_schema(stratagem, f"{path}: context.stratagem")
-    by_name = _by_name(_get(document, "benchmarks", list, str(path)), path)
+    by_name = _by_name(member(document, "benchmarks", list, str(path)), path)
     _refuse_duplicates(by_name)
     rows = [_row(name, items) for name, items in by_name.items()]
     return Results(path=path, context=context, stratagem=stratagem, rows=rows)
@@ -145,14 +134,14 @@ def _by_name(entries: list, path: Path) -> dict[str, list[dict]]:
     for index, entry in enumerate(entries):
         where = f"{path}: benchmarks[{index}]"
         if not isinstance(entry, dict):
-            raise InputError(f"{where}: expected an object, found {_kind(entry)}")
+            raise InputError(f"{where}: expected an object, found {kind_of(entry)}")
         if entry.get("run_type") == "aggregate":
             if isinstance(entry.get("run_name"), str):
                 aggregated.setdefault(entry["run_name"], where)
             continue
         name = entry.get("run_name") or entry.get("name")
         if not isinstance(name, str) or not name:
-            raise InputError(f"{where}.name: expected a row's name, found {_kind(name or None)}")
+            raise InputError(f"{where}.name: expected a row's name, found {kind_of(name or None)}")
         by_name.setdefault(name, []).append({"entry": entry, "where": where})
     if not by_name:
         raise InputError(f"{path}: no rows: `benchmarks` holds no repetition to report")
@@ -192,17 +181,17 @@ def load_simulation(path: Path) -> dict[str, Any]:
     """
     document = read_json(path)
     _check_schema(document, str(path))
-    simulation = _get(document, "simulation", dict, str(path))
+    simulation = member(document, "simulation", dict, str(path))
     where = f"{path}: simulation"
-    timeline = _timeline(simulation, where)
+    timeline = read_timeline(simulation, where)
     if not timeline:
         raise InputError(f"{where}.timeline: empty: nothing to draw")
     title = simulation.get("title") or "Simulated schedule"
     return {
         "title": str(title),
-        "makespan_ms": _number(simulation, "makespan_ms", where),
-        "bubble": _number(simulation, "bubble", where),
-        "exposed_ms": _number(simulation, "communication_exposed_ms", where),
+        "makespan_ms": number(simulation, "makespan_ms", where),
+        "bubble": number(simulation, "bubble", where),
+        "exposed_ms": number(simulation, "communication_exposed_ms", where),
         "timeline": timeline,
     }
 
@@ -211,30 +200,6 @@ def name_tokens(name: str) -> dict[str, str]:
     """The `key:value` parts of a row's name, in order."""
     pairs = (part.split(":", 1) for part in name.split("/") if ":" in part)
     return dict(pairs)
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """The JSON object in a file; InputError when there is none."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file; expected a results file") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: not UTF-8 text; expected JSON") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    try:
-        document = json.loads(text, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        detail = str(error).splitlines()[0]
-        raise InputError(f"{path}: not valid JSON, perhaps cut short: {detail}") from None
-    if not isinstance(document, dict):
-        raise InputError(f"{path}: expected a JSON object, found {_kind(document)}")
-    return document
-
-
-def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _check_schema(holder: dict, where: str) -> None:
@@ -252,11 +217,11 @@ def _row(name: str, items: list[dict]) -> Row:
     repetitions = []
     for index, item in enumerate(items):
         entry, where = item["entry"], item["where"]
-        own = _get(entry, "stratagem", dict, where, optional=True) or {}
+        own = member(entry, "stratagem", dict, where, optional=True) or {}
         where = f"{where}.stratagem"
-        strategy = _get(own, "strategy", str, where, optional=True) or strategy
-        model = _get(own, "model", str, where, optional=True) or model
-        config = _get(own, "config", dict, where, optional=True) or config
+        strategy = member(own, "strategy", str, where, optional=True) or strategy
+        model = member(own, "model", str, where, optional=True) or model
+        config = member(own, "config", dict, where, optional=True) or config
         failure = _failure(entry, own)
         if failure:
             error = error or failure
@@ -283,35 +248,35 @@ def _failure(entry: dict, own: dict) -> str | None:
 
 
 def _repetition(index: int, entry: dict, own: dict, where: str) -> Repetition:
-    steps = _get(own, "step_ms", list, where, optional=True) or []
-    if not all(_is_number(step) and step > 0 for step in steps):
+    steps = member(own, "step_ms", list, where, optional=True) or []
+    if not all(is_number(step) and step > 0 for step in steps):
         raise InputError(f"{where}.step_ms: expected a list of positive numbers")
     if not steps:
         steps = [_real_time_ms(entry, where)]
-    marks = _get(own, "marks", list, where, optional=True) or []
-    counters = _get(own, "counters", dict, where, optional=True) or {}
+    marks = member(own, "marks", list, where, optional=True) or []
+    counters = member(own, "counters", dict, where, optional=True) or {}
     return Repetition(
         index=index,
         step_ms=[float(step) for step in steps],
-        items_per_second=_number(entry, "items_per_second", where),
+        items_per_second=number(entry, "items_per_second", where),
         devices=_devices(own, where),
-        timeline=_timeline(own, where),
-        predicted_ms=_number(own, "predicted_ms", where),
-        predicted_from_two_splits_ms=_number(own, "predicted_from_two_splits_ms", where),
-        mfu=_number(own, "mfu", where),
-        verification=_get(own, "verification", dict, where, optional=True),
+        timeline=read_timeline(own, where),
+        predicted_ms=number(own, "predicted_ms", where),
+        predicted_from_two_splits_ms=number(own, "predicted_from_two_splits_ms", where),
+        mfu=number(own, "mfu", where),
+        verification=member(own, "verification", dict, where, optional=True),
         marks=[str(mark) for mark in marks],
-        counters=_numbers(counters, f"{where}.counters"),
-        flops_per_step=_number(own, "flops_per_step", where),
+        counters=numbers(counters, f"{where}.counters"),
+        flops_per_step=number(own, "flops_per_step", where),
         communication=_communication(own, where),
     )
 
 
 def _communication(own: dict, where: str) -> dict[str, dict[str, float]]:
-    by_collective = _get(own, "communication", dict, where, optional=True) or {}
+    by_collective = member(own, "communication", dict, where, optional=True) or {}
     return {
-        name: _numbers(
-            _get(by_collective, name, dict, f"{where}.communication"),
+        name: numbers(
+            member(by_collective, name, dict, f"{where}.communication"),
             f"{where}.communication.{name}",
         )
         for name in by_collective
@@ -319,10 +284,10 @@ def _communication(own: dict, where: str) -> dict[str, dict[str, float]]:
 
 
 def _real_time_ms(entry: dict, where: str) -> float:
-    value = _number(entry, "real_time", where) or 0.0
+    value = number(entry, "real_time", where) or 0.0
     unit = entry.get("time_unit", "ms")
     time = value * _MILLISECONDS.get(unit, 0.0) if isinstance(unit, str) else 0.0
-    if not _is_number(time) or time <= 0:
+    if not is_number(time) or time <= 0:
         raise InputError(
             f"{where}.step_ms: missing, and there is no usable real_time instead: expected a "
             f"positive one in ns, us, ms or s, found {value:g} in {unit!r:.40}"
@@ -332,92 +297,20 @@ def _real_time_ms(entry: dict, where: str) -> float:
 
 def _devices(own: dict, where: str) -> list[DeviceUse]:
     devices = []
-    for index, entry in enumerate(_get(own, "devices", list, where, optional=True) or []):
+    for index, entry in enumerate(member(own, "devices", list, where, optional=True) or []):
         place = f"{where}.devices[{index}]"
         if not isinstance(entry, dict):
-            raise InputError(f"{place}: expected an object, found {_kind(entry)}")
-        parts = _get(entry, "breakdown_ms", dict, place, optional=True) or {}
-        bubble = _get(entry, "bubble", dict, place, optional=True) or {}
+            raise InputError(f"{place}: expected an object, found {kind_of(entry)}")
+        parts = member(entry, "breakdown_ms", dict, place, optional=True) or {}
+        bubble = member(entry, "bubble", dict, place, optional=True) or {}
         devices.append(
             DeviceUse(
-                device=_device(entry, str(index)),
-                breakdown_ms=_numbers(parts, f"{place}.breakdown_ms"),
-                bubble_measured=_number(bubble, "measured", f"{place}.bubble"),
-                bubble_ideal=_number(bubble, "ideal", f"{place}.bubble"),
-                peak_memory_bytes=_number(entry, "peak_memory_bytes", place),
+                device=device_name(entry, str(index)),
+                breakdown_ms=numbers(parts, f"{place}.breakdown_ms"),
+                bubble_measured=number(bubble, "measured", f"{place}.bubble"),
+                bubble_ideal=number(bubble, "ideal", f"{place}.bubble"),
+                peak_memory_bytes=number(entry, "peak_memory_bytes", place),
+                rank=whole_number(entry, "rank", place),
             )
         )
     return devices
-
-
-def _timeline(own: dict, where: str) -> list[Action]:
-    actions = []
-    for index, entry in enumerate(_get(own, "timeline", list, where, optional=True) or []):
-        place = f"{where}.timeline[{index}]"
-        if not isinstance(entry, dict):
-            raise InputError(f"{place}: expected an object, found {_kind(entry)}")
-        start, end = (_number(entry, key, place) for key in ("start_ms", "end_ms"))
-        if start is None or end is None or end < start:
-            raise InputError(f"{place}: expected start_ms and end_ms with start_ms <= end_ms")
-        actions.append(
-            Action(
-                device=_device(entry, "0"),
-                kind=str(entry.get("kind", "other")),
-                stage=_whole(entry, "stage", place),
-                micro_batch=_whole(entry, "micro_batch", place),
-                start_ms=start,
-                end_ms=end,
-            )
-        )
-    return actions
-
-
-def _device(entry: dict, otherwise: str) -> str:
-    """A device's name; a bare number becomes "device 0"."""
-    name = str(entry.get("device", otherwise))
-    return f"device {name}" if name.isdigit() else name
-
-
-def _get(holder: dict, key: str, kind: type, where: str, optional: bool = False) -> Any:
-    value = holder.get(key)
-    if value is None and optional:
-        return None
-    if not isinstance(value, kind):
-        wanted = {dict: "an object", list: "a list", str: "a string"}[kind]
-        raise InputError(f"{where}: `{key}`: expected {wanted}, found {_kind(value)}")
-    return value
-
-
-def _numbers(holder: dict, where: str) -> dict[str, float]:
-    return {key: _number(holder, key, where) or 0.0 for key in holder}
-
-
-def _number(holder: dict, key: str, where: str) -> float | None:
-    value = holder.get(key)
-    if value is None:
-        return None
-    if not _is_number(value):
-        raise InputError(f"{where}.{key}: expected a number, found {_kind(value)}")
-    return float(value)
-
-
-def _whole(holder: dict, key: str, where: str) -> int | None:
-    value = _number(holder, key, where)
-    return None if value is None or value < 0 else int(value)
-
-
-def _is_number(value: Any) -> bool:
-    """True for a finite number that a float can hold."""
-    if not isinstance(value, (int, float)) or isinstance(value, bool):
-        return False
-    try:
-        return math.isfinite(value)
-    except OverflowError:
-        return False
-
-
-def _kind(value: Any) -> str:
-    names = {dict: "an object", list: "a list", str: "a string", bool: "true or false"}
-    if value is None or type(value) in names:
-        return names.get(type(value), "nothing")
-    return "a number" if _is_number(value) else "a number out of range"

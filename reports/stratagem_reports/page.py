@@ -12,8 +12,8 @@ from string import Template
 
 from .plotly_bundle import Bundle, policy_hash
 
-TABLE_SCRIPT = "report_table.js"
-CHARTS_SCRIPT = "report_charts.js"
+_TABLE_SCRIPT = "report_table.js"
+_CHARTS_SCRIPT = "report_charts.js"
 
 _PAGE = Template("""<!DOCTYPE html>
 <html lang="en">
@@ -55,11 +55,14 @@ def render_page(
     subtitle: str,
     sections: list[Section],
     footer: str,
-    scripts: tuple[str, ...] = (TABLE_SCRIPT,),
     bundle: Bundle | None = None,
 ) -> bytes:
-    """The page; title, subtitle, headings and footer are text, the sections' bodies HTML."""
+    """The page; title, subtitle, headings and footer are text, the sections' bodies HTML.
+
+    `bundle` is the library that draws charts, None for a page without any.
+    """
     here = Path(__file__)
+    scripts = (_TABLE_SCRIPT, _CHARTS_SCRIPT) if bundle else (_TABLE_SCRIPT,)
     script = "".join(here.with_name(name).read_text(encoding="utf-8") for name in scripts)
     known = [policy_hash(script.encode("utf-8"))]
     page = _PAGE.substitute(
@@ -85,17 +88,3 @@ def render_page(
 def listed(items: list[str]) -> str:
     """Sentences as a list."""
     return "<ul>" + "".join(f"<li>{escape(item)}</li>" for item in items) + "</ul>"
-
-
-def simple_table(caption: str, headings: tuple[str, ...], rows: list[list[str]]) -> str:
-    """A table of HTML cells, the first of each row its heading, in a frame that scrolls."""
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in headings)
-    body = "\n".join(
-        f'<tr><th scope="row">{first}</th>' + "".join(f"<td>{cell}</td>" for cell in rest) + "</tr>"
-        for first, *rest in rows
-    )
-    return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}">'
-        f"<table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead>\n"
-        f"<tbody>\n{body}\n</tbody></table></div>"
-    )

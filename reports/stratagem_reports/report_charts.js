@@ -55,7 +55,10 @@ function fit(layout, width) {
   layout.legend.font.size = 10;
   layout.margin.l = layout.margin.r = 8;
   if (layout.xaxis.range) layout.xaxis.range[1] *= layout.meta?.room_at_right ?? 1;
-  for (const note of layout.annotations ?? []) note.font.size = 9;
+  for (const note of layout.annotations ?? []) {
+    note.font.size = 9;
+    if (layout.meta?.first_lines) note.text = note.text.split("<br>")[0];
+  }
 }
 function byKeyboard(Plotly, plot) {
   let at = -1;

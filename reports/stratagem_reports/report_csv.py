@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import io
 
+from .bandwidth_data import BUS
 from .chart_data import predicted_from_two_splits_ms, predicted_ms
 from .load import Results, Row
 from .row_numbers import (
     bubble,
     communication,
+    counter,
     model_flops_utilisation,
     peak_memory_bytes,
     samples_per_second,
@@ -17,7 +19,6 @@ from .row_numbers import (
     verification,
 )
 from .selection import Measured, Selection
-from .statistics import median_or_none
 from .table import by_time
 
 _OPTIONS = {
@@ -107,9 +108,7 @@ def _working(item: Measured) -> dict[str, object]:
         "verification": verdict,
         "largest relative error": record.get("max_relative_error"),
         "tolerance": record.get("tolerance"),
-        "bus bandwidth (GB/s)": median_or_none(
-            [repetition.counters.get("bus_gb_per_s") for repetition in row.repetitions]
-        ),
+        "bus bandwidth (GB/s)": counter(row, BUS),
         "marks": " ".join(row.marks),
     }
 

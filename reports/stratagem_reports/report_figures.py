@@ -14,8 +14,11 @@ from .descriptions import describe
 from .interactive import figure
 
 _HALF_WIDTH = ("mp_vs_rn", "mp_vs_rn_vs_pp")
-# A dark rendering beyond this is left out: without JavaScript the light one stands for it.
-_LONGEST_DARK = 300_000
+# So many bytes of dark pictures a page; where one is left out, the light one stands inverted.
+_MOST_DARK = 700_000
+_PATH = re.compile(r' d="[^"]*"')
+# Hundredths of a point are enough.
+_LONG_COORDINATE = re.compile(r"(\d\d\.\d\d)\d+")
 
 
 def render_figures(charts: ChartSet, images: dict[str, dict[str, bytes]]) -> str:
@@ -24,7 +27,12 @@ def render_figures(charts: ChartSet, images: dict[str, dict[str, bytes]]) -> str
     `images` holds each chart's SVG as {name: {"light": bytes, "dark": bytes}}.
     """
     count = len(charts.charts)
-    figures = [_figure(name, chart, images[name], count) for name, chart in charts.charts.items()]
+    light = {name: _data_uri(images[name]["light"]) for name in charts.charts}
+    dark = _within({name: _data_uri(images[name]["dark"]) for name in charts.charts}, _MOST_DARK)
+    figures = [
+        _figure(name, chart, light[name], dark.get(name), count)
+        for name, chart in charts.charts.items()
+    ]
     body = f'<div class="figures">{"".join(figures)}</div>' if figures else ""
     if charts.left_out:
         items = "".join(
@@ -41,7 +49,7 @@ def figure_data(chart: Any) -> dict:
     return {"figure": light, "dark": list(_differences(light, figure(chart, DARK), []))}
 
 
-def _figure(name: str, chart: Any, images: dict[str, bytes], count: int) -> str:
+def _figure(name: str, chart: Any, light: str, dark: str | None, count: int) -> str:
     style = ' class="half"' if name in _HALF_WIDTH and count > 1 else ""
     words = escape(describe(chart))
     return (
@@ -53,22 +61,37 @@ def _figure(name: str, chart: Any, images: dict[str, bytes], count: int) -> str:
         f'aria-label="{escape(chart.title)}. Arrow keys step through what it shows." '
         f'aria-describedby="{name}-words"></div>'
         f'<p class="unseen" id="{name}-words">{words}</p></div>'
-        f"{picture(images, words)}"
+        f"{_picture(light, dark, words)}"
         f"<figcaption>{escape(chart.caption)}</figcaption>"
         f'<script type="application/json">{_json(figure_data(chart))}</script></figure>'
     )
 
 
-def picture(images: dict[str, bytes], words: str) -> str:
-    """Both renderings, of which the style shows one; the light one is loaded always, for print."""
-    light = _data_uri(images["light"])
-    if len(images["dark"]) > _LONGEST_DARK:
-        return f'<div class="picture"><img src="{light}" alt="{words}" decoding="async"></div>'
-    dark = _data_uri(images["dark"])
+def _picture(light: str, dark: str | None, words: str) -> str:
+    """Both renderings, of which the style shows one; the light one is loaded always, for print.
+
+    A light one alone is shown inverted where the dark one would stand.
+    """
+    if dark is None:
+        return (
+            f'<div class="picture"><img class="both" src="{light}" alt="{words}" '
+            'decoding="async"></div>'
+        )
     return (
         f'<div class="picture"><img class="light" src="{light}" alt="{words}" decoding="async">'
         f'<img class="dark" src="{dark}" alt="{words}" loading="lazy"></div>'
     )
+
+
+def _within(pictures: dict[str, str], most: int) -> dict[str, str]:
+    """The shortest pictures, of at most so many bytes together."""
+    kept, size = {}, 0
+    for name in sorted(pictures, key=lambda name: len(pictures[name])):
+        size += len(pictures[name])
+        if size > most:
+            break
+        kept[name] = pictures[name]
+    return kept
 
 
 def _differences(light: Any, dark: Any, path: list) -> Any:
@@ -89,9 +112,11 @@ def _json(value: Any) -> str:
 
 
 def _data_uri(svg: bytes) -> str:
-    """The picture as a link, without its comments and line breaks; a third shorter than base64."""
+    """The picture as a link, shorter than base64: without comments, line breaks and idle digits."""
     text = re.sub(r"<!--.*?-->", "", svg.decode("utf-8"), flags=re.DOTALL)
     text = re.sub(r"\s+", " ", text).replace("> <", "><")
+    text = _PATH.sub(lambda found: re.sub(r" ?([MLQCz]) ?", r"\1", found[0]), text)
+    text = _LONG_COORDINATE.sub(r"\1", text)
     if "'" not in text:
         text = text.replace('"', "'")
     return "data:image/svg+xml," + quote(text, safe=" !$')*+,-./;=?@_{}[]|~")

@@ -9,8 +9,9 @@ from .measurement import how_it_was_measured
 from .published_rules import Comparison
 from .report_published import published_sentences
 from .selection import Selection
+from .sortable_table import Cell
 from .summary import sentences
-from .table import COLUMNS, Cell, TableRow, build_table
+from .table import COLUMNS, TableRow, build_table
 
 _PUBLISHED = ("Figure", "Published", "Ours", "Verdict", "Why")
 
@@ -37,7 +38,7 @@ def render_markdown(
     if beside:
         lines = [[i.name, i.published, i.ours, i.verdict, i.why] for i in beside]
         blocks.append(_table(_PUBLISHED, lines))
-    headings = [name for name, _ in COLUMNS]
+    headings = [column.name for column in COLUMNS]
     rows = [_cells(row) for row in build_table(results, selection)]
     blocks += ["## All rows", _table(headings, rows)]
     blocks += ["## How it was measured", _list(how_it_was_measured(results))]

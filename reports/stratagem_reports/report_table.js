@@ -1,4 +1,5 @@
-// Sorts the table by a column and filters its rows; without JavaScript it stays sorted by time.
+// Sorts a table by a column and filters its rows (sortable_table.py); without JavaScript its rows
+// stay in their order.
 for (const table of document.querySelectorAll("table[data-sortable]")) {
   const body = table.tBodies[0];
   const headers = [...table.tHead.rows[0].cells];
@@ -18,7 +19,7 @@ for (const table of document.querySelectorAll("table[data-sortable]")) {
       announce(`Sorted by ${button.textContent}, ${descending ? "descending" : "ascending"}`);
     });
   });
-  const form = document.querySelector("form.filters");
+  const form = table.closest(".sortable").querySelector("form.filters");
   if (!form) continue;
   form.hidden = false;
   const rows = [...body.rows].map((row) => [row, row.textContent.toLowerCase()]);
@@ -42,12 +43,10 @@ for (const table of document.querySelectorAll("table[data-sortable]")) {
   form.addEventListener("submit", (event) => event.preventDefault());
   apply();
 }
-function matches(row, wanted) {
-  const marks = row.marks.split(",").filter(Boolean);
-  return (!wanted.strategy || row.strategy === wanted.strategy)
-    && (!wanted.verification || row.verification === wanted.verification)
-    && (!wanted.marks
-      || (wanted.marks === "no mark" ? marks.length === 0 : marks.includes(wanted.marks)));
+// Every fact of a row is a list, one value a line; the text was looked at before.
+function matches(facts, wanted) {
+  return Object.entries(wanted).every(([name, value]) =>
+    name === "text" || value === "" || facts[name].split("\n").includes(value));
 }
 function key(row, column) {
   const cell = row.cells[column];

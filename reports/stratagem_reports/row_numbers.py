@@ -37,7 +37,12 @@ def samples_per_second(row: Row) -> float | None:
 
 def tokens_per_second(row: Row) -> float | None:
     """Tokens a second where the samples are sequences."""
-    return median_or_none([item.counters.get("tokens_per_second") for item in row.repetitions])
+    return counter(row, "tokens_per_second")
+
+
+def counter(row: Row, name: str) -> float | None:
+    """A counter of the row, the median over repetitions."""
+    return median_or_none([item.counters.get(name) for item in row.repetitions])
 
 
 def model_flops_utilisation(row: Row) -> float | None:

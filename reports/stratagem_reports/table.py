@@ -17,40 +17,45 @@ from .row_numbers import (
     verification,
 )
 from .selection import Measured, Selection
+from .sortable_table import Cell, Column
 from .statistics import distinguishable, samples_ms, summarise
 
 COLUMNS = (
-    ("Row", "Strategy and what sets it apart; under it the full name"),
-    ("Time", "Median of the samples; mean under the tutorial's protocol"),
-    (
+    Column("Row", "Strategy and what sets it apart; under it the full name"),
+    Column("Time", "Median of the samples; mean under the tutorial's protocol", number=True),
+    Column(
         "Interval",
         "Interval of the median with the coverage it has; under the tutorial's protocol "
         "also the standard deviation",
+        number=True,
     ),
-    ("Against the fastest", "Extra time; cannot tell where the intervals overlap"),
-    ("Samples/s", "Training samples a second; under it tokens a second"),
-    ("MFU", "Model FLOP/s over the calibrated peak"),
-    ("Bubble", "Idle for want of another stage: measured / ideal, mean over devices"),
-    (
+    Column(
+        "Against the fastest",
+        "Extra time; cannot tell where the intervals overlap",
+        number=True,
+    ),
+    Column("Samples/s", "Training samples a second; under it tokens a second", number=True),
+    Column("MFU", "Model FLOP/s over the calibrated peak", number=True),
+    Column(
+        "Bubble",
+        "Idle for want of another stage: measured / ideal, mean over devices",
+        number=True,
+    ),
+    Column(
         "Communication",
         "Share of the step that devices stood still for transfers and peers, mean over devices; "
         "under it the share that computation hid",
+        number=True,
     ),
-    ("Predicted", "Simulated from calibration at this split, and its error"),
-    ("From two splits", "Simulated from the costs at two splits only, and its error"),
-    ("Peak memory", "Largest over the devices"),
-    ("Verification", "Largest relative error against the oracle"),
-    ("Marks", "What to know before comparing this row"),
+    Column("Predicted", "Simulated from calibration at this split, and its error", number=True),
+    Column(
+        "From two splits", "Simulated from the costs at two splits only, and its error", number=True
+    ),
+    Column("Peak memory", "Largest over the devices", number=True),
+    Column("Verification", "Largest relative error against the oracle"),
+    Column("Marks", "What to know before comparing this row"),
 )
-
-
-@dataclass(frozen=True)
-class Cell:
-    """Text, an optional second line, and what to sort by (None sorts last)."""
-
-    text: str = "\u2013"
-    detail: str = ""
-    key: float | str | None = None
+_TONES = {"passed": "good", "failed": "bad"}
 
 
 @dataclass(frozen=True)
@@ -91,7 +96,7 @@ def _working(selection: Selection, item: Measured) -> TableRow:
     cells = [
         _name(row),
         Cell(time_text(item.time_ms), key=item.time_ms),
-        _interval(item),
+        interval_cell(item),
         _against_fastest(selection, item),
         Cell() if rate is None else Cell(significant(rate), _tokens(row), rate),
         Cell() if mfu is None else Cell(percent(mfu), key=mfu),
@@ -111,7 +116,8 @@ def _name(row: Row) -> Cell:
     return Cell(row_label(row), row.name, row.name)
 
 
-def _interval(item: Measured) -> Cell:
+def interval_cell(item: Measured) -> Cell:
+    """The interval of the median, under it the coverage it has."""
     summary, interval = item.summary, item.summary.interval
     if summary.count < 2:
         return Cell("none", "1 sample", 0.0)
@@ -186,4 +192,4 @@ def _verification(row: Row) -> Cell:
     detail = " of ".join(f"{value:.1e}" for value in numbers if isinstance(value, (int, float)))
     if verdict == "failed" and shown.get("message"):
         detail += f"; {shown['message']}"
-    return Cell(verdict, detail, verdict)
+    return Cell(verdict, detail, verdict, _TONES.get(verdict, ""))

@@ -122,6 +122,7 @@ def test_interrupt_keeps_finished_rounds(stratagem, tmp_path):
         (["--only", "("], 2, "no regular expression"),
         (["--rounds", "0"], 2, "0 is not a whole number from 1 on"),
         (["--scenario", "gpt", "--image", "64"], 2, "--image: scenario gpt has none"),
+        (["--scenario", "resnet_ddp", "--splits", "8"], 2, "--splits: scenario resnet_ddp has"),
         (["--splits", "7"], 2, "split 7 does not cut batch 48"),
         (["--splits", "12,"], 2, "not a list of whole numbers"),
         (["--batch", "4", "--splits", "4"], 2, "split 4 does not cut batch 4"),
@@ -146,6 +147,10 @@ def test_list_names_contenders_commands_and_targets():
     assert "split:24" not in run.stdout
     assert "LD_PRELOAD=libjemalloc" in run.stdout or "libjemalloc was not found" in run.stdout
     assert "pipeline: over model_parallel: at least 1.40" in run.stdout
+
+
+def test_a_batch_need_not_suit_splits_that_are_not_used():
+    assert compare("--scenario", "resnet_ddp", "--batch", "8", "--list").returncode == 0
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

@@ -68,12 +68,37 @@ class Seen:
             figure.scroll_into_view_if_needed()
             figure.locator(".plot .main-svg").first.wait_for(state="visible")
 
-    def shown_rows(self) -> list[str]:
-        """The first cell of each row that is not filtered out, from the top."""
+    def hover(self, figure: str) -> object:
+        """Brings a chart onto the screen, draws it, and points at it; gives the figure."""
+        found = self.page.locator(figure)
+        found.scroll_into_view_if_needed()
+        found.locator(".plot .main-svg").first.wait_for(state="visible")
+        found.locator(".plot").hover()
+        return found
+
+    def sorted_by(self) -> dict[str, str]:
+        """{heading: direction} of the headings that say that the table is sorted by them."""
+        return self.page.eval_on_selector_all(
+            "table[data-sortable] thead [aria-sort]",
+            "cells => Object.fromEntries("
+            "cells.map(cell => [cell.innerText, cell.getAttribute('aria-sort')]))",
+        )
+
+    def column(self, number: int) -> list[str]:
+        """The texts of a column in the rows that are not filtered out, from the top."""
         return self.page.eval_on_selector_all(
             "table[data-sortable] tbody tr:not([hidden])",
-            "rows => rows.map(row => row.cells[0].innerText)",
+            f"rows => rows.map(row => row.cells[{number}].innerText)",
         )
+
+    def outside_requests(self) -> list[str]:
+        """What the page asked for besides itself and what it holds."""
+        inside = ("data:", self.page.url)
+        return [url for url in self.requests if not url.startswith(inside)]
+
+    def shown_rows(self) -> list[str]:
+        """The first cell of each row that is not filtered out, from the top."""
+        return self.column(0)
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ METRICS = {
     "flops_per_step": {"unit": "FLOP", "better": "lower", "deterministic": True},
     "communication": {"unit": "calls or bytes", "better": "lower", "deterministic": True},
     "aten_operators": {"unit": "calls", "better": "lower", "deterministic": True},
+    "live_micro_batches": {"unit": "count", "better": "lower", "deterministic": True},
 }
 HARDWARE = {"cpu_model": "Example", "physical_cores": 2}
 

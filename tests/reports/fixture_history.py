@@ -64,11 +64,6 @@ def history(*arguments: object) -> int:
     return command.main(["history", *(str(argument) for argument in arguments)])
 
 
-def quiet(message: str) -> None:
-    """For reading where no warning may come."""
-    raise AssertionError(f"unexpected warning: {message}")
-
-
 def refused(capsys, words: str) -> str:
     """The one line on stderr."""
     captured = capsys.readouterr()

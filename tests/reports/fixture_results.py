@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import random
 
-BATCH = 48
+from fixture_timelines import (
+    BATCH,
+    INPUT_MS,
+    OPTIMIZER_MS,
+    model_parallel_timeline,
+    pipeline_timeline,
+    single_timeline,
+)
+
 SPLITS = (1, 2, 4, 6, 8, 12, 16, 24)
-STAGE_MS = 1080.0
-MICRO_BATCH_OVERHEAD_MS = 48.0
-INPUT_MS = 14.0
-OPTIMIZER_MS = 22.0
 
 
 def simulation(micro_batches: int = 4) -> dict:
@@ -35,10 +39,11 @@ def results(
     """A whole results file; the numbers are the same on every call."""
     noise = random.Random(7)
     rows = [
-        _row("single", None, 2160.0, protocol, repetitions, noise),
-        _row("single", None, 1335.0, protocol, repetitions, noise, cores=2),
-        _row("model_parallel", None, 2195.0, protocol, repetitions, noise),
+        _row("single", None, step, protocol, repetitions, noise, single_timeline(step), cores)
+        for step, cores in ((2160.0, 1), (1335.0, 2))
     ]
+    whole = model_parallel_timeline(2195.0)
+    rows.append(_row("model_parallel", None, 2195.0, protocol, repetitions, noise, whole))
     for split in splits:
         timeline, makespan = pipeline_timeline(split)
         rows.append(_row("pipeline", split, makespan, protocol, repetitions, noise, timeline))
@@ -46,72 +51,6 @@ def results(
     if failed:
         benchmarks.append(_failed_row(protocol))
     return {"context": _context(protocol), "benchmarks": benchmarks}
-
-
-def pipeline_timeline(split: int) -> tuple[list[dict], float]:
-    """1F1B on two stages in milliseconds, and the time its last action ends."""
-    micro_batches = -(-BATCH // split)
-    orders = [_order(micro_batches, warm_up) for warm_up in (2, 1)]
-    done: dict[tuple, float] = {}
-    clock = [0.0, 0.0]
-    timeline: list[dict] = []
-    position = [0, 0]
-    while any(position[stage] < len(orders[stage]) for stage in (0, 1)):
-        for stage in (0, 1):
-            while position[stage] < len(orders[stage]):
-                kind, index = orders[stage][position[stage]]
-                source = _source(kind, stage, index)
-                if source and source not in done:
-                    break
-                samples = min(split, BATCH - index * split)
-                _run(timeline, clock, done, stage, kind, index, source, samples)
-                position[stage] += 1
-    for stage in (0, 1):
-        _append(timeline, clock, stage, "optimizer", None, OPTIMIZER_MS)
-    return timeline, max(clock)
-
-
-def _order(micro_batches: int, warm_up: int) -> list[tuple[str, int]]:
-    warm_up = min(warm_up, micro_batches)
-    order = [("forward", index) for index in range(warm_up)]
-    for index in range(micro_batches):
-        order.append(("backward", index))
-        if index + warm_up < micro_batches:
-            order.append(("forward", index + warm_up))
-    return order
-
-
-def _source(kind: str, stage: int, index: int) -> tuple | None:
-    if kind == "forward":
-        return ("forward", 0, index) if stage == 1 else None
-    return ("backward", 1, index) if stage == 0 else None
-
-
-def _run(timeline, clock, done, stage, kind, index, source, samples) -> None:
-    if source:
-        clock[stage] = max(clock[stage], done[source])
-        copy = "copy_activation" if kind == "forward" else "copy_gradient"
-        _append(timeline, clock, stage, copy, index, 0.25 * samples)
-    elif kind == "forward":
-        _append(timeline, clock, stage, "copy_input", index, INPUT_MS * samples / BATCH)
-    share = 1.0 / 3.0 if kind == "forward" else 2.0 / 3.0
-    cost = STAGE_MS * samples / BATCH + MICRO_BATCH_OVERHEAD_MS
-    _append(timeline, clock, stage, kind, index, share * cost)
-    done[(kind, stage, index)] = clock[stage]
-
-
-def _append(timeline, clock, stage, kind, index, length) -> None:
-    timeline.append(
-        {
-            "device": stage,
-            "kind": kind,
-            "stage": stage,
-            "micro_batch": 0 if index is None else index,
-            "start_ms": clock[stage],
-            "end_ms": clock[stage] + length,
-        }
-    )
-    clock[stage] += length
 
 
 def _row(strategy, split, step_ms, protocol, repetitions, noise, timeline=None, cores=1) -> list:

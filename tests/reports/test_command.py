@@ -19,6 +19,8 @@ CHARTS = (
     "split_size_tradeoff",
     "gantt_best",
     "gantt_worst",
+    "gantt_single",
+    "gantt_model_parallel",
     "breakdown",
     "scaling",
     "memory",
@@ -94,12 +96,13 @@ def test_tutorial_results_make_the_same_set_but_what_takes_a_steady_step(write_j
 def test_charts_left_out_are_named_and_stale_ones_removed(write_json, tmp_path, capsys):
     document = fixture_results.results()
     document["benchmarks"] = [row for row in document["benchmarks"] if "single" in row["name"]]
-    (tmp_path / "gantt_best.png").write_bytes(b"of an earlier run")
+    for name in ("gantt_best", "gantt_model_parallel"):
+        (tmp_path / f"{name}.png").write_bytes(b"of an earlier run")
     assert command.main(["report", str(write_json(document))]) == 0
     assert "left out gantt_best: no working pipeline row" in capsys.readouterr().out
-    assert names(tmp_path) == {
-        "results.json", "report.html", "breakdown.png", "breakdown.svg", "memory.png", "memory.svg"
-    }  # fmt: skip
+    drawn = ("gantt_single", "breakdown", "memory")
+    pictures = {f"{name}.{extension}" for name in drawn for extension in ("png", "svg")}
+    assert names(tmp_path) == {"results.json", "report.html", *pictures}
 
 
 def test_a_file_of_failed_rows_still_gives_a_report(write_json, tmp_path):

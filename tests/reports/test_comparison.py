@@ -1,10 +1,12 @@
 """stratagem compare on two files: verdicts, exact metrics, refusals, and the four outputs."""
 
+import functools
 import json
 import math
 from xml.etree import ElementTree
 
 import pytest
+from compared_files import compare_files
 from comparison_documents import METRICS, document, launch, launches
 from stratagem_reports import __main__ as command
 from stratagem_reports.comparison.separate import (
@@ -19,27 +21,9 @@ STEADY = [100.0, 100.3, 99.8, 100.1, 99.9, 100.2]
 
 
 @pytest.fixture
-def compare(write_json, capsys):
+def compare(tmp_path, capsys):
     """Runs the command on documents; gives the exit code, what it printed, and JSON."""
-
-    def run(base, head, *options):
-        paths = []
-        for side, documents in (("base", base), ("head", head)):
-            documents = documents if isinstance(documents, list) else [documents]
-            names = [f"{side}{index}.json" for index in range(len(documents))]
-            written = [write_json(one, name) for one, name in zip(documents, names, strict=True)]
-            paths.append(",".join(map(str, written)))
-        out = paths[0].split(",")[0].replace("base0.json", "comparison.json")
-        code = command.main(["compare", *paths, "--json", out, *options])
-        captured = capsys.readouterr()
-        try:
-            with open(out, encoding="utf-8") as file:
-                found = json.load(file)
-        except FileNotFoundError:
-            found = None
-        return code, captured, found
-
-    return run
+    return functools.partial(compare_files, tmp_path, capsys)
 
 
 def scaled(factor, times=STEADY, **own):
@@ -78,8 +62,9 @@ def test_same_holds_for_all_rows_together(compare, rows, verdict):
 
 
 def test_a_significant_change_below_the_threshold_is_none(compare):
-    base, head = scaled(1.0, [100 + i / 1000 for i in range(8)]), scaled(
-        1.005, [100 + i / 1000 for i in range(8)]
+    base, head = (
+        scaled(1.0, [100 + i / 1000 for i in range(8)]),
+        scaled(1.005, [100 + i / 1000 for i in range(8)]),
     )
     _, _, found = compare(base, head)
     assert found["rows"][0]["verdict"] == "same"

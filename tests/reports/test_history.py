@@ -7,7 +7,7 @@ from stratagem_reports.history.points import time_text
 from stratagem_reports.history.store import load
 
 import fixture_results
-from fixture_history import ROW, commit, contents, history, quiet, refused, runs, store
+from fixture_history import ROW, commit, contents, history, refused, runs, store
 
 
 def test_add_keeps_launches_metrics_and_machine(write_json, tmp_path, capsys):
@@ -23,7 +23,7 @@ def test_add_keeps_launches_metrics_and_machine(write_json, tmp_path, capsys):
     out = capsys.readouterr().out
     assert "not added: pipeline/resnet50/devices:2/batch:48/image:128/split:48" in out
     assert "out of memory" in out and "added 4 runs of 4 rows" in out
-    (run,) = (run for run in load(folder, quiet) if run.name.endswith("split:12/schedule:1f1b"))
+    (run,) = (run for run in load(folder) if run.name.endswith("split:12/schedule:1f1b"))
     assert time_text(run.time) == "2026-01-15T10:20:30Z"
     assert run.commit == "0123456789abcdef"
     assert len(run.launches) == 3
@@ -43,7 +43,7 @@ def test_a_launch_is_the_median_of_its_steps(write_json, tmp_path):
         if entry["run_type"] == "iteration":
             entry["stratagem"]["step_ms"] = [10.0, 90.0, 20.0]
     assert history("add", write_json(document), "--dir", tmp_path / "h") == 0
-    assert {tuple(run.launches) for run in load(tmp_path / "h", quiet)} == {(20.0,)}
+    assert {tuple(run.launches) for run in load(tmp_path / "h")} == {(20.0,)}
 
 
 def test_adding_a_run_again_changes_nothing_and_says_so(write_json, tmp_path, capsys):
@@ -57,7 +57,7 @@ def test_adding_a_run_again_changes_nothing_and_says_so(write_json, tmp_path, ca
     assert contents(folder) == before
     other = ("--commit", "fedcba", "--date", "2026-02-01")
     assert history("add", source, "--dir", folder, *other) == 0
-    assert len(load(folder, quiet)) == 8
+    assert len(load(folder)) == 8
 
 
 BAD_RESULTS = {

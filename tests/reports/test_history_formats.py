@@ -8,7 +8,7 @@ from stratagem_reports.history.points import UNKNOWN_HARDWARE
 from stratagem_reports.history.store import load
 
 import fixture_results
-from fixture_history import ROW, START, commit, history, quiet, runs, store
+from fixture_history import ROW, START, commit, history, runs, store
 
 SINGLE = "single/resnet50/devices:1"
 
@@ -17,7 +17,7 @@ def exchanged(tmp_path, kind, file, *arguments):
     """What is in a history that a file was imported into."""
     folder = tmp_path / "imported"
     assert history("import", file, "--format", kind, "--dir", folder, *arguments) == 0
-    return load(folder, quiet)
+    return load(folder)
 
 
 def round_trip(tmp_path, kind, groups, file="file", read=(), written=()):
@@ -125,7 +125,7 @@ def test_a_foreign_google_benchmark_file(tmp_path, capsys):
     arguments = ["import", file, "--format", "google-benchmark", "--dir", tmp_path / "h"]
     assert history(*arguments, "--commit", "abc") == 0
     assert "not imported: BM_Failed/1: no GPU" in capsys.readouterr().err
-    copy, only = sorted(load(tmp_path / "h", quiet), key=lambda run: run.name)
+    copy, only = sorted(load(tmp_path / "h"), key=lambda run: run.name)
     assert copy.launches == [0.0025, 0.0035] and copy.median == 0.003
     assert copy.metrics["bytes_per_second"].value == 2e9
     assert f"{copy.time:%H:%M}" == "01:04"

@@ -8,6 +8,7 @@ import fixture_results
 import pytest
 from stratagem_reports import __main__ as command
 
+FIGURES = 10
 VOID = {"meta", "link", "img", "br", "hr", "source", "wbr", "input"}
 
 
@@ -73,10 +74,10 @@ def test_nothing_outside_is_referred_to(whole):
 
 def test_every_chart_is_inside_in_two_themes_with_words(whole):
     _, page = whole
-    assert len(page.all("figure")) == len(page.all("figcaption")) == 8
+    assert len(page.all("figure")) == len(page.all("figcaption")) == FIGURES
     light = [image for image in page.all("img") if image["class"] == "light"]
     dark = [image for image in page.all("img") if image["class"] == "dark"]
-    assert len(light) == len(dark) == 8
+    assert len(light) == len(dark) == FIGURES
     for first, second in zip(light, dark, strict=True):
         assert len(first["alt"]) > 40 and first["alt"] == second["alt"]
         assert first["src"].startswith("data:image/svg+xml,")
@@ -86,7 +87,7 @@ def test_every_chart_is_inside_in_two_themes_with_words(whole):
 def test_every_chart_comes_with_the_data_of_an_interactive_one(whole):
     text, page = whole
     found = re.findall(r'<script type="application/json">(.*?)</script>', text)
-    assert len(found) == 8
+    assert len(found) == FIGURES
     for figure in map(json.loads, found):
         assert figure["figure"]["data"] and figure["dark"]
     assert sum(attributes.get("id") == "plotly" for attributes in page.all("script")) == 1
@@ -190,4 +191,4 @@ def test_names_are_escaped(make):
     document["benchmarks"][0]["stratagem"]["marks"] = ['"><img src=x>']
     text, page = make(document)
     assert "<script>x" not in text
-    assert len(page.all("img")) == 16
+    assert len(page.all("img")) == 2 * FIGURES

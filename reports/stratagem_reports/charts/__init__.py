@@ -13,8 +13,19 @@ from ..chart_types import (
     Scaling,
     Schedules,
     SplitSizeTradeoff,
+    TrendChart,
 )
-from . import bandwidth, bars, breakdown, gantt, memory, scaling, schedules, split_size_tradeoff
+from . import (
+    bandwidth,
+    bars,
+    breakdown,
+    gantt,
+    memory,
+    scaling,
+    schedules,
+    split_size_tradeoff,
+    trend,
+)
 from .style import encode
 from .theme import DARK, LIGHT, Theme
 
@@ -27,9 +38,16 @@ _DRAW = {
     MemoryChart: memory.draw,
     Bandwidth: bandwidth.draw,
     Schedules: schedules.draw,
+    TrendChart: trend.draw,
 }
 
-__all__ = ["DARK", "LIGHT", "Theme", "render"]
+__all__ = ["DARK", "LIGHT", "Theme", "pictures", "render"]
+
+
+def pictures(chart: Any) -> dict[str, bytes]:
+    """The chart as a page holds it, an SVG a theme: {"light": bytes, "dark": bytes}."""
+    themes = {"light": LIGHT, "dark": DARK}
+    return {name: render(chart, ("svg",), theme)["svg"] for name, theme in themes.items()}
 
 
 def render(chart: Any, extensions: tuple[str, ...], theme: Theme = LIGHT) -> dict[str, bytes]:

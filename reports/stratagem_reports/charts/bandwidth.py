@@ -7,12 +7,12 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullLocator
 
 from ..chart_types import Bandwidth
+from ..labels import size_text
 from .style import Frame, framed
 from .theme import Theme
 
 COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")
 _MARKERS = ("o", "s", "D", "^", "v", "P")
-_UNITS = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 
 
 def draw(chart: Bandwidth, theme: Theme) -> Figure:
@@ -67,11 +67,3 @@ def draw(chart: Bandwidth, theme: Theme) -> Figure:
     axes.set_ylabel("Bus bandwidth (GB/s)")
     axes.yaxis.grid(True, color=theme.grid, linewidth=0.8)
     return figure
-
-
-def size_text(size: float) -> str:
-    """A message size in the unit that suits it."""
-    for unit, name in _UNITS:
-        if size >= unit:
-            return f"{size / unit:g} {name}"
-    return f"{size:g} B"

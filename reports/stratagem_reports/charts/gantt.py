@@ -9,17 +9,21 @@ from collections.abc import Callable
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch, Rectangle
+from matplotlib.patches import Patch, PathPatch
+from matplotlib.path import Path
+from matplotlib.transforms import Affine2D
 
 from ..chart_types import Gantt
 from ..gantt_lanes import COMPUTE, LETTERS, STRIP, gaps, is_moving, kinds, lanes
 from ..labels import percent, sentence
-from ..load import Action
+from ..timeline import Action
 from .style import Frame, encode, framed, text_width
 from .theme import LIGHT, Theme, ink_on
 
 _WIDTH = 10.0
 _LANE = 0.56
+# Boxes wider than this, in inches, have an edge.
+_EDGED = 0.04
 
 
 def draw(chart: Gantt, theme: Theme) -> Figure:
@@ -35,24 +39,21 @@ def draw(chart: Gantt, theme: Theme) -> Figure:
     )
     length = max(end - start, 1e-9)
     inches_per_ms = (frame.width - frame.left - frame.right) / length
-    labels = _labels(chart.actions, inches_per_ms)
-    for lane, device in enumerate(devices):
-        actions = [action for action in chart.actions if action.device == device]
-        for low, high in gaps(actions, start, end):
-            axes.add_patch(
-                Rectangle(
-                    (low - start, lane),
-                    high - low,
-                    STRIP[0] + STRIP[1],
-                    facecolor=theme.empty,
-                    edgecolor=theme.hatch,
-                    hatch="/////",
-                    linewidth=0.0,
-                    zorder=1,
-                )
-            )
-        for action in actions:
-            _draw_action(axes, lane, action, start, inches_per_ms, labels, theme)
+    _draw_idle(axes, chart.actions, devices, start, end, theme)
+    for kind in kinds(chart.actions, list(theme.actions)):
+        _draw_boxes(axes, kind, chart.actions, devices, start, inches_per_ms, theme)
+    for action, (label, size) in _labels(chart.actions, inches_per_ms).items():
+        offset, height = COMPUTE
+        axes.text(
+            (action.start_ms + action.end_ms) / 2.0 - start,
+            devices.index(action.device) + offset + height / 2.0,
+            label,
+            ha="center",
+            va="center_baseline",
+            size=size,
+            color=ink_on(theme.action(action.kind)),
+            zorder=3,
+        )
     axes.set_xlim(0.0, length)
     axes.set_ylim(len(devices) - 0.02, -0.06)
     axes.set_yticks([lane + 0.46 for lane in range(len(devices))], devices)
@@ -74,42 +75,51 @@ def render_simulation(simulation: dict, extension: str) -> bytes:
     return encode(lambda: draw(chart, LIGHT), (extension,))[extension]
 
 
-def _draw_action(
+def _draw_idle(
+    axes: Axes, actions: list[Action], devices: list[str], start: float, end: float, theme: Theme
+) -> None:
+    idle = [
+        (low - start, lane, high - low, STRIP[0] + STRIP[1])
+        for lane, device in enumerate(devices)
+        for low, high in gaps([item for item in actions if item.device == device], start, end)
+    ]
+    look = {"facecolor": theme.empty, "edgecolor": theme.hatch, "hatch": "/////"}
+    _draw_rectangles(axes, idle, zorder=1, linewidth=0.0, **look)
+
+
+def _draw_boxes(
     axes: Axes,
-    lane: int,
-    action: Action,
+    kind: str,
+    actions: list[Action],
+    devices: list[str],
     start: float,
     inches_per_ms: float,
-    labels: dict[Action, tuple[str, float]],
     theme: Theme,
 ) -> None:
-    offset, height = STRIP if is_moving(action.kind) else COMPUTE
-    length = action.end_ms - action.start_ms
-    width = length * inches_per_ms
-    color = theme.action(action.kind)
-    axes.add_patch(
-        Rectangle(
-            (action.start_ms - start, lane + offset),
-            length,
-            height,
-            facecolor=color,
-            edgecolor=theme.background if width > 0.04 else color,
-            linewidth=min(0.7, 8.0 * width) if width > 0.04 else 0.3,
-            zorder=2,
-        )
-    )
-    if action in labels:
-        label, size = labels[action]
-        axes.text(
-            action.start_ms - start + length / 2.0,
-            lane + offset + height / 2.0,
-            label,
-            ha="center",
-            va="center_baseline",
-            size=size,
-            color=ink_on(color),
-            zorder=3,
-        )
+    """All boxes of a kind; those that are wide enough have an edge against their neighbours."""
+    offset, height = STRIP if is_moving(kind) else COMPUTE
+    wide, narrow = [], []
+    for action in actions:
+        if action.kind == kind:
+            length = action.end_ms - action.start_ms
+            lane = devices.index(action.device)
+            box = (action.start_ms - start, lane + offset, length, height)
+            (wide if length * inches_per_ms > _EDGED else narrow).append(box)
+    color = theme.action(kind)
+    for boxes, edge, width in ((narrow, color, 0.3), (wide, theme.background, 0.6)):
+        _draw_rectangles(axes, boxes, zorder=2, facecolor=color, edgecolor=edge, linewidth=width)
+
+
+def _draw_rectangles(axes: Axes, rectangles: list[tuple], **look: object) -> None:
+    """Rectangles (left, bottom, width, height) of one look as one path: a fraction of the bytes."""
+    if not rectangles:
+        return
+    unit = Path.unit_rectangle()
+    paths = [
+        unit.transformed(Affine2D().scale(width, height).translate(left, bottom))
+        for left, bottom, width, height in rectangles
+    ]
+    axes.add_patch(PathPatch(Path.make_compound_path(*paths), **look))
 
 
 def _labels(actions: list[Action], inches_per_ms: float) -> dict[Action, tuple[str, float]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from ..chart_types import ChartSet
 from ..errors import InputError
 from ..files import write_together
 from ..load import Results, load_results
@@ -43,11 +44,11 @@ def run(options: argparse.Namespace) -> int:
     if holds_collectives(results):
         if options.format == "markdown":
             raise InputError(
-                f"--format markdown: {options.results} holds times of collectives, which have a chart "
-                "and no report; leave the option out, or take csv"
+                f"--format markdown: {options.results} holds times of collectives, whose report is "
+                "a page; leave the option out, or take csv"
             )
-        return _put(folder, _bandwidth(results))
-    return _report(results, folder, options.format)
+        return _put_charts(folder, *_collectives(results))
+    return _put_charts(folder, *_strategies(results, options.format))
 
 
 def _csv(results: Results) -> dict[str, bytes]:
@@ -57,17 +58,19 @@ def _csv(results: Results) -> dict[str, bytes]:
     return {"report.csv": render_csv(results, select(results))}
 
 
-def _bandwidth(results: Results) -> dict[str, bytes]:
+def _collectives(results: Results) -> tuple[ChartSet, dict[str, bytes]]:
+    """The chart, and the contents of the files."""
     from ..bandwidth_data import bandwidth
-    from ..charts import render
+    from ..report_collectives import render_collectives
 
-    images = render(bandwidth(results), EXTENSIONS)
-    return {f"bandwidth.{extension}": data for extension, data in images.items()}
+    charts = ChartSet.of({"bandwidth": bandwidth(results)})
+    contents, images = _drawn(charts)
+    return charts, contents | {"report.html": render_collectives(results, charts, images)}
 
 
-def _report(results: Results, folder: Path, written_as: str) -> int:
+def _strategies(results: Results, written_as: str) -> tuple[ChartSet, dict[str, bytes]]:
+    """The charts, and the contents of the files."""
     from ..chart_data import build_charts
-    from ..charts import DARK, LIGHT, render
     from ..published_rules import compare_published
     from ..report import render_report
     from ..report_markdown import render_markdown
@@ -76,20 +79,37 @@ def _report(results: Results, folder: Path, written_as: str) -> int:
     selection = select(results)
     charts = build_charts(results, selection)
     published = compare_published(results, selection)
+    contents, images = _drawn(charts, written_as == "html")
+    if written_as == "html":
+        contents["report.html"] = render_report(results, selection, charts, images, published)
+    else:
+        contents["report.md"] = render_markdown(results, selection, charts, published)
+    return charts, contents
+
+
+def _drawn(
+    charts: ChartSet, for_page: bool = True
+) -> tuple[dict[str, bytes], dict[str, dict[str, bytes]]]:
+    """The charts' files by name, and of each chart the page's images by theme if there is one."""
+    from ..charts import DARK, LIGHT, render
+
     contents: dict[str, bytes] = {}
     images: dict[str, dict[str, bytes]] = {}
     for name, chart in charts.charts.items():
         light = render(chart, EXTENSIONS, LIGHT)
         contents |= {f"{name}.{extension}": data for extension, data in light.items()}
-        if written_as == "html":
+        if for_page:
             dark = render(chart, ("svg",), DARK)
             images[name] = {"light": light["svg"], "dark": dark["svg"]}
-    if written_as == "html":
-        contents["report.html"] = render_report(results, selection, charts, images, published)
-    else:
-        contents["report.md"] = render_markdown(results, selection, charts, published)
-    stale = [f"{name}.{extension}" for name in charts.left_out for extension in EXTENSIONS]
-    _put(folder, contents, stale)
+    return contents, images
+
+
+def _put_charts(folder: Path, charts: ChartSet, contents: dict[str, bytes]) -> int:
+    """Writes the files in place of those of charts that are no more, and names what is left out."""
+    from ..gantt_data import gantt_names
+
+    absent = [name for name in (*charts.left_out, *gantt_names()) if name not in charts.charts]
+    _put(folder, contents, [f"{name}.{extension}" for name in absent for extension in EXTENSIONS])
     for name, reason in charts.left_out.items():
         print(f"left out {name}: {reason}")
     return 0

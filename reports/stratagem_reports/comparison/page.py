@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from html import escape
 
-from ..page import listed, render_page, simple_table
+from ..page import listed, render_page
+from ..sortable_table import Cell, Column, Line, choice, render_sortable
 from .verdicts import Comparison, RowComparison, Verdict
-from .words import COLUMNS, cells, details, headline, notes
+from .words import NONE, details, headline, notes, table
 
-_TONES = {Verdict.FASTER: "good", Verdict.SAME: "good"}
+_TONES = {Verdict.FASTER: "good", Verdict.FEWER: "good", Verdict.SAME: "good"}
+_NUMBERS = ("Base", "Head", "Change", "Interval")
+_MEANINGS = {
+    "Base": "Median step time of a launch (launches)",
+    "Head": "Median step time of a launch (launches)",
+    "Change": "Of the step time; above zero is slower",
+    "Interval": "Of the change, at the confidence given below",
+    "Exact metrics": "What does not depend on the clock; sorted by how many differ",
+}
+_NO_MARK = "no mark"
 
 
 def render_html(comparison: Comparison) -> bytes:
@@ -17,6 +27,7 @@ def render_html(comparison: Comparison) -> bytes:
         f"<h3><code>{escape(name)}</code></h3>{listed(lines)}"
         for name, lines in details(comparison)
     )
+    timed = "" if comparison.exact_only else " Base and head: median step time of a launch."
     return render_page(
         "Comparison: " + ("regression" if comparison.regressions else "no regression found"),
         f"{', '.join(comparison.base.sources)} \u2192 {', '.join(comparison.head.sources)}",
@@ -26,20 +37,50 @@ def render_html(comparison: Comparison) -> bytes:
             ("changes", "What changed", changes or "<p>No exact metric changed.</p>"),
             ("method", "How to read this", listed(notes(comparison))),
         ],
-        "Stratagem. Base and head: median step time of a launch (launches).",
+        f"Stratagem.{timed}",
     )
 
 
 def _table(comparison: Comparison) -> str:
-    columns = (COLUMNS[1], COLUMNS[0], *COLUMNS[2:])
-    rows = []
-    for row in comparison.rows:
-        verdict, name, *rest = cells(row)
-        tone = _tone(row)
-        shown = f'<span class="{tone}">{escape(verdict)}</span>' if tone else escape(verdict)
-        named = escape(name).replace("/", "/<wbr>")
-        rows.append([f"<code>{named}</code>", shown, *(escape(cell) for cell in rest)])
-    return simple_table("Regressions first, then by change of the step time", columns, rows)
+    rows = table(comparison)
+    names = ["Row", *(name for name in rows[0] if name != "Row")]
+    lines = [
+        _line(row, {name: shown[name] for name in names})
+        for row, shown in zip(comparison.rows, rows, strict=True)
+    ]
+    choices = [choice("verdict", "Verdict", lines), choice("marks", "Marks", lines)]
+    order = "" if comparison.exact_only else ", then by change of the step time"
+    return render_sortable(
+        "Table of the rows",
+        f"Regressions first{order}; a heading sorts by its column.",
+        [Column(name, _MEANINGS.get(name, ""), name in _NUMBERS) for name in names],
+        lines,
+        [offered for offered in choices if len(offered.words) > 1],
+    )
+
+
+def _line(row: RowComparison, shown: dict[str, str]) -> Line:
+    """The row's cells under their columns; what is no quantity is sorted by its text."""
+    keys = shown | _quantities(row)
+    styles = {"Row": "name", "Verdict": _tone(row), "Exact metrics": "wrap", "Marks": "wrap"}
+    cells = [
+        Cell(text, key=None if text == NONE else keys[name], style=styles.get(name, ""))
+        for name, text in shown.items()
+    ]
+    facts = {"verdict": [row.timing.verdict.value], "marks": row.marks or [_NO_MARK]}
+    return Line(cells, facts)
+
+
+def _quantities(row: RowComparison) -> dict[str, float | None]:
+    """What the columns of quantities are sorted by."""
+    timing, change = row.timing, row.timing.change
+    return {
+        "Base": timing.base_median,
+        "Head": timing.head_median,
+        "Change": change.ratio if change else None,
+        "Interval": change.low if change else None,
+        "Exact metrics": len(row.exact),
+    }
 
 
 def _tone(row: RowComparison) -> str:

@@ -2,32 +2,47 @@
 
 from __future__ import annotations
 
-from html import escape
-
-from ..page import listed, render_page, simple_table
-from ..report_figures import picture
+from ..chart_types import ChartSet
+from ..charts import pictures
+from ..page import listed, render_page
+from ..plotly_bundle import load_bundle
+from ..report_figures import render_figures
+from ..sortable_table import Cell, Column, Line, choice, render_sortable
+from ..trend_data import trend_chart
 from .points import counted
-from .trend import Trend
-from .trend_text import change_cells, commits
+from .trend import Change, Trend
+from .trend_text import change_cells
 
-_HEADINGS = ("Row", "Hardware", "Date", "Change", "Before", "After", "Commits", "p")
+_COLUMNS = (
+    Column("Row"),
+    Column("Hardware", "Digest of the fields that tell machines apart"),
+    Column("Date", "Of the first run after the change"),
+    Column("Change", "Of the mean, in per cent of the mean before", number=True),
+    Column("Before", "Mean of the runs up to the change point before", number=True),
+    Column("After", "Mean of the runs up to the next change point", number=True),
+    Column("Commits", "The last before .. the first after"),
+    Column("p", "Of Otava's t-test", number=True),
+)
+_SORTED_AT_FIRST = (2, "descending")
 
-# Of each trend: the chart's SVG in a light and a dark rendering.
-Pictures = list[dict[str, bytes]]
 
-
-def render_html(trends: list[Trend], notes: list[str], pictures: Pictures) -> bytes:
+def render_html(trends: list[Trend], notes: list[str]) -> bytes:
     """Every change point in a table, newest first, and the chart of each series."""
     changes = sum(len(trend.changes) for trend in trends)
+    charts = ChartSet(
+        {f"trend_{number}": trend_chart(trend) for number, trend in enumerate(trends, start=1)}
+    )
+    images = {name: pictures(chart) for name, chart in charts.charts.items()}
     return render_page(
         f"Trends: {counted(changes, 'change point')} in {len(trends)} series",
         f"{trends[0].metric}, {_span(trends)}",
         [
             ("changes", "Change points", _table(trends)),
-            ("charts", "Charts", _figures(trends, pictures)),
+            ("charts", "Charts", render_figures(charts, images)),
             ("notes", "Notes", listed(notes) if notes else "<p>None.</p>"),
         ],
         "Stratagem. Change points by Apache Otava, in the medians of the runs.",
+        load_bundle(),
     )
 
 
@@ -37,35 +52,34 @@ def _span(trends: list[Trend]) -> str:
 
 
 def _table(trends: list[Trend]) -> str:
-    found = [(change.after.time, trend, change) for trend in trends for change in trend.changes]
-    found.sort(key=lambda item: item[0], reverse=True)
+    found = [(trend, change) for trend in trends for change in trend.changes]
+    found.sort(key=lambda item: item[1].after.time, reverse=True)
     if not found:
         return "<p>No series changed.</p>"
-    rows = [
-        [
-            f"<code>{escape(trend.series.name)}</code>",
-            escape(trend.series.hardware.digest),
-            *(escape(cell) for cell in change_cells(change, trend.unit)),
-        ]
-        for _, trend, change in found
+    lines = [_line(trend, change) for trend, change in found]
+    choices = [choice("direction", "Direction", lines), choice("hardware", "Hardware", lines)]
+    return render_sortable(
+        "Table of the change points",
+        "Newest first; before and after are means. A heading sorts by its column.",
+        list(_COLUMNS),
+        lines,
+        [offered for offered in choices if len(offered.words) > 1],
+        _SORTED_AT_FIRST,
+    )
+
+
+def _line(trend: Trend, change: Change) -> Line:
+    date, size, before, after, where, p_value = change_cells(change, trend.unit)
+    last_before, _, first_after = where.partition("..")
+    digest = trend.series.hardware.digest
+    cells = [
+        Cell(trend.series.name, style="name"),
+        Cell(digest, key=digest),
+        Cell(date, key=change.after.time.timestamp()),
+        Cell(size, key=change.percent, style="bad" if change.worse else ""),
+        Cell(before, key=change.mean_before),
+        Cell(after, key=change.mean_after),
+        Cell(f"{last_before}..", first_after, where),
+        Cell(p_value, key=change.p_value),
     ]
-    return simple_table("Newest first; before and after are means", _HEADINGS, rows)
-
-
-def _figures(trends: list[Trend], pictures: Pictures) -> str:
-    figures = "".join(
-        f"<figure>{picture(images, _words(trend))}"
-        f"<figcaption>{_words(trend)}</figcaption></figure>"
-        for trend, images in zip(trends, pictures, strict=True)
-    )
-    return f'<div class="figures">{figures}</div>'
-
-
-def _words(trend: Trend) -> str:
-    """The chart for those who do not see it, as HTML."""
-    points = [f"{change.size} {change.direction} at {commits(change)}" for change in trend.changes]
-    text = (
-        f"{trend.series.name} on {trend.series.machine}: {counted(len(trend.runs), 'run')}, "
-        f"{'; '.join(points) or 'no change point'}"
-    )
-    return escape(text)
+    return Line(cells, {"direction": [change.direction], "hardware": [digest]})

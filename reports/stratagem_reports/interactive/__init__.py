@@ -17,9 +17,20 @@ from ..chart_types import (
     Scaling,
     Schedules,
     SplitSizeTradeoff,
+    TrendChart,
 )
 from ..charts.theme import Theme
-from . import bandwidth, bars, breakdown, gantt, memory, scaling, schedules, split_size_tradeoff
+from . import (
+    bandwidth,
+    bars,
+    breakdown,
+    gantt,
+    memory,
+    scaling,
+    schedules,
+    split_size_tradeoff,
+    trend,
+)
 
 _FIGURE = {
     BarChart: bars.figure,
@@ -30,6 +41,7 @@ _FIGURE = {
     MemoryChart: memory.figure,
     Bandwidth: bandwidth.figure,
     Schedules: schedules.figure,
+    TrendChart: trend.figure,
 }
 
 __all__ = ["figure"]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 from ..chart_types import Bandwidth, BandwidthSeries
-from ..charts.bandwidth import COLORS, size_text
+from ..charts.bandwidth import COLORS
 from ..charts.theme import Theme
+from ..labels import size_text
 from .style import bold, error_bars, layout, text, title
 
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross")

@@ -6,7 +6,7 @@ from ..chart_types import Gantt
 from ..charts.theme import Theme, ink_on
 from ..gantt_lanes import COMPUTE, LETTERS, STRIP, gaps, is_moving, kinds, lanes
 from ..labels import sentence, time_text
-from ..load import Action
+from ..timeline import Action
 from .style import bold, layout, title
 
 _LANE = 74
@@ -115,8 +115,9 @@ def _hover(action: Action, start: float) -> str:
     micro_batch = (
         "" if action.micro_batch is None or whole_step else f"micro-batch {action.micro_batch}"
     )
+    times = f" \u00d7 {action.count}, drawn together" if action.count > 1 else ""
     return bold(
-        sentence(action.kind),
+        f"{sentence(action.kind)}{times}",
         ", ".join(word for word in (action.device, stage, micro_batch) if word),
         _when(action.start_ms - start, action.end_ms - start),
     )

@@ -1,0 +1,60 @@
+"""The report of a file of collectives: the bandwidth chart inside, the link model in words."""
+
+import fixture_collectives
+import pytest
+from stratagem_reports import __main__ as command
+from stratagem_reports.bandwidth_data import bandwidth
+from stratagem_reports.charts import LIGHT
+from stratagem_reports.interactive import figure
+from stratagem_reports.load import load_results
+
+
+@pytest.fixture
+def written(write_json, tmp_path):
+    def run(document):
+        assert command.main(["report", str(write_json(document))]) == 0
+        return tmp_path, (tmp_path / "report.html").read_text(encoding="utf-8")
+
+    return run
+
+
+def test_the_chart_is_in_the_report_and_beside_it(written):
+    folder, page = written(fixture_collectives.collectives())
+    names = {path.name for path in folder.iterdir()}
+    assert names == {"results.json", "report.html", "bandwidth.png", "bandwidth.svg"}
+    assert page.count("<figure") == 1 and page.count('id="plotly"') == 1
+    assert "All reduce from " in page and "GB/s at 4 MiB" in page
+    assert "All reduce: a message takes 0.0400 ms, plus its size over 3 GB/s." in page
+    assert "Send: a message takes 0.0400 ms, whatever its size." in page
+
+
+def test_lines_are_the_medians_of_the_rounds(write_json):
+    chart = bandwidth(load_results(write_json(fixture_collectives.collectives(("all_gather",)))))
+    (line,) = figure(chart, LIGHT)["data"]
+    size = fixture_collectives.SIZES[-1]
+    time_ms = 1.03 * (fixture_collectives.LATENCY_MS + size / fixture_collectives.GB_PER_S / 1e6)
+    assert line["y"][-1] == pytest.approx(0.5 * size / time_ms / 1e6)
+
+
+def test_rows_that_failed_are_in_the_table_alone(written):
+    _, page = written(fixture_collectives.collectives(failed=True))
+    assert "failed: rank 1 was lost" in page and "1 row failed" in page
+    assert "16 MiB" not in page.split("<figure")[1].split("</figure>")[0]
+
+
+def test_without_a_row_that_always_worked_there_is_no_chart(written, capsys):
+    document = fixture_collectives.collectives(("send",))
+    for entry in document["benchmarks"]:
+        if entry["repetition_index"] == 2:
+            entry["error_occurred"] = True
+    _, page = written(document)
+    assert "left out bandwidth: no row worked in every round" in capsys.readouterr().out
+    assert "<figure" not in page and "<code>bandwidth</code>" in page
+
+
+def test_markdown_is_refused_in_one_line(write_json, tmp_path, capsys):
+    source = write_json(fixture_collectives.collectives())
+    assert command.main(["report", str(source), "--format", "markdown"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and "--format markdown" in error
+    assert {path.name for path in tmp_path.iterdir()} == {"results.json"}

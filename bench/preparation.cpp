@@ -33,15 +33,18 @@ std::string line_about(const std::string& name, std::size_t rows, const std::str
 }
 
 reports::Repetition wrong_update(const reports::Verification& verification) {
+  const bool differs = verification.max_relative_error > verification.tolerance;
+  const std::string error =
+      differs ? fmt::format("error {:.3g} above {:.3g}; ", verification.max_relative_error,
+                            verification.tolerance)
+              : "";
   reports::Repetition repetition;
   repetition.verification = verification;
-  repetition.error =
-      reports::Error{.rank = 0,
-                     .host = host_name(),
-                     .last_action = "",
-                     .message = fmt::format("verification failed: error {:.3g} above {:.3g}; {}",
-                                            verification.max_relative_error, verification.tolerance,
-                                            verification.message)};
+  repetition.error = reports::Error{
+      .rank = 0,
+      .host = host_name(),
+      .last_action = "",
+      .message = fmt::format("verification failed: {}{}", error, verification.message)};
   return repetition;
 }
 

@@ -141,3 +141,29 @@ def test_google_benchmarks_compare_reads_two_results(benchmarks, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert PIPELINE in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "schedules"),
+    [
+        (["--cut", "blocks.1", "--benchmark_filter=-interleaved"], "naive gpipe 1f1b zb_h1"),
+        (
+            ["--cut", "blocks.0+blocks.1+norm", "--benchmark_filter=interleaved"],
+            "interleaved_1f1b",
+        ),
+    ],
+)
+def test_schedules_are_measured_beside_prediction_and_closed_form(
+    benchmarks, out, arguments, schedules
+):
+    done = benchmarks(
+        "bench_schedules", "--model", "gpt-tiny", "--global-batch-size", 4, "--steps", 1,
+        "--no-verify", "--benchmark_repetitions=1", f"--benchmark_out={out}", *arguments,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    rows = benchmarks.iterations(benchmarks.results(out), "pipeline")
+    found = {row["stratagem"]["config"]["schedule"]: row["stratagem"] for row in rows}
+    assert set(found) == set(schedules.split())
+    for name, row in found.items():
+        assert row["step_ms"][0] > 0 and row["predicted_ms"] > 0, name
+        assert 0 < row["devices"][0]["bubble"]["ideal"] < 1, name

@@ -25,6 +25,7 @@
 #include "bench/worker_main.h"
 #include "reports/atomic_file.h"
 #include "reports/json_writer.h"
+#include "reports/row_summary.h"
 #include "reports/statistics.h"
 #include "reports/text_table.h"
 
@@ -270,7 +271,7 @@ int measure(const Call& call, const Config& config, std::vector<Family> families
       wanted = wanted && measure_round(family, config, round, environment);
       if (!family.rows.back().repetitions.empty() && family.rows.back().repetitions.back().error) {
         progress.note(family.collective + ": " +
-                      family.rows.back().repetitions.back().error->message);
+                      reports::describe(*family.rows.back().repetitions.back().error));
       }
       progress.end(std::nullopt);
     }

@@ -211,6 +211,7 @@ LaunchResult Cluster::perform(int number, const json& note) {
   LaunchOptions options;
   options.command = options_.worker_command;
   options.limit = std::chrono::duration<double>(note.at("limit").get<double>());
+  options.rendezvous_timeout = std::chrono::duration<double>(note.at("timeout").get<double>());
   options.interrupt = options_.interrupt;
   options.verbose = options_.verbose;
   const auto [rank, world, local_rank, local_world] = options_.place;

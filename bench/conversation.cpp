@@ -17,11 +17,6 @@ constexpr auto last_words_limit = std::chrono::seconds(2);
 // A lost connection alone explains nothing: it may take so long until it is known who is gone.
 constexpr auto absence_limit = std::chrono::seconds(5);
 
-LaunchResult absent(const RankHandle& rank, const std::string& why) {
-  return rank.failed(LaunchStatus::hung,
-                     fmt::format("rank {} {} and the others waited in vain", rank.rank(), why));
-}
-
 }  // namespace
 
 Conversation::Conversation(RankHandles& ranks, const LaunchOptions& options)
@@ -91,12 +86,13 @@ std::chrono::duration<double> Conversation::limit() const {
   const bool leaving =
       std::ranges::all_of(ranks_, [](const auto& rank) { return rank->leaving(); });
   if (leaving) return std::min(options_.limit, {leave_limit});
-  const bool absent = ranks_.size() > 1 && absent_rank() != nullptr;
-  return absent ? std::min(options_.limit, options_.rendezvous_timeout) : options_.limit;
+  return absent_rank() != nullptr ? std::min(options_.limit, options_.rendezvous_timeout)
+                                  : options_.limit;
 }
 
 /// Rank 0's result, or the failure that explains most: a crash, before an error of the rank's own,
-/// before a rank that is not there any more, before an error about another rank.
+/// before a rank that is not there any more, before an error about another rank. Who has run out of
+/// time beside a rank that is not there has waited for it.
 LaunchResult Conversation::conclusion() const {
   const RankHandle* cause = nullptr;
   for (const auto& rank : ranks_) {
@@ -104,10 +100,10 @@ LaunchResult Conversation::conclusion() const {
     if (cause == nullptr || rank->blame() < cause->blame()) cause = rank.get();
   }
   if (cause == nullptr) return ranks_.front()->result();
-  if (cause->blame() == RankHandle::Blame::of_another) {
-    if (const RankHandle* missing = absent_rank()) return absent(*missing, *missing->absence());
-  }
-  return cause->result();
+  const bool waited = cause->blame() == RankHandle::Blame::of_another ||
+                      cause->result().status == LaunchStatus::hung;
+  const RankHandle* missing = waited ? absent_rank() : nullptr;
+  return missing != nullptr ? absent(*missing) : cause->result();
 }
 
 const RankHandle* Conversation::absent_rank() const {
@@ -117,13 +113,17 @@ const RankHandle* Conversation::absent_rank() const {
   return nullptr;
 }
 
+LaunchResult Conversation::absent(const RankHandle& rank) const {
+  return rank.failed(LaunchStatus::hung,
+                     fmt::format("rank {} {}{}", rank.rank(), rank.absence().value_or("went on"),
+                                 ranks_.size() > 1 ? " and the others waited in vain" : ""));
+}
+
 LaunchResult Conversation::hung() {
-  if (ranks_.size() > 1) {
-    if (const RankHandle* missing = absent_rank()) {
-      const LaunchResult result = absent(*missing, *missing->absence());
-      kill_all();
-      return result;
-    }
+  if (const RankHandle* missing = absent_rank()) {
+    const LaunchResult result = absent(*missing);
+    kill_all();
+    return result;
   }
   const auto silent = std::ranges::find_if(ranks_, [](const auto& rank) { return !rank->ended(); });
   const RankHandle& rank = silent == ranks_.end() ? *ranks_.front() : **silent;

@@ -31,6 +31,7 @@ class Conversation {
   std::chrono::duration<double> limit() const;
   LaunchResult conclusion() const;
   const RankHandle* absent_rank() const;
+  LaunchResult absent(const RankHandle& rank) const;
   LaunchResult hung();
   void kill_all() const;
 

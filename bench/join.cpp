@@ -185,12 +185,14 @@ std::unique_ptr<Cluster> join(const Invitation& invitation, std::chrono::duratio
   options.timeout = timeout;
   options.interrupt = &interrupt;
   options.verbose = verbose;
-  const auto give_up = [name = place.name(), rank = options.place.rank] {
-    fmt::print(stderr, "stratagem: rank {}: the meeting at {} does not answer\n", rank, name);
+  const auto give_up = [name = place.name(), rank = options.place.rank, timeout] {
+    fmt::print(stderr, "stratagem: rank {}: the meeting at {} did not answer within {:g} s\n", rank,
+               name, timeout.count());
     std::fflush(nullptr);
     ::_exit(exit_codes::lost);
   };
-  return std::make_unique<Cluster>(std::make_unique<WatchedMeeting>(open(place), timeout, give_up),
+  const auto opened = [&] { return open(place); };
+  return std::make_unique<Cluster>(std::make_unique<WatchedMeeting>(opened, timeout, give_up),
                                    options);
 }
 

@@ -1,8 +1,9 @@
 // WatchedMeeting: a meeting whose every call has a limit.
 //
-// c10d's store waits for its server's answer without one: were rank 0 stopped, or its host gone,
-// the others would hang in the middle of a call, deaf to signals. A call that lasts longer than the
-// limit ends the process, in one line; its worker ends with it.
+// c10d's store waits for its server's answer without one: were rank 0 stopped, its host gone, or
+// its port some other program's that says nothing, the others would hang in the middle of a call,
+// deaf to signals. A call that lasts longer than the limit ends the process, in one line; its
+// worker ends with it.
 #pragma once
 
 #include <chrono>
@@ -19,8 +20,11 @@ namespace stratagem::bench {
 
 class WatchedMeeting final : public runtime::Meeting {
  public:
-  /// `give_up` is called, on a thread of its own, when a call is overdue.
-  WatchedMeeting(std::unique_ptr<runtime::Meeting> meeting, std::chrono::duration<double> limit,
+  using Opener = std::function<std::unique_ptr<runtime::Meeting>()>;
+
+  /// Opens the meeting. `give_up` is called, on a thread of its own, when that or a call is
+  /// overdue.
+  WatchedMeeting(const Opener& open, std::chrono::duration<double> limit,
                  std::function<void()> give_up);
 
   void set(const std::string& key, const std::string& text) override;

@@ -102,6 +102,10 @@ int exit_status(const json& answer) {
 /// Threads of two groups write to it without a lock, and then it crashes: a size of 0 turns it off.
 void turn_off_flight_recorder() { ::setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/1); }
 
+/// Gloo writes to connections whose other end may be gone: that is an error of the call, which the
+/// rank can report, and not its end.
+void turn_off_broken_pipe_signal() { ::signal(SIGPIPE, SIG_IGN); }
+
 // The controller may have died before the request was made: then nobody reads the result.
 void die_with_controller(int result_fd) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -121,6 +125,7 @@ void worker_main(int argc, const char* const* argv) {
     const int result_fd = descriptor(argc, argv, "--result-fd");
     die_with_controller(result_fd);
     turn_off_flight_recorder();
+    turn_off_broken_pipe_signal();
     runtime::ActivityBoard board(descriptor(argc, argv, "--activity-fd"));
     const json result = answer(read_all(job_fd), board);
     write_all(result_fd, result.dump(-1, ' ', false, json::error_handler_t::replace));

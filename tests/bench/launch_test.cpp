@@ -133,6 +133,15 @@ TEST(Launch, EndsAHangAndEverythingThatItStarted) {
   EXPECT_TRUE(disappears(std::stoi(child)));
 }
 
+TEST(Launch, DoesNotWaitTheWholeLimitForAStoppedWorker) {
+  LaunchOptions options = worker("kill -STOP $$");
+  options.limit = 100s;
+  options.rendezvous_timeout = 500ms;
+  const LaunchResult launched = launch(json::object(), options);
+  EXPECT_EQ(launched.status, LaunchStatus::hung);
+  EXPECT_EQ(launched.error.message, "rank 0 was stopped (SIGSTOP?)");
+}
+
 TEST(Launch, EndsWhatAFinishedWorkerLeftBehind) {
   const LaunchResult launched =
       launch(json::object(), worker(R"(sleep 1000 & printf '{"ok":true,"result":%d}' $! >&4)"));
@@ -237,12 +246,18 @@ TEST(LaunchRanks, ARankThatGoesOnAloneIsEnded) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, 15s);
 }
 
+// Whether the others lose the connection or their patience first is chance.
 TEST(LaunchRanks, AStoppedRankIsNamed) {
-  const LaunchResult launched =
-      launch(json::object(), ranks(2, R"(if [ "$rank" = 1 ]; then kill -STOP $$; fi
-                  printf '{"ok":false,"kind":"communication","message":"waited"}' >&4; exit 4)"));
-  EXPECT_EQ(launched.status, LaunchStatus::hung);
-  EXPECT_EQ(launched.error.rank, 1);
+  for (const std::string kind : {"communication", "timeout"}) {
+    SCOPED_TRACE(kind);
+    const std::string answer = R"(printf '{"ok":false,"kind":")" + kind + R"("}' >&4; exit 4)";
+    const LaunchResult launched = launch(
+        json::object(), ranks(2, R"(if [ "$rank" = 1 ]; then kill -STOP $$; fi; )" + answer));
+    EXPECT_EQ(launched.status, LaunchStatus::hung);
+    EXPECT_EQ(launched.error.rank, 1);
+    EXPECT_EQ(launched.error.message,
+              "rank 1 was stopped (SIGSTOP?) and the others waited in vain");
+  }
 }
 
 }  // namespace

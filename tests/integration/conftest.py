@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+import slurm_cluster
+from marked_processes import MarkedProcesses
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(os.environ.get("STRATAGEM_BIN", ROOT / "build" / "bin"))
@@ -20,13 +22,17 @@ class Commands:
     """Starts the executables, and gives each call an environment that nobody else uses."""
 
     environment: dict[str, str]
+    marked: MarkedProcesses  # what its environment leads to
     limit_s: float = 240
     programs: Path = BIN
     started: list[subprocess.Popen] = field(default_factory=list)
 
     def start(self, program: str, *arguments: str, **variables: str) -> subprocess.Popen:
+        return self.start_command([BIN / program, *arguments], **variables)
+
+    def start_command(self, command: list, **variables: str) -> subprocess.Popen:
         process = subprocess.Popen(
-            [BIN / program, *map(str, arguments)],
+            [str(part) for part in command],
             env={**self.environment, **variables},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -42,6 +48,17 @@ class Commands:
 
     def __call__(self, program: str, *arguments: str, **variables: str):
         return self.finish(self.start(program, *arguments, **variables))
+
+    def end_all(self) -> None:
+        """Ends what still runs, and fails the test when that leaves processes behind."""
+        for process in self.started:
+            process.kill()
+        try:
+            self.marked.expect_none()
+        finally:
+            self.marked.kill()
+            for process in self.started:
+                process.communicate()
 
     def stratagem(self, *arguments: str, **variables: str):
         return self("stratagem", *arguments, **variables)
@@ -73,15 +90,6 @@ class Commands:
         return [int(child) for child in path.read_text().split()] if path.exists() else []
 
     @staticmethod
-    def is_running(process: int) -> bool:
-        """Whether a process exists and is more than a name waiting to be collected."""
-        try:
-            state = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0]
-        except OSError:
-            return False
-        return state not in "ZX"
-
-    @staticmethod
     def finished_launches(partial: Path) -> int:
         return len(partial.read_text().splitlines()) - 1 if partial.exists() else 0
 
@@ -102,24 +110,38 @@ def commands(cache_folder, tmp_path):
     _require("stratagem")
     locks = tmp_path / "locks"
     locks.mkdir()
+    marked = MarkedProcesses()
     environment = {
         **{key: value for key, value in os.environ.items() if not key.startswith("BENCHMARK_")},
         "XDG_CACHE_HOME": str(cache_folder),
         "STRATAGEM_LOCK_FOLDER": str(locks),
+        **marked.variables,
     }
     environment.pop("STRATAGEM_TEST_FAULT", None)
-    commands = Commands(environment)
+    commands = Commands(environment, marked)
     yield commands
-    for process in commands.started:
-        if process.poll() is None:
-            process.kill()
-            process.communicate()
+    commands.end_all()
 
 
 @pytest.fixture
 def benchmarks(commands):
     _require("bench_strategies")
     return commands
+
+
+@pytest.fixture(scope="session")
+def slurm(tmp_path_factory):
+    missing = slurm_cluster.missing_programs()
+    if missing:
+        pytest.skip(
+            f"{', '.join(missing)} missing: apt install slurmctld slurmd slurm-client munge"
+        )
+    cluster = slurm_cluster.SlurmCluster(tmp_path_factory.mktemp("slurm"))
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
 
 
 @pytest.fixture

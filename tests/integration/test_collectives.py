@@ -58,6 +58,7 @@ def test_the_report_draws_the_bandwidth(commands, out):
     assert done.returncode == 0, done.stderr
     assert (out.parent / "bandwidth.png").stat().st_size > 10_000
     assert (out.parent / "bandwidth.svg").exists()
+    assert "Bandwidth of collectives" in (out.parent / "report.html").read_text(encoding="utf-8")
 
 
 def test_filter_and_list(commands):

@@ -1,9 +1,6 @@
-"""Strategies of several processes, through the command: results, and what a lost rank does."""
+"""Strategies of several processes, through the command."""
 
 from __future__ import annotations
-
-import signal
-import time
 
 import pytest
 
@@ -45,63 +42,6 @@ def test_what_a_rank_sends_does_not_depend_on_overlap(commands, out):
     (run,) = commands.iterations(commands.results(out), "ddp")
     assert run["stratagem"]["communication"]["all_reduce"]["calls"] == 1
     assert "/no_overlap" in run["name"]
-
-
-@pytest.mark.parametrize(
-    ("fault", "words"),
-    [
-        ("throw@0F0@ddp@1", ["rank 1", "a fault on purpose"]),
-        ("throw@0B0@ddp@0", ["a fault on purpose"]),
-        ("throw@0R@ddp@1", ["a fault on purpose"]),
-        ("kill@0B0@ddp@1", ["rank 1 was killed"]),
-        ("kill@0B0@ddp@0", ["rank 0 was killed"]),
-    ],
-)
-def test_a_lost_rank_is_named_and_the_other_rows_go_on(commands, out, fault, words):
-    started = time.monotonic()
-    done = commands.stratagem(
-        "run", *TOY, "--strategy", "model_parallel,ddp", "--repetitions", 2, "--timeout", 20,
-        "--out", out, STRATAGEM_TEST_FAULT=fault,
-    )  # fmt: skip
-    assert done.returncode == 4, done.stderr
-    assert time.monotonic() - started < 25
-    results = commands.results(out)
-    assert len(commands.iterations(results, "model_parallel")) == 2
-    (failed,) = commands.iterations(results, "ddp")
-    error = failed["stratagem"]["error"]
-    told = f"rank {error['rank']} {error['message']}"
-    for word in words:
-        assert word in told, error
-    assert error["last_action"]
-    (line,) = [line for line in done.stdout.splitlines() if line.startswith("failed: ")]
-    for word in (f"rank {error['rank']}", f"host {error['host']}", error["last_action"]):
-        assert word in line
-    assert "\n" not in error["message"]
-
-
-def test_a_stopped_rank_ends_within_the_time_limit(commands, out):
-    started = time.monotonic()
-    done = commands.stratagem(
-        "run", *TOY, "--strategy", "ddp", "--repetitions", 1, "--timeout", 3,
-        "--out", out, STRATAGEM_TEST_FAULT="stop@0B0@ddp@1",
-    )  # fmt: skip
-    assert done.returncode == 4
-    assert time.monotonic() - started < 3 + 5 + 5, "and the time to start"
-    (failed,) = commands.iterations(commands.results(out), "ddp")
-    assert failed["stratagem"]["error"]["rank"] == 1
-    assert "stopped" in failed["stratagem"]["error"]["message"]
-
-
-def test_an_interrupt_leaves_no_rank_behind(commands, out):
-    process = commands.start(
-        "stratagem", "run", *TOY, "--strategy", "ddp", "--repetitions", 200, "--out", out
-    )
-    commands.wait_until(lambda: len(commands.children_of(process.pid)) == 2)
-    ranks = commands.children_of(process.pid)
-    process.send_signal(signal.SIGINT)
-    done = commands.finish(process)
-    assert done.returncode == 130
-    assert not any(commands.is_running(rank) for rank in ranks)
 
 
 def test_several_runs_at_once_do_not_meet(commands, tmp_path):

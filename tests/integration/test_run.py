@@ -127,6 +127,7 @@ def test_a_row_that_fails_leaves_the_others(commands, out, fault, timeout, words
         "--repetitions", 2, "--timeout", timeout, "--out", out, STRATAGEM_TEST_FAULT=fault,
     )  # fmt: skip
     assert done.returncode == 4, done.stderr
+    commands.marked.expect_none()
     results = commands.results(out)
     assert len(iterations(results, strategy="model_parallel")) == 2
     (failed,) = iterations(results, strategy="pipeline")
@@ -153,7 +154,6 @@ def start_long_run(commands, out, *more, **variables):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_keeps_what_is_finished(commands, out, number):
     process = start_long_run(commands, out)
-    workers = commands.children_of(process.pid)
     process.send_signal(number)
     done = commands.finish(process)
     assert done.returncode == 130
@@ -161,7 +161,7 @@ def test_an_interrupt_keeps_what_is_finished(commands, out, number):
     assert not out.exists()
     kept = commands.finished_launches(partial_of(out))
     assert kept >= 3
-    assert not any(commands.is_running(worker) for worker in workers)
+    commands.marked.expect_none()
 
     resumed = commands.stratagem("run", *GRID, "--repetitions", 2, "--out", out, "--resume")
     assert resumed.returncode == 0, resumed.stderr
@@ -188,10 +188,9 @@ def test_a_worker_dies_with_its_controller(commands, out):
         "--out", out, STRATAGEM_TEST_FAULT="hang@1F0@pipeline",
     )  # fmt: skip
     commands.wait_until(lambda: partial_of(out).exists() and commands.children_of(process.pid))
-    (worker,) = commands.children_of(process.pid)
     process.kill()
     process.wait()
-    commands.wait_until(lambda: not commands.is_running(worker), limit_s=20)
+    commands.marked.expect_none(limit_s=20)
 
 
 def test_the_second_run_waits_for_the_first(commands, out, tmp_path):

@@ -89,6 +89,7 @@ def test_a_rank_that_is_lost_in_a_layer_is_named(commands, out):
         "--timeout", 20, "--out", out, STRATAGEM_TEST_FAULT="kill@0B0@tensor_parallel@1",
     )  # fmt: skip
     assert done.returncode == 4
+    commands.marked.expect_none()
     assert "rank 1 was killed" in done.stderr + done.stdout
     results = commands.results(out)
     assert not commands.iterations(results, "single")[0].get("error_occurred")

@@ -21,6 +21,7 @@
 #include "reports/atomic_file.h"
 #include "reports/console_table.h"
 #include "reports/json_writer.h"
+#include "reports/row_summary.h"
 #include "reports/trace_writer.h"
 #include "tools/stratagem/parse.h"
 
@@ -83,7 +84,7 @@ void tell_failures(const bench::Measurement& measurement) {
   for (const reports::Row& row : measurement.results.rows) {
     for (const reports::Repetition& repetition : row.repetitions) {
       if (!repetition.error) continue;
-      fmt::print(stderr, "{}: {}\n", row.name, repetition.error->message);
+      fmt::print(stderr, "{}: {}\n", row.name, reports::describe(*repetition.error));
     }
   }
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <system_error>
@@ -46,9 +47,10 @@ Cluster::~Cluster() {
   try {
     if (options_.place.rank == 0) {
       meeting_->set(notes::job(next_job_), json{{"end", exit_code_}}.dump());
+      known_loss();
       const auto limit = Clock::now() + farewell_limit;
       for (int rank = 1; rank < options_.place.world_size; ++rank) {
-        while (!meeting_->find(departure(rank)) && Clock::now() < limit) {
+        while (!lost_.contains(rank) && !meeting_->find(departure(rank)) && Clock::now() < limit) {
           std::this_thread::sleep_for(look_interval);
         }
       }
@@ -160,7 +162,21 @@ int Cluster::lead(const std::function<int()>& body) {
   }
 }
 
+/// A rank that was only stopped is heard of again soon after it goes on.
+std::optional<LaunchResult> Cluster::known_loss() {
+  const auto limit = Clock::now() + 2 * presence_interval;
+  while (!lost_.empty()) {
+    for (auto entry = lost_.begin(); entry != lost_.end();) {
+      entry = entry->second.presence.refresh() ? lost_.erase(entry) : std::next(entry);
+    }
+    if (!lost_.empty() && Clock::now() > limit) return lost_.begin()->second.failure;
+    if (!lost_.empty()) std::this_thread::sleep_for(look_interval);
+  }
+  return std::nullopt;
+}
+
 LaunchResult Cluster::launch(const json& job, const LaunchOptions& options) {
+  if (auto failure = known_loss()) return *std::move(failure);
   const int number = next_job_++;
   runtime::ListeningSocket place = runtime::listen_on(options_.master_address);
   json note{{"job", job},
@@ -178,13 +194,37 @@ LaunchResult Cluster::launch(const json& job, const LaunchOptions& options) {
   RankHandles ranks;
   ranks.push_back(std::make_unique<RankProcess>(0, own, options, place.socket.get()));
   place.socket.reset();
+  std::vector<RemoteRank*> others;
   for (int rank = 1; rank < options_.place.world_size; ++rank) {
-    ranks.push_back(std::make_unique<RemoteRank>(rank, number, *meeting_));
+    auto other = std::make_unique<RemoteRank>(rank, number, *meeting_);
+    others.push_back(other.get());
+    ranks.push_back(std::move(other));
   }
-  return Conversation(ranks, options).run();
+  LaunchResult launched = Conversation(ranks, options).run();
+  for (RemoteRank* other : others) {
+    other->read();  // ending the other ranks may have taken a while
+    if (!other->silent()) continue;
+    Presence presence(*meeting_, other->rank());
+    presence.refresh();
+    lost_.emplace(other->rank(),
+                  Lost{presence, other->failed(LaunchStatus::hung,
+                                               fmt::format("rank {} is lost: nothing was heard of "
+                                                           "it in an earlier launch",
+                                                           other->rank()))});
+  }
+  return launched;
 }
 
 int Cluster::follow() {
+  try {
+    return follow_the_first();
+  } catch (const runtime::CommunicationError& error) {
+    const std::string text = error.what();
+    throw runtime::CommunicationError(text.starts_with(who()) ? text : who() + ": " + text);
+  }
+}
+
+int Cluster::follow_the_first() {
   Presence leader(*meeting_, 0);
   while (true) {
     if (options_.interrupt != nullptr && options_.interrupt->raised()) {

@@ -8,13 +8,16 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "bench/launch.h"
+#include "bench/remote_rank.h"
 #include "strategies/runtime/launcher.h"
 #include "strategies/runtime/meeting.h"
 
@@ -57,13 +60,21 @@ class Cluster {
   void settle_local_ranks(const std::vector<std::string>& hosts);
   void note_presence(const std::stop_token& stop);
   void say(const std::string& activity, const std::string& absence);
+  int follow_the_first();
   LaunchResult perform(int number, const nlohmann::json& note);
+  /// The failure of a rank that was lost in an earlier job and has not been heard of since.
+  std::optional<LaunchResult> known_loss();
   std::string who() const;
 
   ClusterOptions options_;
   std::unique_ptr<runtime::Meeting> meeting_;
   int next_job_ = 0;
   int exit_code_;
+  struct Lost {
+    Presence presence;
+    LaunchResult failure;
+  };
+  std::map<int, Lost> lost_;  // by rank
   std::mutex mutex_;
   std::string activity_;
   std::string absence_;

@@ -39,10 +39,12 @@ MeasureEnvironment make_environment(Catalogue catalogue, const Interrupt& interr
     LaunchOptions options;
     options.limit = limit;
     options.ranks = job.value("ranks", 1);
-    if (job.contains("config")) {
-      options.rendezvous_timeout =
-          std::chrono::duration<double>(job.at("config").value("timeout", 120.0));
-    }
+    const nlohmann::json none = nlohmann::json::object();
+    const nlohmann::json several = job.value("configs", nlohmann::json::array());
+    const nlohmann::json& config = job.contains("config") ? job.at("config")
+                                   : several.empty()      ? none
+                                                          : several.front();
+    options.rendezvous_timeout = std::chrono::duration<double>(config.value("timeout", 120.0));
     options.verbose = verbose;
     options.interrupt = &interrupt;
     options.on_wait = [&observer] { observer.tick(); };

@@ -15,6 +15,7 @@
 #include "bench/options.h"
 #include "bench/placement.h"
 #include "bench/watched_meeting.h"
+#include "strategies/runtime/communication_error.h"
 
 namespace stratagem::bench {
 
@@ -191,7 +192,15 @@ std::unique_ptr<Cluster> join(const Invitation& invitation, std::chrono::duratio
     std::fflush(nullptr);
     ::_exit(exit_codes::lost);
   };
-  const auto opened = [&] { return open(place); };
+  const auto opened = [&] {
+    try {
+      return open(place);
+    } catch (const runtime::CommunicationError& error) {
+      throw runtime::CommunicationError(fmt::format("rank {} of {} ({}) on {}: {}",
+                                                    options.place.rank, options.place.world_size,
+                                                    options.launcher, host_name(), error.what()));
+    }
+  };
   return std::make_unique<Cluster>(std::make_unique<WatchedMeeting>(opened, timeout, give_up),
                                    options);
 }

@@ -66,11 +66,13 @@ void RemoteRank::kill() { meeting_.set(notes::abort(job_), "1"); }
 
 std::optional<std::string> RemoteRank::absence() const {
   if (!ended_ && !presence_.absence().empty()) return presence_.absence();
-  if (ended_ || presence_.silence() < silence_of_the_gone) return std::nullopt;
+  if (!silent()) return std::nullopt;
   return fmt::format("{}was not heard of for {:.0f} s (killed, or stopped?)",
                      presence_.host().empty() ? "" : "on " + presence_.host() + " ",
                      presence_.silence().count());
 }
+
+bool RemoteRank::silent() const { return !ended_ && presence_.silence() > silence_of_the_gone; }
 
 LaunchResult RemoteRank::failed(LaunchStatus status, std::string message) const {
   LaunchResult launched;

@@ -56,6 +56,8 @@ class RemoteRank final : public RankHandle {
   Blame blame() const override { return outcome_.blame; }
   LaunchResult failed(LaunchStatus status, std::string message) const override;
   std::string last_action() const override { return presence_.activity(); }
+  /// Nothing is heard of its controller.
+  bool silent() const;
 
  private:
   int job_;

@@ -1,10 +1,11 @@
 // collectives: times one collective between the ranks, at one message size after another.
 //
 // Calls are made in batches, back to back and each waited for; a batch lasts long enough for the
-// clock, and its time is that of the slowest rank. What every batch leaves behind is checked: calls
-// in place feed on each other, so that one wrong result spoils the last. An all-reduce may also be
-// made several at a time ("in_flight"), as gradients in buckets are: then its time is that of all
-// of them over their number.
+// clock, and its time is that of the slowest rank. What every batch leaves behind is checked; of an
+// all-reduce, whose calls in place feed on each other, that is every call's result. It outgrows a
+// float in about a hundred calls: then the buffers are filled anew, between timed pieces. An
+// all-reduce may also be made several at a time ("in_flight"), as gradients in buckets are: then
+// its time is that of all of them over their number.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
@@ -250,6 +251,7 @@ class Measurement {
   std::string what_;              // is measured
   double processor_seconds_ = 0;  // of calls
   double processor_share_ = 0;
+  AbortOnException abort_on_exception_{groups_};
 };
 
 }  // namespace

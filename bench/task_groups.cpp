@@ -64,6 +64,7 @@ void greet_neighbours(runtime::ProcessGroup& activations, runtime::ProcessGroup&
 JobGroups::JobGroups(const Config& config, const TaskContext& context, runtime::DeviceSpan devices)
     : placement_(placement_of(config)) {
   if (context.ranks == nullptr) return;
+  const AbortOnException abort_on_exception(*this);
   const int rank = context.ranks->place().rank;
   const Factory factory(config, *context.ranks);
   std::vector<int> everyone(static_cast<std::size_t>(placement_.ranks));
@@ -86,8 +87,7 @@ JobGroups::JobGroups(const Config& config, const TaskContext& context, runtime::
   }
 }
 
-JobGroups::~JobGroups() {
-  if (std::uncaught_exceptions() == exceptions_at_start_) return;
+void JobGroups::abort() const {
   for (runtime::ProcessGroup* group : groups()) {
     try {
       group->abort();
@@ -95,6 +95,10 @@ JobGroups::~JobGroups() {
       continue;  // the first error is the one that counts
     }
   }
+}
+
+AbortOnException::~AbortOnException() {
+  if (std::uncaught_exceptions() > exceptions_at_start_) groups_.abort();
 }
 
 strategies::RankGroups JobGroups::view() const {
@@ -117,11 +121,7 @@ void JobGroups::barrier() const {
 runtime::CommunicationCounts JobGroups::counts() const {
   runtime::CommunicationCounts total;
   for (const runtime::ProcessGroup* group : groups()) {
-    for (const auto& [collective, count] : group->counts()) {
-      total[collective].calls += count.calls;
-      total[collective].payload_bytes += count.payload_bytes;
-      total[collective].wire_bytes += count.wire_bytes;
-    }
+    for (const auto& [collective, count] : group->counts()) total[collective] += count;
   }
   return total;
 }

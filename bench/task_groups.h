@@ -18,10 +18,6 @@ class JobGroups {
   /// Without ranks in `context`, none. Collective among the job's ranks; each group's threads share
   /// the cores of the device that it serves.
   JobGroups(const Config& config, const TaskContext& context, runtime::DeviceSpan devices);
-  /// Aborts the groups where an exception ends the work: no GPU goes on waiting for a lost rank.
-  ~JobGroups();
-  JobGroups(const JobGroups&) = delete;
-  JobGroups& operator=(const JobGroups&) = delete;
 
   strategies::RankGroups view() const;
   int rank() const { return all_ ? all_->rank() : 0; }
@@ -32,18 +28,33 @@ class JobGroups {
   /// What all groups have moved since the last reset.
   runtime::CommunicationCounts counts() const;
   void reset_counts() const;
+  /// Of all groups; see runtime::ProcessGroup::abort.
+  void abort() const;
 
  private:
   using GroupPointer = std::unique_ptr<runtime::ProcessGroup>;
   std::vector<runtime::ProcessGroup*> groups() const;
 
-  int exceptions_at_start_ = std::uncaught_exceptions();
   Placement placement_;
   GroupPointer all_;
   std::vector<GroupPointer> data_;  // [own device]
   GroupPointer activations_;
   GroupPointer gradients_;
   GroupPointer tensor_;
+};
+
+/// Aborts the groups where an exception ends the scope or destroys the object that it is in: as its
+/// last member, before the others wait for what no longer comes.
+class AbortOnException {
+ public:
+  explicit AbortOnException(const JobGroups& groups) : groups_(groups) {}
+  ~AbortOnException();
+  AbortOnException(const AbortOnException&) = delete;
+  AbortOnException& operator=(const AbortOnException&) = delete;
+
+ private:
+  const JobGroups& groups_;
+  int exceptions_at_start_ = std::uncaught_exceptions();
 };
 
 }  // namespace stratagem::bench

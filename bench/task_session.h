@@ -46,6 +46,7 @@ struct Session {
   JobGroups groups;
   ActionHook before_action;
   std::unique_ptr<strategies::Strategy> strategy;
+  AbortOnException abort_on_exception{groups};
 };
 
 /// What every rank says, by rank; collective.

@@ -87,14 +87,14 @@ def _gantt(selection: Selection, measured: Measured, title: str, where: str) -> 
 
 
 def _representative(measured: Measured) -> Repetition | None:
-    """The repetition with a timeline whose steps lie closest to the row's median."""
+    """The repetition with a timeline whose samples lie closest to the row's median."""
     drawable = [item for item in measured.row.repetitions if item.timeline]
-    median = measured.summary.median
-    return min(
-        drawable,
-        key=lambda item: abs((median_or_none(item.step_ms) or 0.0) - median),
-        default=None,
-    )
+    median, tutorial = measured.summary.median, measured.row.tutorial
+
+    def time_ms(item: Repetition) -> float:
+        return sum(item.step_ms) if tutorial else median_or_none(item.step_ms) or 0.0
+
+    return min(drawable, key=lambda item: abs(time_ms(item) - median), default=None)
 
 
 def _by_rank(repetition: Repetition) -> list[Action]:

@@ -61,6 +61,7 @@ std::string Monitor::overrun(std::chrono::milliseconds limit) {
     const auto allowed = activity->waiting ? 2 * limit : limit;
     const auto since = activity->waiting ? last_start : activity->since;
     if (activity->label.empty() || now - since <= allowed) continue;
+    activity->overran = true;
     return fmt::format("{} has been in {} for more than {:.3g} s (--timeout)", activity->device,
                        activity->label, std::chrono::duration<double>(allowed).count());
   }

@@ -23,6 +23,7 @@ struct Activity {
   std::string label;  // empty: idle
   std::chrono::steady_clock::time_point since{};
   bool waiting = false;  // for another device's event
+  bool overran = false;  // longer than somebody's limit
 };
 
 class Monitor {

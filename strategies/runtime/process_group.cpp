@@ -160,10 +160,7 @@ void ProcessGroup::abort() {
 
 void ProcessGroup::count(const std::string& collective, const CollectiveCount& call) {
   const std::lock_guard lock(mutex_);
-  CollectiveCount& total = counts_[collective];
-  total.calls += call.calls;
-  total.payload_bytes += call.payload_bytes;
-  total.wire_bytes += call.wire_bytes;
+  counts_[collective] += call;
 }
 
 CommunicationCounts ProcessGroup::counts() const {

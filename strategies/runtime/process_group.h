@@ -30,6 +30,12 @@ struct CollectiveCount {
   std::int64_t wire_bytes = 0;
 
   bool operator==(const CollectiveCount&) const = default;
+  CollectiveCount& operator+=(const CollectiveCount& other) {
+    calls += other.calls;
+    payload_bytes += other.payload_bytes;
+    wire_bytes += other.wire_bytes;
+    return *this;
+  }
 };
 
 /// By collective: "all_reduce", "broadcast", ...

@@ -7,6 +7,7 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <utility>
 
+#include "strategies/runtime/library_log.h"
 #include "strategies/runtime/listening_socket.h"
 #include "strategies/runtime/meeting.h"
 #include "strategies/runtime/process_group.h"
@@ -72,6 +73,7 @@ c10::intrusive_ptr<c10d::Store> open_store(const MeetingPlace& place) {
 }  // namespace
 
 std::unique_ptr<Meeting> open_meeting(const MeetingPlace& place) {
+  quiet_library_log();
   try {
     return std::make_unique<StoreMeeting>(
         place.name(), c10::make_intrusive<c10d::PrefixStore>(place.prefix, open_store(place)));

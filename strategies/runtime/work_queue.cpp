@@ -11,6 +11,7 @@
 namespace stratagem::runtime {
 namespace {
 constexpr std::chrono::seconds end_of_thread_limit{5};
+constexpr std::chrono::seconds end_of_stuck_thread_limit{1};
 
 /// Libraries put stack traces behind the message.
 std::string first_line(std::string_view text) {
@@ -30,8 +31,10 @@ WorkQueue::WorkQueue(std::shared_ptr<Monitor> monitor, Options options)
 
 WorkQueue::~WorkQueue() {
   bool drops_work = false;
+  bool stuck = false;
   shared_->monitor->update([&] {
     shared_->stopping = true;
+    stuck = shared_->activity->overran;
     drops_work = !shared_->pieces.empty();
   });
   if (drops_work) {  // a peer that waits for it would wait for ever
@@ -39,7 +42,8 @@ WorkQueue::~WorkQueue() {
         std::runtime_error(fmt::format("{} was closed with work left", shared_->options.name))));
   }
   bool ended = false;
-  const auto deadline = Monitor::Clock::now() + end_of_thread_limit;
+  const auto deadline =
+      Monitor::Clock::now() + (stuck ? end_of_stuck_thread_limit : end_of_thread_limit);
   while (!ended && Monitor::Clock::now() < deadline) {
     // wait_until also returns on a failure, which does not mean that the thread has ended.
     shared_->monitor->wait_until([&] { return shared_->ended; },

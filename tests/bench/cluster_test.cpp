@@ -106,6 +106,58 @@ TEST(Cluster, EveryRankRunsItsWorkerOfEachJob) {
   EXPECT_THAT(codes, ::testing::ElementsAre(0, 0));
 }
 
+TEST(Cluster, ALostRankIsWaitedForOnce) {
+  Board board;
+  BoardMeeting own(board);
+  own.set("arrival/1", R"({"world_size": 2, "host": "there"})");
+  Cluster cluster(std::make_unique<BoardMeeting>(board), place_of(0, 2));
+  LaunchOptions options = launch_options();
+  options.rendezvous_timeout = 500ms;
+  const LaunchResult first = cluster.launch({}, options);
+  EXPECT_EQ(first.status, LaunchStatus::hung);
+  EXPECT_THAT(first.error.message, HasSubstr("was not heard of for"));
+
+  const auto start = std::chrono::steady_clock::now();
+  const LaunchResult second = cluster.launch({}, options);
+  EXPECT_EQ(second.status, LaunchStatus::hung);
+  EXPECT_EQ(second.error.rank, 1);
+  EXPECT_EQ(second.error.message, "rank 1 is lost: nothing was heard of it in an earlier launch");
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 2500ms);
+  EXPECT_FALSE(own.find("job/1").has_value());
+
+  // It is there again: the next job is made for it too.
+  own.set("presence/1", R"({"count": 1, "host": "there"})");
+  EXPECT_THAT(cluster.launch({}, options).error.message, HasSubstr("was not heard of for"));
+  EXPECT_TRUE(own.find("job/1").has_value());
+}
+
+TEST(Cluster, AFollowerThatLosesTheMeetingSaysWhoItIs) {
+  class LostMeeting final : public runtime::Meeting {
+   public:
+    explicit LostMeeting(Board& board) : board_(board) {}
+    void set(const std::string& key, const std::string& text) override { board_.set(key, text); }
+    std::optional<std::string> find(const std::string& key) override {
+      if (key.starts_with("job/")) throw CommunicationError("the meeting is gone");
+      return board_.find(key);
+    }
+    std::int64_t add(const std::string& key, std::int64_t amount) override {
+      return board_.add(key, amount);
+    }
+
+   private:
+    BoardMeeting board_;
+  };
+  Board board;
+  board.texts["arrival/0"] = R"({"world_size": 2, "host": "there"})";
+  Cluster cluster(std::make_unique<LostMeeting>(board), place_of(1, 2));
+  try {
+    cluster.follow();
+    ADD_FAILURE() << "followed nobody";
+  } catch (const CommunicationError& error) {
+    EXPECT_STREQ(error.what(), "rank 1 of 2 (a test): the meeting is gone");
+  }
+}
+
 TEST(Cluster, TheWorkersLearnWhereToMeet) {
   const std::string check = R"(case "$job" in *'"address":"127.0.0.1"'*'"port":'*) ;;
       *) exit 9;; esac; if [ -e /proc/self/fd/6 ]; then exit 8; fi; )";

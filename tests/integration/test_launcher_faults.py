@@ -101,8 +101,8 @@ def lose_a_rank_by_hand(commands, out, rank: int, number: int) -> subprocess.Com
     lost.send_signal(number)
     since = time.monotonic()
     (done,) = finish(commands, *ranks)
-    # Rank 0 gives the others 2 s for their last words, and 5 s to take note of its end.
-    assert time.monotonic() - since < TIMEOUT_S + 2 + 5 + 3
+    # Rank 0 gives the others 2 s for their last words, and the lost one 1 s to come back.
+    assert time.monotonic() - since < TIMEOUT_S + 2 + 1 + 3
     lost.kill()
     lost.wait()
     commands.marked.expect_none()
@@ -123,6 +123,6 @@ def test_a_rank_that_is_lost_whole_is_named(commands, out):
 def test_without_rank_zero_the_others_leave(commands, out, number, words):
     done = lose_a_rank_by_hand(commands, out, 0, number)
     assert done.returncode == 4
-    (line,) = [line for line in done.stderr.splitlines() if line.startswith("stratagem: ")]
-    assert words in line
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("stratagem: rank 1") and words in line
     assert commands.finished_launches(partial_of(out)) >= 1, "what is finished is kept"

@@ -72,11 +72,7 @@ struct RankTraining : Training {
   runtime::CommunicationCounts counts() {
     runtime::CommunicationCounts total;
     for (runtime::ProcessGroup* each : groups()) {
-      for (const auto& [collective, count] : each->counts()) {
-        total[collective].calls += count.calls;
-        total[collective].payload_bytes += count.payload_bytes;
-        total[collective].wire_bytes += count.wire_bytes;
-      }
+      for (const auto& [collective, count] : each->counts()) total[collective] += count;
     }
     return total;
   }

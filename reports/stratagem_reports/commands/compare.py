@@ -92,7 +92,8 @@ def run(options: argparse.Namespace) -> int:
     """Compares, shows and writes; returns the exit code."""
     if options.exact_only:
         for name in _OF_TIMES:
-            if getattr(options, name) not in (None, False):
+            value = getattr(options, name)
+            if value is not None and value is not False:
                 shown = name.replace("_", "-")
                 raise InputError(f"--{shown}: not with --exact-only, which compares no times")
     default = _INTERLEAVED_CONFIDENCE if options.interleave else _CONFIDENCE
@@ -191,7 +192,7 @@ def _finish(comparison, options: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return _NOTHING_MATCHED
-    if comparison.exact_only and len(comparison.ambiguous) == len(comparison.rows):
+    if comparison.exact_only and not any(row.regression or row.compared for row in comparison.rows):
         print(
             "stratagem compare --exact-only: no row has an exact metric to compare on both sides; "
             "expected results of `stratagem run`",

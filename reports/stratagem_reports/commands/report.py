@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
 
 from ..chart_types import ChartSet
@@ -48,7 +49,9 @@ def run(options: argparse.Namespace) -> int:
                 "a page; leave the option out, or take csv"
             )
         return _put_charts(folder, *_collectives(results))
-    return _put_charts(folder, *_strategies(results, options.format))
+    from ..gantt_data import gantt_names
+
+    return _put_charts(folder, *_strategies(results, options.format), gantt_names())
 
 
 def _csv(results: Results) -> dict[str, bytes]:
@@ -104,11 +107,14 @@ def _drawn(
     return contents, images
 
 
-def _put_charts(folder: Path, charts: ChartSet, contents: dict[str, bytes]) -> int:
-    """Writes the files in place of those of charts that are no more, and names what is left out."""
-    from ..gantt_data import gantt_names
+def _put_charts(
+    folder: Path, charts: ChartSet, contents: dict[str, bytes], optional: Iterable[str] = ()
+) -> int:
+    """Writes the files in place of those of charts that are no more, and names what is left out.
 
-    absent = [name for name in (*charts.left_out, *gantt_names()) if name not in charts.charts]
+    `optional` are charts that a report of this kind may have, which nobody misses.
+    """
+    absent = [name for name in (*charts.left_out, *optional) if name not in charts.charts]
     _put(folder, contents, [f"{name}.{extension}" for name in absent for extension in EXTENSIONS])
     for name, reason in charts.left_out.items():
         print(f"left out {name}: {reason}")

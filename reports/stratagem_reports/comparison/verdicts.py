@@ -83,6 +83,12 @@ class RowComparison:
             or self.timing.broke
         )
 
+    @property
+    def compared(self) -> bool:
+        """True when both sides worked and had something to compare."""
+        without = (Verdict.FAILED, Verdict.CANNOT_TELL, Verdict.TOO_FEW)
+        return self.timing.verdict not in without
+
 
 @dataclass(frozen=True)
 class Comparison:

@@ -255,7 +255,10 @@ def _read(path: Path) -> _File:
         except InputError as error:
             raise InputError(f"{error}; {_removal(path, number)}") from None
         if file_name(run.name) != path.name:
-            raise InputError(f"{where}: holds the row {run.name}, which belongs into another file")
+            raise InputError(
+                f"{where}: holds the row {run.name}, which belongs into another file; "
+                f"{_removal(path, number)}"
+            )
         if run.key in lines:
             known = lines[run.key]
             raise InputError(f"{where}: repeats the run of line {known}; {_removal(path, number)}")

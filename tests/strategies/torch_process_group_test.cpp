@@ -154,18 +154,6 @@ TEST_P(ProcessGroupConformance, ABarrierWaitsForEveryRankAndIsCounted) {
   });
 }
 
-TEST_P(ProcessGroupConformance, AbortFreesAGpuThatWaitsForARank) {
-  if (GetParam().name != "nccl") return;  // calls over Gloo end at their time limit
-  if (most_ranks() < 2) GTEST_SKIP() << "needs a GPU for each of two ranks";
-  in_group(2, [&](ProcessGroup& group) {
-    group.barrier();
-    const at::Tensor tensor = ranks_tensor(group, 1000);
-    const auto unanswered = group.rank() == 0 ? group.all_reduce(tensor) : nullptr;
-    group.abort();
-    EXPECT_EQ(at::zeros({1}, options(group)).item<double>(), 0) << "the GPU takes further work";
-  });
-}
-
 TEST_P(ProcessGroupConformance, CountsCallsPayloadAndWireBytes) {
   in_group(2, [&](ProcessGroup& group) {
     const at::Tensor tensor = ranks_tensor(group, 100);
@@ -202,6 +190,24 @@ INSTANTIATE_TEST_SUITE_P(Backends, ProcessGroupConformance,
                            return test.param.name +
                                   (test.param.device == DeviceKind::cpu ? "_cpu" : "_cuda");
                          });
+
+// Over NCCL alone: calls over Gloo end at their time limit.
+TEST(NcclGroup, AbortFreesAGpuThatWaitsForARank) {
+  if (cuda_device_count() < 2) GTEST_SKIP() << "needs a GPU for each of two ranks";
+  on_ranks(2, [](RankContext& context) {
+    DeviceGroupOptions options;
+    options.kind = DeviceKind::cuda;
+    options.ordinals = {context.place().rank};
+    const DeviceGroup devices = make_device_group(options);
+    const auto group = context.make_group("all", {0, 1}, "nccl", *devices.devices[0], {});
+    const at::Device gpu(at::kCUDA, static_cast<at::DeviceIndex>(context.place().rank));
+    const at::Tensor tensor = at::ones({1000}, gpu);
+    group->all_reduce(tensor)->wait();
+    const auto unanswered = context.place().rank == 0 ? group->all_reduce(tensor) : nullptr;
+    group->abort();
+    EXPECT_EQ(at::ones({1}, gpu).item<float>(), 1) << "the GPU takes further work";
+  });
+}
 
 TEST(ProcessGroup, ARankThatNeverComesIsAnErrorThatNamesTheCall) {
   on_ranks(2, [](RankContext& context) {

@@ -3,7 +3,6 @@
 // The peak is the best of the libraries that a training step can end up in: on a CPU, MKL's and
 // oneDNN's matrix product and oneDNN's convolution differ by a factor of two.
 #include <ATen/ATen.h>
-#include <ATen/Context.h>
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 
 #include "bench/options.h"
 #include "bench/task_session.h"
+#include "models/linear.h"
 
 namespace stratagem::bench {
 namespace {
@@ -76,12 +76,9 @@ class Calibration {
     const at::Tensor b = at::randn({n, n}, options_);
     const auto product = [&] { finish(at::mm(a, b)); };
     double seconds = time(first(), product);
-    if (config_.device == "cpu" && config_.dtype == "float32") {
-      // "medium" sends float32 products to oneDNN. On a processor with bf16 units it may use them,
-      // so it serves as a peak here and for nothing else.
-      at::globalContext().setFloat32MatmulPrecision("medium");
-      seconds = std::min(seconds, time(first(), product));
-      at::globalContext().setFloat32MatmulPrecision("highest");
+    if (config_.device == "cpu") {  // oneDNN's product, where it has one: MKL is not always faster
+      seconds = std::min(
+          seconds, time(first(), [&] { finish(models::linear_product(a, b, at::Tensor())); }));
     }
     return 2.0 * static_cast<double>(n * n * n) / seconds / 1e9;
   }

@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "bench/options.h"
 #include "bench/predict.h"
@@ -26,6 +28,7 @@ using pipeline::ActionKind;
 constexpr std::chrono::milliseconds measured_busy{900};
 constexpr std::chrono::milliseconds measured_alone{350};
 constexpr int longest_cycle = 3;  // micro-batches between two updates
+constexpr int fewest_passes = 3;  // of each loop, however long they take
 
 /// Samples of one cost, and its median.
 struct Samples {
@@ -36,12 +39,48 @@ struct Samples {
   }
 };
 
+/// Loops that are measured together: none begins before all are warm, none rests before all are
+/// done. Who leaves, an exception included, holds nobody up.
+class Together {
+ public:
+  explicit Together(std::size_t loops) : warming_(loops), measuring_(loops) {}
+
+  class Member {
+   public:
+    explicit Member(std::shared_ptr<Together> all) : all_(std::move(all)) {}
+    ~Member() {
+      warm();
+      done();
+    }
+    Member(const Member&) = delete;
+    Member& operator=(const Member&) = delete;
+
+    void warm() { leave(warm_, all_->warming_); }
+    void done() { leave(done_, all_->measuring_); }
+    bool others_warm_up() const { return all_->warming_ > 0; }
+    bool others_measure() const { return all_->measuring_ > 0; }
+
+   private:
+    static void leave(bool& left, std::atomic<std::size_t>& members) {
+      if (!std::exchange(left, true)) --members;
+    }
+
+    std::shared_ptr<Together> all_;
+    bool warm_ = false;
+    bool done_ = false;
+  };
+
+ private:
+  std::atomic<std::size_t> warming_;
+  std::atomic<std::size_t> measuring_;
+};
+
 /// One stage with everything that its neighbours would hand it.
 class StageLoop {
  public:
   StageLoop(const models::Workload& workload, runtime::Device& device,
             std::unique_ptr<pipeline::Stage> stage, pipeline::Stage::Position position,
-            models::Shape input_shape, std::int64_t samples, int cycle)
+            const models::Shape& input_shape, std::int64_t samples, int cycle)
       : workload_(workload),
         device_(device),
         stage_(std::move(stage)),
@@ -55,15 +94,21 @@ class StageLoop {
     gradient_ = in_format(at::randn(output_shape, options)).to(torch_device(device.description()));
   }
 
-  /// Enqueues cycles until the deadline, at least one; on a GPU each action is waited for.
-  void enqueue(Clock::time_point begin, Clock::time_point deadline, bool alone) {
-    device_.enqueue(runtime::Stream::compute, "calibrate", [this, begin, deadline, alone] {
+  /// Enqueues cycles for as long as said; on a GPU each action is waited for.
+  void enqueue(const std::shared_ptr<Together>& together, Clock::duration length, bool alone) {
+    device_.enqueue(runtime::Stream::compute, "calibrate", [this, together, length, alone] {
       alone_ = alone;
+      Together::Member member(together);
       run_cycle(2, false);  // allocates what later cycles use again
-      while (Clock::now() < begin) run_cycle(1, false);
-      do {
+      run_cycle(cycle_, false);
+      member.warm();
+      while (member.others_warm_up()) run_cycle(1, false);
+      const auto deadline = Clock::now() + length;
+      for (int passes = 0; passes < fewest_passes || Clock::now() < deadline; passes += cycle_) {
         run_cycle(cycle_, true);
-      } while (Clock::now() < deadline);
+      }
+      member.done();
+      while (member.others_measure()) run_cycle(1, false);
     });
   }
 
@@ -151,15 +196,16 @@ class StageCalibration {
   std::vector<ActionCost> measure(std::int64_t samples, int micro_batches) {
     std::vector<std::unique_ptr<StageLoop>> loops = make_loops(samples, micro_batches);
     // As many at a time as there are devices: interleaved stages take turns.
-    for (std::size_t wave = 0; wave < loops.size(); wave += group_.devices.size()) {
-      const auto begin = Clock::now() + std::chrono::milliseconds(100);
-      for (std::size_t index = wave; index < wave + group_.devices.size(); ++index) {
-        loops[index]->enqueue(begin, begin + measured_busy, false);
+    const std::size_t devices = group_.devices.size();
+    for (std::size_t wave = 0; wave < loops.size(); wave += devices) {
+      const auto together = std::make_shared<Together>(devices);
+      for (std::size_t index = wave; index < wave + devices; ++index) {
+        loops[index]->enqueue(together, measured_busy, false);
       }
       runtime::synchronize_all(group_.devices, timeout_of(config_));
     }
     for (const auto& loop : loops) {
-      loop->enqueue(Clock::now(), Clock::now() + measured_alone, true);
+      loop->enqueue(std::make_shared<Together>(1), measured_alone, true);
       runtime::synchronize_all(group_.devices, timeout_of(config_));
     }
     std::vector<ActionCost> costs;

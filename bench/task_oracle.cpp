@@ -12,6 +12,7 @@
 #include <map>
 #include <stdexcept>
 
+#include "models/batch_norm.h"
 #include "models/convolution.h"
 #include "models/linear.h"
 
@@ -175,6 +176,7 @@ OracleRun run_oracle(const models::Workload& workload, const models::Batch& batc
                      const std::vector<strategies::Slice>& partition, int replica, int steps) {
   const models::OwnConvolutionGuard no_own_convolution(false);
   const models::OwnLinearGuard no_own_linear(false);
+  const models::OwnBatchNormGuard no_own_batch_norm(false);
   models::WorkloadOptions plain = workload.options();
   plain.format = at::MemoryFormat::Contiguous;
   const models::Workload contiguous(plain);

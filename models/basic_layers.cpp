@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "models/convolution.h"
-#include "models/functions.h"
 #include "models/linear.h"
 
 namespace stratagem::models {
@@ -91,12 +90,18 @@ BatchNormLayer::BatchNormLayer(std::string name, std::int64_t channels)
       register_buffer("num_batches_tracked", at::zeros({}, at::TensorOptions(at::kLong)));
 }
 
-at::Tensor BatchNormLayer::forward(const at::Tensor& input) {
+at::Tensor BatchNormLayer::forward(const at::Tensor& input) { return normalised(input, {}); }
+
+at::Tensor BatchNormLayer::forward_with_relu(const at::Tensor& input, const at::Tensor& addend) {
+  return normalised(input, {.addend = addend, .relu = true});
+}
+
+at::Tensor BatchNormLayer::normalised(const at::Tensor& input, const AfterBatchNorm& after) {
   if (training()) {
     num_batches_tracked_.add_(1);
   }
-  return models::batch_norm(input, {weight_, bias_, running_mean_, running_var_}, training(),
-                            kBatchNormMomentum, kBatchNormEpsilon);
+  const BatchNormOptions options{training(), kBatchNormMomentum, kBatchNormEpsilon};
+  return batch_norm(input, {weight_, bias_, running_mean_, running_var_}, options, after);
 }
 
 Shape BatchNormLayer::output_shape(const Shape& input) const {

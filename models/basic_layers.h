@@ -5,6 +5,7 @@
 
 #include <ATen/core/Generator.h>
 
+#include "models/batch_norm.h"
 #include "models/layer.h"
 #include "models/packed_weights.h"
 
@@ -41,6 +42,8 @@ class BatchNormLayer : public Layer {
  public:
   BatchNormLayer(std::string name, std::int64_t channels);
   at::Tensor forward(const at::Tensor& input) override;
+  // relu(normalised input + addend), with an undefined addend relu(normalised input).
+  at::Tensor forward_with_relu(const at::Tensor& input, const at::Tensor& addend = {});
   Shape output_shape(const Shape& input) const override;
   LayerFlops flops(const Shape& input) const override;
 
@@ -51,6 +54,8 @@ class BatchNormLayer : public Layer {
   at::Tensor running_mean_;
   at::Tensor running_var_;
   at::Tensor num_batches_tracked_;
+
+  at::Tensor normalised(const at::Tensor& input, const AfterBatchNorm& after);
 };
 
 // In place where autograd made the input (the producers here do not need their output); a stage's

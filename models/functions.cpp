@@ -156,9 +156,10 @@ at::Tensor plain_convolution(const at::Tensor& x, const at::Tensor& weight,
   return at::conv2d(x, weight, {}, {stride, stride}, {padding, padding});
 }
 
-at::Tensor batch_norm(const at::Tensor& x, const BatchNormTensors& tensors, bool training,
-                      double momentum, double epsilon) {
+at::Tensor plain_batch_norm(const at::Tensor& x, const BatchNormTensors& tensors,
+                            const BatchNormOptions& options) {
   const auto& [weight, bias, mean, variance] = tensors;
+  const auto [training, momentum, epsilon] = options;
   if (training && weight_gradients_in_force()) {
     return SplitBatchNorm::apply(x, weight, bias, mean, variance, momentum, epsilon);
   }

@@ -26,6 +26,7 @@ struct ConvolutionStride {
 at::Tensor plain_convolution(const at::Tensor& x, const at::Tensor& weight,
                              const ConvolutionStride& options);
 
+// All [channels], of x's dtype.
 struct BatchNormTensors {
   at::Tensor weight;
   at::Tensor bias;
@@ -33,7 +34,15 @@ struct BatchNormTensors {
   at::Tensor running_var;
 };
 
-at::Tensor batch_norm(const at::Tensor& x, const BatchNormTensors& tensors, bool training,
-                      double momentum, double epsilon);
+struct BatchNormOptions {
+  bool training = true;
+  double momentum = 0.1;
+  double epsilon = 1e-5;
+};
+
+// x [n, c, h, w], normalised over all but c, then scaled and shifted; in training the running
+// statistics move.
+at::Tensor plain_batch_norm(const at::Tensor& x, const BatchNormTensors& tensors,
+                            const BatchNormOptions& options);
 
 }  // namespace stratagem::models

@@ -4,8 +4,12 @@
 #include <stdexcept>
 #include <utility>
 
+#include "models/basic_layers.h"
+
 namespace stratagem::models {
 namespace {
+
+bool is_relu(const Layer& layer) { return dynamic_cast<const ReluLayer*>(&layer) != nullptr; }
 
 bool lies_in(std::string_view layer, std::string_view group) {
   return layer == group ||
@@ -33,8 +37,14 @@ std::string possible_cuts(const LayerList& layers) {
 
 at::Tensor forward(LayerSpan layers, const at::Tensor& input) {
   at::Tensor activation = input;
-  for (const auto& layer : layers) {
-    activation = layer->forward(activation);
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    auto* const norm = dynamic_cast<BatchNormLayer*>(layers[i].get());
+    if (norm != nullptr && i + 1 < layers.size() && is_relu(*layers[i + 1])) {
+      activation = norm->forward_with_relu(activation);
+      ++i;
+    } else {
+      activation = layers[i]->forward(activation);
+    }
   }
   return activation;
 }

@@ -1,9 +1,9 @@
 #include "models/residual_block.h"
 
-#include <ATen/ops/relu.h>
-
+#include <stdexcept>
 #include <utility>
 
+#include "models/basic_layers.h"
 #include "models/model.h"
 
 namespace stratagem::models {
@@ -19,10 +19,20 @@ LayerFlops path_flops(const LayerList& path, const Shape& input) {
   return total;
 }
 
+BatchNormLayer& last_of(const LayerList& path, const std::string& block) {
+  auto* const last = path.empty() ? nullptr : dynamic_cast<BatchNormLayer*>(path.back().get());
+  if (last != nullptr) return *last;
+  throw std::invalid_argument("the main path of residual block " + block +
+                              " must end in a batch normalisation");
+}
+
 }  // namespace
 
 ResidualBlock::ResidualBlock(std::string name, LayerList main_path, LayerList shortcut)
-    : Layer(std::move(name)), main_path_(std::move(main_path)), shortcut_(std::move(shortcut)) {
+    : Layer(std::move(name)),
+      main_path_(std::move(main_path)),
+      shortcut_(std::move(shortcut)),
+      last_(&last_of(main_path_, this->name())) {
   for (const auto& layer : main_path_) {
     adopt(*layer);
   }
@@ -32,9 +42,9 @@ ResidualBlock::ResidualBlock(std::string name, LayerList main_path, LayerList sh
 }
 
 at::Tensor ResidualBlock::forward(const at::Tensor& input) {
-  at::Tensor sum = models::forward(main_path_, input);
-  sum.add_(models::forward(shortcut_, input));
-  return at::relu_(sum);
+  const LayerSpan before_last(main_path_.data(), main_path_.size() - 1);
+  const at::Tensor main = models::forward(before_last, input);
+  return last_->forward_with_relu(main, models::forward(shortcut_, input));
 }
 
 Shape ResidualBlock::output_shape(const Shape& input) const {

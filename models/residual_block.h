@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "models/basic_layers.h"
 #include "models/layer.h"
 
 namespace stratagem::models {
@@ -10,7 +11,7 @@ namespace stratagem::models {
 class ResidualBlock : public Layer {
  public:
   // An empty shortcut is the identity. Both paths must end in the same shape, and the main path in
-  // a layer that does not need its output for backward: the sum and the ReLU overwrite it.
+  // a batch normalisation, which takes the sum and the ReLU along (batch_norm.h).
   ResidualBlock(std::string name, LayerList main_path, LayerList shortcut);
 
   at::Tensor forward(const at::Tensor& input) override;
@@ -21,6 +22,7 @@ class ResidualBlock : public Layer {
  private:
   LayerList main_path_;
   LayerList shortcut_;
+  BatchNormLayer* last_;  // of the main path
 };
 
 }  // namespace stratagem::models

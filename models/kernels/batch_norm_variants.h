@@ -1,0 +1,20 @@
+// The kernels as compiled for each instruction set.
+#pragma once
+
+#include "models/kernels/batch_norm_kernels.h"
+
+namespace stratagem::models::kernels {
+
+struct BatchNormVariant {
+  BatchNormKernels<float> of_float;
+  BatchNormKernels<double> of_double;
+};
+
+const BatchNormVariant& batch_norm_baseline();
+const BatchNormVariant& batch_norm_avx2();
+const BatchNormVariant& batch_norm_avx512();
+
+// The best that this processor can run.
+const BatchNormVariant& batch_norm_choice();
+
+}  // namespace stratagem::models::kernels

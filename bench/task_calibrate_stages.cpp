@@ -1,12 +1,11 @@
 // calibrate_stages: what each action of a row costs. Every stage loops its actions on its own
-// device, all devices at the same time and none waiting for another, so that the costs contain what
-// the devices take from each other (memory bandwidth, caches) but no bubble. Then each loops alone,
-// because in a schedule's bubbles a device has the machine for itself.
+// device, all devices at the same time and none handing anything to another, so that the costs
+// contain what the devices take from each other (memory bandwidth, caches) but no bubble. Then each
+// loops alone, because in a schedule's bubbles a device has the machine for itself.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -15,6 +14,8 @@
 #include "bench/options.h"
 #include "bench/predict.h"
 #include "bench/task_session.h"
+#include "bench/together.h"
+#include "reports/statistics.h"
 #include "strategies/data_parallel/replica.h"
 #include "strategies/pipeline/partition.h"
 #include "strategies/pipeline/stage.h"
@@ -28,52 +29,10 @@ using pipeline::ActionKind;
 constexpr std::chrono::milliseconds measured_busy{900};
 constexpr std::chrono::milliseconds measured_alone{350};
 constexpr int longest_cycle = 3;  // micro-batches between two updates
-constexpr int fewest_passes = 3;  // of each loop, however long they take
+constexpr int fewest_cycles = 2;  // measured, however long they take, and
+constexpr int fewest_passes = 3;  // so many micro-batches
 
-/// Samples of one cost, and its median.
-struct Samples {
-  std::vector<double> ms;
-  double median() {
-    std::ranges::sort(ms);
-    return ms[ms.size() / 2];
-  }
-};
-
-/// Loops that are measured together: none begins before all are warm, none rests before all are
-/// done. Who leaves, an exception included, holds nobody up.
-class Together {
- public:
-  explicit Together(std::size_t loops) : warming_(loops), measuring_(loops) {}
-
-  class Member {
-   public:
-    explicit Member(std::shared_ptr<Together> all) : all_(std::move(all)) {}
-    ~Member() {
-      warm();
-      done();
-    }
-    Member(const Member&) = delete;
-    Member& operator=(const Member&) = delete;
-
-    void warm() { leave(warm_, all_->warming_); }
-    void done() { leave(done_, all_->measuring_); }
-    bool others_warm_up() const { return all_->warming_ > 0; }
-    bool others_measure() const { return all_->measuring_ > 0; }
-
-   private:
-    static void leave(bool& left, std::atomic<std::size_t>& members) {
-      if (!std::exchange(left, true)) --members;
-    }
-
-    std::shared_ptr<Together> all_;
-    bool warm_ = false;
-    bool done_ = false;
-  };
-
- private:
-  std::atomic<std::size_t> warming_;
-  std::atomic<std::size_t> measuring_;
-};
+using Samples = std::vector<double>;  // of one cost, in milliseconds
 
 /// One stage with everything that its neighbours would hand it.
 class StageLoop {
@@ -94,21 +53,30 @@ class StageLoop {
     gradient_ = in_format(at::randn(output_shape, options)).to(torch_device(device.description()));
   }
 
-  /// Enqueues cycles for as long as said; on a GPU each action is waited for.
+  /// Enqueues cycles for as long as said, in pieces that each have the device's time limit; on a
+  /// GPU each action is waited for. Pieces that a failed device skips let go of their member.
   void enqueue(const std::shared_ptr<Together>& together, Clock::duration length, bool alone) {
-    device_.enqueue(runtime::Stream::compute, "calibrate", [this, together, length, alone] {
+    const auto member = std::make_shared<Together::Member>(together);
+    enqueue([this, member, alone] {
       alone_ = alone;
-      Together::Member member(together);
       run_cycle(2, false);  // allocates what later cycles use again
       run_cycle(cycle_, false);
-      member.warm();
-      while (member.others_warm_up()) run_cycle(1, false);
-      const auto deadline = Clock::now() + length;
-      for (int passes = 0; passes < fewest_passes || Clock::now() < deadline; passes += cycle_) {
+      member->warm();
+    });
+    enqueue([this, member] {
+      while (member->others_warm_up()) run_cycle(cycle_, false);
+    });
+    enqueue([this, member, length] {
+      const auto end = Clock::now() + length;
+      for (int cycles = 0;
+           cycles < fewest_cycles || cycles * cycle_ < fewest_passes || Clock::now() < end;
+           ++cycles) {
         run_cycle(cycle_, true);
       }
-      member.done();
-      while (member.others_measure()) run_cycle(1, false);
+      member->done();
+    });
+    enqueue([this, member] {
+      while (member->others_measure()) run_cycle(cycle_, false);
     });
   }
 
@@ -116,8 +84,8 @@ class StageLoop {
     for (auto& [key, samples] : busy_samples_) {
       const auto& [kind, first] = key;
       const std::int64_t count = kind == ActionKind::optimizer ? 0 : samples_;
-      costs.push_back({std::string(pipeline::name(kind)), stage, count, first, samples.median(),
-                       alone_samples_.at(key).median()});
+      costs.push_back({std::string(pipeline::name(kind)), stage, count, first,
+                       reports::median(samples), reports::median(alone_samples_.at(key))});
     }
   }
 
@@ -126,12 +94,16 @@ class StageLoop {
     return tensor.dim() == 4 ? tensor.contiguous(workload_.options().format) : tensor;
   }
 
+  void enqueue(std::function<void()> piece) {
+    device_.enqueue(runtime::Stream::compute, "calibrate", std::move(piece));
+  }
+
   void time(ActionKind kind, bool first, bool keep, const std::function<void()>& work) {
     const auto start = Clock::now();
     work();
     if (activation_.is_cuda()) at::zeros({1}, activation_.options()).item();  // waits
     const std::chrono::duration<double, std::milli> took = Clock::now() - start;
-    if (keep) (alone_ ? alone_samples_ : busy_samples_)[{kind, first}].ms.push_back(took.count());
+    if (keep) (alone_ ? alone_samples_ : busy_samples_)[{kind, first}].push_back(took.count());
   }
 
   void run_cycle(int micro_batches, bool keep) {
@@ -194,25 +166,25 @@ class StageCalibration {
 
  private:
   std::vector<ActionCost> measure(std::int64_t samples, int micro_batches) {
-    std::vector<std::unique_ptr<StageLoop>> loops = make_loops(samples, micro_batches);
+    loops_ = make_loops(samples, micro_batches);
     // As many at a time as there are devices: interleaved stages take turns.
     const std::size_t devices = group_.devices.size();
-    for (std::size_t wave = 0; wave < loops.size(); wave += devices) {
-      const auto together = std::make_shared<Together>(devices);
+    for (std::size_t wave = 0; wave < loops_.size(); wave += devices) {
+      const auto together = std::make_shared<Together>(devices, timeout_of(config_));
       for (std::size_t index = wave; index < wave + devices; ++index) {
-        loops[index]->enqueue(together, measured_busy, false);
+        loops_[index]->enqueue(together, measured_busy, false);
       }
-      runtime::synchronize_all(group_.devices, timeout_of(config_));
-    }
-    for (const auto& loop : loops) {
-      loop->enqueue(std::make_shared<Together>(1), measured_alone, true);
       runtime::synchronize_all(group_.devices, timeout_of(config_));
     }
     std::vector<ActionCost> costs;
     const auto stages = static_cast<std::size_t>(stages_of(config_));
     for (std::size_t stage = 0; stage < stages; ++stage) {  // the replicas are alike
-      loops[stage]->add_costs(static_cast<int>(stage), costs);
+      loops_[stage]->enqueue(std::make_shared<Together>(1, timeout_of(config_)), measured_alone,
+                             true);
+      runtime::synchronize_all(group_.devices, timeout_of(config_));
+      loops_[stage]->add_costs(static_cast<int>(stage), costs);
     }
+    loops_.clear();
     return costs;
   }
 
@@ -255,6 +227,7 @@ class StageCalibration {
 
   Config config_;
   models::Workload workload_;
+  std::vector<std::unique_ptr<StageLoop>> loops_;  // outlives the threads that run them
   runtime::DeviceGroup group_;
 };
 

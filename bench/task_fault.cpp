@@ -42,12 +42,17 @@ void commit(const std::string& kind, const AllRanks& all_ranks) {
 
 }  // namespace
 
-std::function<void(const pipeline::Action&)> fault_on_purpose(const std::string& strategy, int rank,
+std::function<void(const pipeline::Action&)> fault_on_purpose(FaultyTask task,
+                                                              const std::string& strategy, int rank,
                                                               AllRanks all_ranks) {
-  const char* text = std::getenv("STRATAGEM_TEST_FAULT");
-  if (text == nullptr) return {};
+  const char* value = std::getenv("STRATAGEM_TEST_FAULT");
+  if (value == nullptr) return {};
+  std::string_view text = value;
+  constexpr std::string_view verify = "verify:";
+  if (text.starts_with(verify) != (task == FaultyTask::verify)) return {};
+  if (task == FaultyTask::verify) text.remove_prefix(verify.size());
   std::vector<std::string> parts;
-  std::istringstream stream(text);
+  std::istringstream stream{std::string(text)};
   for (std::string part; std::getline(stream, part, '@');) parts.push_back(part);
   if (parts.size() < 2) return {};
   if (parts.size() > 2 && parts[2] != strategy) return {};

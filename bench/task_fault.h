@@ -4,7 +4,8 @@
 //
 // Three kinds change what a step does and leave it right, for the tests of comparisons: work=MS
 // computes for so long before the action, operator calls one operator more, all_reduce exchanges
-// one number more between all ranks (with one rank it does nothing).
+// one number more between all ranks (with one rank it does nothing). With "verify:" before the
+// kind it happens where the row is verified, and not where it is timed.
 #pragma once
 
 #include <functional>
@@ -18,8 +19,11 @@ namespace stratagem::bench {
 /// The group of all ranks, null where there is one; asked for when the action comes.
 using AllRanks = std::function<runtime::ProcessGroup*()>;
 
-/// Empty unless the environment asks for a fault in a row of `strategy` on this rank.
-std::function<void(const pipeline::Action&)> fault_on_purpose(const std::string& strategy, int rank,
+enum class FaultyTask { measure, verify };
+
+/// Empty unless the environment asks for a fault in this task of a row of `strategy` on this rank.
+std::function<void(const pipeline::Action&)> fault_on_purpose(FaultyTask task,
+                                                              const std::string& strategy, int rank,
                                                               AllRanks all_ranks);
 
 }  // namespace stratagem::bench

@@ -178,9 +178,10 @@ nlohmann::json measure_task(const nlohmann::json& job, const TaskContext& contex
       placement.pipeline_rank_of(rank) * placement.pipeline_devices() / placement.pipeline_ranks();
   std::optional<Session> session;
   const AllRanks all_ranks = [&session] { return session->groups.view().all; };
-  session.emplace(config, workload_options(config), context,
-                  with_straggler(straggler, rank, first_stage,
-                                 fault_on_purpose(config.strategy, rank, all_ranks)));
+  session.emplace(
+      config, workload_options(config), context,
+      with_straggler(straggler, rank, first_stage,
+                     fault_on_purpose(FaultyTask::measure, config.strategy, rank, all_ranks)));
   return config.protocol == "tutorial" ? tutorial(*session, context, job)
                                        : steady(*session, context, job);
 }

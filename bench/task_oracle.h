@@ -1,6 +1,6 @@
 // The oracle: the update that one device computes with nothing of ours in the way. A bare loop over
-// the strategy's batch partition, contiguous memory, no folded convolutions, ATen's linear layers,
-// LibTorch's own optimizers, no schedule, no executor.
+// the strategy's batch partition, contiguous memory, no folded convolutions, ATen's linear layers
+// and batch normalisation, LibTorch's own optimizers, no schedule, no executor.
 #pragma once
 
 #include <string>

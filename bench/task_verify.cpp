@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "bench/options.h"
+#include "bench/task_fault.h"
 #include "bench/task_oracle.h"
 #include "bench/task_session.h"
 #include "bench/task_timed_run.h"
@@ -71,7 +73,12 @@ reports::Verification verify(const Config& row, const TaskContext& context) {
               .tensor_degree = placement_of(row).mesh.size("tensor")});
   models::WorkloadOptions options = workload_options(scope.config);
   options.width = scope.width;
-  Session session(scope.config, options, context);
+  const int rank = context.ranks ? context.ranks->place().rank : 0;
+  std::optional<Session> made;
+  const AllRanks all_ranks = [&made] { return made->groups.view().all; };
+  made.emplace(scope.config, options, context,
+               fault_on_purpose(FaultyTask::verify, row.strategy, rank, all_ranks));
+  const Session& session = *made;
   const bool exact = row.compression == "none";
   auto own = compare_with_oracle(*session.strategy, *session.workload,
                                  exact ? exact_tolerance : compressed_tolerance);

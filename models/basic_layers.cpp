@@ -18,9 +18,6 @@
 namespace stratagem::models {
 namespace {
 
-constexpr double kBatchNormMomentum = 0.1;
-constexpr double kBatchNormEpsilon = 1e-5;
-
 void require_image(const Layer& layer, const Shape& input, std::int64_t channels) {
   if (input.size() != 4 || (channels > 0 && input[1] != channels)) {
     const std::string count = channels > 0 ? std::to_string(channels) : "channels";
@@ -100,8 +97,8 @@ at::Tensor BatchNormLayer::normalised(const at::Tensor& input, const AfterBatchN
   if (training()) {
     num_batches_tracked_.add_(1);
   }
-  const BatchNormOptions options{training(), kBatchNormMomentum, kBatchNormEpsilon};
-  return batch_norm(input, {weight_, bias_, running_mean_, running_var_}, options, after);
+  return batch_norm(input, {weight_, bias_, running_mean_, running_var_}, {.training = training()},
+                    after);
 }
 
 Shape BatchNormLayer::output_shape(const Shape& input) const {

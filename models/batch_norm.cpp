@@ -42,7 +42,7 @@ struct Sums {
 
 template <typename T>
 std::vector<T> scratch(const Rows& rows) {
-  return std::vector<T>(static_cast<std::size_t>(2 * rows.channels));
+  return std::vector<T>(static_cast<std::size_t>(3 * rows.channels));
 }
 
 // What backward needs of a channel, [channels] each: y = x * scale + shift.
@@ -82,8 +82,8 @@ Statistics statistics(const at::Tensor& x, const BatchNormTensors& tensors,
     mean[c] = static_cast<T>(average);
     inverse[c] = static_cast<T>(of_deviation);
     scale[c] = static_cast<T>(static_cast<double>(weight[c]) * of_deviation);
-    shift[c] = static_cast<T>(static_cast<double>(bias[c]) -
-                              average * static_cast<double>(weight[c]) * of_deviation);
+    shift[c] =
+        static_cast<T>(static_cast<double>(bias[c]) - average * static_cast<double>(scale[c]));
     running_mean[c] = moved(running_mean[c], average);
     running_var[c] = moved(running_var[c], squares / (count - 1));
   }
@@ -216,6 +216,8 @@ class BatchNormFunction : public torch::autograd::Function<BatchNormFunction> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    TORCH_CHECK(!at::GradMode::is_enabled(),
+                "batch_norm: no gradient of its gradient; OwnBatchNormGuard(false) takes ATen's");
     const variable_list saved = context->get_saved_variables();
     const at::Tensor& x = saved[0];
     const Statistics of_x{saved[1], saved[2], saved[3], saved[4]};
@@ -239,18 +241,29 @@ class BatchNormFunction : public torch::autograd::Function<BatchNormFunction> {
   }
 };
 
-bool takes_own(const at::Tensor& x, const BatchNormTensors& tensors, bool training) {
+// Rows of floats on one thread, and nothing that ATen would broadcast, convert or refuse.
+bool takes_own(const at::Tensor& x, const BatchNormTensors& tensors, const at::Tensor& addend,
+               bool training) {
   const auto type = x.scalar_type();
-  return own_batch_norm && training && x.is_cpu() && at::get_num_threads() == 1 &&
-         (type == at::kFloat || type == at::kDouble) && x.dim() == 4 && x.numel() > x.size(1) &&
-         tensors.weight.scalar_type() == type && x.is_contiguous(at::MemoryFormat::ChannelsLast);
+  if (!own_batch_norm || !training || !x.is_cpu() || at::get_num_threads() != 1 || x.dim() != 4 ||
+      x.numel() <= x.size(1) || (type != at::kFloat && type != at::kDouble) ||
+      !x.is_contiguous(at::MemoryFormat::ChannelsLast)) {
+    return false;
+  }
+  for (const at::Tensor& each :
+       {tensors.weight, tensors.bias, tensors.running_mean, tensors.running_var}) {
+    if (each.scalar_type() != type || each.numel() != x.size(1) || !each.is_contiguous()) {
+      return false;
+    }
+  }
+  return !addend.defined() || (addend.sizes() == x.sizes() && addend.scalar_type() == type);
 }
 
 }  // namespace
 
 at::Tensor batch_norm(const at::Tensor& x, const BatchNormTensors& tensors,
                       const BatchNormOptions& options, const AfterBatchNorm& after) {
-  if (takes_own(x, tensors, options.training)) {
+  if (takes_own(x, tensors, after.addend, options.training)) {
     std::optional<at::Tensor> addend;
     if (after.addend.defined()) addend = after.addend.contiguous(at::MemoryFormat::ChannelsLast);
     return BatchNormFunction::apply(x, tensors.weight, tensors.bias, addend, tensors, options,

@@ -27,7 +27,8 @@ struct PassFlops {
   double total() const { return forward + backward; }
 };
 
-// The layers one after the other.
+// The layers one after the other; a batch normalisation and the ReLU behind it run as one
+// (batch_norm.h).
 at::Tensor forward(LayerSpan layers, const at::Tensor& input);
 
 // The handles of all the layers' tensors, in order.

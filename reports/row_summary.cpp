@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "reports/samples.h"
 
@@ -126,12 +127,21 @@ void add_measurements(RowSummary& summary, const Row& row) {
   summary.tokens_per_second = median_of(tokens);
 }
 
+/// Whether a line names rank 1, which "rank 12" does not.
+bool names(const std::string& line, const std::string& rank) {
+  for (std::size_t at = line.find(rank); at != std::string::npos; at = line.find(rank, at + 1)) {
+    const std::size_t end = at + rank.size();
+    if (end == line.size() || std::isdigit(static_cast<unsigned char>(line[end])) == 0) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string describe(const Error& error) {
   std::string line = one_line(error.message);
   const std::string rank = fmt::format("rank {}", error.rank);
-  if (line.find(rank) == std::string::npos) line = rank + ": " + line;
+  if (!names(line, rank)) line = rank + ": " + line;
   std::string where = error.host.empty() ? "" : "host " + error.host;
   if (!error.last_action.empty() && line.find(error.last_action) == std::string::npos) {
     where += (where.empty() ? "" : ", ") + ("last action: " + one_line(error.last_action));

@@ -1,5 +1,5 @@
-// Batch normalisation, compiled for processors with AVX2 and FMA; models/CMakeLists.txt says so to
-// the compiler.
+// Batch normalisation, compiled for processors with AVX2 and FMA; models/kernels/CMakeLists.txt
+// says so to the compiler.
 #include "models/kernels/batch_norm_passes.h"
 #include "models/kernels/batch_norm_variants.h"
 

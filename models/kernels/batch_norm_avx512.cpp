@@ -1,5 +1,5 @@
-// Batch normalisation, compiled for processors with 512-bit vectors; models/CMakeLists.txt says so
-// to the compiler.
+// Batch normalisation, compiled for processors with 512-bit vectors; models/kernels/CMakeLists.txt
+// says so to the compiler.
 #include "models/kernels/batch_norm_passes.h"
 #include "models/kernels/batch_norm_variants.h"
 

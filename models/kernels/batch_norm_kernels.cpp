@@ -1,17 +1,26 @@
 #include "models/kernels/batch_norm_kernels.h"
 
-#include "models/kernels/batch_norm_variants.h"
+#include "models/kernels/batch_norm_choices.h"
 
 namespace stratagem::models::kernels {
 
+namespace {
+
+const BatchNormVariant& best() {
+  static const BatchNormVariant& variant = *batch_norm_choices().back();
+  return variant;
+}
+
+}  // namespace
+
 template <>
 const BatchNormKernels<float>& batch_norm_kernels<float>() {
-  return batch_norm_choice().of_float;
+  return best().of_float;
 }
 
 template <>
 const BatchNormKernels<double>& batch_norm_kernels<double>() {
-  return batch_norm_choice().of_double;
+  return best().of_double;
 }
 
 }  // namespace stratagem::models::kernels

@@ -64,7 +64,7 @@ struct InputGradient {
   Rectified rectified;  // not from_output: that gradient is what GradientSums let pass
 };
 
-// `scratch` holds 2 * channels values.
+// `scratch` holds 3 * channels values.
 template <typename T>
 struct BatchNormKernels {
   void (*moments)(const T* x, std::int64_t rows, std::int64_t channels, T* scratch,
@@ -78,5 +78,9 @@ struct BatchNormKernels {
 // Those of this processor.
 template <typename T>
 const BatchNormKernels<T>& batch_norm_kernels();
+template <>
+const BatchNormKernels<float>& batch_norm_kernels<float>();
+template <>
+const BatchNormKernels<double>& batch_norm_kernels<double>();
 
 }  // namespace stratagem::models::kernels

@@ -15,7 +15,7 @@ void clear(T* values, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) values[i] = 0;
 }
 
-// Sums of x - pivot and of its square. The pivot is one of the rows: no cancellation to speak of.
+// Sums of x - pivot and of its square. The pivot is near the mean, so that little is cancelled.
 template <typename T>
 void sum_deviations(const T* __restrict x, std::int64_t rows, std::int64_t channels,
                     const T* __restrict pivot, T* __restrict sums, T* __restrict squares) {
@@ -48,17 +48,20 @@ void take_in(const Moments& all, std::int64_t rows_before, const T* __restrict p
   }
 }
 
+// The first rows' pivot is one of them, later ones' the mean so far.
 template <typename T>
 void moments(const T* x, std::int64_t rows, std::int64_t channels, T* scratch,
              const Moments& result) {
+  T* const pivot = scratch + 2 * channels;
+  for (std::int64_t c = 0; c < channels; ++c) pivot[c] = x[c];
   clear(result.mean, channels);
   clear(result.squares, channels);
   for (std::int64_t first = 0; first < rows; first += rows_of_a_sum) {
     const std::int64_t count = rows - first < rows_of_a_sum ? rows - first : rows_of_a_sum;
-    const T* chunk = x + first * channels;
     clear(scratch, 2 * channels);
-    sum_deviations(chunk, count, channels, chunk, scratch, scratch + channels);
-    take_in(result, first, chunk, scratch, scratch + channels, count, channels);
+    sum_deviations(x + first * channels, count, channels, pivot, scratch, scratch + channels);
+    take_in(result, first, pivot, scratch, scratch + channels, count, channels);
+    for (std::int64_t c = 0; c < channels; ++c) pivot[c] = static_cast<T>(result.mean[c]);
   }
 }
 

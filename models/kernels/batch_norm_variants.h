@@ -14,7 +14,4 @@ const BatchNormVariant& batch_norm_baseline();
 const BatchNormVariant& batch_norm_avx2();
 const BatchNormVariant& batch_norm_avx512();
 
-// The best that this processor can run.
-const BatchNormVariant& batch_norm_choice();
-
 }  // namespace stratagem::models::kernels

@@ -90,7 +90,13 @@ class Commands:
         return [int(child) for child in path.read_text().split()] if path.exists() else []
 
     @staticmethod
-    def finished_launches(partial: Path) -> int:
+    def partial_of(out: Path) -> Path:
+        """Where an unfinished run keeps its launches."""
+        return out.with_name(out.name + ".partial")
+
+    @classmethod
+    def finished_launches(cls, out: Path) -> int:
+        partial = cls.partial_of(out)
         return len(partial.read_text().splitlines()) - 1 if partial.exists() else 0
 
 

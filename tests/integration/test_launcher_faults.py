@@ -18,12 +18,8 @@ TIMEOUT_S = 3
 LONG = ["--strategy", "ddp", "--no-verify", "--timeout", TIMEOUT_S, "--repetitions", 500]
 
 
-def partial_of(out):
-    return out.with_name(out.name + ".partial")
-
-
 def wait_until_measuring(commands, out) -> None:
-    commands.wait_until(lambda: commands.finished_launches(partial_of(out)) >= 1)
+    commands.wait_until(lambda: commands.finished_launches(out) >= 1)
 
 
 def start_under(launcher: str, commands, out, request) -> subprocess.Popen:
@@ -54,7 +50,7 @@ def test_a_launcher_ends_the_others_of_a_killed_rank(
     assert time.monotonic() - lost < grace_s
     commands.marked.expect_none()
     assert done.returncode == code, done.stderr
-    assert commands.finished_launches(partial_of(out)) >= 1, "what is finished is kept"
+    assert commands.finished_launches(out) >= 1, "what is finished is kept"
 
 
 def test_mpirun_ends_a_stopped_rank_when_the_other_has_given_it_up(commands, out, request):
@@ -125,4 +121,4 @@ def test_without_rank_zero_the_others_leave(commands, out, number, words):
     assert done.returncode == 4
     (line,) = done.stderr.splitlines()
     assert line.startswith("stratagem: rank 1") and words in line
-    assert commands.finished_launches(partial_of(out)) >= 1, "what is finished is kept"
+    assert commands.finished_launches(out) >= 1, "what is finished is kept"

@@ -103,8 +103,7 @@ def test_a_rank_that_never_arrives_leaves_the_finished_launches(commands, out, n
         "stratagem", "run", *TOY, "--strategy", "ddp", "--repetitions", 500,
         "--timeout", 3, "--out", out,
     )  # fmt: skip
-    partial = out.with_name(out.name + ".partial")
-    commands.wait_until(lambda: commands.finished_launches(partial) >= 1)
+    commands.wait_until(lambda: commands.finished_launches(out) >= 1)
     os.kill(new_ranks(commands, process)[1], number)
     lost = time.monotonic()
     done = commands.finish(process)
@@ -181,4 +180,4 @@ def test_a_mesh_that_does_not_fit_starts_nothing(commands, out, strategy, option
     (line,) = done.stderr.splitlines()
     assert f"{option} {value}" in line and words in line
     commands.marked.expect_none(limit_s=0)
-    assert not out.exists() and not out.with_name(out.name + ".partial").exists()
+    assert not out.exists() and not commands.partial_of(out).exists()

@@ -103,3 +103,14 @@ def test_ranks_may_share_devices_and_are_marked(commands, out):
     (run,) = commands.iterations(commands.results(out), "ddp_model_parallel")
     assert "shared" in run["stratagem"]["marks"]
     assert run["stratagem"]["verification"]["passed"]
+
+
+@pytest.mark.parametrize("command", ["verify", "run"])
+def test_a_step_that_exchanges_more_than_its_costs_is_not_verified(commands, command):
+    done = commands.stratagem(
+        command, "--model", "toy", "--global-batch-size", 16, "--devices", 2, "--strategy", "ddp",
+        STRATAGEM_TEST_FAULT="verify:all_reduce@0F0@ddp",
+    )  # fmt: skip
+    assert done.returncode == 1
+    said = done.stdout + done.stderr
+    assert "all_reduce: 2 calls and 1" in said and "a step, by formula 1 calls" in said

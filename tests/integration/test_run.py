@@ -30,10 +30,6 @@ def iterations(results: dict, **wanted) -> list[dict]:
     ]
 
 
-def partial_of(out):
-    return out.with_name(out.name + ".partial")
-
-
 def test_a_grid_ends_as_results_and_table(commands, out):
     done = commands.stratagem("run", *GRID, "--repetitions", 2, "--out", out)
     assert done.returncode == 0, done.stderr
@@ -41,7 +37,7 @@ def test_a_grid_ends_as_results_and_table(commands, out):
     assert "fastest" in done.stdout or "cannot tell" in done.stdout
     assert "split:7" in done.stdout
     assert "\x1b" not in done.stderr, "no progress line where there is no terminal"
-    assert not partial_of(out).exists()
+    assert not commands.partial_of(out).exists()
 
     results = commands.results(out)
     context = results["context"]["stratagem"]
@@ -146,7 +142,7 @@ def start_long_run(commands, out, *more, **variables):
     process = commands.start(
         "stratagem", "run", *GRID, "--repetitions", 100, "--out", out, *more, **variables
     )
-    commands.wait_until(lambda: commands.finished_launches(partial_of(out)) >= 3 or process.poll() is not None)
+    commands.wait_until(lambda: commands.finished_launches(out) >= 3 or process.poll() is not None)
     assert process.poll() is None, process.communicate()
     return process
 
@@ -157,16 +153,16 @@ def test_an_interrupt_keeps_what_is_finished(commands, out, number):
     process.send_signal(number)
     done = commands.finish(process)
     assert done.returncode == 130
-    assert "--resume" in done.stderr and str(partial_of(out)) in done.stderr
+    assert "--resume" in done.stderr and str(commands.partial_of(out)) in done.stderr
     assert not out.exists()
-    kept = commands.finished_launches(partial_of(out))
+    kept = commands.finished_launches(out)
     assert kept >= 3
     commands.marked.expect_none()
 
     resumed = commands.stratagem("run", *GRID, "--repetitions", 2, "--out", out, "--resume")
     assert resumed.returncode == 0, resumed.stderr
     assert "taken over" in resumed.stderr
-    assert not partial_of(out).exists()
+    assert not commands.partial_of(out).exists()
     results = commands.results(out)
     assert {run["repetitions"] for run in iterations(results)} == {2}
 
@@ -175,11 +171,11 @@ def test_resume_refuses_another_grid(commands, out):
     process = start_long_run(commands, out)
     process.send_signal(signal.SIGINT)
     commands.finish(process)
-    before = partial_of(out).read_bytes()
+    before = commands.partial_of(out).read_bytes()
     done = commands.stratagem("run", *TOY, "--steps", 5, "--out", out, "--resume")
     assert done.returncode == 2
     assert "rows" in done.stderr
-    assert partial_of(out).read_bytes() == before
+    assert commands.partial_of(out).read_bytes() == before
 
 
 def test_a_worker_dies_with_its_controller(commands, out):
@@ -187,7 +183,7 @@ def test_a_worker_dies_with_its_controller(commands, out):
         "stratagem", "run", *TOY, "--strategy", "pipeline", "--split-size", 5, "--no-verify",
         "--out", out, STRATAGEM_TEST_FAULT="hang@1F0@pipeline",
     )  # fmt: skip
-    commands.wait_until(lambda: partial_of(out).exists() and commands.children_of(process.pid))
+    commands.wait_until(lambda: commands.partial_of(out).exists() and commands.children_of(process.pid))
     process.kill()
     process.wait()
     commands.marked.expect_none(limit_s=20)

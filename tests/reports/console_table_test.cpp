@@ -127,6 +127,11 @@ TEST(ConsoleTable, FailedRowsStandLastInOneLine) {
   // A message that names other ranks does not name the one that failed.
   failed.repetitions[1].error->message = "all_reduce in group all (ranks 0, 1): closed";
   EXPECT_THAT(console_table({failed}, {}), HasSubstr("rank 0: all_reduce in group all"));
+  failed.repetitions[1].error->rank = 1;
+  failed.repetitions[1].error->message = "rank 12 of 16 closed its connection";
+  EXPECT_THAT(console_table({failed}, {}), HasSubstr("rank 1: rank 12 of 16 closed"));
+  failed.repetitions[1].error->message = "rank 12 lost rank 1";
+  EXPECT_THAT(console_table({failed}, {}), HasSubstr("rank 12 lost rank 1 ("));
 }
 
 TEST(ConsoleTable, EscapesOnlyOnATerminal) {

@@ -41,7 +41,7 @@ def choose_matmul(matmul: str) -> None:
     import torch
 
     if matmul == "onednn":
-        os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE")
+        os.environ["ONEDNN_MAX_CPU_ISA"] = "AVX512_CORE"
         torch.set_float32_matmul_precision("medium")
 
 

@@ -72,6 +72,7 @@ std::vector<Entry> benchmark_entries() {
        "single, single on all cores, model parallel and pipeline on small models"},
       {"bench_schedules", "pipeline schedules of a GPT: measured, simulated and in closed form"},
       {"bench_collectives", "collectives between ranks by message size"},
+      {"bench_batch_norm", "whether our batch normalisation still pays"},
       {"bench_convolution", "whether our paths of convolutions still pay"},
       {"bench_linear", "whether the chosen kernels of linear layers still pay"},
       {"bench_harness_cost", "what the harness adds to a step: a step of empty actions"}};

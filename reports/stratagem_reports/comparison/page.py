@@ -6,7 +6,7 @@ from html import escape
 
 from ..page import listed, render_page
 from ..sortable_table import Cell, Column, Line, choice, render_sortable
-from .verdicts import Comparison, RowComparison, Verdict
+from .verdicts import Comparison, RowComparison, Timing, Verdict
 from .words import NONE, details, headline, notes, table
 
 _TONES = {Verdict.FASTER: "good", Verdict.FEWER: "good", Verdict.SAME: "good"}
@@ -62,7 +62,13 @@ def _table(comparison: Comparison) -> str:
 def _line(row: RowComparison, shown: dict[str, str]) -> Line:
     """The row's cells under their columns; what is no quantity is sorted by its text."""
     keys = shown | _quantities(row)
-    styles = {"Row": "name", "Verdict": _tone(row), "Exact metrics": "wrap", "Marks": "wrap"}
+    more = "bad" if any(change.regression for change in row.exact) else ""
+    styles = {
+        "Row": "name",
+        "Verdict": _tone(row.timing),
+        "Exact metrics": f"wrap {more}".strip(),
+        "Marks": "wrap",
+    }
     cells = [
         Cell(text, key=None if text == NONE else keys[name], style=styles.get(name, ""))
         for name, text in shown.items()
@@ -83,5 +89,7 @@ def _quantities(row: RowComparison) -> dict[str, float | None]:
     }
 
 
-def _tone(row: RowComparison) -> str:
-    return "bad" if row.regression else _TONES.get(row.timing.verdict, "")
+def _tone(timing: Timing) -> str:
+    """Of the time's verdict alone: exact metrics have a cell and a colour of their own."""
+    slower = timing.verdict is Verdict.SLOWER or timing.broke
+    return "bad" if slower else _TONES.get(timing.verdict, "")

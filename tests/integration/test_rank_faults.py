@@ -112,7 +112,7 @@ def test_a_rank_that_never_arrives_leaves_the_finished_launches(commands, out, n
     finished = commands.iterations(commands.results(out), "ddp")[:-1]
     assert len(finished) >= 1
     assert all(run["stratagem"]["step_ms"] for run in finished)
-    assert not partial.exists()
+    assert not commands.partial_of(out).exists()
 
 
 def test_a_rank_that_is_killed_in_a_collective_is_named(commands, out):

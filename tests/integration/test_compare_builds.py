@@ -12,6 +12,8 @@ import pytest
 from stratagem_reports.comparison.side import exact_values
 from stratagem_reports.load import load_results
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -14,6 +14,8 @@ import time
 import pytest
 from launchers import by_hand, finish, free_port, mpirun, rows_of, run_under, srun, torchrun
 
+pytestmark = pytest.mark.slow
+
 TIMEOUT_S = 3
 LONG = ["--strategy", "ddp", "--no-verify", "--timeout", TIMEOUT_S, "--repetitions", 500]
 

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from launchers import by_hand, finish, free_port, mpirun, rows_of, run_under, srun, torchrun
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = ["--strategy", "single,pipeline,ddp", "--split-size", "4", "--repetitions", "2"]
 

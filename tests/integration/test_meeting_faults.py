@@ -10,6 +10,8 @@ import time
 import pytest
 from launchers import by_hand, finish, free_port
 
+pytestmark = pytest.mark.slow
+
 DDP = ["--strategy", "ddp"]
 TIMEOUT_S = 2
 # How long a rank may take beyond --timeout until it has ended.

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 TOY = ["--model", "toy", "--global-batch-size", 16, "--devices", 2, "--no-verify"]
 RANK_PIPELINE = ["--split-size", 4, "--ranks", 2]
 ROW = ["--repetitions", 2]

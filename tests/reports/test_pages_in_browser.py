@@ -10,6 +10,8 @@ import pytest
 from comparison_documents import document, launches
 from stratagem_reports import __main__ as command
 
+pytestmark = pytest.mark.slow
+
 ROWS = 24
 WIDE, NARROW = 1100, 400
 DDP = "ddp/resnet50/devices:2/batch:48/image:128"

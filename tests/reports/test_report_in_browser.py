@@ -10,6 +10,8 @@ import fixture_results
 import pytest
 from stratagem_reports import __main__ as command
 
+pytestmark = pytest.mark.slow
+
 FIGURES = 10
 MOST_BYTES = 6_000_000
 

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from comparison_documents import document, launches
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 STRATAGEM = """#!/bin/sh
 PYTHONPATH={reports} exec {python} -m stratagem_reports "$@"

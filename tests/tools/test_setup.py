@@ -115,6 +115,13 @@ def test_option_without_its_value(tree: Tree, option: str) -> None:
     assert result.stderr == f"tools/run: {option} needs a value\n"
 
 
+def test_ci_runs_every_test(tree: Tree) -> None:
+    result = tree.run("tools/test", "--quick", CI="true")
+    assert result.returncode == 2
+    assert result.stderr == "tools/test: --quick: not with CI=true, which runs every test\n"
+    assert not tree.calls.read_text()
+
+
 def test_without_root_names_exactly_what_is_missing(tree: Tree) -> None:
     tree.stub("id", "echo 1000")
     tree.stub("dpkg-query", 'case "${@: -1}" in cmake | libgloo-dev) exit 1 ;; esac; printf installed')

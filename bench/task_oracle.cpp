@@ -14,6 +14,7 @@
 
 #include "models/batch_norm.h"
 #include "models/convolution.h"
+#include "models/gradient_sum.h"
 #include "models/linear.h"
 
 namespace stratagem::bench {
@@ -177,6 +178,7 @@ OracleRun run_oracle(const models::Workload& workload, const models::Batch& batc
   const models::OwnConvolutionGuard no_own_convolution(false);
   const models::OwnLinearGuard no_own_linear(false);
   const models::OwnBatchNormGuard no_own_batch_norm(false);
+  const models::OwnGradientSumGuard no_own_gradient_sum(false);
   models::WorkloadOptions plain = workload.options();
   plain.format = at::MemoryFormat::Contiguous;
   const models::Workload contiguous(plain);

@@ -20,8 +20,8 @@ constexpr std::int64_t kPlainBatch = 16;
 // crossing lies near 500 on a Zen 4 core and lower where oneDNN is the faster of the two.
 constexpr std::int64_t kProductPositions = 256;
 
-// From so many weights on reordering them costs milliseconds.
-constexpr std::int64_t kLargeWeights = 1 << 19;
+// From so many weights on reordering them in every call is noticed.
+constexpr std::int64_t kLargeWeights = 1 << 18;
 
 // Thread-local like at::GradMode: every device has a thread of its own.
 thread_local ConvolutionPolicy current_policy;

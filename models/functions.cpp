@@ -5,6 +5,7 @@
 #include <array>
 
 #include "models/collector_in_graph.h"
+#include "models/gradient_sum.h"
 
 namespace stratagem::models {
 namespace {
@@ -14,7 +15,17 @@ using torch::autograd::variable_list;
 
 constexpr double kLayerNormEpsilon = 1e-5;
 
-class SplitEmbedding : public torch::autograd::Function<SplitEmbedding> {
+// [entries, features], or undefined once the rows were added to the sum (see gradient_sum.h).
+at::Tensor embedding_gradient(const at::Tensor& weight, const at::Tensor& indices,
+                              const at::Tensor& gradient) {
+  if (at::Tensor sum = gradient_to_add_to(weight); sum.defined() && sum.is_cpu()) {
+    sum.index_add_(0, indices.flatten(), gradient.reshape({-1, gradient.size(-1)}));
+    return {};
+  }
+  return at::embedding_dense_backward(gradient, indices, weight.size(0), -1, false);
+}
+
+class Embedding : public torch::autograd::Function<Embedding> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& weight,
                             const at::Tensor& indices) {
@@ -25,11 +36,14 @@ class SplitEmbedding : public torch::autograd::Function<SplitEmbedding> {
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const variable_list saved = context->get_saved_variables();
-    collector_of(*context)->leave(
-        saved[0], [gradient = gradients[0], indices = saved[1], entries = saved[0].size(0)] {
-          return at::embedding_dense_backward(gradient, indices, entries, -1, false);
-        });
-    return variable_list(2);
+    const auto compute = [weight = saved[0], indices = saved[1], gradient = gradients[0]] {
+      return embedding_gradient(weight, indices, gradient);
+    };
+    if (const auto collector = collector_of(*context)) {
+      collector->leave(saved[0], compute);
+      return variable_list(2);
+    }
+    return {compute(), {}};
   }
 };
 
@@ -135,8 +149,7 @@ class SplitBatchNorm : public torch::autograd::Function<SplitBatchNorm> {
 }  // namespace
 
 at::Tensor embedding(const at::Tensor& weight, const at::Tensor& indices) {
-  if (weight_gradients_in_force()) return SplitEmbedding::apply(weight, indices);
-  return at::embedding(weight, indices);
+  return Embedding::apply(weight, indices);
 }
 
 at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {

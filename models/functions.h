@@ -1,5 +1,6 @@
 // The other functions with parameters. Each is ATen's; while weight gradients are collected (see
-// weight_gradients.h) each has a backward pass of two halves, made of ATen's own derivatives.
+// weight_gradients.h) each has a backward pass of two halves, made of ATen's own derivatives. An
+// embedding adds the rows that it used to the gradient where that lies (see gradient_sum.h).
 #pragma once
 
 #include <ATen/core/Tensor.h>

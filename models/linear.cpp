@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "models/collector_in_graph.h"
+#include "models/gradient_sum.h"
 
 namespace stratagem::models {
 namespace {
@@ -59,12 +60,14 @@ variable_list backward_pass(AutogradContext& context, const at::Tensor& y_gradie
     result[0] = linear_input_gradient(gradient, weight).view(saved[0].sizes());
   }
   if (const auto collector = collector_of(context)) {
-    collector->leave(weight, [rows, gradient] { return linear_weight_gradient(rows, gradient); });
+    collector->leave(weight, [weight, rows, gradient] {
+      return summed_weight_gradient(weight, rows, gradient);
+    });
     if (bias.defined()) collector->leave(bias, [gradient] { return gradient.sum(0); });
     return result;
   }
   if (bias.defined()) result[1] = gradient.sum(0);
-  result.back() = linear_weight_gradient(rows, gradient);
+  result.back() = summed_weight_gradient(weight, rows, gradient);
   return result;
 }
 
@@ -107,6 +110,12 @@ at::Tensor linear_input_gradient(const at::Tensor& gradient_rows, const at::Tens
 
 at::Tensor linear_weight_gradient(const at::Tensor& rows, const at::Tensor& gradient_rows) {
   return at::mm(gradient_rows.t(), rows);
+}
+
+at::Tensor summed_weight_gradient(const at::Tensor& weight, const at::Tensor& rows,
+                                  const at::Tensor& gradient_rows) {
+  if (add_to_gradient(weight, gradient_rows, rows)) return {};
+  return linear_weight_gradient(rows, gradient_rows);
 }
 
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {

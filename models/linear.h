@@ -21,6 +21,11 @@ at::Tensor linear_product(const at::Tensor& rows, const at::Tensor& weight, cons
 at::Tensor linear_input_gradient(const at::Tensor& gradient_rows, const at::Tensor& weight);
 at::Tensor linear_weight_gradient(const at::Tensor& rows, const at::Tensor& gradient_rows);
 
+// The weight's gradient as its autograd node returns it: undefined once it was added to the one
+// that the weight has (see gradient_sum.h).
+at::Tensor summed_weight_gradient(const at::Tensor& weight, const at::Tensor& rows,
+                                  const at::Tensor& gradient_rows);
+
 // What linear() does on this thread: false takes ATen's linear and its own backward. The oracle
 // runs so.
 class OwnLinearGuard {

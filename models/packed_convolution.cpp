@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "models/collector_in_graph.h"
+#include "models/gradient_sum.h"
 #include "models/linear.h"
 
 namespace stratagem::models {
@@ -15,9 +16,10 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// From so many weights on ATen's copies of a gathered convolution's gradient cost more than its
-// kernel gains. A 1x1 convolution gathers nothing.
-constexpr std::int64_t kProductWeights = 1 << 20;
+// From so many weights on ATen's copies of the weight's gradient cost more than its kernel gains: of
+// a convolution that gathers its input, and of a 1x1, which gathers nothing.
+constexpr std::int64_t kGatheredWeights = 1 << 20;
+constexpr std::int64_t kPointwiseWeights = 1 << 19;
 
 using Scalars = c10::List<std::optional<at::Scalar>>;
 
@@ -75,9 +77,13 @@ at::Tensor input_gradient(const at::Tensor& x, const at::Tensor& gradient, const
 
 at::Tensor weight_gradient(const at::Tensor& x, const at::Tensor& gradient,
                            const at::Tensor& weight, const ConvolutionStride& options,
-                           bool by_product) {
-  return by_product ? weight_gradient_by_product(x, gradient, weight, options)
-                    : atens_gradients(x, gradient, weight, options, {false, true})[1];
+                           const PackedWeights& packed) {
+  const std::int64_t enough = weight.size(2) == 1 ? kPointwiseWeights : kGatheredWeights;
+  // A product adds to the micro-batches before; ATen's gradient would be added in another pass.
+  if (packed.full_size(weight) >= enough || gradient_to_add_to(weight).defined()) {
+    return weight_gradient_by_product(x, gradient, weight, options);
+  }
+  return atens_gradients(x, gradient, weight, options, {false, true})[1];
 }
 
 // What each position of the output is computed from: [n * h' * w', k * k * c].
@@ -121,13 +127,12 @@ class PackedConvolution : public torch::autograd::Function<PackedConvolution> {
     if (context->needs_input_grad(0)) {
       result[0] = input_gradient(x, gradient, weight, options, *packed);
     }
-    const bool by_product = weight.size(2) == 1 || packed->full_size(weight) >= kProductWeights;
     if (const auto collector = collector_of(*context)) {
-      collector->leave(weight, [x, gradient, weight, options, by_product] {
-        return weight_gradient(x, gradient, weight, options, by_product);
+      collector->leave(weight, [x, gradient, weight, options, packed] {
+        return weight_gradient(x, gradient, weight, options, *packed);
       });
     } else if (context->needs_input_grad(1)) {
-      result[1] = weight_gradient(x, gradient, weight, options, by_product);
+      result[1] = weight_gradient(x, gradient, weight, options, *packed);
     }
     return result;
   }
@@ -141,6 +146,7 @@ at::Tensor weight_gradient_by_product(const at::Tensor& x, const at::Tensor& gra
   const at::Tensor rows = gathered_rows(x, gradient, kernel, options);
   const at::Tensor gradient_rows =
       gradient.permute({0, 2, 3, 1}).reshape({rows.size(0), weight.size(0)});
+  if (add_to_gradient(weight, gradient_rows, rows)) return {};
   return linear_product(gradient_rows.t().contiguous(), rows.t(), {})
       .view({weight.size(0), kernel, kernel, weight.size(1)})
       .permute({0, 3, 1, 2});

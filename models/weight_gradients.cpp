@@ -1,21 +1,13 @@
 #include "models/weight_gradients.h"
 
 #include <ATen/core/grad_mode.h>
-#include <torch/csrc/autograd/function.h>
-#include <torch/csrc/autograd/variable.h>
+
+#include "models/gradient_sum.h"
 
 namespace stratagem::models {
 namespace {
 
 thread_local WeightGradientsPointer in_force;
-
-// Whether somebody waits for the parameter's gradient, or it is a view of what is trained: then it
-// goes through autograd, which copies the first gradient of a step where a plain sum keeps it.
-bool has_hooks(const at::Tensor& parameter) {
-  if (!parameter.is_leaf()) return true;
-  const auto accumulator = torch::autograd::impl::try_get_grad_accumulator(parameter);
-  return accumulator && !accumulator->post_hooks().empty();
-}
 
 }  // namespace
 
@@ -31,7 +23,9 @@ void WeightGradients::run() {
       gradient = compute();
     }
     compute = nullptr;  // its tensors go before the next ones come
-    if (has_hooks(parameter)) {
+    if (!gradient.defined()) continue;
+    if (gradient_is_watched(parameter)) {
+      // Autograd copies the first gradient of a step where a plain sum keeps it.
       parameter.backward(gradient);
     } else if (at::Tensor& sum = parameter.mutable_grad(); sum.defined()) {
       const at::NoGradGuard no_gradient;

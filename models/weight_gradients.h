@@ -20,7 +20,8 @@ namespace stratagem::models {
 
 class WeightGradients : public torch::CustomClassHolder {
  public:
-  // `compute` returns the gradient of `parameter`, a leaf. On the thread of the backward pass.
+  // `compute` returns the gradient of `parameter`, a leaf, or undefined where it has added it
+  // itself. On the thread of the backward pass.
   void leave(at::Tensor parameter, std::function<at::Tensor()> compute);
 
   // Computes what was left and accumulates it as autograd does, hooks included; then nothing is

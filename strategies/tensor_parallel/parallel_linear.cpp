@@ -51,10 +51,11 @@ class ColumnFunction : public torch::autograd::Function<ColumnFunction> {
       if (!group.overlap()) result[0] = exchange->wait();
     }
     if (const auto collector = models::collector_of(*context)) {
-      collector->leave(weight,
-                       [rows, gradient] { return models::linear_weight_gradient(rows, gradient); });
+      collector->leave(weight, [weight, rows, gradient] {
+        return models::summed_weight_gradient(weight, rows, gradient);
+      });
     } else {
-      result[1] = models::linear_weight_gradient(rows, gradient);
+      result[1] = models::summed_weight_gradient(weight, rows, gradient);
     }
     if (exchange && group.overlap()) result[0] = exchange->wait();
     return result;

@@ -17,6 +17,7 @@ class MarkedProcess:
     """A process as /proc tells of it; `state` is its letter there: R, S, T (stopped), ..."""
 
     number: int
+    parent: int
     state: str
     arguments: list[str]
     environment: dict[str, str]
@@ -48,12 +49,17 @@ class MarkedProcesses:
         return [found for folder in folders if (found := self._read(folder)) is not None]
 
     def controller(self, rank: int) -> MarkedProcess:
-        """Return the process that is that rank to its launcher; its worker is a child of it."""
-        (found,) = [
+        """Return the process that is that rank to its launcher; its worker is a child of it.
+
+        Until it begins its own program, that child carries its parent's command line.
+        """
+        alike = [
             process
             for process in self.running()
             if process.rank == rank and process.arguments[1:2] == ["run"]
         ]
+        numbers = {process.number for process in alike}
+        (found,) = [process for process in alike if process.parent not in numbers]
         return found
 
     def any_stopped(self) -> bool:
@@ -83,7 +89,7 @@ class MarkedProcesses:
             environment = _strings(folder / "environ")
             if mark not in environment:
                 return None
-            state = (folder / "stat").read_text().rsplit(")", 1)[1].split()[0]
+            state, parent = (folder / "stat").read_text().rsplit(")", 1)[1].split()[:2]
             arguments = _strings(folder / "cmdline")
         except OSError:  # it has ended, or belongs to somebody else
             return None
@@ -91,7 +97,7 @@ class MarkedProcesses:
             return None
         pairs = (entry.partition("=") for entry in environment)
         named = {name: value for name, _, value in pairs}
-        return MarkedProcess(int(folder.name), state, arguments, named)
+        return MarkedProcess(int(folder.name), int(parent), state, arguments, named)
 
 
 def _strings(file: Path) -> list[str]:

@@ -124,6 +124,8 @@ def test_interrupt_keeps_finished_rounds(stratagem, tmp_path):
         (["--scenario", "gpt", "--image", "64"], 2, "--image: scenario gpt has none"),
         (["--scenario", "resnet_ddp", "--splits", "8"], 2, "--splits: scenario resnet_ddp has"),
         (["--splits", "7"], 2, "split 7 does not cut batch 48"),
+        (["--cuts", "layer3,layer5"], 2, "no block 'layer5': layer1.1 to layer4.2"),
+        (["--scenario", "gpt", "--cuts", "layer3"], 2, "--cuts: scenario gpt has none"),
         (["--splits", "12,"], 2, "not a list of whole numbers"),
         (["--batch", "4", "--splits", "4"], 2, "split 4 does not cut batch 4"),
         (["--out", "no_such_folder/peers.json"], 2, "cannot write no_such_folder"),
@@ -147,6 +149,16 @@ def test_list_names_contenders_commands_and_targets():
     assert "split:24" not in run.stdout
     assert "LD_PRELOAD=libjemalloc" in run.stdout or "libjemalloc was not found" in run.stdout
     assert "pipeline: over model_parallel: at least 1.40" in run.stdout
+
+
+def test_both_sides_are_cut_alike():
+    run = compare("--list", "--quick", "--cuts", "layer3,layer3.1")
+    assert run.returncode == 0
+    for name in ("stratagem/pipeline", "torch/pipelining/nchw/gpipe", "torch/pipelining/nchw/1f1b"):
+        assert f"  {name}/split:8\n" in run.stdout
+        assert f"  {name}/split:8/cut:layer3.1\n" in run.stdout
+    assert "--split-size 8 --cut layer3.1" in run.stdout
+    assert "--split 8 --cut layer3.1" in run.stdout
 
 
 def test_a_batch_need_not_suit_splits_that_are_not_used():

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """PyTorch peer: ResNet-50 by torch.distributed.pipelining over Gloo, two ranks of one core each.
 
-The model is cut before layer3. Inside the timed region of each rank: copy of the rank's input (the
+The model is cut before layer3, or where --cut says. Inside the timed region of each rank: copy of the rank's input (the
 images on the first, the labels on the last), zero_grad, schedule.step (forward, loss, backward of
 all micro-batches and their sends and receives), optimizer.step. Steps warm up, a barrier stands
 before the timed steps and none between them; the step time is the maximum over the ranks. The loss
@@ -25,6 +25,9 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--schedule", choices=("gpipe", "1f1b"), default="1f1b")
     parser.add_argument("--split", type=int, default=12, help="micro-batch size (default 12)")
+    parser.add_argument(
+        "--cut", choices=resnet_work.BLOCKS[1:], metavar="LAYER", default="layer3", help="the second stage's first layer"
+    )
     parser.add_argument("--memory-format", choices=("nchw", "channels_last"), default="nchw")
     resnet_work.add_work_options(parser)
     rank_pair.add_rank_options(parser)
@@ -36,8 +39,8 @@ def parse_arguments() -> argparse.Namespace:
     return arguments
 
 
-def make_stage_module(rank: int, memory_format: str, seed: int):
-    """Return the rank's half of ResNet-50, in training mode, cut before layer3."""
+def make_stage_module(rank: int, cut: str, memory_format: str, seed: int):
+    """Return the rank's half of ResNet-50, in training mode."""
     import torch
 
     class ChannelsLastInside(torch.nn.Module):
@@ -51,10 +54,12 @@ def make_stage_module(rank: int, memory_format: str, seed: int):
             return self.layers(value.contiguous(memory_format=torch.channels_last)).contiguous()
 
     model = resnet_work.make_model(seed)
+    blocks = [*model.layer1, *model.layer2, *model.layer3, *model.layer4]
+    boundary = resnet_work.BLOCKS.index(cut)
     if rank == 0:
-        layers = [model.conv1, model.bn1, model.relu, model.maxpool, model.layer1, model.layer2]
+        layers = [model.conv1, model.bn1, model.relu, model.maxpool, *blocks[:boundary]]
     else:
-        layers = [model.layer3, model.layer4, model.avgpool, torch.nn.Flatten(1), model.fc]
+        layers = [*blocks[boundary:], model.avgpool, torch.nn.Flatten(1), model.fc]
     stage = torch.nn.Sequential(*layers)
     return ChannelsLastInside(stage) if memory_format == "channels_last" else stage
 
@@ -68,7 +73,9 @@ def run_rank(arguments: argparse.Namespace) -> None:
 
     rank_pair.join_process_group(arguments)
     schedule_class = {"gpipe": ScheduleGPipe, "1f1b": Schedule1F1B}[arguments.schedule]
-    module = make_stage_module(arguments.rank, arguments.memory_format, arguments.seed)
+    module = make_stage_module(
+        arguments.rank, arguments.cut, arguments.memory_format, arguments.seed
+    )
     stage = PipelineStage(module, arguments.rank, RANKS, torch.device("cpu"))
     schedule = schedule_class(
         stage, n_microbatches=arguments.batch // arguments.split, loss_fn=torch.nn.MSELoss()

@@ -16,6 +16,12 @@ from pathlib import Path
 
 CLASSES = 1000
 LEARNING_RATE = 0.001
+# The residual blocks of ResNet-50 as a cut names them: "layer3" is the first of layer3.
+BLOCKS = [
+    name
+    for layer, blocks in enumerate((3, 4, 6, 3), start=1)
+    for name in (f"layer{layer}", *(f"layer{layer}.{block}" for block in range(1, blocks)))
+]
 
 
 def add_work_options(parser: argparse.ArgumentParser) -> None:

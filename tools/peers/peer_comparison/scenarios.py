@@ -39,6 +39,7 @@ class Settings:
     steps: int = 2
     seed: int = 1
     splits: tuple[int, ...] = (24, 16, 12, 8, 6)
+    cuts: tuple[str, ...] = ("layer3",)
     stratagem: Path = ROOT / "build" / "bin" / "stratagem"
 
 
@@ -174,25 +175,39 @@ def stratagem_single(settings: Settings) -> Contender:
     return stratagem_row("single", "single", ["--devices", "1"], settings)
 
 
-def stratagem_pipelines(settings: Settings) -> list[Contender]:
-    """Return `pipeline` on two devices, a contender for each split size."""
-    common = ["--devices", "2", "--schedule", "1f1b", "--split-size"]
+def _parts(settings: Settings) -> list[tuple[str, int, str]]:
+    """Return the name, split size and cut of each way to pipeline images."""
     return [
-        stratagem_row(f"pipeline/split:{split}", "pipeline", [*common, str(split)], settings)
+        (f"split:{split}" + ("" if cut == Settings.cuts[0] else f"/cut:{cut}"), split, cut)
+        for cut in settings.cuts
         for split in settings.splits
     ]
 
 
+def stratagem_pipelines(settings: Settings) -> list[Contender]:
+    """Return `pipeline` on two devices, a contender for each split size and cut."""
+    common = ["--devices", "2", "--schedule", "1f1b", "--split-size"]
+    return [
+        stratagem_row(
+            f"pipeline/{name}", "pipeline", [*common, str(split), "--cut", cut], settings
+        )
+        for name, split, cut in _parts(settings)
+    ]
+
+
 def torch_pipelines(settings: Settings, memory_format: str) -> list[Contender]:
-    """Return torch.distributed.pipelining: each schedule and split, as installed and with ours."""
+    """Return torch.distributed.pipelining: each schedule, split and cut, as installed and with ours."""
     return [
         contender
         for schedule in ("gpipe", "1f1b")
-        for split in settings.splits
+        for name, split, cut in _parts(settings)
         for contender in torch_peer(
-            f"torch/pipelining/{memory_format}/{schedule}/split:{split}",
+            f"torch/pipelining/{memory_format}/{schedule}/{name}",
             "resnet_pipelining.py",
-            ["--memory-format", memory_format, "--schedule", schedule, "--split", str(split)],
+            [
+                *("--memory-format", memory_format, "--schedule", schedule),
+                *("--split", str(split), "--cut", cut),
+            ],
             settings,
         )
     ]

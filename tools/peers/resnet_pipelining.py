@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """PyTorch peer: ResNet-50 by torch.distributed.pipelining over Gloo, two ranks of one core each.
 
-The model is cut before layer3, or where --cut says. Inside the timed region of each rank: copy of the rank's input (the
-images on the first, the labels on the last), zero_grad, schedule.step (forward, loss, backward of
-all micro-batches and their sends and receives), optimizer.step. Steps warm up, a barrier stands
+The model is cut before layer3, or where --cut says. Inside the timed region of each rank: copy of
+the rank's input (the images on the first, the labels on the last), zero_grad, schedule.step
+(forward, loss, backward of all micro-batches and their sends and receives), optimizer.step. Steps warm up, a barrier stands
 before the timed steps and none between them; the step time is the maximum over the ranks. The loss
 of a micro-batch is its mean and the schedule divides the gradients by the number of micro-batches
 (scale_grads, its default), so a step is the update of one process that accumulates over the same
@@ -26,7 +26,11 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--schedule", choices=("gpipe", "1f1b"), default="1f1b")
     parser.add_argument("--split", type=int, default=12, help="micro-batch size (default 12)")
     parser.add_argument(
-        "--cut", choices=resnet_work.BLOCKS[1:], metavar="LAYER", default="layer3", help="the second stage's first layer"
+        "--cut",
+        choices=resnet_work.BLOCKS[1:],
+        metavar="LAYER",
+        default="layer3",
+        help="the second stage's first layer (default layer3)",
     )
     parser.add_argument("--memory-format", choices=("nchw", "channels_last"), default="nchw")
     resnet_work.add_work_options(parser)

@@ -196,7 +196,7 @@ def stratagem_pipelines(settings: Settings) -> list[Contender]:
 
 
 def torch_pipelines(settings: Settings, memory_format: str) -> list[Contender]:
-    """Return torch.distributed.pipelining: each schedule, split and cut, as installed and with ours."""
+    """Return torch.distributed.pipelining: every schedule, split and cut, with both allocators."""
     return [
         contender
         for schedule in ("gpipe", "1f1b")

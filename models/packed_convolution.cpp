@@ -16,8 +16,8 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// From so many weights on ATen's copies of the weight's gradient cost more than its kernel gains: of
-// a convolution that gathers its input, and of a 1x1, which gathers nothing.
+// From so many weights on ATen's copies of the weight's gradient cost more than its kernel gains:
+// of a convolution that gathers its input, and of a 1x1, which gathers nothing.
 constexpr std::int64_t kGatheredWeights = 1 << 20;
 constexpr std::int64_t kPointwiseWeights = 1 << 19;
 

@@ -183,7 +183,8 @@ def test_a_worker_dies_with_its_controller(commands, out):
         "stratagem", "run", *TOY, "--strategy", "pipeline", "--split-size", 5, "--no-verify",
         "--out", out, STRATAGEM_TEST_FAULT="hang@1F0@pipeline",
     )  # fmt: skip
-    commands.wait_until(lambda: commands.partial_of(out).exists() and commands.children_of(process.pid))
+    partial = commands.partial_of(out)
+    commands.wait_until(lambda: partial.exists() and commands.children_of(process.pid))
     process.kill()
     process.wait()
     commands.marked.expect_none(limit_s=20)

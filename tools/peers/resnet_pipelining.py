@@ -3,12 +3,13 @@
 
 The model is cut before layer3, or where --cut says. Inside the timed region of each rank: copy of
 the rank's input (the images on the first, the labels on the last), zero_grad, schedule.step
-(forward, loss, backward of all micro-batches and their sends and receives), optimizer.step. Steps warm up, a barrier stands
-before the timed steps and none between them; the step time is the maximum over the ranks. The loss
-of a micro-batch is its mean and the schedule divides the gradients by the number of micro-batches
-(scale_grads, its default), so a step is the update of one process that accumulates over the same
-micro-batches. Tensors between the stages are NCHW, because the library demands the strides that
-contiguous tensors have; with --memory-format channels_last the stages convert inside.
+(forward, loss, backward of all micro-batches and their sends and receives), optimizer.step. Steps
+warm up, a barrier stands before the timed steps and none between them; the step time is the maximum
+over the ranks. The loss of a micro-batch is its mean and the schedule divides the gradients by the
+number of micro-batches (scale_grads, its default), so a step is the update of one process that
+accumulates over the same micro-batches. Tensors between the stages are NCHW, because the library
+demands the strides that contiguous tensors have; with --memory-format channels_last the stages
+convert inside.
 """
 
 from __future__ import annotations

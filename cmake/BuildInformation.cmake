@@ -1,16 +1,18 @@
-# Bakes the version and the commit into one object file. The commit is looked up at every build,
-# and the file is rewritten only when it changed.
+# Bakes the version, the commit and a hash of the public headers into one object file, and versions
+# and hash into the source that every plug-in compiles. They are looked up at every build, and the
+# files are rewritten only when they changed.
 set(STRATAGEM_BUILD_INFORMATION "${PROJECT_BINARY_DIR}/generated/build_information.cpp")
+set(STRATAGEM_PLUGIN_INTERFACE "${PROJECT_BINARY_DIR}/generated/plugin_interface.cpp")
 add_custom_target(build_information_source
   COMMAND ${CMAKE_COMMAND}
     -DSOURCE_DIR=${PROJECT_SOURCE_DIR}
-    -DTEMPLATE=${PROJECT_SOURCE_DIR}/cmake/build_information.cpp.in
-    -DOUTPUT=${STRATAGEM_BUILD_INFORMATION}
+    -DFOLDER=${PROJECT_BINARY_DIR}/generated
     -DVERSION=${PROJECT_VERSION}
+    -DTORCH=${LibTorch_VERSION}
     -DBUILD_TYPE=${CMAKE_BUILD_TYPE}
     -DSANITIZE=${STRATAGEM_SANITIZE}
     -DCUDA=${STRATAGEM_CUDA}
     -DCOMPILER=${CMAKE_CXX_COMPILER_ID}\ ${CMAKE_CXX_COMPILER_VERSION}
     -P ${PROJECT_SOURCE_DIR}/cmake/WriteBuildInformation.cmake
-  BYPRODUCTS ${STRATAGEM_BUILD_INFORMATION}
+  BYPRODUCTS ${STRATAGEM_BUILD_INFORMATION} ${STRATAGEM_PLUGIN_INTERFACE}
   COMMENT "")

@@ -1,12 +1,26 @@
-# A tree that runs elsewhere: the executables, the LibTorch libraries that they load, and the
-# Python package of the reports.
+# A tree that runs elsewhere: the executables that were built, the LibTorch libraries that they load,
+# the Python package of the reports, and for plug-ins the headers with a CMake package.
 if(STRATAGEM_TORCH)
-  install(TARGETS stratagem DESTINATION bin)
+  get_property(_programs GLOBAL PROPERTY stratagem_programs)
+  install(TARGETS ${_programs} DESTINATION bin OPTIONAL)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/reports/stratagem_reports" DESTINATION share/stratagem/reports
-    FILES_MATCHING PATTERN "*.py" PATTERN "*.html" PATTERN "*.css" PATTERN "*.js")
+    FILES_MATCHING PATTERN "*.py" PATTERN "*.css" PATTERN "*.js"
+    PATTERN "__pycache__" EXCLUDE)
   foreach(_dir IN LISTS LibTorch_LIBRARY_DIRS)
     file(GLOB _libraries "${_dir}/libtorch_cpu.so" "${_dir}/libc10.so" "${_dir}/libgomp*.so*"
       "${_dir}/libcudart.so*" "${_dir}/libcupti.so*" "${_dir}/libshm.so")
     install(FILES ${_libraries} DESTINATION lib)
   endforeach()
+
+  include(CMakePackageConfigHelpers)
+  set(_package "lib/cmake/Stratagem")
+  get_filename_component(STRATAGEM_LIBTORCH_ROOT "${LibTorch_INCLUDE_DIR}" DIRECTORY)
+  configure_file(cmake/StratagemConfig.cmake.in generated/StratagemConfig.cmake @ONLY)
+  write_basic_package_version_file("${PROJECT_BINARY_DIR}/generated/StratagemConfigVersion.cmake"
+    COMPATIBILITY ExactVersion)
+  install(DIRECTORY models strategies DESTINATION include/stratagem FILES_MATCHING PATTERN "*.h")
+  install(FILES "${PROJECT_BINARY_DIR}/generated/StratagemConfig.cmake"
+    "${PROJECT_BINARY_DIR}/generated/StratagemConfigVersion.cmake"
+    "${STRATAGEM_PLUGIN_INTERFACE}" "${PROJECT_SOURCE_DIR}/cmake/FindLibTorch.cmake"
+    DESTINATION ${_package})
 endif()

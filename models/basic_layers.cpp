@@ -12,8 +12,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "models/convolution.h"
-#include "models/linear.h"
+#include "models/cpu_kernels/convolution.h"
+#include "models/cpu_kernels/linear.h"
 
 namespace stratagem::models {
 namespace {
@@ -93,7 +93,7 @@ at::Tensor BatchNormLayer::forward_with_relu(const at::Tensor& input, const at::
   return normalised(input, {.addend = addend, .relu = true});
 }
 
-at::Tensor BatchNormLayer::normalised(const at::Tensor& input, const AfterBatchNorm& after) {
+at::Tensor BatchNormLayer::normalised(const at::Tensor& input, const FusedEpilogue& after) {
   if (training()) {
     num_batches_tracked_.add_(1);
   }

@@ -5,14 +5,14 @@
 
 #include <ATen/core/Generator.h>
 
-#include "models/batch_norm.h"
+#include "models/cpu_kernels/batch_norm.h"
+#include "models/cpu_kernels/packed_weights.h"
 #include "models/layer.h"
-#include "models/packed_weights.h"
 
 namespace stratagem::models {
 
-// A square convolution without bias: [n, in, h, w] -> [n, out, h', w'].
-// Kaiming normal, fan out: standard deviation sqrt(2 / (out * kernel * kernel)).
+/// A square convolution without bias: [n, in, h, w] -> [n, out, h', w'].
+/// Kaiming normal, fan out: standard deviation sqrt(2 / (out * kernel * kernel)).
 struct ConvolutionOptions {
   std::int64_t in_channels = 0;
   std::int64_t out_channels = 0;
@@ -36,13 +36,13 @@ class ConvolutionLayer : public Layer {
   PackedWeightsPointer packed_;
 };
 
-// Normalises each channel over the batch and the image, with momentum 0.1 and epsilon 1e-5.
-// In training the running statistics move and num_batches_tracked counts the calls.
+/// Normalises each channel over the batch and the image, with momentum 0.1 and epsilon 1e-5.
+/// In training the running statistics move and num_batches_tracked counts the calls.
 class BatchNormLayer : public Layer {
  public:
   BatchNormLayer(std::string name, std::int64_t channels);
   at::Tensor forward(const at::Tensor& input) override;
-  // relu(normalised input + addend), with an undefined addend relu(normalised input).
+  /// relu(normalised input + addend), with an undefined addend relu(normalised input).
   at::Tensor forward_with_relu(const at::Tensor& input, const at::Tensor& addend = {});
   Shape output_shape(const Shape& input) const override;
   LayerFlops flops(const Shape& input) const override;
@@ -55,11 +55,11 @@ class BatchNormLayer : public Layer {
   at::Tensor running_var_;
   at::Tensor num_batches_tracked_;
 
-  at::Tensor normalised(const at::Tensor& input, const AfterBatchNorm& after);
+  at::Tensor normalised(const at::Tensor& input, const FusedEpilogue& after);
 };
 
-// In place where autograd made the input (the producers here do not need their output); a stage's
-// input is a leaf and is left alone.
+/// In place where autograd made the input (the producers here do not need their output); a stage's
+/// input is a leaf and is left alone.
 class ReluLayer : public Layer {
  public:
   using Layer::Layer;
@@ -68,7 +68,7 @@ class ReluLayer : public Layer {
   LayerFlops flops(const Shape& input) const override;
 };
 
-// 3x3, stride 2, padding 1.
+/// 3x3, stride 2, padding 1.
 class MaxPoolLayer : public Layer {
  public:
   using Layer::Layer;
@@ -77,7 +77,7 @@ class MaxPoolLayer : public Layer {
   LayerFlops flops(const Shape& input) const override;
 };
 
-// The mean over the image: [n, c, h, w] -> [n, c].
+/// The mean over the image: [n, c, h, w] -> [n, c].
 class AveragePoolLayer : public Layer {
  public:
   using Layer::Layer;
@@ -86,12 +86,12 @@ class AveragePoolLayer : public Layer {
   LayerFlops flops(const Shape& input) const override;
 };
 
-// [n, ..., in] -> [n, ..., out] with bias; both uniform within 1 / sqrt(in).
+/// [n, ..., in] -> [n, ..., out] with bias; both uniform within 1 / sqrt(in).
 class LinearLayer : public Layer {
  public:
   LinearLayer(std::string name, std::int64_t in_features, std::int64_t out_features,
               at::Generator& generator);
-  // Of these values; an undefined bias: none.
+  /// Of these values; an undefined bias: none.
   LinearLayer(std::string name, at::Tensor weight, at::Tensor bias);
   at::Tensor forward(const at::Tensor& input) override;
   Shape output_shape(const Shape& input) const override;

@@ -103,7 +103,8 @@ ModelEntry gpt_entry(const std::string& name, const std::string& summary, const 
       .default_cut = {"blocks." + std::to_string((size.blocks + 1) / 2)},
       .layers = size.blocks + 3,
       .longest_sequence = size.longest_sequence,
-      .shared_sizes = {{"heads", size.heads}, {"vocabulary", size.vocabulary}}};
+      .sharded_sizes = {{"heads", size.heads}, {"vocabulary", size.vocabulary}},
+      .family = "gpt"};
 }
 
 }  // namespace stratagem::models

@@ -16,21 +16,21 @@
 
 namespace stratagem::models {
 
-// Sizes of a tensor, batch first: [n, channels, height, width] or [n, features].
+/// Sizes of a tensor, batch first: [n, channels, height, width] or [n, features].
 using Shape = std::vector<std::int64_t>;
 
-// "[4, 3, 64, 64]"
+/// "[4, 3, 64, 64]"
 std::string to_string(const Shape& shape);
 
-// The tensor is a handle shared with the layer that uses it: change what it points to (copy_,
-// set_data), never the handle.
+/// The tensor is a handle shared with the layer that uses it: change what it points to (copy_,
+/// set_data), never the handle.
 struct NamedTensor {
   std::string name;
   at::Tensor tensor;
 };
 
-// Floating-point operations of one call: 2 per multiply-add of convolutions and matrix products.
-// Normalisation, activation and pooling are memory traffic and count as zero.
+/// Floating-point operations of one call: 2 per multiply-add of convolutions and matrix products.
+/// Normalisation, activation and pooling are memory traffic and count as zero.
 struct LayerFlops {
   double forward = 0;
   double backward_input = 0;
@@ -41,7 +41,7 @@ struct LayerFlops {
 
 class Layer {
  public:
-  // `name` is the prefix of the layer's tensors: "conv1", "layer1.0", "fc".
+  /// `name` is the prefix of the layer's tensors: "conv1", "layer1.0", "fc".
   explicit Layer(std::string name);
   virtual ~Layer();
   Layer(const Layer&) = delete;
@@ -49,34 +49,34 @@ class Layer {
 
   virtual at::Tensor forward(const at::Tensor& input) = 0;
 
-  // Throws std::invalid_argument, in one line, when the input does not fit.
+  /// Throws std::invalid_argument, in one line, when the input does not fit.
   virtual Shape output_shape(const Shape& input) const = 0;
 
   virtual LayerFlops flops(const Shape& input) const = 0;
 
   const std::string& name() const { return name_; }
 
-  // Full names ("layer1.0.bn1.weight") in torchvision's order.
+  /// Full names ("layer1.0.bn1.weight") in torchvision's order.
   std::vector<NamedTensor>& parameters() { return parameters_; }
   const std::vector<NamedTensor>& parameters() const { return parameters_; }
 
-  // running_mean, running_var and num_batches_tracked of every normalisation, likewise.
+  /// running_mean, running_var and num_batches_tracked of every normalisation, likewise.
   std::vector<NamedTensor>& buffers() { return buffers_; }
   const std::vector<NamedTensor>& buffers() const { return buffers_; }
 
   virtual void set_training(bool training) { training_ = training; }
   bool training() const { return training_; }
 
-  // Converts in place: the handles stay valid, parameters stay leaves that require a gradient,
-  // gradients are dropped. Integer buffers keep their dtype; `format` applies to 4-d tensors.
+  /// Converts in place: the handles stay valid, parameters stay leaves that require a gradient,
+  /// gradients are dropped. Integer buffers keep their dtype; `format` applies to 4-d tensors.
   void to(const at::Device& device, at::ScalarType dtype, at::MemoryFormat format);
 
  protected:
-  // Takes "weight" and names it "<layer>.weight".
+  /// Takes "weight" and names it "<layer>.weight".
   at::Tensor register_parameter(std::string_view suffix, at::Tensor tensor);
   at::Tensor register_buffer(std::string_view suffix, at::Tensor tensor);
 
-  // Lists the tensors of a layer that this one is made of.
+  /// Lists the tensors of a layer that this one is made of.
   void adopt(const Layer& part);
 
  private:

@@ -17,14 +17,14 @@ enum class Loss {
   cross_entropy,  // of the softmax, against class indices; the mean runs over all positions
 };
 
-// "mse" or "cross_entropy".
+/// "mse" or "cross_entropy".
 std::string_view to_string(Loss loss);
 
-// `output` is [n, ..., classes]; `targets` as made by make_targets. Returns a scalar.
+/// `output` is [n, ..., classes]; `targets` as made by make_targets. Returns a scalar.
 at::Tensor loss(Loss kind, const at::Tensor& output, const at::Tensor& targets, double weight);
 
-// The targets that a loss takes for class indices [n, ...] (int64): one-hot [n, classes] of `dtype`
-// for mse, the indices themselves for cross_entropy.
+/// The targets that a loss takes for class indices [n, ...] (int64): one-hot [n, classes] of
+/// `dtype` for mse, the indices themselves for cross_entropy.
 at::Tensor make_targets(Loss kind, const at::Tensor& labels, std::int64_t classes,
                         at::ScalarType dtype);
 

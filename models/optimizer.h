@@ -29,36 +29,36 @@ struct OptimizerOptions {
   double epsilon = 1e-8;
 };
 
-// "sgd", "adam" or "adamw".
+/// "sgd", "adam" or "adamw".
 std::string_view to_string(OptimizerOptions::Kind kind);
 
 class Optimizer {
  public:
-  // Updates the tensors behind these handles, which must stay on one device.
-  // Throws std::invalid_argument for an option out of range.
+  /// Updates the tensors behind these handles, which must stay on one device.
+  /// Throws std::invalid_argument for an option out of range.
   Optimizer(std::vector<NamedTensor> parameters, const OptimizerOptions& options);
 
-  // Drops every gradient, so that the next backward pass stores instead of adding.
+  /// Drops every gradient, so that the next backward pass stores instead of adding.
   void zero_grad();
 
-  // Parameters without a gradient are left alone. A gradient laid out otherwise than its parameter
-  // costs a copy.
+  /// Parameters without a gradient are left alone. A gradient laid out otherwise than its parameter
+  /// costs a copy.
   void step();
 
-  // What has accumulated: "optimizer.momentum_buffer.<parameter>" for sgd with momentum,
-  // "optimizer.exp_avg.", "optimizer.exp_avg_sq." and "optimizer.step." for adam and adamw. Nothing
-  // before a parameter's first step. The tensors are the optimizer's own.
+  /// What has accumulated: "optimizer.momentum_buffer.<parameter>" for sgd with momentum,
+  /// "optimizer.exp_avg.", "optimizer.exp_avg_sq." and "optimizer.step." for adam and adamw.
+  /// Nothing before a parameter's first step. The tensors are the optimizer's own.
   std::vector<NamedTensor> state() const;
 
-  // Takes copies of the entries that state() would name, from among any others; a parameter with
-  // none starts afresh. Throws std::invalid_argument when a parameter has only some of its
-  // entries, or one of another shape.
+  /// Takes copies of the entries that state() would name, from among any others; a parameter with
+  /// none starts afresh. Throws std::invalid_argument when a parameter has only some of its
+  /// entries, or one of another shape.
   void load(const std::map<std::string, at::Tensor>& state);
 
   const OptimizerOptions& options() const { return options_; }
 
  private:
-  // One parameter and its moments; undefined until its first step.
+  /// One parameter and its moments; undefined until its first step.
   struct Slot {
     NamedTensor parameter;
     std::vector<at::Tensor> state;

@@ -10,8 +10,8 @@ namespace stratagem::models {
 
 class ResidualBlock : public Layer {
  public:
-  // An empty shortcut is the identity. Both paths must end in the same shape, and the main path in
-  // a batch normalisation, which takes the sum and the ReLU along (batch_norm.h).
+  /// An empty shortcut is the identity. Both paths must end in the same shape, and the main path in
+  /// a batch normalisation, which takes the sum and the ReLU along (batch_norm.h).
   ResidualBlock(std::string name, LayerList main_path, LayerList shortcut);
 
   at::Tensor forward(const at::Tensor& input) override;

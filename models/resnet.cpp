@@ -125,6 +125,7 @@ ModelEntry resnet_entry(const std::string& name, std::string summary, ResidualKi
   entry.default_cut = {"layer3"};
   // Convolution, normalisation, ReLU and pooling before the blocks; pooling and fc behind them.
   entry.layers = std::accumulate(blocks.begin(), blocks.end(), std::int64_t{6});
+  entry.family = "resnet";
   return entry;
 }
 

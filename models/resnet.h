@@ -9,7 +9,8 @@
 #include <cstdint>
 #include <string>
 
-#include "models/registry.h"
+#include "models/model.h"
+#include "models/registry/registry.h"
 
 namespace stratagem::models {
 
@@ -18,17 +19,17 @@ enum class ResidualKind {
   bottleneck,  // 1x1, 3x3, 1x1, the last four times as wide
 };
 
-// Image sizes a side. Five halvings leave one pixel of the smallest.
+/// Image sizes a side. Five halvings leave one pixel of the smallest.
 inline constexpr std::int64_t kResnetSmallestImage = 32;
 inline constexpr std::int64_t kResnetDefaultImage = 128;
 inline constexpr std::int64_t kResnetClasses = 1000;
 
-// `blocks` counts the residual blocks of layer1 to layer4.
-// Throws std::invalid_argument for a width or a number of classes out of range.
+/// `blocks` counts the residual blocks of layer1 to layer4.
+/// Throws std::invalid_argument for a width or a number of classes out of range.
 Model make_resnet(std::string name, ResidualKind kind, const std::array<std::int64_t, 4>& blocks,
                   const ModelOptions& options);
 
-// What every ResNet's registration has in common.
+/// What every ResNet's registration has in common.
 ModelEntry resnet_entry(const std::string& name, std::string summary, ResidualKind kind,
                         const std::array<std::int64_t, 4>& blocks);
 

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "models/functions.h"
+#include "models/cpu_kernels/functions.h"
 
 namespace stratagem::models {
 

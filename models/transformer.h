@@ -9,10 +9,10 @@
 
 namespace stratagem::models {
 
-// Token ids [n, sequence] (int64) -> [n, sequence, features]: the token's row plus the position's.
+/// Token ids [n, sequence] (int64) -> [n, sequence, features]: the token's row plus the position's.
 class TokenEmbeddingLayer : public Layer {
  public:
-  // `token` is [vocabulary, features], `position` [longest sequence, features].
+  /// `token` is [vocabulary, features], `position` [longest sequence, features].
   TokenEmbeddingLayer(std::string name, at::Tensor token, at::Tensor position);
   at::Tensor forward(const at::Tensor& input) override;
   Shape output_shape(const Shape& input) const override;
@@ -26,7 +26,7 @@ class TokenEmbeddingLayer : public Layer {
   at::Tensor position_;
 };
 
-// Over the last dimension, with scale and shift.
+/// Over the last dimension, with scale and shift.
 class LayerNormLayer : public Layer {
  public:
   LayerNormLayer(std::string name, std::int64_t features);
@@ -39,8 +39,8 @@ class LayerNormLayer : public Layer {
   at::Tensor bias_;
 };
 
-// x + projection(attention(qkv(norm1(x)))), then x + down(gelu(up(norm2(x)))).
-// Attention is causal. `qkv` gives query, key and value side by side, each `heads` heads.
+/// x + projection(attention(qkv(norm1(x)))), then x + down(gelu(up(norm2(x)))).
+/// Attention is causal. `qkv` gives query, key and value side by side, each `heads` heads.
 class TransformerBlock : public Layer {
  public:
   struct Parts {
@@ -56,10 +56,10 @@ class TransformerBlock : public Layer {
   TransformerBlock(std::string name, Parts parts);
   at::Tensor forward(const at::Tensor& input) override;
   Shape output_shape(const Shape& input) const override;
-  // Attention as two products over the whole square of positions: the mask saves nothing here.
+  /// Attention as two products over the whole square of positions: the mask saves nothing here.
   LayerFlops flops(const Shape& input) const override;
 
-  // The block falls apart.
+  /// The block falls apart.
   Parts take_parts() && { return std::move(parts_); }
   std::int64_t heads() const { return parts_.heads; }
 
@@ -67,9 +67,9 @@ class TransformerBlock : public Layer {
   Parts parts_;
 };
 
-// Causal attention of every position over itself and those before it (PyTorch's
-// scaled_dot_product_attention). `qkv` is [n, sequence, 3 features]; returns [n, sequence,
-// features].
+/// Causal attention of every position over itself and those before it (PyTorch's
+/// scaled_dot_product_attention). `qkv` is [n, sequence, 3 features]; returns [n, sequence,
+/// features].
 at::Tensor causal_attention(const at::Tensor& qkv, std::int64_t heads);
 
 }  // namespace stratagem::models

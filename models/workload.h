@@ -12,8 +12,9 @@
 #include <vector>
 
 #include "models/loss.h"
+#include "models/model.h"
 #include "models/optimizer.h"
-#include "models/registry.h"
+#include "models/registry/registry.h"
 #include "models/token_data.h"
 
 namespace stratagem::models {
@@ -40,37 +41,37 @@ struct Batch {
 
   std::int64_t size() const { return inputs.size(0); }
 
-  // Samples [start, start + count), as views.
+  /// Samples [start, start + count), as views.
   Batch slice(std::int64_t start, std::int64_t count) const;
 };
 
 class Workload {
  public:
-  // Throws std::invalid_argument, in one line: unknown model, batch below 1, an image that is too
-  // small, a sequence that is too long, a loss that the model is not trained with, a width, class
-  // count or optimizer option out of range.
+  /// Throws std::invalid_argument, in one line: unknown model, batch below 1, an image that is too
+  /// small, a sequence that is too long, a loss that the model is not trained with, a width, class
+  /// count or optimizer option out of range.
   explicit Workload(const WorkloadOptions& options);
 
   const WorkloadOptions& options() const { return options_; }
   const ModelEntry& entry() const { return *entry_; }
 
-  // The image size and the number of classes in force, defaults filled in; 0 pixels for vectors.
+  /// The image size and the number of classes in force, defaults filled in; 0 pixels for vectors.
   std::int64_t image_size() const;
   std::int64_t sequence_length() const;  // 0 but for tokens
   std::int64_t classes() const;
 
   Shape input_shape(std::int64_t batch) const;
 
-  // On the CPU, in the workload's dtype and memory format, training.
+  /// On the CPU, in the workload's dtype and memory format, training.
   Model make_model() const;
 
-  // Batch number `index` in host memory: standard normal inputs and uniform labels, or tokens with
-  // those that follow them.
+  /// Batch number `index` in host memory: standard normal inputs and uniform labels, or tokens with
+  /// those that follow them.
   Batch make_batch(std::uint64_t index) const;
 
   Optimizer make_optimizer(std::vector<NamedTensor> parameters) const;
 
-  // `weight` is the micro-batch's share of the global batch; see models/loss.h.
+  /// `weight` is the micro-batch's share of the global batch; see models/loss.h.
   at::Tensor loss(const at::Tensor& output, const at::Tensor& targets, double weight) const;
 
  private:

@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include "reports/write_all.h"
+
 namespace stratagem::reports {
 namespace {
 
@@ -36,19 +38,6 @@ class File {
  private:
   int descriptor_;
 };
-
-int write_all(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(descriptor, text.data(), text.size());
-    if (written < 0 && errno != EINTR) {
-      return errno;
-    }
-    if (written > 0) {
-      text.remove_prefix(static_cast<std::size_t>(written));
-    }
-  }
-  return 0;
-}
 
 struct Target {
   fs::path path;          // with symbolic links followed

@@ -13,8 +13,12 @@ struct BuildInformation {
   std::string compiler;
   std::string sanitizers;  // empty for none
   bool cuda = false;
+  std::string plugin_interface;  // what a plug-in must have been built against: versions, headers
 };
 
 BuildInformation build_information();
+
+/// What stands before the interface in a plug-in's file.
+std::string plugin_interface_mark();
 
 }  // namespace stratagem::reports

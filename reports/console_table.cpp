@@ -4,7 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
+#include <functional>
+#include <optional>
 
 #include "reports/row_summary.h"
 #include "reports/short_names.h"
@@ -30,83 +31,74 @@ std::string memory(std::int64_t bytes) {
                            : fmt::format("{:.0f} MiB", mebibytes);
 }
 
-std::string speed_up(const RowSummary& row, const std::vector<RowSummary>& rows) {
-  const RowSummary* baseline = baseline_of(row, rows);
-  return baseline == nullptr ? "" : fmt::format("{:.2f}x", baseline->median_ms / row.median_ms);
-}
+std::string times(const SpeedUp& ratio) { return fmt::format("{:.2f}x", ratio.value); }
 
 std::string bubble(const RowSummary& row) {
-  if (!row.bubble_measured || !row.bubble_ideal) {
-    return "";
-  }
-  return percent(*row.bubble_measured) + " / " + percent(*row.bubble_ideal);
+  if (!row.bubble.measured || !row.bubble.ideal) return "";
+  return percent(*row.bubble.measured) + " / " + percent(*row.bubble.ideal);
 }
 
 std::string prediction(const RowSummary& row) {
-  if (!row.predicted_ms) {
-    return "";
-  }
-  // It stands for a machine with a core for each device.
-  if (row.oversubscribed()) return milliseconds(*row.predicted_ms);
-  return fmt::format("{} ({:+.1f}%)", milliseconds(*row.predicted_ms),
-                     100 * (*row.predicted_ms / row.median_ms - 1));
+  if (!row.predicted_ms) return "";
+  std::string text = milliseconds(*row.predicted_ms);
+  if (row.prediction_error) text += fmt::format(" ({:+.1f}%)", 100 * *row.prediction_error);
+  if (row.tutorial) text += " (one step)";
+  return text;
 }
 
 std::string verified(const RowSummary& row) {
-  switch (row.verification) {
-    case VerificationState::passed:
-      return "✓";
-    case VerificationState::failed:
-      return "failed";
-    case VerificationState::not_verified:
-      return "not verified";
-  }
-  return "";
+  return row.verification == "passed" ? "✓" : row.verification;
 }
 
 std::string marks(const RowSummary& row) {
   std::vector<std::string> words = row.marks;
-  if (row.outliers > 0) words.push_back(fmt::format("{} outlying", row.outliers));
+  if (!row.outliers.empty()) words.push_back(fmt::format("{} outlying", row.outliers.size()));
   return fmt::format("{}", fmt::join(words, ", "));
+}
+
+std::string interval(const RowSummary& row) {
+  if (row.samples_ms.size() < 2) return "";
+  return milliseconds(row.interval_ms->low) + ".." + milliseconds(row.interval_ms->high);
+}
+
+template <class T, class Text>
+std::string text_of(const std::optional<T>& value, Text text) {
+  return value ? text(*value) : "";
+}
+
+struct Column {
+  std::string header;
+  bool right_aligned;
+  int importance;
+  std::function<std::string(const RowSummary&)> text;
+};
+
+/// What the table shows beside place and name, one line a column.
+std::vector<Column> figures(const std::string& time_header) {
+  using Row = const RowSummary&;
+  return {{time_header, true, 11, [](Row row) { return milliseconds(row.median_ms); }},
+          {"interval", true, 6, interval},
+          {"samples/s", true, 5, [](Row row) { return text_of(row.samples_per_second, rate); }},
+          {"tokens/s", true, 5, [](Row row) { return text_of(row.tokens_per_second, rate); }},
+          {"speed-up", true, 9, [](Row row) { return text_of(row.speed_up, times); }},
+          {"bubble / ideal", true, 3, bubble},
+          {"predicted ms", true, 2, prediction},
+          {"MFU", true, 1, [](Row row) { return text_of(row.mfu, percent); }},
+          {"memory", true, 0, [](Row row) { return text_of(row.peak_memory_bytes, memory); }},
+          {"verified", false, 7, verified},
+          {"marks", false, 8, marks}};
 }
 
 std::vector<TextColumn> columns_for(const std::vector<RowSummary>& rows,
                                     const std::vector<std::string>& names) {
-  const bool calls =
-      std::any_of(rows.begin(), rows.end(), [](const RowSummary& row) { return row.tutorial; });
-  std::vector<TextColumn> columns = {{"", true, 4, {}},
-                                     {"row", false, 10, {}},
-                                     {calls ? "call ms" : "step ms", true, 11, {}},
-                                     {"interval", true, 6, {}},
-                                     {"samples/s", true, 5, {}},
-                                     {"tokens/s", true, 5, {}},
-                                     {"speed-up", true, 9, {}},
-                                     {"bubble / ideal", true, 3, {}},
-                                     {"predicted ms", true, 2, {}},
-                                     {"MFU", true, 1, {}},
-                                     {"memory", true, 0, {}},
-                                     {"verified", false, 7, {}},
-                                     {"marks", false, 8, {}}};
-  for (std::size_t index = 0; index < rows.size(); ++index) {
-    const RowSummary& row = rows[index];
-    const std::string cells[] = {std::to_string(index + 1),
-                                 names[index],
-                                 milliseconds(row.median_ms),
-                                 row.samples_ms.size() < 2 ? ""
-                                                           : milliseconds(row.interval.low) + ".." +
-                                                                 milliseconds(row.interval.high),
-                                 rate(row.samples_per_second),
-                                 row.tokens_per_second ? rate(*row.tokens_per_second) : "",
-                                 speed_up(row, rows),
-                                 bubble(row),
-                                 prediction(row),
-                                 row.mfu ? percent(*row.mfu) : "",
-                                 row.peak_memory_bytes > 0 ? memory(row.peak_memory_bytes) : "",
-                                 verified(row),
-                                 marks(row)};
-    for (std::size_t column = 0; column < columns.size(); ++column) {
-      columns[column].cells.push_back(cells[column]);
-    }
+  std::vector<TextColumn> columns = {{"", true, 4, {}}, {"row", false, 10, names}};
+  for (std::size_t place = 1; place <= rows.size(); ++place) {
+    columns.front().cells.push_back(std::to_string(place));
+  }
+  const bool calls = std::ranges::any_of(rows, &RowSummary::tutorial);
+  for (const Column& figure : figures(calls ? "call ms" : "step ms")) {
+    columns.push_back({figure.header, figure.right_aligned, figure.importance, {}});
+    for (const RowSummary& row : rows) columns.back().cells.push_back(figure.text(row));
   }
   return columns;
 }
@@ -114,13 +106,13 @@ std::vector<TextColumn> columns_for(const std::vector<RowSummary>& rows,
 std::string interval_note(const std::vector<RowSummary>& rows) {
   const auto fewest =
       std::min_element(rows.begin(), rows.end(), [](const RowSummary& a, const RowSummary& b) {
-        return a.interval.coverage < b.interval.coverage;
+        return a.interval_ms->coverage < b.interval_ms->coverage;
       });
   if (fewest->samples_ms.size() < 2) {
     return "one sample a row: no interval";
   }
   return fmt::format("interval: of the median, {:.1f}% by {} samples, within one run",
-                     100 * fewest->interval.coverage, fewest->samples_ms.size());
+                     100 * fewest->interval_ms->coverage, fewest->samples_ms.size());
 }
 
 /// Names the rows that scatter widely; empty without one.
@@ -130,7 +122,7 @@ std::string spread_note(const std::vector<RowSummary>& rows,
   std::string listed;
   std::size_t count = 0;
   for (std::size_t index = 0; index < rows.size(); ++index) {
-    if (!rows[index].wide() || ++count > most) continue;
+    if (!rows[index].wide || ++count > most) continue;
     listed +=
         fmt::format("{}{} ({})", count == 1 ? "" : ", ", names[index], percent(rows[index].spread));
   }
@@ -149,8 +141,7 @@ struct Sorted {
 
 Sorted sort_rows(const std::vector<Row>& rows) {
   Sorted sorted;
-  for (const Row& row : rows) {
-    RowSummary summary = summarise(row);
+  for (RowSummary& summary : summarise(rows)) {
     (summary.error ? sorted.failed : sorted.good).push_back(std::move(summary));
   }
   std::stable_sort(

@@ -7,8 +7,9 @@
 
 #include "reports/atomic_file.h"
 #include "reports/json_fields.h"
+#include "reports/record_fields.h"
 #include "reports/record_json.h"
-#include "reports/samples.h"
+#include "reports/row_summary.h"
 #include "reports/statistics.h"
 
 namespace stratagem::reports {
@@ -42,8 +43,20 @@ Sample sample_of(const Row& row, const Repetition& repetition) {
   return sample;
 }
 
-ordered_json stratagem_object(const Row& row, const Repetition& repetition,
-                              const std::vector<std::size_t>& outlying) {
+/// Of a row that failed only what it was and why.
+ordered_json summary_json(const RowSummary& row) {
+  if (row.error) {
+    return {{"workload", row.workload},
+            {"marks", row.marks},
+            {"verification", row.verification},
+            {"error", *row.error}};
+  }
+  ordered_json object = json_fields::json_of(row);
+  if (!row.breakdown_ms) object["breakdown_ms"] = ordered_json::object();
+  return object;
+}
+
+ordered_json stratagem_object(const Row& row, const Repetition& repetition) {
   ordered_json object{{"strategy", row.strategy},
                       {"model", row.model},
                       {"mesh", row.mesh},
@@ -52,7 +65,6 @@ ordered_json stratagem_object(const Row& row, const Repetition& repetition,
   ordered_json measured = to_json(repetition);
   measured.erase("index");  // stands outside as repetition_index
   object.update(measured);
-  object["outlying_steps"] = outlying;
   return object;
 }
 
@@ -74,7 +86,7 @@ void add_times(ordered_json& entry, std::size_t iterations, const Sample& sample
 }
 
 ordered_json repetition_entry(const Row& row, const Repetition& repetition,
-                              const std::vector<std::size_t>& outlying, FamilyPosition position) {
+                              FamilyPosition position) {
   ordered_json entry = entry_head(row, row.name, position, "iteration");
   entry["repetition_index"] = repetition.index;
   entry["threads"] = 1;
@@ -88,7 +100,7 @@ ordered_json repetition_entry(const Row& row, const Repetition& repetition,
     entry["items_per_second"] = sample.items_per_second;
     for (const auto& [name, value] : repetition.counters) entry[name] = value;
   }
-  entry["stratagem"] = stratagem_object(row, repetition, outlying);
+  entry["stratagem"] = stratagem_object(row, repetition);
   return entry;
 }
 
@@ -182,12 +194,13 @@ ordered_json context_json(const Context& context) {
 ordered_json results_json(const ResultFile& results) {
   ordered_json benchmarks = ordered_json::array();
   const std::vector<FamilyPosition> positions = family_positions(results.rows);
+  const std::vector<RowSummary> summaries = summarise(results.rows);
   for (std::size_t index = 0; index < results.rows.size(); ++index) {
     const Row& row = results.rows[index];
-    const auto outlying = outlying_steps(row);
-    for (std::size_t launch = 0; launch < row.repetitions.size(); ++launch) {
-      benchmarks.push_back(
-          repetition_entry(row, row.repetitions[launch], outlying[launch], positions[index]));
+    for (const Repetition& repetition : row.repetitions) {
+      benchmarks.push_back(repetition_entry(row, repetition, positions[index]));
+      if (&repetition != &row.repetitions.front()) continue;
+      benchmarks.back()["stratagem"]["summary"] = summary_json(summaries[index]);
     }
     add_aggregates(benchmarks, row, positions[index]);
   }

@@ -2,7 +2,8 @@
 //
 // Every repetition is an entry of run_type "iteration"; a row with two or more good repetitions
 // has Google Benchmark's aggregates behind them. real_time is the mean of step_ms. A failed
-// repetition has error_occurred and error_message, and no part in the aggregates.
+// repetition has error_occurred and error_message, and no part in the aggregates. A row's first
+// repetition has its `stratagem.summary`: what reports/row_summary.h makes of all of them.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -43,12 +43,17 @@ struct Breakdown {
   double other = 0;
 };
 
+/// Fractions of the step.
+struct Bubble {
+  double measured = 0;
+  double ideal = 0;  // closed form
+};
+
 struct DeviceRecord {
   int rank = 0;
   int device = 0;
   Breakdown breakdown_ms;
-  double bubble_measured = 0;  // fraction of the step
-  double bubble_ideal = 0;     // fraction of the step, closed form
+  Bubble bubble;
   std::int64_t peak_memory_bytes = 0;
 };
 
@@ -85,7 +90,6 @@ struct Repetition {
   std::vector<DeviceRecord> devices;
   std::vector<TimelineEvent> timeline;  // of the median step
   std::optional<double> predicted_ms;
-  std::optional<double> predicted_from_two_splits_ms;
   std::map<std::string, CollectiveCount> communication;
   double flops_per_step = 0;
   std::optional<double> mfu;
@@ -110,7 +114,7 @@ struct Row {
 struct Metric {
   std::string name;
   std::string unit;
-  std::string better;  // "lower" or "higher"
+  std::string better;  // "lower", "higher", or empty where neither is
   bool deterministic = false;
 };
 

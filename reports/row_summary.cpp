@@ -4,35 +4,37 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
+#include <numeric>
+#include <string_view>
+#include <type_traits>
 
-#include "reports/samples.h"
+#include "reports/record_fields.h"
 
 namespace stratagem::reports {
 namespace {
 
-std::string text_of(const Value* value) {
-  if (value == nullptr) {
-    return "";
-  }
-  return std::visit(
-      [](const auto& item) -> std::string {
-        if constexpr (std::is_same_v<std::decay_t<decltype(item)>, std::monostate>) {
-          return "";
-        } else {
-          return fmt::format("{}", item);
-        }
-      },
-      *value);
+/// The options that make the work of a row, beside its model and batch.
+constexpr std::string_view options_of_the_work[] = {
+    "dtype", "device",     "image_size", "sequence_length", "data",
+    "loss",  "optimizer",  "protocol",   "inputs",          "memory_format",
+    "tf32",  "collective", "bytes"};
+
+Value option(const Row& row, std::string_view name) {
+  const auto found = std::ranges::find(row.config, name, &Values::value_type::first);
+  return found == row.config.end() ? Value() : found->second;
 }
 
-// What must be equal for a ranking to mean anything.
 std::string workload_of(const Row& row) {
   std::string workload = fmt::format("{}/batch:{}", row.model, row.samples_per_step);
-  for (const char* name :
-       {"device", "image_size", "sequence_length", "loss", "optimizer", "protocol", "inputs"}) {
-    if (const std::string text = text_of(find_value(row.config, name)); !text.empty()) {
-      workload += fmt::format("/{}:{}", name, text);
-    }
+  for (const std::string_view name : options_of_the_work) {
+    std::visit(
+        [&](const auto& value) {
+          if constexpr (!std::is_same_v<std::decay_t<decltype(value)>, std::monostate>) {
+            workload += fmt::format("/{}:{}", name, value);
+          }
+        },
+        option(row, name));
   }
   return workload;
 }
@@ -42,91 +44,6 @@ std::string one_line(std::string text) {
   return text;
 }
 
-std::optional<double> median_of(const std::vector<double>& values) {
-  return values.empty() ? std::nullopt : std::optional(median(values));
-}
-
-template <class Pick>
-double mean_over_devices(const Repetition& repetition, Pick pick) {
-  double sum = 0;
-  for (const DeviceRecord& device : repetition.devices) {
-    sum += pick(device);
-  }
-  return sum / static_cast<double>(repetition.devices.size());
-}
-
-void add_verification(RowSummary& summary, const Repetition& repetition) {
-  if (!repetition.verification || summary.verification == VerificationState::failed) {
-    return;
-  }
-  summary.verification =
-      repetition.verification->passed ? VerificationState::passed : VerificationState::failed;
-}
-
-void add_marks(RowSummary& summary, const Repetition& repetition) {
-  for (const std::string& mark : repetition.marks) {
-    if (std::find(summary.marks.begin(), summary.marks.end(), mark) == summary.marks.end()) {
-      summary.marks.push_back(mark);
-    }
-  }
-}
-
-void add_measurements(RowSummary& summary, const Row& row) {
-  std::vector<double> measured;
-  std::vector<double> ideal;
-  std::vector<double> predicted;
-  std::vector<double> utilisation;
-  std::vector<double> tokens;
-  std::size_t steps = 1;
-  for (const Repetition& repetition : row.repetitions) {
-    if (repetition.step_ms.empty()) {
-      continue;
-    }
-    steps = summary.tutorial ? repetition.step_ms.size() : 1;
-    const std::vector<double> samples = samples_of(repetition, summary.tutorial);
-    summary.samples_ms.insert(summary.samples_ms.end(), samples.begin(), samples.end());
-    if (!repetition.devices.empty()) {
-      measured.push_back(mean_over_devices(
-          repetition, [](const DeviceRecord& device) { return device.bubble_measured; }));
-      ideal.push_back(mean_over_devices(
-          repetition, [](const DeviceRecord& device) { return device.bubble_ideal; }));
-    }
-    for (const DeviceRecord& device : repetition.devices) {
-      summary.peak_memory_bytes = std::max(summary.peak_memory_bytes, device.peak_memory_bytes);
-    }
-    if (repetition.predicted_ms) {
-      predicted.push_back(*repetition.predicted_ms * static_cast<double>(steps));
-    }
-    if (repetition.mfu) {
-      utilisation.push_back(*repetition.mfu);
-    }
-    if (const auto rate = repetition.counters.find("tokens_per_second");
-        rate != repetition.counters.end()) {
-      tokens.push_back(rate->second);
-    }
-  }
-  if (!summary.samples_ms.empty()) {
-    const Fences fences = tukey_fences(summary.samples_ms);
-    summary.outliers = static_cast<std::size_t>(std::ranges::count_if(
-        summary.samples_ms, [&](double sample) { return !fences.hold(sample); }));
-    summary.median_ms = median(summary.samples_ms);
-    summary.interval = median_interval(summary.samples_ms);
-    if (summary.median_ms > 0) {
-      const double middle =
-          percentile(summary.samples_ms, 0.9) - percentile(summary.samples_ms, 0.1);
-      summary.spread = middle / summary.median_ms;
-    }
-    const double step_ms = summary.median_ms / static_cast<double>(steps);
-    summary.samples_per_second =
-        step_ms > 0 ? 1e3 * static_cast<double>(row.samples_per_step) / step_ms : 0;
-  }
-  summary.bubble_measured = median_of(measured);
-  summary.bubble_ideal = median_of(ideal);
-  summary.predicted_ms = median_of(predicted);
-  summary.mfu = median_of(utilisation);
-  summary.tokens_per_second = median_of(tokens);
-}
-
 /// Whether a line names rank 1, which "rank 12" does not.
 bool names(const std::string& line, const std::string& rank) {
   for (std::size_t at = line.find(rank); at != std::string::npos; at = line.find(rank, at + 1)) {
@@ -134,6 +51,185 @@ bool names(const std::string& line, const std::string& rank) {
     if (end == line.size() || std::isdigit(static_cast<unsigned char>(line[end])) == 0) return true;
   }
   return false;
+}
+
+/// Over the launches that have one; empty where none has.
+template <class Figure>
+std::optional<double> median_over_launches(const Row& row, Figure figure) {
+  std::vector<double> values;
+  for (const Repetition& repetition : row.repetitions) {
+    if (const std::optional<double> value = figure(repetition)) values.push_back(*value);
+  }
+  return values.empty() ? std::nullopt : std::optional(median(values));
+}
+
+std::optional<double> mean_bubble(const Repetition& repetition, double Bubble::*which) {
+  if (repetition.devices.empty()) return std::nullopt;
+  std::vector<double> fractions;
+  for (const DeviceRecord& device : repetition.devices) fractions.push_back(device.bubble.*which);
+  return mean(fractions);
+}
+
+std::optional<double> counter(const Repetition& repetition, const std::string& name) {
+  const auto found = repetition.counters.find(name);
+  return found == repetition.counters.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<Breakdown> mean_breakdown(const Row& row) {
+  std::map<std::string_view, double> sums;
+  double devices = 0;
+  for (const Repetition& repetition : row.repetitions) {
+    for (const DeviceRecord& device : repetition.devices) {
+      each_field(device.breakdown_ms, [&](const char* name, double part) { sums[name] += part; });
+      ++devices;
+    }
+  }
+  if (devices == 0) return std::nullopt;
+  Breakdown parts;
+  each_field(parts, [&](const char* name, double& part) { part = sums[name] / devices; });
+  return parts;
+}
+
+std::optional<CommunicationShare> communication_share(const Breakdown& parts) {
+  double whole = -parts.communication_hidden;
+  each_field(parts, [&](const char*, double part) { whole += part; });
+  const double exposed = parts.communication_exposed + parts.wait;
+  if (whole <= 0 || exposed + parts.communication_hidden <= 0) return std::nullopt;
+  return CommunicationShare{exposed / whole, parts.communication_hidden / whole};
+}
+
+std::optional<std::int64_t> peak_memory(const Row& row) {
+  std::int64_t peak = 0;
+  for (const Repetition& repetition : row.repetitions) {
+    for (const DeviceRecord& device : repetition.devices) {
+      peak = std::max(peak, device.peak_memory_bytes);
+    }
+  }
+  return peak > 0 ? std::optional(peak) : std::nullopt;
+}
+
+/// By the samples alone; `steps` make a sample.
+void add_statistics(RowSummary& summary, std::int64_t samples_per_step, double steps) {
+  const std::vector<double>& samples = summary.samples_ms;
+  const Fences fences = tukey_fences(samples);
+  for (std::size_t index = 0; index < samples.size(); ++index) {
+    if (!fences.hold(samples[index])) summary.outliers.push_back(index);
+  }
+  summary.mean_ms = mean(samples);
+  summary.median_ms = median(samples);
+  summary.deviation_ms = population_standard_deviation(samples);
+  summary.interval_ms = median_interval(samples);
+  if (summary.median_ms <= 0) return;
+  summary.spread = (percentile(samples, 0.9) - percentile(samples, 0.1)) / summary.median_ms;
+  summary.wide = summary.spread > wide_spread;
+  summary.samples_per_second =
+      1e3 * static_cast<double>(samples_per_step) * steps / summary.median_ms;
+}
+
+void add_prediction(RowSummary& summary, const Row& row) {
+  summary.predicted_ms = median_over_launches(
+      row, [](const Repetition& repetition) { return repetition.predicted_ms; });
+  if (!summary.predicted_ms || summary.tutorial || summary.oversubscribed()) return;
+  if (summary.median_ms > 0) {
+    summary.prediction_error = *summary.predicted_ms / summary.median_ms - 1;
+  }
+}
+
+void add_measurements(RowSummary& summary, const Row& row) {
+  std::size_t steps = 1;
+  for (const Repetition& repetition : row.repetitions) {
+    const std::vector<double>& step_ms = repetition.step_ms;
+    if (summary.tutorial && !step_ms.empty()) {
+      steps = step_ms.size();
+      summary.samples_ms.push_back(std::accumulate(step_ms.begin(), step_ms.end(), 0.0));
+    } else {
+      summary.samples_ms.insert(summary.samples_ms.end(), step_ms.begin(), step_ms.end());
+    }
+  }
+  if (summary.samples_ms.empty()) {
+    summary.error = "not measured";
+    return;
+  }
+  add_statistics(summary, row.samples_per_step, static_cast<double>(steps));
+  add_prediction(summary, row);
+  summary.bubble.measured = median_over_launches(
+      row, [](const Repetition& one) { return mean_bubble(one, &Bubble::measured); });
+  summary.bubble.ideal = median_over_launches(
+      row, [](const Repetition& one) { return mean_bubble(one, &Bubble::ideal); });
+  summary.breakdown_ms = mean_breakdown(row);
+  if (summary.breakdown_ms) {
+    summary.communication_share = communication_share(*summary.breakdown_ms);
+  }
+  summary.tokens_per_second = median_over_launches(
+      row, [](const Repetition& one) { return counter(one, "tokens_per_second"); });
+  summary.mfu = median_over_launches(row, [](const Repetition& one) { return one.mfu; });
+  summary.peak_memory_bytes = peak_memory(row);
+}
+
+RowSummary summary_of(const Row& row) {
+  RowSummary summary;
+  summary.name = row.name;
+  summary.strategy = row.strategy;
+  summary.workload = workload_of(row);
+  summary.tutorial = option(row, "protocol") == Value("tutorial");
+  const Value cores = option(row, "cores_per_device");
+  if (const auto* count = std::get_if<std::int64_t>(&cores)) summary.cores_per_device = *count;
+  for (const Repetition& repetition : row.repetitions) {
+    if (repetition.verification && summary.verification != "failed") {
+      summary.verification = repetition.verification->passed ? "passed" : "failed";
+    }
+    for (const std::string& mark : repetition.marks) {
+      if (std::ranges::find(summary.marks, mark) == summary.marks.end()) {
+        summary.marks.push_back(mark);
+      }
+    }
+    if (repetition.error && !summary.error) summary.error = describe(*repetition.error);
+  }
+  if (!summary.error) add_measurements(summary, row);
+  return summary;
+}
+
+/// Whether the faster can be told: both have an interval and the two do not meet.
+bool distinguishable(const RowSummary& first, const RowSummary& second) {
+  if (std::min(first.samples_ms.size(), second.samples_ms.size()) < 2) return false;
+  return first.interval_ms->high < second.interval_ms->low ||
+         second.interval_ms->high < first.interval_ms->low;
+}
+
+bool is_ranked(const RowSummary& row) { return !row.error && !row.oversubscribed(); }
+
+/// `single` with the fewest cores that did the same work; nullptr without one.
+const RowSummary* baseline_of(const RowSummary& row, const std::vector<RowSummary>& rows) {
+  const RowSummary* baseline = nullptr;
+  for (const RowSummary& candidate : rows) {
+    if (candidate.strategy != "single" || !is_ranked(candidate)) continue;
+    if (candidate.workload != row.workload) continue;
+    if (baseline == nullptr || candidate.cores_per_device < baseline->cores_per_device) {
+      baseline = &candidate;
+    }
+  }
+  return baseline;
+}
+
+SpeedUp speed_up(const RowSummary& baseline, const RowSummary& row) {
+  if (&baseline == &row) return {};
+  return {.value = baseline.median_ms / row.median_ms,
+          .low = baseline.interval_ms->low / row.interval_ms->high,
+          .high = baseline.interval_ms->high / row.interval_ms->low};
+}
+
+/// What a row's numbers say beside those of the others.
+void compare(RowSummary& row, const std::vector<RowSummary>& rows) {
+  const RowSummary* baseline = baseline_of(row, rows);
+  if (baseline != nullptr && row.interval_ms->low > 0) {
+    row.baseline = baseline->name;
+    row.speed_up = speed_up(*baseline, row);
+  }
+  if (!is_ranked(row)) return;
+  for (const RowSummary& other : rows) {
+    if (&other == &row || !is_ranked(other) || other.workload != row.workload) continue;
+    if (!distinguishable(row, other)) row.cannot_tell.push_back(other.name);
+  }
 }
 
 }  // namespace
@@ -153,58 +249,13 @@ bool RowSummary::oversubscribed() const {
   return std::find(marks.begin(), marks.end(), "oversubscribed") != marks.end();
 }
 
-bool RowSummary::wide() const { return spread > wide_spread; }
-
-const Value* find_value(const Values& values, const std::string& name) {
-  for (const auto& [key, value] : values) {
-    if (key == name) {
-      return std::holds_alternative<std::monostate>(value) ? nullptr : &value;
-    }
+std::vector<RowSummary> summarise(const std::vector<Row>& rows) {
+  std::vector<RowSummary> summaries;
+  for (const Row& row : rows) summaries.push_back(summary_of(row));
+  for (RowSummary& summary : summaries) {
+    if (!summary.error) compare(summary, summaries);
   }
-  return nullptr;
-}
-
-RowSummary summarise(const Row& row) {
-  RowSummary summary;
-  summary.name = row.name;
-  summary.strategy = row.strategy;
-  summary.workload = workload_of(row);
-  summary.tutorial = samples_are_calls(row);
-  if (const Value* cores = find_value(row.config, "cores_per_device");
-      cores != nullptr && std::holds_alternative<std::int64_t>(*cores)) {
-    summary.cores_per_device = std::get<std::int64_t>(*cores);
-  }
-  for (const Repetition& repetition : row.repetitions) {
-    add_verification(summary, repetition);
-    add_marks(summary, repetition);
-    if (repetition.error && !summary.error) {
-      summary.error = describe(*repetition.error);
-    }
-  }
-  if (!summary.error) {
-    add_measurements(summary, row);
-    if (summary.samples_ms.empty()) {
-      summary.error = "not measured";
-    }
-  }
-  return summary;
-}
-
-bool distinguishable(const RowSummary& first, const RowSummary& second) {
-  if (std::min(first.samples_ms.size(), second.samples_ms.size()) < 2) {
-    return false;
-  }
-  return first.interval.high < second.interval.low || second.interval.high < first.interval.low;
-}
-
-const RowSummary* baseline_of(const RowSummary& row, const std::vector<RowSummary>& rows) {
-  for (const RowSummary& candidate : rows) {
-    if (candidate.strategy == "single" && candidate.cores_per_device == 1 && !candidate.error &&
-        candidate.workload == row.workload) {
-      return &candidate;
-    }
-  }
-  return nullptr;
+  return summaries;
 }
 
 }  // namespace stratagem::reports

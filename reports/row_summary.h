@@ -1,6 +1,8 @@
-// What a row's samples say: its median with an interval, and whether two rows can be ranked.
+// What the samples of each row say, and how the rows stand to each other: the one analysis, which
+// the table, the verdict and results.json render.
 //
-// The interval speaks of one run only. What a sample is: reports/samples.h.
+// A sample is one timed step; under the tutorial's protocol it is a whole training call, the sum of
+// its steps. An interval speaks of one run only.
 #pragma once
 
 #include <cstddef>
@@ -9,55 +11,131 @@
 #include <string>
 #include <vector>
 
+#include "reports/fields.h"
 #include "reports/record.h"
 #include "reports/statistics.h"
 
 namespace stratagem::reports {
 
-enum class VerificationState { passed, failed, not_verified };
+/// Fractions of the step, medians over the launches of means over the devices.
+struct RowBubble {
+  std::optional<double> measured;
+  std::optional<double> ideal;
+};
+
+/// Fractions of the step that devices stood still for transfers and peers, and that transfers took
+/// while they computed.
+struct CommunicationShare {
+  double exposed = 0;
+  double hidden = 0;
+};
+
+/// How many times faster than the baseline, by the medians; the ends divide opposite ends of the
+/// intervals, so that they are never narrower than an interval of the ratio.
+struct SpeedUp {
+  double value = 1;
+  double low = 1;
+  double high = 1;
+};
 
 struct RowSummary {
   std::string name;
   std::string strategy;
-  std::string workload;  // rows with the same workload may be ranked against each other
   std::int64_t cores_per_device = 1;
   bool tutorial = false;
-  std::vector<double> samples_ms;  // empty when the row failed
-  double median_ms = 0;
-  Interval interval;
-  double spread = 0;         // (p90 - p10) over the median
-  std::size_t outliers = 0;  // samples beyond Tukey's fences, which count like the others
-  double samples_per_second = 0;
-  std::optional<double> tokens_per_second;  // of models that read text
-  std::optional<double> bubble_measured;    // mean over devices
-  std::optional<double> bubble_ideal;
-  std::optional<double> predicted_ms;
-  std::optional<double> mfu;
-  std::int64_t peak_memory_bytes = 0;  // of the fullest device
-  VerificationState verification = VerificationState::not_verified;
-  std::vector<std::string> marks;    // each once
-  std::optional<std::string> error;  // one line; set when any repetition failed
 
+  std::string workload;                 // only rows of the same workload may be compared
+  std::optional<std::string> baseline;  // the row that the speed-up refers to
+  std::vector<double> samples_ms;       // empty when the row failed
+  double mean_ms = 0;
+  double median_ms = 0;
+  double deviation_ms = 0;              // with n in the denominator, as the tutorial has it
+  std::optional<Interval> interval_ms;  // of the median
+  double spread = 0;                    // (p90 - p10) over the median
+  bool wide = false;                    // the spread is more than `wide_spread`
+  std::vector<std::size_t> outliers;    // places of the samples beyond Tukey's fences
+  RowBubble bubble;
+  std::optional<Breakdown> breakdown_ms;  // mean over devices and launches
+  std::optional<CommunicationShare> communication_share;
+  std::optional<double> samples_per_second;  // at the median
+  std::optional<double> tokens_per_second;   // of models that read text
+  std::optional<double> mfu;
+  std::optional<std::int64_t> peak_memory_bytes;  // of the fullest device
+  std::optional<double> predicted_ms;             // of one step, under every protocol
+  std::optional<double> prediction_error;         // over the median, where both are of one step
+  std::optional<SpeedUp> speed_up;
+  std::vector<std::string> cannot_tell;       // rows whose time cannot be told from this one's
+  std::string verification = "not verified";  // or "passed", "failed"
+  std::vector<std::string> marks;             // each once
+  std::optional<std::string> error;           // one line; set when any repetition failed
+
+  /// Its devices share cores: it takes no part in a ranking, and its prediction is for a machine
+  /// with a core for each.
   bool oversubscribed() const;
-  /// Whether the samples scatter more than a claim of a few per cent can bear.
-  bool wide() const;
 };
 
-/// The spread from which a row is wide.
+/// What results.json says of a row.
+template <SameAs<RowSummary> Self, class Visit>
+void each_field(Self& row, Visit visit) {
+  visit("workload", row.workload);
+  visit("baseline", row.baseline);
+  visit("samples_ms", row.samples_ms);
+  visit("mean_ms", row.mean_ms);
+  visit("median_ms", row.median_ms);
+  visit("deviation_ms", row.deviation_ms);
+  visit("interval_ms", row.interval_ms);
+  visit("spread", row.spread);
+  visit("wide", row.wide);
+  visit("outliers", row.outliers);
+  visit("bubble", row.bubble);
+  visit("breakdown_ms", row.breakdown_ms);
+  visit("communication_share", row.communication_share);
+  visit("samples_per_second", row.samples_per_second);
+  visit("tokens_per_second", row.tokens_per_second);
+  visit("mfu", row.mfu);
+  visit("peak_memory_bytes", row.peak_memory_bytes);
+  visit("predicted_ms", row.predicted_ms);
+  visit("prediction_error", row.prediction_error);
+  visit("speed_up", row.speed_up);
+  visit("cannot_tell", row.cannot_tell);
+  visit("verification", row.verification);
+  visit("marks", row.marks);
+  visit("error", row.error);
+}
+
+template <SameAs<Interval> Self, class Visit>
+void each_field(Self& interval, Visit visit) {
+  visit("low", interval.low);
+  visit("high", interval.high);
+  visit("coverage", interval.coverage);
+}
+
+template <SameAs<RowBubble> Self, class Visit>
+void each_field(Self& bubble, Visit visit) {
+  visit("measured", bubble.measured);
+  visit("ideal", bubble.ideal);
+}
+
+template <SameAs<CommunicationShare> Self, class Visit>
+void each_field(Self& share, Visit visit) {
+  visit("exposed", share.exposed);
+  visit("hidden", share.hidden);
+}
+
+template <SameAs<SpeedUp> Self, class Visit>
+void each_field(Self& ratio, Visit visit) {
+  visit("value", ratio.value);
+  visit("low", ratio.low);
+  visit("high", ratio.high);
+}
+
+/// The spread from which a row is wide: no claim of a few per cent can rest on it.
 inline constexpr double wide_spread = 0.05;
 
-RowSummary summarise(const Row& row);
+/// One summary a row, in their order.
+std::vector<RowSummary> summarise(const std::vector<Row>& rows);
 
 /// An error as one line: the rank, what happened, the host and the last action.
 std::string describe(const Error& error);
-
-/// The option of the row, or nullptr where it is absent or null.
-const Value* find_value(const Values& values, const std::string& name);
-
-/// True when the faster can be told: both have an interval and the two do not meet.
-bool distinguishable(const RowSummary& first, const RowSummary& second);
-
-/// The first `single` row with one core a device that does the same work; nullptr without one.
-const RowSummary* baseline_of(const RowSummary& row, const std::vector<RowSummary>& rows);
 
 }  // namespace stratagem::reports

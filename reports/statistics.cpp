@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <stdexcept>
 #include <vector>
@@ -26,6 +27,13 @@ double binomial_half(std::size_t count, std::size_t successes) {
                   n * std::log(2.0));
 }
 
+double squared_deviations(std::span<const double> values) {
+  const double middle = mean(values);
+  return std::transform_reduce(
+      values.begin(), values.end(), 0.0, std::plus<>(),
+      [middle](double value) { return (value - middle) * (value - middle); });
+}
+
 }  // namespace
 
 double mean(std::span<const double> values) {
@@ -47,15 +55,12 @@ double percentile(std::span<const double> values, double fraction) {
 }
 
 double sample_standard_deviation(std::span<const double> values) {
-  const double middle = mean(values);
-  if (values.size() < 2) {
-    return 0;
-  }
-  double squares = 0;
-  for (const double value : values) {
-    squares += (value - middle) * (value - middle);
-  }
-  return std::sqrt(squares / static_cast<double>(values.size() - 1));
+  const double squares = squared_deviations(values);
+  return values.size() < 2 ? 0 : std::sqrt(squares / static_cast<double>(values.size() - 1));
+}
+
+double population_standard_deviation(std::span<const double> values) {
+  return std::sqrt(squared_deviations(values) / static_cast<double>(values.size()));
 }
 
 double order_statistic_coverage(std::size_t count, std::size_t rank) {

@@ -27,6 +27,9 @@ double percentile(std::span<const double> values, double fraction);
 /// With n - 1 in the denominator; 0 for one value.
 double sample_standard_deviation(std::span<const double> values);
 
+/// With n in the denominator.
+double population_standard_deviation(std::span<const double> values);
+
 /// Probability that [x(rank), x(count + 1 - rank)] holds the median; ranks count from 1.
 double order_statistic_coverage(std::size_t count, std::size_t rank);
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "reports/short_names.h"
+
 namespace stratagem::reports {
 namespace {
 
@@ -27,20 +29,20 @@ std::string join(const std::vector<Candidate>& candidates) {
   return text;
 }
 
-std::string over_single(const RowSummary& row, const std::vector<RowSummary>& rows) {
-  const RowSummary* baseline = baseline_of(row, rows);
-  if (baseline == nullptr || baseline == &row) {
-    return "";
-  }
-  return fmt::format("{:.2f}x over single", baseline->median_ms / row.median_ms);
+std::string over_single(const RowSummary& row) {
+  if (!row.speed_up || *row.baseline == row.name) return "";
+  return fmt::format("{:.2f}x over single", row.speed_up->value);
 }
 
-std::string ranking(const std::vector<Candidate>& candidates, const std::vector<RowSummary>& rows) {
+/// `candidates` do the same work, the fastest first.
+std::string ranking(const std::vector<Candidate>& candidates) {
   const Candidate& best = candidates.front();
   std::vector<Candidate> rivals;
   std::copy_if(candidates.begin() + 1, candidates.end(), std::back_inserter(rivals),
-               [&](const Candidate& other) { return !distinguishable(*best.row, *other.row); });
-  const std::string gain = over_single(*best.row, rows);
+               [&](const Candidate& other) {
+                 return std::ranges::count(best.row->cannot_tell, other.row->name) > 0;
+               });
+  const std::string gain = over_single(*best.row);
   if (rivals.empty()) {
     return "fastest: " + *best.name + (gain.empty() ? "" : ", " + gain);
   }
@@ -51,16 +53,26 @@ std::string ranking(const std::vector<Candidate>& candidates, const std::vector<
 }
 
 // One line, and a second one for the strategies over several devices where one device wins.
-std::vector<std::string> verdict_lines(const std::vector<Candidate>& candidates,
-                                       const std::vector<RowSummary>& rows) {
-  std::vector<std::string> lines = {ranking(candidates, rows)};
+std::vector<std::string> verdict_lines(const std::vector<Candidate>& candidates) {
+  std::vector<std::string> lines = {ranking(candidates)};
   std::vector<Candidate> parallel;
   std::copy_if(candidates.begin(), candidates.end(), std::back_inserter(parallel),
                [](const Candidate& candidate) { return candidate.row->strategy != "single"; });
   if (candidates.front().row->strategy == "single" && !parallel.empty()) {
-    lines.push_back("over several devices: " + ranking(parallel, rows));
+    lines.push_back("over several devices: " + ranking(parallel));
   }
   return lines;
+}
+
+/// What tells each workload from the others.
+std::vector<std::string> labels_of(const std::vector<std::string>& workloads) {
+  std::vector<std::string> rooted;  // the first part of a name always stays
+  for (const std::string& workload : workloads) rooted.push_back("/" + workload);
+  std::vector<std::string> labels = shorten(rooted).names;
+  for (std::size_t index = 0; index < labels.size(); ++index) {
+    labels[index] = labels[index].empty() ? workloads[index] : labels[index].substr(1);
+  }
+  return labels;
 }
 
 }  // namespace
@@ -81,10 +93,11 @@ std::vector<std::string> verdicts(const std::vector<RowSummary>& rows,
     }
     groups[group].push_back({&rows[index], &names[index]});
   }
+  const std::vector<std::string> labels = labels_of(workloads);
   std::vector<std::string> lines;
   for (std::size_t index = 0; index < groups.size(); ++index) {
-    for (const std::string& line : verdict_lines(groups[index], rows)) {
-      lines.push_back((groups.size() > 1 ? workloads[index] + ": " : "") + line);
+    for (const std::string& line : verdict_lines(groups[index])) {
+      lines.push_back((groups.size() > 1 ? labels[index] + ": " : "") + line);
     }
   }
   return lines;

@@ -1,8 +1,17 @@
 #include "strategies/registry.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace stratagem::strategies {
+
+bool StrategyEntry::reads(std::string_view option) const {
+  return std::ranges::find(options, option) != options.end();
+}
+
+bool StrategyEntry::spreads_over(std::string_view dimension) const {
+  return std::ranges::find(dimensions, dimension) != dimensions.end();
+}
 
 models::Registry<StrategyEntry>& strategy_registry() {
   static models::Registry<StrategyEntry> strategies("strategy");
@@ -16,7 +25,7 @@ const StrategyEntry& find_strategy(const std::string& name) {
 std::vector<std::string> strategy_names() { return strategy_registry().names(); }
 
 StrategyRegistration::StrategyRegistration(StrategyEntry entry) {
-  strategy_registry().add(std::move(entry));
+  models::register_entry(strategy_registry(), std::move(entry));
 }
 
 }  // namespace stratagem::strategies

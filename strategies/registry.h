@@ -1,17 +1,19 @@
-// The strategies by name. A strategy registers itself in its own file; the registry is fixed
-// before main. Torch-free, so that the command line can list and check without touching a tensor.
+// The strategies by name. A strategy registers itself in its own file, before main or when its
+// plug-in is loaded at start. Torch-free, so that the command line can list and check without
+// touching a tensor.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "models/registry_base.h"
+#include "models/registry/named_entries.h"
 
 namespace stratagem::models {
 struct ModelEntry;
-}
+}  // namespace stratagem::models
 
 namespace stratagem::strategies {
 
@@ -31,13 +33,21 @@ struct StrategyEntry {
   std::function<std::unique_ptr<Strategy>(const StrategyContext&)> make;
   /// Empty: every model.
   std::function<bool(const models::ModelEntry&)> can_train = {};
+  /// The schedule that it runs, unless it reads the option "schedule".
+  std::string schedule = "naive";
+  /// Whether the ranks that share layers share a sample's positions, too.
+  bool shares_sequence = false;
+
+  bool reads(std::string_view option) const;
+  bool spreads_over(std::string_view dimension) const;
 };
 
 models::Registry<StrategyEntry>& strategy_registry();
 const StrategyEntry& find_strategy(const std::string& name);
 std::vector<std::string> strategy_names();
 
-/// A static object of this type adds an entry before main.
+/// A static object of this type adds an entry before main, or when its plug-in is loaded. A name
+/// that is taken is noted in models::registration_errors().
 struct StrategyRegistration {
   explicit StrategyRegistration(StrategyEntry entry);
 };

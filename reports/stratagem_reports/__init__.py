@@ -1,5 +1,6 @@
 """Charts and reports from Stratagem's results files.
 
-Data flows one way: load -> statistics -> chart_data -> charts, gantt, summary, table -> report.
-Only the modules that draw import matplotlib, so that bad input is refused before it is loaded.
+Packages, each of which imports only those before it: `results` (files as values), `analysis` (what
+follows from the rows), `charts`, `report` (the page, Markdown, CSV), then `comparison` and
+`history`, and `commands` (the subcommands).
 """

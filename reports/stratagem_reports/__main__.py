@@ -12,7 +12,7 @@ import argparse
 import sys
 
 from .commands import compare, gantt, history, report
-from .errors import InputError
+from .results.errors import InputError
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -10,8 +10,12 @@
 #include <torch/csrc/distributed/c10d/reducer.hpp>
 #include <utility>
 
+#include "strategies/runtime/first_line.h"
+
 namespace stratagem::data_parallel {
 namespace {
+
+using strategies::StrategyOptions;
 
 constexpr double bytes_per_mebibyte = 1024.0 * 1024.0;
 
@@ -21,7 +25,7 @@ std::vector<at::Tensor> tensors_of(const std::vector<models::NamedTensor>& named
   return tensors;
 }
 
-/// Tensors of one type can travel as one.
+/// Tensors of one type can be sent as one.
 std::vector<std::vector<at::Tensor>> by_type(const std::vector<at::Tensor>& tensors) {
   std::map<at::ScalarType, std::vector<at::Tensor>> sorted;
   for (const auto& tensor : tensors) sorted[tensor.scalar_type()].push_back(tensor);
@@ -37,7 +41,7 @@ std::int64_t bytes_of(const std::vector<at::Tensor>& tensors) {
 }
 
 /// Overwrites the tensors, which are of one type, with the first rank's.
-void take_over(const std::vector<at::Tensor>& tensors, runtime::ProcessGroup& group) {
+void broadcast_from_root(const std::vector<at::Tensor>& tensors, distributed::ProcessGroup& group) {
   const c10::AutoGradMode no_gradient(false);
   std::vector<at::Tensor> flat;
   for (const auto& tensor : tensors) flat.push_back(tensor.detach().reshape({-1}));
@@ -53,13 +57,13 @@ void take_over(const std::vector<at::Tensor>& tensors, runtime::ProcessGroup& gr
 
 /// Caps of the first bucket, which is small so that the first transfer starts early, and of the
 /// others. Without overlap one bucket takes everything.
-std::vector<std::size_t> bucket_caps(const ReplicaOptions& options,
+std::vector<std::size_t> bucket_caps(const StrategyOptions& options,
                                      const std::vector<at::Tensor>& parameters) {
   if (!options.overlap) {
     const auto all = static_cast<std::size_t>(bytes_of(parameters));
     return {all, all};
   }
-  const auto cap = static_cast<std::size_t>(options.bucket_mebibytes * bytes_per_mebibyte);
+  const auto cap = static_cast<std::size_t>(options.bucket_mb * bytes_per_mebibyte);
   return {std::min<std::size_t>(c10d::kDefaultFirstBucketBytes, cap), cap};
 }
 
@@ -70,9 +74,11 @@ BucketIndices assign_buckets(const std::vector<at::Tensor>& tensors,
   return std::get<0>(c10d::compute_bucket_assignment_by_size(tensors, caps));
 }
 
-std::int64_t travelling_bytes(const at::Tensor& tensor, const ReplicaOptions& options) {
-  const std::int64_t size =
-      options.half_precision ? static_cast<std::int64_t>(sizeof(at::Half)) : tensor.element_size();
+bool in_half_precision(const StrategyOptions& options) { return options.compression == "fp16"; }
+
+std::int64_t payload_bytes_of(const at::Tensor& tensor, const StrategyOptions& options) {
+  const std::int64_t size = in_half_precision(options) ? static_cast<std::int64_t>(sizeof(at::Half))
+                                                       : tensor.element_size();
   return tensor.numel() * size;
 }
 
@@ -101,7 +107,7 @@ std::vector<double> readiness(const models::LayerList& layers, models::Shape sha
 }  // namespace
 
 std::vector<PlannedBucket> plan_buckets(const models::LayerList& layers, const models::Shape& input,
-                                        bool first_stage, const ReplicaOptions& options) {
+                                        bool first_stage, const StrategyOptions& options) {
   const std::vector<at::Tensor> parameters = tensors_of(models::parameters(layers));
   std::vector<double> ready = readiness(layers, input, first_stage);
   std::vector<at::Tensor> reversed(parameters.rbegin(), parameters.rend());
@@ -111,7 +117,7 @@ std::vector<PlannedBucket> plan_buckets(const models::LayerList& layers, const m
   for (const auto& members : assign_buckets(reversed, bucket_caps(options, parameters))) {
     PlannedBucket bucket{.bytes = 0, .ready = 0};
     for (const std::size_t index : members) {
-      bucket.bytes += travelling_bytes(reversed[index], options);
+      bucket.bytes += payload_bytes_of(reversed[index], options);
       bucket.ready = std::max(bucket.ready, ready[index]);
     }
     // Without overlap the pass ends first.
@@ -143,16 +149,16 @@ class Replica::BucketHook final : public c10d::CommHookInterface {
   Replica& replica_;
 };
 
-Replica::Replica(const models::LayerList& layers, runtime::ProcessGroup& group,
-                 const ReplicaOptions& options)
+Replica::Replica(const models::LayerList& layers, distributed::ProcessGroup& group,
+                 const strategies::StrategyOptions& options)
     : group_(group),
       options_(options),
       parameters_(tensors_of(models::parameters(layers))),
       buffers_(by_type(tensors_of(models::buffers(layers)))) {
-  for (const auto& tensors : by_type(parameters_)) take_over(tensors, group_);
+  for (const auto& tensors : by_type(parameters_)) broadcast_from_root(tensors, group_);
   broadcast_buffers();
   if (parameters_.empty()) return;  // a stage of pooling, say
-  const std::vector<std::size_t> caps = bucket_caps(options_, parameters_);
+  const std::vector<std::size_t> caps = bucket_caps(options, parameters_);
   BucketIndices buckets = assign_buckets(parameters_, caps);
   std::ranges::reverse(buckets);  // gradients become ready from the last layer to the first
   reducer_ = std::make_unique<c10d::Reducer>(
@@ -167,7 +173,7 @@ Replica::Replica(const models::LayerList& layers, runtime::ProcessGroup& group,
 Replica::~Replica() = default;
 
 void Replica::broadcast_buffers() {
-  for (const auto& tensors : buffers_) take_over(tensors, group_);
+  for (const auto& tensors : buffers_) broadcast_from_root(tensors, group_);
 }
 
 void Replica::before_last_backward() {
@@ -176,29 +182,29 @@ void Replica::before_last_backward() {
   try {
     reducer_->rebuild_buckets();  // the first time, the ranks agree on the order
   } catch (const std::exception& error) {
-    throw runtime::CommunicationError("rebuilding the buckets: " + runtime::first_line_of(error));
+    throw runtime::CommunicationError("rebuilding the buckets: " + runtime::first_line(error));
   }
   reducer_->prepare_for_backward({});
 }
 
 void Replica::launch(const at::Tensor& gradients) {
-  const at::Tensor sent = options_.half_precision ? gradients.to(at::kHalf) : gradients;
-  under_way_.push_back({gradients, sent, group_.all_reduce(sent)});
+  const at::Tensor sent = in_half_precision(options_) ? gradients.to(at::kHalf) : gradients;
+  in_flight_.push_back({gradients, sent, group_.all_reduce(sent)});
 }
 
 BucketTransfers Replica::wait() {
   const c10::AutoGradMode no_gradient(false);
   BucketTransfers transfers;
-  for (const Bucket& bucket : std::exchange(under_way_, {})) {
+  for (const Bucket& bucket : std::exchange(in_flight_, {})) {
     bucket.transfer->wait();
-    if (options_.half_precision) bucket.gradients.copy_(bucket.sent);
+    if (in_half_precision(options_)) bucket.gradients.copy_(bucket.sent);
     transfers.push_back(bucket.transfer);
   }
   return transfers;
 }
 
-std::map<std::string, strategies::CollectiveCost> Replica::costs() const {
-  std::map<std::string, strategies::CollectiveCost> costs;
+strategies::CommunicationCounts Replica::costs() const {
+  strategies::CommunicationCounts costs;
   for (const auto& tensors : buffers_) {
     costs["broadcast"].calls += 1;
     costs["broadcast"].payload_bytes += bytes_of(tensors);
@@ -207,8 +213,8 @@ std::map<std::string, strategies::CollectiveCost> Replica::costs() const {
   std::vector<at::Tensor> by_readiness(parameters_.rbegin(), parameters_.rend());
   const auto buckets = assign_buckets(by_readiness, bucket_caps(options_, parameters_));
   std::int64_t bytes = 0;
-  for (const auto& parameter : parameters_) bytes += travelling_bytes(parameter, options_);
-  costs["all_reduce"] = {static_cast<std::int64_t>(buckets.size()), bytes};
+  for (const auto& parameter : parameters_) bytes += payload_bytes_of(parameter, options_);
+  costs["all_reduce"] = {static_cast<std::int64_t>(buckets.size()), bytes, 0};
   return costs;
 }
 

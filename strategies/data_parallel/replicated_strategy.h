@@ -8,33 +8,33 @@
 #include <vector>
 
 #include "strategies/data_parallel/replica.h"
-#include "strategies/pipeline/staged_strategy.h"
+#include "strategies/stages/staged_strategy.h"
 
-namespace stratagem::strategies {
+namespace stratagem::data_parallel {
 
-class ReplicatedStrategy : public StagedStrategy {
+class ReplicatedStrategy : public stages::StagedStrategy {
  public:
   /// `lowered` is the schedule of one replica without what keeps replicas alike, which is added.
   /// `context.groups.data` must name a group for each of this rank's devices.
-  ReplicatedStrategy(const StrategyContext& context, const pipeline::Schedule& lowered,
-                     double ideal_bubble, std::vector<Slice> partition,
+  ReplicatedStrategy(const strategies::StrategyContext& context, const schedules::Schedule& lowered,
+                     double ideal_bubble, std::vector<schedules::Slice> partition,
                      tensor_parallel::Layout layout = tensor_parallel::Layout::tensor);
   ~ReplicatedStrategy() override;
 
-  Costs costs() const override;
+  strategies::Costs costs() const override;
 
  protected:
-  void perform(const pipeline::Action& action, StepInProgress& step) override;
+  void perform(const schedules::Action& action, stages::StepInProgress& step) override;
 
  private:
-  void keep(int stage, const data_parallel::BucketTransfers& buckets, StepInProgress& step);
+  void keep(int stage, const data_parallel::BucketTransfers& buckets, stages::StepInProgress& step);
 
   struct ReplicatedStage {
     std::unique_ptr<data_parallel::Replica> replica;
-    pipeline::Action last_backward;  // of the stage's passes that make gradients
+    schedules::Action last_backward;  // of the stage's passes that make gradients
   };
 
   std::map<int, ReplicatedStage> replicated_;  // by stage
 };
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::data_parallel

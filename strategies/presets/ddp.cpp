@@ -1,24 +1,26 @@
 // ddp: the whole model on every device, each a rank of its own that trains its share of the batch.
 #include "strategies/presets/staged.h"
 #include "strategies/registry.h"
-#include "strategies/slices.h"
+#include "strategies/schedules/batch_split.h"
 
-namespace stratagem::strategies {
+namespace stratagem::presets {
 namespace {
 
-std::unique_ptr<Strategy> make(const StrategyContext& context) {
+std::unique_ptr<strategies::Strategy> make(const strategies::StrategyContext& context) {
   return make_staged(context, "naive",
-                     share_shares(context.workload.options().batch, context.groups.replicas,
-                                  context.options.accumulation_steps));
+                     schedules::split_batch_per_replica_by_count(
+                         context.workload.options().batch, context.groups.replicas,
+                         context.options.accumulation_steps));
 }
 
-const StrategyRegistration registration{
+const strategies::StrategyRegistration registration{
     {.name = "ddp",
-     .summary = "the whole model on every rank, gradients summed beside the backward pass",
-     .options = with_rank_options({"bucket_mb", "overlap", "compression", "accumulation_steps"}),
+     .summary = "the whole model on every rank, gradients all-reduced while the backward pass runs",
+     .options = strategies::option_names(
+         {strategies::rank_options, strategies::replica_options, strategies::accumulation_options}),
      .multi_device = true,
      .dimensions = {"data"},
      .make = make}};
 
 }  // namespace
-}  // namespace stratagem::strategies
+}  // namespace stratagem::presets

@@ -3,25 +3,26 @@
 // pipeline of micro-batches.
 #include "strategies/presets/staged.h"
 #include "strategies/registry.h"
-#include "strategies/slices.h"
+#include "strategies/schedules/batch_split.h"
 
-namespace stratagem::strategies {
+namespace stratagem::presets {
 namespace {
 
-std::unique_ptr<Strategy> make(const StrategyContext& context) {
-  return make_staged(context, context.options.schedule,
-                     split_shares(context.workload.options().batch, context.groups.replicas,
-                                  context.options.split_size));
+std::unique_ptr<strategies::Strategy> make(const strategies::StrategyContext& context) {
+  return make_staged(
+      context, context.options.schedule,
+      schedules::split_batch_per_replica(context.workload.options().batch, context.groups.replicas,
+                                         context.options.split_size));
 }
 
-const StrategyRegistration registration{
+const strategies::StrategyRegistration registration{
     {.name = "ddp_model_parallel",
      .summary = "layers split over the devices of a rank, gradients summed across the ranks",
-     .options = with_rank_options({"split_size", "schedule", "virtual_stages", "cut", "partition",
-                                   "bucket_mb", "overlap", "compression"}),
+     .options = strategies::option_names({strategies::rank_options, strategies::micro_batch_options,
+                                          strategies::stage_options, strategies::replica_options}),
      .multi_device = true,
      .dimensions = {"data", "pipeline"},
      .make = make}};
 
 }  // namespace
-}  // namespace stratagem::strategies
+}  // namespace stratagem::presets

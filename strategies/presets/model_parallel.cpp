@@ -2,21 +2,23 @@
 // works at a time. It makes room for a larger model, not speed: ideal bubble (p - 1) / p.
 #include "strategies/presets/staged.h"
 #include "strategies/registry.h"
-#include "strategies/slices.h"
+#include "strategies/schedules/batch_split.h"
 
-namespace stratagem::strategies {
+namespace stratagem::presets {
 namespace {
 
-std::unique_ptr<Strategy> make(const StrategyContext& context) {
-  return make_staged(context, "naive", share_batch(context.workload.options().batch, /*parts=*/1));
+std::unique_ptr<strategies::Strategy> make(const strategies::StrategyContext& context) {
+  return make_staged(
+      context, "naive",
+      schedules::split_batch_by_count(context.workload.options().batch, /*parts=*/1));
 }
 
-const StrategyRegistration registration{
+const strategies::StrategyRegistration registration{
     {.name = "model_parallel",
      .summary = "layers split over the devices, one works at a time",
-     .options = with_rank_options({"cut", "partition"}),
+     .options = strategies::option_names({strategies::rank_options, strategies::stage_options}),
      .multi_device = true,
      .make = make}};
 
 }  // namespace
-}  // namespace stratagem::strategies
+}  // namespace stratagem::presets

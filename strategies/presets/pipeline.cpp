@@ -2,22 +2,24 @@
 // devices work at the same time. A schedule says who runs what when.
 #include "strategies/presets/staged.h"
 #include "strategies/registry.h"
-#include "strategies/slices.h"
+#include "strategies/schedules/batch_split.h"
 
-namespace stratagem::strategies {
+namespace stratagem::presets {
 namespace {
 
-std::unique_ptr<Strategy> make(const StrategyContext& context) {
-  return make_staged(context, context.options.schedule,
-                     split_batch(context.workload.options().batch, context.options.split_size));
+std::unique_ptr<strategies::Strategy> make(const strategies::StrategyContext& context) {
+  return make_staged(
+      context, context.options.schedule,
+      schedules::split_batch(context.workload.options().batch, context.options.split_size));
 }
 
-const StrategyRegistration registration{
+const strategies::StrategyRegistration registration{
     {.name = "pipeline",
      .summary = "layers split over the devices, micro-batches keep them all at work",
-     .options = with_rank_options({"split_size", "schedule", "virtual_stages", "cut", "partition"}),
+     .options = strategies::option_names(
+         {strategies::rank_options, strategies::micro_batch_options, strategies::stage_options}),
      .multi_device = true,
      .make = make}};
 
 }  // namespace
-}  // namespace stratagem::strategies
+}  // namespace stratagem::presets

@@ -1,15 +1,15 @@
 // sequence_parallel: tensor parallelism whose activations between the shared layers are parts along
-// the sequence, so that normalisations and residual sums are shared out too (Korthikanti et al.
+// the sequence, so that normalisations and residual sums are sharded too (Korthikanti et al.
 // 2022, "Reducing Activation Recomputation in Large Transformer Models").
 #include "strategies/presets/tensor.h"
 
-namespace stratagem::strategies {
+namespace stratagem::presets {
 namespace {
 
-const StrategyRegistration registration{tensor_entry(
-    "sequence_parallel",
-    "tensor parallelism that also shares out what lies between its layers, by position",
-    tensor_parallel::Layout::sequence)};
+const strategies::StrategyRegistration registration{
+    tensor_entry("sequence_parallel",
+                 "tensor parallelism that also shards what lies between its layers, by position",
+                 tensor_parallel::Layout::sequence)};
 
 }  // namespace
-}  // namespace stratagem::strategies
+}  // namespace stratagem::presets

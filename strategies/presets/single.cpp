@@ -2,21 +2,21 @@
 // with.
 #include "strategies/presets/staged.h"
 #include "strategies/registry.h"
-#include "strategies/slices.h"
+#include "strategies/schedules/batch_split.h"
 
-namespace stratagem::strategies {
+namespace stratagem::presets {
 namespace {
 
-std::unique_ptr<Strategy> make(const StrategyContext& context) {
+std::unique_ptr<strategies::Strategy> make(const strategies::StrategyContext& context) {
   const std::int64_t batch = context.workload.options().batch;
-  return make_staged(context, "naive", split_batch(batch, batch));
+  return make_staged(context, "naive", schedules::split_batch(batch, batch));
 }
 
-const StrategyRegistration registration{{.name = "single",
-                                         .summary = "the whole model on one device",
-                                         .options = {},
-                                         .multi_device = false,
-                                         .make = make}};
+const strategies::StrategyRegistration registration{{.name = "single",
+                                                     .summary = "the whole model on one device",
+                                                     .options = {},
+                                                     .multi_device = false,
+                                                     .make = make}};
 
 }  // namespace
-}  // namespace stratagem::strategies
+}  // namespace stratagem::presets

@@ -9,19 +9,17 @@
 #include "strategies/strategy.h"
 #include "strategies/tensor_parallel/parallel_layer.h"
 
-namespace stratagem::strategies {
+namespace stratagem::presets {
 
 /// `partition` as for StagedStrategy. The stages are this rank's devices times the ranks of its
 /// pipeline.
 /// `layout` as for StagedStrategy.
-std::unique_ptr<Strategy> make_staged(
-    const StrategyContext& context, const std::string& schedule, std::vector<Slice> partition,
+std::unique_ptr<strategies::Strategy> make_staged(
+    const strategies::StrategyContext& context, const std::string& schedule,
+    std::vector<schedules::Slice> partition,
     tensor_parallel::Layout layout = tensor_parallel::Layout::tensor);
 
 /// Whether this rank's replica consists of several stages.
-bool has_stages(const StrategyContext& context);
+bool has_stages(const strategies::StrategyContext& context);
 
-/// The options of every preset whose devices may be spread over ranks, before `own` ones.
-std::vector<std::string> with_rank_options(std::vector<std::string> own);
-
-}  // namespace stratagem::strategies
+}  // namespace stratagem::presets

@@ -3,37 +3,46 @@
 #include <utility>
 
 #include "strategies/presets/staged.h"
-#include "strategies/slices.h"
+#include "strategies/schedules/batch_split.h"
 
-namespace stratagem::strategies {
+namespace stratagem::presets {
 namespace {
 
-std::unique_ptr<Strategy> make(const StrategyContext& context, tensor_parallel::Layout layout) {
+std::unique_ptr<strategies::Strategy> make(const strategies::StrategyContext& context,
+                                           tensor_parallel::Layout layout) {
   const std::int64_t batch = context.workload.options().batch;
   const std::int64_t replicas = context.groups.replicas;
   if (!has_stages(context)) {
-    return make_staged(context, "naive", share_shares(batch, replicas, /*parts=*/1), layout);
+    return make_staged(context, "naive",
+                       schedules::split_batch_per_replica_by_count(batch, replicas, /*parts=*/1),
+                       layout);
   }
-  return make_staged(context, context.options.schedule,
-                     split_shares(batch, replicas, context.options.split_size), layout);
+  return make_staged(
+      context, context.options.schedule,
+      schedules::split_batch_per_replica(batch, replicas, context.options.split_size), layout);
 }
 
 }  // namespace
 
-StrategyEntry tensor_entry(std::string name, std::string summary, tensor_parallel::Layout layout) {
-  return {.name = std::move(name),
-          .summary = std::move(summary),
-          .options = with_rank_options({"async", "split_size", "schedule", "virtual_stages", "cut",
-                                        "partition", "bucket_mb", "overlap", "compression"}),
-          .multi_device = true,
-          .dimensions = {"data", "pipeline", "tensor"},
-          .make = [layout](const StrategyContext& context) { return make(context, layout); },
-          .can_train =
-              [layout](const models::ModelEntry& model) {
-                const bool has_sequence = model.input_kind == models::InputKind::tokens;
-                return !model.shared_sizes.empty() &&
-                       (layout == tensor_parallel::Layout::tensor || has_sequence);
-              }};
+strategies::StrategyEntry tensor_entry(std::string name, std::string summary,
+                                       tensor_parallel::Layout layout) {
+  return {
+      .name = std::move(name),
+      .summary = std::move(summary),
+      .options = strategies::option_names({strategies::rank_options, strategies::tensor_options,
+                                           strategies::micro_batch_options,
+                                           strategies::stage_options, strategies::replica_options}),
+      .multi_device = true,
+      .dimensions = {"data", "pipeline", "tensor"},
+      .make =
+          [layout](const strategies::StrategyContext& context) { return make(context, layout); },
+      .can_train =
+          [layout](const models::ModelEntry& model) {
+            const bool has_sequence = model.input_kind == models::InputKind::tokens;
+            return !model.sharded_sizes.empty() &&
+                   (layout == tensor_parallel::Layout::tensor || has_sequence);
+          },
+      .shares_sequence = layout == tensor_parallel::Layout::sequence};
 }
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::presets

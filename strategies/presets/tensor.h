@@ -6,8 +6,9 @@
 #include "strategies/registry.h"
 #include "strategies/tensor_parallel/parallel_layer.h"
 
-namespace stratagem::strategies {
+namespace stratagem::presets {
 
-StrategyEntry tensor_entry(std::string name, std::string summary, tensor_parallel::Layout layout);
+strategies::StrategyEntry tensor_entry(std::string name, std::string summary,
+                                       tensor_parallel::Layout layout);
 
-}  // namespace stratagem::strategies
+}  // namespace stratagem::presets

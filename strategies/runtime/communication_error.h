@@ -6,7 +6,7 @@
 
 namespace stratagem::runtime {
 
-/// A collective, or a meeting at the store, that failed or overran: one line with the call and the
+/// A collective, or a call of the store, that failed or overran: one line with the call and the
 /// ranks.
 class CommunicationError : public std::runtime_error {
  public:

@@ -74,7 +74,7 @@ EventPointer CpuDevice::stamp() {
 
 void CpuDevice::wait(Stream /*stream*/, EventPointer event) {
   if (event->complete()) return;
-  queue_.push_wait("a wait", [event = std::move(event), monitor = monitor_] {
+  queue_.enqueue_wait("a wait", [event = std::move(event), monitor = monitor_] {
     monitor->wait([&] { return event->complete(); });
   });
 }

@@ -1,7 +1,7 @@
 // CpuDevice: a device that is one thread pinned to its own core(s), first in, first out.
 //
 // It behaves as a CUDA stream does, so two cores are two devices and overlap between them is real.
-// Torch-free; what a thread of LibTorch needs at its start is handed in (see cpu_backend.h).
+// Torch-free; what a thread of LibTorch needs at its start is handed in (see cpu_backend.cpp).
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ class CpuDevice final : public Device {
   struct Options {
     std::function<void()> on_start;  // on the device's thread, after pinning
     MemoryProbe memory;              // empty: zeros
-    ActivityBoard* activity = nullptr;
+    ProgressPage* activity = nullptr;
   };
 
   /// Pins the thread to `description.cores` if there are any.

@@ -46,7 +46,7 @@ struct DeviceDescription {
   std::string name() const;  // "cpu:0", "cuda:1"
 };
 
-/// Thrown when a piece of work runs, or waits, longer than the time limit.
+/// Thrown when a work item runs, or waits, longer than the time limit.
 class DeviceTimeout : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -76,7 +76,7 @@ class Device {
   virtual void wait(Stream stream, EventPointer event) = 0;
 
   /// Returns when all work enqueued so far has run. Throws the group's first failure, once what
-  /// ran meanwhile has ended, and DeviceTimeout when one piece of work takes longer than `limit`,
+  /// ran meanwhile has ended, and DeviceTimeout when one work item takes longer than `limit`,
   /// which is then the group's failure.
   virtual void synchronize(std::chrono::milliseconds limit) = 0;
 

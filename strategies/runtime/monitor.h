@@ -49,7 +49,7 @@ class Monitor {
 
   std::shared_ptr<Activity> add_activity(std::string device);
 
-  /// One line on the piece of work that has taken longer than `limit`, empty if none has. A device
+  /// One line on the work item that has taken longer than `limit`, empty if none has. A device
   /// that only waits for another is named when no device of the group has begun anything for twice
   /// as long: while one gets on, a wait may be as long as many of its actions.
   std::string overrun(std::chrono::milliseconds limit);

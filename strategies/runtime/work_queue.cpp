@@ -7,16 +7,12 @@
 
 #include "strategies/runtime/communication_error.h"
 #include "strategies/runtime/device.h"
+#include "strategies/runtime/first_line.h"
 
 namespace stratagem::runtime {
 namespace {
 constexpr std::chrono::seconds end_of_thread_limit{5};
 constexpr std::chrono::seconds end_of_stuck_thread_limit{1};
-
-/// Libraries put stack traces behind the message.
-std::string first_line(std::string_view text) {
-  return std::string(text.substr(0, text.find('\n')));
-}
 
 }  // namespace
 
@@ -35,7 +31,7 @@ WorkQueue::~WorkQueue() {
   shared_->monitor->update([&] {
     shared_->stopping = true;
     stuck = shared_->activity->overran;
-    drops_work = !shared_->pieces.empty();
+    drops_work = !shared_->items.empty();
   });
   if (drops_work) {  // a peer that waits for it would wait for ever
     shared_->monitor->fail(std::make_exception_ptr(
@@ -59,16 +55,16 @@ WorkQueue::~WorkQueue() {
 }
 
 void WorkQueue::push(std::string label, std::function<void()> work) {
-  push(Piece{std::move(label), std::move(work), false});
+  push(WorkItem{std::move(label), std::move(work), false});
 }
 
-void WorkQueue::push_wait(std::string label, std::function<void()> work) {
-  push(Piece{std::move(label), std::move(work), true});
+void WorkQueue::enqueue_wait(std::string label, std::function<void()> work) {
+  push(WorkItem{std::move(label), std::move(work), true});
 }
 
-void WorkQueue::push(Piece piece) {
+void WorkQueue::push(WorkItem item) {
   shared_->monitor->update([&] {
-    shared_->pieces.push_back(std::move(piece));
+    shared_->items.push_back(std::move(item));
     ++shared_->pushed;
   });
 }
@@ -80,7 +76,7 @@ void WorkQueue::drain(std::chrono::milliseconds limit) {
   const auto drained = [&] { return shared_->finished >= target; };
   bool done = false;
   while (!done) {
-    // Look again no later than when the piece that runs now would have overrun.
+    // Look again no later than when the item that runs now would have overrun.
     monitor.wait_until(drained, Monitor::Clock::now() + limit / 4);
     monitor.update([&] { done = drained(); });
     if (done) break;
@@ -89,7 +85,7 @@ void WorkQueue::drain(std::chrono::milliseconds limit) {
       monitor.fail(std::make_exception_ptr(DeviceTimeout(overrun)));
       break;
     }
-    // After a failure the piece that runs now still ends before anyone is told: what it works on
+    // After a failure the item that runs now still ends before anyone is told: what it works on
     // may go as soon as this returns. wait_until no longer waits then.
     if (monitor.failed()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
@@ -97,10 +93,10 @@ void WorkQueue::drain(std::chrono::milliseconds limit) {
 }
 
 void WorkQueue::loop(const std::shared_ptr<Shared>& shared) {
-  Piece piece;
-  while (take(*shared, piece)) {
-    run(*shared, piece);
-    piece = {};  // what it captured is released before it counts as finished
+  WorkItem item;
+  while (take(*shared, item)) {
+    run(*shared, item);
+    item = {};  // what it captured is released before it counts as finished
     shared->monitor->update([&] {
       shared->activity->label.clear();
       ++shared->finished;
@@ -109,21 +105,21 @@ void WorkQueue::loop(const std::shared_ptr<Shared>& shared) {
   shared->monitor->update([&] { shared->ended = true; });
 }
 
-bool WorkQueue::take(Shared& shared, Piece& piece) {
+bool WorkQueue::take(Shared& shared, WorkItem& item) {
   bool taken = false;
   while (!taken) {
     bool stop = false;
-    shared.monitor->wait([&] { return shared.stopping || !shared.pieces.empty(); });
+    shared.monitor->wait([&] { return shared.stopping || !shared.items.empty(); });
     shared.monitor->update([&] {
       if (shared.stopping) {
-        shared.pieces.clear();
+        shared.items.clear();
         stop = true;
-      } else if (!shared.pieces.empty()) {
-        piece = std::move(shared.pieces.front());
-        shared.pieces.pop_front();
-        shared.activity->label = piece.label;
+      } else if (!shared.items.empty()) {
+        item = std::move(shared.items.front());
+        shared.items.pop_front();
+        shared.activity->label = item.label;
         shared.activity->since = Monitor::Clock::now();
-        shared.activity->waiting = piece.waits;
+        shared.activity->waiting = item.waits;
         taken = true;
       }
     });
@@ -135,19 +131,19 @@ bool WorkQueue::take(Shared& shared, Piece& piece) {
   return true;
 }
 
-void WorkQueue::run(Shared& shared, Piece& piece) {
+void WorkQueue::run(Shared& shared, WorkItem& item) {
   if (shared.monitor->failed()) return;
-  if (shared.options.activity != nullptr && !piece.label.empty()) {
-    shared.options.activity->write(shared.options.activity_slot, piece.label);
+  if (shared.options.activity != nullptr && !item.label.empty()) {
+    shared.options.activity->write(shared.options.progress_slot, item.label);
   }
   const auto located = [&](const std::exception& error) {
-    const std::string place = piece.label.empty()
+    const std::string place = item.label.empty()
                                   ? shared.options.name
-                                  : fmt::format("{}, action {}", shared.options.name, piece.label);
-    return fmt::format("{}: {}", place, first_line(error.what()));
+                                  : fmt::format("{}, action {}", shared.options.name, item.label);
+    return fmt::format("{}: {}", place, first_line(error));
   };
   try {
-    piece.work();
+    item.work();
   } catch (const CommunicationError& error) {
     shared.monitor->fail(std::make_exception_ptr(CommunicationError(located(error))));
   } catch (const std::exception& error) {

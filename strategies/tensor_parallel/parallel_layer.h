@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "strategies/strategy.h"
+#include "strategies/costs.h"
 
 namespace stratagem::tensor_parallel {
 
@@ -15,7 +15,10 @@ enum class Layout {
   sequence,  // every rank has its part of the positions: reduce-scatters and all-gathers
 };
 
-using Communication = std::map<std::string, strategies::CollectiveCost>;
+/// Of an activation [samples, positions, features].
+inline constexpr std::int64_t sequence_dimension = 1;
+
+using Communication = strategies::CommunicationCounts;
 
 /// Adds a call of `collective` with `bytes` of payload.
 inline void add_call(Communication& communication, const std::string& collective,
@@ -25,7 +28,7 @@ inline void add_call(Communication& communication, const std::string& collective
 }
 
 /// One micro-batch that a layer works on.
-struct Work {
+struct LayerInput {
   std::int64_t positions = 0;  // samples x sequence length, of all ranks
   std::int64_t element_bytes = 0;
   bool input_needs_gradient = true;
@@ -35,7 +38,7 @@ class ParallelLayer {
  public:
   virtual ~ParallelLayer() = default;
   /// Of one forward and one backward pass, by rank.
-  virtual Communication communication(const Work& work) const = 0;
+  virtual Communication communication(const LayerInput& work) const = 0;
 };
 
 }  // namespace stratagem::tensor_parallel

@@ -5,11 +5,11 @@
 #include <stdexcept>
 #include <utility>
 
-#include "models/collector_in_graph.h"
-#include "models/functions.h"
-#include "models/linear.h"
-#include "strategies/tensor_parallel/conjugate_functions.h"
+#include "models/cpu_kernels/deferred_weight_gradients.h"
+#include "models/cpu_kernels/functions.h"
+#include "models/cpu_kernels/linear.h"
 #include "strategies/tensor_parallel/group_capsule.h"
+#include "strategies/tensor_parallel/mappings.h"
 
 namespace stratagem::tensor_parallel {
 namespace {
@@ -17,9 +17,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr std::int64_t sequence_dimension = 1;
-
-/// y = [gathered] x W^T; the gradient of x is exchanged beside that of W.
+/// y = [gathered] x W^T; the gradient of x is all-reduced while that of W is computed.
 class ColumnFunction : public torch::autograd::Function<ColumnFunction> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
@@ -28,7 +26,7 @@ class ColumnFunction : public torch::autograd::Function<ColumnFunction> {
     context->save_for_backward({whole, weight});
     context->saved_data["group"] = capsule_of(*group);
     context->saved_data["by_sequence"] = by_sequence;
-    models::leave_to_those_in_force(*context);
+    models::save_deferred_weight_gradients(*context);
     const at::Tensor y = models::linear_product(whole.flatten(0, -2), weight, {});
     std::vector<std::int64_t> shape = whole.sizes().vec();
     shape.back() = weight.size(0);
@@ -43,21 +41,21 @@ class ColumnFunction : public torch::autograd::Function<ColumnFunction> {
     const at::Tensor rows = saved[0].flatten(0, -2);
     const at::Tensor gradient = gradients[0].contiguous().flatten(0, -2);
     variable_list result(4);
-    std::optional<PendingExchange> exchange;
+    std::optional<PendingCollective> collective;
     if (context->needs_input_grad(0)) {
       const at::Tensor own = models::linear_input_gradient(gradient, weight).view(saved[0].sizes());
-      exchange =
+      collective =
           by_sequence ? group.reduce_scatter(own, sequence_dimension) : group.all_reduce(own);
-      if (!group.overlap()) result[0] = exchange->wait();
+      if (!group.overlap()) result[0] = collective->wait();
     }
-    if (const auto collector = models::collector_of(*context)) {
-      collector->leave(weight, [weight, rows, gradient] {
-        return models::summed_weight_gradient(weight, rows, gradient);
+    if (const auto deferred = models::saved_deferred_weight_gradients(*context)) {
+      deferred->defer(weight, [weight, rows, gradient] {
+        return models::accumulated_weight_gradient(weight, rows, gradient);
       });
     } else {
-      result[1] = models::summed_weight_gradient(weight, rows, gradient);
+      result[1] = models::accumulated_weight_gradient(weight, rows, gradient);
     }
-    if (exchange && group.overlap()) result[0] = exchange->wait();
+    if (collective && group.overlap()) result[0] = collective->wait();
     return result;
   }
 };
@@ -74,10 +72,10 @@ at::Tensor ColumnParallelLinear::forward(const at::Tensor& input) {
   at::Tensor y =
       ColumnFunction::apply(input, weight(), &group_, options_.layout == Layout::sequence);
   if (bias().defined()) y = models::add_bias(y, bias());
-  return options_.gather_output ? join_parts(y, group_, -1) : y;
+  return options_.gather_output ? all_gather_whole_gradient(y, group_, -1) : y;
 }
 
-Communication ColumnParallelLinear::communication(const Work& work) const {
+Communication ColumnParallelLinear::communication(const LayerInput& work) const {
   Communication calls;
   const std::int64_t bytes = work.positions * weight().size(1) * work.element_bytes;
   if (options_.layout == Layout::sequence) add_call(calls, "all_gather", bytes / group_.size());
@@ -98,11 +96,11 @@ RowParallelLinear::RowParallelLinear(std::string name, at::Tensor weight, at::Te
 }
 
 at::Tensor RowParallelLinear::forward(const at::Tensor& input) {
-  const at::Tensor own = options_.input_is_parallel ? input : take_part(input, group_, -1);
-  const at::Tensor summand = models::linear(own, weight_, {});
+  const at::Tensor own = options_.input_is_parallel ? input : split_to_own_part(input, group_, -1);
+  const at::Tensor partial_sum = models::linear(own, weight_, {});
   const at::Tensor y = options_.layout == Layout::sequence
-                           ? scatter_to_ranks(summand, group_, sequence_dimension)
-                           : reduce_from_ranks(summand, group_);
+                           ? scatter_to_ranks(partial_sum, group_, sequence_dimension)
+                           : reduce_from_ranks(partial_sum, group_);
   return bias_.defined() ? models::add_bias(y, bias_) : y;
 }
 
@@ -125,7 +123,7 @@ models::LayerFlops RowParallelLinear::flops(const models::Shape& input) const {
   return {one, one, one};
 }
 
-Communication RowParallelLinear::communication(const Work& work) const {
+Communication RowParallelLinear::communication(const LayerInput& work) const {
   Communication calls;
   const std::int64_t bytes = work.positions * weight_.size(0) * work.element_bytes;
   if (options_.layout == Layout::sequence) {

@@ -1,10 +1,10 @@
-// Linear layers whose matrix is shared out among ranks (Shoeybi et al. 2019, section 3).
+// Linear layers whose matrix is sharded over ranks (Shoeybi et al. 2019, section 3).
 //
 // Column parallel: each rank has some of the outputs; Y = [X A_1, X A_2, ...]. Row parallel: each
 // has some of the inputs; Y = X_1 A_1 + X_2 A_2 + .... A column-parallel layer followed by a
 // row-parallel one needs a single exchange in each direction. With Layout::sequence the inputs of
-// the first and the outputs of the second are parts along the sequence, so the exchange also shares
-// out what stands between them.
+// the first and the outputs of the second are parts along the sequence, so the collective also
+// shards what is between them.
 //
 // Weights are slices of the whole matrix, so any number of ranks gives the same model.
 #pragma once
@@ -21,14 +21,14 @@ struct ColumnOptions {
 };
 
 /// [n, ..., in] -> [n, ..., out / ranks], or all of out. In its backward pass the input's gradient
-/// travels while the weight's is computed.
+/// is in flight while the weight's is computed.
 class ColumnParallelLinear : public models::LinearLayer, public ParallelLayer {
  public:
   /// This rank's rows of the weight, [out / ranks, in], and of the bias, if there is one.
   ColumnParallelLinear(std::string name, at::Tensor weight, at::Tensor bias, TensorGroup& group,
                        const ColumnOptions& options);
   at::Tensor forward(const at::Tensor& input) override;
-  Communication communication(const Work& work) const override;
+  Communication communication(const LayerInput& work) const override;
 
  private:
   TensorGroup& group_;
@@ -49,7 +49,7 @@ class RowParallelLinear : public models::Layer, public ParallelLayer {
   at::Tensor forward(const at::Tensor& input) override;
   models::Shape output_shape(const models::Shape& input) const override;
   models::LayerFlops flops(const models::Shape& input) const override;
-  Communication communication(const Work& work) const override;
+  Communication communication(const LayerInput& work) const override;
 
  private:
   at::Tensor weight_;

@@ -19,9 +19,9 @@ using models::LinearLayer;
 using models::TransformerBlock;
 using LayerPointer = std::unique_ptr<Layer>;
 
-constexpr SharedDimension rows = {0, 1};
-constexpr SharedDimension columns = {1, 1};
-constexpr SharedDimension query_key_value = {0, 3};
+constexpr ShardSpec by_rows = {0, 1};
+constexpr ShardSpec columns = {1, 1};
+constexpr ShardSpec query_key_value = {0, 3};
 
 class Sharding {
  public:
@@ -60,7 +60,7 @@ class Sharding {
       return layer;
     }
     if (dynamic_cast<models::ReluLayer*>(layer.get()) != nullptr) return layer;
-    throw std::invalid_argument("layer " + layer->name() + " cannot be shared out among ranks");
+    throw std::invalid_argument("layer " + layer->name() + " cannot be sharded");
   }
 
   /// One that is left over, and whose outputs the ranks cannot share evenly.
@@ -74,8 +74,8 @@ class Sharding {
     if (std::exchange(after_column_, false)) return row(layer);
     const bool paired = more_linear_layers && !head;
     after_column_ = paired;
-    result_.ends_with_shared_logits = head;
-    return column(layer, rows, {layout_, /*gather_output=*/!paired && !head});
+    result_.ends_with_vocabulary_parallel_logits = head;
+    return column(layer, by_rows, {layout_, /*gather_output=*/!paired && !head});
   }
 
   LayerPointer of_block(TransformerBlock& block) {
@@ -88,7 +88,7 @@ class Sharding {
     };
     parts.qkv = column(linear(parts.qkv), query_key_value, {layout_, false});
     parts.projection = row(linear(parts.projection));
-    parts.up = column(linear(parts.up), rows, {layout_, false});
+    parts.up = column(linear(parts.up), by_rows, {layout_, false});
     parts.down = row(linear(parts.down));
     parts.heads = heads;
     return std::make_unique<TransformerBlock>(name, std::move(parts));
@@ -96,18 +96,18 @@ class Sharding {
 
   LayerPointer of_embedding(const models::TokenEmbeddingLayer& layer) {
     auto made = std::make_unique<VocabParallelEmbedding>(
-        layer.name(), share(layer.name() + ".token.weight", layer.token(), rows),
+        layer.name(), shard(layer.name() + ".token.weight", layer.token(), by_rows),
         layer.position().detach(), group_, layout_);
     result_.parallel.push_back(made.get());
     return made;
   }
 
-  LayerPointer column(const LinearLayer& layer, const SharedDimension& shared,
+  LayerPointer column(const LinearLayer& layer, const ShardSpec& shard_spec,
                       const ColumnOptions& options) {
     at::Tensor bias;
-    if (layer.bias().defined()) bias = share(layer.name() + ".bias", layer.bias(), shared);
+    if (layer.bias().defined()) bias = shard(layer.name() + ".bias", layer.bias(), shard_spec);
     auto made = std::make_unique<ColumnParallelLinear>(
-        layer.name(), share(layer.name() + ".weight", layer.weight(), shared), bias, group_,
+        layer.name(), shard(layer.name() + ".weight", layer.weight(), shard_spec), bias, group_,
         options);
     result_.parallel.push_back(made.get());
     return made;
@@ -117,16 +117,15 @@ class Sharding {
     at::Tensor bias;
     if (layer.bias().defined()) bias = layer.bias().detach();
     auto made = std::make_unique<RowParallelLinear>(
-        layer.name(), share(layer.name() + ".weight", layer.weight(), columns), bias, group_,
+        layer.name(), shard(layer.name() + ".weight", layer.weight(), columns), bias, group_,
         RowOptions{layout_, true});
     result_.parallel.push_back(made.get());
     return made;
   }
 
-  at::Tensor share(const std::string& name, const at::Tensor& whole,
-                   const SharedDimension& shared) {
-    result_.shared[name] = shared;
-    return slice_of(whole.detach(), shared, group_.rank(), group_.size());
+  at::Tensor shard(const std::string& name, const at::Tensor& whole, const ShardSpec& shard_spec) {
+    result_.parameters[name] = shard_spec;
+    return slice_of(whole.detach(), shard_spec, group_.rank(), group_.size());
   }
 
   TensorGroup& group_;
@@ -143,26 +142,28 @@ ShardedLayers shard(models::LayerList whole, TensorGroup& group, Layout layout, 
   return Sharding(group, layout, last_stage).of(std::move(whole));
 }
 
-at::Tensor slice_of(const at::Tensor& whole, const SharedDimension& shared, int rank, int ranks) {
-  const std::int64_t run = whole.size(shared.dimension) / shared.parts;
+at::Tensor slice_of(const at::Tensor& whole, const ShardSpec& shard_spec, int rank, int ranks) {
+  const std::int64_t run = whole.size(shard_spec.dimension) / shard_spec.parts;
   if (run % ranks != 0) {
     throw std::invalid_argument(std::to_string(ranks) + " ranks cannot share a dimension of " +
                                 std::to_string(run));
   }
   const std::int64_t share = run / ranks;
-  const at::Tensor slice = whole.unflatten(shared.dimension, {shared.parts, run})
-                               .narrow(shared.dimension + 1, rank * share, share)
-                               .flatten(shared.dimension, shared.dimension + 1);
+  const at::Tensor slice = whole.unflatten(shard_spec.dimension, {shard_spec.parts, run})
+                               .narrow(shard_spec.dimension + 1, rank * share, share)
+                               .flatten(shard_spec.dimension, shard_spec.dimension + 1);
   return slice.clone(at::MemoryFormat::Contiguous);
 }
 
-at::Tensor assemble(const std::vector<at::Tensor>& slices, const SharedDimension& shared) {
+at::Tensor assemble(const std::vector<at::Tensor>& slices, const ShardSpec& shard_spec) {
   std::vector<at::Tensor> in_parts;
   for (const at::Tensor& slice : slices) {
-    in_parts.push_back(slice.unflatten(
-        shared.dimension, {shared.parts, slice.size(shared.dimension) / shared.parts}));
+    in_parts.push_back(
+        slice.unflatten(shard_spec.dimension,
+                        {shard_spec.parts, slice.size(shard_spec.dimension) / shard_spec.parts}));
   }
-  return at::cat(in_parts, shared.dimension + 1).flatten(shared.dimension, shared.dimension + 1);
+  return at::cat(in_parts, shard_spec.dimension + 1)
+      .flatten(shard_spec.dimension, shard_spec.dimension + 1);
 }
 
 }  // namespace stratagem::tensor_parallel

@@ -12,33 +12,33 @@
 
 namespace stratagem::tensor_parallel {
 
-/// How a parameter is shared out: its `dimension` consists of `parts` runs of equal length, of each
+/// How a parameter is sharded: its `dimension` consists of `parts` runs of equal length, of each
 /// of which a rank has its share (query, key and value in one matrix are three parts).
-struct SharedDimension {
+struct ShardSpec {
   std::int64_t dimension = 0;
   std::int64_t parts = 1;
 };
 
 /// By the parameter's name; those that are not in it are whole on every rank.
-using SharedParameters = std::map<std::string, SharedDimension>;
+using ShardedParameters = std::map<std::string, ShardSpec>;
 
 struct ShardedLayers {
   models::LayerList layers;
-  SharedParameters shared;
-  std::vector<const ParallelLayer*> parallel;  // those among the layers, and in them
-  bool ends_with_shared_logits = false;        // the last layer's outputs are shared out
+  ShardedParameters parameters;
+  std::vector<const ParallelLayer*> parallel;         // those among the layers, and in them
+  bool ends_with_vocabulary_parallel_logits = false;  // the last layer's outputs are sharded
 };
 
 /// A run of layers of a model: embeddings, transformer blocks, normalisations and linear layers. Of
 /// linear layers with element-wise functions between them, the first of two is column parallel and
 /// the second row parallel; one that is left over gathers its outputs, or
 /// stays whole where the ranks do not divide them. The head of a language model
-/// keeps its logits shared out. `last_stage`: the model ends with these layers. Throws
+/// keeps its logits sharded. `last_stage`: the model ends with these layers. Throws
 /// std::invalid_argument for another layer.
 ShardedLayers shard(models::LayerList whole, TensorGroup& group, Layout layout, bool last_stage);
 
 /// A rank's slice of a whole tensor, contiguous, and the whole from the slices of all ranks.
-at::Tensor slice_of(const at::Tensor& whole, const SharedDimension& shared, int rank, int ranks);
-at::Tensor assemble(const std::vector<at::Tensor>& slices, const SharedDimension& shared);
+at::Tensor slice_of(const at::Tensor& whole, const ShardSpec& shard_spec, int rank, int ranks);
+at::Tensor assemble(const std::vector<at::Tensor>& slices, const ShardSpec& shard_spec);
 
 }  // namespace stratagem::tensor_parallel

@@ -19,17 +19,17 @@ std::int64_t part_of(const at::Tensor& tensor, std::int64_t dimension, int ranks
 
 }  // namespace
 
-at::Tensor PendingExchange::wait() {
+at::Tensor PendingCollective::wait() {
   group_->finish(transfer_);
   return finish_ ? finish_(buffer_) : buffer_;
 }
 
-PendingExchange TensorGroup::all_reduce(at::Tensor tensor, runtime::Reduction reduction) {
+PendingCollective TensorGroup::all_reduce(at::Tensor tensor, distributed::Reduction reduction) {
   return {*this, group_.all_reduce(tensor, reduction), tensor};
 }
 
 // Both collectives join and cut along the first dimension, so the ranks come first: [rank, ...].
-PendingExchange TensorGroup::all_gather(const at::Tensor& tensor, std::int64_t dimension) {
+PendingCollective TensorGroup::all_gather(const at::Tensor& tensor, std::int64_t dimension) {
   dimension = c10::maybe_wrap_dim(dimension, tensor.dim());
   std::vector<std::int64_t> shape = tensor.sizes().vec();
   shape.insert(shape.begin(), size());
@@ -41,7 +41,7 @@ PendingExchange TensorGroup::all_gather(const at::Tensor& tensor, std::int64_t d
   return {*this, std::move(transfer), gathered, join};
 }
 
-PendingExchange TensorGroup::reduce_scatter(const at::Tensor& tensor, std::int64_t dimension) {
+PendingCollective TensorGroup::reduce_scatter(const at::Tensor& tensor, std::int64_t dimension) {
   const std::int64_t part = part_of(tensor, dimension, size());
   std::vector<std::int64_t> shape = tensor.sizes().vec();
   shape[static_cast<std::size_t>(dimension)] = part;
@@ -57,16 +57,16 @@ at::Tensor TensorGroup::own_part(const at::Tensor& tensor, std::int64_t dimensio
   return tensor.narrow(dimension, rank() * part, part);
 }
 
-void TensorGroup::finish(const runtime::TransferPointer& transfer) {
+void TensorGroup::finish(const distributed::TransferPointer& transfer) {
   const auto start = device_.stamp();
   transfer->wait();
   const std::lock_guard lock(mutex_);
-  exchanges_.push_back({transfer, start, device_.stamp()});
+  collectives_.push_back({transfer, start, device_.stamp()});
 }
 
-std::vector<Exchange> TensorGroup::take_exchanges() {
+std::vector<LayerCollective> TensorGroup::take_collectives() {
   const std::lock_guard lock(mutex_);
-  return std::exchange(exchanges_, {});
+  return std::exchange(collectives_, {});
 }
 
 }  // namespace stratagem::tensor_parallel

@@ -1,8 +1,9 @@
-// TensorGroup: what the layers that share a matrix exchange, and a record of it for the timeline.
+// TensorGroup: the collectives of layers that share a matrix, and a record of them for the
+// timeline.
 //
-// An exchange is begun and, where something else can be computed meanwhile, waited for later. Every
-// exchange is kept until the strategy takes it: when it was under way, and for how long the layer
-// stood still for it.
+// A collective is begun and, where something else can be computed meanwhile, waited for later.
+// Every collective is kept until the strategy takes it: when it was in flight, and for how long the
+// layer waited for it.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,27 +14,27 @@
 #include <utility>
 #include <vector>
 
-#include "strategies/runtime/process_group.h"
+#include "strategies/distributed/process_group.h"
 
 namespace stratagem::tensor_parallel {
 
-/// One collective: [transfer->start(), transfer->end()] under way, [wait_start, wait_end] stood
+/// One collective: [transfer->start(), transfer->end()] in flight, [wait_start, wait_end] stood
 /// still.
-struct Exchange {
-  runtime::TransferPointer transfer;
+struct LayerCollective {
+  distributed::TransferPointer transfer;
   runtime::EventPointer wait_start;
   runtime::EventPointer wait_end;
 };
 
 class TensorGroup;
 
-/// An exchange under way; to be waited for once.
-class PendingExchange {
+/// A collective in flight; to be waited for once.
+class PendingCollective {
  public:
   using Finish = std::function<at::Tensor(const at::Tensor&)>;
   /// `finish` makes the result of what arrived in `buffer`; without it that is the result.
-  PendingExchange(TensorGroup& group, runtime::TransferPointer transfer, at::Tensor buffer,
-                  Finish finish = {})
+  PendingCollective(TensorGroup& group, distributed::TransferPointer transfer, at::Tensor buffer,
+                    Finish finish = {})
       : group_(&group),
         transfer_(std::move(transfer)),
         buffer_(std::move(buffer)),
@@ -43,7 +44,7 @@ class PendingExchange {
 
  private:
   TensorGroup* group_;
-  runtime::TransferPointer transfer_;
+  distributed::TransferPointer transfer_;
   at::Tensor buffer_;
   Finish finish_;
 };
@@ -51,39 +52,39 @@ class PendingExchange {
 class TensorGroup {
  public:
   /// `group` and `device`, whose thread runs the layers, outlive this. Without `overlap` whoever
-  /// begins an exchange should wait for it at once.
-  TensorGroup(runtime::ProcessGroup& group, runtime::Device& device, bool overlap)
+  /// begins a collective should wait for it at once.
+  TensorGroup(distributed::ProcessGroup& group, runtime::Device& device, bool overlap)
       : group_(group), device_(device), overlap_(overlap) {}
 
   int rank() const { return group_.rank(); }
   int size() const { return group_.size(); }
   bool overlap() const { return overlap_; }
-  runtime::ProcessGroup& ranks() { return group_; }
+  distributed::ProcessGroup& ranks() { return group_; }
 
   /// The sum, or the largest, of all ranks' tensors, in place of `tensor`, which is contiguous.
-  PendingExchange all_reduce(at::Tensor tensor,
-                             runtime::Reduction reduction = runtime::Reduction::sum);
+  PendingCollective all_reduce(at::Tensor tensor,
+                               distributed::Reduction reduction = distributed::Reduction::sum);
   /// All ranks' tensors one after the other along `dimension`.
-  PendingExchange all_gather(const at::Tensor& tensor, std::int64_t dimension);
+  PendingCollective all_gather(const at::Tensor& tensor, std::int64_t dimension);
   /// This rank's part, along `dimension`, of the sum of all ranks' tensors. Throws
   /// std::invalid_argument unless the ranks divide the dimension.
-  PendingExchange reduce_scatter(const at::Tensor& tensor, std::int64_t dimension);
+  PendingCollective reduce_scatter(const at::Tensor& tensor, std::int64_t dimension);
 
   /// This rank's part of a tensor that all ranks have. A view.
   at::Tensor own_part(const at::Tensor& tensor, std::int64_t dimension) const;
 
-  /// The exchanges since the last call, in the order in which they were waited for.
-  std::vector<Exchange> take_exchanges();
+  /// The collectives since the last call, in the order in which they were waited for.
+  std::vector<LayerCollective> take_collectives();
 
  private:
-  friend class PendingExchange;
-  void finish(const runtime::TransferPointer& transfer);
+  friend class PendingCollective;
+  void finish(const distributed::TransferPointer& transfer);
 
-  runtime::ProcessGroup& group_;
+  distributed::ProcessGroup& group_;
   runtime::Device& device_;
   bool overlap_;
   std::mutex mutex_;
-  std::vector<Exchange> exchanges_;
+  std::vector<LayerCollective> collectives_;
 };
 
 }  // namespace stratagem::tensor_parallel

@@ -5,15 +5,13 @@
 
 #include <utility>
 
-#include "strategies/pipeline/gather_state.h"
+#include "strategies/distributed/gather_state.h"
 #include "strategies/tensor_parallel/vocabulary_parallel.h"
 
 namespace stratagem::tensor_parallel {
 namespace {
 
 using strategies::StateDictionary;
-
-constexpr std::int64_t sequence_dimension = 1;
 
 /// "optimizer.exp_avg.fc1.weight" and "gradient.fc1.weight" are about "fc1.weight".
 bool is_about(const std::string& entry, const std::string& parameter) {
@@ -24,22 +22,22 @@ bool is_about(const std::string& entry, const std::string& parameter) {
 
 }  // namespace
 
-TensorLayout::TensorLayout(runtime::ProcessGroup& group, runtime::Device& device, Layout layout,
+TensorLayout::TensorLayout(distributed::ProcessGroup& group, runtime::Device& device, Layout layout,
                            bool overlap)
     : group_(group, device, overlap), layout_(layout) {}
 
 models::LayerList TensorLayout::shard(int stage, models::LayerList whole, bool last_stage) {
   ShardedLayers sharded = tensor_parallel::shard(std::move(whole), group_, layout_, last_stage);
   const std::lock_guard lock(mutex_);
-  shared_.merge(sharded.shared);
+  sharded_.merge(sharded.parameters);
   parallel_[stage] = sharded.parallel;
-  if (last_stage) shared_logits_ = sharded.ends_with_shared_logits;
+  if (last_stage) vocabulary_parallel_logits_ = sharded.ends_with_vocabulary_parallel_logits;
   return std::move(sharded.layers);
 }
 
 at::Tensor TensorLayout::loss(const models::Workload& workload, const at::Tensor& output,
                               const at::Tensor& targets, double weight) {
-  if (!shared_logits_) return workload.loss(output, targets, weight);
+  if (!vocabulary_parallel_logits_) return workload.loss(output, targets, weight);
   return vocab_parallel_cross_entropy(output, targets, weight, group_);
 }
 
@@ -50,26 +48,26 @@ models::Shape TensorLayout::boundary(models::Shape whole) const {
   return whole;
 }
 
-const SharedDimension* TensorLayout::shared_dimension_of(const std::string& entry) const {
-  for (const auto& [parameter, shared] : shared_) {
-    if (is_about(entry, parameter)) return &shared;
+const ShardSpec* TensorLayout::shard_spec_of(const std::string& entry) const {
+  for (const auto& [parameter, spec] : sharded_) {
+    if (is_about(entry, parameter)) return &spec;
   }
   return nullptr;
 }
 
 StateDictionary TensorLayout::gather(const StateDictionary& slices, const at::Device& device) {
   const std::vector<StateDictionary> by_rank =
-      strategies::gather_states(slices, group_.ranks(), device);
+      distributed::gather_states(slices, group_.ranks(), device);
   StateDictionary whole;
   for (const auto& [name, own] : slices) {
-    const SharedDimension* shared = own.dim() > 0 ? shared_dimension_of(name) : nullptr;
-    if (shared == nullptr) {
+    const ShardSpec* spec = own.dim() > 0 ? shard_spec_of(name) : nullptr;
+    if (spec == nullptr) {
       whole[name] = own;
       continue;
     }
     std::vector<at::Tensor> parts;
     for (const StateDictionary& rank : by_rank) parts.push_back(rank.at(name));
-    whole[name] = assemble(parts, *shared);
+    whole[name] = assemble(parts, *spec);
   }
   return whole;
 }
@@ -77,9 +75,8 @@ StateDictionary TensorLayout::gather(const StateDictionary& slices, const at::De
 StateDictionary TensorLayout::slices(const StateDictionary& whole) const {
   StateDictionary own;
   for (const auto& [name, tensor] : whole) {
-    const SharedDimension* shared = tensor.dim() > 0 ? shared_dimension_of(name) : nullptr;
-    own[name] =
-        shared == nullptr ? tensor : slice_of(tensor, *shared, group_.rank(), group_.size());
+    const ShardSpec* spec = tensor.dim() > 0 ? shard_spec_of(name) : nullptr;
+    own[name] = spec == nullptr ? tensor : slice_of(tensor, *spec, group_.rank(), group_.size());
   }
   return own;
 }
@@ -87,7 +84,7 @@ StateDictionary TensorLayout::slices(const StateDictionary& whole) const {
 std::vector<at::Tensor> TensorLayout::replicated(const models::LayerList& layers) const {
   std::vector<at::Tensor> tensors;
   for (const auto& [name, tensor] : models::parameters(layers)) {
-    if (!shared_.contains(name)) tensors.push_back(tensor);
+    if (!sharded_.contains(name)) tensors.push_back(tensor);
   }
   return tensors;
 }
@@ -108,22 +105,16 @@ void TensorLayout::reduce_gradients(int stage, const models::LayerList& layers) 
   }
 }
 
-Communication TensorLayout::communication(int stage, Work work, bool first_stage,
+Communication TensorLayout::communication(int stage, LayerInput work, bool first_stage,
                                           bool last_stage) const {
   Communication total;
-  const auto add = [&total](const Communication& calls) {
-    for (const auto& [collective, cost] : calls) {
-      total[collective].calls += cost.calls;
-      total[collective].payload_bytes += cost.payload_bytes;
-    }
-  };
   work.input_needs_gradient = !first_stage;
   for (const ParallelLayer* layer : parallel_.at(stage)) {
-    add(layer->communication(work));
+    add(total, layer->communication(work));
     work.input_needs_gradient = true;
   }
-  if (last_stage && shared_logits_) {
-    add(cross_entropy_communication(work.positions, work.element_bytes));
+  if (last_stage && vocabulary_parallel_logits_) {
+    add(total, cross_entropy_communication(work.positions, work.element_bytes));
   }
   return total;
 }

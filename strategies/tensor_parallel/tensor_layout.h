@@ -1,4 +1,4 @@
-// TensorLayout: one rank's view of stages whose layers are shared out among ranks. It makes the
+// TensorLayout: one rank's view of stages whose layers are sharded over ranks. It makes the
 // layers, computes the loss of shared logits, and translates between a state of slices and a whole
 // one.
 #pragma once
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "models/workload.h"
-#include "strategies/strategy.h"
+#include "strategies/state.h"
 #include "strategies/tensor_parallel/shard.h"
 
 namespace stratagem::tensor_parallel {
@@ -16,7 +16,8 @@ namespace stratagem::tensor_parallel {
 class TensorLayout {
  public:
   /// `group` and `device` outlive it.
-  TensorLayout(runtime::ProcessGroup& group, runtime::Device& device, Layout layout, bool overlap);
+  TensorLayout(distributed::ProcessGroup& group, runtime::Device& device, Layout layout,
+               bool overlap);
 
   /// This rank's layers of a stage.
   models::LayerList shard(int stage, models::LayerList whole, bool last_stage);
@@ -29,7 +30,7 @@ class TensorLayout {
   models::Shape boundary(models::Shape whole) const;
 
   /// Collective: the whole of every entry, and of every entry this rank's slice. Gradients and the
-  /// optimizer's entries are shared out as their parameter is.
+  /// optimizer's entries are sharded as their parameter is.
   strategies::StateDictionary gather(const strategies::StateDictionary& slices,
                                      const at::Device& device);
   strategies::StateDictionary slices(const strategies::StateDictionary& whole) const;
@@ -41,26 +42,26 @@ class TensorLayout {
   bool needs_reduction() const { return layout_ == Layout::sequence; }
 
   /// Of one micro-batch through a stage.
-  Communication communication(int stage, Work work, bool first_stage, bool last_stage) const;
+  Communication communication(int stage, LayerInput work, bool first_stage, bool last_stage) const;
   /// Of reduce_gradients.
   Communication reduction(const models::LayerList& layers) const;
 
   /// Only the first of the ranks counts what all of them have.
   bool counts() const { return group_.rank() == 0; }
 
-  std::vector<Exchange> take_exchanges() { return group_.take_exchanges(); }
+  std::vector<LayerCollective> take_collectives() { return group_.take_collectives(); }
 
  private:
   std::vector<at::Tensor> replicated(const models::LayerList& layers) const;
-  const SharedDimension* shared_dimension_of(const std::string& entry) const;
+  const ShardSpec* shard_spec_of(const std::string& entry) const;
 
   TensorGroup group_;
   Layout layout_;
   std::mutex mutex_;  // stages are made on their devices' threads
   std::map<int, std::vector<const ParallelLayer*>> parallel_;  // [stage]
   std::map<int, std::vector<at::Tensor>> summed_;              // [stage]: see reduce_gradients
-  SharedParameters shared_;
-  bool shared_logits_ = false;
+  ShardedParameters sharded_;
+  bool vocabulary_parallel_logits_ = false;
 };
 
 }  // namespace stratagem::tensor_parallel

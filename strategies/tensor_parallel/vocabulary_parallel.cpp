@@ -6,17 +6,15 @@
 #include <stdexcept>
 #include <utility>
 
-#include "models/functions.h"
-#include "strategies/tensor_parallel/conjugate_functions.h"
+#include "models/cpu_kernels/functions.h"
 #include "strategies/tensor_parallel/group_capsule.h"
+#include "strategies/tensor_parallel/mappings.h"
 
 namespace stratagem::tensor_parallel {
 namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-constexpr std::int64_t sequence_dimension = 1;
 
 /// Ids counted from this rank's first entry, and which of them are its own.
 struct OwnIds {
@@ -37,7 +35,8 @@ class CrossEntropy : public torch::autograd::Function<CrossEntropy> {
                             const at::Tensor& targets, double weight, TensorGroup* group) {
     const at::Tensor rows = logits.flatten(0, -2);
     const std::int64_t positions = rows.size(0);
-    const at::Tensor largest = group->all_reduce(rows.amax(1), runtime::Reduction::maximum).wait();
+    const at::Tensor largest =
+        group->all_reduce(rows.amax(1), distributed::Reduction::maximum).wait();
     const OwnIds own = own_ids(targets.flatten(), rows.size(1), *group);
     const at::Tensor shifted = rows - largest.unsqueeze(1);
     const at::Tensor of_target =
@@ -72,14 +71,14 @@ VocabParallelEmbedding::VocabParallelEmbedding(std::string name, at::Tensor toke
 
 at::Tensor VocabParallelEmbedding::forward(const at::Tensor& input) {
   const OwnIds own = own_ids(input, token_.size(0), group_);
-  const at::Tensor summand =
+  const at::Tensor partial_sum =
       models::embedding(token_, own.ids).masked_fill(own.theirs.unsqueeze(2), 0);
   at::Tensor positions = at::arange(input.size(1), input.options());
   if (layout_ == Layout::tensor) {
-    return reduce_from_ranks(summand, group_) + models::embedding(position_, positions);
+    return reduce_from_ranks(partial_sum, group_) + models::embedding(position_, positions);
   }
   positions = group_.own_part(positions, 0);
-  return scatter_to_ranks(summand, group_, sequence_dimension) +
+  return scatter_to_ranks(partial_sum, group_, sequence_dimension) +
          models::embedding(position_, positions);
 }
 
@@ -98,7 +97,7 @@ models::LayerFlops VocabParallelEmbedding::flops(const models::Shape& input) con
   return {};
 }
 
-Communication VocabParallelEmbedding::communication(const Work& work) const {
+Communication VocabParallelEmbedding::communication(const LayerInput& work) const {
   Communication calls;
   const std::int64_t bytes = work.positions * token_.size(1) * work.element_bytes;
   if (layout_ == Layout::tensor) {

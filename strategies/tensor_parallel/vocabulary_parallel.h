@@ -1,4 +1,4 @@
-// Embedding and cross-entropy over a vocabulary that is shared out among ranks (Shoeybi et al.
+// Embedding and cross-entropy over a vocabulary that is sharded over ranks (Shoeybi et al.
 // 2019, section 3): rank r has the entries [r V / ranks, (r + 1) V / ranks).
 #pragma once
 
@@ -18,7 +18,7 @@ class VocabParallelEmbedding : public models::Layer, public ParallelLayer {
   at::Tensor forward(const at::Tensor& input) override;
   models::Shape output_shape(const models::Shape& input) const override;
   models::LayerFlops flops(const models::Shape& input) const override;
-  Communication communication(const Work& work) const override;
+  Communication communication(const LayerInput& work) const override;
 
  private:
   at::Tensor token_;
@@ -28,7 +28,7 @@ class VocabParallelEmbedding : public models::Layer, public ParallelLayer {
 };
 
 /// The mean cross-entropy, times `weight`, of `logits` [n, sequence, V / ranks] against token ids
-/// [n, sequence]. Three numbers a position travel, never the logits: their maximum, the sum of
+/// [n, sequence]. Three numbers a position are sent, never the logits: their maximum, the sum of
 /// their exponentials and the target's own logit. Returns a scalar, the same on every rank.
 at::Tensor vocab_parallel_cross_entropy(const at::Tensor& logits, const at::Tensor& targets,
                                         double weight, TensorGroup& group);

@@ -10,16 +10,16 @@
 #include <string>
 #include <vector>
 
-#include "strategies/pipeline/schedule_registry.h"
-#include "strategies/pipeline/staged_strategy.h"
-#include "strategies/slices.h"
+#include "strategies/schedules/batch_split.h"
+#include "strategies/schedules/registry.h"
+#include "strategies/stages/staged_strategy.h"
 
 namespace stratagem::bench::broken {
 
 using models::Batch;
-using pipeline::Action;
-using pipeline::ActionKind;
-using strategies::StagedStrategy;
+using schedules::Action;
+using schedules::ActionKind;
+using stages::StagedStrategy;
 using strategies::StrategyContext;
 
 /// Two stages, 1f1b: right as it is, and what the broken ones are made from.
@@ -27,9 +27,8 @@ class PipelineOfTwo : public StagedStrategy {
  public:
   PipelineOfTwo(const StrategyContext& context, int micro_batches)
       : StagedStrategy(
-            context, pipeline::make_schedule("1f1b", 2, micro_batches), 0,
-            strategies::split_batch(context.workload.options().batch, context.options.split_size)) {
-  }
+            context, schedules::make_schedule("1f1b", 2, micro_batches), 0,
+            schedules::split_batch(context.workload.options().batch, context.options.split_size)) {}
 
  protected:
   std::vector<models::NamedTensor> parameters(int index) {
@@ -43,7 +42,7 @@ class LosesAMicroBatch : public PipelineOfTwo {
   using PipelineOfTwo::PipelineOfTwo;
 
  protected:
-  void perform(const Action& action, strategies::StepInProgress& step) override {
+  void perform(const Action& action, stages::StepInProgress& step) override {
     const bool lost = action.micro_batch == 1 && (action.kind == ActionKind::backward ||
                                                   action.kind == ActionKind::copy_gradient);
     if (!lost) return StagedStrategy::perform(action, step);
@@ -66,7 +65,7 @@ class AddsAGradientTwice : public PipelineOfTwo {
   using PipelineOfTwo::PipelineOfTwo;
 
  protected:
-  void perform(const Action& action, strategies::StepInProgress& step) override {
+  void perform(const Action& action, stages::StepInProgress& step) override {
     std::vector<at::Tensor> before;
     const bool twice = action == Action{ActionKind::backward, 0, 1};
     if (twice) {
@@ -88,7 +87,7 @@ class KeepsOldGradients : public PipelineOfTwo {
   using PipelineOfTwo::PipelineOfTwo;
 
  protected:
-  void perform(const Action& action, strategies::StepInProgress& step) override {
+  void perform(const Action& action, stages::StepInProgress& step) override {
     StagedStrategy::perform(action, step);
     if (action == Action{ActionKind::backward, 1, 0}) {
       for (const auto& parameter : parameters(1)) {
@@ -112,7 +111,7 @@ class ForgetsToUpdate : public PipelineOfTwo {
   using PipelineOfTwo::PipelineOfTwo;
 
  protected:
-  void perform(const Action& action, strategies::StepInProgress& step) override {
+  void perform(const Action& action, stages::StepInProgress& step) override {
     if (action != Action{ActionKind::optimizer, 1, 0}) {
       StagedStrategy::perform(action, step);
     }
@@ -125,7 +124,7 @@ class LeavesABufferStale : public PipelineOfTwo {
   using PipelineOfTwo::PipelineOfTwo;
 
  protected:
-  void perform(const Action& action, strategies::StepInProgress& step) override {
+  void perform(const Action& action, stages::StepInProgress& step) override {
     if (action == Action{ActionKind::forward, 0, 0}) before_ = running_mean().clone();
     StagedStrategy::perform(action, step);
     if (action == Action{ActionKind::optimizer, 0, 0}) running_mean().copy_(before_);
@@ -148,7 +147,7 @@ class NormalisesByRunningStatistics : public PipelineOfTwo {
   using PipelineOfTwo::PipelineOfTwo;
 
  protected:
-  void perform(const Action& action, strategies::StepInProgress& step) override {
+  void perform(const Action& action, stages::StepInProgress& step) override {
     const bool wrong = action == Action{ActionKind::forward, 0, 1};
     if (wrong) stage(0).set_training(false);
     StagedStrategy::perform(action, step);
@@ -162,7 +161,7 @@ class ReportsNoLoss : public PipelineOfTwo {
   using PipelineOfTwo::PipelineOfTwo;
 
  protected:
-  void perform(const Action& action, strategies::StepInProgress& step) override {
+  void perform(const Action& action, stages::StepInProgress& step) override {
     StagedStrategy::perform(action, step);
     if (action == Action{ActionKind::backward, 1, 0}) {
       step.losses[0] = at::full({}, std::numeric_limits<double>::quiet_NaN(), at::kDouble);

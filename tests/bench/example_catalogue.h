@@ -1,7 +1,7 @@
 // The catalogue that the tests of options and grids share: the shape of the real one, smaller.
 #pragma once
 
-#include "bench/catalogue.h"
+#include "bench/config/catalogue.h"
 
 namespace stratagem::bench {
 
@@ -12,7 +12,7 @@ inline Catalogue example_catalogue() {
                           {"pipeline", {"split_size", "schedule", "cut", "partition"}, true}};
   catalogue.models = {
       {"resnet50", true, 128, 32}, {"resnet18", true, 64, 32}, {"mlp", false, 0, 0}};
-  catalogue.schedules = {"1f1b", "gpipe", "naive"};
+  catalogue.schedules = {{"1f1b"}, {"gpipe"}, {"naive"}};
   return catalogue;
 }
 

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -15,66 +14,103 @@
 #include <string>
 #include <vector>
 
-#include "bench/measure.h"
-#include "bench/partial_file.h"
+#include "bench/measure/measure.h"
+#include "bench/measure/partial_file.h"
 
 namespace stratagem::bench {
 
-/// Stands for the worker processes: answers every task and remembers what it was asked.
+/// A worker's answer.
+inline LaunchResult answered(const JobResult& result) {
+  return {.status = LaunchStatus::ok, .result = to_json(result), .error = {}};
+}
+
+/// Stands for the worker processes: answers every job and remembers what it was asked.
 class FakeWorkers {
  public:
-  LaunchResult operator()(const nlohmann::json& job) {
-    const std::string task = job["task"];
+  using Reply = std::optional<LaunchResult>;
+
+  LaunchResult operator()(const Job& job) {
     jobs.push_back(job);
-    if (const auto found = replies.find(task); found != replies.end()) {
-      if (auto reply = found->second(job)) return *reply;
+    if (const auto found = replies_.find(job.index()); found != replies_.end()) {
+      if (Reply reply = found->second(job)) return *reply;
     }
-    return {.status = LaunchStatus::ok, .result = answer(task, job), .error = {}};
+    return std::visit([](const auto& own) { return answered(answer(own)); }, job);
   }
 
-  std::size_t count(const std::string& task) const {
-    return static_cast<std::size_t>(std::count_if(
-        jobs.begin(), jobs.end(), [&](const nlohmann::json& job) { return job["task"] == task; }));
+  /// What is answered to jobs of a kind; where there is no reply, the usual.
+  template <class Kind>
+  void on(std::function<Reply(const Kind&)> reply) {
+    replies_[Job(Kind{}).index()] = [reply = std::move(reply)](const Job& job) {
+      return reply(std::get<Kind>(job));
+    };
+  }
+
+  void forget() {
+    jobs.clear();
+    replies_.clear();
+  }
+
+  template <class Kind>
+  std::size_t count() const {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        jobs, [](const Job& job) { return std::holds_alternative<Kind>(job); }));
   }
 
   /// The split sizes of the measurements, in order.
   std::vector<std::int64_t> measured_splits() const {
     std::vector<std::int64_t> splits;
-    for (const nlohmann::json& job : jobs) {
-      if (job["task"] == "measure") splits.push_back(job["config"]["split_size"]);
+    for (const Job& job : jobs) {
+      if (const auto* measured = std::get_if<MeasureJob>(&job)) {
+        splits.push_back(measured->config.split_size);
+      }
     }
     return splits;
   }
 
-  std::vector<nlohmann::json> jobs;
-  std::map<std::string, std::function<std::optional<LaunchResult>(const nlohmann::json&)>> replies;
+  std::vector<Job> jobs;
 
- private:
-  static nlohmann::json answer(const std::string& task, const nlohmann::json& job) {
-    if (task == "check") {
-      nlohmann::json configs = nlohmann::json::array();
-      for (const nlohmann::json& config : job["configs"])
-        configs.push_back({{"config", config}, {"stages", 2}});
-      return {{"configs", configs}};
-    }
-    if (task == "verify") {
-      return {{"oracle", "one device"}, {"scope", "full size"}, {"max_relative_error", 1e-15},
-              {"tolerance", 1e-9},      {"passed", true},       {"message", ""}};
-    }
-    if (task == "calibrate_device") return {{"gemm_gflops", 100.0}, {"convolution_gflops", 250.0}};
-    if (task == "calibrate_stages") return {{"costs", {job["config"]["split_size"]}}};
-    return {{"repetition", repetition(100.0 + job["config"]["split_size"].get<double>())}};
-  }
-
- public:
-  static nlohmann::json repetition(double step_ms) {
-    return {{"step_ms", {step_ms}}, {"per_rank_ms", {{step_ms}}}, {"loss", {1.0}}};
+  static reports::Repetition repetition(double step_ms) {
+    reports::Repetition repetition;
+    repetition.step_ms = {step_ms};
+    repetition.per_rank_ms = {{step_ms}};
+    repetition.loss = {1.0};
+    return repetition;
   }
   static LaunchResult failure(const std::string& message) {
     LaunchResult launched;
     launched.error.message = message;
     return launched;
   }
+
+ private:
+  static CheckResult answer(const CheckJob& job) {
+    CheckResult result;
+    for (const Config& config : job.configs) {
+      result.rows.push_back({.config = config, .stages = 2});
+    }
+    return result;
+  }
+  static VerifyResult answer(const VerifyJob&) {
+    return {.verification = {.oracle = "one device",
+                             .scope = "full size",
+                             .max_relative_error = 1e-15,
+                             .tolerance = 1e-9,
+                             .passed = true,
+                             .message = ""}};
+  }
+  static CalibrateDeviceResult answer(const CalibrateDeviceJob&) {
+    return {.gemm_gflops = 100, .convolution_gflops = 250};
+  }
+  /// An action that takes as long as there are samples in a micro-batch.
+  static CalibrateStagesResult answer(const CalibrateStagesJob& job) {
+    return {.costs = {{.kind = "forward", .ms = static_cast<double>(job.config.split_size)}}};
+  }
+  static MeasureResult answer(const MeasureJob& job) {
+    return {.repetitions = {repetition(100 + static_cast<double>(job.config.split_size))}};
+  }
+  static CollectivesResult answer(const CollectivesJob&) { return {}; }
+
+  std::map<std::size_t, std::function<Reply(const Job&)>> replies_;  // by kind
 };
 
 class Notes : public Observer {
@@ -105,15 +141,9 @@ class MeasureTest : public testing::Test {
 
   MeasureEnvironment environment() {
     MeasureEnvironment result;
-    result.launch = [this](const nlohmann::json& job, std::chrono::duration<double>) {
-      return workers_(job);
-    };
-    result.predict = [](const Config&, const nlohmann::json& costs) {
-      return costs[0].get<double>() * 10;
-    };
-    result.predict_from_two = [](const Config&, const nlohmann::json& first,
-                                 const nlohmann::json& second) {
-      return first[0].get<double>() * 1000 + second[0].get<double>();
+    result.launch = [this](const Job& job) { return workers_(job); };
+    result.predict = [](const Config&, const StageCosts& costs) {
+      return costs.costs.front().ms * 10;
     };
     result.catalogue.strategies = {
         {.name = "test_pieces", .options = {"split_size"}, .multi_device = true},

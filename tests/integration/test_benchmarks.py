@@ -15,6 +15,7 @@ import pytest
 TOY = ["--model", "toy", "--global-batch-size", "20"]
 SMALL = [*TOY, "--split-size", "5", "--no-verify", "--benchmark_repetitions=2"]
 PIPELINE = "pipeline/toy/devices:2/batch:20/split:5/schedule:1f1b"
+PROGRAMS = Path(__file__).resolve().parents[2] / "bench" / "programs"
 COMPARE = Path("/usr/share/benchmark/compare.py")
 
 
@@ -24,11 +25,38 @@ def run(benchmarks, *arguments, **variables):
 
 def test_list_and_filter_do_not_measure(benchmarks):
     everything = run(benchmarks, "--benchmark_list_tests").stdout.split()
-    assert "model_parallel/mlp/devices:2/batch:256" in everything
-    kept = run(benchmarks, "--benchmark_list_tests=true", "--benchmark_filter=^pipe.*resnet18")
-    assert kept.stdout.split() == [n for n in everything if n.startswith("pipeline/resnet18")]
+    assert "model_parallel/resnet50/devices:2/batch:16/image:64" in everything
+    kept = run(benchmarks, "--benchmark_list_tests=true", "--benchmark_filter=^pipe.*gpt")
+    assert kept.stdout.split() == [n for n in everything if n.startswith("pipeline/gpt-small")]
     others = run(benchmarks, "--benchmark_list_tests", "--benchmark_filter=-single")
     assert others.stdout.split() == [n for n in everything if "single" not in n]
+
+
+def listed(benchmarks, what):
+    """Each name of this build, with its summary."""
+    entries = json.loads(benchmarks("stratagem", "list", what, "--json").stdout)[what]
+    return {entry["name"]: entry["summary"] for entry in entries}
+
+
+@pytest.mark.parametrize(("devices", "too_few"), [(2, {"ddp_model_parallel"}), (4, set())])
+def test_every_registered_strategy_that_fits_is_measured(benchmarks, devices, too_few):
+    strategies = set(listed(benchmarks, "strategies"))
+    names = run(benchmarks, "--benchmark_list_tests", "--devices", devices).stdout.split()
+    found = {
+        model: {name.split("/")[0] for name in names if f"/{model}/" in name}
+        for model in ("resnet50", "gpt-small")
+    }
+    assert found["gpt-small"] == strategies - too_few
+    assert found["resnet50"] == found["gpt-small"] - {"tensor_parallel", "sequence_parallel"}
+
+
+def test_every_program_shows_the_summary_that_list_gives(benchmarks):
+    summaries = listed(benchmarks, "benchmarks")
+    assert {"bench_strategies", "bench_collectives"} <= set(summaries)
+    for name, summary in summaries.items():
+        assert (PROGRAMS / f"{name}.cpp").read_text().startswith(f"// {summary}.\n")
+    for name in ("bench_strategies", "bench_collectives"):
+        assert benchmarks(name, "--help").stdout.startswith(summaries[name] + "\n")
 
 
 def test_the_split_size_benchmark_has_the_presets_rows(benchmarks):
@@ -117,13 +145,13 @@ def test_a_failed_row_is_shown_as_one(benchmarks):
         STRATAGEM_TEST_FAULT="throw@1B0@pipeline",
     )  # fmt: skip
     assert done.returncode == 4
-    assert "ERROR OCCURRED" in done.stdout and "a fault on purpose" in done.stdout
+    assert "ERROR OCCURRED" in done.stdout and "an injected fault" in done.stdout
     assert "model_parallel/toy/devices:2/batch:20_mean" in done.stdout
 
 
 def test_the_environment_is_read_as_the_library_does(benchmarks):
-    done = run(benchmarks, "--benchmark_list_tests", BENCHMARK_FILTER="mlp")
-    assert done.stdout.split() and all("/mlp/" in name for name in done.stdout.split())
+    done = run(benchmarks, "--benchmark_list_tests", BENCHMARK_FILTER="gpt")
+    assert done.stdout.split() and all("/gpt-small/" in name for name in done.stdout.split())
 
 
 def test_google_benchmarks_compare_reads_two_results(benchmarks, tmp_path):

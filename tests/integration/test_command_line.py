@@ -161,7 +161,7 @@ def test_simulate(commands, tmp_path):
 
 
 def test_simulate_draws_a_chart(commands, tmp_path):
-    pytest.importorskip("matplotlib", reason="the charts need matplotlib")
+    pytest.importorskip("vl_convert", reason="the charts need vl-convert-python")
     chart = tmp_path / "chart.svg"
     done = commands.stratagem("simulate", "--chart", chart)
     assert done.returncode == 0, done.stderr

@@ -9,8 +9,8 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from stratagem_reports.comparison.side import exact_values
-from stratagem_reports.load import load_results
+from stratagem_reports.comparison.result_set import deterministic_values
+from stratagem_reports.results.load import load_results
 
 pytestmark = pytest.mark.slow
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def compare_builds(commands, tmp_path):
-    """Compares the build with itself, in which one side may meet a fault on purpose."""
+    """Compares the build with itself, in which one side may meet an injected fault."""
 
     def run(fault: str = "", *options: str):
         build = head = commands.programs.parent
@@ -72,7 +72,7 @@ def test_an_all_reduce_more_fails(compare_builds):
 
 
 @pytest.mark.parametrize(("fault", "code"), [("", 0), ("operator@0F0@pipeline", 1)])
-def test_exact_metrics_alone_need_one_launch_of_each_build(compare_builds, fault, code):
+def test_deterministic_metrics_alone_need_one_launch_of_each_build(compare_builds, fault, code):
     done, document, text = compare_builds(fault, "--exact-only")
     assert done.returncode == code, done.stderr + done.stdout
     assert (document["times_compared"], document["interleaved"]["rounds"]) == (False, 1)
@@ -82,24 +82,25 @@ def test_exact_metrics_alone_need_one_launch_of_each_build(compare_builds, fault
 
 
 @pytest.mark.parametrize(
-    ("model", "strategies", "options"),
+    ("launches", "model", "strategies", "options"),
     [
-        ("toy", "single,model_parallel,pipeline,ddp", ["--split-size", 4]),
-        ("toy", "ddp_model_parallel", ["--devices", 4, "--oversubscribe", "--split-size", 2]),
+        (20, "toy", "single,model_parallel,pipeline,ddp", ["--split-size", 4]),
+        (6, "toy", "ddp_model_parallel", ["--devices", 4, "--oversubscribe", "--split-size", 2]),
         (
+            6,
             "mlp",
             "pipeline",
             ["--ranks", 2, "--schedule", "naive,gpipe,zb_h1,interleaved_1f1b", "--split-size", 4],
         ),
-        ("gpt-tiny", "tensor_parallel,sequence_parallel", []),
-        ("resnet18", "ddp", ["--image-size", 33]),
+        (6, "gpt-tiny", "tensor_parallel,sequence_parallel", []),
+        (6, "resnet18", "ddp", ["--image-size", 33]),
     ],
 )
-def test_twenty_launches_count_the_same(commands, out, model, strategies, options):
+def test_launches_count_the_same(commands, out, launches, model, strategies, options):
     """What the results call deterministic is so, for every strategy and every schedule."""
     done = commands.stratagem(
         "run", "--model", model, "--strategy", strategies, "--global-batch-size", 8,
-        *options, "--steps", 1, "--repetitions", 20, "--out", out,
+        *options, "--steps", 1, "--repetitions", launches, "--out", out,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     metrics = commands.results(out)["context"]["stratagem"]["metrics"]
@@ -107,9 +108,9 @@ def test_twenty_launches_count_the_same(commands, out, model, strategies, option
     for row in load_results(out).rows:
         seen = defaultdict(set)
         for repetition in row.repetitions:
-            for name, value in exact_values(repetition).items():
+            for name, value in deterministic_values(repetition).items():
                 if name.split(".")[0] in deterministic:
                     seen[name].add(value)
-        assert len(row.repetitions) == 20
+        assert len(row.repetitions) == launches
         assert {"aten_operators", "live_micro_batches", "flops_per_step"} <= seen.keys()
         assert {name: values for name, values in seen.items() if len(values) > 1} == {}, row.name

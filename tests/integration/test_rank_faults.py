@@ -39,10 +39,10 @@ def expect_lost_row(commands, done, out, strategy: str, rank: int, words: list[s
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        ("throw@0F0@ddp@1", ["a fault on purpose"]),
-        ("throw@0B0@ddp@0", ["a fault on purpose"]),
-        ("throw@0R@ddp@1", ["a fault on purpose"]),
-        ("throw@1RF0@pipeline@1", ["a fault on purpose"]),
+        ("throw@0F0@ddp@1", ["an injected fault"]),
+        ("throw@0B0@ddp@0", ["an injected fault"]),
+        ("throw@0R@ddp@1", ["an injected fault"]),
+        ("throw@1RF0@pipeline@1", ["an injected fault"]),
         ("kill@0B0@ddp@1", ["rank 1 was killed"]),
         ("kill@0R@ddp@0", ["rank 0 was killed"]),
         ("kill@1RF0@pipeline@1", ["rank 1 was killed"]),

@@ -111,7 +111,7 @@ def test_the_tutorials_protocol_repeats_inside_one_launch(commands, out):
 @pytest.mark.parametrize(
     ("fault", "timeout", "words"),
     [
-        ("throw@1B0@pipeline", "60", ["a fault on purpose"]),
+        ("throw@1B0@pipeline", "60", ["an injected fault"]),
         ("kill@1B0@pipeline", "60", ["killed (out of memory?)"]),
         ("exhaust@1F0@pipeline", "60", ["memory"]),
         ("hang@1F0@pipeline", "1", ["1F0"]),
@@ -240,7 +240,7 @@ def test_quiet_is_silent_but_for_errors(commands):
         STRATAGEM_TEST_FAULT="throw@1B0@pipeline",
     )  # fmt: skip
     assert failed.returncode == 4
-    assert failed.stderr.count("\n") == 1 and "a fault on purpose" in failed.stderr
+    assert failed.stderr.count("\n") == 1 and "an injected fault" in failed.stderr
 
 
 def test_verify_compares_every_strategy(commands):

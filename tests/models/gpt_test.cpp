@@ -11,8 +11,9 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "models/cpu_kernels/linear.h"
+#include "models/cpu_kernels/reference_kernels.h"
 #include "models/distributed_sampler.h"
-#include "models/linear.h"
 #include "models/optimizer.h"
 #include "models/token_data.h"
 #include "models/workload.h"
@@ -34,7 +35,7 @@ class GptReference : public testing::TestWithParam<bool> {};
 
 TEST_P(GptReference, IsPyTorchs) {
   const SingleThread single_thread;
-  const OwnLinearGuard own(GetParam());
+  const ReferenceKernelsGuard guard(!GetParam());
   std::ifstream file(STRATAGEM_TEST_DATA "/models/reference_gpt.json");
   const auto expected = nlohmann::json::parse(file);
   const Model model = find_model("gpt-tiny").make({});

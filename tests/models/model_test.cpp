@@ -5,7 +5,8 @@
 
 #include <stdexcept>
 
-#include "models/registry.h"
+#include "models/model.h"
+#include "models/registry/registry.h"
 
 namespace stratagem::models {
 namespace {

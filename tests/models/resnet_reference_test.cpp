@@ -14,10 +14,12 @@
 #include <tuple>
 #include <vector>
 
-#include "models/convolution.h"
+#include "models/cpu_kernels/convolution.h"
+#include "models/cpu_kernels/reference_kernels.h"
 #include "models/loss.h"
+#include "models/model.h"
 #include "models/optimizer.h"
-#include "models/registry.h"
+#include "models/registry/registry.h"
 #include "tests/models/reference_values.h"
 #include "tests/models/single_thread.h"
 
@@ -71,13 +73,13 @@ void expect_gradients(const Model& model, const nlohmann::json& expected) {
   }
 }
 
-// Model, memory format, whether the 1x1 fold is on.
+// Model, memory format, whether our kernels are on.
 using Case = std::tuple<std::string, at::MemoryFormat, bool>;
 
 class ResnetReference : public testing::TestWithParam<Case> {
  protected:
   ResnetReference()
-      : fold_(std::get<2>(GetParam())),
+      : guard_(!std::get<2>(GetParam())),
         expected_(reference().at("models").at(std::get<0>(GetParam()))),
         model_(find_model(std::get<0>(GetParam())).make({})) {
     const at::MemoryFormat format = std::get<1>(GetParam());
@@ -103,7 +105,7 @@ class ResnetReference : public testing::TestWithParam<Case> {
   }
 
   SingleThread single_thread_;
-  OwnConvolutionGuard fold_;
+  ReferenceKernelsGuard guard_;
   const nlohmann::json& expected_;
   Model model_;
   at::Tensor inputs_;

@@ -9,7 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "models/convolution.h"
+#include "models/cpu_kernels/convolution.h"
+#include "models/cpu_kernels/reference_kernels.h"
 #include "models/optimizer.h"
 #include "tests/models/single_thread.h"
 
@@ -115,7 +116,7 @@ TEST(Resnet, OurConvolutionsTrainAsATensDo) {
   const SingleThread single_thread;
   const at::Tensor input = at::randn({4, 3, 64, 64}).contiguous(at::MemoryFormat::ChannelsLast);
   const auto losses = [&input](bool own) {
-    const OwnConvolutionGuard guard(own);
+    const ReferenceKernelsGuard guard(!own);
     const Model model = find_model("resnet18").make({.classes = 10, .seed = 5});
     OptimizerOptions options;
     options.learning_rate = 0.05;

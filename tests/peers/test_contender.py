@@ -2,7 +2,7 @@ import json
 
 import pytest
 from peer_comparison.contender import parse_peer, parse_stratagem
-from stratagem_reports.launch import LaunchError, Output
+from stratagem_reports.comparison.launch import LaunchError, Output
 
 
 def row(strategy="single", cores=1, **changes):

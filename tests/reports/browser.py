@@ -66,13 +66,13 @@ class Seen:
         """Brings every chart onto the screen until it is drawn."""
         for figure in self.page.locator("figure[data-chart]").all():
             figure.scroll_into_view_if_needed()
-            figure.locator(".plot .main-svg").first.wait_for(state="visible")
+            figure.locator(".plot svg.marks").first.wait_for(state="visible")
 
     def hover(self, figure: str) -> object:
         """Brings a chart onto the screen, draws it, and points at it; gives the figure."""
         found = self.page.locator(figure)
         found.scroll_into_view_if_needed()
-        found.locator(".plot .main-svg").first.wait_for(state="visible")
+        found.locator(".plot svg.marks").first.wait_for(state="visible")
         found.locator(".plot").hover()
         return found
 

@@ -7,7 +7,6 @@
 #include <sstream>
 
 #include "reports/file_reader.h"
-#include "reports/row_summary.h"
 #include "reports/short_names.h"
 #include "reports/text_table.h"
 #include "tests/reports/example_results.h"
@@ -112,8 +111,8 @@ TEST(ConsoleTable, DifferentWorkIsNotRanked) {
                            example_row("single", "batch:24", 100)};
   rows[1].samples_per_step = 24;
   const std::string table = console_table(rows, {});
-  EXPECT_THAT(table, HasSubstr("resnet50/batch:48/image_size:128: fastest: single/batch:48\n"));
-  EXPECT_THAT(table, HasSubstr("resnet50/batch:24/image_size:128: fastest: single/batch:24\n"));
+  EXPECT_THAT(table, HasSubstr("\nbatch:48: fastest: single/batch:48\n"));
+  EXPECT_THAT(table, HasSubstr("\nbatch:24: fastest: single/batch:24\n"));
 }
 
 TEST(ConsoleTable, FailedRowsStandLastInOneLine) {
@@ -142,15 +141,11 @@ TEST(ConsoleTable, EscapesOnlyOnATerminal) {
 
 TEST(ConsoleTable, NothingMeasuredIsAnEmptyTable) { EXPECT_EQ(console_table({}, {}), ""); }
 
-TEST(RowSummary, TheTutorialsSampleIsAWholeCall) {
-  Row row = example_row("single", "batch:48", 100);
+TEST(ConsoleTable, UnderTheTutorialsProtocolThePredictionIsOfOneStep) {
+  Row row = example_row("pipeline", "batch:48", 100);
   row.config.emplace_back("protocol", "tutorial");
-  for (Repetition& repetition : row.repetitions) {
-    repetition.step_ms = {100, 120, 80};
-  }
-  const RowSummary summary = summarise(row);
-  EXPECT_EQ(summary.samples_ms, (std::vector<double>{300, 300, 300}));
-  EXPECT_DOUBLE_EQ(summary.samples_per_second, 480);
+  for (Repetition& repetition : row.repetitions) repetition.predicted_ms = 104;
+  EXPECT_THAT(console_table({row}, {}), HasSubstr("  104.0 (one step)  "));
 }
 
 TEST(ShortNames, ShareWhatAllRowsAgreeOn) {

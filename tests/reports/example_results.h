@@ -16,8 +16,8 @@ inline DeviceRecord example_device(int device) {
   DeviceRecord record;
   record.device = device;
   record.breakdown_ms = {.compute = 700, .bubble = 250, .optimizer = 20, .input_copy = 10};
-  record.bubble_measured = device == 0 ? 0.24 : 0.26;
-  record.bubble_ideal = 0.2;
+  record.bubble.measured = device == 0 ? 0.24 : 0.26;
+  record.bubble.ideal = 0.2;
   record.peak_memory_bytes = (1200 + 100 * device) * std::int64_t{1024 * 1024};
   return record;
 }
@@ -80,8 +80,7 @@ inline std::vector<Row> example_rows() {
   for (std::size_t index : {std::size_t{0}, std::size_t{1}}) {
     for (Repetition& repetition : rows[index].repetitions) {
       repetition.devices.resize(1);
-      repetition.devices[0].bubble_measured = 0;
-      repetition.devices[0].bubble_ideal = 0;
+      repetition.devices[0].bubble = {};
     }
   }
   for (Repetition& repetition : rows[3].repetitions) {

@@ -13,6 +13,16 @@ from fixture_timelines import (
     single_timeline,
 )
 
+_METRICS = (
+    ("real_time", "ms", "lower", False),
+    ("items_per_second", "samples/s", "higher", False),
+    ("mfu", "fraction", "higher", False),
+    ("bubble_measured", "fraction", "lower", False),
+    ("peak_memory_bytes", "bytes", "lower", False),
+    ("flops_per_step", "FLOP", "lower", True),
+    ("bubble_ideal", "fraction", "lower", True),
+    ("communication", "calls or bytes", "lower", True),
+)
 SPLITS = (1, 2, 4, 6, 8, 12, 16, 24)
 
 
@@ -116,9 +126,6 @@ def _own(strategy, split, step_ms, steps, protocol, timeline, cores, index) -> d
         "devices": _devices(strategy, step_ms, ideal, timeline),
         "timeline": timeline or [],
         "predicted_ms": step_ms * (1.03 if split != 1 else 0.94) if pipelined else None,
-        "predicted_from_two_splits_ms": step_ms * (1.06 if split < 8 else 0.97)
-        if pipelined
-        else None,
         "communication": {},
         "flops_per_step": 4.1e9 * 3 * BATCH,
         "mfu": 0.62 * 1080.0 / step_ms,
@@ -259,6 +266,9 @@ def _context(protocol) -> dict:
                     "memory_gb_per_second": 18.2,
                 }
             },
-            "metrics": {"step_ms": {"unit": "ms", "better": "lower", "deterministic": False}},
+            "metrics": {
+                name: {"unit": unit, "better": better, "deterministic": deterministic}
+                for name, unit, better, deterministic in _METRICS
+            },
         },
     }

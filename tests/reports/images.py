@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from matplotlib import image
+from PIL import Image
 
 
 def pixels(path: Path) -> np.ndarray:
     """The picture as whole numbers, [rows, columns, red green blue]."""
-    return (image.imread(path)[:, :, :3] * 255).round().astype(int)
+    with Image.open(path) as picture:
+        return np.asarray(picture.convert("RGB"), dtype=int)
 
 
 def distinct_colors(path: Path) -> int:

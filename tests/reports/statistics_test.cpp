@@ -26,9 +26,11 @@ TEST(Statistics, PercentileIsLinearBetweenSamples) {
   EXPECT_THROW(percentile(samples, 1.5), std::invalid_argument);
 }
 
-TEST(Statistics, DeviationDividesByOneLess) {
+TEST(Statistics, DeviationOfASampleDividesByOneLess) {
   EXPECT_DOUBLE_EQ(sample_standard_deviation(Samples{1, 2, 3, 4, 5}), std::sqrt(2.5));
   EXPECT_DOUBLE_EQ(sample_standard_deviation(Samples{5}), 0);
+  EXPECT_DOUBLE_EQ(population_standard_deviation(Samples{1, 2, 3, 4, 5}), std::sqrt(2.0));
+  EXPECT_DOUBLE_EQ(population_standard_deviation(Samples{5}), 0);
 }
 
 TEST(Statistics, NoSamplesAreRefused) {

@@ -2,17 +2,17 @@
 
 import fixture_collectives
 import pytest
+from drawn import rows
+from reference_summaries import summarised
 from stratagem_reports import __main__ as command
-from stratagem_reports.bandwidth_data import bandwidth
-from stratagem_reports.charts import LIGHT
-from stratagem_reports.interactive import figure
-from stratagem_reports.load import load_results
+from stratagem_reports.charts.bandwidth import draw
+from stratagem_reports.results.load import load_results
 
 
 @pytest.fixture
 def written(write_json, tmp_path):
     def run(document):
-        assert command.main(["report", str(write_json(document))]) == 0
+        assert command.main(["report", str(write_json(summarised(document)))]) == 0
         return tmp_path, (tmp_path / "report.html").read_text(encoding="utf-8")
 
     return run
@@ -22,18 +22,18 @@ def test_the_chart_is_in_the_report_and_beside_it(written):
     folder, page = written(fixture_collectives.collectives())
     names = {path.name for path in folder.iterdir()}
     assert names == {"results.json", "report.html", "bandwidth.png", "bandwidth.svg"}
-    assert page.count("<figure") == 1 and page.count('id="plotly"') == 1
-    assert "All reduce from " in page and "GB/s at 4 MiB" in page
+    assert page.count("<figure") == 1 and page.count("<script>") == 2
+    assert "All reduce, 1 KiB: " in page and "; All reduce, 4 MiB: " in page
     assert "All reduce: a message takes 0.0400 ms, plus its size over 3 GB/s." in page
     assert "Send: a message takes 0.0400 ms, whatever its size." in page
 
 
 def test_lines_are_the_medians_of_the_rounds(write_json):
-    chart = bandwidth(load_results(write_json(fixture_collectives.collectives(("all_gather",)))))
-    (line,) = figure(chart, LIGHT)["data"]
+    chart = draw(load_results(write_json(fixture_collectives.collectives(("all_gather",)))))
+    points = rows(chart, "low", "words")
     size = fixture_collectives.SIZES[-1]
     time_ms = 1.03 * (fixture_collectives.LATENCY_MS + size / fixture_collectives.GB_PER_S / 1e6)
-    assert line["y"][-1] == pytest.approx(0.5 * size / time_ms / 1e6)
+    assert points[-1]["y"] == pytest.approx(0.5 * size / time_ms / 1e6)
 
 
 def test_rows_that_failed_are_in_the_table_alone(written):
@@ -53,7 +53,7 @@ def test_without_a_row_that_always_worked_there_is_no_chart(written, capsys):
 
 
 def test_markdown_is_refused_in_one_line(write_json, tmp_path, capsys):
-    source = write_json(fixture_collectives.collectives())
+    source = write_json(summarised(fixture_collectives.collectives()))
     assert command.main(["report", str(source), "--format", "markdown"]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1 and "--format markdown" in error

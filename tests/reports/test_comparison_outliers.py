@@ -5,8 +5,8 @@ import functools
 import pytest
 from compared_files import compare_files
 from comparison_documents import document, launch, launches
-from stratagem_reports.load import load_results
-from stratagem_reports.statistics import samples_ms, summarise
+from reference_summaries import summarised
+from stratagem_reports.results.load import load_results
 
 ROW = "single/mlp/devices:1/batch:8"
 STEADY = [100.0, 100.3, 99.8, 100.1, 99.9, 100.2]
@@ -46,8 +46,8 @@ def test_outlying_steps_and_launches_are_marked_and_kept(compare, tmp_path):
 
 def test_outliers_follow_the_rule_of_the_report(compare, write_json):
     _, _, found = compare(disturbed(), disturbed())
-    (row,) = load_results(write_json(disturbed())).rows
-    assert found["rows"][0]["outliers"]["base"]["samples"] == summarise(samples_ms(row)).outliers
+    (row,) = load_results(write_json(summarised(disturbed()))).rows
+    assert found["rows"][0]["outliers"]["base"]["samples"] == len(row.summary.outliers) == 4
 
 
 def test_outliers_of_several_files_are_sought_in_all_of_them(compare):

@@ -119,7 +119,7 @@ def test_every_output_says_that_times_were_not_compared(compare, tmp_path):
     assert (found["threshold"], found["confidence"]) == (None, None)
     text = (tmp_path / "c.md").read_text(encoding="utf-8")
     assert IGNORED in text.splitlines()[0]
-    assert "| Verdict | Row | Exact metrics |\n| :-- | :-- | :-- |\n" in text
+    assert "| Verdict | Row | Deterministic metrics |\n| :-- | :-- | :-- |\n" in text
     assert f"| **does more** | `{ROW}` | 3 changed, 3 worse |" in text
     assert "median step time" not in text and "confidence" not in text
     suite = ElementTree.parse(tmp_path / "c.xml").getroot()
@@ -128,21 +128,21 @@ def test_every_output_says_that_times_were_not_compared(compare, tmp_path):
     (case,) = suite.iter("testcase")
     assert case.attrib["time"] == "0.000000"
     message = case.find("failure").attrib["message"]
-    assert message == "does more: time not compared; exact metrics: 3 changed, 3 worse"
+    assert message == "does more: time not compared; deterministic metrics: 3 changed, 3 worse"
 
 
 def test_without_a_metric_in_common_nothing_passes(compare):
     bare = {"counters": {}, "flops_per_step": None, "devices": [], "calls": 0}
     code, captured, found = compare(one_launch(**bare), one_launch(**bare))
     assert (code, found, captured.out) == (3, None, "")
-    assert captured.err.count("\n") == 1 and "no row has an exact metric to compare" in captured.err
+    assert captured.err.count("\n") == 1 and "no row has a deterministic metric to compare" in captured.err
     other = f"{ROW}/split:4"
     mixed = document({ROW: [launch(1.0, **bare)], other: [launch(1.0)]})
     assert compare(mixed, mixed)[0] == 0
     code, captured, found = compare(mixed, mixed, "--fail-on-ambiguous")
     verdicts = {row["name"]: row["verdict"] for row in found["rows"]}
     assert (code, verdicts) == (5, {ROW: "cannot tell", other: "same"})
-    assert "no exact metric to compare" in captured.out
+    assert "no deterministic metric to compare" in captured.out
 
 
 def test_a_count_that_varies_between_launches_does_not_gate(compare):
@@ -158,7 +158,7 @@ def test_a_row_that_fails_in_the_head_only_is_a_regression(compare):
     assert (code, found["rows"][0]["verdict"], found["rows"][0]["base_ms"]) == (1, "failed", [])
     code, captured, _ = compare(failing, one_launch())
     assert code == 3, "nothing was compared, so nothing passes"
-    assert "no row has an exact metric to compare on both sides" in captured.err
+    assert "no row has a deterministic metric to compare on both sides" in captured.err
 
 
 @pytest.mark.parametrize(
@@ -176,9 +176,6 @@ sys.path.insert(0, {tests!r})
 from comparison_documents import HARDWARE, document, launch
 if sys.argv[1:] == ["--version"]:
     print("stratagem 0.1.0 (test)")
-    sys.exit(0)
-if sys.argv[1:] == ["run", "--help"]:
-    print("--only NAME --turns SOCKET")
     sys.exit(0)
 if {broken}:
     sys.exit("error: no such model")

@@ -5,24 +5,17 @@ from itertools import pairwise
 import fixture_ranks
 import fixture_results
 import pytest
-from stratagem_reports.chart_data import build_charts
-from stratagem_reports.charts import LIGHT, render
-from stratagem_reports.gantt_crowding import MOST_ACTIONS, readable
-from stratagem_reports.gantt_data import MOST_STRATEGIES
-from stratagem_reports.gantt_lanes import gaps, is_moving, lanes
-from stratagem_reports.interactive import figure
-from stratagem_reports.load import load_results
-from stratagem_reports.selection import select
-from stratagem_reports.timeline import Action
+from drawn import charts_of, legend, names, rows
+from stratagem_reports.charts.downsampling import MOST_ACTIONS, readable
+from stratagem_reports.charts.gantt import MOST_STRATEGIES, timeline
+from stratagem_reports.charts.lanes import gaps, is_moving
+from stratagem_reports.charts.render import pictures
+from stratagem_reports.results.timeline import Action
 
 
 @pytest.fixture
 def charts(write_json):
-    def build(document):
-        results = load_results(write_json(document))
-        return build_charts(results, select(results))
-
-    return build
+    return lambda document: charts_of(write_json, document)
 
 
 def actions(timeline):
@@ -46,10 +39,10 @@ def test_the_fastest_row_of_each_strategy_has_a_timeline(charts):
     made = charts(fixture_results.results())
     assert made.charts["gantt_single"].title == "Median step: Single device, 2 cores"
     assert "the fastest of 2 rows" in made.charts["gantt_single"].caption
-    assert lanes(made.charts["gantt_single"].actions) == ["device 0"]
+    assert '[["device 0"]]' in names(made.charts["gantt_single"], "y")
     whole = made.charts["gantt_model_parallel"]
     assert whole.title == "Median step: Model parallel" and "fastest of" not in whole.caption
-    assert lanes(whole.actions) == ["device 0", "device 1"]
+    assert '[["device 0"], ["device 1"]]' in names(whole, "y")
 
 
 def test_six_strategies_at_most_and_the_others_are_named(charts):
@@ -73,10 +66,10 @@ def test_six_strategies_at_most_and_the_others_are_named(charts):
 
 def test_lanes_name_the_ranks_where_there_are_several(charts):
     made = charts(fixture_ranks.over_ranks())
-    assert lanes(made.charts["gantt_ddp"].actions) == ["rank 0, device 0", "rank 1, device 1"]
-    assert lanes(made.charts["gantt_best"].actions) == ["device 0", "device 1"]
-    names = figure(made.charts["gantt_ddp"], LIGHT)["layout"]["yaxis"]["ticktext"]
-    assert names == ["rank 0, device 0", "rank 1, device 1"]
+    over_ranks = '[["rank 0, device 0"], ["rank 1, device 1"]]'
+    assert over_ranks in names(made.charts["gantt_ddp"], "y")
+    assert "rank 1, device 1, stage 0" in str(rows(made.charts["gantt_ddp"], "start"))
+    assert '[["device 0"], ["device 1"]]' in names(made.charts["gantt_best"], "y")
 
 
 def test_few_actions_stay_as_they_are():
@@ -120,13 +113,45 @@ def test_actions_at_one_moment_are_drawn():
 def test_a_box_says_how_many_it_stands_for_and_is_cheap(charts):
     made = charts(fixture_ranks.over_ranks(4000))
     chart = made.charts["gantt_tensor_parallel"]
-    words = str(figure(chart, LIGHT))
+    words = str(chart.page_specification)
     assert "drawn together" in words and len(words) < 120_000
     assert "drawn together" in chart.caption
-    drawing = render(chart, ("svg",))["svg"]
-    assert len(drawing) < 160_000 and drawing.count(b"<path") < 300
+    drawing = pictures(chart, ("svg",))["svg"]
+    assert len(drawing) < 100_000 and drawing.count(b"<path") < 600
 
 
 def test_gaps_that_cannot_be_seen_are_no_boxes():
     pieces = [Action("device 0", "forward", 0, 0, at, at + 0.9999) for at in range(100)]
     assert gaps(pieces, 0.0, 110.0) == [(99.9999, 110.0)]
+
+
+def test_boxes_are_labelled_with_what_fits_and_idle_is_striped():
+    actions = [
+        Action("device 0", "forward", 0, 7, 0.0, 100.0),
+        Action("device 0", "backward", 0, 7, 100.0, 103.0),
+        Action("device 0", "backward", 0, 8, 110.0, 125.0),
+        Action("device 0", "optimizer", 0, None, 125.0, 300.0),
+        Action("device 0", "copy_gradient", 0, 7, 103.0, 104.0),
+    ]
+    chart = timeline("Title", "Subtitle", actions)
+    found = rows(chart, "start")
+    assert [row["label"] for row in found] == ["F7", "B7", "", "", "B8", "opt"]
+    assert [row["color"].startswith("url(") for row in found].index(True) == 3
+    assert legend(chart) == [
+        "Forward (F)",
+        "Backward (B)",
+        "Optimizer",
+        "Copy gradient",
+        "Idle (bubble)",
+    ]
+    text = pictures(chart, ("svg",))["svg"].decode()
+    assert ">F7<" in text and ">B8<" in text and ">opt<" in text and ">B7<" not in text
+    assert text.count('fill="url(#stratagem-idle)"') == 3, "two gaps and the legend"
+
+
+def test_where_a_device_holds_stages_its_boxes_name_them():
+    actions = [
+        Action("device 0", "forward", stage, 3, at, at + 1.0) for at, stage in ((0, 0), (1, 2))
+    ]
+    labels = [row["label"] for row in rows(timeline("", "", actions), "start")]
+    assert labels == ["0F3", "2F3"]

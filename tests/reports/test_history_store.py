@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from comparison_documents import document, launches
-from stratagem_reports.errors import InputError
 from stratagem_reports.history import store as store_module
 from stratagem_reports.history.points import time_text, to_line
 from stratagem_reports.history.store import append, file_name, load
+from stratagem_reports.results.errors import InputError
 
 import fixture_history
 from fixture_history import ROW, START, contents, history, refused, runs, store

@@ -13,9 +13,6 @@ from comparison_documents import document, launch
 if sys.argv[1:] == ["--version"]:
     print("stratagem 0.1.0 (test)")
     sys.exit(0)
-if sys.argv[1:] == ["run", "--help"]:
-    print({usage!r})
-    sys.exit(0)
 {before}
 only = sys.argv[sys.argv.index("--only") + 1] if "--only" in sys.argv else ""
 out = sys.argv[sys.argv.index("--out") + 1]
@@ -35,10 +32,10 @@ with open(out, "w") as file:
 def build(tmp_path):
     """Makes a build folder whose stratagem takes `factor` times as long."""
 
-    def make(label, factor=1.0, before="", own=None, usage="--only NAME"):
+    def make(label, factor=1.0, before="", own=None):
         return write_build(
             tmp_path / label, BUILD, label=label, factor=factor, before=before, own=own or {},
-            log=str(tmp_path / "log"), usage=usage,
+            log=str(tmp_path / "log"),
         )  # fmt: skip
 
     return make
@@ -47,7 +44,8 @@ def build(tmp_path):
 @pytest.fixture
 def compare(tmp_path, capsys):
     def run(*words, options=("--model", "mlp")):
-        code, found = compare_interleaved(tmp_path / "comparison.json", *words, options=options)
+        out = tmp_path / "comparison.json"
+        code, found = compare_interleaved(out, "--whole-launches", *words, options=options)
         return code, capsys.readouterr(), found
 
     return run
@@ -63,12 +61,12 @@ def compare(tmp_path, capsys):
 def test_what_cannot_be_compared_is_refused_after_the_first_round(
     build, compare, tmp_path, change, words
 ):
-    base = build("base", usage="")
-    head = build("head", usage="", before=f"import comparison_documents as d; d.{change}")
+    base = build("base")
+    head = build("head", before=f"import comparison_documents as d; d.{change}")
     code, captured, found = compare(base, head, "--rounds", "12")
     assert (code, found) == (2, None)
     assert captured.err.count("\n") == 1 and words in captured.err
-    assert len((tmp_path / "log").read_text().split()) == 4  # prepared, and one round
+    assert len((tmp_path / "log").read_text().split()) == 2 + 4  # prepared, and one round
 
 
 def test_a_slower_build_is_found_early_and_the_rounds_stop(build, compare, tmp_path):
@@ -94,11 +92,12 @@ def test_a_slower_build_is_found_early_and_the_rounds_stop(build, compare, tmp_p
     assert [label for entry in rounds for _, label in entry["first"]] == firsts
 
 
-def test_builds_that_cannot_choose_rows_launch_all_at_once(build, compare, tmp_path):
-    code, _, found = compare(build("base", usage=""), build("head"), "--rounds", "2")
-    assert code == 0
-    assert set((tmp_path / "log").read_text().split()) == {"base", "head"}
-    assert "with all rows at once" in " ".join(found["notes"])
+def test_builds_without_a_row_in_common_are_3(build, compare, tmp_path):
+    other = "document = lambda rows, make=document: make({'o/' + key: rows[key] for key in rows})"
+    code, captured, found = compare(build("base"), build("head", before=other))
+    assert (code, found) == (3, None)
+    assert "no row has the same name on both sides" in captured.err
+    assert (tmp_path / "log").read_text().split() == ["base", "head"]
 
 
 def test_a_control_finds_nothing_and_tells_the_noise(build, compare):
@@ -108,7 +107,7 @@ def test_a_control_finds_nothing_and_tells_the_noise(build, compare):
     assert "of the same build, half of the rounds differ by" in captured.out
 
 
-def test_exact_metrics_gate_in_a_single_round(build, compare):
+def test_deterministic_metrics_gate_in_a_single_round(build, compare):
     head = build("head", own={"calls": 3})
     code, captured, found = compare(build("base"), head, "--rounds", "1")
     assert code == 1

@@ -3,8 +3,8 @@ import sys
 import time
 
 import pytest
-from stratagem_reports import launch as launch_module
-from stratagem_reports.launch import LaunchError, launch
+from stratagem_reports.comparison import launch as launch_module
+from stratagem_reports.comparison.launch import LaunchError, launch
 
 
 def python(code, *arguments):

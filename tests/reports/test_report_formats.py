@@ -5,15 +5,16 @@ import json
 
 import fixture_results
 import pytest
+from reference_summaries import summarised
 from stratagem_reports import __main__ as command
-from stratagem_reports.load import load_results
-from stratagem_reports.selection import select
+from stratagem_reports.analysis.selection import select
+from stratagem_reports.results.load import load_results
 
 
 @pytest.fixture
 def written(write_json, tmp_path):
     def run(document, name):
-        source = write_json(document)
+        source = write_json(summarised(document))
         assert command.main(["report", str(source), "--format", name]) == 0
         return tmp_path
 

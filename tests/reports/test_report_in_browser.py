@@ -1,5 +1,6 @@
 """The pages in a real browser: charts, table, themes, print, and a long report."""
 
+import itertools
 import json
 import re
 
@@ -8,6 +9,7 @@ import fixture_many_rows
 import fixture_ranks
 import fixture_results
 import pytest
+from reference_summaries import summarised
 from stratagem_reports import __main__ as command
 
 pytestmark = pytest.mark.slow
@@ -24,7 +26,7 @@ def chromium():
 
 def made(folder, document):
     source = folder / "results.json"
-    source.write_text(json.dumps(document), encoding="utf-8")
+    source.write_text(json.dumps(summarised(document)), encoding="utf-8")
     assert command.main(["report", str(source)]) == 0
     return folder / "report.html"
 
@@ -56,10 +58,9 @@ def test_every_chart_is_drawn_without_complaint_or_request(chromium, report, sch
         assert page.locator("figure.drawn").count() == FIGURES
         assert page.locator("figure.drawn .picture:visible").count() == 0
         for figure in page.locator("figure").all():
-            assert figure.locator(".plot svg path").count() > 5
+            assert figure.locator(".plot svg.marks path").count() > 10
         assert page.evaluate("document.documentElement.scrollWidth") == width
-        assert page.locator(".modebar-btn").count() == 5 * FIGURES
-        assert page.get_by_role("button", name="Share").count() == 0
+        assert page.locator("figure details, figure a").count() == 0, "no menu of the library"
         assert seen.complaints == []
         assert seen.outside_requests() == []
 
@@ -131,55 +132,79 @@ def test_rows_are_chosen_by_strategy_verification_and_marks(seen, label, value, 
 
 def test_a_box_of_the_timeline_says_what_it_is(seen):
     page = seen.page
-    figure = page.locator("#gantt_best")
-    figure.scroll_into_view_if_needed()
-    figure.locator(".plot .main-svg").first.wait_for(state="visible")
+    figure = seen.hover("#gantt_best")
     figure.locator(".plot").focus()
     page.keyboard.press("Home")
-    for _ in range(3):
+    boxes = [page.locator("#announcement").inner_text()]
+    for _ in range(5):
         page.keyboard.press("ArrowRight")
-    words = page.locator("#announcement").inner_text()
-    assert words.startswith("Forward, device 0, stage 0, micro-batch 1, ")
+        boxes.append(page.locator("#announcement").inner_text())
+    assert boxes[0].startswith("Copy input, device 0, ")
+    name = "Forward, device 0, stage 0, micro-batch 1, "
+    (words,) = [box for box in boxes if box.startswith(name)]
     assert " ms, from " in words
-    hover = figure.locator(".hoverlayer .hovertext", has_text="Forward")
-    hover.wait_for(state="visible")
-    assert "micro-batch 1" in hover.text_content()
+    told = page.locator(".told")
+    assert told.inner_text().replace("\n", ", ") == boxes[-1]
+    assert figure.locator(".plot .at").count() == 1
+    page.keyboard.press("ArrowLeft")
+    assert page.locator("#announcement").inner_text() == boxes[-2]
+    page.keyboard.press("Escape")
+    assert told.is_hidden() and figure.locator(".plot .at").count() == 0
     assert figure.locator(".plot").get_attribute("aria-label").startswith("Best split")
     assert "Timeline of" in figure.locator("#gantt_best-words").inner_text()
 
 
 def test_the_mouse_names_a_box_of_the_timeline(seen):
-    figure = seen.page.locator("#gantt_best")
-    figure.scroll_into_view_if_needed()
-    figure.locator(".plot .main-svg").first.wait_for(state="visible")
-    area = figure.locator(".plot .nsewdrag").first.bounding_box()
-    seen.page.mouse.move(area["x"] + area["width"] * 0.3, area["y"] + area["height"] * 0.17)
-    hover = figure.locator(".hoverlayer .hovertext")
-    hover.wait_for(state="visible")
-    assert "device 0" in hover.text_content()
+    figure = seen.hover("#gantt_best")
+    box = figure.locator(".plot .mark-rect path").nth(4).bounding_box()
+    seen.page.mouse.move(box["x"] + 0.2 * box["width"], box["y"] + 0.2 * box["height"])
+    told = seen.page.locator(".told", has_text="device 0")
+    told.wait_for(state="visible")
+    assert told.locator("b").inner_text() in ("Forward", "Idle", "Backward")
+    place = told.bounding_box()
+    assert place["x"] > box["x"] and place["x"] + place["width"] < 1200
+    seen.page.mouse.move(2, 2)
+    told.wait_for(state="hidden")
 
 
-@pytest.mark.parametrize("width", [1100, 700])
-def test_no_legend_lies_under_the_buttons(chromium, report, width):
+def test_a_timeline_is_zoomed_and_shows_labels_where_they_fit_now(seen):
+    figure = seen.hover("#gantt_worst")
+    page, texts = seen.page, figure.locator(".plot .role-mark.mark-text text")
+
+    def labels():
+        return [text for text in texts.all_text_contents() if text]
+
+    before = labels()
+    assert not any(label.startswith("F") for label in before)
+    page.keyboard.down("Control")
+    for _ in range(12):
+        page.mouse.wheel(0, -120)
+    page.keyboard.up("Control")
+    headless.until(lambda: any(re.fullmatch(r"F\d+", label) for label in labels()))
+    figure.locator(".plot").dblclick()
+    headless.until(lambda: labels() == before)
+
+
+@pytest.mark.parametrize("width", [1100, 700, 400])
+def test_words_of_a_legend_do_not_touch(chromium, report, width):
     with headless.opened(chromium, report, width) as seen:
         for name in ("mp_vs_rn", "split_size_tradeoff", "gantt_worst", "breakdown"):
             figure = seen.hover(f"#{name}")
-            buttons = figure.locator(".modebar").bounding_box()
-            words = figure.locator("p.muted").evaluate(
-                "line => {const range = document.createRange(); range.selectNodeContents(line);"
-                "return range.getBoundingClientRect().right}"
+            plot = figure.locator(".plot").bounding_box()
+            entries = figure.locator(".plot .role-legend-label text").all()
+            boxes = sorted(
+                (round(box["y"] / 8), box["x"], box["x"] + box["width"])
+                for box in (entry.bounding_box() for entry in entries)
             )
-            entries = figure.locator(".legend .traces")
-            assert entries.count() > 0 and words <= buttons["x"]
-            for entry in entries.all():
-                assert entry.bounding_box()["y"] >= buttons["y"] + buttons["height"], name
-            assert buttons["y"] >= figure.locator("h3").bounding_box()["y"]
+            assert len(boxes) > 1 and boxes[-1][2] <= plot["x"] + plot["width"] + 1
+            for (row, _, end), (next_row, start, _) in itertools.pairwise(boxes):
+                assert next_row > row or start > end + 8, name
 
 
 def test_charts_follow_when_the_reader_turns_dark(seen):
     seen.draw_all()
     page = seen.page
-    ground = "getComputedStyle(document.querySelector('figure .main-svg')).backgroundColor"
+    ground = "getComputedStyle(document.querySelector('.plot svg.marks')).backgroundColor"
     assert page.evaluate(ground) == "rgb(255, 255, 255)"
     page.emulate_media(color_scheme="dark")
     headless.until(lambda: page.evaluate(ground) == "rgb(20, 24, 29)")
@@ -192,24 +217,22 @@ def test_print_shows_the_light_static_charts(chromium, report):
         page = seen.page
         page.emulate_media(media="print")
         assert page.locator(".interactive:visible").count() == 0
-        assert page.locator("figure img:visible").count() == FIGURES
+        assert page.locator("figure .picture svg:visible").count() == FIGURES
         assert page.locator(".filters:visible").count() == 0
-        assert page.locator("figure img.dark:visible").count() == 0
-        widths = "images => images.map(image => image.complete && image.naturalWidth)"
-        assert all(page.eval_on_selector_all("img.light", widths))
+        fill = "getComputedStyle(document.querySelector('.picture svg rect')).fill"
+        assert page.evaluate(fill) == "rgb(255, 255, 255)"
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == (
             "rgb(255, 255, 255)"
         )
         assert len(page.pdf()) > 50_000
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_without_javascript_the_static_charts_and_the_table_stand(chromium, report, scheme):
-    options = {"java_script_enabled": False, "color_scheme": scheme}
-    with headless.opened(chromium, report, **options) as seen:
+def test_without_javascript_the_pictures_and_the_table_stand(chromium, report):
+    with headless.opened(chromium, report, java_script_enabled=False) as seen:
         page = seen.page
-        assert page.locator(f"figure img.{scheme}:visible").count() == FIGURES
-        assert page.locator("figure img:visible").count() == FIGURES
+        pictures = page.locator("figure .picture svg:visible")
+        assert pictures.count() == FIGURES
+        assert all(picture.bounding_box()["width"] > 300 for picture in pictures.all())
         assert page.locator(".interactive:visible").count() == 0
         assert page.locator(".filters:visible").count() == 0
         assert page.locator("table[data-sortable] tbody tr").count() == 12

@@ -14,9 +14,6 @@ from comparison_documents import document, launch
 if sys.argv[1:] == ["--version"]:
     print("stratagem 0.1.0 (test)")
     sys.exit(0)
-if sys.argv[1:] == ["run", "--help"]:
-    print("--only NAME --turns SOCKET")
-    sys.exit(0)
 STEPS = 6
 out = sys.argv[sys.argv.index("--out") + 1]
 turns = socket.socket(socket.AF_UNIX)

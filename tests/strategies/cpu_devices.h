@@ -16,7 +16,7 @@ namespace stratagem::runtime {
 inline constexpr std::chrono::milliseconds ample{30'000};
 
 struct CpuDevices {
-  explicit CpuDevices(int count, ActivityBoard* activity = nullptr)
+  explicit CpuDevices(int count, ProgressPage* activity = nullptr)
       : monitor(std::make_shared<Monitor>()) {
     for (int index = 0; index < count; ++index) {
       DeviceDescription description;

@@ -12,12 +12,12 @@
 #include <thread>
 #include <vector>
 
-#include "strategies/runtime/rank_context.h"
+#include "strategies/distributed/rank_context.h"
 
 namespace stratagem::runtime {
 
 /// Runs `work` for every rank and throws the first rank's exception, if any threw.
-inline void on_ranks(int count, const std::function<void(RankContext&)>& work,
+inline void on_ranks(int count, const std::function<void(distributed::RankContext&)>& work,
                      std::chrono::milliseconds timeout = std::chrono::seconds(30)) {
   // c10d's table of the last collectives is shared by all threads, and has no lock.
   ::setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/1);
@@ -34,13 +34,13 @@ inline void on_ranks(int count, const std::function<void(RankContext&)>& work,
   for (int rank = 0; rank < count; ++rank) {
     threads.emplace_back([&, rank] {
       try {
-        Rendezvous rendezvous;
-        rendezvous.place = {rank, count, rank, count};
+        distributed::Rendezvous rendezvous;
+        rendezvous.info = {rank, count, rank, count};
         rendezvous.port = ntohs(address.sin_port);
         rendezvous.serve = rank == 0;
         if (rendezvous.serve) rendezvous.listening_fd = listening;
         rendezvous.timeout = timeout;
-        RankContext context(rendezvous);
+        distributed::RankContext context(rendezvous);
         work(context);
         context.leave();
       } catch (...) {

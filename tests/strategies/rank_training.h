@@ -5,7 +5,7 @@
 #include <numeric>
 #include <vector>
 
-#include "strategies/pipeline/partition.h"
+#include "strategies/stages/partition.h"
 #include "tests/strategies/rank_threads.h"
 #include "tests/strategies/training.h"
 
@@ -23,9 +23,9 @@ struct Spread {
 };
 
 struct RankTraining : Training {
-  RankTraining(runtime::RankContext& ranks, const models::WorkloadOptions& options,
+  RankTraining(distributed::RankContext& ranks, const models::WorkloadOptions& options,
                const Spread& of)
-      : Training(options, of.devices_per_rank), spread(of), rank(ranks.place().rank) {
+      : Training(options, of.devices_per_rank), spread(of), rank(ranks.info().rank) {
     std::vector<int> everyone(static_cast<std::size_t>(of.ranks()));
     std::iota(everyone.begin(), everyone.end(), 0);
     all = make(ranks, "all", everyone);
@@ -53,7 +53,7 @@ struct RankTraining : Training {
   ~RankTraining() { strategy.reset(); }
 
   StrategyContext rank_context(StrategyOptions options = {}) {
-    if (options.cut.empty()) options.cut = pipeline::choose_cut(workload, spread.stages(), "flops");
+    if (options.cut.empty()) options.cut = stages::choose_cut(workload, spread.stages(), "flops");
     StrategyContext own = context(options);
     own.groups.all = all.get();
     own.groups.replica = rank / spread.ranks_per_replica();
@@ -66,35 +66,34 @@ struct RankTraining : Training {
   }
 
   void reset_counts() {
-    for (runtime::ProcessGroup* each : groups()) each->reset_counts();
+    for (distributed::ProcessGroup* each : groups()) each->reset_counts();
   }
 
-  runtime::CommunicationCounts counts() {
-    runtime::CommunicationCounts total;
-    for (runtime::ProcessGroup* each : groups()) {
-      for (const auto& [collective, count] : each->counts()) total[collective] += count;
-    }
+  distributed::CommunicationCounts counts() {
+    distributed::CommunicationCounts total;
+    for (distributed::ProcessGroup* each : groups()) add(total, each->counts());
     return total;
   }
 
   Spread spread;
   int rank;
-  std::unique_ptr<runtime::ProcessGroup> all;
-  std::vector<std::unique_ptr<runtime::ProcessGroup>> data;
-  std::unique_ptr<runtime::ProcessGroup> activations;
-  std::unique_ptr<runtime::ProcessGroup> gradients;
-  std::unique_ptr<runtime::ProcessGroup> tensor;
+  std::unique_ptr<distributed::ProcessGroup> all;
+  std::vector<std::unique_ptr<distributed::ProcessGroup>> data;
+  std::unique_ptr<distributed::ProcessGroup> activations;
+  std::unique_ptr<distributed::ProcessGroup> gradients;
+  std::unique_ptr<distributed::ProcessGroup> tensor;
 
  private:
-  std::unique_ptr<runtime::ProcessGroup> make(runtime::RankContext& ranks, const std::string& name,
-                                              const std::vector<int>& members) {
-    runtime::BackendOptions backend;
+  std::unique_ptr<distributed::ProcessGroup> make(distributed::RankContext& ranks,
+                                                  const std::string& name,
+                                                  const std::vector<int>& members) {
+    distributed::BackendOptions backend;
     backend.timeout = std::chrono::seconds(20);
     return ranks.make_group(name, members, "gloo", *group.devices[0], backend);
   }
 
-  std::vector<runtime::ProcessGroup*> groups() {
-    std::vector<runtime::ProcessGroup*> present;
+  std::vector<distributed::ProcessGroup*> groups() {
+    std::vector<distributed::ProcessGroup*> present;
     for (const auto* each : {&all, &activations, &gradients, &tensor}) {
       if (*each) present.push_back(each->get());
     }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace stratagem::pipeline {
+namespace stratagem::schedules {
 
 struct SchedulePicture {
   const char* name;
@@ -265,4 +265,4 @@ inline std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-}  // namespace stratagem::pipeline
+}  // namespace stratagem::schedules

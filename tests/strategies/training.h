@@ -7,20 +7,20 @@
 #include <vector>
 
 #include "models/workload.h"
-#include "strategies/pipeline/partition.h"
+#include "strategies/backends/backend.h"
 #include "strategies/registry.h"
-#include "strategies/runtime/backend.h"
+#include "strategies/stages/partition.h"
 #include "strategies/strategy.h"
 
 namespace stratagem::strategies {
 
-inline runtime::DeviceGroup unpinned_devices(int count) {
-  runtime::DeviceGroup group;
+inline backends::DeviceGroup unpinned_devices(int count) {
+  backends::DeviceGroup group;
   group.monitor = std::make_shared<runtime::Monitor>();
   for (int index = 0; index < count; ++index) {
     runtime::DeviceDescription description;
     description.index = index;
-    group.devices.push_back(runtime::make_cpu_device(description, group.monitor, nullptr));
+    group.devices.push_back(backends::make_cpu_device(description, group.monitor, nullptr));
   }
   return group;
 }
@@ -50,10 +50,9 @@ struct Training {
       : workload(workload_options), group(unpinned_devices(devices)) {}
 
   StrategyContext context(StrategyOptions options = {}) {
-    if (options.schedule.empty()) options.schedule = "1f1b";
-    if (options.split_size == 0) options.split_size = workload.options().batch;
+    options.split_size = std::min(options.split_size, workload.options().batch);
     if (options.cut.empty()) {
-      options.cut = pipeline::choose_cut(workload, static_cast<int>(group.devices.size()), "flops");
+      options.cut = stages::choose_cut(workload, static_cast<int>(group.devices.size()), "flops");
     }
     return {.workload = workload, .devices = group.devices, .options = std::move(options)};
   }
@@ -64,7 +63,7 @@ struct Training {
   }
 
   models::Workload workload;
-  runtime::DeviceGroup group;
+  backends::DeviceGroup group;
   std::unique_ptr<Strategy> strategy;
 };
 

@@ -275,6 +275,14 @@ def test_a_benchmark_program_is_built_and_run(ready: Tree) -> None:
     assert any(call.endswith("--target bench_split_size") for call in ready.calls_of("cmake"))
 
 
+def test_the_first_command_builds_every_program_that_the_readme_names(ready: Tree) -> None:
+    named = set(re.findall(r"\bbench_\w+", (ROOT / "README.md").read_text()))
+    ready.make_command("exit 0")
+    ready.run("tools/run")
+    (built,) = [call for call in ready.calls_of("cmake") if "--target" in call]
+    assert named and named <= set(built.partition("--target ")[2].split())
+
+
 MAIN_JOB_COMMAND = """
 folder=results/split_size
 case $1 in

@@ -33,14 +33,14 @@ def test_torch_free_sources_leave_out_what_any_target_compiles_with_torch(tmp_pa
 
     torch = "g++ -isystem /x/torch/include/torch/csrc/api/include -c"
     assert torch_free_sources.torch_free_sources(tmp_path, [
-        entry("strategies/pipeline/schedule.cpp", "g++ -c"),
-        entry("strategies/pipeline/stage.cpp", torch),
+        entry("strategies/schedules/schedule.cpp", "g++ -c"),
+        entry("strategies/stages/stage.cpp", torch),
         entry("reports/json_writer.cpp", "g++ -c"),
         entry("reports/both.cpp", "g++ -c"),
         entry("reports/both.cpp", torch),
-        entry("tests/strategies/schedule_test.cpp", "g++ -c"),
+        entry("tests/strategies/schedules/schedule_test.cpp", "g++ -c"),
         entry("/elsewhere/x.cpp", "g++ -c"),
-    ]) == ["reports/json_writer.cpp", "strategies/pipeline/schedule.cpp"]
+    ]) == ["reports/json_writer.cpp", "strategies/schedules/schedule.cpp"]
 
 
 CTEST_SKIP = """<testsuite><testcase name="Device.Cuda" status="notrun"><skipped message="SKIP"/>

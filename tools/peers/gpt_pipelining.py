@@ -13,7 +13,6 @@ import argparse
 
 import gpt_work
 import rank_pair
-import resnet_work
 
 # First block of every stage but the first, of which the embedding is a part.
 CUTS = {"1f1b": (5,), "interleaved": (3, 5, 7)}
@@ -27,8 +26,7 @@ def parse_arguments() -> argparse.Namespace:
     gpt_work.add_work_options(parser)
     rank_pair.add_rank_options(parser)
     arguments = parser.parse_args()
-    if arguments.split < 1 or arguments.batch % arguments.split != 0:
-        parser.error(f"--split {arguments.split} must divide --batch {arguments.batch}")
+    rank_pair.check_split(parser, arguments)
     return arguments
 
 
@@ -53,14 +51,9 @@ def make_stages(arguments: argparse.Namespace) -> list:
 
 def run_rank(arguments: argparse.Namespace) -> None:
     """Trains this rank's stages and prints its JSON line; the last rank's holds the loss."""
-    core = resnet_work.one_core_per_device(rank_pair.RANKS)[arguments.rank]
-    resnet_work.use_one_thread_on(core)
-    import torch
-    import torch.distributed as distributed
     from torch.distributed.pipelining import Schedule1F1B, ScheduleInterleaved1F1B
 
     gpt_work.choose_matmul(arguments.matmul)
-    rank_pair.join_process_group(arguments)
     stages = make_stages(arguments)
     micro_batches = arguments.batch // arguments.split
     if arguments.schedule == "1f1b":
@@ -69,25 +62,8 @@ def run_rank(arguments: argparse.Namespace) -> None:
         schedule = ScheduleInterleaved1F1B(stages, micro_batches, loss_fn=gpt_work.loss_of)
     parameters = [p for stage in stages for p in stage.submod.parameters()]
     optimizer = gpt_work.make_optimizer(parameters)
-    host_tokens, host_targets = gpt_work.make_batch(arguments.batch, arguments.seed)
-    losses: list[torch.Tensor] = []
-
-    def step() -> None:
-        losses.clear()
-        optimizer.zero_grad()
-        if arguments.rank == 0:
-            schedule.step(host_tokens.clone())
-        else:
-            schedule.step(target=host_targets.clone(), losses=losses)
-        optimizer.step()
-
-    resnet_work.warm_up(step)
-    distributed.barrier()
-    step_ms = resnet_work.timed_steps(step, arguments.steps)
-    loss = torch.stack([loss.detach() for loss in losses]).mean().item() if losses else None
-    resnet_work.print_result(f"pipelining/{arguments.schedule}", step_ms, loss)
-    distributed.barrier()
-    distributed.destroy_process_group()
+    batch = gpt_work.make_batch(arguments.batch, arguments.seed)
+    rank_pair.train_pipeline(arguments, schedule, batch, optimizer)
 
 
 if __name__ == "__main__":

@@ -24,21 +24,10 @@ def main() -> None:
 
     gpt_work.choose_matmul(arguments.matmul)
     model = torch.nn.Sequential(*gpt_work.make_layers(arguments.seed))
-    host_tokens, host_targets = gpt_work.make_batch(arguments.batch, arguments.seed)
+    batch = gpt_work.make_batch(arguments.batch, arguments.seed)
     optimizer = gpt_work.make_optimizer(model.parameters())
-    losses = []
-
-    def step() -> None:
-        tokens, targets = host_tokens.clone(), host_targets.clone()
-        optimizer.zero_grad()
-        loss = gpt_work.loss_of(model(tokens), targets)
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.detach())
-
-    resnet_work.warm_up(step)
-    step_ms = resnet_work.timed_steps(step, arguments.steps)
-    resnet_work.print_result(f"gpt/single/{arguments.matmul}", step_ms, losses[-1].item())
+    peer = f"gpt/single/{arguments.matmul}"
+    resnet_work.train(peer, arguments.steps, model, gpt_work.loss_of, batch, optimizer)
 
 
 if __name__ == "__main__":

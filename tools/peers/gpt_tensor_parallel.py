@@ -26,7 +26,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def share_out(layers: list, mesh):
-    """Return the layers as one module whose matrices are shared out over the mesh."""
+    """Return the layers as one module whose matrices are sharded over the mesh."""
     import torch
     from torch.distributed.tensor import Replicate, Shard
     from torch.distributed.tensor.parallel import (
@@ -53,15 +53,11 @@ def share_out(layers: list, mesh):
 
 def run_rank(arguments: argparse.Namespace) -> None:
     """Trains one rank's part of the layers and prints its JSON line."""
-    core = resnet_work.one_core_per_device(rank_pair.RANKS)[arguments.rank]
-    resnet_work.use_one_thread_on(core)
     import torch
-    import torch.distributed as distributed
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.tensor.parallel import loss_parallel
 
     gpt_work.choose_matmul(arguments.matmul)
-    rank_pair.join_process_group(arguments)
     mesh = init_device_mesh("cpu", (rank_pair.RANKS,))
     model = share_out(gpt_work.make_layers(arguments.seed), mesh)
     host_tokens, host_targets = gpt_work.make_batch(arguments.batch, arguments.seed)
@@ -82,14 +78,11 @@ def run_rank(arguments: argparse.Namespace) -> None:
             optimizer.step()
         losses.append(loss.detach())
 
-    resnet_work.warm_up(step)
-    distributed.barrier()
-    step_ms = resnet_work.timed_steps(step, arguments.steps)
-    last = losses[-1]
-    whole_loss = last.full_tensor() if hasattr(last, "full_tensor") else last
-    resnet_work.print_result("tensor_parallel", step_ms, whole_loss.item())
-    distributed.barrier()
-    distributed.destroy_process_group()
+    def last_loss() -> float:
+        last = losses[-1]
+        return (last.full_tensor() if hasattr(last, "full_tensor") else last).item()
+
+    resnet_work.measure("tensor_parallel", step, arguments.steps, last_loss)
 
 
 if __name__ == "__main__":

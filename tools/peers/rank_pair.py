@@ -20,6 +20,8 @@ import tempfile
 import time
 from collections.abc import Callable
 
+import resnet_work
+
 RANKS = 2
 
 
@@ -31,7 +33,35 @@ def add_rank_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--listen-fd", type=int, default=-1, help=argparse.SUPPRESS)
 
 
-def join_process_group(arguments: argparse.Namespace) -> None:
+def check_split(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
+    """End with one line where the micro-batches would not be of one size."""
+    if arguments.split < 1 or arguments.batch % arguments.split != 0:
+        parser.error(f"--split {arguments.split} must divide --batch {arguments.batch}")
+
+
+def train_pipeline(arguments: argparse.Namespace, schedule, batch: tuple, optimizer) -> None:
+    """Measure steps of this rank's stages; the first rank has the inputs, the last the targets."""
+    import torch
+
+    inputs, targets = batch
+    losses: list[torch.Tensor] = []
+
+    def step() -> None:
+        losses.clear()
+        optimizer.zero_grad()
+        if arguments.rank == 0:
+            schedule.step(inputs.clone())
+        else:
+            schedule.step(target=targets.clone(), losses=losses)
+        optimizer.step()
+
+    def mean_loss() -> float | None:
+        return torch.stack([loss.detach() for loss in losses]).mean().item() if losses else None
+
+    resnet_work.measure(f"pipelining/{arguments.schedule}", step, arguments.steps, mean_loss)
+
+
+def _join_process_group(arguments: argparse.Namespace) -> None:
     """Meets the other rank through the launcher's socket; rank 0 serves the store on it."""
     import torch.distributed as distributed
 
@@ -49,6 +79,20 @@ def join_process_group(arguments: argparse.Namespace) -> None:
     distributed.init_process_group(
         "gloo", store=store, rank=arguments.rank, world_size=RANKS, timeout=timeout
     )
+
+
+def _run_in_group(
+    arguments: argparse.Namespace, run_rank: Callable[[argparse.Namespace], None]
+) -> None:
+    """Run this rank's part on a core of its own, between joining the group and leaving it."""
+    core = resnet_work.one_core_per_device(RANKS)[arguments.rank]
+    resnet_work.use_one_thread_on(core)
+    _join_process_group(arguments)
+    from torch import distributed
+
+    run_rank(arguments)
+    distributed.barrier()
+    distributed.destroy_process_group()
 
 
 def _die_with_launcher() -> None:
@@ -136,7 +180,7 @@ def main(
 ) -> None:
     """Run this rank's part, or, as the launcher, both ranks, and print their merged JSON line."""
     if arguments.rank is not None:
-        run_rank(arguments)
+        _run_in_group(arguments, run_rank)
         return
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("interrupted"))
     print(json.dumps(_merge(_run_ranks(arguments.limit), peer)), flush=True)

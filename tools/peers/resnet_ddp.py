@@ -30,42 +30,18 @@ def parse_arguments() -> argparse.Namespace:
 
 def run_rank(arguments: argparse.Namespace) -> None:
     """Trains one replica and prints its JSON line."""
-    core = resnet_work.one_core_per_device(rank_pair.RANKS)[arguments.rank]
-    resnet_work.use_one_thread_on(core)
     import torch
-    import torch.distributed as distributed
     from torch.nn.parallel import DistributedDataParallel
 
-    rank_pair.join_process_group(arguments)
-    model = resnet_work.make_model(arguments.seed)
-    images, labels = resnet_work.make_batch(arguments.batch, arguments.image, arguments.seed)
-    own = slice(
-        arguments.rank * arguments.batch // rank_pair.RANKS,
-        (arguments.rank + 1) * arguments.batch // rank_pair.RANKS,
+    whole = resnet_work.make_batch(arguments.batch, arguments.image, arguments.seed)
+    images, labels = (tensor.chunk(rank_pair.RANKS)[arguments.rank].clone() for tensor in whole)
+    model, images = resnet_work.in_memory_format(
+        arguments.memory_format, resnet_work.make_model(arguments.seed), images
     )
-    host_images, host_labels = images[own].clone(), labels[own].clone()
-    if arguments.memory_format == "channels_last":
-        model = model.to(memory_format=torch.channels_last)
-        host_images = host_images.contiguous(memory_format=torch.channels_last)
-    replica = DistributedDataParallel(model)
-    optimizer = resnet_work.make_optimizer(model)
-    mean_squared_error = torch.nn.MSELoss()
-    losses = []
-
-    def step() -> None:
-        inputs, targets = host_images.clone(), host_labels.clone()
-        optimizer.zero_grad()
-        loss = mean_squared_error(replica(inputs), targets)
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.detach())
-
-    resnet_work.warm_up(step)
-    distributed.barrier()
-    step_ms = resnet_work.timed_steps(step, arguments.steps)
-    resnet_work.print_result("ddp", step_ms, losses[-1].item())
-    distributed.barrier()
-    distributed.destroy_process_group()
+    replica, optimizer = DistributedDataParallel(model), resnet_work.make_optimizer(model)
+    resnet_work.train(
+        "ddp", arguments.steps, replica, torch.nn.MSELoss(), (images, labels), optimizer
+    )
 
 
 if __name__ == "__main__":

@@ -37,8 +37,7 @@ def parse_arguments() -> argparse.Namespace:
     resnet_work.add_work_options(parser)
     rank_pair.add_rank_options(parser)
     arguments = parser.parse_args()
-    if arguments.split < 1 or arguments.batch % arguments.split != 0:
-        parser.error(f"--split {arguments.split} must divide --batch {arguments.batch}")
+    rank_pair.check_split(parser, arguments)
     if arguments.batch // arguments.split < RANKS:
         parser.error(f"--split {arguments.split} must leave at least {RANKS} micro-batches")
     return arguments
@@ -71,12 +70,9 @@ def make_stage_module(rank: int, cut: str, memory_format: str, seed: int):
 
 def run_rank(arguments: argparse.Namespace) -> None:
     """Trains one stage and print its JSON line; the last rank's holds the loss."""
-    resnet_work.use_one_thread_on(resnet_work.one_core_per_device(RANKS)[arguments.rank])
     import torch
-    import torch.distributed as distributed
     from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
 
-    rank_pair.join_process_group(arguments)
     schedule_class = {"gpipe": ScheduleGPipe, "1f1b": Schedule1F1B}[arguments.schedule]
     module = make_stage_module(
         arguments.rank, arguments.cut, arguments.memory_format, arguments.seed
@@ -86,27 +82,8 @@ def run_rank(arguments: argparse.Namespace) -> None:
         stage, n_microbatches=arguments.batch // arguments.split, loss_fn=torch.nn.MSELoss()
     )
     optimizer = resnet_work.make_optimizer(module)
-    host_images, host_labels = resnet_work.make_batch(
-        arguments.batch, arguments.image, arguments.seed
-    )
-    losses: list[torch.Tensor] = []
-
-    def step() -> None:
-        losses.clear()
-        optimizer.zero_grad()
-        if arguments.rank == 0:
-            schedule.step(host_images.clone())
-        else:
-            schedule.step(target=host_labels.clone(), losses=losses)
-        optimizer.step()
-
-    resnet_work.warm_up(step)
-    distributed.barrier()
-    step_ms = resnet_work.timed_steps(step, arguments.steps)
-    loss = torch.stack([loss.detach() for loss in losses]).mean().item() if losses else None
-    resnet_work.print_result(f"pipelining/{arguments.schedule}", step_ms, loss)
-    distributed.barrier()
-    distributed.destroy_process_group()
+    batch = resnet_work.make_batch(arguments.batch, arguments.image, arguments.seed)
+    rank_pair.train_pipeline(arguments, schedule, batch, optimizer)
 
 
 if __name__ == "__main__":

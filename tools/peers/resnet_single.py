@@ -23,28 +23,18 @@ def main() -> None:
     resnet_work.use_one_thread_on(resnet_work.one_core_per_device(1)[0])
     import torch
 
-    model = resnet_work.make_model(arguments.seed)
-    host_images, host_labels = resnet_work.make_batch(
-        arguments.batch, arguments.image, arguments.seed
+    images, labels = resnet_work.make_batch(arguments.batch, arguments.image, arguments.seed)
+    model, images = resnet_work.in_memory_format(
+        arguments.memory_format, resnet_work.make_model(arguments.seed), images
     )
-    if arguments.memory_format == "channels_last":
-        model = model.to(memory_format=torch.channels_last)
-        host_images = host_images.contiguous(memory_format=torch.channels_last)
-    optimizer = resnet_work.make_optimizer(model)
-    mean_squared_error = torch.nn.MSELoss()
-    losses = []
-
-    def step() -> None:
-        images, labels = host_images.clone(), host_labels.clone()
-        optimizer.zero_grad()
-        loss = mean_squared_error(model(images), labels)
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.detach())
-
-    resnet_work.warm_up(step)
-    step_ms = resnet_work.timed_steps(step, arguments.steps)
-    resnet_work.print_result(f"single/{arguments.memory_format}", step_ms, losses[-1].item())
+    resnet_work.train(
+        f"single/{arguments.memory_format}",
+        arguments.steps,
+        model,
+        torch.nn.MSELoss(),
+        (images, labels),
+        resnet_work.make_optimizer(model),
+    )
 
 
 if __name__ == "__main__":

@@ -82,8 +82,18 @@ def make_optimizer(model):
     return torch.optim.SGD(model.parameters(), lr=LEARNING_RATE)
 
 
+def in_memory_format(memory_format: str, model, images) -> tuple:
+    """Return the model and the images in "nchw" or "channels_last"."""
+    import torch
+
+    if memory_format == "nchw":
+        return model, images
+    last = torch.channels_last
+    return model.to(memory_format=last), images.contiguous(memory_format=last)
+
+
 def warm_up(step: Callable[[], None]) -> None:
-    """Call `step` until two in a row agree within 5%, as Stratagem warms up (bench/warm_up.h).
+    """Call `step` until two in a row agree within 5%, as Stratagem warms up (bench/timing/warm_up.h).
 
     At least twice, and no further than 50 steps or 20 s. All ranks go by the slowest of them.
     """
@@ -118,6 +128,32 @@ def timed_steps(step: Callable[[], None], steps: int) -> list[float]:
         step()
         times.append((time.perf_counter() - start) * 1e3)
     return times
+
+
+def measure(peer: str, step: Callable[[], None], steps: int, loss: Callable[[], float | None]):
+    """Warm up, time steps from a barrier of all ranks on, and print the JSON line."""
+    from torch import distributed
+
+    warm_up(step)
+    if distributed.is_available() and distributed.is_initialized():
+        distributed.barrier()
+    times = timed_steps(step, steps)
+    print_result(peer, times, loss())
+
+
+def train(peer: str, steps: int, model, loss_of: Callable, batch: tuple, optimizer) -> None:
+    """Measure steps of a whole model: copies of the batch, forward, loss, backward, update."""
+    losses = []
+
+    def step() -> None:
+        inputs, targets = (tensor.clone() for tensor in batch)
+        optimizer.zero_grad()
+        loss = loss_of(model(inputs), targets)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.detach())
+
+    measure(peer, step, steps, lambda: losses[-1].item())
 
 
 def loaded_allocator() -> str:

@@ -3,30 +3,29 @@
 
 #include <nlohmann/json.hpp>
 
-#include "bench/core_lock.h"
-#include "bench/environment.h"
-#include "bench/grid.h"
-#include "bench/machine.h"
-#include "bench/options.h"
-#include "bench/preparation.h"
-#include "bench/registered_catalogue.h"
-#include "bench/run_options.h"
+#include "bench/config/core_demand.h"
+#include "bench/config/grid.h"
+#include "bench/config/registered_catalogue.h"
+#include "bench/config/run_options.h"
+#include "bench/machine/core_lock.h"
+#include "bench/machine/machine.h"
+#include "bench/measure/environment.h"
+#include "bench/measure/job_launch.h"
+#include "bench/measure/preparation.h"
 #include "tools/stratagem/parse.h"
 
 namespace stratagem::tools {
 namespace {
 
-void print_rates(const nlohmann::json& rates) {
-  const auto line = [&](const char* key, const char* meaning, const char* unit) {
-    if (rates.contains(key) && rates[key].is_number()) {
-      fmt::print("{:<36} {:>10.4g} {}\n", meaning, rates[key].get<double>(), unit);
-    }
+void print_rates(const bench::CalibrateDeviceResult& rates) {
+  const auto line = [](double rate, const char* meaning, const char* unit) {
+    fmt::print("{:<36} {:>10.4g} {}\n", meaning, rate, unit);
   };
-  line("gemm_gflops", "matrix product, each device", "GFLOP/s");
-  line("convolution_gflops", "convolution, each device", "GFLOP/s");
-  line("memory_gb_per_s", "memory bandwidth, each device", "GB/s");
-  line("link_gb_per_s", "link between devices", "GB/s");
-  line("link_latency_ms", "latency of a transfer", "ms");
+  line(rates.gemm_gflops, "matrix product, each device", "GFLOP/s");
+  line(rates.convolution_gflops, "convolution, each device", "GFLOP/s");
+  line(rates.memory_gb_per_s, "memory bandwidth, each device", "GB/s");
+  line(rates.link_gb_per_s, "link between devices", "GB/s");
+  line(rates.link_latency_ms, "latency of a transfer", "ms");
 }
 
 }  // namespace
@@ -55,12 +54,11 @@ int calibrate(const Arguments& arguments) {
                                 .folder = {},
                                 .interrupt = &interrupt,
                                 .say = [&](const std::string& line) { progress.note(line); }});
-  const bench::LaunchResult launched =
-      environment.launch({{"task", "calibrate_device"}, {"config", bench::to_json(config)}},
-                         bench::launch_limit(config));
-  bench::require_result("calibrating", launched);
+  const auto launched =
+      bench::launch_job(environment, bench::job_about<bench::CalibrateDeviceJob>(config));
+  bench::require_result("calibrating", launched.status, launched.error);
   if (as_json) {
-    fmt::print("{}\n", launched.result.dump(1));
+    fmt::print("{}\n", bench::to_json(bench::JobResult(launched.result)).dump(1));
   } else {
     print_rates(launched.result);
   }

@@ -15,9 +15,9 @@
 #include <sstream>
 #include <thread>
 
-#include "bench/cache.h"
-#include "bench/disturbance.h"
-#include "bench/machine.h"
+#include "bench/machine/machine.h"
+#include "bench/machine/noise_sources.h"
+#include "bench/measure/cache.h"
 #include "reports/build_information.h"
 #include "tools/stratagem/parse.h"
 #include "tools/stratagem/python.h"
@@ -130,18 +130,18 @@ void report_processor(const bench::MachineFacts& facts) {
 
 /// Looks for a second at what would disturb a measurement.
 void report_noise(const bench::MachineFacts& facts) {
-  const bench::NoiseReading before = bench::read_noise();
+  const bench::NoiseCounters before = bench::read_noise();
   std::this_thread::sleep_for(std::chrono::seconds(1));
-  std::vector<bench::Disturbance> found = bench::standing_disturbances(facts);
-  for (auto& disturbance : bench::disturbances_at_rest(before, bench::read_noise())) {
+  std::vector<bench::NoiseSource> found = bench::standing_noise_sources(facts);
+  for (auto& disturbance : bench::noise_sources_at_rest(before, bench::read_noise())) {
     found.push_back(std::move(disturbance));
   }
-  for (const bench::Calm& calm : bench::calm_settings(facts)) {
+  for (const bench::NominalSetting& calm : bench::nominal_settings(facts)) {
     const bool disturbed =
-        std::ranges::find(found, calm.what, &bench::Disturbance::what) != found.end();
+        std::ranges::find(found, calm.what, &bench::NoiseSource::what) != found.end();
     if (!disturbed) ok(calm.what, calm.state);
   }
-  for (const bench::Disturbance& disturbance : found) {
+  for (const bench::NoiseSource& disturbance : found) {
     warn(disturbance.what, disturbance.found, disturbance.remedy);
   }
 }
@@ -168,8 +168,8 @@ void report_python() {
     return;
   }
   constexpr const char* question =
-      " -c 'import sys, matplotlib, numpy; print(sys.version.split()[0], \"matplotlib\", "
-      "matplotlib.__version__, \"numpy\", numpy.__version__)' 2>&1";
+      " -c 'import sys, numpy, vl_convert; print(sys.version.split()[0], \"numpy\", "
+      "numpy.__version__, \"vl-convert\", vl_convert.__version__)' 2>&1";
   const auto [answer, succeeded] = output_of("'" + python + "'" + question);
   if (succeeded) {
     ok("Python", fmt::format("{} in {}", answer, python));

@@ -9,7 +9,7 @@ namespace stratagem::tools {
 
 namespace {
 
-using pipeline::ActionKind;
+using schedules::ActionKind;
 
 char fill_of(ActionKind kind) {
   switch (kind) {
@@ -25,10 +25,10 @@ char fill_of(ActionKind kind) {
   return '~';
 }
 
-bool is_computation(const pipeline::Action& action) { return !pipeline::moves_data(action.kind); }
+bool is_computation(const schedules::Action& action) { return !schedules::moves_data(action.kind); }
 
-/// What runs beside everything that the device does.
-bool is_beside(const runtime::TimelineEntry& entry) {
+/// What overlaps everything that the device does.
+bool is_concurrent(const schedules::TimelineEntry& entry) {
   return entry.action.kind == ActionKind::all_reduce;
 }
 
@@ -38,7 +38,7 @@ class DeviceLine {
     if (step_ms > 0) scale_ = static_cast<double>(columns) / step_ms;
   }
 
-  void draw(const runtime::TimelineEntry& entry) {
+  void draw(const schedules::TimelineEntry& entry) {
     const std::size_t begin = column(entry.start_ms);
     const std::size_t end = column(entry.end_ms);
     if (end <= begin) return;
@@ -66,7 +66,7 @@ class DeviceLine {
 
 }  // namespace
 
-std::string gantt_text(const runtime::Timeline& timeline, int devices, int width) {
+std::string gantt_text(const schedules::Timeline& timeline, int devices, int width) {
   constexpr int least_columns = 20;
   std::string text;
   for (int device = 0; device < devices; ++device) {
@@ -74,20 +74,20 @@ std::string gantt_text(const runtime::Timeline& timeline, int devices, int width
     const std::string link = fmt::format("{:>{}}", "link |", head.size());
     const int columns = std::max(least_columns, width - static_cast<int>(head.size()) - 1);
     DeviceLine line(timeline.step_ms, static_cast<std::size_t>(columns));
-    DeviceLine beside(timeline.step_ms, static_cast<std::size_t>(columns));
+    DeviceLine concurrent(timeline.step_ms, static_cast<std::size_t>(columns));
     const auto entries = timeline.of_device(device);
     for (const bool computation : {false, true}) {
       for (const auto& entry : entries) {
-        if (is_beside(entry) || is_computation(entry.action) != computation) continue;
+        if (is_concurrent(entry) || is_computation(entry.action) != computation) continue;
         line.draw(entry);
       }
     }
     text += head + line.text() + "|\n";
-    if (std::ranges::none_of(entries, is_beside)) continue;
+    if (std::ranges::none_of(entries, is_concurrent)) continue;
     for (const auto& entry : entries) {
-      if (is_beside(entry)) beside.draw(entry);
+      if (is_concurrent(entry)) concurrent.draw(entry);
     }
-    text += link + beside.text() + "|\n";
+    text += link + concurrent.text() + "|\n";
   }
   return text +
          "= forward  # backward  o optimizer  ~ copy or transfer  . idle; F0: micro-batch 0\n";

@@ -6,13 +6,13 @@
 
 #include <string>
 
-#include "strategies/runtime/timeline.h"
+#include "strategies/schedules/timeline.h"
 
 namespace stratagem::tools {
 
 /// Lines of at most `width` columns and a legend. An action shorter than a column may hide behind
 /// its neighbour; actions of which copies run aside are drawn over them. Buckets of gradients get a
 /// line of their own.
-std::string gantt_text(const runtime::Timeline& timeline, int devices, int width);
+std::string gantt_text(const schedules::Timeline& timeline, int devices, int width);
 
 }  // namespace stratagem::tools

@@ -1,21 +1,21 @@
 // stratagem list: what this build knows and what this machine has.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
 
-#include "bench/machine.h"
-#include "bench/options.h"
-#include "models/registry.h"
-#include "strategies/pipeline/schedule_registry.h"
+#include "bench/config/options.h"
+#include "bench/google_benchmark/command_line.h"
+#include "bench/machine/machine.h"
+#include "models/model.h"
+#include "models/registry/registry.h"
 #include "strategies/registry.h"
+#include "strategies/schedules/registry.h"
 #include "tools/stratagem/parse.h"
 
 namespace stratagem::tools {
@@ -44,8 +44,8 @@ std::vector<Entry> model_entries() {
 
 std::vector<Entry> schedule_entries() {
   std::vector<Entry> entries;
-  for (const std::string& name : pipeline::schedule_names()) {
-    entries.push_back({name, pipeline::find_schedule(name).summary});
+  for (const std::string& name : schedules::schedule_names()) {
+    entries.push_back({name, schedules::find_schedule(name).summary});
   }
   return entries;
 }
@@ -63,29 +63,14 @@ std::vector<Entry> device_entries() {
   return entries;
 }
 
-// The benchmark executables lie beside this one.
+/// Those that were built: they lie beside this executable.
 std::vector<Entry> benchmark_entries() {
   namespace fs = std::filesystem;
-  static const std::map<std::string, std::string> summaries = {
-      {"bench_split_size", "the split-size trade-off of ResNet-50: all strategies, eight splits"},
-      {"bench_strategies",
-       "single, single on all cores, model parallel and pipeline on small models"},
-      {"bench_schedules", "pipeline schedules of a GPT: measured, simulated and in closed form"},
-      {"bench_collectives", "collectives between ranks by message size"},
-      {"bench_batch_norm", "whether our batch normalisation still pays"},
-      {"bench_convolution", "whether our paths of convolutions still pay"},
-      {"bench_linear", "whether the chosen kernels of linear layers still pay"},
-      {"bench_harness_cost", "what the harness adds to a step: a step of empty actions"}};
-  std::vector<Entry> entries;
   const fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();
-  for (const auto& file : fs::directory_iterator(folder)) {
-    const std::string name = file.path().filename();
-    if (!name.starts_with("bench_") || ::access(file.path().c_str(), X_OK) != 0) continue;
-    const auto summary = summaries.find(name);
-    entries.push_back({name, summary == summaries.end() ? "" : summary->second});
+  std::vector<Entry> entries;
+  for (const auto& [name, summary] : bench::benchmark_programs()) {
+    if (fs::exists(folder / name)) entries.push_back({name, summary});
   }
-  std::sort(entries.begin(), entries.end(),
-            [](const Entry& left, const Entry& right) { return left.name < right.name; });
   return entries;
 }
 

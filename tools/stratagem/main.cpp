@@ -7,10 +7,10 @@
 #include <stdexcept>
 #include <string>
 
-#include "bench/guarded_main.h"
-#include "bench/machine.h"
-#include "bench/options.h"
-#include "bench/worker_main.h"
+#include "bench/config/options.h"
+#include "bench/launch/exit_codes.h"
+#include "bench/machine/machine.h"
+#include "bench/worker/worker_main.h"
 #include "reports/build_information.h"
 #include "tools/stratagem/subcommand.h"
 
@@ -38,9 +38,9 @@ int print_help() {
   }
   fmt::print(
       "\n  --help, --version; `stratagem SUBCOMMAND --help` lists the options of one\n\n"
-      "Exit codes: 0 done, 1 a mismatch, 2 bad usage or input, 3 nothing matched, 4 a rank "
-      "failed,\n"
-      "hung or was lost, 130 interrupted.\n");
+      "Exit codes: 0 done, 1 a mismatch or a regression, 2 bad usage or input, 3 nothing matched,\n"
+      "4 a rank failed, hung or was lost, 5 cannot tell (compare --fail-on-ambiguous),\n"
+      "130 interrupted.\n");
   return bench::exit_codes::done;
 }
 
@@ -69,11 +69,10 @@ int dispatch(const std::string& name, const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   using namespace stratagem;
-  if (bench::is_worker_call(argc, argv)) bench::worker_main(argc, argv);
-  return bench::guarded_main("stratagem", [&] {
-    if (argc < 2) {
+  return bench::program_main(argc, argv, "stratagem", [](const tools::Arguments& arguments) {
+    if (arguments.empty()) {
       throw std::invalid_argument("a subcommand is missing; `stratagem --help` lists them");
     }
-    return tools::dispatch(argv[1], tools::Arguments(argv + 2, argv + argc));
+    return tools::dispatch(arguments.front(), {arguments.begin() + 1, arguments.end()});
   });
 }

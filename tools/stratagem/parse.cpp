@@ -4,11 +4,13 @@
 
 #include <stdexcept>
 
-#include "bench/guarded_main.h"
+#include "bench/config/plugins.h"
+#include "strategies/runtime/first_line.h"
 
 namespace stratagem::tools {
 
 bool parse(CLI::App& app, const Arguments& arguments) {
+  bench::add_plugin_option(app);
   try {
     app.parse(Arguments(arguments.rbegin(), arguments.rend()));
     return true;
@@ -16,8 +18,7 @@ bool parse(CLI::App& app, const Arguments& arguments) {
     fmt::print("{}", app.help());
     return false;
   } catch (const CLI::ParseError& error) {
-    throw std::invalid_argument(
-        fmt::format("{}: {}", app.get_name(), bench::first_line(error.what())));
+    throw std::invalid_argument(fmt::format("{}: {}", app.get_name(), runtime::first_line(error)));
   }
 }
 

@@ -10,6 +10,8 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "bench/config/plugins.h"
+
 namespace stratagem::tools {
 
 namespace {
@@ -49,7 +51,7 @@ void become_python(const std::string& subcommand, const Arguments& arguments) {
   const std::string python = find_python();
   if (python.empty()) {
     throw std::invalid_argument(
-        "charts and reports need Python with matplotlib: run tools/run once, or set "
+        "charts and reports need Python with vl-convert-python: run tools/run once, or set "
         "STRATAGEM_PYTHON to an interpreter that has it");
   }
   const std::string package = find_reports_package();
@@ -61,7 +63,7 @@ void become_python(const std::string& subcommand, const Arguments& arguments) {
   const std::string others = environment("PYTHONPATH");
   ::setenv("PYTHONPATH", (others.empty() ? package : package + ":" + others).c_str(), 1);
   Arguments words = {python, "-m", "stratagem_reports", subcommand};
-  words.insert(words.end(), arguments.begin(), arguments.end());
+  for (const std::string& word : bench::without_plugins(arguments)) words.push_back(word);
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);

@@ -6,29 +6,26 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <memory>
 #include <stdexcept>
 
-#include "bench/environment.h"
-#include "bench/grid.h"
-#include "bench/guarded_main.h"
-#include "bench/join.h"
-#include "bench/measure.h"
-#include "bench/partial_file.h"
-#include "bench/registered_catalogue.h"
-#include "bench/row_name.h"
-#include "bench/run_options.h"
+#include "bench/config/grid.h"
+#include "bench/config/registered_catalogue.h"
+#include "bench/config/row_name.h"
+#include "bench/config/run_options.h"
+#include "bench/launch/launcher_session.h"
+#include "bench/measure/environment.h"
+#include "bench/measure/measure.h"
+#include "bench/measure/partial_file.h"
 #include "reports/atomic_file.h"
 #include "reports/console_table.h"
 #include "reports/json_writer.h"
 #include "reports/row_summary.h"
 #include "reports/trace_writer.h"
+#include "strategies/distributed/c10d_store.h"
 #include "tools/stratagem/parse.h"
 
 namespace stratagem::tools {
 namespace {
-
-constexpr int nothing_matched = 3;
 
 std::string command_line(const Arguments& arguments) {
   return fmt::format("stratagem run{}{}", arguments.empty() ? "" : " ", fmt::join(arguments, " "));
@@ -118,9 +115,9 @@ struct Call {
 };
 
 /// Takes turns in one launch of one row whose steps are timed one by one.
-void require_turns(const std::vector<bench::Config>& rows, bool invited) {
+void require_turns(const std::vector<bench::Config>& rows, bool alone) {
   const bench::Config& row = rows.front();
-  if (rows.size() == 1 && row.repetitions == 1 && row.protocol != "tutorial" && !invited) return;
+  if (rows.size() == 1 && row.repetitions == 1 && row.protocol != "tutorial" && alone) return;
   throw std::invalid_argument(
       "--turns: expected one row (see --only), --repetitions 1, no launcher, and not --protocol "
       "tutorial");
@@ -160,8 +157,8 @@ int run(const Arguments& arguments) {
       "stratagem run");
   bench::RunOptions typed;
   bench::add_run_options(app, typed, catalogue);
-  bench::JoinOptions joining;
-  bench::add_join_options(app, joining);
+  bench::LauncherOptions launcher;
+  bench::add_launcher_options(app, launcher);
   bool verbose = false;
   app.add_flag("--verbose", verbose, "show what the workers print")->group("Files");
   std::string only;
@@ -176,35 +173,26 @@ int run(const Arguments& arguments) {
   if (!parse(app, arguments)) return 0;
 
   bench::Selection selection = bench::select(typed);
-  const auto invited = bench::invitation(joining, runtime::process_environment);
-  if (invited) bench::fit_to_world(selection, *invited);
-  const bench::RunFiles& files = selection.files;
+  const bench::LauncherSession session(launcher);
+  session.fit(selection);
   std::vector<bench::Config> rows = bench::make_grid(selection, catalogue);
-  if (invited) bench::fit_rows(rows, *invited);
+  session.fit(rows);
   if (!only.empty()) {
     const std::string first = bench::row_name(rows.front(), catalogue);
     rows = chosen_rows(rows, only, catalogue);
     if (rows.empty()) {
-      fmt::print(stderr, "stratagem: --only {}: no row's name contains it; the first is {}\n", only,
-                 first);
-      return nothing_matched;
+      return session.nothing_matched(fmt::format(
+          "stratagem: --only {}: no row's name contains it; the first is {}", only, first));
     }
   }
+  if (!turns.empty()) require_turns(rows, session.is_alone());
 
-  if (!turns.empty()) require_turns(rows, invited.has_value());
-
-  const bench::Interrupt interrupt;
-  std::unique_ptr<bench::Cluster> cluster;
-  if (invited) {
-    cluster = bench::join(*invited, bench::timeout_of(selection), interrupt, verbose,
-                          runtime::open_meeting);
-    if (invited->place.rank > 0) return cluster->follow();
-  }
-  const auto body = [&] {
-    require_places(files);
-    return measure(rows, selection, {arguments, verbose, turns}, interrupt, cluster.get());
-  };
-  return cluster ? cluster->lead(body) : body();
+  const bench::RendezvousSettings settings{
+      .open = distributed::connect_store, .timeout = rows.front().timeout, .verbose = verbose};
+  return session.run(settings, [&](const bench::Interrupt& interrupt, bench::Cluster* cluster) {
+    require_places(selection.files);
+    return measure(rows, selection, {arguments, verbose, turns}, interrupt, cluster);
+  });
 }
 
 }  // namespace stratagem::tools

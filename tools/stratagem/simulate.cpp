@@ -4,19 +4,21 @@
 
 #include <algorithm>
 #include <charconv>
-#include <memory>
+#include <optional>
 #include <stdexcept>
 
-#include "bench/environment.h"
-#include "bench/grid.h"
-#include "bench/join.h"
-#include "bench/placement.h"
-#include "bench/predict.h"
-#include "bench/preparation.h"
-#include "bench/registered_catalogue.h"
-#include "bench/run_options.h"
-#include "strategies/pipeline/schedule_registry.h"
-#include "strategies/pipeline/simulate.h"
+#include "bench/config/grid.h"
+#include "bench/config/registered_catalogue.h"
+#include "bench/config/run_options.h"
+#include "bench/launch/exit_codes.h"
+#include "bench/launch/launcher_session.h"
+#include "bench/measure/environment.h"
+#include "bench/measure/preparation.h"
+#include "bench/measure/step_prediction.h"
+#include "bench/predict/predict.h"
+#include "strategies/distributed/c10d_store.h"
+#include "strategies/schedules/registry.h"
+#include "strategies/schedules/simulate.h"
 #include "tools/stratagem/parse.h"
 #include "tools/stratagem/simulation.h"
 
@@ -74,7 +76,7 @@ Simulation simulate_given(const GivenCosts& given) {
   refuse_negative(given.link_latency_ms, "--link-latency-ms");
   refuse_negative(given.link_ms, "--link-ms");
   Simulation simulation;
-  const bool interleaved = pipeline::find_schedule(given.schedule).interleaved;
+  const bool interleaved = schedules::find_schedule(given.schedule).interleaved;
   const int each = interleaved ? given.virtual_stages : 1;
   if (given.stages % std::max(each, 1) != 0) {
     throw std::invalid_argument(fmt::format(
@@ -82,28 +84,28 @@ Simulation simulate_given(const GivenCosts& given) {
   }
   simulation.devices = given.stages / std::max(each, 1);
   simulation.schedule =
-      pipeline::make_schedule(given.schedule, {.devices = simulation.devices,
-                                               .micro_batches = given.micro_batches,
-                                               .stages_per_device = each});
-  pipeline::UniformCosts costs;
+      schedules::make_schedule(given.schedule, {.devices = simulation.devices,
+                                                .micro_batches = given.micro_batches,
+                                                .stages_per_device = each});
+  schedules::UniformCosts costs;
   costs.forward_ms = per_stage(given.forward_ms, given.stages, "--forward-ms");
   costs.backward_ms = per_stage(given.backward_ms, given.stages, "--backward-ms");
   costs.optimizer_ms = given.optimizer_ms;
   costs.transfer_ms = given.link_latency_ms + given.link_ms;
-  simulation.timeline = pipeline::simulate(*simulation.schedule, pipeline::cost_function(costs));
+  simulation.timeline = schedules::simulate(*simulation.schedule, schedules::cost_function(costs));
   simulation.title = fmt::format("{}: {} stages, {} micro-batches", given.schedule, given.stages,
                                  given.micro_batches);
   return simulation;
 }
 
 /// The one row that the options make.
-bench::Config one_row(bench::Selection selection, const std::optional<bench::Invitation>& invited,
+bench::Config one_row(bench::Selection selection, const bench::LauncherSession& session,
                       const bench::Catalogue& catalogue) {
   selection.options.try_emplace("strategy",
                                 bench::Chosen{{"pipeline"}, bench::Origin::preset, "simulate"});
-  if (invited) bench::fit_to_world(selection, *invited);
+  session.fit(selection);
   std::vector<bench::Config> rows = bench::make_grid(selection, catalogue);
-  if (invited) bench::fit_rows(rows, *invited);
+  session.fit(rows);
   if (rows.size() != 1) {
     throw std::invalid_argument(fmt::format(
         "simulate --calibrated takes one row and these options make {}; give one value an option",
@@ -123,19 +125,18 @@ Simulation simulate_calibrated(const bench::Config& config, const bench::Selecti
   bench::Progress progress(bench::Progress::style(selection.files.quiet));
   const auto environment =
       bench::make_environment(bench::registered_catalogue(), interrupt, progress, false, cluster);
-  bench::PreparedRow row = bench::check_rows({config}, environment, progress).front();
+  const bench::PreparedRow row = bench::check_rows({config}, environment, progress).front();
   progress.phase("calibrating stages", 1);
   progress.begin(row.name, "");
-  bench::require_result("calibrating the stages", bench::price_stages(row, environment));
+  const auto priced = bench::price_stages(row, environment);
+  bench::require_result("calibrating the stages", priced.status, priced.error);
   progress.end(std::nullopt);
   progress.finish();
   Simulation simulation;
   simulation.title = row.name;
-  simulation.devices = bench::placement_of(row.config).devices();
-  if (bench::placement_of(row.config).replicas() == 1) {
-    simulation.schedule = bench::schedule_of(row.config);
-  }
-  simulation.timeline = bench::predict_timeline(row.config, row.stage_costs);
+  simulation.devices = row.placement.devices();
+  if (row.placement.replicas() == 1) simulation.schedule = bench::schedule_of(row.config);
+  simulation.timeline = bench::predict_timeline(row.config, priced.result);
   return simulation;
 }
 
@@ -149,7 +150,7 @@ int simulate_from_given(const Arguments& arguments) {
   SimulationOutput output;
   bool calibrated = false;
   app.add_option("--schedule", given.schedule,
-                 fmt::format("{} [1f1b]", fmt::join(pipeline::schedule_names(), ", ")))
+                 fmt::format("{} [1f1b]", fmt::join(schedules::schedule_names(), ", ")))
       ->type_name("");
   app.add_option("--stages", given.stages, "stages, one a device unless interleaved [2]")
       ->type_name("");
@@ -182,39 +183,30 @@ int simulate_from_calibration(const Arguments& arguments) {
   CLI::App app("The timeline of a row, from the measured costs of its stages and links",
                "stratagem simulate --calibrated");
   bench::RunOptions typed;
-  bench::JoinOptions joining;
+  bench::LauncherOptions launcher;
   SimulationOutput output;
   bool calibrated = true;
   bench::add_run_options(app, typed, catalogue);
-  bench::add_join_options(app, joining);
+  bench::add_launcher_options(app, launcher);
   app.add_flag("--calibrated", calibrated, "this")->group("Files");
   add_chart(app, output.chart);
   if (!parse(app, arguments)) return 0;
   output.out = typed.files.out;
 
   const bench::Selection selection = bench::select(typed);
-  const auto invited = bench::invitation(joining, runtime::process_environment);
-  const bench::Config row = one_row(selection, invited, catalogue);
-  const bench::Interrupt interrupt;
-  std::unique_ptr<bench::Cluster> cluster;
-  if (invited) {
-    cluster = bench::join(*invited, bench::timeout_of(selection), interrupt, false,
-                          runtime::open_meeting);
-    if (invited->place.rank > 0) return cluster->follow();
-  }
-  Simulation simulation;
-  const auto body = [&] {
-    check_places(output);
-    simulation = simulate_calibrated(row, selection, interrupt, cluster.get());
-    return 0;
-  };
-  if (cluster) {
-    cluster->lead(body);
-  } else {
-    body();
-  }
-  cluster.reset();  // before another program takes this one's place
-  return finish(simulation, output);
+  const bench::LauncherSession session(launcher);
+  const bench::Config row = one_row(selection, session, catalogue);
+  const bench::RendezvousSettings settings{.open = distributed::connect_store,
+                                           .timeout = row.timeout};
+  std::optional<Simulation> simulation;  // of the first rank
+  const int code =
+      session.run(settings, [&](const bench::Interrupt& interrupt, bench::Cluster* cluster) {
+        check_places(output);
+        simulation = simulate_calibrated(row, selection, interrupt, cluster);
+        return bench::exit_codes::done;
+      });
+  // After the session: another program may take this one's place.
+  return simulation ? finish(*simulation, output) : code;
 }
 
 }  // namespace

@@ -10,11 +10,13 @@
 #include <stdexcept>
 #include <vector>
 
+#include "bench/timing/breakdown.h"
 #include "reports/atomic_file.h"
 #include "reports/json_writer.h"
 #include "reports/record_json.h"
-#include "strategies/pipeline/schedule_registry.h"
-#include "strategies/pipeline/simulate.h"
+#include "reports/write_all.h"
+#include "strategies/schedules/registry.h"
+#include "strategies/schedules/simulate.h"
 #include "tools/stratagem/gantt_text.h"
 #include "tools/stratagem/python.h"
 
@@ -22,15 +24,15 @@ namespace stratagem::tools {
 namespace {
 
 /// Of the first device: replicas are alike.
-runtime::StepBreakdown breakdown_of_a_replica(const Simulation& simulation) {
-  return runtime::breakdown(simulation.timeline, 0, 1);
+reports::Breakdown breakdown_of_a_replica(const Simulation& simulation) {
+  return bench::breakdown(simulation.timeline, 0, 1);
 }
 
 nlohmann::ordered_json document_of(const Simulation& simulation) {
   std::vector<reports::TimelineEvent> events;
-  for (const runtime::TimelineEntry& entry : simulation.timeline.entries) {
+  for (const schedules::TimelineEntry& entry : simulation.timeline.entries) {
     events.push_back({.device = entry.device,
-                      .kind = std::string(pipeline::name(entry.action.kind)),
+                      .kind = std::string(schedules::name(entry.action.kind)),
                       .stage = entry.action.stage,
                       .micro_batch = entry.action.micro_batch,
                       .start_ms = entry.start_ms,
@@ -39,9 +41,9 @@ nlohmann::ordered_json document_of(const Simulation& simulation) {
   nlohmann::ordered_json body;
   body["title"] = simulation.title;
   body["makespan_ms"] = simulation.timeline.step_ms;
-  body["bubble"] = pipeline::idle_fraction(simulation.timeline, simulation.devices);
+  body["bubble"] = schedules::idle_fraction(simulation.timeline, simulation.devices);
   if (!simulation.schedule) {
-    const runtime::StepBreakdown parts = breakdown_of_a_replica(simulation);
+    const reports::Breakdown parts = breakdown_of_a_replica(simulation);
     body["communication_exposed_ms"] = parts.communication_exposed;
     body["communication_hidden_ms"] = parts.communication_hidden;
   }
@@ -56,20 +58,20 @@ int terminal_width() {
   return of_a_file;
 }
 
-void print_schedule(const Simulation& simulation, const pipeline::Schedule& schedule) {
-  const auto& entry = pipeline::find_schedule(schedule.name);
+void print_schedule(const Simulation& simulation, const schedules::Schedule& schedule) {
+  const auto& entry = schedules::find_schedule(schedule.name);
   fmt::print(
       "bubble    {:.1f}% of the devices' time; ideal {:.1f}%\n",
-      100 * pipeline::idle_fraction(simulation.timeline, schedule.devices()),
+      100 * schedules::idle_fraction(simulation.timeline, schedule.devices()),
       100 * entry.ideal_bubble({.devices = schedule.devices(),
                                 .micro_batches = schedule.micro_batches,
                                 .stages_per_device = schedule.stages() / schedule.devices()}));
   fmt::print("peak live micro-batches by device  {}\n\n",
-             fmt::join(pipeline::peak_live_micro_batches(schedule), " "));
+             fmt::join(schedules::peak_live_micro_batches(schedule), " "));
 }
 
 void print_replicas(const Simulation& simulation) {
-  const runtime::StepBreakdown parts = breakdown_of_a_replica(simulation);
+  const reports::Breakdown parts = breakdown_of_a_replica(simulation);
   fmt::print("compute   {:.6g} ms, optimizer {:.6g} ms\n", parts.compute, parts.optimizer);
   fmt::print("transfers {:.6g} ms exposed, {:.6g} ms hidden behind the computation\n\n",
              parts.communication_exposed, parts.communication_hidden);
@@ -95,7 +97,7 @@ void require_chart_name(const std::string& chart) {
 [[noreturn]] void draw(const nlohmann::ordered_json& document, const std::string& chart) {
   const std::string text = document.dump();
   const int fd = ::memfd_create("simulation", 0);  // inherited on purpose
-  if (fd < 0 || ::write(fd, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+  if (fd < 0 || reports::write_all(fd, text) != 0) {
     throw std::runtime_error("no memory for the chart's data");
   }
   become_python("gantt", {fmt::format("/proc/self/fd/{}", fd), "--out", chart});

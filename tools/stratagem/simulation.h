@@ -4,15 +4,15 @@
 #include <optional>
 #include <string>
 
-#include "strategies/pipeline/schedule.h"
-#include "strategies/runtime/timeline.h"
+#include "strategies/schedules/schedule.h"
+#include "strategies/schedules/timeline.h"
 
 namespace stratagem::tools {
 
 struct Simulation {
   std::string title;
-  std::optional<pipeline::Schedule> schedule = {};  // empty: replicas of one stage
-  runtime::Timeline timeline;
+  std::optional<schedules::Schedule> schedule = {};  // empty: replicas of one stage
+  schedules::Timeline timeline;
   int devices = 1;
 };
 

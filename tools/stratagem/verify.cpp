@@ -1,22 +1,21 @@
-// stratagem verify: every strategy on every kind of model that it can train, against its oracle.
+// stratagem verify: every strategy on every family of models that it can train, against its oracle.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <map>
 
-#include "bench/environment.h"
-#include "bench/grid.h"
-#include "bench/guarded_main.h"
-#include "bench/machine.h"
-#include "bench/options.h"
-#include "bench/placement.h"
-#include "bench/preparation.h"
-#include "bench/registered_catalogue.h"
-#include "bench/run_options.h"
-#include "reports/record_json.h"
+#include "bench/config/grid.h"
+#include "bench/config/placement.h"
+#include "bench/config/registered_catalogue.h"
+#include "bench/config/run_options.h"
+#include "bench/launch/exit_codes.h"
+#include "bench/machine/machine.h"
+#include "bench/measure/environment.h"
+#include "bench/measure/job_launch.h"
+#include "bench/measure/preparation.h"
 #include "reports/text_table.h"
+#include "strategies/backends/backend.h"
 #include "strategies/registry.h"
-#include "strategies/runtime/backend.h"
 #include "tools/stratagem/parse.h"
 
 namespace stratagem::tools {
@@ -28,7 +27,19 @@ struct Outcome {
   std::string error;  // of a launch without a result
 };
 
-/// Fills what the user leaves open: all strategies and schedules, one model of each kind, small,
+/// Models of a family have the same layers, so the one with the fewest stands for all.
+std::vector<std::string> smallest_of_each_family(const bench::Catalogue& catalogue) {
+  std::map<std::string, const bench::ModelFacts*> smallest;
+  for (const bench::ModelFacts& model : catalogue.models) {
+    const auto [found, added] = smallest.try_emplace(model.family, &model);
+    if (!added && model.layers < found->second->layers) found->second = &model;
+  }
+  std::vector<std::string> names;
+  for (const auto& [family, model] : smallest) names.push_back(model->name);
+  return names;
+}
+
+/// Fills what the user leaves open: all strategies and schedules, one model of each family, small,
 /// with a batch that the split does not divide.
 void fill(bench::Selection& selection, const bench::Catalogue& catalogue) {
   const auto offer = [&](const std::string& option, std::vector<std::string> texts) {
@@ -38,14 +49,11 @@ void fill(bench::Selection& selection, const bench::Catalogue& catalogue) {
   std::vector<std::string> strategies;
   for (const auto& strategy : catalogue.strategies) strategies.push_back(strategy.name);
   offer("strategy", strategies);
-  offer("schedule", catalogue.schedules);
-  std::vector<std::string> models;
+  std::vector<std::string> schedules;
+  for (const auto& schedule : catalogue.schedules) schedules.push_back(schedule.name);
+  offer("schedule", schedules);
+  offer("model", smallest_of_each_family(catalogue));
   std::int64_t smallest_image = 0;
-  for (const char* name : {"resnet18", "gpt-tiny", "mlp"}) {
-    const bench::ModelFacts* model = catalogue.model(name);
-    if (model != nullptr) models.push_back(name);
-  }
-  offer("model", models);
   for (const std::string& name : selection.options.at("model").texts) {
     const bench::ModelFacts* model = catalogue.model(name);
     if (model != nullptr) smallest_image = std::max(smallest_image, model->smallest_image_size);
@@ -60,17 +68,10 @@ void fill(bench::Selection& selection, const bench::Catalogue& catalogue) {
   if (bench::available_cores().size() < 2) offer("oversubscribe", {"on"});
 }
 
-/// Layers can be shared out for some models only, and no model has more stages than layers.
-bool can_train(const bench::Config& config, const bench::Catalogue& catalogue) {
-  const auto& beyond = catalogue.strategy(config.strategy)->cannot_train;
-  return std::ranges::find(beyond, config.model) == beyond.end() &&
-         bench::stages_of(config) <= catalogue.model(config.model)->layers;
-}
-
 /// A strategy over several dimensions of the mesh needs four devices. Nothing is timed, so they may
 /// share two cores, and all devices what GPUs there are; ranks that share one need Gloo.
 void fit_devices(std::vector<bench::Config>& configs) {
-  const int gpus = runtime::cuda_device_count();
+  const int gpus = backends::cuda_device_count();
   for (bench::Config& config : configs) {
     const auto& strategy = strategies::find_strategy(config.strategy);
     const bool several_dimensions = strategy.dimensions.size() == 2;
@@ -87,13 +88,13 @@ void fit_devices(std::vector<bench::Config>& configs) {
 }
 
 Outcome verify_row(const bench::PreparedRow& row, const bench::MeasureEnvironment& environment) {
-  const bench::LaunchResult launched =
-      environment.launch(bench::verify_job(row.config), bench::launch_limit(row.config));
+  const auto launched = bench::launch_job(
+      environment, bench::job_about<bench::VerifyJob>(row.config, row.placement.ranks));
   if (launched.status == bench::LaunchStatus::interrupted) throw bench::Interrupted();
   if (launched.status != bench::LaunchStatus::ok) {
     return {row.name, std::nullopt, launched.error.message};
   }
-  return {row.name, reports::verification_from_json(launched.result, "verification"), ""};
+  return {row.name, launched.result.verification, ""};
 }
 
 void print_table(const std::vector<Outcome>& outcomes) {
@@ -138,7 +139,7 @@ int verify(const Arguments& arguments) {
   const bench::Catalogue catalogue = bench::registered_catalogue();
   CLI::App app(
       "Proves in float64 that every strategy computes the update of one device. Without options:\n"
-      "every strategy and schedule, one small model of each kind, two devices",
+      "every strategy and schedule, the smallest model of each family, two devices",
       "stratagem verify");
   bench::RunOptions typed;
   bench::add_run_options(app, typed, catalogue);
@@ -151,7 +152,7 @@ int verify(const Arguments& arguments) {
   std::vector<bench::Config> configs = bench::make_grid(selection, catalogue);
   if (!by_user) fit_devices(configs);
   std::erase_if(configs,
-                [&](const bench::Config& config) { return !can_train(config, catalogue); });
+                [&](const bench::Config& config) { return !bench::can_train(config, catalogue); });
 
   const bench::Interrupt interrupt;
   bench::Progress progress(bench::Progress::style(selection.files.quiet));

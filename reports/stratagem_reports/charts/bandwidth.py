@@ -1,69 +1,114 @@
-"""Bus bandwidth over message size, both axes logarithmic."""
+"""Bus bandwidth of collectives over message size, both axes logarithmic."""
 
 from __future__ import annotations
 
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, NullLocator
+from dataclasses import dataclass
 
-from ..chart_types import Bandwidth
-from ..labels import size_text
-from .style import Frame, framed
-from .theme import Theme
+from ..analysis.labels import sentence, size_text
+from ..analysis.statistics import median_or_none
+from ..results.load import Results
+from .chart import Chart
+from .marks import LINE, POINTS, Entry, described, dots, intervals, legend, line, lines, short
+from .registry import Drawn, Registered
+from .theme import strategy_color
 
-COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")
-_MARKERS = ("o", "s", "D", "^", "v", "P")
-
-
-def draw(chart: Bandwidth, theme: Theme) -> Figure:
-    """One line a collective; bars from the slowest to the fastest round."""
-    figure, axes = framed(
-        theme,
-        Frame(width=7.2, height=3.6),
-        chart.title,
-        chart.subtitle,
-        handles=[
-            Line2D(
-                [],
-                [],
-                color=COLORS[index % len(COLORS)],
-                marker=_MARKERS[index % len(_MARKERS)],
-                linewidth=2.0,
-                markersize=5.5,
-                label=line.label,
-            )
-            for index, line in enumerate(chart.series)
-        ],
-        columns=5,
+BUS = "bus_gb_per_s"
+# One hue a collective: those of the strategies, of which this chart has none.
+_COLORS = tuple(
+    strategy_color(name)
+    for name in (
+        "pipeline",
+        "model_parallel",
+        "ddp",
+        "tensor_parallel",
+        "sequence_parallel",
+        "ddp_model_parallel",
     )
-    for index, line in enumerate(chart.series):
-        rates = [point.rate for point in line.points]
-        axes.errorbar(
-            [point.size for point in line.points],
-            rates,
-            yerr=[
-                [point.rate - point.low for point in line.points],
-                [point.high - point.rate for point in line.points],
-            ],
-            fmt=f"{_MARKERS[index % len(_MARKERS)]}-",
-            color=COLORS[index % len(COLORS)],
-            linewidth=2.0,
-            markersize=5.5,
-            markeredgecolor=theme.background,
-            markeredgewidth=0.8,
-            ecolor=theme.text,
-            elinewidth=0.9,
-            capsize=3,
-        )
-    axes.set_xscale("log", base=2)
-    axes.set_yscale("log")
-    sizes = sorted({point.size for line in chart.series for point in line.points})
-    axes.set_xticks(sizes[:: max(1, -(-len(sizes) // 10))])
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: size_text(size)))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda rate, _: f"{rate:g}"))
-    axes.yaxis.set_minor_locator(NullLocator())
-    axes.set_xlabel("Message size")
-    axes.set_ylabel("Bus bandwidth (GB/s)")
-    axes.yaxis.grid(True, color=theme.grid, linewidth=0.8)
-    return figure
+)
+_MOST_TICKS = 10
+_DECADES = [10.0**power for power in range(-6, 7)]
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Gigabytes a second at a message size in bytes: the median round, the slowest, the fastest."""
+
+    size: float
+    rate: float
+    low: float
+    high: float
+
+
+def holds_collectives(results: Results) -> bool:
+    """Whether the file is one of collectives: such rows have no step and no winner."""
+    counters = [repetition.counters for row in results.rows for repetition in row.repetitions]
+    return bool(counters) and all(BUS in item for item in counters)
+
+
+def group_label(results: Results) -> str:
+    """Who exchanged with whom, e.g. "Gloo, 2 ranks"."""
+    first = results.rows[0]
+    backend = {"gloo": "Gloo", "nccl": "NCCL"}.get(first.model, first.model)
+    return f"{backend}, {first.option('devices')} ranks"
+
+
+def rates(results: Results) -> dict[str, list[Rate]]:
+    """{collective: its rates by message size, ascending}, of the rows that worked."""
+    found: dict[str, list[Rate]] = {}
+    for row in results.rows:
+        values = [repetition.counters[BUS] for repetition in row.repetitions]
+        if row.error or not values:
+            continue
+        size = row.repetitions[0].counters.get("bytes", 0.0)
+        rate = Rate(size, median_or_none(values), min(values), max(values))
+        found.setdefault(row.strategy, []).append(rate)
+    return {name: sorted(line, key=lambda rate: rate.size) for name, line in found.items()}
+
+
+def draw(results: Results) -> Drawn:
+    """One line a collective; bars from the slowest to the fastest round."""
+    found = rates(results)
+    if not found:
+        return "no row worked in every round"
+    every, layers, entries = [], [], []
+    for index, (name, own) in enumerate(found.items()):
+        color, shape = _COLORS[index % len(_COLORS)], POINTS[index % len(POINTS)]
+        rows = [_row(sentence(name), rate) for rate in own]
+        points = dots(rows, shape=shape, size=110, fill=color)
+        layers += [line(rows, color, 2.2), intervals(rows), points]
+        entries.append(Entry(sentence(name), LINE + shape, color, color))
+        every += rows
+    values = [end for row in every for end in (row["low"], row["high"])]
+    sizes = sorted({row["x"] for row in every})
+    names = " : ".join(f"datum.value == {size} ? '{size_text(size)}'" for size in sizes)
+    ticks = {"values": sizes[:: -(-len(sizes) // _MOST_TICKS)], "labelExpr": f"{names} : ''"}
+    rate_axis = {"title": "Bus bandwidth (GB/s)", "format": "~g", "values": _DECADES}
+    x = _logarithmic(sizes[0] / 1.4, sizes[-1] * 1.4, title="Message size", grid=False, **ticks)
+    y = _logarithmic(0.8 * min(values), 1.25 * max(values), **rate_axis)
+    return Chart(
+        "Bandwidth of collectives by message size",
+        group_label(results),
+        "Bus bandwidth as nccl-tests defines it; bars reach from the slowest to the fastest round.",
+        f"Bus bandwidth by message size. {described(every)}",
+        {
+            "width": 560,
+            "height": 330,
+            "encoding": {"x": x, "y": y},
+            "layer": [*layers, legend(entries, 5)],
+        },
+    )
+
+
+def _row(label: str, rate: Rate) -> dict:
+    name = f"{label}, {size_text(rate.size)}"
+    words = lines(name, f"{rate.rate:.3g} GB/s, {rate.low:.3g} to {rate.high:.3g}")
+    ends = {"low": short(rate.low), "high": short(rate.high)}
+    return {"x": rate.size, "y": short(rate.rate), "words": words} | ends
+
+
+def _logarithmic(low: float, high: float, **axis: object) -> dict:
+    scale = {"type": "log", "domain": [low, high], "nice": False}
+    return {"type": "quantitative", "scale": scale, "axis": axis}
+
+
+CHARTS = (Registered("bandwidth", 1, draw, source="collectives"),)

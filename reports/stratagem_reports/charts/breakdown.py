@@ -2,97 +2,92 @@
 
 from __future__ import annotations
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.patches import Patch
+from ..analysis.labels import percent, sentence, time_text
+from ..analysis.selection import Selection
+from ..results.load import Results
+from .chart import Chart
+from .chart_limits import fastest_bars
+from .marks import BOX, Entry, Row, boxes, described, legend, lines, lying, short, texts, unit_of
+from .registry import Drawn, Registered
+from .theme import HIDDEN, IDLE, part_color
 
-from ..chart_types import HIDDEN, Breakdown, BreakdownBar
-from ..labels import sentence, time_text
-from .style import Frame, backed, framed, text_width, unit_of
-from .theme import Theme
+_PARTS = ("compute", "communication_exposed", "wait", "bubble", "optimizer", "input_copy", "other")
+_HIDDEN = "communication_hidden"
+_HALF = 0.36
 
 
-def draw(chart: Breakdown, theme: Theme) -> Figure:
+def draw(_: Results, selection: Selection) -> Drawn:
     """One horizontal bar a row; its parts add up to the step."""
-    totals = [sum(bar.parts_ms.get(part, 0.0) for part in chart.parts) for bar in chart.bars]
+    rows, shown = fastest_bars(selection)
+    steps = {label: parts for label, item in rows if (parts := item.summary.breakdown_ms)}
+    if not steps:
+        return "no row has a breakdown of its step"
+    parts = _present(list(steps.values()))
+    totals = [sum(own.get(part, 0.0) for part in parts) for own in steps.values()]
     divisor, unit = unit_of(max(totals))
-    widest = max(text_width(bar.label, 8.5) for bar in chart.bars)
-    figure, axes = framed(
-        theme,
-        Frame(
-            width=max(7.2, widest + 5.0),
-            height=0.26 * len(chart.bars) + 0.15,
-            left=widest + 0.25,
-            right=0.7,
-        ),
-        chart.title,
-        chart.subtitle,
-        handles=_legend(chart, theme),
-        columns=4,
+    pieces = [
+        piece
+        for place, (label, own) in enumerate(steps.items())
+        for piece in _pieces(place, label, own, parts, divisor)
+    ]
+    ends = [
+        {"x": short(total / divisor), "y": place, "text": time_text(total)}
+        for place, total in enumerate(totals)
+    ]
+    entries = [Entry(sentence(part), BOX, _fill(part)) for part in parts]
+    if any(piece["color"] == HIDDEN for piece in pieces):
+        entries.append(Entry("Communication hidden", BOX, HIDDEN, part_color("compute")))
+    layers = [boxes(pieces), texts(ends, align="left", dx=7), legend(entries, 4)]
+    high = 1.02 * max(totals) / divisor
+    return Chart(
+        "Where the step goes",
+        f"{selection.workload}; mean over the devices of a row",
+        "Parts of the step, means over devices and timed steps. Hidden communication lies "
+        "inside compute and is striped there. Bubble: idle for want of another stage's output. "
+        f"Wait: inside a collective before its last peer came.{shown}",
+        f"Stacked bars. {described(pieces)}",
+        lying(list(steps), f"Step time ({unit})", high, layers),
     )
-    for position, (bar, total) in enumerate(zip(chart.bars, totals, strict=True)):
-        _draw_bar(axes, position, bar, chart.parts, divisor, theme)
-        axes.annotate(
-            time_text(total),
-            (total / divisor, position),
-            xytext=(5, 0),
-            textcoords="offset points",
-            va="center",
-            size=8.0,
-            color=theme.text,
-            bbox=backed(theme),
-        )
-    axes.set_yticks(range(len(chart.bars)), [bar.label for bar in chart.bars])
-    axes.set_ylim(len(chart.bars) - 0.4, -0.6)
-    axes.set_xlim(0.0, max(totals) / divisor * 1.02)
-    axes.set_xlabel(f"Step time ({unit})")
-    axes.xaxis.grid(True, color=theme.grid, linewidth=0.8)
-    return figure
 
 
-def _draw_bar(
-    axes: Axes, position: int, bar: BreakdownBar, parts: list[str], divisor: float, theme: Theme
-) -> None:
-    start = 0.0
+def _present(steps: list[dict[str, float]]) -> list[str]:
+    """The known parts in their order, then any others; hidden communication is no part."""
+    present = dict.fromkeys(part for own in steps for part, value in own.items() if value > 0.0)
+    known = [part for part in _PARTS if part in present]
+    return known + [part for part in present if part not in (*_PARTS, _HIDDEN)]
+
+
+def _pieces(
+    place: int, label: str, own: dict[str, float], parts: list[str], divisor: float
+) -> list[Row]:
+    """The boxes of a bar; the end of compute is striped for as long as it hides communication."""
+    total = sum(own.get(part, 0.0) for part in parts)
+    found, at = [], 0.0
     for part in parts:
-        width = bar.parts_ms.get(part, 0.0) / divisor
-        if width <= 0.0:
-            continue
-        axes.barh(position, width, left=start, height=0.72, zorder=2, **_fill(part, theme))
-        hidden = bar.parts_ms.get(HIDDEN, 0.0) / divisor if part == "compute" else 0.0
-        if hidden > 0.0:
-            axes.barh(
-                position,
-                min(hidden, width),
-                left=start + width - min(hidden, width),
-                height=0.72,
-                zorder=3,
-                **_fill(HIDDEN, theme),
-            )
-        start += width
+        width = own.get(part, 0.0)
+        hidden = min(own.get(_HIDDEN, 0.0), width) if part == "compute" else 0.0
+        at += width
+        for start, color, name in (
+            (at - width, _fill(part), sentence(part)),
+            (at - hidden, HIDDEN, "Communication hidden"),
+        ):
+            if at > start:
+                share = f"{time_text(at - start)}, {percent((at - start) / total)} of the step"
+                found.append(
+                    {
+                        "start": short(start / divisor),
+                        "end": short(at / divisor),
+                        "top": place - _HALF,
+                        "bottom": place + _HALF,
+                        "color": color,
+                        "words": lines(label, f"{name} {share}"),
+                    }
+                )
+    return found
 
 
-def _fill(part: str, theme: Theme) -> dict:
-    if part == "bubble":
-        return {
-            "facecolor": theme.empty,
-            "edgecolor": theme.hatch,
-            "hatch": "////",
-            "linewidth": 0.5,
-        }
-    if part == HIDDEN:
-        return {
-            "facecolor": "none",
-            "edgecolor": theme.background,
-            "hatch": "\\\\\\\\",
-            "linewidth": 0.0,
-        }
-    return {"color": theme.part(part), "linewidth": 0.0}
+def _fill(part: str) -> str:
+    return IDLE if part == "bubble" else part_color(part)
 
 
-def _legend(chart: Breakdown, theme: Theme) -> list[Patch]:
-    handles = [Patch(label=sentence(part), **_fill(part, theme)) for part in chart.parts]
-    if any(bar.parts_ms.get(HIDDEN, 0.0) > 0.0 for bar in chart.bars):
-        style = _fill(HIDDEN, theme) | {"facecolor": theme.part("compute")}
-        handles.append(Patch(label="Communication hidden", **style))
-    return handles
+CHARTS = (Registered("breakdown", 50, draw),)

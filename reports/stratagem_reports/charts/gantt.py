@@ -1,69 +1,72 @@
-"""Draws a timeline, measured or simulated: one lane a device, time to the right.
+"""Timelines, measured or simulated: one lane a device, time to the right; striped where it is idle.
 
-Hatched: the device does nothing at all.
+Charts of the pipeline's best and worst split and of each other strategy's fastest row. A timeline
+comes from the repetition that is nearest to the row's median.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.patches import Patch, PathPatch
-from matplotlib.path import Path
-from matplotlib.transforms import Affine2D
+from ..analysis.labels import STRATEGIES, percent, row_label, sentence, time_text
+from ..analysis.selection import Measured, Selection
+from ..analysis.statistics import median_or_none
+from ..results.load import Repetition, Results
+from ..results.timeline import Action
+from .chart import Chart
+from .downsampling import readable
+from .lanes import COMPUTE, LETTERS, STRIP, gaps, is_moving, kinds, lanes
+from .marks import BOX, Entry, Row, boxes, layer, legend, lines, named, quantity, short
+from .registry import Drawn, Registered
+from .theme import ACTIONS, BACKGROUND, IDLE, action_color, ink_on
 
-from ..chart_types import Gantt
-from ..gantt_lanes import COMPUTE, LETTERS, STRIP, gaps, is_moving, kinds, lanes
-from ..labels import percent, sentence
-from ..timeline import Action
-from .style import Frame, encode, framed, text_width
-from .theme import LIGHT, Theme, ink_on
+MOST_STRATEGIES = 6
+_WIDTH, _LANE = 880, 56
+_STRIPED = "Striped: the device had nothing to do."
+# The pixels of a box, and what of its label fits into them.
+_ROOM = "(scale('x', datum.end) - scale('x', datum.start))"
+_LABEL = (
+    f"{_ROOM} > 6.4 * length(datum.label) + 2 ? datum.label : "
+    f"{_ROOM} > 5 * length(datum.number) + 1 ? datum.number : ''"
+)
+_SIZE = f"{_ROOM} > 6.4 * max(2, length(datum.number)) + 2 ? 11 : 8.5"
+_EDGE = f"{_ROOM} > 3 ? '{BACKGROUND}' : datum.color"
 
-_WIDTH = 10.0
-_LANE = 0.56
-# Boxes wider than this, in inches, have an edge.
-_EDGED = 0.04
 
-
-def draw(chart: Gantt, theme: Theme) -> Figure:
-    """The whole timeline; the clock starts at the first action."""
-    start = min(action.start_ms for action in chart.actions)
-    end = max(action.end_ms for action in chart.actions)
-    devices = lanes(chart.actions)
-    left = max(text_width(device, 9.0) for device in devices) + 0.35
-    height = _LANE * len(devices) + 0.1
-    frame = Frame(width=_WIDTH, height=height, left=left, right=0.25, bottom=0.52)
-    figure, axes = framed(
-        theme, frame, chart.title, chart.subtitle, handles=_legend(chart.actions, theme), columns=7
+def timeline(title: str, subtitle: str, actions: list[Action], caption: str = "") -> Chart:
+    """The chart of some actions; its clock starts at the first of them."""
+    start = min(action.start_ms for action in actions)
+    end = max(action.end_ms for action in actions)
+    devices = lanes(actions)
+    rows = _rows(actions, devices, start, end)
+    entries = [Entry(_named(kind), BOX, action_color(kind)) for kind in kinds(actions, ACTIONS)]
+    count = sum(action.count for action in actions)
+    label = {"type": "text", "text": {"expr": _LABEL}, "fontSize": {"expr": _SIZE}}
+    labels = layer(rows, label, x="middle", y="centre", fill="ink", tooltip="words")
+    x = quantity("Time (ms)", 0.0, max(end - start, 1e-9), grid=True, tickCount=8)
+    return Chart(
+        title,
+        subtitle,
+        caption,
+        f"Timeline of {count} actions on {', '.join(devices)} over {time_text(end - start)}.",
+        {
+            "width": _WIDTH,
+            "height": _LANE * len(devices) + 6,
+            "encoding": {"x": x, "y": named(devices, -0.08, len(devices), 0.46, downwards=True)},
+            "layer": [
+                boxes(rows, stroke={"expr": _EDGE}, strokeWidth=0.7),
+                labels | {"transform": [{"filter": "datum.label"}]},
+                legend([*entries, Entry("Idle (bubble)", BOX, IDLE)], 8),
+            ],
+        },
+        zooms=True,
     )
-    length = max(end - start, 1e-9)
-    inches_per_ms = (frame.width - frame.left - frame.right) / length
-    _draw_idle(axes, chart.actions, devices, start, end, theme)
-    for kind in kinds(chart.actions, list(theme.actions)):
-        _draw_boxes(axes, kind, chart.actions, devices, start, inches_per_ms, theme)
-    for action, (label, size) in _labels(chart.actions, inches_per_ms).items():
-        offset, height = COMPUTE
-        axes.text(
-            (action.start_ms + action.end_ms) / 2.0 - start,
-            devices.index(action.device) + offset + height / 2.0,
-            label,
-            ha="center",
-            va="center_baseline",
-            size=size,
-            color=ink_on(theme.action(action.kind)),
-            zorder=3,
-        )
-    axes.set_xlim(0.0, length)
-    axes.set_ylim(len(devices) - 0.02, -0.06)
-    axes.set_yticks([lane + 0.46 for lane in range(len(devices))], devices)
-    axes.set_xlabel("Time (ms)")
-    axes.xaxis.grid(True, color=theme.grid, linewidth=0.8)
-    return figure
 
 
-def render_simulation(simulation: dict, extension: str) -> bytes:
-    """A simulation file's Gantt chart as "png" or "svg"."""
+def simulated(simulation: dict[str, Any]) -> Chart:
+    """The chart of a simulation file."""
     facts = []
     if simulation["makespan_ms"] is not None:
         facts.append(f"makespan {simulation['makespan_ms']:.4g} ms")
@@ -71,100 +74,56 @@ def render_simulation(simulation: dict, extension: str) -> bytes:
         facts.append(f"{simulation['exposed_ms']:.3g} ms of communication exposed")
     elif simulation["bubble"] is not None:
         facts.append(f"bubble {percent(simulation['bubble'])}")
-    chart = Gantt(simulation["title"], ", ".join(facts), simulation["timeline"], "")
-    return encode(lambda: draw(chart, LIGHT), (extension,))[extension]
+    return timeline(simulation["title"], ", ".join(facts), simulation["timeline"])
 
 
-def _draw_idle(
-    axes: Axes, actions: list[Action], devices: list[str], start: float, end: float, theme: Theme
-) -> None:
-    idle = [
-        (low - start, lane, high - low, STRIP[0] + STRIP[1])
-        for lane, device in enumerate(devices)
-        for low, high in gaps([item for item in actions if item.device == device], start, end)
-    ]
-    look = {"facecolor": theme.empty, "edgecolor": theme.hatch, "hatch": "/////"}
-    _draw_rectangles(axes, idle, zorder=1, linewidth=0.0, **look)
+def _rows(actions: list[Action], devices: list[str], start: float, end: float) -> list[Row]:
+    """What the devices did and when they were idle, lane by lane in the order of time."""
+    several, found = _several_stages(actions), []
+    for lane, device in enumerate(devices):
+        own = [action for action in actions if action.device == device]
+        rows = [_row(action, lane, start, several) for action in own]
+        for low, high in gaps(own, start, end):
+            words = lines("Idle", device, _when(low - start, high - start))
+            span = _box(low - start, high - start, lane, (0.0, sum(STRIP)))
+            rows.append(span | {"color": IDLE, "label": "", "words": words})
+        found += sorted(rows, key=lambda row: row["start"])
+    return found
 
 
-def _draw_boxes(
-    axes: Axes,
-    kind: str,
-    actions: list[Action],
-    devices: list[str],
-    start: float,
-    inches_per_ms: float,
-    theme: Theme,
-) -> None:
-    """All boxes of a kind; those that are wide enough have an edge against their neighbours."""
-    offset, height = STRIP if is_moving(kind) else COMPUTE
-    wide, narrow = [], []
-    for action in actions:
-        if action.kind == kind:
-            length = action.end_ms - action.start_ms
-            lane = devices.index(action.device)
-            box = (action.start_ms - start, lane + offset, length, height)
-            (wide if length * inches_per_ms > _EDGED else narrow).append(box)
-    color = theme.action(kind)
-    for boxes, edge, width in ((narrow, color, 0.3), (wide, theme.background, 0.6)):
-        _draw_rectangles(axes, boxes, zorder=2, facecolor=color, edgecolor=edge, linewidth=width)
+def _row(action: Action, lane: int, start: float, several: bool) -> Row:
+    place, color = STRIP if is_moving(action.kind) else COMPUTE, action_color(action.kind)
+    low, high = action.start_ms - start, action.end_ms - start
+    label, number = ("", "") if is_moving(action.kind) else _label(action, several)
+    whole = action.micro_batch is None or action.kind == "optimizer"
+    stage = "" if action.stage is None else f"stage {action.stage}"
+    batch = "" if whole else f"micro-batch {action.micro_batch}"
+    times = f" \u00d7 {action.count}, drawn together" if action.count > 1 else ""
+    row = _box(low, high, lane, place) | {"color": color, "label": label}
+    if label:
+        middle = {"middle": short((low + high) / 2.0), "centre": lane + sum(place) / 2.0 + 0.01}
+        row |= middle | {"number": number, "ink": ink_on(color)}
+    where = ", ".join(word for word in (action.device, stage, batch) if word)
+    return row | {"words": lines(f"{sentence(action.kind)}{times}", where, _when(low, high))}
 
 
-def _draw_rectangles(axes: Axes, rectangles: list[tuple], **look: object) -> None:
-    """Rectangles (left, bottom, width, height) of one look as one path: a fraction of the bytes."""
-    if not rectangles:
-        return
-    unit = Path.unit_rectangle()
-    paths = [
-        unit.transformed(Affine2D().scale(width, height).translate(left, bottom))
-        for left, bottom, width, height in rectangles
-    ]
-    axes.add_patch(PathPatch(Path.make_compound_path(*paths), **look))
+def _box(low: float, high: float, lane: int, place: tuple[float, float]) -> Row:
+    offset, height = place
+    ends = {"top": lane + offset, "bottom": round(lane + offset + height, 3)}
+    return {"start": short(low), "end": short(high)} | ends
 
 
-def _labels(actions: list[Action], inches_per_ms: float) -> dict[Action, tuple[str, float]]:
-    """What stands in the boxes and in which size, by action.
-
-    All boxes of a kind are labelled alike, with the longest of "1F3", "F3", "3" that fits into
-    nearly all of them, and the few that it does not fit stay bare.
-    """
-    chosen: dict[Action, tuple[str, float]] = {}
-    several = _several_stages(actions)
-    for kind in dict.fromkeys(action.kind for action in actions):
-        if is_moving(kind):
-            continue
-        same = [action for action in actions if action.kind == kind]
-        for form, size in _forms(several):
-            fitting = {}
-            for action in same:
-                text = form(action, LETTERS.get(kind, sentence(kind)))
-                width = (action.end_ms - action.start_ms) * inches_per_ms
-                if text_width(text, size) + 0.01 <= width:
-                    fitting[action] = (text, size)
-            if len(fitting) >= 0.8 * len(same):
-                chosen |= fitting
-                break
-    return chosen
+def _when(low: float, high: float) -> str:
+    return f"{time_text(high - low)}, from {time_text(low)} to {time_text(high)}"
 
 
-def _forms(several: bool) -> list[tuple[Callable[[Action, str], str], float]]:
-    """Ways to write a label and its size in points, the most telling first."""
-
-    def whole_step(action: Action) -> bool:
-        return action.micro_batch is None or action.kind == "optimizer"
-
-    def number(action: Action, letter: str) -> str:
-        return letter if whole_step(action) else str(action.micro_batch)
-
-    def lettered(action: Action, letter: str) -> str:
-        return letter if whole_step(action) else f"{letter}{action.micro_batch}"
-
-    def staged(action: Action, letter: str) -> str:
-        stage = "" if action.stage is None or whole_step(action) else action.stage
-        return f"{stage}{lettered(action, letter)}"
-
-    forms = [(lettered, 7.5), (number, 7.5), (number, 6.0)]
-    return [(staged, 7.5), (staged, 6.0), *forms] if several else forms
+def _label(action: Action, several: bool) -> tuple[str, str]:
+    """What stands in a box: "F3", or "1F3" where devices hold several stages, and the number."""
+    letter = LETTERS.get(action.kind, sentence(action.kind))
+    if action.micro_batch is None or action.kind == "optimizer":
+        return letter, letter
+    stage = action.stage if several and action.stage is not None else ""
+    return f"{stage}{letter}{action.micro_batch}", str(action.micro_batch)
 
 
 def _several_stages(actions: list[Action]) -> bool:
@@ -176,11 +135,95 @@ def _several_stages(actions: list[Action]) -> bool:
     return any(len(held) > 1 for held in stages.values())
 
 
-def _legend(actions: list[Action], theme: Theme) -> list[Patch]:
-    handles = []
-    for kind in kinds(actions, list(theme.actions)):
-        letter = LETTERS.get(kind)
-        suffix = f" ({letter})" if letter and letter != "opt" else ""
-        handles.append(Patch(color=theme.action(kind), label=sentence(kind) + suffix))
-    idle = {"facecolor": theme.empty, "edgecolor": theme.hatch, "hatch": "/////"}
-    return [*handles, Patch(label="Idle (bubble)", linewidth=0.0, **idle)]
+def _named(kind: str) -> str:
+    letter = LETTERS.get(kind)
+    return sentence(kind) + (f" ({letter})" if letter and letter != "opt" else "")
+
+
+def _split(_: Results, selection: Selection, best: bool) -> Drawn:
+    """The pipeline at its best or its worst split, or why there is no chart of it."""
+    splits = selection.splits
+    if not splits:
+        return "no working pipeline row"
+    if not best and len(splits) < 2:
+        return "the pipeline was measured at one split only, so the worst is the best"
+    pick = min if best else max
+    measured = pick(splits, key=lambda item: item.time_ms)
+    word, split = "Best" if best else "Worst", measured.row.split_size
+    return (
+        _measured(
+            selection,
+            measured,
+            f"{word} split: {row_label(measured.row)}",
+            f"at the {word.lower()} split, {split}",
+        )
+        or f"the row of split {split} has no timeline"
+    )
+
+
+def _strategies(_: Results, selection: Selection) -> dict[str, Drawn]:
+    """Of each strategy but the pipeline its fastest row, by the chart's name, the fastest first."""
+    pipelined = {item for line in selection.pipelines for item in line}
+    rows: dict[str, list[Measured]] = {}
+    for item in selection.rows:
+        if item not in pipelined:
+            rows.setdefault(item.row.strategy, []).append(item)
+    return {
+        f"gantt_{strategy}": _strategy(selection, own, place)
+        for place, (strategy, own) in enumerate(rows.items(), start=1)
+    }
+
+
+def _strategy(selection: Selection, rows: list[Measured], place: int) -> Drawn:
+    if place > MOST_STRATEGIES:
+        return f"timelines are drawn of the {MOST_STRATEGIES} fastest strategies"
+    name = row_label(rows[0].row)
+    which = f"{name}, the fastest of {len(rows):,} rows" if len(rows) > 1 else name
+    return (
+        _measured(selection, rows[0], f"Median step: {name}", f"of {which}")
+        or f"no timeline of {which}"
+    )
+
+
+def _measured(selection: Selection, measured: Measured, title: str, where: str) -> Chart | None:
+    repetition = _representative(measured)
+    if repetition is None:
+        return None
+    actions, pooled = readable(_by_rank(repetition))
+    return timeline(
+        title,
+        f"{selection.workload}; the median step of repetition {repetition.index + 1}",
+        actions,
+        f"What each device did in the median step {where}. {_STRIPED}{pooled}",
+    )
+
+
+def _representative(measured: Measured) -> Repetition | None:
+    """The repetition with a timeline whose samples lie closest to the row's median."""
+    drawable = [item for item in measured.row.repetitions if item.timeline]
+    median, tutorial = measured.summary.median, measured.row.tutorial
+
+    def time_ms(item: Repetition) -> float:
+        return sum(item.step_ms) if tutorial else median_or_none(item.step_ms) or 0.0
+
+    return min(drawable, key=lambda item: abs(time_ms(item) - median), default=None)
+
+
+def _by_rank(repetition: Repetition) -> list[Action]:
+    """The timeline, its devices named with their ranks where there are several."""
+    ranks = {use.device: use.rank for use in repetition.devices if use.rank is not None}
+    if len(set(ranks.values())) < 2:
+        return repetition.timeline
+    names = {device: f"rank {rank}, {device}" for device, rank in ranks.items()}
+    return [
+        replace(action, device=names.get(action.device, action.device))
+        for action in repetition.timeline
+    ]
+
+
+CHARTS = (
+    Registered("gantt_best", 40, partial(_split, best=True)),
+    Registered("gantt_worst", 41, partial(_split, best=False)),
+    Registered("gantt_*", 42, _strategies, known=tuple(f"gantt_{name}" for name in STRATEGIES)),
+    Registered("gantt", 1, simulated, source="simulation"),
+)

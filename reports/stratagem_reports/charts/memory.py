@@ -2,75 +2,62 @@
 
 from __future__ import annotations
 
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-
-from ..chart_types import MemoryChart
-from .style import Frame, backed, framed, text_width
-from .theme import Theme
+from ..analysis.selection import Measured, Selection
+from ..results.load import Results
+from .chart import Chart
+from .chart_limits import fastest_bars
+from .marks import CIRCLE, Entry, bar, boxes, described, dots, legend, lines, lying, short, texts
+from .measured import color_key
+from .registry import Drawn, Registered
+from .theme import BACKGROUND, TEXT, strategy_color
 
 _GIBIBYTE = 2.0**30
 
 
-def draw(chart: MemoryChart, theme: Theme) -> Figure:
+def draw(_: Results, selection: Selection) -> Drawn:
     """One horizontal bar a row, as long as its fullest device; every device a dot."""
-    longest = max(max(bar.peak_bytes) for bar in chart.bars)
+    found, shown = fastest_bars(selection)
+    found = [(label, item, peaks) for label, item in found if (peaks := _peaks(item))]
+    if not found:
+        return "no row has its devices' memory"
+    longest = max(max(peaks) for *_, peaks in found)
     divisor, unit = (_GIBIBYTE, "GiB") if longest >= 0.1 * _GIBIBYTE else (2.0**20, "MiB")
-    widest = max(text_width(bar.label, 8.5) for bar in chart.bars)
-    several = any(len(bar.peak_bytes) > 1 for bar in chart.bars)
-    figure, axes = framed(
-        theme,
-        Frame(
-            width=max(7.2, widest + 5.0),
-            height=0.26 * len(chart.bars) + 0.15,
-            left=widest + 0.25,
-            right=0.8,
-        ),
-        chart.title,
-        chart.subtitle,
-        handles=[_dot(theme)] if several else [],
-        columns=1,
+    bars, dotted = [], []
+    for place, (label, item, peaks) in enumerate(found):
+        most, color = max(peaks) / divisor, strategy_color(color_key(selection, item))
+        text = f"{most:.3g} {unit}"
+        words = {"text": text, "words": lines(label, f"{text} on the fullest device")}
+        bars.append(bar(place, short(most), 0.31, color) | words | {"y": place})
+        for index, peak in enumerate(peaks if len(peaks) > 1 else []):
+            words = lines(label, f"device {index}: {peak / divisor:.3g} {unit}")
+            dotted.append({"x": short(peak / divisor), "y": place, "words": words})
+    layers = [
+        boxes(bars),
+        texts(bars, x="end", align="left", dx=9),
+        dots(dotted, size=34, fill=BACKGROUND, stroke=TEXT),
+    ]
+    if dotted:
+        layers.append(legend([Entry("one device", CIRCLE, BACKGROUND, TEXT)], 1))
+    names, high = [label for label, *_ in found], 1.02 * longest / divisor
+    return Chart(
+        "Memory by device",
+        selection.workload,
+        "The most tensor memory that a device held during the timed steps; a bar is as "
+        f"long as the row's fullest device.{shown}",
+        f"Bars. {described(bars)}",
+        lying(names, f"Peak memory of a device ({unit})", high, layers),
     )
-    for position, bar in enumerate(chart.bars):
-        values = [value / divisor for value in bar.peak_bytes]
-        axes.barh(
-            position,
-            max(values),
-            height=0.62,
-            color=theme.strategy(bar.strategy),
-            linewidth=0.0,
-            zorder=2,
-        )
-        if len(values) > 1:
-            axes.plot(values, [position] * len(values), **_dot_style(theme), zorder=3)
-        axes.annotate(
-            f"{max(values):.3g} {unit}",
-            (max(values), position),
-            xytext=(7, 0),
-            textcoords="offset points",
-            va="center",
-            size=8.0,
-            color=theme.text,
-            bbox=backed(theme),
-        )
-    axes.set_yticks(range(len(chart.bars)), [bar.label for bar in chart.bars])
-    axes.set_ylim(len(chart.bars) - 0.4, -0.6)
-    axes.set_xlim(0.0, longest / divisor * 1.02)
-    axes.set_xlabel(f"Peak memory of a device ({unit})")
-    axes.xaxis.grid(True, color=theme.grid, linewidth=0.8)
-    return figure
 
 
-def _dot_style(theme: Theme) -> dict:
-    return {
-        "linestyle": "",
-        "marker": "o",
-        "markersize": 4.4,
-        "markerfacecolor": theme.background,
-        "markeredgecolor": theme.text,
-        "markeredgewidth": 0.8,
-    }
+def _peaks(item: Measured) -> list[float]:
+    """The most bytes of each device over the repetitions, [device]."""
+    peaks: dict[str, float] = {}
+    for repetition in item.row.repetitions:
+        for device in repetition.devices:
+            if device.peak_memory_bytes:
+                known = peaks.get(device.device, 0.0)
+                peaks[device.device] = max(known, device.peak_memory_bytes)
+    return list(peaks.values())
 
 
-def _dot(theme: Theme) -> Line2D:
-    return Line2D([], [], label="one device", **_dot_style(theme))
+CHARTS = (Registered("memory", 70, draw),)

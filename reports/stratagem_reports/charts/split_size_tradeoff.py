@@ -2,228 +2,206 @@
 
 from __future__ import annotations
 
-from matplotlib.axes import Axes
-from matplotlib.colors import to_rgba
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
+from dataclasses import dataclass
 
-from ..chart_types import SplitSeries, SplitSizeTradeoff
-from ..labels import time_text
-from .style import Frame, backed, framed, interval_handle, jitter, spread, unit_of
-from .theme import Theme
+from ..analysis.labels import listing, time_text
+from ..analysis.selection import Measured, Selection, series_label
+from ..analysis.statistics import distinguishable, speed_up
+from ..results.load import Results
+from .chart import Chart
+from .chart_limits import fastest_series
+from .marks import (
+    DOT,
+    INTERVAL,
+    LINE,
+    POINTS,
+    Entry,
+    Layer,
+    Row,
+    described,
+    dots,
+    fixed,
+    intervals,
+    layer,
+    legend,
+    line,
+    lines,
+    named,
+    names_at_right,
+    quantity,
+    short,
+    texts,
+    unit_of,
+)
+from .measured import SHIFT, axis_title, error_label, point, samples, values_ms
+from .registry import Drawn, Registered
+from .theme import MUTED, TEXT, series_color, strategy_color
 
-_HEIGHT = 3.7
-_MARKERS = ("o", "s", "D", "^", "v", "P")
-_OTHER_SERIES = ("#44AA99", "#CC79A7", "#999933", "#D55E00", "#56B4E9")
-
-
-def draw(chart: SplitSizeTradeoff, theme: Theme) -> Figure:
-    """Splits evenly spaced and all ticked, because 1 to 60 would crowd on a linear axis."""
-    splits = sorted({split for line in chart.series for split in line.splits})
-    place = {split: index for index, split in enumerate(splits)}
-    divisor, unit = unit_of(max(level for _, _, level in heights(chart)))
-    figure, axes = framed(
-        theme,
-        Frame(width=max(7.2, 0.42 * len(splits) + 2.6), height=_HEIGHT, right=1.55),
-        chart.title,
-        chart.subtitle,
-        handles=_legend(chart, theme),
-        columns=2,
-    )
-    tops = [value for _, _, value in heights(chart)]
-    low, high = min(tops) / divisor, max(tops) / divisor
-    axes.set_ylim(max(0.0, low - 0.28 * (high - low)), high + 0.06 * (high - low))
-    axes.set_xlim(-0.5, len(splits) - 0.5)
-    for index, line in enumerate(chart.series):
-        color = series_color(chart, index, theme)
-        ink = color if len(chart.series) > 1 else theme.text
-        _draw_predictions(axes, line, place, divisor, ink)
-        _draw_series(axes, line, place, divisor, color, index, theme)
-    _draw_levels(axes, chart, divisor, theme)
-    _mark_best(axes, chart, place, divisor, theme)
-    axes.set_xticks(range(len(splits)), [str(split) for split in splits])
-    axes.set_xlabel("Split size (samples in a micro-batch)")
-    axes.set_ylabel(f"{chart.axis} ({unit})")
-    axes.yaxis.grid(True, color=theme.grid, linewidth=0.8)
-    return figure
+_HEIGHT, _SAMPLES_AT = 350, 0.24
+_OWN = strategy_color("pipeline")
 
 
-def heights(chart: SplitSizeTradeoff) -> list[tuple[str, str, float]]:
-    """Everything that the vertical axis must hold, as (what, which, milliseconds)."""
-    found = list(chart.levels)
-    for line in chart.series:
-        for point in line.points:
-            found += [("sample", line.label, value) for value in point.samples_ms]
-            found += [("bar", line.label, value) for value in (point.low_ms, point.high_ms)]
-        predictions = line.predicted_ms + line.predicted_from_two_splits_ms
-        found += [("predicted", line.label, value) for value in predictions if value is not None]
-    return found
+@dataclass(frozen=True)
+class Series:
+    """One pipeline: a row a split with its "prediction" in milliseconds, and all their samples."""
 
+    label: str
+    color: str
+    shape: str
+    rows: list[Row]
+    samples: list[Row]
 
-def series_color(chart: SplitSizeTradeoff, index: int, theme: Theme) -> str:
-    """The pipeline's own colour for the series of the best split, others for the rest."""
-    if index == chart.best_series:
-        return theme.strategy("pipeline")
-    others = [other for other in range(len(chart.series)) if other != chart.best_series]
-    return _OTHER_SERIES[others.index(index) % len(_OTHER_SERIES)]
-
-
-def _draw_series(
-    axes: Axes,
-    line: SplitSeries,
-    place: dict[int, int],
-    divisor: float,
-    color: str,
-    index: int,
-    theme: Theme,
-) -> None:
-    positions = [place[split] for split in line.splits]
-    tops = [point.time_ms / divisor for point in line.points]
-    axes.plot(positions, tops, "-", color=color, linewidth=2.0, zorder=4)
-    for x, point in zip(positions, line.points, strict=True):
-        samples = [sample / divisor for sample in point.samples_ms]
-        axes.plot(
-            [x + 0.24 + offset for offset in jitter(len(samples), 0.16)],
-            samples,
-            "o",
-            markersize=2.8,
-            color=to_rgba(color, 0.75),
-            markeredgewidth=0.0,
-            zorder=5,
-        )
-        height = point.time_ms / divisor
-        axes.errorbar(
-            x,
-            height,
-            yerr=[[height - point.low_ms / divisor], [point.high_ms / divisor - height]],
-            fmt=_MARKERS[index % len(_MARKERS)],
-            markersize=5.0,
-            color=color,
-            ecolor=theme.text,
-            markeredgecolor=theme.background,
-            markeredgewidth=0.8,
-            capsize=5,
-            elinewidth=1.1,
-            capthick=1.1,
-            zorder=6,
-        )
-
-
-def _draw_predictions(
-    axes: Axes, line: SplitSeries, place: dict[int, int], divisor: float, color: str
-) -> None:
-    for style, values in _predictions(line):
-        known = [
-            (place[split], value / divisor)
-            for split, value in zip(line.splits, values, strict=True)
-            if value is not None
+    def layers(self, several: bool) -> list[Layer]:
+        """The prediction below everything, then line, samples, error bars and points."""
+        known = [row | {"y": row["predicted"]} for row in self.rows if row["predicted"] is not None]
+        small = {"size": 12, "fill": self.color, "strokeWidth": 0, "opacity": 0.75}
+        return [
+            line(known, self.color if several else TEXT, 1.1),
+            line(self.rows, self.color, 2.5),
+            dots(self.samples, xOffset=SHIFT, **small),
+            intervals(self.rows),
+            dots(self.rows, shape=self.shape, size=120, fill=self.color),
         ]
-        axes.plot(
-            [x for x, _ in known],
-            [y for _, y in known],
-            style,
-            color=color,
-            linewidth=0.9,
-            zorder=3,
-        )
 
 
-def _predictions(line: SplitSeries) -> list[tuple[str, list[float | None]]]:
-    styles = (("-", line.predicted_ms), ("--", line.predicted_from_two_splits_ms))
-    return [(style, values) for style, values in styles if any(v is not None for v in values)]
-
-
-def _draw_levels(axes: Axes, chart: SplitSizeTradeoff, divisor: float, theme: Theme) -> None:
-    """Horizontal lines, named at the right where labels are moved apart if lines are close."""
-    if not chart.levels:
-        return
-    low, high = axes.get_ylim()
-    gap = (high - low) * 0.34 / _HEIGHT
-    values = [level / divisor for _, _, level in chart.levels]
-    spots = zip(chart.levels, values, spread(values, gap), strict=True)
-    for (label, strategy, level), value, text_at in spots:
-        color = theme.strategy(strategy)
-        axes.axhline(value, color=color, linewidth=1.2, zorder=2)
-        axes.annotate(
-            f"{label}\n{time_text(level)}",
-            (1.0, value),
-            xycoords=("axes fraction", "data"),
-            xytext=(1.035, text_at),
-            textcoords=("axes fraction", "data"),
-            va="center",
-            size=8.0,
-            color=theme.text,
-            linespacing=1.15,
-            annotation_clip=False,
-            arrowprops={
-                "arrowstyle": "-",
-                "color": color,
-                "linewidth": 1.2,
-                "shrinkA": 2,
-                "shrinkB": 0,
-            },
-        )
-
-
-def _mark_best(
-    axes: Axes, chart: SplitSizeTradeoff, place: dict[int, int], divisor: float, theme: Theme
-) -> None:
-    line = chart.series[chart.best_series]
-    point = line.points[chart.best_index]
-    x, y = place[line.splits[chart.best_index]], point.time_ms / divisor
-    color = theme.strategy("pipeline")
-    axes.plot(
-        x,
-        y,
-        "o",
-        markersize=13,
-        markerfacecolor="none",
-        markeredgecolor=color,
-        markeredgewidth=1.8,
-        zorder=7,
-    )
-    low, high = axes.get_ylim()
-    first, *rest = chart.best_note.split("\n")
-    half = len(place) / 2.0
-    axes.annotate(
-        "\n".join([f"{first}, {time_text(point.time_ms)}", *rest]),
-        (x, min(y, point.low_ms / divisor)),
-        xytext=(x, low + 0.02 * (high - low)),
-        ha="left" if x < 1 else "right" if x > 2 * half - 2 else "center",
-        va="bottom",
-        size=8.0,
-        color=theme.text,
-        linespacing=1.25,
-        bbox=backed(theme),
-        arrowprops={"arrowstyle": "-", "color": color, "linewidth": 1.0, "shrinkB": 8},
-        zorder=8,
+def draw(_: Results, selection: Selection) -> Drawn:
+    """Splits evenly spaced and all ticked, because 1 to 60 would crowd on a linear axis."""
+    best = selection.best_pipeline
+    if best is None:
+        return "no working pipeline row"
+    found, shown = fastest_series([line for line in selection.pipelines if len(line) > 1])
+    items = [item for line in found for item in line]
+    if best not in items:
+        return "the pipeline was measured at one split only; it takes two or more"
+    splits = sorted({item.row.split_size for item in items})
+    places = {split: index for index, split in enumerate(splits)}
+    levels = _levels(selection)
+    predicted = [_prediction(item) for item in items]
+    values = [value for item in items for value in values_ms(item)] + list(levels.values())
+    values += [value for value in predicted if value is not None]
+    divisor, unit = unit_of(max(values))
+    low, high = min(values) / divisor, max(values) / divisor
+    low, high = short(max(0.0, low - 0.28 * (high - low))), short(high + 0.06 * (high - low))
+    error = error_label(selection, items)
+    every = _every_series(found, best, places, divisor, error)
+    level_rows = [_level(label, value, divisor) for label, value in levels.items()]
+    centre = "Mean" if selection.tutorial else "Median"
+    x = named([str(split) for split in splits], -0.5, len(splits) - 0.5)
+    x["axis"]["title"] = "Split size (samples in a micro-batch)"
+    y = quantity(f"{axis_title(selection)} ({unit})", low, high, grid=True, tickCount=7)
+    entries = [Entry(one.label, LINE + one.shape, one.color, one.color) for one in every]
+    entries += [Entry(error, INTERVAL, stroke=TEXT), Entry("one sample", DOT, MUTED)]
+    if any(value is not None for value in predicted):
+        entries.append(Entry("simulator's prediction", LINE, stroke=TEXT))
+    return Chart(
+        "Split-size trade-off of the pipeline",
+        selection.workload,
+        f"{centre} over split size (samples in a micro-batch); splits are evenly spaced. "
+        f"Error bar: {error}. Dot: one sample.{shown}",
+        described([row for one in every for row in one.rows] + level_rows),
+        {
+            "width": max(520, 34 * len(splits)),
+            "height": _HEIGHT,
+            "encoding": {"x": x, "y": y},
+            "layer": [
+                *_level_layers(level_rows, high - low),
+                *(part for one in every for part in one.layers(len(every) > 1)),
+                *_best_layers(selection, best, places, divisor),
+                legend(entries, 2),
+            ],
+        },
     )
 
 
-def _legend(chart: SplitSizeTradeoff, theme: Theme) -> list[Line2D]:
-    handles = []
-    for index, line in enumerate(chart.series):
-        handles.append(
-            Line2D(
-                [],
-                [],
-                color=series_color(chart, index, theme),
-                linewidth=2.0,
-                markersize=5.5,
-                marker=_MARKERS[index % len(_MARKERS)],
-                label=line.label,
-            )
-        )
-    handles += [
-        Line2D(
-            [], [], linestyle="", marker="o", markersize=3.0, color=theme.muted, label="one sample"
-        ),
-        interval_handle(theme, chart.error_label),
+def _prediction(item: Measured) -> float | None:
+    """Of one step, so it has no place beside whole training calls."""
+    return None if item.row.tutorial else item.summary.predicted_ms
+
+
+def _every_series(
+    found: list[list[Measured]],
+    best: Measured,
+    places: dict[int, int],
+    divisor: float,
+    error: str,
+) -> list[Series]:
+    """The series of the best split has the pipeline's own colour."""
+    every = []
+    for index, items in enumerate(found):
+        rows, dotted, label = [], [], series_label(items)
+        for item in items:
+            name, place = f"{label}, split {item.row.split_size}", places[item.row.split_size]
+            known = _prediction(item)
+            predicted = None if known is None else short(known / divisor)
+            words = "" if known is None else f"predicted {time_text(known)}"
+            row = point(item, divisor, name, error, words)
+            rows.append(row | {"x": place, "y": row["value"], "predicted": predicted})
+            dotted += [
+                row | {"x": place + _SAMPLES_AT, "y": row["value"]}
+                for row in samples(item, divisor, name, width=11)
+            ]
+        color = _OWN if best in items else series_color(index)
+        every.append(Series(label, color, POINTS[index % len(POINTS)], rows, dotted))
+    return every
+
+
+def _levels(selection: Selection) -> dict[str, float]:
+    """Milliseconds of the strategies that the pipeline is held against."""
+    candidates = {
+        "single": selection.single,
+        "single_all_cores": selection.single_all_cores,
+        "model_parallel": selection.model_parallel,
+    }
+    return {name: item.time_ms for name, item in candidates.items() if item}
+
+
+def _level(strategy: str, milliseconds: float, divisor: float) -> Row:
+    names = {"single": "Single device", "single_all_cores": "Single, all cores"}
+    text = f"{names.get(strategy, 'Model parallel')}\n{time_text(milliseconds)}"
+    row = {"y": short(milliseconds / divisor), "color": strategy_color(strategy)}
+    return row | {"text": text, "words": text}
+
+
+def _level_layers(rows: list[Row], span: float) -> list[Layer]:
+    """Horizontal lines, named at the right."""
+    rule = {"type": "rule", "strokeWidth": 1.5}
+    ends = {"x": fixed(0), "x2": fixed("width"), "y": "y"}
+    whole = layer(rows, rule, **ends, stroke="color", tooltip="words")
+    return [whole, *names_at_right(rows, span, _HEIGHT, fixed("width"))]
+
+
+def _best_layers(
+    selection: Selection, best: Measured, places: dict[int, int], divisor: float
+) -> list[Layer]:
+    """A ring around the best split, and what there is to say of it below."""
+    note, place = _best_note(selection, best), places[best.row.split_size]
+    row = {"x": place, "y": short(best.time_ms / divisor), "text": note}
+    row |= {"from": short(min(values_ms(best)) / divisor)}
+    side = "left" if place < 1 else "right" if place > len(places) - 2 else "center"
+    foot = 15 * (note.count("\n") + 1) + 8
+    rule = {"type": "rule", "color": _OWN, "strokeWidth": 1.2, "yOffset": 8}
+    ring = {"type": "point", "size": 320, "strokeWidth": 2, "color": _OWN, "opacity": 1}
+    below = {"align": side, "baseline": "line-top", "lineHeight": 15, "dy": -foot}
+    return [
+        layer([row], rule, x="x", y="from", y2=fixed(f"height - {foot + 4}")),
+        layer([row], ring, x="x", y="y"),
+        texts([row], y=fixed("height"), **below),
     ]
-    labels = {"-": "simulator's prediction", "--": "predicted from two splits"}
-    drawn = dict.fromkeys(style for line in chart.series for style, _ in _predictions(line))
-    handles += [
-        Line2D([], [], color=theme.text, linewidth=0.9, linestyle=style, label=labels[style])
-        for style in drawn
+
+
+def _best_note(selection: Selection, best: Measured) -> str:
+    words = [f"best: split {best.row.split_size}, {time_text(best.time_ms)}"]
+    if selection.model_parallel:
+        ratio = speed_up(selection.model_parallel.summary, best.summary)
+        words.append(f"{ratio.value:.2f}\u00d7 as fast as model parallel")
+    rivals = [
+        str(item.row.split_size)
+        for item in selection.splits
+        if item is not best and not distinguishable(best.summary, item.summary)
     ]
-    return handles
+    if rivals:
+        words.append(f"cannot tell it from split {listing(rivals)}")
+    return lines(*words)
+
+
+CHARTS = (Registered("split_size_tradeoff", 20, draw),)

@@ -1,127 +1,145 @@
-"""Colours of the charts, on a light and on a dark background.
+"""Colours and type of the charts, for a light and a dark background at once.
 
-They are from Okabe and Ito's and Paul Tol's palettes, which stay apart under the common kinds of
-colour blindness; lightness differs too, so that they survive a grey print. One strategy has one
-colour in every chart.
+A colour is a CSS `light-dark(...)` pair, so one specification serves both: a page's own style picks
+the half, and `in_theme` does so for image files. The colours are from Okabe and Ito's and Paul
+Tol's palettes, which stay apart under the common kinds of colour blindness; lightness differs too,
+so that they survive a grey print. One strategy has one colour in every chart.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+import zlib
 
-from matplotlib import colors
+# Metrically alike wherever they are installed, so that what fits here fits there.
+FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
 
-_FALLBACK = ("#882255", "#44AA99", "#999933", "#6699CC", "#661100", "#AA4499", "#117733")
-
-
-@dataclass(frozen=True)
-class Theme:
-    """Colours of a background, light or dark."""
-
-    background: str
-    text: str
-    muted: str
-    grid: str
-    empty: str
-    hatch: str
-    strategies: dict[str, str]
-    actions: dict[str, str]
-    parts: dict[str, str]
-
-    def strategy(self, name: str) -> str:
-        """The strategy's colour; a steady one for a strategy without its own."""
-        return self.strategies.get(name) or _steady(name)
-
-    def action(self, kind: str) -> str:
-        """The colour of a kind of action."""
-        return self.actions.get(kind) or _steady(kind)
-
-    def part(self, name: str) -> str:
-        """The colour of a part of a step."""
-        return self.parts.get(name) or _steady(name)
+_PAIR = re.compile(r"light-dark\(([^,()]*),([^,()]*)\)")
 
 
-_ACTIONS = {
-    "forward": "#3B75AF",
-    "backward": "#EE8A3A",
-    "backward_input": "#EE8A3A",
-    "backward_weight": "#C8553D",
-    "optimizer": "#8B3A8B",
-    "copy_input": "#9AA3AD",
-    "copy_activation": "#66C2E0",
-    "copy_gradient": "#E6C229",
-    "send_activation": "#66C2E0",
-    "receive_activation": "#66C2E0",
-    "send_gradient": "#E6C229",
-    "receive_gradient": "#E6C229",
-    "broadcast": "#5E6AD2",
-    "all_reduce": "#009E73",
-    "gradient_wait": "#D6604D",
-    "reduce_gradients": "#D6604D",
-    "tensor_transfer": "#009E73",
-    "tensor_wait": "#D6604D",
+def pair(light: str, dark: str) -> str:
+    """A colour that follows the background."""
+    return f"light-dark({light},{dark})"
+
+
+def in_theme(text: str, theme: str) -> str:
+    """A specification's or a picture's text with the colours of "light" or "dark" alone."""
+    return _PAIR.sub(r"\1" if theme == "light" else r"\2", text)
+
+
+BACKGROUND = pair("#FFFFFF", "#14181D")
+TEXT = pair("#1B1F24", "#E8EBEF")
+MUTED = pair("#59636E", "#A3ADB8")
+GRID = pair("#E3E6EA", "#2B323A")
+EMPTY = pair("#F4F5F7", "#1E242B")
+HATCH = pair("#B4BBC4", "#56616D")
+
+# Fills that the pictures and the page define: see PATTERNS.
+IDLE = "url(#stratagem-idle)"
+HIDDEN = "url(#stratagem-hidden)"
+_STRIPES = (
+    '<pattern id="stratagem-{name}" width="6" height="6" patternUnits="userSpaceOnUse" '
+    'patternTransform="rotate({angle})"><rect width="6" height="6" fill="{ground}"/>'
+    '<path d="M3,0V6" stroke="{ink}" stroke-width="{width}"/></pattern>'
+)
+# Stripes for what is idle, and for communication that compute hides.
+PATTERNS = (
+    "<defs>"
+    + _STRIPES.format(name="idle", angle=45, ground=EMPTY, ink=HATCH, width=1)
+    + _STRIPES.format(name="hidden", angle=-45, ground="none", ink=BACKGROUND, width=1.6)
+    + "</defs>"
+)
+
+_STRATEGIES = {
+    "single": pair("#7B8490", "#98A2AE"),
+    "single_all_cores": pair("#B3BAC4", "#66707C"),
+    "model_parallel": pair("#E69F00", "#F0B030"),
+    "pipeline": pair("#0072B2", "#3C9FE0"),
+    "ddp": pair("#009E73", "#2BB88D"),
+    "ddp_model_parallel": pair("#56B4E9", "#7CC8F2"),
+    "tensor_parallel": pair("#CC79A7", "#DB92BB"),
+    "sequence_parallel": pair("#D55E00", "#E8793A"),
+}
+# For strategies of plug-ins, and wherever else nothing has a colour of its own.
+_OTHERS = tuple(
+    pair(light, dark)
+    for light, dark in (
+        ("#44AA99", "#5CC4B3"),
+        ("#882255", "#C7659A"),
+        ("#999933", "#B9B95A"),
+        ("#6699CC", "#86B4E2"),
+        ("#661100", "#C0705C"),
+        ("#AA4499", "#CC77BE"),
+        ("#117733", "#4CAF70"),
+    )
+)
+_FORWARD, _BACKWARD = pair("#3B75AF", "#4A8FD1"), pair("#EE8A3A", "#EE8A3A")
+_ACTIVATION, _GRADIENT = pair("#66C2E0", "#66C2E0"), pair("#E6C229", "#E6C229")
+_COLLECTIVE, _STALLED = pair("#009E73", "#009E73"), pair("#D6604D", "#D6604D")
+_OPTIMIZER = pair("#8B3A8B", "#B565B5")
+ACTIONS = {
+    "forward": _FORWARD,
+    "backward": _BACKWARD,
+    "backward_input": _BACKWARD,
+    "backward_weight": pair("#C8553D", "#C8553D"),
+    "optimizer": _OPTIMIZER,
+    "copy_input": pair("#9AA3AD", "#9AA3AD"),
+    "copy_activation": _ACTIVATION,
+    "copy_gradient": _GRADIENT,
+    "send_activation": _ACTIVATION,
+    "receive_activation": _ACTIVATION,
+    "send_gradient": _GRADIENT,
+    "receive_gradient": _GRADIENT,
+    "broadcast": pair("#5E6AD2", "#5E6AD2"),
+    "all_reduce": _COLLECTIVE,
+    "gradient_wait": _STALLED,
+    "reduce_gradients": _STALLED,
+    "tensor_transfer": _COLLECTIVE,
+    "tensor_wait": _STALLED,
 }
 _PARTS = {
-    "compute": "#3B75AF",
-    "communication_exposed": "#D6604D",
-    "wait": "#E6C229",
-    "optimizer": "#8B3A8B",
-    "input_copy": "#66C2E0",
-    "other": "#8A8F98",
+    "compute": _FORWARD,
+    "communication_exposed": _STALLED,
+    "wait": _GRADIENT,
+    "optimizer": _OPTIMIZER,
+    "input_copy": _ACTIVATION,
+    "other": pair("#8A8F98", "#8A8F98"),
 }
 
-LIGHT = Theme(
-    background="#FFFFFF",
-    text="#1B1F24",
-    muted="#59636E",
-    grid="#E3E6EA",
-    empty="#F4F5F7",
-    hatch="#B4BBC4",
-    strategies={
-        "single": "#7B8490",
-        "single_all_cores": "#B3BAC4",
-        "model_parallel": "#E69F00",
-        "pipeline": "#0072B2",
-        "ddp": "#009E73",
-        "ddp_model_parallel": "#56B4E9",
-        "tensor_parallel": "#CC79A7",
-        "sequence_parallel": "#D55E00",
-    },
-    actions=_ACTIONS,
-    parts=_PARTS,
-)
 
-DARK = Theme(
-    background="#14181D",
-    text="#E8EBEF",
-    muted="#A3ADB8",
-    grid="#2B323A",
-    empty="#1E242B",
-    hatch="#56616D",
-    strategies={
-        "single": "#98A2AE",
-        "single_all_cores": "#66707C",
-        "model_parallel": "#F0B030",
-        "pipeline": "#3C9FE0",
-        "ddp": "#2BB88D",
-        "ddp_model_parallel": "#7CC8F2",
-        "tensor_parallel": "#DB92BB",
-        "sequence_parallel": "#E8793A",
-    },
-    actions=_ACTIONS | {"forward": "#4A8FD1", "optimizer": "#B565B5"},
-    parts=_PARTS | {"compute": "#4A8FD1", "optimizer": "#B565B5"},
-)
+def strategy_color(name: str) -> str:
+    """The strategy's colour; one that never changes for a strategy without its own."""
+    return _STRATEGIES.get(name) or _steady(name)
+
+
+def action_color(kind: str) -> str:
+    """The colour of a kind of action."""
+    return ACTIONS.get(kind) or _steady(kind)
+
+
+def part_color(name: str) -> str:
+    """The colour of a part of a step."""
+    return _PARTS.get(name) or _steady(name)
+
+
+def series_color(index: int) -> str:
+    """The colour of one of several lines that have none of their own."""
+    return _OTHERS[index % len(_OTHERS)]
 
 
 def ink_on(color: str) -> str:
     """Black or white, whichever reads better on the colour (relative luminance)."""
+    return pair(*(_ink_on(half) for half in _PAIR.fullmatch(color).groups()))
+
+
+def _ink_on(color: str) -> str:
+    values = [int(color[start : start + 2], 16) / 255.0 for start in (1, 3, 5)]
     linear = [
-        value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
-        for value in colors.to_rgb(color)
+        value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in values
     ]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
     return "#111111" if luminance > 0.19 else "#FFFFFF"
 
 
 def _steady(name: str) -> str:
-    return _FALLBACK[sum(name.encode()) % len(_FALLBACK)]
+    return series_color(zlib.crc32(name.encode()))

@@ -2,98 +2,174 @@
 
 from __future__ import annotations
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
+from itertools import pairwise
+from typing import Any
 
-from ..chart_types import TrendChange, TrendChart
-from .style import Frame, backed, framed
-from .theme import Theme
+from ..analysis.labels import counted
+from .chart import Chart
+from .marks import (
+    CIRCLE,
+    DASHES,
+    LINE,
+    Entry,
+    Layer,
+    Row,
+    dots,
+    fixed,
+    layer,
+    legend,
+    line,
+    lines,
+    quantity,
+    short,
+    texts,
+)
+from .registry import Registered
+from .theme import MUTED, TEXT, part_color, strategy_color
 
+_LONG_MS = 1e3
 _MOST_TICKS = 8
+_LINE = strategy_color("pipeline")
+_RULE = {"type": "rule", "strokeWidth": 1.5}
 
 
-def draw(chart: TrendChart, theme: Theme) -> Figure:
-    """Runs evenly spaced, oldest at the left; change points stand between two runs."""
-    figure, axes = framed(
-        theme,
-        Frame(width=9.0, height=3.4, right=0.5, bottom=0.35),
-        chart.title,
-        chart.subtitle,
-        footnote=chart.footnote,
-        handles=_handles(chart, theme),
-        columns=5,
+def draw(trend: Any, changes: list[tuple[Any, tuple[str, ...]]], timed: bool) -> Chart:
+    """Runs evenly spaced, oldest at the left; change points stand between two runs.
+
+    `trend` is the history's Trend and `changes` its change points, each with words: its size, the
+    means before and after, the commits and the p-value. A `timed` one is of step times, which
+    have launches; its milliseconds become seconds where a run takes one or more.
+    """
+    divisor, unit = 1.0, trend.unit
+    if unit == "ms" and max(trend.values) >= _LONG_MS:
+        divisor, unit = 1e3, "s"
+    found = list(zip(trend.runs, trend.values, strict=True))
+    runs = [_run(at, run, value, divisor, unit, timed) for at, (run, value) in enumerate(found)]
+    launches = [
+        {"x": at, "y": short(launch / divisor)}
+        for at, run in enumerate(trend.runs)
+        for launch in (run.launches if timed else [])
+    ]
+    levels = _levels(trend, divisor)
+    label = "Step time" if timed else trend.metric
+    y = quantity(f"{label} ({unit})" if unit else label, *_reach(runs, launches), grid=True)
+    where = f"{trend.metric} over {counted(len(runs), 'run')} on {trend.series.machine}"
+    points = [
+        _change(number, change, words, levels) | {"late": 2 * change.index > len(runs)}
+        for number, (change, words) in enumerate(changes)
+    ]
+    count = counted(len(points), "change point") if points else "No change point"
+    told = "; ".join(row["words"].replace("\n", ", ") for row in points)
+    return Chart(
+        trend.series.name,
+        where,
+        f"{count}{': ' if points else ''}"
+        f"{'; '.join(row['text'].replace(chr(10), ' at ') for row in points)}. By Apache Otava; "
+        "one value a run, the median of its launches. The axis does not start at zero.",
+        f"{where}: {told or 'no change point'}.",
+        {
+            "width": 760,
+            "height": 330,
+            "encoding": {"x": _dates(trend.runs), "y": y},
+            "layer": [
+                layer(
+                    launches,
+                    {"type": "circle", "size": 18, "color": MUTED, "opacity": 0.45},
+                    x="x",
+                    y="y",
+                ),
+                line(runs, _LINE, 1.8),
+                dots(runs, size=22, fill=_LINE, strokeWidth=0),
+                layer(levels, _RULE | {"color": TEXT}, x="start", x2="end", y="y"),
+                *_change_layers(points),
+                legend(_entries(trend, bool(launches)), 5),
+            ],
+        },
     )
-    _draw_launches(axes, chart, theme)
-    axes.plot(range(len(chart.runs)), [run.value for run in chart.runs], **_median(theme), zorder=3)
-    for level in chart.levels:
-        axes.plot([level.start, level.end], [level.mean] * 2, **_level(theme), zorder=4)
-    for number, change in enumerate(chart.changes):
-        _draw_change(axes, theme, change, number, chart.late(change))
-    ticks = chart.ticks(_MOST_TICKS)
-    axes.set_xticks(list(ticks), list(ticks.values()))
-    axes.set_xlim(-0.7, len(chart.runs) - 0.3)
-    axes.margins(y=0.22)
-    axes.set_ylabel(chart.axis)
-    axes.yaxis.grid(True, color=theme.grid, linewidth=0.8)
-    return figure
 
 
-def change_color(change: TrendChange, theme: Theme) -> str:
+def change_color(worse: bool) -> str:
     """The colour of a change point: one for the worse stands out."""
-    return theme.part("communication_exposed") if change.worse else theme.strategy("ddp")
+    return part_color("communication_exposed") if worse else strategy_color("ddp")
 
 
-def change_label(change: TrendChange) -> str:
-    """What the legend calls such a change point."""
-    return "change for the worse" if change.worse else "other change"
+def _run(at: int, run: Any, value: float, divisor: float, unit: str, timed: bool) -> Row:
+    """Times have one value a launch; other metrics have none."""
+
+    def told(*values: float) -> str:
+        return " to ".join(f"{value / divisor:.4g} {unit}".rstrip() for value in values)
+
+    launches = ""
+    if timed and len(run.launches) > 1:
+        ends = told(min(run.launches), max(run.launches))
+        launches = f"{len(run.launches)} launches, {ends}"
+    words = lines(f"{run.time:%Y-%m-%d}, {told(value)}", f"commit {run.commit}", launches)
+    return {"x": at, "y": short(value / divisor), "words": words}
 
 
-def _draw_launches(axes: Axes, chart: TrendChart, theme: Theme) -> None:
-    for position, run in enumerate(chart.runs):
-        if run.launches:
-            axes.plot([position] * len(run.launches), run.launches, **_launch(theme), zorder=2)
-        if run.interval:
-            axes.plot([position] * 2, run.interval, color=theme.muted, linewidth=0.8, zorder=2)
+def _dates(runs: list[Any]) -> dict:
+    shown = range(0, len(runs), -(-len(runs) // _MOST_TICKS))
+    names = " : ".join(f"datum.value == {at} ? '{runs[at].time:%Y-%m-%d}'" for at in shown)
+    return quantity(None, -0.7, len(runs) - 0.3, values=list(shown), labelExpr=f"{names} : ''")
 
 
-def _draw_change(axes: Axes, theme: Theme, change: TrendChange, number: int, late: bool) -> None:
-    color = change_color(change, theme)
-    axes.axvline(change.position, color=color, linestyle="--", linewidth=1.4, zorder=5)
-    axes.annotate(
-        f"{change.words}\n{change.commits}",
-        (change.position, 0.97 if number % 2 == 0 else 0.12),
-        xycoords=("data", "axes fraction"),
-        xytext=(-5 if late else 5, 0),
-        textcoords="offset points",
-        va="top",
-        ha="right" if late else "left",
-        size=7.5,
-        color=theme.text,
-        bbox=backed(theme),
-        zorder=6,
-    )
+def _reach(runs: list[Row], launches: list[Row]) -> tuple[float, float]:
+    """All that is drawn, with room for the words at the top and the bottom."""
+    values = [row["y"] for row in runs + launches]
+    low, high = min(values), max(values)
+    span = (high - low) or abs(high) or 1.0
+    return short(low - 0.22 * span), short(high + 0.22 * span)
 
 
-def _handles(chart: TrendChart, theme: Theme) -> list[Line2D]:
-    handles = [Line2D([], [], label="median of a run", **_median(theme))]
-    if any(run.launches for run in chart.runs):
-        handles.append(Line2D([], [], label="launch", **_launch(theme)))
-    if chart.levels:
-        handles.append(Line2D([], [], label="mean between change points", **_level(theme)))
-    for change in {change.worse: change for change in chart.changes}.values():
-        look = {"color": change_color(change, theme), "linestyle": "--", "linewidth": 1.4}
-        handles.append(Line2D([], [], label=change_label(change), **look))
-    return handles
+def _levels(trend: Any, divisor: float) -> list[Row]:
+    """The mean of each piece between change points; none where nothing changed."""
+    if not trend.changes:
+        return []
+    edges = [0, *(change.index for change in trend.changes), len(trend.runs)]
+    means = [change.mean_before for change in trend.changes] + [trend.changes[-1].mean_after]
+    return [
+        {"start": start - 0.5, "end": end - 0.5, "y": short(mean / divisor)}
+        for (start, end), mean in zip(pairwise(edges), means, strict=True)
+    ]
 
 
-def _launch(theme: Theme) -> dict:
-    return {"linestyle": "", "marker": "o", "markersize": 3.2, "color": theme.muted, "alpha": 0.5}
+def _change(number: int, change: Any, words: tuple[str, ...], levels: list[Row]) -> Row:
+    """A change point half way between the means, with what changed in words at its side."""
+    size, before, after, where, p_value = words
+    return {
+        "x": change.index - 0.5,
+        "y": short((levels[number]["y"] + levels[number + 1]["y"]) / 2.0),
+        "color": change_color(change.worse),
+        "text": f"{size}\n{where}",
+        "upper": number % 2 == 0,
+        "words": lines(size, f"{before} to {after}", f"commits {where}", f"p {p_value}"),
+    }
 
 
-def _median(theme: Theme) -> dict:
-    return {"color": theme.strategy("pipeline"), "linewidth": 1.6, "marker": "o", "markersize": 2.6}
+def _change_layers(rows: list[Row]) -> list[Layer]:
+    """A dashed line at each change point, a mark on it, and words in turns above and below."""
+    ends = {"x": "x", "y": fixed(0), "y2": fixed("height")}
+    layers = [layer(rows, _RULE | {"strokeDash": [5, 4]}, **ends, stroke="color")]
+    for upper, late in sorted({(row["upper"], row["late"]) for row in rows}):
+        beside = [row for row in rows if (row["upper"], row["late"]) == (upper, late)]
+        side = {"align": "right", "dx": -6} if late else {"align": "left", "dx": 6}
+        level = {"baseline": "line-top", "dy": 4 if upper else -34}
+        layers.append(texts(beside, y=fixed(0 if upper else "height"), **side, **level))
+    marks = dots(rows, shape="diamond", size=110)
+    marks["encoding"]["fill"] = {"field": "color", "type": "nominal", "scale": None}
+    return [*layers, marks]
 
 
-def _level(theme: Theme) -> dict:
-    return {"color": theme.text, "linewidth": 1.2, "alpha": 0.75}
+def _entries(trend: Any, launches: bool) -> list[Entry]:
+    entries = [Entry("median of a run", LINE + CIRCLE, _LINE, _LINE)]
+    if launches:
+        entries.append(Entry("launch", CIRCLE, MUTED))
+    if trend.changes:
+        entries.append(Entry("mean between change points", LINE, stroke=TEXT))
+    for worse in dict.fromkeys(change.worse for change in trend.changes):
+        label = "change for the worse" if worse else "other change"
+        entries.append(Entry(label, DASHES, stroke=change_color(worse)))
+    return entries
+
+
+CHARTS = (Registered("trend", 1, draw, source="trend"),)

@@ -6,9 +6,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from ..errors import InputError
-from ..files import write_together
-from ..launch import LaunchError
+from ..comparison.launch import LaunchError
+from ..results.errors import InputError
+from ..results.files import write_together
+from .argument_types import count, percentage, positive
 
 _NOTHING_MATCHED, _LAUNCH_FAILED, _INTERRUPTED = 3, 4, 130
 _CONFIDENCE, _INTERLEAVED_CONFIDENCE, _THRESHOLD = 0.95, 0.97, 0.01
@@ -24,10 +25,10 @@ def register(commands: argparse._SubParsersAction) -> None:
         "       stratagem compare --exact-only [OPTION...] BASE.json HEAD.json\n"
         "       stratagem compare --interleave [OPTION...] BASE_BUILD HEAD_BUILD -- RUN_OPTION...\n"
         "       stratagem compare --interleave --control [OPTION...] BUILD -- RUN_OPTION...",
-        description="Compares rows of the same name: step times by launches, what a run must "
-        "repeat exactly (calls, bytes, FLOPs, live micro-batches, operators) by equality. Exit "
-        "codes: 0 no regression; 1 a regression; 2 bad input; 3 no row (with --exact-only: no "
-        "metric) in common; 4 a launch failed; 5 cannot tell, with --fail-on-ambiguous.",
+        description="Compares rows of the same name: step times by launches, deterministic metrics "
+        "(calls, bytes, FLOPs, live micro-batches, operators) by equality. Exit codes: 0 no "
+        "regression; 1 a regression; 2 bad input; 3 no row (with --exact-only: no metric) in "
+        "common; 4 a launch failed; 5 cannot tell, with --fail-on-ambiguous.",
     )
     parser.add_argument(
         "base", metavar="BASE", help="a results file, or several joined by commas; a build's folder"
@@ -35,7 +36,7 @@ def register(commands: argparse._SubParsersAction) -> None:
     parser.add_argument("head", metavar="HEAD", nargs="?", help="the same, to be held against BASE")
     parser.add_argument(
         "--exact-only", action="store_true",
-        help="compare what a run must repeat exactly, and peak memory (1%%); ignore times. One "
+        help="compare deterministic metrics, and peak memory (1%%); ignore times. One "
         "launch a side tells, however noisy the machine; other hardware is no refusal: what "
         "depends on it (peak memory) is left out. With --interleave: each build is launched once",
     )  # fmt: skip
@@ -45,10 +46,10 @@ def register(commands: argparse._SubParsersAction) -> None:
         help="BASE and HEAD are builds (a folder with bin/stratagem, or the executable)",
     )  # fmt: skip
     interleaved.add_argument(
-        "--minutes", type=_positive, metavar="MINUTES", help="the budget in all (default 30)"
+        "--minutes", type=positive, metavar="MINUTES", help="the budget in all (default 30)"
     )
     interleaved.add_argument(
-        "--rounds", type=_count, metavar="N",
+        "--rounds", type=count, metavar="N",
         help="at most so many rounds, within the budget; with --exact-only: so many (default 1)",
     )  # fmt: skip
     interleaved.add_argument(
@@ -60,17 +61,17 @@ def register(commands: argparse._SubParsersAction) -> None:
         help="launch one build after the other; by default both live at once, a step each in turns",
     )  # fmt: skip
     interleaved.add_argument(
-        "--seed", type=_count, metavar="N", help="of the order within the rounds (default 1)"
+        "--seed", type=count, metavar="N", help="of the order within the rounds (default 1)"
     )
     interleaved.add_argument(
         "--record", type=Path, metavar="FILE", help="append each round to FILE, one line of JSON"
     )
     parser.add_argument(
-        "--threshold", type=_fraction, metavar="X%",
+        "--threshold", type=percentage, metavar="X%",
         help="a smaller change of the step time counts as none (default 1%%)",
     )  # fmt: skip
     parser.add_argument(
-        "--confidence", type=_fraction, metavar="X%",
+        "--confidence", type=percentage, metavar="X%",
         help="that no row is wrongly called slower or faster (default 95%%; interleaved 97%%)",
     )  # fmt: skip
     parser.add_argument(
@@ -111,15 +112,15 @@ def _separate(options: argparse.Namespace) -> int:
             raise InputError(f"{shown}: only with --interleave, which launches builds")
     if options.head is None:
         raise InputError("HEAD: missing; expected BASE.json HEAD.json")
-    from ..comparison.exact_only import compare_sides_exactly
-    from ..comparison.side import read_side
-    from ..comparison.verdicts import compare_sides
+    from ..comparison.deterministic_only import compare_metrics_only
+    from ..comparison.result_set import read_result_set
+    from ..comparison.verdicts import compare_result_sets
 
-    base = read_side("base", _paths("BASE", options.base))
-    head = read_side("head", _paths("HEAD", options.head))
+    base = read_result_set("base", _paths("BASE", options.base))
+    head = read_result_set("head", _paths("HEAD", options.head))
     if options.exact_only:
-        return _finish(compare_sides_exactly(base, head, options.across_machines), options)
-    comparison = compare_sides(
+        return _finish(compare_metrics_only(base, head, options.across_machines), options)
+    comparison = compare_result_sets(
         base, head, options.threshold, options.confidence, options.across_machines
     )
     return _finish(comparison, options)
@@ -153,12 +154,12 @@ def _interleaved(options: argparse.Namespace) -> int:
 
 def _launched(base, head, options: argparse.Namespace):
     """The comparison of two builds, launched as often as it takes; LaunchError without results."""
-    from ..comparison.exact_only import compare_builds_exactly
+    from ..comparison.deterministic_only import compare_builds_by_metrics
     from ..comparison.interleave import Settings, interleave
 
     if options.exact_only:
         rounds = options.rounds or 1
-        return compare_builds_exactly(
+        return compare_builds_by_metrics(
             base, head, options.run_options, rounds, options.control, _progress
         )
     settings = Settings(
@@ -185,17 +186,18 @@ def _progress(what: str, left_s: float | None) -> None:
 
 def _finish(comparison, options: argparse.Namespace) -> int:
     if not comparison.rows:
-        names = [next(iter(side.rows)) for side in (comparison.base, comparison.head)]
+        names = [next(iter(result_set.rows)) for result_set in (comparison.base, comparison.head)]
         print(
             "stratagem compare: no row has the same name on both sides: "
             f"{names[0]} and {names[1]}, for example",
             file=sys.stderr,
         )
         return _NOTHING_MATCHED
-    if comparison.exact_only and not any(row.regression or row.compared for row in comparison.rows):
+    told = any(row.regression or row.compared for row in comparison.rows)
+    if comparison.deterministic_only and not told:
         print(
-            "stratagem compare --exact-only: no row has an exact metric to compare on both sides; "
-            "expected results of `stratagem run`",
+            "stratagem compare --exact-only: no row has a deterministic metric to compare on both "
+            "sides; expected results of `stratagem run`",
             file=sys.stderr,
         )
         return _NOTHING_MATCHED
@@ -233,29 +235,3 @@ def _paths(side: str, text: str) -> list[Path]:
     if not paths:
         raise InputError(f"{side}: expected a results file")
     return paths
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number from 1 on")
-    return int(text)
-
-
-def _positive(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < 1e6:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a number above 0")
-    return value
-
-
-def _fraction(text: str) -> float:
-    try:
-        value = float(text[:-1]) / 100 if text.endswith("%") else float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a percentage, such as 1%") from None
-    if not 0 <= value < 1:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected 0% up to below 100%")
-    return value

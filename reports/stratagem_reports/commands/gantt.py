@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ..errors import InputError
-from ..files import write_together
-from ..load import load_simulation
+from ..results.errors import InputError
+from ..results.files import write_together
+from ..results.load import load_simulation
 
 EXTENSIONS = ("png", "svg")
 
@@ -28,9 +28,10 @@ def run(options: argparse.Namespace) -> int:
     if extension not in EXTENSIONS:
         raise InputError(f"--out {options.out}: expected a file name that ends in .png or .svg")
     simulation = load_simulation(options.simulation)
-    from ..charts.gantt import render_simulation
+    from ..charts.gantt import simulated
+    from ..charts.render import pictures
 
-    image = render_simulation(simulation, extension)
+    image = pictures(simulated(simulation), (extension,))[extension]
     for path in write_together(options.out.parent, {options.out.name: image}):
         print(path)
     return 0

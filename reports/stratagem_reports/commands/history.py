@@ -7,8 +7,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from ..errors import InputError
-from ..files import write_together
+from ..results.errors import InputError
+from ..results.files import write_together
+from .argument_types import percent, probability, whole_number
 
 FORMATS = ("google-benchmark", "github-action-benchmark", "bencher", "otava-csv")
 EXTENSIONS = ("png", "svg")
@@ -26,14 +27,16 @@ def register(commands: argparse._SubParsersAction) -> None:
     kinds = history.add_subparsers(dest="kind", required=True, metavar="KIND")
     add = _parser(kinds, "add", _add, "append results files to the history")
     add.add_argument("results", type=Path, nargs="+", metavar="RESULTS.json")
-    _add_identity(add)
+    add.add_argument("--commit", metavar="SHA", help="the git commit (default: the file's)")
+    add.add_argument("--date", metavar="ISO", help="the runs' time, UTC (default: the file's)")
     show = _parser(kinds, "show", _show, "a table of the rows")
     _add_name(show)
     show.add_argument(
-        "--last", type=_count, default=0, metavar="N", help="list the latest N runs of each row"
-    )
+        "--last", type=whole_number, default=0, metavar="N",
+        help="list the latest N runs of each row",
+    )  # fmt: skip
     _register_trend(kinds)
-    _register_exchange(kinds)
+    _register_export(kinds)
     _parser(kinds, "repair", _repair, "move last lines that a crash left unfinished to FILE.broken")
 
 
@@ -47,27 +50,20 @@ def _register_trend(kinds: argparse._SubParsersAction) -> None:
     )  # fmt: skip
     trend.add_argument("--metric", default="step_ms", help="what to follow (default: step_ms)")
     trend.add_argument(
-        "--max-p", type=_fraction, default=0.001, metavar="P",
+        "--max-p", type=probability, default=0.001, metavar="P",
         help="significance of Otava's t-test (default: 0.001)",
     )  # fmt: skip
     trend.add_argument(
-        "--min-change", type=_percent, default=1.0, metavar="PERCENT",
+        "--min-change", type=percent, default=1.0, metavar="PERCENT",
         help="smallest change to report (default: 1); 0 for counters",
     )  # fmt: skip
     trend.add_argument("--fail-on-regression", action="store_true", help=_FAIL)
     trend.add_argument(
-        "--window", type=_count, default=10, metavar="N", help="for --fail-on-regression (10)"
+        "--window", type=whole_number, default=10, metavar="N", help="for --fail-on-regression (10)"
     )
 
 
-def _register_exchange(kinds: argparse._SubParsersAction) -> None:
-    read = _parser(kinds, "import", _import, "append a file of another tool")
-    read.add_argument("file", type=Path, metavar="FILE")
-    read.add_argument("--format", choices=FORMATS, required=True)
-    _add_identity(read)
-    read.add_argument("--name", help="otava-csv: the row's name (default: the file's)")
-    read.add_argument("--metric", help="bencher, otava-csv: the measure that is the run's time")
-    read.add_argument("--unit", choices=("ns", "us", "ms", "s"), help="the unit of --metric")
+def _register_export(kinds: argparse._SubParsersAction) -> None:
     write = _parser(kinds, "export", _export, "write the history for another tool")
     _add_name(write)
     write.add_argument("--format", choices=FORMATS, required=True)
@@ -94,11 +90,6 @@ def _add_name(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name_part", nargs="?", metavar="NAME", help="a part of the rows' names")
 
 
-def _add_identity(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--commit", metavar="SHA", help="the git commit (default: the file's)")
-    parser.add_argument("--date", metavar="ISO", help="the runs' time, UTC (default: the file's)")
-
-
 def run(options: argparse.Namespace) -> int:
     """Does what was asked for; a name that nothing matches is one line and exit code 3."""
     from ..history.series import NoMatchError
@@ -120,19 +111,8 @@ def _add(options: argparse.Namespace) -> int:
     return code
 
 
-def _import(options: argparse.Namespace) -> int:
-    from ..history.formats import FORMATS as MODULES
-    from ..history.formats.common import Source
-
-    source = Source(
-        options.file, options.commit, options.date, options.name, options.metric, options.unit,
-        _warn,
-    )  # fmt: skip
-    return _append(options.dir, MODULES[options.format].read(source))
-
-
 def _append(folder: Path, runs: list) -> int:
-    from ..history.points import counted
+    from ..analysis.labels import counted
     from ..history.store import append
 
     done = append(folder, runs)
@@ -144,12 +124,12 @@ def _append(folder: Path, runs: list) -> int:
 
 
 def _export(options: argparse.Namespace) -> int:
-    from ..history.formats import FORMATS as MODULES
-    from ..history.formats.common import Target
+    from ..history.export import FORMATS as WRITERS
+    from ..history.export import Target
 
     runs = [run for item in _series(options) for run in item.runs]
     suffix = options.out.suffix.lower() if options.out else ""
-    data = MODULES[options.format].write(runs, Target(suffix, options.commit, _warn))
+    data = WRITERS[options.format](runs, Target(suffix, options.commit, _warn))
     if options.out:
         for path in write_together(options.out.parent, {options.out.name: data}):
             print(path)
@@ -206,15 +186,15 @@ def _trend_page(trends: list, notes: list[str], folder: Path | None) -> None:
 
 
 def _charts(trends: list, folder: Path) -> list[str]:
-    from ..charts import render
+    from ..charts.render import pictures
     from ..history.store import file_name
-    from ..trend_data import trend_chart
+    from ..history.trend_page import trend_chart
 
     contents: dict[str, bytes] = {}
     for item in trends:
         whole = f"{item.series.name}.{item.metric}.{item.series.hardware.digest}"
         name = file_name(whole).removesuffix(".jsonl")
-        images = render(trend_chart(item), EXTENSIONS)
+        images = pictures(trend_chart(item), EXTENSIONS)
         contents |= {f"{name}.{extension}": data for extension, data in images.items()}
     return [str(path) for path in write_together(folder, contents)]
 
@@ -236,27 +216,3 @@ def _series(options: argparse.Namespace) -> list:
 
 def _warn(message: str) -> None:
     print(f"stratagem history: {message}", file=sys.stderr)
-
-
-def _count(text: str) -> int:
-    if not text.isdigit():
-        raise argparse.ArgumentTypeError(f"expected a whole number, found {text!r}")
-    return int(text)
-
-
-def _fraction(text: str) -> float:
-    return _number(text, 1.0)
-
-
-def _percent(text: str) -> float:
-    return _number(text, 1e6)
-
-
-def _number(text: str, most: float) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0.0 <= value <= most:
-        raise argparse.ArgumentTypeError(f"expected a number from 0 to {most:g}, found {text!r}")
-    return value

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
 from pathlib import Path
 
-from ..chart_types import ChartSet
-from ..errors import InputError
-from ..files import write_together
-from ..load import Results, load_results
+from ..charts.registry import ChartSet
+from ..results.errors import InputError
+from ..results.files import write_together
+from ..results.load import Results, load_results, require_summaries
 
 EXTENSIONS = ("png", "svg")
 FORMATS = ("html", "markdown", "csv")
@@ -37,7 +36,8 @@ def register(commands: argparse._SubParsersAction) -> None:
 def run(options: argparse.Namespace) -> int:
     """Writes the charts and the report, and prints their paths."""
     results = load_results(options.results)
-    from ..bandwidth_data import holds_collectives
+    require_summaries(results)
+    from ..charts.bandwidth import holds_collectives
 
     folder = options.out_dir or options.results.parent
     if options.format == "csv":
@@ -49,73 +49,51 @@ def run(options: argparse.Namespace) -> int:
                 "a page; leave the option out, or take csv"
             )
         return _put_charts(folder, *_collectives(results))
-    from ..gantt_data import gantt_names
-
-    return _put_charts(folder, *_strategies(results, options.format), gantt_names())
+    return _put_charts(folder, *_strategies(results, options.format))
 
 
 def _csv(results: Results) -> dict[str, bytes]:
-    from ..report_csv import render_csv
-    from ..selection import select
+    from ..analysis.selection import select
+    from ..report.csv import render_csv
 
     return {"report.csv": render_csv(results, select(results))}
 
 
 def _collectives(results: Results) -> tuple[ChartSet, dict[str, bytes]]:
-    """The chart, and the contents of the files."""
-    from ..bandwidth_data import bandwidth
-    from ..report_collectives import render_collectives
+    """The charts, and the report's file."""
+    from ..charts.registry import draw_charts
+    from ..report.collectives import render_collectives
 
-    charts = ChartSet.of({"bandwidth": bandwidth(results)})
-    contents, images = _drawn(charts)
-    return charts, contents | {"report.html": render_collectives(results, charts, images)}
+    charts = draw_charts("collectives", results)
+    return charts, {"report.html": render_collectives(results, charts)}
 
 
 def _strategies(results: Results, written_as: str) -> tuple[ChartSet, dict[str, bytes]]:
-    """The charts, and the contents of the files."""
-    from ..chart_data import build_charts
-    from ..published_rules import compare_published
-    from ..report import render_report
-    from ..report_markdown import render_markdown
-    from ..selection import select
+    """The charts, and the report's file."""
+    from ..analysis.selection import select
+    from ..charts.registry import draw_charts
+    from ..report.html import render_report
+    from ..report.markdown import render_markdown
 
     selection = select(results)
-    charts = build_charts(results, selection)
-    published = compare_published(results, selection)
-    contents, images = _drawn(charts, written_as == "html")
+    charts = draw_charts("strategies", results, selection)
     if written_as == "html":
-        contents["report.html"] = render_report(results, selection, charts, images, published)
-    else:
-        contents["report.md"] = render_markdown(results, selection, charts, published)
-    return charts, contents
+        return charts, {"report.html": render_report(results, selection, charts)}
+    return charts, {"report.md": render_markdown(results, selection, charts)}
 
 
-def _drawn(
-    charts: ChartSet, for_page: bool = True
-) -> tuple[dict[str, bytes], dict[str, dict[str, bytes]]]:
-    """The charts' files by name, and of each chart the page's images by theme if there is one."""
-    from ..charts import DARK, LIGHT, render
+def _put_charts(folder: Path, charts: ChartSet, report: dict[str, bytes]) -> int:
+    """Writes the files in place of those of charts that are no more, and names what is left out."""
+    from ..charts.render import pictures
 
-    contents: dict[str, bytes] = {}
-    images: dict[str, dict[str, bytes]] = {}
-    for name, chart in charts.charts.items():
-        light = render(chart, EXTENSIONS, LIGHT)
-        contents |= {f"{name}.{extension}": data for extension, data in light.items()}
-        if for_page:
-            dark = render(chart, ("svg",), DARK)
-            images[name] = {"light": light["svg"], "dark": dark["svg"]}
-    return contents, images
-
-
-def _put_charts(
-    folder: Path, charts: ChartSet, contents: dict[str, bytes], optional: Iterable[str] = ()
-) -> int:
-    """Writes the files in place of those of charts that are no more, and names what is left out.
-
-    `optional` are charts that a report of this kind may have, which nobody misses.
-    """
-    absent = [name for name in (*charts.left_out, *optional) if name not in charts.charts]
-    _put(folder, contents, [f"{name}.{extension}" for name in absent for extension in EXTENSIONS])
+    images = {
+        f"{name}.{extension}": data
+        for name, chart in charts.charts.items()
+        for extension, data in pictures(chart, EXTENSIONS).items()
+    }
+    absent = [name for name in charts.possible if name not in charts.charts]
+    stale = [f"{name}.{extension}" for name in absent for extension in EXTENSIONS]
+    _put(folder, images | report, stale)
     for name, reason in charts.left_out.items():
         print(f"left out {name}: {reason}")
     return 0

@@ -9,10 +9,10 @@ import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..errors import InputError
-from ..launch import LaunchError, launch
-from ..load import Results, load_results
-from .side import Side, join
+from ..results.errors import InputError
+from ..results.load import Results, load_results
+from .launch import LaunchError, launch
+from .result_set import ResultSet, join
 
 LAUNCH_LIMIT_S = 1800.0
 _START_LIMIT_S = 20.0
@@ -27,8 +27,6 @@ class Build:
     label: str
     executable: Path
     version: str
-    chooses_rows: bool  # whether its `run` knows --only
-    takes_turns: bool = False  # whether it knows --turns
 
 
 def find_build(label: str, path: Path) -> Build:
@@ -48,17 +46,7 @@ def find_build(label: str, path: Path) -> Build:
         raise InputError(f"{label} build {found}: does not start: {error}") from None
     if not re.match(r"stratagem\b", version):
         raise InputError(f"{label} build {found}: is not stratagem: it does not say its version")
-    try:
-        usage = launch([str(found.absolute()), "run", "--help"], {}, _START_LIMIT_S).stdout
-    except LaunchError as error:
-        raise InputError(f"{label} build {found}: does not start: {error}") from None
-    return Build(
-        label,
-        found.absolute(),
-        version.splitlines()[0].strip(),
-        "--only" in usage,
-        "--turns" in usage,
-    )
+    return Build(label, found.absolute(), version.splitlines()[0].strip())
 
 
 def check_run_options(options: list[str]) -> None:
@@ -82,8 +70,8 @@ def run_once(
         return load_results(out)
 
 
-def side_of(build: Build, results: list[Results]) -> Side:
-    """All launches of a build as one side; InputError when they are not of one kind of machine."""
+def result_set_of(build: Build, results: list[Results]) -> ResultSet:
+    """All launches of a build together; InputError when they are not of one kind of machine."""
     source = f"{build.executable} ({build.version})"
     return replace(join(build.label, results), sources=[source])
 

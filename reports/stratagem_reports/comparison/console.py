@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from .formatting import details, headline, notes, table
 from .verdicts import Comparison, RowComparison, Verdict
-from .words import details, headline, notes, table
 
 _COLOURS = {
     Verdict.SLOWER: "31",
@@ -15,7 +15,7 @@ _COLOURS = {
     Verdict.CANNOT_TELL: "33",
     Verdict.TOO_FEW: "33",
 }
-_TEXT = {"Verdict", "Row", "Interval", "Exact metrics", "Marks"}  # the others are numbers
+_TEXT = {"Verdict", "Row", "Interval", "Deterministic metrics", "Marks"}  # the others are numbers
 _WIDEST = "Row"  # stands last
 
 

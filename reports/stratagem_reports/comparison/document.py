@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .side import Side
+from .formatting import headline, notes
+from .result_set import ResultSet
 from .verdicts import Comparison, RowComparison
-from .words import headline, notes
 
 SCHEMA = "stratagem-comparison/1"
 
@@ -22,12 +22,12 @@ def render_json(comparison: Comparison) -> str:
         "schema": SCHEMA,
         "summary": headline(comparison),
         "regression": bool(comparison.regressions),
-        "times_compared": not comparison.exact_only,
+        "times_compared": not comparison.deterministic_only,
         "method": comparison.method,
         "threshold": comparison.threshold,
         "confidence": comparison.confidence,
-        "base": _side(comparison.base),
-        "head": _side(comparison.head),
+        "base": _result_set(comparison.base),
+        "head": _result_set(comparison.head),
         "hardware_differences": _pairs(comparison.across_machines),
         "software_differences": _pairs(comparison.software),
         "only_base": comparison.only_base,
@@ -39,12 +39,12 @@ def render_json(comparison: Comparison) -> str:
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
-def _side(side: Side) -> dict[str, Any]:
+def _result_set(found: ResultSet) -> dict[str, Any]:
     return {
-        "sources": side.sources,
-        "commits": side.commits,
-        "hardware": side.hardware,
-        "software": side.software,
+        "sources": found.sources,
+        "commits": found.commits,
+        "hardware": found.hardware,
+        "software": found.software,
     }
 
 
@@ -75,7 +75,7 @@ def _row(row: RowComparison) -> dict[str, Any]:
                 "change": item.kind.value,
                 "regression": item.regression,
             }
-            for item in row.exact
+            for item in row.changes
         ],
         "not_compared": row.left_out,
         "marks": row.marks,

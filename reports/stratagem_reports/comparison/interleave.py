@@ -4,8 +4,7 @@ In each round every row is launched by both builds, the rows in random order; bo
 time and run a step in turns (see turns.py), so that a neighbour that steals a core for a while
 falls on both alike. The round's figure of a row is the median ratio of its pairs of steps. Before
 the first round each build runs all rows once unmeasured, which fills its caches of verification and
-calibration. Builds whose `run` takes no turns (no --turns) launch a row one right after the other;
-those that cannot choose a row either (no --only), all rows at once.
+calibration.
 """
 
 from __future__ import annotations
@@ -15,15 +14,16 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..labels import listing, percent
-from ..load import Results
-from .builds import LAUNCH_LIMIT_S, Build, run_once, side_of, write_round
-from .procedure import (
+from ..analysis.labels import listing, percent
+from ..results.load import Results
+from .builds import LAUNCH_LIMIT_S, Build, run_once, result_set_of, write_round
+from .group_sequential import (
     Decision,
     all_clear,
     cut_short,
@@ -32,8 +32,8 @@ from .procedure import (
     make_plan,
     rounds_needed,
 )
+from .result_set import Launches, ResultSet, common_units, join
 from .rounds import Rounds, steps_of
-from .side import Launches, Side, common_units, join
 from .turns import run_in_turns
 from .verdicts import (
     Comparison,
@@ -59,7 +59,7 @@ class Settings:
     seed: int = 0
     record: Path | None = None
     launch_limit_s: float = LAUNCH_LIMIT_S
-    turns: bool = True  # step by step, where both builds can
+    turns: bool = True  # step by step; else one whole launch after the other
 
 
 # Is told what is about to be launched and how many seconds the rest may take, None before round 1.
@@ -88,11 +88,13 @@ def interleave(
         for label, build in builds.items():
             progress(f"preparing, {label}", None)
             prepared[label] = run(build, settings.run_options, settings.launch_limit_s)
-        if base.chooses_rows and head.chooses_rows:
-            names = [{row.name for row in results.rows} for results in prepared.values()]
-            measured.rows = sorted(names[0] & names[1])
-            measured.turns = _turns(builds, prepared, measured.rows, settings)
-        _run_rounds(builds, settings, measured, progress, run, clock, started)
+        names = [{row.name for row in results.rows} for results in prepared.values()]
+        measured.rows = sorted(names[0] & names[1])
+        if measured.rows:
+            measured.turns = _turns(prepared, measured.rows) if settings.turns else {}
+            _run_rounds(builds, settings, measured, progress, run, clock, started)
+        else:
+            measured.compare_nothing(prepared)
     except KeyboardInterrupt:
         measured.interrupted = True
         if measured.plan is None:
@@ -116,7 +118,7 @@ def _run_rounds(builds, settings, measured, progress, run, clock, started) -> No
             left = each * (measured.plan.rounds - measured.count)
         _run_round(builds, shuffler, settings, measured, progress, run, left)
         if measured.plan is None:
-            _check_sides(join("base", measured.base[0]), join("head", measured.head[0]))
+            _check_comparable(join("base", measured.base[0]), join("head", measured.head[0]))
             fit = int((budget_s - (rounds_began - started)) // max(clock() - rounds_began, 1e-3))
             most = max(1, fit if settings.rounds is None else min(fit, settings.rounds))
             measured.plan = make_plan(most, alpha)
@@ -124,7 +126,7 @@ def _run_rounds(builds, settings, measured, progress, run, clock, started) -> No
             return
 
 
-def _check_sides(base: Side, head: Side) -> None:
+def _check_comparable(base: ResultSet, head: ResultSet) -> None:
     """InputError, after the first round and not the last, when they cannot be compared."""
     check_machines(base, head, False)
     common_units(base, head)
@@ -134,10 +136,10 @@ def _run_round(builds, shuffler, settings, measured, progress, run, left) -> Non
     """Both builds once, row by row; counted only when both gave results."""
     results: dict[str, list[Results]] = {label: [] for label in builds}
     first = []
-    for row in _shuffled(shuffler, measured.rows or [""]):
+    for row in _shuffled(shuffler, measured.rows):
         order = _shuffled(shuffler, list(builds))
         first.append([row, order[0]])
-        chosen = [*settings.run_options, "--only", row] if row else settings.run_options
+        chosen = [*settings.run_options, "--only", row]
         if pairs := measured.turns.get(row):
             progress(f"round {measured.count + 1}, {row}, both in turns", left)
             limit_s = settings.launch_limit_s
@@ -146,7 +148,7 @@ def _run_round(builds, shuffler, settings, measured, progress, run, left) -> Non
                 results[label].append(result)
             continue
         for label in order:
-            progress(f"round {measured.count + 1}, {label} {row}".rstrip(), left)
+            progress(f"round {measured.count + 1}, {label} {row}", left)
             results[label].append(run(builds[label], chosen, settings.launch_limit_s))
     measured.base.append(results["base"])
     measured.head.append(results["head"])
@@ -159,10 +161,8 @@ def _run_round(builds, shuffler, settings, measured, progress, run, left) -> Non
         )
 
 
-def _turns(builds, prepared, rows: list[str], settings: Settings) -> dict[str, int]:
+def _turns(prepared: dict[str, Results], rows: list[str]) -> dict[str, int]:
     """How many pairs of steps a round has, of the rows that the builds can run in turns."""
-    if not settings.turns or not all(build.takes_turns for build in builds.values()):
-        return {}
     steps = [
         {row.name: len(row.repetitions[0].step_ms) for row in results.rows if row.repetitions}
         for results in prepared.values()
@@ -188,8 +188,8 @@ def _look(measured: Rounds, settings: Settings) -> bool:
 
 
 def _comparison(builds, settings: Settings, measured: Rounds, seconds: float) -> Comparison:
-    base = side_of(builds["base"], [result for results in measured.base for result in results])
-    head = side_of(builds["head"], [result for results in measured.head for result in results])
+    base = result_set_of(builds["base"], list(chain.from_iterable(measured.base)))
+    head = result_set_of(builds["head"], list(chain.from_iterable(measured.head)))
     complete = measured.count == measured.plan.rounds or all_clear(measured.decisions)
     names = common_rows(base, head)
     needed = rounds_needed(1 - settings.confidence, max(1, len(names)))
@@ -245,12 +245,10 @@ def _noise(log_ratios: list[float]) -> str:
 def _about(measured: Rounds, settings: Settings, seconds: float, complete: bool) -> dict[str, Any]:
     plan = measured.plan
     looks = listing([str(look) for look in plan.looks])
-    how = "one right after the other for every row" if measured.rows else "with all rows at once"
-    if measured.turns:
-        how = "step by step in turns for every row"
+    how = "step by step in turns" if measured.turns else "one right after the other"
     notes = [
         f"{measured.count} of at most {plan.rounds} rounds in {seconds / 60:.1f} min, in each both "
-        f"builds {how}, in random order; looks after round {looks}."
+        f"builds {how} for every row, in random order; looks after round {looks}."
     ]
     if measured.interrupted:
         notes.append("Interrupted: the verdicts are those of the last look before.")

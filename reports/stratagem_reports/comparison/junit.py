@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
+from .formatting import DETERMINISTIC_ONLY, SEPARATE_FILES, change_sentence, machine_notes, table
 from .verdicts import Comparison, RowComparison, Verdict
-from .words import EXACT_ONLY, SEPARATE_FILES, change_sentence, machine_notes, table
 
 
 def render_junit(comparison: Comparison) -> str:
@@ -27,7 +27,7 @@ def render_junit(comparison: Comparison) -> str:
         )
         if row.regression:
             failure = ElementTree.SubElement(case, "failure", message=_message(row, shown))
-            failure.text = "\n".join(change_sentence(change) for change in row.exact)
+            failure.text = "\n".join(change_sentence(change) for change in row.changes)
         elif row.timing.verdict in (Verdict.CANNOT_TELL, Verdict.TOO_FEW):
             ElementTree.SubElement(case, "skipped", message=_message(row, shown))
     ElementTree.indent(suite)
@@ -37,11 +37,11 @@ def render_junit(comparison: Comparison) -> str:
 
 def _add_properties(suite: ElementTree.Element, comparison: Comparison) -> None:
     """How far the verdicts can be trusted, for readers that do not see the other outputs."""
-    judged = not comparison.exact_only
+    judged = not comparison.deterministic_only
     values = {
         "across_machines": " ".join(machine_notes(comparison)),
         "separate_files": SEPARATE_FILES if judged and comparison.interleaved is None else "",
-        "exact_only": "" if judged else EXACT_ONLY,
+        "exact_only": "" if judged else DETERMINISTIC_ONLY,
     }
     found = {name: value for name, value in values.items() if value}
     holder = ElementTree.SubElement(suite, "properties") if found else None
@@ -52,4 +52,5 @@ def _add_properties(suite: ElementTree.Element, comparison: Comparison) -> None:
 def _message(row: RowComparison, shown: dict[str, str]) -> str:
     time = f"{shown['Change']} ({shown['Interval']})" if "Change" in shown else "time not compared"
     note = f"; {row.timing.note}" if row.timing.note else ""
-    return f"{shown['Verdict']}: {time}; exact metrics: {shown['Exact metrics']}{note}"
+    changes = shown["Deterministic metrics"]
+    return f"{shown['Verdict']}: {time}; deterministic metrics: {changes}{note}"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from .formatting import details, headline, machine_notes, notes, table
 from .verdicts import Comparison
-from .words import details, headline, machine_notes, notes, table
 
 _ALIGNMENT = {"Base": "--:", "Head": "--:", "Change": "--:", "Interval": ":-:"}
 
 
 def render_markdown(comparison: Comparison) -> str:
-    """A heading with the outcome, the table, the exact changes, and the notes folded away.
+    """A heading with the outcome, the table, the changed metrics, and the notes folded away.
 
     Only what differs between the machines stands outside as well: no reader may miss it.
     """
@@ -26,7 +26,7 @@ def render_markdown(comparison: Comparison) -> str:
         lines += ["", f"`{name}`"] + [f"- {_escape(change)}" for change in changes]
     lines += ["", "<details><summary>How to read this</summary>", ""]
     lines += [f"- {_escape(note)}" for note in notes(comparison)]
-    if not comparison.exact_only:
+    if not comparison.deterministic_only:
         lines.append("- Base and head: median step time of a launch (launches).")
     lines += ["", "</details>"]
     return "\n".join(lines) + "\n"

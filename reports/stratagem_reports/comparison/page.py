@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from html import escape
 
-from ..page import listed, render_page
-from ..sortable_table import Cell, Column, Line, choice, render_sortable
+from ..report.page import listed, render_page
+from ..report.sortable_table import Cell, Column, Line, choice, render_sortable
+from .formatting import NONE, details, headline, notes, table
 from .verdicts import Comparison, RowComparison, Timing, Verdict
-from .words import NONE, details, headline, notes, table
 
 _TONES = {Verdict.FASTER: "good", Verdict.FEWER: "good", Verdict.SAME: "good"}
 _NUMBERS = ("Base", "Head", "Change", "Interval")
@@ -16,7 +16,7 @@ _MEANINGS = {
     "Head": "Median step time of a launch (launches)",
     "Change": "Of the step time; above zero is slower",
     "Interval": "Of the change, at the confidence given below",
-    "Exact metrics": "What does not depend on the clock; sorted by how many differ",
+    "Deterministic metrics": "What does not depend on the clock; sorted by how many differ",
 }
 _NO_MARK = "no mark"
 
@@ -27,14 +27,14 @@ def render_html(comparison: Comparison) -> bytes:
         f"<h3><code>{escape(name)}</code></h3>{listed(lines)}"
         for name, lines in details(comparison)
     )
-    timed = "" if comparison.exact_only else " Base and head: median step time of a launch."
+    timed = "" if comparison.deterministic_only else " Base and head: median step time of a launch."
     return render_page(
         "Comparison: " + ("regression" if comparison.regressions else "no regression found"),
         f"{', '.join(comparison.base.sources)} \u2192 {', '.join(comparison.head.sources)}",
         [
             ("summary", "Summary", f"<p>{escape(headline(comparison))}</p>"),
             ("rows", "Rows", _table(comparison)),
-            ("changes", "What changed", changes or "<p>No exact metric changed.</p>"),
+            ("changes", "What changed", changes or "<p>No deterministic metric changed.</p>"),
             ("method", "How to read this", listed(notes(comparison))),
         ],
         f"Stratagem.{timed}",
@@ -49,7 +49,7 @@ def _table(comparison: Comparison) -> str:
         for row, shown in zip(comparison.rows, rows, strict=True)
     ]
     choices = [choice("verdict", "Verdict", lines), choice("marks", "Marks", lines)]
-    order = "" if comparison.exact_only else ", then by change of the step time"
+    order = "" if comparison.deterministic_only else ", then by change of the step time"
     return render_sortable(
         "Table of the rows",
         f"Regressions first{order}; a heading sorts by its column.",
@@ -62,11 +62,11 @@ def _table(comparison: Comparison) -> str:
 def _line(row: RowComparison, shown: dict[str, str]) -> Line:
     """The row's cells under their columns; what is no quantity is sorted by its text."""
     keys = shown | _quantities(row)
-    more = "bad" if any(change.regression for change in row.exact) else ""
+    more = "bad" if any(change.regression for change in row.changes) else ""
     styles = {
         "Row": "name",
         "Verdict": _tone(row.timing),
-        "Exact metrics": f"wrap {more}".strip(),
+        "Deterministic metrics": f"wrap {more}".strip(),
         "Marks": "wrap",
     }
     cells = [
@@ -85,11 +85,11 @@ def _quantities(row: RowComparison) -> dict[str, float | None]:
         "Head": timing.head_median,
         "Change": change.ratio if change else None,
         "Interval": change.low if change else None,
-        "Exact metrics": len(row.exact),
+        "Deterministic metrics": len(row.changes),
     }
 
 
 def _tone(timing: Timing) -> str:
-    """Of the time's verdict alone: exact metrics have a cell and a colour of their own."""
+    """Of the time's verdict alone: deterministic metrics have a cell and a colour of their own."""
     slower = timing.verdict is Verdict.SLOWER or timing.broke
     return "bad" if slower else _TONES.get(timing.verdict, "")

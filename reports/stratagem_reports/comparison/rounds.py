@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..load import Results
-from .procedure import Decision, Plan
-from .side import launch_values
+from ..results.load import Results
+from .group_sequential import Decision, Plan
+from .result_set import launch_values
 
 
 @dataclass
 class Rounds:
     """Results by side, round by round, and what was decided from them."""
 
-    base: list[list[Results]] = field(default_factory=list)  # [round][row], or [round][0]
+    base: list[list[Results]] = field(default_factory=list)  # [round][row]
     head: list[list[Results]] = field(default_factory=list)
-    rows: list[str] = field(default_factory=list)  # to be launched one by one; empty: all at once
+    rows: list[str] = field(default_factory=list)  # of both builds, to be launched one by one
     turns: dict[str, int] = field(default_factory=dict)  # pairs of steps in a round, by row
     decisions: dict[str, Decision] = field(default_factory=dict)
     plan: Plan | None = None
@@ -27,6 +27,11 @@ class Rounds:
     @property
     def count(self) -> int:
         return len(self.head)
+
+    def compare_nothing(self, prepared: dict[str, Results]) -> None:
+        """Takes the unmeasured results as the only round, of builds without a row in common."""
+        self.base, self.head = [[prepared["base"]]], [[prepared["head"]]]
+        self.plan = Plan((1,), (0.0,))
 
     def log_ratios(self) -> dict[str, list[float]]:
         """log(head / base), round by round, of the rows that worked in every launch so far."""

@@ -1,8 +1,8 @@
 """Lets two builds run the same row at the same time, a step each: the word of `run --turns`.
 
-Both are started one after the other and come to a socket when they are warm. From then on one of them
-runs a step while the other waits, in pairs of random order, so that the two steps of a pair lie
-seconds apart and whatever slows the machine down for longer falls on both.
+Both are started one after the other and come to a socket when they are warm. From then on one of
+them runs a step while the other waits, in pairs of random order, so that the two steps of a pair
+lie seconds apart and whatever slows the machine down for longer falls on both.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from ..launch import LaunchError
-from ..load import Results
+from ..results.load import Results
 from .builds import Build, run_once
+from .launch import LaunchError
 
 _READY, _GO, _DONE = b"r", b"g", b"d"
 _LOOK_S = 0.1  # how often a wait looks whether the launch has ended
@@ -45,31 +45,31 @@ def run_in_turns(
     deadline = time.monotonic() + limit_s
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="stratagem_"))
-        sides = [
+        launches = [
             stack.enter_context(
                 # The second one leaves the lock on the cores to the first.
-                _Side(label, Path(folder), run, builds[label], options, deadline, second)
+                _Launch(label, Path(folder), run, builds[label], options, deadline, second)
             )
             for label, second in zip(order, (False, True), strict=True)
         ]
-        for side in sides:
-            side.start()
-            side.wait_for(_READY)
-        for pair in _balanced(sides, pairs, shuffler):
-            for side in pair:
-                side.go()
-                side.wait_for(_DONE)
-        return {side.label: side.results() for side in sides}
+        for launch in launches:
+            launch.start()
+            launch.wait_for(_READY)
+        for pair in _balanced(launches, pairs, shuffler):
+            for launch in pair:
+                launch.go()
+                launch.wait_for(_DONE)
+        return {launch.label: launch.results() for launch in launches}
 
 
-def _balanced(sides: list[_Side], pairs: int, shuffler: random.Random) -> list[list[_Side]]:
-    """Each side first in half of the pairs, in random order: a steady drift cancels."""
-    found = [sides if index % 2 else sides[::-1] for index in range(pairs)]
+def _balanced(launches: list[_Launch], pairs: int, shuffler: random.Random) -> list[list[_Launch]]:
+    """Each launch first in half of the pairs, in random order: a steady drift cancels."""
+    found = [launches if index % 2 else launches[::-1] for index in range(pairs)]
     shuffler.shuffle(found)
     return found
 
 
-class _Side:
+class _Launch:
     """One launch and its socket. Once it has ended, its turns pass at once."""
 
     def __init__(self, label, folder, run, build, options, deadline, second) -> None:
@@ -89,7 +89,7 @@ class _Side:
             daemon=True,
         )
 
-    def __enter__(self) -> _Side:
+    def __enter__(self) -> _Launch:
         return self
 
     def __exit__(self, *_) -> None:

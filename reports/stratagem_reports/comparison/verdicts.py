@@ -1,4 +1,4 @@
-"""Joins what the statistics and the exact metrics say into a verdict for each row."""
+"""Joins what the statistics and the deterministic metrics say into a verdict for each row."""
 
 from __future__ import annotations
 
@@ -8,13 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
-from .exact import ExactChange, compare_exactly, count_compared
-from .separate import Change, compare_launches, launches_needed, smallest_p_value
-from .side import Launches, Side, common_units, differences
-
-CONFIDENCE = 0.95
-THRESHOLD = 0.01
+from ..results.errors import InputError
+from .deterministic import MetricChange, compare_metrics, count_compared
+from .mann_whitney import Change, compare_launches, launches_needed, smallest_p_value
+from .result_set import Launches, ResultSet, check_workload, common_units, differences
 
 
 class Verdict(Enum):
@@ -35,7 +32,7 @@ class Timing:
     """A row's times; `adjusted_p` is corrected for the number of rows, `note` says what is missing.
 
     `base_ms` and `head_ms` are the sides' launches, in pairs where the rounds were interleaved, and
-    empty where times are not compared: the verdict is that of the exact metrics there.
+    empty where times are not compared: the verdict is that of the deterministic metrics there.
     """
 
     base_ms: list[float]
@@ -67,8 +64,8 @@ class RowComparison:
 
     name: str
     timing: Timing
-    exact: list[ExactChange]
-    exact_compared: int
+    changes: list[MetricChange]
+    metrics_compared: int
     marks: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     sample: str = "step"
@@ -79,7 +76,7 @@ class RowComparison:
         """True when the head is slower, does more, or fails where the base worked."""
         return (
             self.timing.verdict is Verdict.SLOWER
-            or any(change.regression for change in self.exact)
+            or any(change.regression for change in self.changes)
             or self.timing.broke
         )
 
@@ -92,15 +89,15 @@ class RowComparison:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Everything a renderer shows; with `exact_only` there is no time, threshold or confidence."""
+    """Everything a renderer shows; where `deterministic_only`, no time and no threshold."""
 
-    base: Side
-    head: Side
+    base: ResultSet
+    head: ResultSet
     rows: list[RowComparison]
     threshold: float | None
     confidence: float | None
     method: str
-    exact_only: bool = False
+    deterministic_only: bool = False
     across_machines: dict[str, tuple[Any, Any]] = field(default_factory=dict)
     interleaved: dict[str, Any] | None = None
     only_base: list[str] = field(default_factory=list)
@@ -129,10 +126,10 @@ class Comparison:
         return 5 if fail_on_ambiguous and self.ambiguous else 0
 
 
-def compare_sides(
-    base: Side, head: Side, threshold: float, confidence: float, across_machines: bool
+def compare_result_sets(
+    base: ResultSet, head: ResultSet, threshold: float, confidence: float, across_machines: bool
 ) -> Comparison:
-    """Compares two sides measured apart; InputError when their machines differ."""
+    """Compares two result sets measured apart; InputError when their machines differ."""
     common = common_rows(base, head)
     timings = _timings(base, head, common, threshold, confidence)
     return Comparison(
@@ -148,12 +145,15 @@ def compare_sides(
     )
 
 
-def common_rows(base: Side, head: Side) -> list[str]:
-    """The names both sides have, in the base's order; may be empty."""
-    return [name for name in base.rows if name in head.rows]
+def common_rows(base: ResultSet, head: ResultSet) -> list[str]:
+    """The names both sides have, in the base's order; InputError where they name other work."""
+    names = [name for name in base.rows if name in head.rows]
+    for name in names:
+        check_workload(name, base.rows[name].workload, head.rows[name].workload, head.sources[0])
+    return names
 
 
-def check_machines(base: Side, head: Side, allowed: bool) -> dict[str, tuple[Any, Any]]:
+def check_machines(base: ResultSet, head: ResultSet, allowed: bool) -> dict[str, tuple[Any, Any]]:
     """The hardware fields that differ; InputError unless that is allowed."""
     found = differences(base.hardware, head.hardware)
     for name, (one, two) in found.items():
@@ -165,18 +165,20 @@ def check_machines(base: Side, head: Side, allowed: bool) -> dict[str, tuple[Any
     return found
 
 
-def compare_rows(base: Side, head: Side, timings: dict[str, Timing]) -> list[RowComparison]:
-    """Joins the timings with the exact metrics; regressions first, then by change of time."""
+def compare_rows(
+    base: ResultSet, head: ResultSet, timings: dict[str, Timing]
+) -> list[RowComparison]:
+    """Joins the timings with the changed metrics; regressions first, then by change of time."""
     units = common_units(base, head)
     rows = [
         RowComparison(
             name=name,
             timing=timing,
-            exact=compare_exactly(base.rows[name], head.rows[name], units),
-            exact_compared=count_compared(base.rows[name], head.rows[name]),
+            changes=compare_metrics(base.rows[name], head.rows[name], units),
+            metrics_compared=count_compared(base.rows[name], head.rows[name]),
             marks=list(dict.fromkeys(base.rows[name].marks + head.rows[name].marks)),
             sample=base.rows[name].sample,
-            outliers={side.label: side.rows[name].outliers for side in (base, head)},
+            outliers={own.label: own.rows[name].outliers for own in (base, head)},
         )
         for name, timing in timings.items()
     ]
@@ -227,7 +229,7 @@ def failed_timing(base: Launches, head: Launches) -> Timing | None:
 
 
 def _timings(
-    base: Side, head: Side, common: list[str], threshold: float, confidence: float
+    base: ResultSet, head: ResultSet, common: list[str], threshold: float, confidence: float
 ) -> dict[str, Timing]:
     timings = {name: failed_timing(base.rows[name], head.rows[name]) for name in common}
     working = [name for name, failed in timings.items() if failed is None]

@@ -9,25 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ..load import Repetition, Results, Row, load_results
-from ..statistics import median_or_none
+from ..analysis.statistics import median_or_none
+from ..results.load import Repetition, Results, Row, load_results
 from .points import STEP, Hardware, Metric, Run, hardware_of, parse_commit, parse_time
 
-# What is known of metrics that a results file does not describe: unit, better, deterministic.
-KNOWN = {
-    "items_per_second": ("samples/s", "higher", False),
-    "tokens_per_second": ("tokens/s", "higher", False),
-    "mfu": ("fraction", "higher", False),
-    "peak_memory_bytes": ("bytes", "lower", False),
-    "bubble_measured": ("fraction", "lower", False),
-    "bubble_ideal": ("fraction", "lower", True),
-    "flops_per_step": ("FLOP", "lower", True),
-    "live_micro_batches": ("count", "lower", True),
-    "aten_operators": ("calls", "lower", True),
-    "algorithm_gb_per_s": ("GB/s", "higher", False),
-    "bus_gb_per_s": ("GB/s", "higher", False),
-    "bytes": ("bytes", "", True),
-}
+# The units of what is counted of each collective; direction and kind are the file's.
 _COMMUNICATION = {"calls": "count", "payload_bytes": "bytes", "wire_bytes": "bytes"}
 
 
@@ -64,17 +50,6 @@ def take(paths: list[Path], commit: str | None, date: str | None) -> Taken:
     return Taken(runs, failed)
 
 
-def describe(name: str, value: float, described: dict[str, Any] | None = None) -> Metric:
-    """A metric with the unit and direction that the file gives it, or else that are known."""
-    unit, better, deterministic = KNOWN.get(name, ("", "", False))
-    entry = described.get(name) if described else None
-    if isinstance(entry, dict):
-        unit = str(entry.get("unit", unit))
-        better = entry.get("better", better)
-        deterministic = bool(entry.get("deterministic", deterministic))
-    return Metric(value, unit, better if better in ("lower", "higher") else "", deterministic)
-
-
 def _run(
     row: Row,
     results: Results,
@@ -85,20 +60,31 @@ def _run(
 ) -> Run:
     launches = [float(np.median(repetition.step_ms)) for repetition in row.repetitions]
     described = _object(results.stratagem, "metrics")
-    metrics = {
-        name: describe(name, value, described)
-        for name, value in _values(row.repetitions).items()
-    }
+    values = _values(row.repetitions)
     return Run(
         time=time,
         commit=commit,
         name=row.name,
         launches=launches,
         median=float(np.median(launches)),
-        metrics=metrics | _communication(row.repetitions),
+        metrics={name: _metric(described.get(name), value) for name, value in values.items()}
+        | _communication(row.repetitions, described),
         hardware=hardware,
         software=software,
         marks=row.marks,
+        workload=row.summary.workload if row.summary else None,
+    )
+
+
+def _metric(described: Any, value: float, unit: str = "") -> Metric:
+    """A metric with the unit, direction and kind that the file gives it, if it does."""
+    entry = described if isinstance(described, dict) else {}
+    better = entry.get("better")
+    return Metric(
+        value,
+        unit or str(entry.get("unit") or ""),
+        better if better in ("lower", "higher") else "",
+        entry.get("deterministic") is True,
     )
 
 
@@ -134,17 +120,20 @@ def _values(repetitions: list[Repetition]) -> dict[str, float]:
     }
 
 
-def _communication(repetitions: list[Repetition]) -> dict[str, Metric]:
+def _communication(
+    repetitions: list[Repetition], described: dict[str, Any]
+) -> dict[str, Metric]:
     """Calls and bytes of every collective, e.g. communication.all_reduce.wire_bytes."""
     counts: dict[str, list[float | None]] = {}
     for repetition in repetitions:
         for collective, numbers in repetition.communication.items():
             for key, value in numbers.items():
                 counts.setdefault(f"communication.{collective}.{key}", []).append(value)
+    units = {name: _COMMUNICATION.get(name.rsplit(".", 1)[1]) for name in counts}
     return {
-        name: Metric(median_or_none(values), _COMMUNICATION[name.rsplit(".", 1)[1]], "lower", True)
+        name: _metric(described.get("communication"), median_or_none(values), units[name])
         for name, values in counts.items()
-        if name.rsplit(".", 1)[1] in _COMMUNICATION
+        if units[name]
     }
 
 

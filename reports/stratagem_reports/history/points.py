@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
 
-from ..errors import InputError
+from ..results.errors import InputError
 
 SCHEMA = "stratagem-history/1"
 STEP = "step_ms"
@@ -43,7 +43,7 @@ class Hardware:
 
 @dataclass(frozen=True)
 class Run:
-    """One row measured once, in one or more launches."""
+    """One row measured once, in one or more launches; `workload` is None where nobody said it."""
 
     time: datetime
     commit: str
@@ -53,8 +53,8 @@ class Run:
     metrics: dict[str, Metric] = field(default_factory=dict)
     hardware: Hardware = field(default_factory=Hardware)
     software: dict[str, Any] = field(default_factory=dict)
-    interval: tuple[float, float] | None = None
     marks: list[str] = field(default_factory=list)
+    workload: str | None = None
 
     @property
     def key(self) -> tuple[str, datetime, str]:
@@ -112,9 +112,9 @@ def to_line(run: Run) -> str:
         "time": time_text(run.time),
         "commit": run.commit,
         "name": run.name,
+        "workload": run.workload,
         "launches": run.launches,
         "median": run.median,
-        "interval": list(run.interval) if run.interval else None,
         "metrics": {STEP: step} | {name: vars(metric) for name, metric in run.metrics.items()},
         "hardware": {"digest": run.hardware.digest, "fields": run.hardware.fields},
         "software": run.software,
@@ -151,15 +151,16 @@ def from_line(text: str, where: str) -> Run:
             _object(hardware, "fields", f"{where}: hardware"),
         ),
         software=_object(document, "software", where),
-        interval=_interval(document.get("interval"), where),
         marks=[str(mark) for mark in _list(document, "marks", where)],
+        workload=_workload(document.get("workload"), where),
     )
 
 
-def counted(count: int, noun: str) -> str:
-    """A number of things, e.g. "1 run" or "3 runs"; for nouns that add an s, or es after ch."""
-    ending = "es" if noun.endswith("ch") else "s"
-    return f"{count} {noun}{'' if count == 1 else ending}"
+def _workload(value: Any, where: str) -> str | None:
+    """A text, None in a line that does not say it."""
+    if value is not None and not isinstance(value, str):
+        raise InputError(f"{where}: workload: expected text or null, found {value!r:.40}")
+    return value
 
 
 def time_ms(value: Any, where: str) -> float:
@@ -211,15 +212,6 @@ def _metrics(holder: dict[str, Any], where: str) -> dict[str, Metric]:
             bool(entry.get("deterministic")),
         )
     return metrics
-
-
-def _interval(value: Any, where: str) -> tuple[float, float] | None:
-    if value is None:
-        return None
-    if not isinstance(value, list) or len(value) != 2:
-        raise InputError(f"{where}: interval: expected two times or null")
-    low, high = (time_ms(item, f"{where}: interval") for item in value)
-    return (low, high)
 
 
 def _object(holder: dict[str, Any], key: str, where: str) -> dict[str, Any]:

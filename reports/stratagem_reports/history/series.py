@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .points import Hardware, Run, counted
+from ..analysis.labels import counted
+from .points import Hardware, Run
 
 
 class NoMatchError(Exception):

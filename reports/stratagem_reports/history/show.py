@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .points import Run, counted
+from ..analysis.labels import counted
+from .points import Run
 from .series import Series, kept_apart
 
 RECENT = 10

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from ..errors import InputError
+from ..results.errors import InputError
 from .points import Run, from_line, to_line
 
 _LOCK = ".lock"
@@ -124,9 +124,21 @@ def _repair(path: Path, file: _File) -> str:
     return f"{path}: ended its last line, which was whole"
 
 
+def _check_workload(path: Path, runs: list[Run]) -> None:
+    """InputError where runs of one row are of several workloads, as far as they say it."""
+    first = next((run for run in runs if run.workload is not None), None)
+    for run in runs:
+        if run.workload not in (None, first and first.workload):
+            raise InputError(
+                f"{path}: {_identity(run)} is of workload {run.workload}, an earlier run of "
+                f"{first.workload}; a row's history holds one workload: use another folder"
+            )
+
+
 def _split(path: Path, own: dict[tuple, Run]) -> tuple[list[Run], list[Run]]:
     """The runs to append and those that the file has; InputError where it has other values."""
     known = {run.key: run for run in _runs(path)} if path.exists() else {}
+    _check_workload(path, [*known.values(), *own.values()])
     for key, run in own.items():
         if key in known and known[key] != run:
             raise InputError(

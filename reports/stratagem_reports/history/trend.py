@@ -10,13 +10,9 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 
-from ..errors import InputError
+from ..results.errors import InputError
 from .points import STEP, Run
 from .series import NoMatchError, Series
-
-MAX_P = 0.001
-MIN_CHANGE_PERCENT = 1.0
-WINDOW = 10
 
 
 @dataclass(frozen=True)

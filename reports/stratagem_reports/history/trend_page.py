@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ..chart_types import ChartSet
-from ..charts import pictures
-from ..page import listed, render_page
-from ..plotly_bundle import load_bundle
-from ..report_figures import render_figures
-from ..sortable_table import Cell, Column, Line, choice, render_sortable
-from ..trend_data import trend_chart
-from .points import counted
+from ..analysis.labels import counted
+from ..charts.chart import Chart
+from ..charts.registry import ChartSet
+from ..charts.trend import draw
+from ..report.figures import render_figures
+from ..report.page import listed, render_page
+from ..report.sortable_table import Cell, Column, Line, choice, render_sortable
+from .points import STEP
 from .trend import Change, Trend
 from .trend_text import change_cells
 
@@ -29,21 +29,24 @@ _SORTED_AT_FIRST = (2, "descending")
 def render_html(trends: list[Trend], notes: list[str]) -> bytes:
     """Every change point in a table, newest first, and the chart of each series."""
     changes = sum(len(trend.changes) for trend in trends)
-    charts = ChartSet(
-        {f"trend_{number}": trend_chart(trend) for number, trend in enumerate(trends, start=1)}
-    )
-    images = {name: pictures(chart) for name, chart in charts.charts.items()}
+    charts = {f"trend_{number}": trend_chart(trend) for number, trend in enumerate(trends, 1)}
     return render_page(
         f"Trends: {counted(changes, 'change point')} in {len(trends)} series",
         f"{trends[0].metric}, {_span(trends)}",
         [
             ("changes", "Change points", _table(trends)),
-            ("charts", "Charts", render_figures(charts, images)),
+            ("charts", "Charts", render_figures(ChartSet(charts))),
             ("notes", "Notes", listed(notes) if notes else "<p>None.</p>"),
         ],
         "Stratagem. Change points by Apache Otava, in the medians of the runs.",
-        load_bundle(),
+        charts=True,
     )
+
+
+def trend_chart(trend: Trend) -> Chart:
+    """The chart of a trend."""
+    changes = [(change, change_cells(change, trend.unit)[1:]) for change in trend.changes]
+    return draw(trend, changes, timed=trend.metric == STEP)
 
 
 def _span(trends: list[Trend]) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from .points import Run, counted, time_text
+from ..analysis.labels import counted
+from .points import Run, time_text
 from .trend import Change, Trend
 
 SCHEMA = "stratagem-history-trend/1"

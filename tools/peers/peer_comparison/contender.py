@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from stratagem_reports.launch import LaunchError, Output
+from stratagem_reports.comparison.launch import LaunchError, Output
 
 ALLOCATOR_LIBRARY = "jemalloc"
 ALLOCATOR_SETTINGS = {

@@ -1,10 +1,9 @@
 """Ratios of paired samples with a sign-test interval, and what they say about a target.
 
 A ratio of a round pairs the two contenders' launches of that round, so that drift of the machine
-cancels. The statement is about the median of those ratios: of n sorted values, the k-th smallest
-and the k-th largest enclose the median with probability 1 - 2 P(X < k), X ~ Binomial(n, 1/2),
-whatever the distribution (the sign test inverted). Twelve rounds give k = 3 and 96.1%, six give
-96.9% with their minimum and maximum, fewer cannot reach 95%.
+cancels. The statement is about the median of those ratios, by the interval that reports give
+(stratagem_reports.analysis.statistics): twelve rounds reach 96.1%, six give 96.9% with their
+minimum and maximum, fewer cannot reach 95%.
 """
 
 from __future__ import annotations
@@ -15,35 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-CONFIDENCE = 0.95
-
-
-@dataclass(frozen=True)
-class Interval:
-    """Encloses the median with probability `coverage`."""
-
-    low: float
-    high: float
-    coverage: float
-
-
-def sign_test_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
-    """Return the narrowest interval between two order statistics that reaches `confidence`.
-
-    Where so few values cannot reach it, it is their minimum and maximum, with the lower coverage.
-    Raises ValueError without values.
-    """
-    if not values:
-        raise ValueError("an interval needs at least one value")
-    ordered = sorted(values)
-    count = len(ordered)
-    total = 2**count
-    below = 1  # of the 2^n outcomes, those with fewer than k values below the median
-    k = 1
-    while 2 * (below + math.comb(count, k)) <= (1 - confidence) * total and 2 * (k + 1) <= count:
-        below += math.comb(count, k)
-        k += 1
-    return Interval(ordered[k - 1], ordered[count - k], max(0.0, 1 - 2 * below / total))
+from stratagem_reports.analysis.statistics import CONFIDENCE, interval_of_median
+from stratagem_reports.results.row_summary import Interval
 
 
 class Verdict(Enum):
@@ -142,7 +114,7 @@ def answer(ratio: Ratio, times: StepTimes) -> Answer | None:
     if not common:
         return None
     per_round = tuple(times[slower][index] / times[faster][index] for index in common)
-    interval = sign_test_interval(per_round)
+    interval = interval_of_median(list(per_round))
     verdict = ratio.target.verdict(interval) if ratio.target else None
     median = statistics.median(per_round)
     return Answer(ratio, slower, faster, per_round, median, interval, verdict)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 
 from peer_comparison.contender import Contender, Launchable, Measurement
-from stratagem_reports.launch import LaunchError, launch
+from stratagem_reports.comparison.launch import LaunchError, launch
 
 # Is told the contender about to start, the round (0: preflight) and the launches still to come.
 Progress = Callable[[Contender, int, Sequence[str]], None]

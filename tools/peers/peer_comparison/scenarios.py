@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from peer_comparison.contender import (
@@ -25,6 +25,10 @@ from peer_comparison.contender import (
     parse_stratagem,
 )
 from peer_comparison.ratios import Kind, Ratio, Target
+
+at_least = partial(Target, Kind.AT_LEAST)
+reaches = partial(Target, Kind.REACHES)
+within = partial(Target, Kind.WITHIN)
 
 PEERS_FOLDER = Path(__file__).resolve().parent.parent
 ROOT = PEERS_FOLDER.parent.parent
@@ -221,72 +225,58 @@ def _names(contenders: list[Contender], allocator: bool | None = None) -> tuple[
     )
 
 
-def resnet_single_and_pipeline(settings: Settings) -> Scenario:
-    """ResNet-50 on one core and pipelined over two, against PyTorch."""
-    singles = [
+def _both_layouts(name: str, script: str, settings: Settings) -> list[Contender]:
+    """Return a peer's contenders for NCHW and channels_last, of each with both allocators."""
+    return [
         contender
-        for memory_format in ("nchw", "channels_last")
+        for layout in ("nchw", "channels_last")
         for contender in torch_peer(
-            f"torch/single/{memory_format}",
-            "resnet_single.py",
-            ["--memory-format", memory_format],
-            settings,
+            f"torch/{name}/{layout}", script, ["--memory-format", layout], settings
         )
     ]
-    nchw, nchw_allocator, channels_last, channels_last_allocator = ((c.name,) for c in singles)
+
+
+def resnet_single_and_pipeline(settings: Settings) -> Scenario:
+    """ResNet-50 on one core and pipelined over two, against PyTorch."""
+    singles = _both_layouts("single", "resnet_single.py", settings)
+    nchw, nchw_allocator, last, last_allocator = ((c.name,) for c in singles)
     single = stratagem_single(settings)
     split_model = stratagem_row("model_parallel", "model_parallel", ["--devices", "2"], settings)
     pipelines = stratagem_pipelines(settings)
-    torch_pipelining = torch_pipelines(settings, "nchw")
-    ours, ours_split, ours_pipelined = (single.name,), (split_model.name,), _names(pipelines)
-    at_least, reaches, within = Kind.AT_LEAST, Kind.REACHES, Kind.WITHIN
+    torch = torch_pipelines(settings, "nchw")
+    installed, with_allocator = _names(torch, allocator=False), _names(torch, allocator=True)
+    ours, ours_split, pipelined = (single.name,), (split_model.name,), _names(pipelines)
     ratios = (
         Ratio("single: all, over PyTorch NCHW", nchw, ours),
-        Ratio("  layout: NCHW to channels_last", nchw, channels_last),
-        Ratio("  allocator: channels_last", channels_last, channels_last_allocator),
-        Ratio(
-            "  design: over channels_last with allocator",
-            channels_last_allocator,
-            ours,
-            Target(reaches, 1.00),
-        ),
+        Ratio("  layout: NCHW to channels_last", nchw, last),
+        Ratio("  allocator: channels_last", last, last_allocator),
+        Ratio("  design: over channels_last with allocator", last_allocator, ours, reaches(1.00)),
         Ratio("  allocator: NCHW", nchw, nchw_allocator),
+        Ratio("single: over channels_last as installed", last, ours, at_least(1.25)),
+        Ratio("model_parallel over single", ours_split, ours, within(0.05)),
+        Ratio("pipeline: over model_parallel", ours_split, pipelined, at_least(1.40)),
         Ratio(
-            "single: over channels_last as installed", channels_last, ours, Target(at_least, 1.25)
-        ),
-        Ratio("model_parallel over single", ours_split, ours, Target(within, 0.05)),
-        Ratio("pipeline: over model_parallel", ours_split, ours_pipelined, Target(at_least, 1.40)),
-        Ratio(
-            "pipeline: over torch pipelining as installed",
-            _names(torch_pipelining, allocator=False),
-            ours_pipelined,
-            Target(at_least, 1.30),
+            "pipeline: over torch pipelining as installed", installed, pipelined, at_least(1.30)
         ),
         Ratio(
             "pipeline: over torch pipelining with allocator",
-            _names(torch_pipelining, allocator=True),
-            ours_pipelined,
-            Target(reaches, 1.00),
+            with_allocator,
+            pipelined,
+            reaches(1.00),
         ),
     )
-    return Scenario((single, split_model, *pipelines, *singles, *torch_pipelining), ratios)
+    return Scenario((single, split_model, *pipelines, *singles, *torch), ratios)
 
 
 def resnet_pipelining_channels_last(settings: Settings) -> Scenario:
     """ResNet-50 pipelined, against torch pipelining with channels_last inside its stages."""
     pipelines = stratagem_pipelines(settings)
     inside = torch_pipelines(settings, "channels_last")
-    ratios = (
+    ratios = tuple(
         Ratio(
-            "pipeline: over channels_last stages as installed",
-            _names(inside, allocator=False),
-            _names(pipelines),
-        ),
-        Ratio(
-            "pipeline: over channels_last stages with allocator",
-            _names(inside, allocator=True),
-            _names(pipelines),
-        ),
+            f"pipeline: over channels_last stages {how}", _names(inside, own), _names(pipelines)
+        )
+        for how, own in (("as installed", False), ("with allocator", True))
     )
     return Scenario((*pipelines, *inside), ratios)
 
@@ -295,40 +285,17 @@ def resnet_ddp(settings: Settings) -> Scenario:
     """ResNet-50 data parallel on two ranks, against PyTorch's DistributedDataParallel."""
     single = stratagem_single(settings)
     ddp = stratagem_row("ddp", "ddp", ["--devices", "2"], settings)
-    peers = [
-        contender
-        for memory_format in ("nchw", "channels_last")
-        for contender in torch_peer(
-            f"torch/ddp/{memory_format}",
-            "resnet_ddp.py",
-            ["--memory-format", memory_format],
-            settings,
-        )
-    ]
-    nchw, nchw_allocator, channels_last, channels_last_allocator = ((c.name,) for c in peers)
-    ours = (ddp.name,)
+    peers = _both_layouts("ddp", "resnet_ddp.py", settings)
+    nchw, nchw_allocator, last, last_allocator = ((c.name,) for c in peers)
+    ours, over = (ddp.name,), "ddp: over PyTorch DDP channels_last"
+    ideal = "ddp: speed-up over single (two cores: 2.00 is ideal, 1.70 is 85%)"
     ratios = (
         Ratio("ddp: all, over PyTorch DDP NCHW", nchw, ours),
-        Ratio("  layout: NCHW to channels_last", nchw, channels_last),
+        Ratio("  layout: NCHW to channels_last", nchw, last),
         Ratio("  allocator: NCHW", nchw, nchw_allocator),
-        Ratio(
-            "ddp: over PyTorch DDP channels_last as installed",
-            channels_last,
-            ours,
-            Target(Kind.AT_LEAST, 1.10),
-        ),
-        Ratio(
-            "ddp: over PyTorch DDP channels_last with allocator",
-            channels_last_allocator,
-            ours,
-            Target(Kind.REACHES, 1.00),
-        ),
-        Ratio(
-            "ddp: speed-up over single (two cores: 2.00 is ideal, 1.70 is 85%)",
-            (single.name,),
-            ours,
-            Target(Kind.AT_LEAST, 1.70),
-        ),
+        Ratio(f"{over} as installed", last, ours, at_least(1.10)),
+        Ratio(f"{over} with allocator", last_allocator, ours, reaches(1.00)),
+        Ratio(ideal, (single.name,), ours, at_least(1.70)),
     )
     return Scenario((single, ddp, *peers), ratios)
 
@@ -350,7 +317,8 @@ def _gpt_peers(name: str, script: str, options: list[str], settings: Settings) -
 
 def _gpt_pipelines(settings: Settings) -> list[Contender]:
     """Return `pipeline` between two processes, a contender for each schedule."""
-    cuts = {"1f1b": "blocks.5", "zb_h1": "blocks.5", "interleaved_1f1b": "blocks.3+blocks.5+blocks.7"}
+    interleaved = "blocks.3+blocks.5+blocks.7"
+    cuts = {"1f1b": "blocks.5", "zb_h1": "blocks.5", "interleaved_1f1b": interleaved}
     return [
         stratagem_row(
             f"pipeline/{schedule}",
@@ -364,7 +332,7 @@ def _gpt_pipelines(settings: Settings) -> list[Contender]:
 
 
 def gpt(settings: Settings) -> Scenario:
-    """A GPT on one core, with layers shared by two ranks, and pipelined over two, against PyTorch."""
+    """A GPT on one core, tensor parallel over two, and pipelined over two, against PyTorch."""
     job = gpt_job(settings)
     single = stratagem_row("single", "single", ["--devices", "1"], settings, job)
     tensor = stratagem_row("tensor_parallel", "tensor_parallel", ["--devices", "2"], settings, job)
@@ -377,35 +345,21 @@ def gpt(settings: Settings) -> Scenario:
         "interleaved", "gpt_pipelining.py", ["--schedule", "interleaved"], settings
     )
     ours, ours_tensor = (single.name,), (tensor.name,)
-    reaches, at_least = Target(Kind.REACHES, 1.00), Kind.AT_LEAST
     ratios = [
-        Ratio("single: over PyTorch as installed", (installed.name,), ours, Target(at_least, 1.70)),
+        Ratio("single: over PyTorch as installed", (installed.name,), ours, at_least(1.70)),
         Ratio("  allocator", (installed.name,), (singles[0].name,)),
         Ratio("  oneDNN products", (singles[0].name,), (singles[1].name,)),
-        Ratio("single: over PyTorch with both", (singles[1].name,), ours, reaches),
-        Ratio("tensor_parallel: over our single", ours, ours_tensor, Target(at_least, 1.20)),
+        Ratio("single: over PyTorch with both", (singles[1].name,), ours, reaches(1.00)),
+        Ratio("tensor_parallel: over our single", ours, ours_tensor, at_least(1.20)),
     ]
     for index, products in enumerate(("MKL", "oneDNN")):
-        both = (plain[index].name, interleaved[index].name)
+        theirs, torch = (tensors[index].name,), (plain[index].name,)
+        best, first = (*torch, interleaved[index].name), (pipelines[0].name,)
+        how, all_ours = f"{products} products", _names(pipelines)
         ratios += [
-            Ratio(
-                f"tensor_parallel: over PyTorch's, {products} products",
-                (tensors[index].name,),
-                ours_tensor,
-                reaches,
-            ),
-            Ratio(
-                f"1f1b: over torch 1f1b, {products} products",
-                (plain[index].name,),
-                (pipelines[0].name,),
-                Target(at_least, 1.15),
-            ),
-            Ratio(
-                f"best pipeline: over torch's best, {products} products",
-                both,
-                _names(pipelines),
-                reaches,
-            ),
+            Ratio(f"tensor_parallel: over PyTorch's, {how}", theirs, ours_tensor, reaches(1.00)),
+            Ratio(f"1f1b: over torch 1f1b, {how}", torch, first, at_least(1.15)),
+            Ratio(f"best pipeline: over torch's best, {how}", best, all_ours, reaches(1.00)),
         ]
     contenders = (single, tensor, *pipelines, installed, *singles, *tensors, *plain, *interleaved)
     return Scenario(contenders, tuple(ratios))

@@ -1,0 +1,62 @@
+// What the command line must know of strategies, models and schedules: plain facts that the caller
+// takes from the registries, so that options and grids can be checked, and tested, without them.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stratagem::bench {
+
+struct StrategyFacts {
+  std::string name;
+  std::vector<std::string> options;  // beyond the common ones, in snake_case
+  bool multi_device = false;         // else it uses one of the job's devices
+  bool replicated = false;           // its replicas, or its parts of layers, have a rank each
+  bool tensor_parallel = false;
+  std::vector<std::string> cannot_train = {};  // models
+
+  bool reads(std::string_view option) const {
+    return std::ranges::find(options, option) != options.end();
+  }
+};
+
+struct ModelFacts {
+  std::string name;
+  bool has_images = false;
+  std::int64_t default_image_size = 0;  // pixels a side
+  std::int64_t smallest_image_size = 0;
+  std::int64_t layers = 0;
+  bool has_tokens = false;
+  std::int64_t longest_sequence = 0;
+  std::string family = {};  // of models that differ in their sizes alone; its own name: none
+};
+
+struct ScheduleFacts {
+  std::string name;
+  bool interleaved = false;  // several stages a device
+};
+
+struct Catalogue {
+  std::vector<StrategyFacts> strategies;
+  std::vector<ModelFacts> models;
+  std::vector<ScheduleFacts> schedules;
+  std::vector<std::string> plugins = {};  // that some of these come from, as Plugin::identity
+
+  /// nullptr for a name that is not there.
+  const StrategyFacts* strategy(std::string_view name) const { return find(strategies, name); }
+  const ModelFacts* model(std::string_view name) const { return find(models, name); }
+  const ScheduleFacts* schedule(std::string_view name) const { return find(schedules, name); }
+
+ private:
+  template <class Facts>
+  static const Facts* find(const std::vector<Facts>& all, std::string_view name) {
+    const auto found = std::find_if(all.begin(), all.end(),
+                                    [&](const Facts& facts) { return facts.name == name; });
+    return found == all.end() ? nullptr : &*found;
+  }
+};
+
+}  // namespace stratagem::bench

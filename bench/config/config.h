@@ -1,0 +1,70 @@
+// One row's configuration: what is trained, how, on what, and how it is measured.
+//
+// A plain struct, and whole what its strategy is given of options. bench/config/options.h holds the
+// table that names every field for the command line, the config file, the results and the help; a
+// grid is a product of option values (bench/config/grid.h).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "strategies/options.h"
+
+namespace stratagem::bench {
+
+struct Config : strategies::StrategyOptions {
+  // what and where
+  std::string strategy = "single";
+  std::string model = "resnet50";
+  std::string device = "cpu";            // cpu, cuda
+  std::int64_t devices = 2;              // the job's total
+  std::vector<std::int64_t> device_ids;  // empty: 0 .. devices-1; an id twice is shared
+  std::int64_t cores_per_device = 1;     // CPU only
+  bool oversubscribe = false;
+  std::int64_t ranks = 0;          // processes; 0: as the strategy places them
+  std::string mesh = "auto";       // data=2/pipeline=2
+  std::string backend = "auto";    // auto, gloo, nccl
+  std::string interface = "auto";  // of the network; auto: GLOO_SOCKET_IFNAME, else loopback
+  double timeout = 120;            // seconds: each action and collective, and waiting for cores
+
+  // the work and how it is cut
+  std::int64_t global_batch_size = 48;
+  std::string partition = "auto";    // auto, tutorial, flops, balanced
+  std::int64_t image_size = 128;     // 0 for models without images
+  std::int64_t sequence_length = 0;  // tokens; 0 for models without
+  std::string data = "random";       // of tokens: random, text
+
+  // numerics
+  std::string dtype = "float32";
+  bool tf32 = false;                            // CUDA only
+  bool cudnn_benchmark = false;                 // CUDA only
+  std::string memory_format = "channels_last";  // channels_last, contiguous
+
+  // training
+  std::string loss = "mse";  // mse, cross_entropy
+  std::string optimizer = "sgd";
+  double learning_rate = 0.001;
+  double momentum = 0;
+  double weight_decay = 0;
+  std::int64_t seed = 1;
+
+  // measurement
+  std::int64_t steps = 2;
+  std::int64_t repetitions = 3;     // rounds
+  std::string order = "random";     // random, block
+  std::string protocol = "steady";  // steady, isolated, tutorial
+  bool verify = true;
+  std::vector<std::string> plugin;  // those loaded, as Plugin::identity
+  std::string straggler = "none";   // RANK:MS: a rank that is delayed in each step
+
+  bool operator==(const Config&) const = default;
+};
+
+/// Of an option's seconds.
+inline std::chrono::milliseconds to_milliseconds(double seconds) {
+  return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
+}
+
+}  // namespace stratagem::bench

@@ -1,0 +1,140 @@
+#include "bench/config/config_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "bench/config/options.h"
+#include "reports/file_reader.h"
+#include "reports/json_fields.h"
+
+namespace stratagem::bench {
+namespace {
+
+using nlohmann::json;
+using reports::json_fields::convert;
+
+// "...parse error at line 3, column 5: syntax error ..." without the library's own prefix.
+std::string position_of(const json::parse_error& error) {
+  const std::string text = error.what();
+  const std::string lead = "parse error at ";
+  const std::size_t start = text.find(lead);
+  return start == std::string::npos ? text : text.substr(start + lead.size());
+}
+
+json parse(const std::string& path) {
+  try {
+    return json::parse(reports::read_file(path, "a JSON file of options"));
+  } catch (const json::parse_error& error) {
+    std::string message = fmt::format("{}: not valid JSON at {}", path, position_of(error));
+    std::replace(message.begin(), message.end(), '\n', ' ');
+    throw std::invalid_argument(message);
+  }
+}
+
+std::vector<std::string> texts_of(const Option& option, const json& value,
+                                  const std::string& where) {
+  if (!value.is_array()) {
+    return {text_from_json(option, value, where)};
+  }
+  std::vector<std::string> texts;
+  for (std::size_t index = 0; index < value.size(); ++index) {
+    texts.push_back(text_from_json(option, value[index], fmt::format("{}[{}]", where, index)));
+  }
+  if (texts.empty()) {
+    throw std::invalid_argument(where + ": an empty list; give one value or more");
+  }
+  return texts;
+}
+
+std::vector<std::string> plugin_paths(const json& value, const std::string& where) {
+  std::vector<std::string> paths;
+  if (value.is_string()) {
+    convert(value, where, paths.emplace_back());
+  } else {
+    convert(value, where, paths);
+  }
+  return paths;
+}
+
+// The keys that are no fields of a row.
+bool read_special(ConfigFile& file, const std::string& key, const json& value,
+                  const std::string& where) {
+  RunFiles& files = file.selection.files;
+  if (key == "preset") {
+    convert(value, where, file.preset);
+  } else if (key == "out") {
+    convert(value, where, files.out);
+  } else if (key == "trace") {
+    convert(value, where, files.trace);
+  } else if (key == "resume") {
+    convert(value, where, files.resume);
+  } else if (key == "quiet") {
+    convert(value, where, files.quiet);
+  } else if (key == "no_verify") {
+    bool skipped = false;
+    convert(value, where, skipped);
+    file.selection.options["verify"] = {{skipped ? "off" : "on"}, Origin::config_file, where};
+  } else if (key == "plugin") {
+    plugin_paths(value, where);  // already loaded, before the registries were read
+  } else if (key == per_device_batch_size) {
+    file.selection.options[key] = {texts_of(find_option("global_batch_size"), value, where),
+                                   Origin::config_file, where};
+  } else {
+    return false;
+  }
+  return true;
+}
+
+[[noreturn]] void unknown_key(const std::string& path, const std::string& key) {
+  std::vector<std::string> known = {
+      "preset", "out", "trace", "resume", "quiet", "no_verify", per_device_batch_size};
+  for (const Option& option : option_table()) {
+    known.push_back(option.name);
+  }
+  throw std::invalid_argument(
+      fmt::format("{}: unknown key \"{}\": did you mean \"{}\"?", path, key, nearest(key, known)));
+}
+
+const Option* field_named(const std::string& name) {
+  for (const Option& option : option_table()) {
+    if (option.name == name) {
+      return &option;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::vector<std::string> plugins_in_config_file(const std::string& path) {
+  const json document = parse(path);
+  if (!document.is_object() || !document.contains("plugin")) {
+    return {};
+  }
+  return plugin_paths(document["plugin"], path + ": plugin");
+}
+
+ConfigFile read_config_file(const std::string& path) {
+  const json document = parse(path);
+  if (!document.is_object()) {
+    reports::json_fields::wrong_type(path, "an object of options", document);
+  }
+  ConfigFile file;
+  for (const auto& [key, value] : document.items()) {
+    const std::string where = path + ": " + key;
+    if (read_special(file, key, value, where)) {
+      continue;
+    }
+    const Option* option = field_named(key);
+    if (option == nullptr) {
+      unknown_key(path, key);
+    }
+    file.selection.options[key] = {texts_of(*option, value, where), Origin::config_file, where};
+  }
+  return file;
+}
+
+}  // namespace stratagem::bench

@@ -1,0 +1,64 @@
+#include "bench/config/core_demand.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <stdexcept>
+
+#include "bench/config/placement.h"
+
+namespace stratagem::bench {
+
+namespace {
+
+std::size_t cores_needed(const Config& config, std::int64_t devices) {
+  if (config.device != "cpu") return 0;
+  const std::int64_t slots =
+      config.device_ids.empty() ? devices : std::ranges::max(config.device_ids) + 1;
+  return static_cast<std::size_t>(slots * config.cores_per_device);
+}
+
+std::size_t cores_needed(const Config& config) {
+  return cores_needed(config, placement_of(config).devices());
+}
+
+std::string counted(std::size_t count, const std::string& noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+}  // namespace
+
+std::vector<int> cores_of(const Config& config, const std::vector<int>& available) {
+  const std::size_t count = std::min(cores_needed(config), available.size());
+  return {available.begin(), available.begin() + static_cast<std::ptrdiff_t>(count)};
+}
+
+void require_cores(const Config& config, std::size_t available) {
+  require_cores(config, available, placement_of(config).devices());
+}
+
+void require_cores(const Config& config, std::size_t available, std::int64_t devices) {
+  const std::size_t needed = cores_needed(config, devices);
+  if (needed <= available || config.oversubscribe) return;
+  const auto per_device = static_cast<std::size_t>(config.cores_per_device);
+  const std::size_t fitting = available / per_device;
+  const std::string remedy = fitting > 0 ? fmt::format("--devices {}", fitting)
+                                         : fmt::format("--cores-per-device {}", available);
+  throw std::invalid_argument(fmt::format(
+      "--devices {} with {} each needs {} and {} available; use {}, or --oversubscribe (marked, "
+      "never in a timing chart)",
+      needed / per_device, counted(per_device, "core"), counted(needed, "core"),
+      available == 1 ? "1 is" : fmt::format("{} are", available), remedy));
+}
+
+std::vector<std::string> marks_of(const Config& config, std::size_t available_cores) {
+  std::vector<std::string> marks;
+  if (cores_needed(config) > available_cores) marks.emplace_back("oversubscribed");
+  const std::set<std::int64_t> distinct(config.device_ids.begin(), config.device_ids.end());
+  if (distinct.size() < config.device_ids.size()) marks.emplace_back("shared");
+  if (config.straggler != "none") marks.emplace_back("straggler");
+  return marks;
+}
+
+}  // namespace stratagem::bench

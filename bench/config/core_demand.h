@@ -1,0 +1,25 @@
+// The cores that a row asks for, against those that there are.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/config/config.h"
+
+namespace stratagem::bench {
+
+/// The cores that a CPU row runs on; with --oversubscribe, as many of them as there are.
+std::vector<int> cores_of(const Config& config, const std::vector<int>& available);
+
+/// Throws std::invalid_argument when a CPU row needs more cores than there are and may not share
+/// them. The line says what would fit.
+void require_cores(const Config& config, std::size_t available);
+/// The same for `devices` of a row's devices, those that share the cores.
+void require_cores(const Config& config, std::size_t available, std::int64_t devices);
+
+/// What sets the rows of `config` apart from an ordinary measurement: "oversubscribed", "shared".
+std::vector<std::string> marks_of(const Config& config, std::size_t available_cores);
+
+}  // namespace stratagem::bench

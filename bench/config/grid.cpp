@@ -1,0 +1,270 @@
+#include "bench/config/grid.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <stdexcept>
+#include <string>
+
+#include "bench/config/options.h"
+#include "strategies/ranks/mesh.h"
+
+namespace stratagem::bench {
+namespace {
+
+constexpr std::size_t most_rows = 10000;
+
+struct Axis {
+  const Option* option;  // nullptr: the batch for each device
+  const Chosen* chosen;
+};
+
+const Chosen* find_chosen(const Selection& selection, const std::string& name) {
+  const auto found = selection.options.find(name);
+  return found == selection.options.end() ? nullptr : &found->second;
+}
+
+bool by_user(const Chosen* chosen) { return chosen != nullptr && chosen->by_user(); }
+
+std::string where_of(const Chosen* chosen, const Option& option) {
+  return chosen == nullptr ? option.flag : chosen->where;
+}
+
+// What is no part of a row's name must be one value: two rows would share their name.
+void require_one_value(const Axis& axis) {
+  if (axis.option != nullptr && !axis.option->in_row_name && axis.chosen->texts.size() > 1) {
+    throw std::invalid_argument(fmt::format("{}: {} values; it takes one, which holds for all rows",
+                                            axis.chosen->where, axis.chosen->texts.size()));
+  }
+}
+
+std::vector<Axis> axes_of(const Selection& selection) {
+  std::vector<Axis> axes;
+  for (const Option& option : option_table()) {
+    if (const Chosen* chosen = find_chosen(selection, option.name)) {
+      axes.push_back({&option, chosen});
+    }
+  }
+  if (const Chosen* each = find_chosen(selection, per_device_batch_size)) {
+    axes.push_back({nullptr, each});
+  }
+  std::size_t rows = 1;
+  for (const Axis& axis : axes) {
+    require_one_value(axis);
+    rows *= axis.chosen->texts.size();
+    if (rows > most_rows) {
+      throw std::invalid_argument(
+          fmt::format("the grid has more than {} rows; give fewer values", most_rows));
+    }
+  }
+  return axes;
+}
+
+class Grid {
+ public:
+  Grid(const Selection& selection, const Catalogue& catalogue)
+      : selection_(selection), catalogue_(catalogue), axes_(axes_of(selection)) {}
+
+  std::vector<Config> rows() {
+    expand(0, Config{}, 0);
+    refuse_unused();
+    if (rows_.empty()) {
+      throw std::invalid_argument(fmt::format("no split size of the preset fits the batch; give {}",
+                                              find_option("split_size").flag));
+    }
+    return std::move(rows_);
+  }
+
+ private:
+  // The first axis changes slowest. `per_device` is 0 unless that batch was asked for.
+  void expand(std::size_t axis, const Config& config, std::int64_t per_device) {
+    if (axis == axes_.size()) {
+      finish(config, per_device);
+      return;
+    }
+    const Axis& current = axes_[axis];
+    for (const std::string& text : current.chosen->texts) {
+      Config next = config;
+      std::int64_t each = per_device;
+      if (current.option != nullptr) {
+        set_value(next, *current.option, text, current.chosen->where, &catalogue_);
+      } else {
+        Config holder;
+        set_value(holder, find_option("global_batch_size"), text, current.chosen->where, nullptr);
+        each = holder.global_batch_size;
+      }
+      expand(axis + 1, next, each);
+    }
+  }
+
+  void finish(Config config, std::int64_t per_device) {
+    note_used(config);
+    settle_devices(config);
+    if (per_device > 0) {
+      config.global_batch_size = per_device * config.devices;
+    }
+    settle_image_size(config);
+    settle_tokens(config);
+    settle_cut(config);
+    if (!split_fits(config)) {
+      return;
+    }
+    const std::int64_t job_cores = config.devices * config.cores_per_device;
+    canonicalise(config);
+    config.plugin = catalogue_.plugins;
+    add(config);
+    if (config.strategy == "single" && config.device == "cpu" && job_cores > 1) {
+      config.cores_per_device = job_cores;
+      add(config);
+    }
+  }
+
+  void note_used(const Config& config) {
+    for (const Axis& axis : axes_) {
+      if (axis.option != nullptr && is_used(*axis.option, config, catalogue_)) {
+        used_.insert(axis.option->name);
+      }
+    }
+  }
+
+  // The number of devices follows from their ids when the user gives only these.
+  void settle_devices(Config& config) const {
+    if (config.mesh != "auto" && !by_user(find_chosen(selection_, "devices"))) {
+      config.devices = ranks::parse_mesh(config.mesh).size();
+    }
+    const Chosen* ids = find_chosen(selection_, "device_ids");
+    const auto named = static_cast<std::int64_t>(config.device_ids.size());
+    if (named == 0) {
+      return;
+    }
+    if (!by_user(find_chosen(selection_, "devices"))) {
+      config.devices = named;
+    }
+    if (config.devices != named) {
+      throw std::invalid_argument(fmt::format(
+          "{}: {} ids for {} devices; name {}, or set devices to {}",
+          where_of(ids, find_option("device_ids")), named, config.devices, config.devices, named));
+    }
+  }
+
+  void settle_image_size(Config& config) const {
+    const ModelFacts* model = catalogue_.model(config.model);
+    if (model == nullptr || !model->has_images) {
+      config.image_size = 0;
+      return;
+    }
+    const Chosen* chosen = find_chosen(selection_, "image_size");
+    if (chosen == nullptr) {
+      config.image_size = model->default_image_size;
+    }
+    if (config.image_size < model->smallest_image_size) {
+      throw std::invalid_argument(fmt::format(
+          "{}: {} is too small for {}; {} or more", where_of(chosen, find_option("image_size")),
+          config.image_size, config.model, model->smallest_image_size));
+    }
+  }
+
+  // A model of tokens has one loss, and a sequence of the length asked for or its longest.
+  void settle_tokens(Config& config) const {
+    const ModelFacts* model = catalogue_.model(config.model);
+    if (model == nullptr || !model->has_tokens) {
+      config.sequence_length = 0;
+      return;
+    }
+    config.loss = "cross_entropy";
+    const Chosen* chosen = find_chosen(selection_, "sequence_length");
+    if (config.sequence_length == 0) {
+      config.sequence_length = model->longest_sequence;
+    }
+    if (config.sequence_length > model->longest_sequence) {
+      throw std::invalid_argument(fmt::format(
+          "{}: {} is too long for {}; 1 to {}", where_of(chosen, find_option("sequence_length")),
+          config.sequence_length, config.model, model->longest_sequence));
+    }
+  }
+
+  // Whose value follows from the model where the option is not used.
+  static bool is_settled(const Option& option) {
+    return option.name == "image_size" || option.name == "sequence_length" || option.name == "loss";
+  }
+
+  void settle_cut(const Config& config) const {
+    const Option& partition = find_option("partition");
+    if (is_used(partition, config, catalogue_) && !config.cut.empty() &&
+        !is_default(config, partition)) {
+      throw std::invalid_argument(
+          fmt::format("{} and {} exclude each other; give one of them",
+                      where_of(find_chosen(selection_, "cut"), find_option("cut")),
+                      where_of(find_chosen(selection_, "partition"), partition)));
+    }
+  }
+
+  bool split_fits(const Config& config) const {
+    const Option& split = find_option("split_size");
+    if (!is_used(split, config, catalogue_) || config.split_size <= config.global_batch_size) {
+      return true;
+    }
+    const Chosen* chosen = find_chosen(selection_, "split_size");
+    if (chosen != nullptr && !chosen->by_user()) {
+      return false;
+    }
+    throw std::invalid_argument(fmt::format("{}: {} is above the batch of {}; 1 to {}",
+                                            where_of(chosen, split), config.split_size,
+                                            config.global_batch_size, config.global_batch_size));
+  }
+
+  void canonicalise(Config& config) const {
+    for (const Option& option : option_table()) {
+      if (!is_settled(option) && !is_used(option, config, catalogue_)) {
+        reset_to_default(config, option);
+      }
+    }
+    const StrategyFacts* strategy = catalogue_.strategy(config.strategy);
+    if (strategy != nullptr && !strategy->multi_device) {
+      config.devices = 1;
+      config.device_ids.resize(std::min<std::size_t>(config.device_ids.size(), 1));
+    }
+    bool in_order = true;
+    for (std::size_t index = 0; index < config.device_ids.size(); ++index) {
+      in_order = in_order && config.device_ids[index] == static_cast<std::int64_t>(index);
+    }
+    if (in_order) {
+      config.device_ids.clear();
+    }
+  }
+
+  void add(const Config& config) {
+    if (seen_.insert(to_json(config).dump()).second) {
+      rows_.push_back(config);
+    }
+  }
+
+  void refuse_unused() const {
+    for (const Axis& axis : axes_) {
+      if (axis.option == nullptr || !axis.chosen->by_user() || used_.contains(axis.option->name)) {
+        continue;
+      }
+      const std::string users = users_of(*axis.option, catalogue_);
+      throw std::invalid_argument(
+          fmt::format("{}: no chosen row uses it; it is for {}", axis.chosen->where,
+                      users.empty() ? "no strategy or model of this build" : users));
+    }
+  }
+
+  const Selection& selection_;
+  const Catalogue& catalogue_;
+  std::vector<Axis> axes_;
+  std::vector<Config> rows_;
+  std::set<std::string> seen_;
+  std::set<std::string> used_;
+};
+
+}  // namespace
+
+std::vector<Config> make_grid(const Selection& selection, const Catalogue& catalogue) {
+  return Grid(selection, catalogue).rows();
+}
+
+}  // namespace stratagem::bench

@@ -1,0 +1,125 @@
+// The options of a row: one table that the command line, the config file, the grid, the row's
+// name, the results and the help all read. An option is a member of Config or, where strategies
+// read it, of StrategyOptions (strategies/options.h), one line in option_table.cpp, and its reader.
+//
+// A value's text is the command line's: on and off for booleans, `+` between the members of a list
+// ("layer2+layer4"); commas separate the values of a grid and never stand in a value.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "bench/config/catalogue.h"
+#include "bench/config/config.h"
+#include "reports/record.h"
+
+namespace stratagem::bench {
+
+enum class OptionGroup { device, work, numerics, training, measurement };
+
+/// Which rows read the option; in the others it keeps its default and is not shown.
+enum class UsedWhen {
+  always,
+  strategy_says,
+  between_ranks,     // and when the strategy says so
+  several_stages,    // likewise
+  several_replicas,  // likewise
+  sharded_layers,    // likewise
+  interleaved,
+  model_has_images,
+  model_has_tokens,
+  model_has_labels,
+  on_cpu,
+  on_cuda,
+  optimizer_is_sgd
+};
+
+/// Whether strategies list it among their options.
+constexpr bool is_listed_by_strategies(UsedWhen used_when) {
+  return used_when == UsedWhen::strategy_says || used_when == UsedWhen::several_stages ||
+         used_when == UsedWhen::several_replicas || used_when == UsedWhen::sharded_layers;
+}
+
+/// Where the choices of a text option come from.
+enum class Choices { any_text, listed, strategies, models, schedules };
+
+struct Bounds {
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+  bool low_excluded = false;
+  bool high_excluded = false;
+};
+
+using Member =
+    std::variant<bool Config::*, std::int64_t Config::*, double Config::*, std::string Config::*,
+                 std::vector<std::string> Config::*, std::vector<std::int64_t> Config::*>;
+
+struct Option {
+  std::string name;  // snake_case: config file, results
+  std::string flag;  // --kebab-case
+  Member member;
+  OptionGroup group = OptionGroup::work;
+  UsedWhen used_when = UsedWhen::always;
+  std::string meaning;    // without unit and default
+  std::string unit = {};  // empty for none
+  Bounds bounds = {};
+  Choices choices = Choices::any_text;
+  std::vector<std::string> listed = {};
+  bool is_switch = false;  // a flag without a value that turns the default round
+  bool in_row_name = true;
+  bool of_process = false;        // the same for all rows, so no axis of a grid
+  std::string row_name_key = {};  // where it differs from the name: "batch"
+};
+
+/// In the order of the help, the results and the row names.
+std::span<const Option> option_table();
+
+/// By snake_case name; throws std::invalid_argument with the nearest one.
+const Option& find_option(std::string_view name);
+
+/// The text's value. Throws std::invalid_argument in one line that begins with `where` and says
+/// what would be right; strategies, models and schedules are checked when there is a catalogue.
+void set_value(Config& config, const Option& option, std::string_view text,
+               const std::string& where, const Catalogue* catalogue);
+
+/// The value as set_value reads it; empty for an empty list.
+std::string value_text(const Config& config, const Option& option);
+
+/// The text of a JSON value of the option's type: true, 12, 0.5, "gpipe", ["layer2", "layer4"].
+/// Throws std::invalid_argument that begins with `where` for any other type.
+std::string text_from_json(const Option& option, const nlohmann::json& value,
+                           const std::string& where);
+
+bool is_default(const Config& config, const Option& option);
+void reset_to_default(Config& config, const Option& option);
+
+/// Whether a row of this strategy, model and device reads the option.
+bool is_used(const Option& option, const Config& config, const Catalogue& catalogue);
+
+/// Who uses it, for messages and help: "pipeline", "--device cuda"; empty for all.
+std::string users_of(const Option& option, const Catalogue& catalogue);
+
+/// "size of a micro-batch, in samples [12]": meaning, unit, choices, default, and the kind of rows
+/// that read it. A strategy's own option stands under the strategy instead.
+std::string help_text(const Option& option, const Catalogue& catalogue);
+
+/// Every field under its snake_case name; lists as texts ("layer2+layer4").
+nlohmann::json to_json(const Config& config);
+
+/// Absent keys keep their default. Throws std::invalid_argument naming an unknown key, or a key
+/// whose value has the wrong type or is out of range, and what would be right.
+Config config_from_json(const nlohmann::json& value);
+
+/// Every option for the record; null where the row does not use it.
+reports::Values record_values(const Config& config, const Catalogue& catalogue);
+
+/// The candidate with the smallest edit distance; empty when there are none.
+std::string nearest(std::string_view name, const std::vector<std::string>& candidates);
+
+}  // namespace stratagem::bench

@@ -1,0 +1,103 @@
+#include "bench/config/placement.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <stdexcept>
+
+#include "bench/config/catalogue.h"
+#include "strategies/registry.h"
+#include "strategies/schedules/registry.h"
+
+namespace stratagem::bench {
+namespace {
+
+using ranks::Mesh;
+using strategies::StrategyEntry;
+
+/// Stages of a replica where a mesh has replicas and stages, and the user names neither.
+constexpr int usual_stages = 2;
+
+Mesh default_mesh(const StrategyEntry& strategy, int devices) {
+  if (!strategy.multi_device) return Mesh();
+  if (strategy.spreads_over("tensor")) return Mesh({{"tensor", devices}});
+  if (strategy.dimensions.size() == 1) return Mesh({{strategy.dimensions.front(), devices}});
+  if (devices < 2 * usual_stages || devices % usual_stages != 0) {
+    throw std::invalid_argument(
+        fmt::format("--devices {}: {} needs an even number of devices, 4 or more; or give --mesh",
+                    devices, strategy.name));
+  }
+  return Mesh({{"data", devices / usual_stages}, {"pipeline", usual_stages}});
+}
+
+Mesh mesh_of(const Config& config, const StrategyEntry& strategy) {
+  const int devices = static_cast<int>(config.devices);
+  if (config.mesh == "auto" || !strategy.multi_device) return default_mesh(strategy, devices);
+  const Mesh mesh = ranks::parse_mesh(config.mesh);
+  for (const auto& [name, size] : mesh.dimensions()) {
+    if (size > 1 && !strategy.spreads_over(name)) {
+      throw std::invalid_argument(fmt::format("--mesh {}: {} has no dimension {}; it has {}",
+                                              config.mesh, strategy.name, name,
+                                              fmt::join(strategy.dimensions, ", ")));
+    }
+  }
+  if (mesh.size() != devices) {
+    throw std::invalid_argument(fmt::format(
+        "--mesh {}: its product is {}, and --devices is {}; give a mesh whose product is "
+        "the number of devices",
+        config.mesh, mesh.size(), devices));
+  }
+  return mesh;
+}
+
+}  // namespace
+
+std::vector<int> Placement::group(int rank, std::string_view dimension) const {
+  std::vector<int> members;
+  for (const int position : mesh.group(rank * devices_per_rank(), dimension)) {
+    const int member = position / devices_per_rank();
+    if (members.empty() || members.back() != member) members.push_back(member);
+  }
+  return members;
+}
+
+std::string schedule_name(const Config& config) {
+  const StrategyEntry& strategy = strategies::find_strategy(config.strategy);
+  const bool reads = std::ranges::find(strategy.options, "schedule") != strategy.options.end();
+  return reads ? config.schedule : strategy.schedule;
+}
+
+int stages_of(const Config& config) {
+  const int devices = placement_of(config).pipeline_devices();
+  if (!schedules::find_schedule(schedule_name(config)).interleaved) return devices;
+  return devices * static_cast<int>(config.virtual_stages);
+}
+
+bool can_train(const Config& config, const Catalogue& catalogue) {
+  const auto& beyond = catalogue.strategy(config.strategy)->cannot_train;
+  return std::ranges::find(beyond, config.model) == beyond.end() &&
+         stages_of(config) <= catalogue.model(config.model)->layers;
+}
+
+Placement placement_of(const Config& config) {
+  const StrategyEntry& strategy = strategies::find_strategy(config.strategy);
+  Placement placement{.mesh = mesh_of(config, strategy)};
+  const bool shards_layers = placement.tensor_ranks() > 1;
+  placement.ranks = shards_layers ? placement.devices() : placement.replicas();
+  if (config.ranks == 0 || !strategy.multi_device) return placement;
+  const int ranks = static_cast<int>(config.ranks);
+  if (shards_layers && ranks != placement.devices()) {
+    throw std::invalid_argument(fmt::format(
+        "--ranks {}: devices that share layers are a rank each; leave it out, or say {}", ranks,
+        placement.devices()));
+  }
+  if (ranks % placement.replicas() != 0 || placement.devices() % ranks != 0) {
+    throw std::invalid_argument(fmt::format(
+        "--ranks {}: {} over {} needs a multiple of {} that divides its {} devices", ranks,
+        strategy.name, placement.mesh.to_string(), placement.replicas(), placement.devices()));
+  }
+  placement.ranks = ranks;
+  return placement;
+}
+
+}  // namespace stratagem::bench

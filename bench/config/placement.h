@@ -1,0 +1,55 @@
+// Placement: how a row's devices are arranged and spread over processes, from what its strategy
+// says of itself and what the user asks for.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/config/config.h"
+#include "strategies/ranks/mesh.h"
+
+namespace stratagem::bench {
+
+struct Catalogue;
+
+struct Placement {
+  ranks::Mesh mesh;  // of all devices of the row
+  int ranks = 1;     // processes; each has as many consecutive devices of the mesh
+
+  int devices() const { return mesh.size(); }
+  int devices_per_rank() const { return mesh.size() / ranks; }
+  int replicas() const { return mesh.size("data"); }
+  /// Devices that a replica's stages are spread over; each has one, or several that are
+  /// interleaved.
+  int pipeline_devices() const { return mesh.size("pipeline"); }
+  /// Ranks that share every layer.
+  int tensor_ranks() const { return mesh.size("tensor"); }
+  int ranks_per_replica() const { return ranks / replicas(); }
+  /// Processes that a replica's stages are spread over.
+  int pipeline_ranks() const { return ranks_per_replica() / tensor_ranks(); }
+  int replica_of(int rank) const { return rank / ranks_per_replica(); }
+  /// Which of the pipeline's ranks.
+  int pipeline_rank_of(int rank) const { return rank % ranks_per_replica() / tensor_ranks(); }
+
+  /// The ranks that `rank` has a dimension's collectives with, itself among them, ascending: over
+  /// data those that hold the same parts of the same stages, over pipeline those that share a
+  /// replica and hold the same parts of other stages, over tensor those that share its layers.
+  std::vector<int> group(int rank, std::string_view dimension) const;
+};
+
+/// The schedule that the row's strategy runs, by name.
+std::string schedule_name(const Config& config);
+
+/// The stages of a replica: several a device under an interleaved schedule.
+int stages_of(const Config& config);
+
+/// Whether the strategy can train the model, and the model has a layer for every stage. Throws as
+/// placement_of().
+bool can_train(const Config& config, const Catalogue& catalogue);
+
+/// Throws std::invalid_argument, one line with the option, where devices, mesh and ranks do not fit
+/// one another or the strategy.
+Placement placement_of(const Config& config);
+
+}  // namespace stratagem::bench

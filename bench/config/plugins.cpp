@@ -1,0 +1,170 @@
+#include "bench/config/plugins.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <stdexcept>
+#include <string_view>
+
+#include "bench/config/config_file.h"
+#include "bench/config/content_hash.h"
+#include "models/registry/named_entries.h"
+#include "models/registry/registry.h"
+#include "reports/build_information.h"
+#include "reports/file_reader.h"
+#include "strategies/registry.h"
+#include "strategies/schedules/registry.h"
+
+namespace stratagem::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view flag = "--plugin";
+
+std::vector<Plugin>& plugins() {
+  static std::vector<Plugin> loaded;
+  return loaded;
+}
+
+[[noreturn]] void refuse(const std::string& file, const std::string& reason) {
+  throw std::invalid_argument(fmt::format("{} {}: {}", flag, file, reason));
+}
+
+/// The value of each `option VALUE` or `option=VALUE`, up to a `--`; `others`, if not null,
+/// receives the remaining arguments.
+std::vector<std::string> values_of(std::string_view option,
+                                   const std::vector<std::string>& arguments,
+                                   std::vector<std::string>* others = nullptr) {
+  std::vector<std::string> values;
+  const auto end = std::ranges::find(arguments, "--");
+  auto argument = arguments.begin();
+  for (; argument != end; ++argument) {
+    if (*argument == option && argument + 1 != end) {
+      values.push_back(*++argument);
+    } else if (argument->starts_with(fmt::format("{}=", option))) {
+      values.push_back(argument->substr(option.size() + 1));
+    } else if (others != nullptr) {
+      others->push_back(*argument);
+    }
+  }
+  if (others != nullptr) others->insert(others->end(), end, arguments.end());
+  return values;
+}
+
+/// What the file was built against; empty for a file that is no plug-in. Read from its bytes: once
+/// it is loaded, its code has already run.
+std::string interface_of(std::string_view content) {
+  const std::string mark = reports::plugin_interface_mark();
+  const auto found = content.find(mark);
+  if (found == std::string_view::npos) return "";
+  const std::string_view rest = content.substr(found + mark.size());
+  return std::string(rest.substr(0, rest.find('\0')));
+}
+
+void require_interface(const std::string& file, const std::string& content) {
+  const std::string built = interface_of(content);
+  const std::string own = reports::build_information().plugin_interface;
+  if (built.empty()) {
+    refuse(file, "not a plug-in; expected a library made by stratagem_plugin() (docs/plugins.md)");
+  }
+  if (built != own) {
+    refuse(file, fmt::format("built for {}, and this is {}; build it against this installation",
+                             built, own));
+  }
+}
+
+/// "FILE: undefined symbol: NAME" without the file.
+std::string loader_message(const std::string& path) {
+  const char* text = dlerror();
+  const std::string message = text == nullptr ? "unknown error" : text;
+  const std::string lead = path + ": ";
+  return message.starts_with(lead) ? message.substr(lead.size()) : message;
+}
+
+std::size_t entry_count() {
+  return models::model_names().size() + schedules::schedule_names().size() +
+         strategies::strategy_names().size();
+}
+
+Plugin load(const std::string& file) {
+  const std::string content = reports::read_file(file, "a library made by stratagem_plugin()");
+  require_interface(file, content);
+  const fs::path path = fs::absolute(file);
+  const std::size_t entries = entry_count();
+  if (dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr) {
+    const std::string message = loader_message(path);
+    const bool lacks_symbol = message.find("undefined symbol") != std::string::npos;
+    refuse(file, fmt::format("cannot be loaded: {}; {}", message,
+                             lacks_symbol ? "define it in one of the plug-in's files"
+                                          : "the libraries that it was linked with must be found"));
+  }
+  if (const auto& errors = models::registration_errors(); !errors.empty()) {
+    refuse(file, errors.front());
+  }
+  if (entry_count() == entries) {
+    refuse(file, "registers nothing that was not there; give each plug-in once");
+  }
+  return {.path = path,
+          .identity = fmt::format("{}@{:016x}", path.filename().string(), content_hash(content))};
+}
+
+}  // namespace
+
+std::vector<std::string> requested_plugins(const std::vector<std::string>& arguments) {
+  const std::vector<std::string> files = values_of(flag, arguments);
+  const std::vector<std::string> configs = values_of("--config", arguments);
+  return files.empty() && !configs.empty() ? plugins_in_config_file(configs.back()) : files;
+}
+
+void load_plugins(const std::vector<std::string>& arguments) {
+  if (const auto& errors = models::registration_errors(); !errors.empty()) {
+    throw std::logic_error("this build: " + errors.front());
+  }
+  for (const std::string& file : requested_plugins(arguments)) plugins().push_back(load(file));
+}
+
+const std::vector<Plugin>& loaded_plugins() { return plugins(); }
+
+std::vector<std::string> without_plugins(const std::vector<std::string>& arguments) {
+  std::vector<std::string> others;
+  values_of(flag, arguments, &others);
+  return others;
+}
+
+void add_plugin_option(CLI::App& app) {
+  app.add_option_function<std::string>(
+         std::string(flag), [](const std::string&) {},
+         "a library of your own models, schedules and strategies (docs/plugins.md); repeatable")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+      ->group("Files")
+      ->type_name("FILE");
+}
+
+std::vector<std::string> worker_command() {
+  std::vector<std::string> command = {"/proc/self/exe", "worker"};
+  for (const Plugin& plugin : loaded_plugins()) {
+    command.insert(command.end(), {std::string(flag), plugin.path});
+  }
+  return command;
+}
+
+void require_plugins(const std::vector<std::string>& identities) {
+  std::vector<std::string> own;
+  for (const Plugin& plugin : loaded_plugins()) own.push_back(plugin.identity);
+  // As texts: a file's name may hold the sign that joins a list.
+  const std::string wanted = fmt::format("{}", fmt::join(identities, "+"));
+  const std::string loaded = fmt::format("{}", fmt::join(own, "+"));
+  if (wanted == loaded) return;
+  throw std::invalid_argument(
+      fmt::format("{}: the row is for \"{}\", and this process has loaded \"{}\"; give every rank "
+                  "the same files, and leave them until the run has ended",
+                  flag, wanted, loaded));
+}
+
+}  // namespace stratagem::bench

@@ -1,0 +1,223 @@
+#include "bench/config/run_options.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <stdexcept>
+
+#include "bench/config/config_file.h"
+#include "bench/config/options.h"
+#include "bench/config/presets.h"
+
+namespace stratagem::bench {
+namespace {
+
+constexpr const char* global_batch_size = "global_batch_size";
+
+std::string group_title(const Option& option, const Catalogue& catalogue) {
+  if (is_listed_by_strategies(option.used_when)) {
+    return "Options of " + users_of(option, catalogue);
+  }
+  switch (option.group) {
+    case OptionGroup::device:
+      return "Devices";
+    case OptionGroup::work:
+      return "Work";
+    case OptionGroup::numerics:
+      return "Numerics";
+    case OptionGroup::training:
+      return "Training";
+    case OptionGroup::measurement:
+      return "Measurement";
+  }
+  return "Options";
+}
+
+void add_switch(CLI::App& app, const Option& option, RunOptions& options,
+                const Catalogue& catalogue) {
+  Config turned;
+  const bool standard = value_text(turned, option) == "on";
+  app.add_flag_callback(
+         option.flag,
+         [&options, &option, standard] { options.values[option.name] = standard ? "off" : "on"; },
+         help_text(option, catalogue))
+      ->group(group_title(option, catalogue));
+}
+
+void add_valued(CLI::App& app, const Option& option, RunOptions& options,
+                const Catalogue& catalogue) {
+  const bool is_boolean = std::holds_alternative<bool Config::*>(option.member);
+  CLI::Option* added = app.add_option_function<std::string>(
+      option.flag,
+      [&options, &option, is_boolean](const std::string& text) {
+        options.values[option.name] = is_boolean && text.empty() ? "on" : text;
+      },
+      help_text(option, catalogue));
+  added->group(group_title(option, catalogue))->type_name("");
+  if (is_boolean) {
+    added->expected(0, 1);  // the flag alone turns it on
+  }
+}
+
+void add_per_device_batch_size(CLI::App& app, RunOptions& options) {
+  app.add_option_function<std::string>(
+         "--per-device-batch-size",
+         [&options](const std::string& text) { options.values[per_device_batch_size] = text; },
+         "instead of --global-batch-size: samples for each of the job's devices")
+      ->group("Work")
+      ->type_name("");
+}
+
+void add_files(CLI::App& app, RunOptions& options) {
+  const std::string group = "Files";
+  std::vector<std::string> names;
+  for (const Preset& preset : presets()) {
+    names.push_back(preset.name);
+  }
+  app.add_option("--preset", options.preset,
+                 fmt::format("fills what is left open: {}", fmt::join(names, ", ")))
+      ->group(group)
+      ->type_name("");
+  app.add_option("--config", options.config,
+                 "JSON object of these options in snake_case; the command line wins")
+      ->group(group)
+      ->type_name("FILE");
+  app.add_option("--out", options.files.out,
+                 "results as JSON, \"-\" for the standard output; without it only the table")
+      ->group(group)
+      ->type_name("FILE");
+  app.add_option("--trace", options.files.trace, "timelines for ui.perfetto.dev")
+      ->group(group)
+      ->type_name("FILE");
+  app.add_flag("--resume", options.files.resume, "keep the finished rows of an interrupted run")
+      ->group(group);
+  app.add_flag("--quiet", options.files.quiet, "no progress")->group(group);
+}
+
+void refuse_unknown(const CLI::App& app) {
+  const std::vector<std::string> unknown = app.remaining();
+  if (unknown.empty()) {
+    return;
+  }
+  std::vector<std::string> flags;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      flags.push_back("--" + name);
+    }
+  }
+  const std::string name = unknown.front().substr(0, unknown.front().find('='));
+  if (name.starts_with('-')) {
+    throw std::invalid_argument(
+        fmt::format("unknown option {}: did you mean {}?", name, nearest(name, flags)));
+  }
+  throw std::invalid_argument(
+      fmt::format("unexpected \"{}\": the values of an option are joined by commas", name));
+}
+
+std::vector<std::string> split_at_commas(const std::string& text, const std::string& where) {
+  std::vector<std::string> parts;
+  std::size_t start = 0;
+  while (start <= text.size()) {
+    const std::size_t end = std::min(text.find(',', start), text.size());
+    parts.push_back(text.substr(start, end - start));
+    start = end + 1;
+    if (parts.back().empty()) {
+      throw std::invalid_argument(
+          fmt::format("{}: value {} of \"{}\" is empty", where, parts.size(), text));
+    }
+  }
+  return parts;
+}
+
+std::string flag_of(const std::string& name) {
+  return name == per_device_batch_size ? "--per-device-batch-size" : find_option(name).flag;
+}
+
+// One way to give the batch; a lower layer's falls away with the other name.
+void refuse_two_batch_sizes(const std::map<std::string, Chosen>& options) {
+  const auto global = options.find(global_batch_size);
+  const auto each = options.find(per_device_batch_size);
+  if (global != options.end() && each != options.end()) {
+    throw std::invalid_argument(fmt::format("{} and {} exclude each other; give one of them",
+                                            global->second.where, each->second.where));
+  }
+}
+
+void fill(Selection& selection, const std::map<std::string, Chosen>& lower) {
+  refuse_two_batch_sizes(lower);
+  const bool has_batch =
+      selection.options.count(global_batch_size) + selection.options.count(per_device_batch_size) >
+      0;
+  for (const auto& [name, chosen] : lower) {
+    if (!has_batch || (name != global_batch_size && name != per_device_batch_size)) {
+      selection.options.emplace(name, chosen);
+    }
+  }
+}
+
+std::map<std::string, Chosen> chosen_by(const OptionValues& values, Origin origin,
+                                        const std::string& owner) {
+  std::map<std::string, Chosen> chosen;
+  for (const auto& [name, text] : values) {
+    const std::string where = origin == Origin::command_line ? flag_of(name) : owner + ": " + name;
+    chosen[name] = {split_at_commas(text, where), origin, where};
+  }
+  return chosen;
+}
+
+void fill_files(RunFiles& files, const RunFiles& lower) {
+  files.out = files.out.empty() ? lower.out : files.out;
+  files.trace = files.trace.empty() ? lower.trace : files.trace;
+  files.resume = files.resume || lower.resume;
+  files.quiet = files.quiet || lower.quiet;
+}
+
+bool is_tutorial_alone(const Selection& selection) {
+  const auto protocol = selection.options.find("protocol");
+  return protocol != selection.options.end() &&
+         protocol->second.texts == std::vector<std::string>{"tutorial"};
+}
+
+}  // namespace
+
+void add_run_options(CLI::App& app, RunOptions& options, const Catalogue& catalogue) {
+  for (const Option& option : option_table()) {
+    if (option.of_process) continue;
+    if (option.is_switch) {
+      add_switch(app, option, options, catalogue);
+    } else {
+      add_valued(app, option, options, catalogue);
+    }
+    if (option.name == global_batch_size) {
+      add_per_device_batch_size(app, options);
+    }
+  }
+  add_files(app, options);
+  app.allow_extras();
+  app.parse_complete_callback([&app] { refuse_unknown(app); });
+}
+
+Selection select(const RunOptions& options) {
+  Selection selection;
+  selection.files = options.files;
+  fill(selection,
+       chosen_by({options.values.begin(), options.values.end()}, Origin::command_line, ""));
+  std::string preset = options.preset;
+  if (!options.config.empty()) {
+    const ConfigFile file = read_config_file(options.config);
+    fill(selection, file.selection.options);
+    fill_files(selection.files, file.selection.files);
+    preset = preset.empty() ? file.preset : preset;
+  }
+  if (!preset.empty()) {
+    fill(selection, chosen_by(find_preset(preset).values, Origin::preset, "preset " + preset));
+  }
+  if (is_tutorial_alone(selection)) {
+    fill(selection,
+         chosen_by(tutorial_protocol_values(), Origin::preset, "the tutorial's protocol"));
+  }
+  return selection;
+}
+
+}  // namespace stratagem::bench

@@ -1,0 +1,33 @@
+// The options of `run` on the command line, and what they select together with a config file and
+// a preset.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "bench/config/catalogue.h"
+#include "bench/config/selection.h"
+
+namespace CLI {
+class App;
+}
+
+namespace stratagem::bench {
+
+/// As typed; filled by CLI11 while the App lives.
+struct RunOptions {
+  std::map<std::string, std::string> values;  // by snake_case name, "8,12,24"
+  std::string preset;                         // empty: none
+  std::string config;                         // path; empty: none
+  RunFiles files;
+};
+
+/// Registers every option, grouped, with its help. An option that `app` does not know ends its
+/// parse with std::invalid_argument that names the nearest one. `options` must outlive `app`.
+void add_run_options(CLI::App& app, RunOptions& options, const Catalogue& catalogue);
+
+/// The command line over the config file over the preset; a sole `tutorial` protocol implies the
+/// rest of that protocol. Reads the config file. Throws std::invalid_argument in one line.
+Selection select(const RunOptions& options);
+
+}  // namespace stratagem::bench

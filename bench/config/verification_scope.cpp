@@ -1,0 +1,71 @@
+#include "bench/config/verification_scope.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace stratagem::bench {
+namespace {
+
+constexpr std::int64_t image_reduction = 32;  // a ResNet's last feature map is image / 32 wide
+constexpr std::int64_t least_elements = 8;    // that a BatchNorm channel is normalised over
+constexpr std::int64_t few_tokens = 16;
+constexpr double small_width = 0.125;
+
+/// The smallest image whose last feature map holds enough elements of `samples` samples.
+std::int64_t smallest_image(std::int64_t samples) {
+  std::int64_t positions = 1;
+  while (samples * positions * positions < least_elements) ++positions;
+  return positions * image_reduction;
+}
+
+}  // namespace
+
+VerificationScope shrink(const Config& row, const std::vector<std::int64_t>& micro_batches,
+                         const ScopeTraits& traits) {
+  const auto [has_images, has_batch_norm, has_tokens, tensor_degree] = traits;
+  VerificationScope scope{row, 1.0, {}};
+  const bool remainder = micro_batches.back() != micro_batches.front();
+  // The smallest sizes that keep "the last one is smaller" and eight elements in every BatchNorm.
+  std::int64_t split = remainder ? 2 : 1;
+  std::int64_t last = 1;
+  if (has_batch_norm) {
+    split = remainder ? 3 : 2;
+    last = 2;
+  }
+  if (!remainder) last = split;
+  // One sample a batch would leave nothing that a lost sample could show in.
+  if (!has_batch_norm && micro_batches.size() == 1) split = last = 4;
+  const auto full = static_cast<std::int64_t>(micro_batches.size()) - 1;
+  const std::int64_t batch = full * split + last;
+
+  if (batch < row.global_batch_size) {
+    scope.config.global_batch_size = batch;
+    scope.config.split_size = split;
+    scope.text = fmt::format("batch {} -> {}", row.global_batch_size, batch);
+  }
+  const std::int64_t samples = std::min(last, micro_batches.back());
+  const std::int64_t image = has_batch_norm ? smallest_image(samples) : image_reduction;
+  if (has_images && image < row.image_size) {
+    scope.config.image_size = image;
+    scope.text +=
+        fmt::format("{}image {} -> {}", scope.text.empty() ? "" : ", ", row.image_size, image);
+  }
+  const std::int64_t sequence = (few_tokens + tensor_degree - 1) / tensor_degree * tensor_degree;
+  if (has_tokens && sequence < row.sequence_length) {
+    scope.config.sequence_length = sequence;
+    scope.text += fmt::format("{}sequence {} -> {}", scope.text.empty() ? "" : ", ",
+                              row.sequence_length, sequence);
+  }
+  if (has_images || has_tokens) {
+    scope.width = small_width;
+    scope.text += fmt::format("{}width x{}", scope.text.empty() ? "" : ", ", small_width);
+  }
+  if (scope.text.empty()) scope.text = "full size";
+  scope.config.dtype = "float64";
+  scope.config.learning_rate = row.optimizer == "sgd" ? 0.1 : 1e-3;
+  scope.config.momentum = row.optimizer == "sgd" ? 0.9 : 0.0;
+  return scope;
+}
+
+}  // namespace stratagem::bench

@@ -1,0 +1,33 @@
+// What a verification shrinks. It keeps the row's strategy, schedule, cut, devices, number of
+// micro-batches and remainder; image size, width and batch become small, so that float64 proof of a
+// large row takes a second. Every BatchNorm keeps at least eight elements a channel: over two, its
+// gradient almost vanishes and the comparison proves nothing.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/config/config.h"
+
+namespace stratagem::bench {
+
+struct VerificationScope {
+  Config config;       // the row, shrunk
+  double width = 1.0;  // multiplies the model's hidden widths
+  std::string text;    // "image 128 -> 64, width x0.125, batch 48 -> 8"
+};
+
+/// What matters of the row's model and arrangement.
+struct ScopeTraits {
+  bool has_images = false;
+  bool has_batch_norm = false;
+  bool has_tokens = false;
+  std::int64_t tensor_degree = 1;  // the sequence stays divisible by it
+};
+
+/// `micro_batches` are the row's sizes.
+VerificationScope shrink(const Config& row, const std::vector<std::int64_t>& micro_batches,
+                         const ScopeTraits& traits);
+
+}  // namespace stratagem::bench

@@ -1,0 +1,169 @@
+#include "bench/google_benchmark/flags.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <regex>
+#include <stdexcept>
+#include <string_view>
+
+#include "bench/config/options.h"
+
+namespace stratagem::bench {
+
+namespace {
+
+constexpr std::string_view prefix = "--benchmark_";
+
+bool truth(const std::string& name, const std::string& value) {
+  for (const char* yes : {"", "true", "yes", "on", "1"}) {
+    if (value == yes) return true;
+  }
+  for (const char* no : {"false", "no", "off", "0"}) {
+    if (value == no) return false;
+  }
+  throw std::invalid_argument(
+      fmt::format("--benchmark_{}: \"{}\" is neither true nor false", name, value));
+}
+
+std::int64_t count(const std::string& name, const std::string& value) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (error != std::errc() || end != value.data() + value.size() || number < 1) {
+    throw std::invalid_argument(
+        fmt::format("--benchmark_{}: \"{}\" is not a whole number of 1 or more", name, value));
+  }
+  return number;
+}
+
+std::string format(const std::string& name, const std::string& value) {
+  if (value == "console" || value == "json" || value == "csv") return value;
+  throw std::invalid_argument(
+      fmt::format("--benchmark_{}: \"{}\" is none of console, json, csv", name, value));
+}
+
+void add_context(BenchmarkFlags& flags, const std::string& value) {
+  std::size_t start = 0;
+  while (start <= value.size()) {
+    const std::size_t end = std::min(value.find(',', start), value.size());
+    const std::string pair = value.substr(start, end - start);
+    const auto equals = pair.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      throw std::invalid_argument(
+          fmt::format("--benchmark_context: \"{}\" is not KEY=VALUE", pair));
+    }
+    flags.context.emplace_back(pair.substr(0, equals), pair.substr(equals + 1));
+    start = end + 1;
+  }
+}
+
+void refuse(const std::string& name) {
+  throw std::invalid_argument(
+      fmt::format("--benchmark_{} has no meaning here: how long is measured is set by --steps and "
+                  "--repetitions, and counters come with every row",
+                  name));
+}
+
+using Setter =
+    std::function<void(BenchmarkFlags&, const std::string& name, const std::string& value)>;
+
+template <class Member, class Convert>
+Setter setter(Member BenchmarkFlags::*member, Convert convert) {
+  return [=](BenchmarkFlags& flags, const std::string& name, const std::string& value) {
+    flags.*member = convert(name, value);
+  };
+}
+
+const std::map<std::string, Setter>& setters() {
+  const auto text = [](const std::string&, const std::string& value) { return value; };
+  const Setter refused = [](BenchmarkFlags&, const std::string& name, const std::string&) {
+    refuse(name);
+  };
+  const Setter to_library = [](BenchmarkFlags& flags, const std::string& name,
+                               const std::string& value) {
+    flags.for_library.push_back(std::string(prefix) + name + "=" +
+                                (value.empty() ? "true" : value));
+  };
+  static const std::map<std::string, Setter> all = {
+      {"filter", setter(&BenchmarkFlags::filter, text)},
+      {"list_tests", setter(&BenchmarkFlags::list_tests, truth)},
+      {"repetitions", setter(&BenchmarkFlags::repetitions, count)},
+      {"enable_random_interleaving", setter(&BenchmarkFlags::random_interleaving, truth)},
+      {"format", setter(&BenchmarkFlags::format, format)},
+      {"out", setter(&BenchmarkFlags::out, text)},
+      {"out_format", setter(&BenchmarkFlags::out_format, format)},
+      {"report_aggregates_only", setter(&BenchmarkFlags::report_aggregates_only, truth)},
+      {"display_aggregates_only", setter(&BenchmarkFlags::display_aggregates_only, truth)},
+      {"context", [](BenchmarkFlags& flags, const std::string&,
+                     const std::string& value) { add_context(flags, value); }},
+      {"color", to_library},
+      {"counters_tabular", to_library},
+      {"time_unit", to_library},
+      {"min_time", refused},
+      {"min_warmup_time", refused},
+      {"perf_counters", refused}};
+  return all;
+}
+
+void set(BenchmarkFlags& flags, const std::string& name, const std::string& value) {
+  const auto found = setters().find(name);
+  if (found != setters().end()) return found->second(flags, name, value);
+  std::vector<std::string> names;
+  for (const auto& [known, ignored] : setters()) names.push_back(std::string(prefix) + known);
+  const std::string flag = std::string(prefix) + name;
+  throw std::invalid_argument(
+      fmt::format("unknown option {}: did you mean {}?", flag, nearest(flag, names)));
+}
+
+void read_environment(BenchmarkFlags& flags) {
+  for (const auto& [name, ignored] : setters()) {
+    std::string variable = "BENCHMARK_" + name;
+    std::transform(variable.begin(), variable.end(), variable.begin(),
+                   [](unsigned char letter) { return static_cast<char>(std::toupper(letter)); });
+    if (const char* value = std::getenv(variable.c_str())) set(flags, name, value);
+  }
+}
+
+}  // namespace
+
+BenchmarkFlags parse_benchmark_flags(const std::vector<std::string>& arguments) {
+  BenchmarkFlags flags;
+  read_environment(flags);
+  for (const std::string& argument : arguments) {
+    if (argument.starts_with("--v=")) {
+      flags.for_library.push_back(argument);
+    } else if (!argument.starts_with(prefix)) {
+      flags.others.push_back(argument);
+    } else {
+      const auto equals = argument.find('=');
+      const std::string name = argument.substr(prefix.size(), equals - prefix.size());
+      set(flags, name, equals == std::string::npos ? "" : argument.substr(equals + 1));
+    }
+  }
+  return flags;
+}
+
+std::vector<std::size_t> matching(const std::string& filter,
+                                  const std::vector<std::string>& names) {
+  const bool leave_out = filter.starts_with('-');
+  const std::string expression = filter.substr(leave_out ? 1 : 0);
+  std::vector<std::size_t> positions;
+  try {
+    const std::regex pattern(expression.empty() || expression == "all" ? "." : expression,
+                             std::regex::extended);
+    for (std::size_t index = 0; index < names.size(); ++index) {
+      if (std::regex_search(names[index], pattern) != leave_out) positions.push_back(index);
+    }
+  } catch (const std::regex_error&) {
+    throw std::invalid_argument(fmt::format(
+        "--benchmark_filter: \"{}\" is not a regular expression (POSIX extended)", expression));
+  }
+  return positions;
+}
+
+}  // namespace stratagem::bench

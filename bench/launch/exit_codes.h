@@ -1,0 +1,23 @@
+// Maps exceptions of main() to one line on stderr and an exit code.
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace stratagem::bench {
+
+namespace exit_codes {
+inline constexpr int done = 0;
+inline constexpr int mismatch = 1;
+inline constexpr int usage = 2;
+inline constexpr int nothing_matched = 3;
+inline constexpr int lost = 4;  // a rank failed, hung or was lost
+inline constexpr int interrupted = 130;
+}  // namespace exit_codes
+
+/// Returns what `body` returns. An exception is told as "PROGRAM: LINE" on standard error:
+/// std::invalid_argument and std::system_error (a file) are usage, Interrupted is 130, any other
+/// is a loss.
+int run_main(const std::string& program, const std::function<int()>& body);
+
+}  // namespace stratagem::bench

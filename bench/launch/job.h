@@ -1,0 +1,279 @@
+// Jobs: what a controller asks of its workers, and what each kind of job results in.
+//
+// Plain structs. Each names its fields once, in each_field, by which they are written as JSON and
+// read back (job.cpp). A field that is missing, unknown or of another type ends in one line that
+// names the job and the field. bench/worker/tasks.h lists who does what.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "bench/config/config.h"
+#include "bench/predict/stage_costs.h"
+#include "reports/record.h"
+#include "strategies/ranks/launcher_environment.h"
+
+namespace stratagem::bench {
+
+/// Where the ranks of a job meet, and which of them this one is.
+struct RendezvousPoint {
+  ranks::RankInfo info = {};
+  std::string address = "127.0.0.1";
+  int port = 0;
+  std::optional<int> listening_fd = {};  // of rank 0: the bound socket that the store listens on
+
+  template <class Self, class Visit>
+  static void each_field(Self& self, Visit visit) {
+    visit("rank", self.info.rank);
+    visit("world_size", self.info.world_size);
+    visit("local_rank", self.info.local_rank);
+    visit("local_world_size", self.info.local_world_size);
+    visit("address", self.address);
+    visit("port", self.port);
+    visit("listening_fd", self.listening_fd);
+  }
+};
+
+/// What every job has.
+struct JobHeader {
+  int ranks = 1;         // processes that do it together
+  double timeout = 120;  // seconds that they wait for one another, in stores and collectives
+  std::optional<RendezvousPoint> rendezvous = {};  // filled in for each of several ranks
+
+  template <class Self, class Visit>
+  static void each_field(Self& self, Visit visit) {
+    visit("ranks", self.ranks);
+    visit("timeout", self.timeout);
+    visit("rendezvous", self.rendezvous);
+  }
+};
+
+/// A row after its check: why it cannot work, or how it is meant.
+struct CheckedRow {
+  std::string error = {};  // empty: it can
+  Config config = {};      // with the cut filled in
+  int stages = 1;
+
+  template <class Self, class Visit>
+  static void each_field(Self& self, Visit visit) {
+    visit("error", self.error);
+    visit("config", self.config);
+    visit("stages", self.stages);
+  }
+};
+
+struct CheckResult {
+  std::vector<CheckedRow> rows = {};
+
+  template <class Self, class Visit>
+  static void each_field(Self& self, Visit visit) {
+    visit("rows", self.rows);
+  }
+};
+
+struct CheckJob {
+  static constexpr const char* name = "check";
+  using Result = CheckResult;
+
+  JobHeader header = JobHeader();
+  std::vector<Config> configs = {};
+
+  template <class Self, class Visit>
+  static void each_field(Self& self, Visit visit) {
+    visit("header", self.header);
+    visit("configs", self.configs);
+  }
+};
+
+/// The loss that a row's first timed step must have.
+struct FirstLoss {
+  double value = 0;
+  double tolerance = 0;  // relative
+
+  template <class Self, class Visit>
+  static void each_field(Self& self, Visit visit) {
+    visit("value", self.value);
+    visit("tolerance", self.tolerance);
+  }
+};
+
+struct VerifyResult {
+  reports::Verification verification = {};
+  FirstLoss first_loss = {};
+
+  template <class Self, class Visit>
+  static void each_field(Self& self, Visit visit) {
+    visit("verification", self.verification);
+    visit("first_loss", self.first_loss);
+  }
+};
+
+struct VerifyJob {
+  static constexpr const char* name = "verify";
+  using Result = VerifyResult;
+
+  JobHeader header = JobHeader();
+  Config config = {};
+
+  template <class Self, class Visit>
+  static void each_field(Self& self, Visit visit) {
+    visit("header", self.header);
+    visit("config", self.config);
+  }
+};
+
+/// Of each device; the link is between the first and the last.
+struct CalibrateDeviceResult {
+  double gemm_gflops = 0;
+  double convolution_gflops = 0;
+  double memory_gb_per_s = 0;
+  double link_gb_per_s = 0;
+  double link_latency_ms = 0;
+
+  template <class Self, class Visit>
+  static void each_field(Self& self, Visit visit) {
+    visit("gemm_gflops", self.gemm_gflops);
+    visit("convolution_gflops", self.convolution_gflops);
+    visit("memory_gb_per_s", self.memory_gb_per_s);
+    visit("link_gb_per_s", self.link_gb_per_s);
+    visit("link_latency_ms", self.link_latency_ms);
+  }
+};
+
+struct CalibrateDeviceJob {
+  static constexpr const char* name = "calibrate_device";
+  using Result = CalibrateDeviceResult;
+
+  JobHeader header = JobHeader();
+  Config config = {};
+
+  template <class Self, class Visit>
+  static void each_field(Self& self, Visit visit) {
+    visit("header", self.header);
+    visit("config", self.config);
+  }
+};
+
+struct CalibrateStagesResult {
+  std::vector<ActionCost> costs = {};
+  std::vector<GradientBucket> buckets = {};  // of a row with replicas
+
+  template <class Self, class Visit>
+  static void each_field(Self& self, Visit visit) {
+    visit("costs", self.costs);
+    visit("buckets", self.buckets);
+  }
+};
+
+struct CalibrateStagesJob {
+  static constexpr const char* name = "calibrate_stages";
+  using Result = CalibrateStagesResult;
+
+  JobHeader header = JobHeader();
+  Config config = {};
+
+  template <class Self, class Visit>
+  static void each_field(Self& self, Visit visit) {
+    visit("header", self.header);
+    visit("config", self.config);
+  }
+};
+
+struct MeasureResult {
+  std::vector<reports::Repetition> repetitions = {};  // one; under the tutorial's protocol all
+  std::vector<reports::TimelineEvent> trace = {};     // of all steps, when it was asked for
+
+  template <class Self, class Visit>
+  static void each_field(Self& self, Visit visit) {
+    visit("repetitions", self.repetitions);
+    visit("trace", self.trace);
+  }
+};
+
+struct MeasureJob {
+  static constexpr const char* name = "measure";
+  using Result = MeasureResult;
+
+  JobHeader header = JobHeader();
+  Config config = {};
+  std::optional<FirstLoss> first_loss = {};  // of a verified row
+  std::optional<double> peak_gflops = {};    // of each device, for its utilisation
+  std::string turns = {};                    // the socket of who gives turns; empty: nobody does
+  bool trace = false;
+
+  template <class Self, class Visit>
+  static void each_field(Self& self, Visit visit) {
+    visit("header", self.header);
+    visit("config", self.config);
+    visit("first_loss", self.first_loss);
+    visit("peak_gflops", self.peak_gflops);
+    visit("turns", self.turns);
+    visit("trace", self.trace);
+  }
+};
+
+/// A collective at one message size.
+struct MessageTimes {
+  std::int64_t bytes = 0;
+  std::vector<double> ms = {};  // of a call, batch by batch
+  double processor_share = 0;   // of a core, meanwhile
+
+  template <class Self, class Visit>
+  static void each_field(Self& self, Visit visit) {
+    visit("bytes", self.bytes);
+    visit("ms", self.ms);
+    visit("processor_share", self.processor_share);
+  }
+};
+
+struct CollectivesResult {
+  std::vector<MessageTimes> messages = {};
+
+  template <class Self, class Visit>
+  static void each_field(Self& self, Visit visit) {
+    visit("messages", self.messages);
+  }
+};
+
+struct CollectivesJob {
+  static constexpr const char* name = "collectives";
+  using Result = CollectivesResult;
+
+  JobHeader header = JobHeader();
+  Config config = {};
+  std::string collective = "all_reduce";
+  int in_flight = 1;  // calls at a time
+  std::vector<std::int64_t> bytes = {};
+
+  template <class Self, class Visit>
+  static void each_field(Self& self, Visit visit) {
+    visit("header", self.header);
+    visit("config", self.config);
+    visit("collective", self.collective);
+    visit("in_flight", self.in_flight);
+    visit("bytes", self.bytes);
+  }
+};
+
+using Job = std::variant<CheckJob, VerifyJob, CalibrateDeviceJob, CalibrateStagesJob, MeasureJob,
+                         CollectivesJob>;
+using JobResult = std::variant<CheckResult, VerifyResult, CalibrateDeviceResult,
+                               CalibrateStagesResult, MeasureResult, CollectivesResult>;
+
+JobHeader& header_of(Job& job);
+const JobHeader& header_of(const Job& job);
+
+nlohmann::json to_json(const Job& job);
+nlohmann::json to_json(const JobResult& result);
+
+/// Throws std::invalid_argument: "measure job: config.steps: expected a whole number, found ...".
+Job job_from_json(const nlohmann::json& value);
+/// Of a job of this kind. Throws std::invalid_argument: "measure result: trace: is missing".
+template <class Kind>
+typename Kind::Result result_from_json(const nlohmann::json& value);
+
+}  // namespace stratagem::bench

@@ -1,0 +1,47 @@
+// RankSupervisor: waits for all ranks of a job, or for the first that fails, and says whose fault
+// it was.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "bench/launch/rank_handle.h"
+
+namespace stratagem::bench {
+
+using RankHandles = std::vector<std::unique_ptr<RankHandle>>;
+
+class RankSupervisor {
+ public:
+  /// Both references outlive it. `ranks` begins with rank 0, or with the only one that concerns
+  /// this process; one that stands still is waited for no longer than `patience`.
+  RankSupervisor(RankHandles& ranks, const LaunchOptions& options,
+                 std::chrono::duration<double> patience);
+
+  LaunchResult run();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void wait_for_news();
+  bool all_ended() const;
+  bool somebody_failed() const;
+  /// Whether some failure is more than the loss of another rank.
+  bool is_explained() const;
+  std::chrono::duration<double> limit() const;
+  LaunchResult conclusion() const;
+  const RankHandle* absent_rank() const;
+  LaunchResult absent(const RankHandle& rank) const;
+  LaunchResult hung();
+  void kill_all() const;
+
+  RankHandles& ranks_;
+  const LaunchOptions& options_;
+  std::chrono::duration<double> patience_;
+  Clock::time_point last_news_;
+  std::optional<Clock::time_point> failed_since_;
+};
+
+}  // namespace stratagem::bench

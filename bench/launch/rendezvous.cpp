@@ -1,0 +1,200 @@
+#include "bench/launch/rendezvous.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <stdexcept>
+#include <string_view>
+
+#include "bench/config/options.h"
+#include "bench/config/placement.h"
+#include "bench/launch/exit_codes.h"
+#include "bench/launch/store_with_deadline.h"
+#include "bench/machine/machine.h"
+#include "strategies/runtime/communication_error.h"
+
+namespace stratagem::bench {
+
+namespace {
+
+using ranks::LauncherEnvironment;
+using ranks::StoreEndpoint;
+
+constexpr std::string_view tcp_scheme = "tcp://";
+constexpr std::string_view file_scheme = "file://";
+constexpr std::string_view environment_scheme = "env://";
+
+std::invalid_argument wrong_method(const std::string& text) {
+  return std::invalid_argument(
+      fmt::format("--init-method \"{}\": expected env://, tcp://HOST:PORT or file://PATH", text));
+}
+
+void read_tcp(const std::string& method, StoreEndpoint& endpoint) {
+  const std::string_view rest = std::string_view(method).substr(tcp_scheme.size());
+  const auto colon = rest.rfind(':');
+  if (colon == std::string_view::npos || colon == 0) throw wrong_method(method);
+  const std::string_view port = rest.substr(colon + 1);
+  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), endpoint.port);
+  if (error != std::errc() || end != port.data() + port.size() || endpoint.port == 0) {
+    throw wrong_method(method);
+  }
+  endpoint.address = rest.substr(0, colon);
+}
+
+std::optional<std::uint16_t> port_in(const std::optional<std::string>& text) {
+  if (!text) return std::nullopt;
+  std::uint16_t port = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), port);
+  if (error != std::errc() || end != text->data() + text->size() || port == 0) {
+    throw std::invalid_argument(fmt::format("MASTER_PORT={} is not a port", *text));
+  }
+  return port;
+}
+
+/// The rank and the number of ranks, from the options or else from the launcher.
+ranks::RankInfo info_from(const LauncherOptions& options, const LauncherEnvironment& found) {
+  ranks::RankInfo info = found.info;
+  const bool told = found.launcher != ranks::Launcher::none;
+  if (!told && (!options.rank || !options.world_size)) {
+    const auto* given = options.rank         ? "--rank"
+                        : options.world_size ? "--world-size"
+                                             : "--init-method";
+    const auto* missing = options.rank         ? "--world-size"
+                          : options.world_size ? "--rank"
+                                               : "--rank and --world-size";
+    throw std::invalid_argument(
+        fmt::format("{}: needs {} too, or a launcher that says so", given, missing));
+  }
+  if (options.rank) info.rank = *options.rank;
+  if (options.world_size) info.world_size = *options.world_size;
+  if (info.rank >= info.world_size) {
+    throw std::invalid_argument(fmt::format("--rank {}: of {} ranks the last is {}", info.rank,
+                                            info.world_size, info.world_size - 1));
+  }
+  return info;
+}
+
+}  // namespace
+
+void add_launcher_options(CLI::App& app, LauncherOptions& options) {
+  constexpr const char* group = "Ranks that are started by hand or by a launcher";
+  app.add_option(
+         "--init-method", options.init_method,
+         "where ranks meet: env:// (MASTER_ADDR, MASTER_PORT), tcp://HOST:PORT, file://PATH")
+      ->group(group);
+  app.add_option("--rank", options.rank, "which rank this process is; default: the launcher's word")
+      ->check(CLI::NonNegativeNumber)
+      ->group(group);
+  app.add_option("--world-size", options.world_size, "how many ranks there are; default: the same")
+      ->check(CLI::PositiveNumber)
+      ->group(group);
+}
+
+std::optional<LauncherContext> launcher_context(const LauncherOptions& options,
+                                                const ranks::EnvironmentLookup& look_up) {
+  const LauncherEnvironment found = ranks::detect_launcher(look_up);
+  const bool by_hand = !options.init_method.empty() || options.rank || options.world_size;
+  if (found.launcher == ranks::Launcher::none && !by_hand) return std::nullopt;
+  LauncherContext launched_by;
+  launched_by.launcher =
+      found.launcher == ranks::Launcher::none ? "by hand" : to_string(found.launcher);
+  launched_by.info = info_from(options, found);
+  if (launched_by.info.world_size == 1) return std::nullopt;
+  StoreEndpoint& endpoint = launched_by.store;
+  endpoint.ranks = launched_by.info.world_size;
+  endpoint.prefix = "stratagem/" + found.run_id;
+  endpoint.serve = launched_by.info.rank == 0;
+  const std::string& method = options.init_method;
+  if (method.starts_with(tcp_scheme)) {
+    read_tcp(method, endpoint);
+  } else if (method.starts_with(file_scheme)) {
+    endpoint.file = method.substr(file_scheme.size());
+    if (endpoint.file.empty()) throw wrong_method(method);
+  } else if (method.empty() || method == environment_scheme) {
+    const auto address = look_up("MASTER_ADDR");
+    const auto port = found.master_port ? found.master_port : port_in(look_up("MASTER_PORT"));
+    if (!port) {
+      throw std::invalid_argument(
+          fmt::format("{}: MASTER_PORT is not set; set it, or give --init-method tcp://HOST:PORT",
+                      launched_by.launcher));
+    }
+    endpoint.port = *port;
+    endpoint.address =
+        !found.master_address.empty() ? found.master_address : address.value_or("127.0.0.1");
+    endpoint.serve = endpoint.serve && !found.launcher_serves_store;
+  } else {
+    throw wrong_method(method);
+  }
+  return launched_by;
+}
+
+void apply_world_size(Selection& selection, const LauncherContext& launcher_context) {
+  const std::string world = std::to_string(launcher_context.info.world_size);
+  const auto ranks = selection.options.find("ranks");
+  if (ranks != selection.options.end() && ranks->second.texts != std::vector{world}) {
+    throw std::invalid_argument(fmt::format("{}: {} started {} ranks; leave it out, or say {}",
+                                            ranks->second.where, launcher_context.launcher, world,
+                                            world));
+  }
+  const auto offer = [&](const char* option) {
+    selection.options.try_emplace(option,
+                                  Chosen{{world}, Origin::preset, launcher_context.launcher});
+  };
+  offer("ranks");
+  if (!selection.options.contains("device_ids") && !selection.options.contains("mesh")) {
+    offer("devices");
+  }
+}
+
+void fit_rows(std::vector<Config>& rows, const LauncherContext& launcher_context) {
+  const auto own_cores = static_cast<std::int64_t>(available_cores().size());
+  const auto beyond = [&](const Config& row) {
+    return row.strategy == "single" && row.device == "cpu" && !row.oversubscribe &&
+           row.cores_per_device > own_cores;
+  };
+  if (!std::ranges::all_of(rows, beyond)) std::erase_if(rows, beyond);
+  for (const Config& row : rows) {
+    const int ranks = placement_of(row).ranks;
+    if (ranks == 1 || ranks == launcher_context.info.world_size) continue;
+    throw std::invalid_argument(fmt::format(
+        "--ranks: {} on {} devices needs {} ranks, and {} started {}", row.strategy, row.devices,
+        ranks, launcher_context.launcher, launcher_context.info.world_size));
+  }
+}
+
+std::unique_ptr<Cluster> rendezvous(const LauncherContext& launcher_context,
+                                    std::chrono::duration<double> timeout,
+                                    const Interrupt& interrupt, bool verbose, StoreConnector open) {
+  ranks::StoreEndpoint endpoint = launcher_context.store;
+  endpoint.timeout = std::chrono::duration_cast<std::chrono::milliseconds>(timeout);
+  ClusterOptions options;
+  options.info = launcher_context.info;
+  options.launcher = launcher_context.launcher;
+  if (endpoint.file.empty()) options.master_address = endpoint.address;
+  options.timeout = timeout;
+  options.interrupt = &interrupt;
+  options.verbose = verbose;
+  const auto give_up = [name = endpoint.name(), rank = options.info.rank, timeout] {
+    fmt::print(stderr, "stratagem: rank {}: the store at {} did not answer within {:g} s\n", rank,
+               name, timeout.count());
+    std::fflush(nullptr);
+    ::_exit(exit_codes::lost);
+  };
+  const auto opened = [&] {
+    try {
+      return open(endpoint);
+    } catch (const runtime::CommunicationError& error) {
+      throw runtime::CommunicationError(fmt::format("rank {} of {} ({}) on {}: {}",
+                                                    options.info.rank, options.info.world_size,
+                                                    options.launcher, host_name(), error.what()));
+    }
+  };
+  return std::make_unique<Cluster>(std::make_unique<StoreWithDeadline>(opened, timeout, give_up),
+                                   options);
+}
+
+}  // namespace stratagem::bench

@@ -1,0 +1,57 @@
+// How a process finds the other ranks: from the launcher's environment or the command line.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/config/config.h"
+#include "bench/config/selection.h"
+#include "bench/launch/cluster.h"
+
+namespace CLI {
+class App;
+}
+
+namespace stratagem::bench {
+
+/// As typed.
+struct LauncherOptions {
+  std::string init_method = {};  // env://, tcp://HOST:PORT, file://PATH; empty: env://
+  std::optional<int> rank = {};
+  std::optional<int> world_size = {};
+};
+
+void add_launcher_options(CLI::App& app, LauncherOptions& options);
+
+/// Where and as which rank this process is to meet the others.
+struct LauncherContext {
+  std::string launcher;
+  ranks::RankInfo info;
+  ranks::StoreEndpoint store;
+};
+
+/// Nothing for a process alone. Throws std::invalid_argument, one line, where options are missing
+/// or contradict one another or the environment.
+std::optional<LauncherContext> launcher_context(const LauncherOptions& options,
+                                                const ranks::EnvironmentLookup& look_up);
+
+/// Under a launcher the ranks are there already: --ranks is absent or equals their number, and
+/// there are as many devices unless the user says otherwise. Throws std::invalid_argument.
+void apply_world_size(Selection& selection, const LauncherContext& launcher_context);
+
+/// Every row runs on one rank or on all. Throws std::invalid_argument, also where devices, mesh and
+/// ranks do not fit one another. The baseline with all the job's cores falls out where this rank
+/// was given fewer of them.
+void fit_rows(std::vector<Config>& rows, const LauncherContext& launcher_context);
+
+using StoreConnector =
+    std::unique_ptr<ranks::KeyValueStore> (*)(const ranks::StoreEndpoint& endpoint);
+
+/// Meets the others.
+std::unique_ptr<Cluster> rendezvous(const LauncherContext& launcher_context,
+                                    std::chrono::duration<double> timeout,
+                                    const Interrupt& interrupt, bool verbose, StoreConnector open);
+
+}  // namespace stratagem::bench

@@ -1,0 +1,49 @@
+// A child process with a job to read, a result to write and a record of what it is doing.
+//
+// The parts of launch() that talk to the operating system: the process leads a group of its own,
+// so that a Ctrl-C at the terminal reaches only the controller, and so that everything the worker
+// started can be ended with it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "bench/machine/signals.h"
+#include "strategies/runtime/unique_fd.h"
+
+namespace stratagem::bench {
+
+class WorkerProcess {
+ public:
+  /// Starts `command` with the job behind one descriptor and the progress page behind another, and
+  /// `store_fd`, unless it is -1, behind launch.h's inherited_store_fd.
+  WorkerProcess(std::vector<std::string> command, const std::string& job, int progress_fd,
+                int store_fd, const Interrupt* interrupt);
+  /// Ends the whole group if it still runs.
+  ~WorkerProcess();
+  WorkerProcess(const WorkerProcess&) = delete;
+  WorkerProcess& operator=(const WorkerProcess&) = delete;
+
+  int result_fd() const { return result_.get(); }
+  /// What the worker writes to standard output and standard error.
+  int output_fd() const { return output_.get(); }
+
+  pid_t pid() const { return pid_; }
+
+  /// Whether the process has ended by itself. Never blocks.
+  bool ended();
+  /// Ends the group with SIGKILL and collects it.
+  void kill();
+  /// The status as waitpid gives it, once it has ended or was killed.
+  int wait_status() const { return wait_status_; }
+
+ private:
+  pid_t pid_ = -1;
+  int wait_status_ = 0;
+  runtime::UniqueFd result_;
+  runtime::UniqueFd output_;
+};
+
+}  // namespace stratagem::bench

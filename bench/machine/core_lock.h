@@ -1,0 +1,44 @@
+// Keeps two measurements off the same cores.
+//
+// A second run would halve the first one's speed and its own. So whoever measures on a CPU core
+// holds a lock on it, a file in memory that every user of the machine can open, until it ends. Who
+// comes second waits, for a limited time, and says so. Cores are locked in ascending order, so two
+// runs never wait for each other. The files lie in $STRATAGEM_LOCK_FOLDER, else in /dev/shm, else
+// in the folder for temporary files.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "bench/machine/signals.h"
+#include "strategies/runtime/unique_fd.h"
+
+namespace stratagem::bench {
+
+struct CoreLockOptions {
+  std::chrono::duration<double> timeout{120};
+  std::filesystem::path folder;          // empty: see above
+  const Interrupt* interrupt = nullptr;  // may be null
+  /// Told once, when waiting begins: "waiting for cores 0,1: in use by process 4711".
+  std::function<void(const std::string&)> say = {};
+};
+
+class CoreLocks {
+ public:
+  /// Holds the cores, or gives up after the timeout or an interrupt and holds those it got.
+  CoreLocks(std::vector<int> cores, const CoreLockOptions& options);
+
+  bool waited() const { return waited_; }
+  /// Whether some core is still another run's.
+  bool shared() const { return shared_; }
+
+ private:
+  std::vector<runtime::UniqueFd> held_;
+  bool waited_ = false;
+  bool shared_ = false;
+};
+
+}  // namespace stratagem::bench

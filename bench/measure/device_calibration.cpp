@@ -1,0 +1,84 @@
+#include "bench/measure/device_calibration.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "bench/measure/job_launch.h"
+
+namespace stratagem::bench {
+
+namespace {
+
+bool on_cpu(const Config& config) { return config.device == "cpu"; }
+
+/// What a calibration depends on, as the configuration to calibrate with. CPU devices are
+/// calibrated with one core each: a row's peak counts its cores.
+Config calibration_config(const PreparedRow& prepared, std::size_t cores) {
+  const Config& row = prepared.config;
+  Config config;
+  config.device = row.device;
+  config.devices = prepared.placement.devices();
+  if (on_cpu(row)) config.devices = std::min(config.devices, static_cast<std::int64_t>(cores));
+  config.device_ids = row.device_ids;
+  config.timeout = row.timeout;
+  config.dtype = row.dtype;
+  config.tf32 = row.tf32;
+  config.memory_format = row.memory_format;
+  return config;
+}
+
+/// "cpu_float32", "cuda_float32_tf32".
+std::string calibration_name(const Config& config) {
+  return config.device + "_" + config.dtype + (config.tf32 ? "_tf32" : "");
+}
+
+double cores_of_device(const Config& row) {
+  return on_cpu(row) ? static_cast<double>(row.cores_per_device) : 1;
+}
+
+double peak_of(const CalibrateDeviceResult& rates) {
+  return std::max(rates.gemm_gflops, rates.convolution_gflops);
+}
+
+}  // namespace
+
+reports::Values calibrate_devices(std::vector<PreparedRow>& rows,
+                                  const MeasureEnvironment& environment, Observer& observer) {
+  // Devices that are measured together share power and memory: the most of them give the peak that
+  // every row of the table is held against.
+  std::map<std::string, Config> wanted;
+  for (const PreparedRow& row : rows) {
+    const Config config = calibration_config(row, environment.cores.size());
+    const auto [found, added] = wanted.try_emplace(calibration_name(config), config);
+    if (!added && found->second.devices < config.devices) found->second = config;
+  }
+  observer.phase("calibrating", wanted.size());
+  reports::Values facts;
+  for (const auto& [name, config] : wanted) {
+    observer.begin(name, "");
+    const auto launched =
+        cached_launch(environment, work_of(config), job_about<CalibrateDeviceJob>(config),
+                      [](const CalibrateDeviceResult& rates) { return peak_of(rates) > 0; });
+    if (launched.status == LaunchStatus::interrupted) throw Interrupted();
+    if (launched.status != LaunchStatus::ok) {
+      observer.note(fmt::format("no peak rates of {}: {}", name, launched.error.message));
+      observer.end(std::nullopt);
+      continue;
+    }
+    const std::string prefix = wanted.size() == 1 ? "" : name + "_";
+    CalibrateDeviceResult::each_field(launched.result, [&](const char* rate, double value) {
+      facts.emplace_back(prefix + rate, value);
+    });
+    for (PreparedRow& row : rows) {
+      if (calibration_name(row.config) != name || peak_of(launched.result) <= 0) continue;
+      row.peak_gflops = peak_of(launched.result) * cores_of_device(row.config);
+    }
+    observer.end(std::nullopt);
+  }
+  return facts;
+}
+
+}  // namespace stratagem::bench

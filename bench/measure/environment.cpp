@@ -1,0 +1,65 @@
+#include "bench/measure/environment.h"
+
+#include <fmt/format.h>
+
+#include "bench/machine/machine.h"
+#include "bench/predict/predict.h"
+
+namespace stratagem::bench {
+
+namespace {
+
+/// A cached answer is good for the same code on the same kind of machine.
+nlohmann::json identity_of(const std::string& build) {
+  const MachineFacts facts = machine_facts();
+  return {{"build", build},
+          {"torch", torch_version()},
+          {"cpu_model", facts.cpu_model},
+          {"available_cores", facts.available_cores},
+          {"huge_pages", facts.huge_pages},
+          {"gpu_models", facts.gpu_models},
+          {"gpu_driver", facts.gpu_driver}};
+}
+
+/// How long a worker may show nothing new: an action's own limit, and time to start and to leave.
+std::chrono::duration<double> launch_limit(const JobHeader& header) {
+  constexpr double starting_and_leaving_s = 30;
+  return std::chrono::duration<double>(header.timeout + starting_and_leaving_s);
+}
+
+LaunchResult wrong_world(int wanted, int world) {
+  LaunchResult refused;
+  refused.status = LaunchStatus::usage;
+  refused.error.message =
+      fmt::format("the row needs {} ranks, and the launcher started {}", wanted, world);
+  return refused;
+}
+
+}  // namespace
+
+MeasureEnvironment make_environment(Catalogue catalogue, const Interrupt& interrupt,
+                                    Observer& observer, bool verbose, Cluster* cluster) {
+  MeasureEnvironment environment;
+  environment.launch = [&interrupt, &observer, verbose, cluster](const Job& job) {
+    const JobHeader& header = header_of(job);
+    LaunchOptions options;
+    options.limit = launch_limit(header);
+    options.verbose = verbose;
+    options.interrupt = &interrupt;
+    options.on_wait = [&observer] { observer.tick(); };
+    if (cluster == nullptr || header.ranks == 1) return launch(job, options);
+    if (header.ranks == cluster->info().world_size) return cluster->launch(job, options);
+    return wrong_world(header.ranks, cluster->info().world_size);
+  };
+  environment.ranks_share_cores = cluster == nullptr;
+  environment.predict = predict_step_ms;
+  environment.catalogue = std::move(catalogue);
+  environment.build = build_id();
+  environment.identity = identity_of(environment.build);
+  environment.cores = available_cores();
+  environment.watched = SystemPaths();
+  environment.interrupt = &interrupt;
+  return environment;
+}
+
+}  // namespace stratagem::bench

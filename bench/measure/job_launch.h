@@ -1,0 +1,61 @@
+// The launch of a job, with its result as the struct that belongs to it.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <utility>
+
+#include "bench/measure/measure.h"
+
+namespace stratagem::bench {
+
+/// A job about one row that so many ranks do together.
+template <class Kind>
+Kind job_about(const Config& row, int ranks = 1) {
+  Kind job;
+  job.header.ranks = ranks;
+  job.header.timeout = row.timeout;
+  job.config = row;
+  return job;
+}
+
+/// A result that cannot be read is a failure, which names the field.
+template <class Kind>
+Launched<typename Kind::Result> with_typed_result(LaunchResult launched) {
+  Launched<typename Kind::Result> typed{
+      .status = launched.status, .result = {}, .error = std::move(launched.error)};
+  if (launched.status != LaunchStatus::ok) return typed;
+  try {
+    typed.result = result_from_json<Kind>(launched.result);
+  } catch (const std::invalid_argument& error) {
+    typed.status = LaunchStatus::failure;
+    typed.error.message = error.what();
+  }
+  return typed;
+}
+
+template <class Kind>
+Launched<typename Kind::Result> launch_job(const MeasureEnvironment& environment, const Kind& job) {
+  return with_typed_result<Kind>(environment.launch(job));
+}
+
+/// The answer to `question` from the cache or, when it has none that can be read, from a worker;
+/// kept when `worth_keeping(result)`.
+template <class Kind, class Predicate>
+Launched<typename Kind::Result> cached_launch(const MeasureEnvironment& environment,
+                                              const nlohmann::json& question, const Kind& job,
+                                              Predicate worth_keeping) {
+  const nlohmann::json asked{{"question", question}, {"identity", environment.identity}};
+  if (auto answer = environment.cache.find(Kind::name, asked)) {
+    auto kept = with_typed_result<Kind>(
+        {.status = LaunchStatus::ok, .result = std::move(*answer), .error = {}});
+    if (kept.status == LaunchStatus::ok) return kept;
+  }
+  auto launched = launch_job(environment, job);
+  if (launched.status == LaunchStatus::ok && worth_keeping(launched.result)) {
+    environment.cache.store(Kind::name, asked, to_json(JobResult(launched.result)));
+  }
+  return launched;
+}
+
+}  // namespace stratagem::bench

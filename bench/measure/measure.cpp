@@ -1,0 +1,105 @@
+#include "bench/measure/measure.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <set>
+
+#include "bench/config/core_demand.h"
+#include "bench/machine/core_lock.h"
+#include "bench/machine/machine.h"
+#include "bench/measure/device_calibration.h"
+#include "bench/measure/noise_watch.h"
+#include "bench/measure/partial_file.h"
+#include "bench/measure/preparation.h"
+#include "bench/measure/rounds.h"
+#include "bench/measure/step_prediction.h"
+#include "reports/json_writer.h"
+
+namespace stratagem::bench {
+
+namespace {
+
+CoreLocks hold_cores(const std::vector<Config>& rows, const MeasureEnvironment& environment,
+                     Observer& observer) {
+  std::set<int> cores;
+  for (const Config& row : rows) {
+    const std::vector<int> own = cores_of(row, environment.cores);
+    cores.insert(own.begin(), own.end());
+  }
+  return CoreLocks({cores.begin(), cores.end()},
+                   {.timeout = std::chrono::duration<double>(rows.front().timeout),
+                    .folder = environment.lock_folder,
+                    .interrupt = environment.interrupt,
+                    .say = [&](const std::string& line) { observer.note(line); }});
+}
+
+/// What a reader of the results may compare, and which way is better.
+std::vector<reports::Metric> metrics() {
+  return {
+      {.name = "real_time", .unit = "ms", .better = "lower", .deterministic = false},
+      {.name = "cpu_time", .unit = "ms", .better = "lower", .deterministic = false},
+      {.name = "items_per_second", .unit = "samples/s", .better = "higher", .deterministic = false},
+      {.name = "tokens_per_second", .unit = "tokens/s", .better = "higher", .deterministic = false},
+      {.name = "mfu", .unit = "fraction", .better = "higher", .deterministic = false},
+      {.name = "bubble_measured", .unit = "fraction", .better = "lower", .deterministic = false},
+      {.name = "peak_memory_bytes", .unit = "bytes", .better = "lower", .deterministic = false},
+      {.name = "flops_per_step", .unit = "FLOP", .better = "lower", .deterministic = true},
+      {.name = "bubble_ideal", .unit = "fraction", .better = "lower", .deterministic = true},
+      {.name = "communication", .unit = "calls or bytes", .better = "lower", .deterministic = true},
+      {.name = "live_micro_batches", .unit = "count", .better = "lower", .deterministic = true},
+      {.name = "aten_operators", .unit = "calls", .better = "lower", .deterministic = true},
+  };
+}
+
+bool verification_failed(const reports::Repetition& repetition) {
+  return repetition.verification && !repetition.verification->passed;
+}
+
+}  // namespace
+
+Measurement measure(const std::vector<Config>& rows, const MeasureOptions& options,
+                    const MeasureEnvironment& environment, Observer& observer) {
+  std::vector<PreparedRow> prepared = check_rows(rows, environment, observer);
+  const CoreLocks locks = hold_cores(rows, environment, observer);
+  if (environment.interrupt != nullptr && environment.interrupt->raised()) throw Interrupted();
+  for (PreparedRow& row : prepared) {
+    if (locks.waited()) row.marks.emplace_back("waited");
+    if (locks.shared()) row.marks.emplace_back("shared_cores");
+  }
+  reports::Context context = make_context(options.command_line);
+  if (const auto& plugins = environment.catalogue.plugins; !plugins.empty()) {
+    context.software.emplace_back("plugins", fmt::format("{}", fmt::join(plugins, ", ")));
+  }
+  context.metrics = metrics();
+  context.calibration = calibrate_devices(prepared, environment, observer);
+  verify_rows(prepared, environment, observer);
+  predict_rows(prepared, environment, observer);
+  NoiseWatch noise(environment.watched, observer);
+  Rounds rounds(prepared, options, environment, observer);
+  rounds.run();
+  noise.finish(context);
+  return rounds.result(std::move(context));
+}
+
+void write_results_and_clean_up(const std::filesystem::path& out,
+                                const reports::ResultFile& results) {
+  reports::write_results(out.string(), results);
+  std::error_code ignored;
+  std::filesystem::remove(partial_path(out), ignored);
+}
+
+int exit_code(const Measurement& measurement) {
+  if (measurement.interrupted) return 130;
+  int code = 0;
+  for (const reports::Row& row : measurement.results.rows) {
+    for (const reports::Repetition& repetition : row.repetitions) {
+      if (!repetition.error) continue;
+      if (!verification_failed(repetition)) return 4;
+      code = 1;
+    }
+  }
+  return code;
+}
+
+}  // namespace stratagem::bench

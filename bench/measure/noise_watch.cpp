@@ -1,0 +1,38 @@
+#include "bench/measure/noise_watch.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+namespace stratagem::bench {
+
+NoiseWatch::NoiseWatch(const std::optional<SystemPaths>& paths, Observer& observer)
+    : paths_(paths), observer_(observer) {
+  if (!paths_) return;
+  constexpr std::chrono::milliseconds glance{200};
+  facts_ = machine_facts(*paths_);
+  const NoiseCounters before = read_noise(*paths_);
+  std::this_thread::sleep_for(glance);
+  start_ = read_noise(*paths_);
+  take(standing_noise_sources(facts_, *paths_));
+  take(noise_sources_at_rest(before, start_));
+}
+
+void NoiseWatch::finish(reports::Context& context) {
+  if (!paths_) return;
+  const NoiseCounters end = read_noise(*paths_);
+  take(noise_sources_between(start_, end));
+  context.noise = noise_figures(facts_, start_, end, *paths_);
+  context.disturbances = disturbances_;
+}
+
+void NoiseWatch::take(const std::vector<NoiseSource>& found) {
+  for (const NoiseSource& disturbance : found) {
+    const std::string line = to_string(disturbance);
+    if (std::ranges::find(disturbances_, line) != disturbances_.end()) continue;
+    disturbances_.push_back(line);
+    observer_.note("disturbed by " + line);
+  }
+}
+
+}  // namespace stratagem::bench

@@ -1,0 +1,32 @@
+// NoiseWatch: says at the start and at the end of a measurement what disturbs it, and records it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/machine/noise_sources.h"
+#include "bench/measure/observer.h"
+
+namespace stratagem::bench {
+
+class NoiseWatch {
+ public:
+  /// Looks at the machine for a fifth of a second and notes what it found. Without paths it sees
+  /// nothing and records nothing.
+  NoiseWatch(const std::optional<SystemPaths>& paths, Observer& observer);
+
+  /// Notes what happened since, and writes all of it into the context.
+  void finish(reports::Context& context);
+
+ private:
+  void take(const std::vector<NoiseSource>& found);
+
+  std::optional<SystemPaths> paths_;
+  Observer& observer_;
+  MachineFacts facts_;
+  NoiseCounters start_;
+  std::vector<std::string> disturbances_;
+};
+
+}  // namespace stratagem::bench

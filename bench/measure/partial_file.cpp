@@ -1,0 +1,112 @@
+#include "bench/measure/partial_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <fstream>
+#include <stdexcept>
+#include <system_error>
+
+#include "reports/atomic_file.h"
+
+namespace stratagem::bench {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* schema = "stratagem-partial/1";
+
+std::string header_line(const PartialPlan& plan) {
+  return json{{"schema", schema}, {"build", plan.build}, {"rows", plan.rows}}.dump() + "\n";
+}
+
+std::string launch_line(const FinishedLaunch& launch) {
+  return json{{"row", launch.row}, {"round", launch.round}, {"repetitions", launch.repetitions}}
+             .dump() +
+         "\n";
+}
+
+[[noreturn]] void refuse(const std::filesystem::path& path, const std::string& reason) {
+  throw std::invalid_argument(
+      fmt::format("--resume: {}: {}; run without --resume to begin anew", path.string(), reason));
+}
+
+void require_same_plan(const std::filesystem::path& path, const json& header,
+                       const PartialPlan& plan) {
+  if (!header.is_object() || header.value("schema", "") != schema) {
+    refuse(path, fmt::format("it is not a file of unfinished results ({})", schema));
+  }
+  const json rows = header.value("rows", json::array());
+  if (rows.size() != plan.rows.size()) {
+    refuse(path,
+           fmt::format("it holds {} rows and this command has {}", rows.size(), plan.rows.size()));
+  }
+  for (std::size_t index = 0; index < plan.rows.size(); ++index) {
+    for (const auto& [key, value] : plan.rows[index].items()) {
+      if (rows[index].value(key, json()) == value) continue;
+      refuse(path, fmt::format("row {} has {} {} there and {} in this command", index + 1, key,
+                               rows[index].value(key, json()).dump(), value.dump()));
+    }
+  }
+  if (header.value("build", "") != plan.build) {
+    refuse(path, "it was measured with another build of the executable");
+  }
+}
+
+}  // namespace
+
+std::filesystem::path partial_path(const std::filesystem::path& out) {
+  return out.string() + ".partial";
+}
+
+std::vector<FinishedLaunch> read_partial(const std::filesystem::path& path,
+                                         const PartialPlan& plan) {
+  std::ifstream file(path);
+  std::vector<FinishedLaunch> finished;
+  std::string line;
+  if (!file || !std::getline(file, line)) return finished;
+  require_same_plan(path, json::parse(line, nullptr, false), plan);
+  while (std::getline(file, line)) {
+    const json entry = json::parse(line, nullptr, false);
+    if (entry.is_discarded() && file.peek() == std::char_traits<char>::eof()) break;
+    if (!entry.is_object() || !entry.contains("row") || !entry.contains("repetitions")) {
+      refuse(path, "a line in it is not a finished launch");
+    }
+    const FinishedLaunch launch{.row = entry["row"],
+                                .round = entry.value("round", std::int64_t{0}),
+                                .repetitions = entry["repetitions"]};
+    if (launch.row >= plan.rows.size()) refuse(path, "a line in it is of a row that is not there");
+    finished.push_back(launch);
+  }
+  return finished;
+}
+
+PartialFile::PartialFile(std::filesystem::path path, const PartialPlan& plan,
+                         const std::vector<FinishedLaunch>& finished)
+    : path_(std::move(path)) {
+  std::string text = header_line(plan);
+  for (const FinishedLaunch& launch : finished) text += launch_line(launch);
+  reports::write_file_atomically(path_.string(), text);
+  file_ = runtime::UniqueFd(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  if (!file_)
+    throw std::system_error(errno, std::generic_category(), "cannot open " + path_.string());
+}
+
+void PartialFile::append(const FinishedLaunch& launch) {
+  const std::string line = launch_line(launch);
+  // One call: a line is never torn by the end of this process.
+  if (::write(file_.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
+    throw std::system_error(errno, std::generic_category(), "cannot write " + path_.string());
+  }
+  ::fdatasync(file_.get());
+}
+
+void PartialFile::remove() {
+  file_.reset();
+  std::error_code ignored;
+  std::filesystem::remove(path_, ignored);
+}
+
+}  // namespace stratagem::bench

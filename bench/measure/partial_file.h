@@ -1,0 +1,52 @@
+// The finished launches of a measurement that has not ended: FILE.partial.
+//
+// JSON lines. The first names the rows and the rounds; each further one is a finished launch. It
+// is appended to as launches finish, so that whatever ends the run, a signal or the power, what is
+// finished stays, and --resume goes on from it. A last line that was cut off is left out.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "strategies/runtime/unique_fd.h"
+
+namespace stratagem::bench {
+
+/// What was asked for; a partial file is gone on from only when it agrees.
+struct PartialPlan {
+  std::vector<nlohmann::json> rows;  // resolved configurations
+  std::string build;                 // build id of the executable
+};
+
+struct FinishedLaunch {
+  std::size_t row = 0;
+  std::int64_t round = 0;
+  nlohmann::json repetitions;  // an array of what reports/record_json.h writes
+};
+
+/// results.json -> results.json.partial
+std::filesystem::path partial_path(const std::filesystem::path& out);
+
+/// The launches in `path`, none where there is no file. Throws std::invalid_argument, saying what
+/// differs, when the file belongs to another plan or cannot be understood.
+std::vector<FinishedLaunch> read_partial(const std::filesystem::path& path,
+                                         const PartialPlan& plan);
+
+class PartialFile {
+ public:
+  /// Begins the file anew with what is already `finished`. Throws std::system_error.
+  PartialFile(std::filesystem::path path, const PartialPlan& plan,
+              const std::vector<FinishedLaunch>& finished);
+
+  /// Adds one launch and hands it to the disk.
+  void append(const FinishedLaunch& launch);
+  void remove();
+
+ private:
+  std::filesystem::path path_;
+  runtime::UniqueFd file_;
+};
+
+}  // namespace stratagem::bench

@@ -1,0 +1,110 @@
+#include "bench/measure/progress.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace stratagem::bench {
+
+namespace {
+
+std::string duration_text(double seconds) {
+  const auto whole = static_cast<long>(std::ceil(seconds));
+  if (whole >= 3600) {
+    return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+  }
+  return fmt::format("{}:{:02}", whole / 60, whole % 60);
+}
+
+std::string step_text(double milliseconds) {
+  if (milliseconds >= 1000) return fmt::format("{:.2f} s", milliseconds / 1000);
+  return fmt::format("{:.3g} ms", milliseconds);
+}
+
+std::size_t terminal_width(std::FILE* out) {
+  winsize size{};
+  if (::ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return 80;
+}
+
+}  // namespace
+
+std::string ProgressLine::render(std::size_t width) const {
+  const std::string total = std::to_string(items);
+  const std::string head = fmt::format("[{:>{}}/{}] ", index, total.size(), total);
+  std::string tail;
+  if (step_ms) tail += "  step " + step_text(*step_ms);
+  if (remaining_seconds) tail += "  ETA " + duration_text(*remaining_seconds);
+  const std::size_t room = width - std::min(width, head.size() + tail.size());
+  return (head + text.substr(0, room) + tail).substr(0, width);
+}
+
+Progress::Style Progress::style(bool quiet) {
+  if (quiet) return Style::silent;
+  return ::isatty(STDERR_FILENO) != 0 ? Style::line : Style::notes;
+}
+
+Progress::Progress(Style style, std::FILE* out)
+    : style_(style), out_(out), item_begin_(Clock::now()) {}
+
+Progress::~Progress() { clear(); }
+
+void Progress::phase(const std::string& name, std::size_t items) {
+  phase_ = name;
+  line_ = {.index = 0, .items = items, .text = ""};
+  finished_ = 0;
+  finished_seconds_ = 0;
+}
+
+void Progress::begin(const std::string& item, const std::string& detail) {
+  ++line_.index;
+  line_.text = phase_ + " " + item + (detail.empty() ? "" : " " + detail);
+  item_begin_ = Clock::now();
+  show();
+}
+
+void Progress::end(std::optional<double> step_ms) {
+  ++finished_;
+  finished_seconds_ += std::chrono::duration<double>(Clock::now() - item_begin_).count();
+  if (step_ms) line_.step_ms = step_ms;
+  show();
+}
+
+void Progress::tick() { show(); }
+
+void Progress::note(const std::string& line) {
+  if (style_ == Style::silent) return;
+  clear();
+  fmt::print(out_, "{}\n", line);
+  std::fflush(out_);
+}
+
+// What is left takes as long, an item, as what is done took; the running one is counted by its age.
+std::optional<double> Progress::remaining_seconds() const {
+  if (finished_ == 0) return std::nullopt;
+  const double each = finished_seconds_ / static_cast<double>(finished_);
+  const double age = std::chrono::duration<double>(Clock::now() - item_begin_).count();
+  const double left = each * static_cast<double>(line_.items - std::min(line_.items, finished_));
+  return std::max(0.0, left - (line_.index > finished_ ? std::min(age, each) : 0.0));
+}
+
+void Progress::show() {
+  if (style_ != Style::line) return;
+  line_.remaining_seconds = remaining_seconds();
+  // One column is left free: a full line would scroll on some terminals.
+  fmt::print(out_, "\r{}\x1b[K", line_.render(terminal_width(out_) - 1));
+  std::fflush(out_);
+  shown_ = true;
+}
+
+void Progress::clear() {
+  if (!shown_) return;
+  fmt::print(out_, "\r\x1b[K");
+  std::fflush(out_);
+  shown_ = false;
+}
+
+}  // namespace stratagem::bench

@@ -1,0 +1,69 @@
+// One line on the terminal that says how far the measurement is:
+//
+//   [ 7/33] pipeline split:12 round 2/3  step 1.59 s  ETA 3:40
+//
+// Updated in place. Where standard error is not a terminal there is no such line, only the notes;
+// a quiet one is silent but for the notes that report trouble to the caller's own channel.
+#pragma once
+
+#include <chrono>
+#include <cstdio>
+#include <string>
+
+#include "bench/measure/observer.h"
+
+namespace stratagem::bench {
+
+/// "[ 7/33] name detail  step 1.59 s  ETA 3:40", cut to `width` columns; parts that are empty or
+/// unknown are left out.
+struct ProgressLine {
+  std::size_t index = 0;
+  std::size_t items = 0;
+  std::string text;
+  std::optional<double> step_ms = {};  // of the item before
+  std::optional<double> remaining_seconds = {};
+
+  std::string render(std::size_t width) const;
+};
+
+class Progress : public Observer {
+ public:
+  enum class Style {
+    line,    // one line, updated in place
+    notes,   // no line: standard error is a file or a pipe
+    silent,  // nothing at all
+  };
+  /// The style for standard error as it is now.
+  static Style style(bool quiet);
+
+  explicit Progress(Style style, std::FILE* out = stderr);
+  ~Progress() override;
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void phase(const std::string& name, std::size_t items) override;
+  void begin(const std::string& item, const std::string& detail) override;
+  void end(std::optional<double> step_ms) override;
+  void tick() override;
+  void note(const std::string& line) override;
+  /// Takes the line away: what is printed next begins at the left.
+  void finish() { clear(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::optional<double> remaining_seconds() const;
+  void show();
+  void clear();
+
+  Style style_;
+  std::FILE* out_;
+  std::string phase_;
+  ProgressLine line_;
+  std::size_t finished_ = 0;
+  double finished_seconds_ = 0;
+  Clock::time_point item_begin_;
+  bool shown_ = false;
+};
+
+}  // namespace stratagem::bench

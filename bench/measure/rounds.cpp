@@ -1,0 +1,193 @@
+#include "bench/measure/rounds.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "bench/config/options.h"
+#include "bench/measure/job_launch.h"
+#include "reports/record_json.h"
+#include "reports/row_summary.h"
+#include "reports/statistics.h"
+
+namespace stratagem::bench {
+
+namespace {
+
+using nlohmann::json;
+
+/// Under the tutorial's protocol one launch holds all repetitions of a row.
+std::int64_t rounds_of(const Config& config) {
+  return config.protocol == "tutorial" ? 1 : config.repetitions;
+}
+
+/// More rounds, another order or more patience may be asked for when going on.
+json planned_row(const Config& config) {
+  json row = to_json(config);
+  for (const char* key : {"repetitions", "order", "timeout"}) row.erase(key);
+  return row;
+}
+
+MeasureJob measure_job(const PreparedRow& row, const MeasureOptions& options, bool trace) {
+  auto job = job_about<MeasureJob>(row.config, row.placement.ranks);
+  job.peak_gflops = row.peak_gflops;
+  job.turns = options.turns;
+  job.trace = trace;
+  if (row.verification) job.first_loss = row.verification->first_loss;
+  return job;
+}
+
+void add_marks(reports::Repetition& repetition, const PreparedRow& row) {
+  auto& marks = repetition.marks;
+  for (const std::string& mark : row.marks) {
+    if (std::find(marks.begin(), marks.end(), mark) == marks.end()) marks.push_back(mark);
+  }
+}
+
+/// Adds what the worker does not know: predictions, marks and how the row was verified.
+void complete(reports::Repetition& repetition, const PreparedRow& row) {
+  repetition.predicted_ms = row.predicted_ms;
+  if (!repetition.verification && row.verification) {
+    repetition.verification = row.verification->verification;
+  }
+  add_marks(repetition, row);
+}
+
+}  // namespace
+
+Rounds::Rounds(std::vector<PreparedRow>& rows, const MeasureOptions& options,
+               const MeasureEnvironment& environment, Observer& observer)
+    : rows_(rows),
+      options_(options),
+      environment_(environment),
+      observer_(observer),
+      repetitions_(rows.size()),
+      traces_(rows.size()) {
+  for (const PreparedRow& row : rows) plan_.rows.push_back(planned_row(row.requested));
+  plan_.build = environment.build;
+}
+
+void Rounds::run() {
+  open_partial_file();
+  const std::vector<PlannedLaunch> launches = remaining_launches();
+  observer_.phase("measuring", launches.size());
+  for (const PlannedLaunch& planned : launches) {
+    if (!run(planned)) break;
+  }
+}
+
+void Rounds::open_partial_file() {
+  if (options_.out.empty()) return;
+  const auto path = partial_path(options_.out);
+  std::vector<FinishedLaunch> finished;
+  if (options_.resume) finished = read_partial(path, plan_);
+  partial_ = std::make_unique<PartialFile>(path, plan_, finished);
+  for (const FinishedLaunch& launch : finished) {
+    if (launch.round >= rounds_of(rows_[launch.row].config)) continue;
+    if (done_.insert({launch.row, launch.round}).second) keep(launch.row, launch.repetitions);
+  }
+  if (!done_.empty()) {
+    observer_.note(
+        fmt::format("{} finished launches taken over from {}", done_.size(), path.string()));
+  }
+}
+
+std::vector<PlannedLaunch> Rounds::remaining_launches() {
+  std::vector<std::int64_t> rounds;
+  for (const PreparedRow& row : rows_) rounds.push_back(row.failure ? 0 : rounds_of(row.config));
+  const Config& first = rows_.front().config;
+  std::vector<PlannedLaunch> launches =
+      first.order == "block" ? block_order(rounds)
+                             : random_order(rounds, static_cast<std::uint64_t>(first.seed));
+  planned_ = launches.size();
+  finished_ = std::erase_if(launches, [&](const PlannedLaunch& launch) {
+    return done_.contains({launch.row, launch.round});
+  });
+  return launches;
+}
+
+/// False when the user wants no more.
+bool Rounds::run(const PlannedLaunch& planned) {
+  const PreparedRow& row = rows_[planned.row];
+  const std::int64_t rounds = rounds_of(row.config);
+  observer_.begin(row.name,
+                  rounds > 1 ? fmt::format("round {}/{}", planned.round + 1, rounds) : "");
+  if (row.failure) {
+    observer_.end(std::nullopt);
+    return true;
+  }
+  const bool trace = options_.trace && traces_[planned.row].empty();
+  auto launched = launch_job(environment_, measure_job(row, options_, trace));
+  interrupted_ = launched.status == LaunchStatus::interrupted;
+  if (interrupted_) return false;
+  ++finished_;
+  if (launched.status == LaunchStatus::ok) {
+    take(planned, std::move(launched.result));
+  } else {
+    fail(planned, failed_repetition(planned.round, launched.error));
+  }
+  return true;
+}
+
+void Rounds::take(const PlannedLaunch& planned, MeasureResult measured) {
+  json repetitions = json::array();
+  std::vector<double> step_ms;
+  std::int64_t index = planned.round;
+  for (reports::Repetition& repetition : measured.repetitions) {
+    complete(repetition, rows_[planned.row]);
+    repetition.index = static_cast<int>(index++);
+    if (repetition.error) return fail(planned, std::move(repetition));
+    step_ms.insert(step_ms.end(), repetition.step_ms.begin(), repetition.step_ms.end());
+    repetitions.push_back(json(reports::to_json(repetition)));
+  }
+  if (!measured.trace.empty()) traces_[planned.row] = std::move(measured.trace);
+  keep(planned.row, repetitions);
+  if (partial_) partial_->append({planned.row, planned.round, repetitions});
+  observer_.end(step_ms.empty() ? std::nullopt : std::optional(reports::median(step_ms)));
+}
+
+void Rounds::fail(const PlannedLaunch& planned, reports::Repetition failure) {
+  PreparedRow& row = rows_[planned.row];
+  observer_.note(row.name + ": " + reports::describe(*failure.error));
+  add_marks(failure, row);
+  row.failure = std::move(failure);
+  observer_.end(std::nullopt);
+}
+
+void Rounds::keep(std::size_t row, const json& repetitions) {
+  for (const json& repetition : repetitions) {
+    repetitions_[row].push_back(reports::repetition_from_json(repetition, "repetition"));
+  }
+}
+
+Measurement Rounds::result(reports::Context context) {
+  Measurement measurement;
+  measurement.results.context = std::move(context);
+  measurement.interrupted = interrupted_;
+  measurement.finished_launches = finished_;
+  measurement.planned_launches = planned_;
+  for (std::size_t index = 0; index < rows_.size(); ++index) {
+    measurement.results.rows.push_back(record(index));
+    if (traces_[index].empty()) continue;
+    measurement.traces.push_back({rows_[index].name, std::move(traces_[index])});
+  }
+  return measurement;
+}
+
+reports::Row Rounds::record(std::size_t index) {
+  const PreparedRow& row = rows_[index];
+  reports::Row record;
+  record.name = row.name;
+  record.strategy = row.config.strategy;
+  record.model = row.config.model;
+  record.mesh = row.placement.mesh.to_string();
+  record.samples_per_step = row.config.global_batch_size;
+  record.config = record_values(row.config, environment_.catalogue);
+  record.repetitions = std::move(repetitions_[index]);
+  std::sort(record.repetitions.begin(), record.repetitions.end(),
+            [](const auto& left, const auto& right) { return left.index < right.index; });
+  if (row.failure) record.repetitions.push_back(*row.failure);
+  return record;
+}
+
+}  // namespace stratagem::bench

@@ -1,0 +1,55 @@
+// The launches of a measurement: rounds of every row, kept as they finish.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "bench/measure/measure.h"
+#include "bench/measure/partial_file.h"
+#include "bench/measure/preparation.h"
+#include "bench/measure/round_order.h"
+
+namespace stratagem::bench {
+
+class Rounds {
+ public:
+  /// `rows`, which are the caller's, receive the failure that ends them.
+  Rounds(std::vector<PreparedRow>& rows, const MeasureOptions& options,
+         const MeasureEnvironment& environment, Observer& observer);
+
+  /// Launches whatever an earlier run has not finished. Throws std::invalid_argument when that run
+  /// cannot be gone on from.
+  void run();
+
+  /// What was measured; to be called once, at the end.
+  Measurement result(reports::Context context);
+
+ private:
+  void open_partial_file();
+  std::vector<PlannedLaunch> remaining_launches();
+  bool run(const PlannedLaunch& planned);
+  void take(const PlannedLaunch& planned, MeasureResult measured);
+  void fail(const PlannedLaunch& planned, reports::Repetition failure);
+  void keep(std::size_t row, const nlohmann::json& repetitions);
+  reports::Row record(std::size_t index);
+
+  std::vector<PreparedRow>& rows_;
+  const MeasureOptions& options_;
+  const MeasureEnvironment& environment_;
+  Observer& observer_;
+  std::vector<std::vector<reports::Repetition>> repetitions_;  // [row]
+  std::vector<std::vector<reports::TimelineEvent>> traces_;    // [row], in the clock's milliseconds
+  PartialPlan plan_;
+  std::unique_ptr<PartialFile> partial_;
+  std::set<std::pair<std::size_t, std::int64_t>> done_;
+  std::size_t planned_ = 0;
+  std::size_t finished_ = 0;
+  bool interrupted_ = false;
+};
+
+}  // namespace stratagem::bench

@@ -1,0 +1,39 @@
+#include "bench/predict/link_fit.h"
+
+#include <stdexcept>
+
+namespace stratagem::bench {
+
+// Weighted least squares of ms = latency + bytes x slope with weights 1 / ms^2: a relative error
+// counts the same at every size. Neither is negative: where the line would be, the other alone is
+// fitted.
+schedules::LinkModel fit_link(const std::vector<TransferTime>& times) {
+  double weights = 0;
+  double bytes = 0;
+  double squares = 0;
+  double ms = 0;
+  double products = 0;
+  for (const TransferTime& time : times) {
+    const double weight = 1 / (time.ms * time.ms);
+    weights += weight;
+    bytes += weight * time.bytes;
+    squares += weight * time.bytes * time.bytes;
+    ms += weight * time.ms;
+    products += weight * time.bytes * time.ms;
+  }
+  const double determinant = weights * squares - bytes * bytes;
+  if (times.size() < 2 || !(determinant > 0)) {
+    throw std::invalid_argument("a link model needs the times of two message sizes or more");
+  }
+  const double slope = (weights * products - bytes * ms) / determinant;  // ms a byte
+  const double latency = (squares * ms - bytes * products) / determinant;
+  constexpr double gigabytes_per_byte_millisecond = 1e-6;
+  if (slope <= 0) return {.latency_ms = ms / weights, .gigabytes_per_second = 0};
+  if (latency < 0) {
+    return {.latency_ms = 0,
+            .gigabytes_per_second = gigabytes_per_byte_millisecond * squares / products};
+  }
+  return {.latency_ms = latency, .gigabytes_per_second = gigabytes_per_byte_millisecond / slope};
+}
+
+}  // namespace stratagem::bench

@@ -1,0 +1,37 @@
+// Predicting a row's step from what its actions cost, without running it.
+//
+// Costs come from the task calibrate_stages: each stage is looped on its own device while the other
+// devices loop theirs, and once more while they are idle. The simulator then plays the row's
+// schedule with them. They are never taken from the run that is being predicted.
+#pragma once
+
+#include <vector>
+
+#include "bench/config/config.h"
+#include "bench/predict/stage_costs.h"
+#include "strategies/schedules/schedule.h"
+#include "strategies/schedules/timeline.h"
+
+namespace stratagem::bench {
+
+/// The schedule that a row runs, lowered.
+schedules::Schedule schedule_of(const Config& config);
+
+/// The step that the costs make. Throws std::invalid_argument when the costs lack an action.
+schedules::Timeline predict_step(const Config& config, const std::vector<ActionCost>& costs);
+
+/// The step of a row of replicas of one stage.
+schedules::Timeline predict_replicas(const Config& config, const StageCosts& calibration);
+
+/// Either of them.
+schedules::Timeline predict_timeline(const Config& config, const StageCosts& costs);
+double predict_step_ms(const Config& config, const StageCosts& costs);
+
+/// The costs of devices that nobody slows down, for a machine with a core for each of them.
+std::vector<ActionCost> costs_alone(std::vector<ActionCost> costs);
+
+/// What the link between two ranks would take between `ranks` of them, each with such a link: a
+/// ring makes 2 (ranks - 1) exchanges of 1 / ranks of the bytes (Patarasuk and Yuan 2009).
+std::vector<LinkTime> link_of_ring(std::vector<LinkTime> link_of_two, int ranks);
+
+}  // namespace stratagem::bench

@@ -1,0 +1,150 @@
+// Predicting the step of replicas: their passes from calibrated costs, their buckets on a link.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+#include "bench/config/placement.h"
+#include "bench/predict/link_fit.h"
+#include "bench/predict/predict.h"
+#include "strategies/schedules/overlap_model.h"
+
+namespace stratagem::bench {
+namespace {
+
+using schedules::ActionKind;
+
+schedules::LinkModel fit(const std::vector<LinkTime>& link) {
+  std::vector<TransferTime> times;
+  for (const LinkTime& measured : link) {
+    times.push_back({static_cast<double>(measured.bytes), measured.ms});
+  }
+  return fit_link(times);
+}
+
+/// Of the measured size that lies nearest.
+double processor_share(double bytes, const std::vector<LinkTime>& link) {
+  double share = 0;
+  double distance = std::numeric_limits<double>::infinity();
+  for (const LinkTime& measured : link) {
+    const double own = std::abs(static_cast<double>(measured.bytes) - bytes);
+    if (own >= distance) continue;
+    distance = own;
+    share = measured.processor_share;
+  }
+  return std::clamp(share, 0.0, 1.0);
+}
+
+std::vector<schedules::PlannedTransfer> transfers_of(const StageCosts& costs) {
+  const schedules::LinkModel line = fit(costs.link);
+  std::vector<schedules::PlannedTransfer> transfers;
+  for (const GradientBucket& bucket : costs.buckets) {
+    const auto bytes = static_cast<double>(bucket.bytes);
+    transfers.push_back({.ready = bucket.ready,
+                         .milliseconds = line.transfer_ms(bytes),
+                         .processor_share = processor_share(bytes, costs.link)});
+  }
+  return transfers;
+}
+
+/// Costs of the largest share of the batch: the slowest replica sets the pace.
+class ReplicaCosts {
+ public:
+  explicit ReplicaCosts(const std::vector<ActionCost>& costs) : costs_(costs) {}
+
+  double of(ActionKind kind, bool first = false) const {
+    const ActionCost* best = nullptr;
+    const auto rank = [&](const ActionCost& cost) {
+      return std::pair(cost.first == first, cost.samples);
+    };
+    for (const ActionCost& cost : costs_) {
+      if (cost.kind != schedules::name(kind)) continue;
+      if (best == nullptr || rank(cost) > rank(*best)) best = &cost;
+    }
+    if (best != nullptr) return best->ms;
+    throw std::invalid_argument(fmt::format("no calibrated cost for {}", schedules::name(kind)));
+  }
+
+ private:
+  const std::vector<ActionCost>& costs_;
+};
+
+/// The actions of one replica, one after another.
+class ReplicaLine {
+ public:
+  explicit ReplicaLine(int device) : device_(device) {}
+
+  void add(ActionKind kind, int pass, double milliseconds) {
+    put(kind, pass, {now_, now_ + milliseconds});
+    now_ += milliseconds;
+  }
+
+  /// The last backward pass and what goes on beside and behind it.
+  void add(int pass, const schedules::OverlappedPass& overlapped) {
+    const double start = now_;
+    for (std::size_t bucket = 0; bucket < overlapped.transfers.size(); ++bucket) {
+      const schedules::Interval& transfer = overlapped.transfers[bucket];
+      put(ActionKind::all_reduce, static_cast<int>(bucket),
+          {start + transfer.start_ms, start + transfer.end_ms});
+    }
+    add(ActionKind::backward, pass, overlapped.compute_end_ms);
+    const double left = overlapped.end_ms() - overlapped.compute_end_ms;
+    if (left > 0) add(ActionKind::gradient_wait, 0, left);
+  }
+
+  double now() const { return now_; }
+  const std::vector<schedules::TimelineEntry>& entries() const { return entries_; }
+
+ private:
+  void put(ActionKind kind, int micro_batch, const schedules::Interval& interval) {
+    entries_.push_back({.device = device_,
+                        .action = {kind, 0, micro_batch},
+                        .start_ms = interval.start_ms,
+                        .end_ms = interval.end_ms});
+  }
+
+  int device_;
+  double now_ = 0;
+  std::vector<schedules::TimelineEntry> entries_;
+};
+
+}  // namespace
+
+schedules::Timeline predict_replicas(const Config& config, const StageCosts& calibration) {
+  const ReplicaCosts costs(calibration.costs);
+  const auto passes = static_cast<int>(config.accumulation_steps);
+  const double last_backward = costs.of(ActionKind::backward, passes == 1);
+  const auto overlapped = schedules::overlap(last_backward, transfers_of(calibration));
+  schedules::Timeline timeline;
+  for (int device = 0; device < placement_of(config).replicas(); ++device) {
+    ReplicaLine line(device);
+    for (int pass = 0; pass < passes; ++pass) {
+      line.add(ActionKind::copy_input, pass, costs.of(ActionKind::copy_input));
+      line.add(ActionKind::forward, pass, costs.of(ActionKind::forward));
+      if (pass + 1 < passes) {
+        line.add(ActionKind::backward, pass, costs.of(ActionKind::backward, pass == 0));
+      } else {
+        line.add(pass, overlapped);
+      }
+    }
+    line.add(ActionKind::optimizer, 0, costs.of(ActionKind::optimizer));
+    timeline.entries.insert(timeline.entries.end(), line.entries().begin(), line.entries().end());
+    timeline.step_ms = line.now();
+  }
+  return timeline;
+}
+
+std::vector<LinkTime> link_of_ring(std::vector<LinkTime> link_of_two, int ranks) {
+  const schedules::LinkModel two = fit(link_of_two);
+  const double neighbours = ranks - 1;
+  for (LinkTime& measured : link_of_two) {
+    const double on_the_way = two.transfer_ms(static_cast<double>(measured.bytes)) - two.latency_ms;
+    measured.ms = neighbours * two.latency_ms + 2 * neighbours / ranks * on_the_way;
+  }
+  return link_of_two;
+}
+
+}  // namespace stratagem::bench

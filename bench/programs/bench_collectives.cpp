@@ -1,0 +1,339 @@
+// Times collectives between ranks by message size and checks their results.
+//
+// Algorithm and bus bandwidth of each, and the link model that the times suggest.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdio>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "bench/config/core_demand.h"
+#include "bench/config/options.h"
+#include "bench/config/plugins.h"
+#include "bench/config/registered_catalogue.h"
+#include "bench/google_benchmark/collectives.h"
+#include "bench/google_benchmark/command_line.h"
+#include "bench/google_benchmark/replay.h"
+#include "bench/launch/exit_codes.h"
+#include "bench/machine/core_lock.h"
+#include "bench/machine/machine.h"
+#include "bench/measure/environment.h"
+#include "bench/measure/job_launch.h"
+#include "bench/measure/preparation.h"
+#include "bench/measure/progress.h"
+#include "bench/predict/link_fit.h"
+#include "bench/worker/worker_main.h"
+#include "reports/atomic_file.h"
+#include "reports/json_writer.h"
+#include "reports/row_summary.h"
+#include "reports/statistics.h"
+#include "reports/text_table.h"
+#include "strategies/distributed/c10d_store.h"
+
+namespace stratagem::bench {
+namespace {
+
+constexpr const char* program = "bench_collectives";
+
+struct Options {
+  std::vector<std::string> collectives = collective_names();
+  std::string low = "1K";
+  std::string high = "256M";
+  std::int64_t factor = 4;
+  std::int64_t ranks = 2;
+  std::string device = "cpu";
+  std::string backend = "auto";
+  std::string interface = "auto";
+  double timeout = 120;
+  std::int64_t repetitions = 3;
+  bool oversubscribe = false;
+  bool quiet = false;
+  std::string out;
+};
+
+void add_options(CLI::App& app, Options& options) {
+  app.add_option("--collectives", options.collectives, "which, joined by commas")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("--min-bytes", options.low, "smallest message")->capture_default_str();
+  app.add_option("--max-bytes", options.high, "largest message")->capture_default_str();
+  app.add_option("--step-factor", options.factor, "each message is so many times the one before")
+      ->check(CLI::Range(2, 1024))
+      ->capture_default_str();
+  app.add_option("--ranks", options.ranks, "processes, one device each")
+      ->check(CLI::Range(2, 1024))
+      ->capture_default_str();
+  app.add_option("--device", options.device, "kind of device")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str();
+  app.add_option("--backend", options.backend, "auto: gloo on CPU, nccl on CUDA")
+      ->check(CLI::IsMember({"auto", "gloo", "nccl"}))
+      ->capture_default_str();
+  app.add_option("--interface", options.interface,
+                 "network interface; auto: GLOO_SOCKET_IFNAME, else loopback")
+      ->capture_default_str();
+  app.add_option("--timeout", options.timeout, "seconds that ranks wait for one another")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--repetitions", options.repetitions, "rounds: launches of every collective")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_flag("--oversubscribe", options.oversubscribe, "more ranks than cores; marked");
+  app.add_flag("--quiet", options.quiet, "no progress line");
+  app.add_option("--out", options.out, "results as JSON");
+}
+
+/// What the task needs to open devices and groups: a row whose devices are a rank each.
+Config config_of(const Options& options) {
+  Config config;
+  config.strategy = "ddp";
+  config.model = "toy";
+  config.device = options.device;
+  config.devices = options.ranks;
+  config.backend = options.backend;
+  if (config.backend == "auto") config.backend = options.device == "cuda" ? "nccl" : "gloo";
+  config.interface = options.interface;
+  config.timeout = options.timeout;
+  config.repetitions = options.repetitions;
+  config.oversubscribe = options.oversubscribe;
+  return config;
+}
+
+struct Family {
+  std::string collective;
+  std::vector<std::int64_t> bytes;
+  std::vector<reports::Row> rows;  // [size]
+};
+
+std::vector<Family> families_of(const Options& options, const Config& config,
+                                const BenchmarkFlags& flags) {
+  const auto sizes = message_sizes(parse_bytes(options.low, "--min-bytes"),
+                                   parse_bytes(options.high, "--max-bytes"), options.factor);
+  std::vector<Family> families;
+  for (const std::string& collective : options.collectives) {
+    bus_factor(collective, static_cast<int>(config.devices));  // refuses an unknown one
+    Family family{collective, {}, {}};
+    for (const std::int64_t bytes : sizes) {
+      const std::string name = collective_row_name(collective, config, bytes);
+      if (matching(flags.filter, {name}).empty()) continue;
+      family.bytes.push_back(bytes);
+      family.rows.push_back(collective_row(collective, config, bytes));
+    }
+    if (!family.rows.empty()) families.push_back(std::move(family));
+  }
+  return families;
+}
+
+/// False when the user wants no more.
+bool measure_round(Family& family, const Config& config, int round,
+                   const MeasureEnvironment& environment) {
+  auto job = job_about<CollectivesJob>(config, static_cast<int>(config.devices));
+  job.collective = family.collective;
+  job.bytes = family.bytes;
+  const auto launched = launch_job(environment, job);
+  if (launched.status == LaunchStatus::interrupted) return false;
+  for (std::size_t index = 0; index < family.rows.size(); ++index) {
+    reports::Row& row = family.rows[index];
+    if (launched.status != LaunchStatus::ok) {
+      row.repetitions.push_back(failed_repetition(round, launched.error));
+      continue;
+    }
+    row.repetitions.push_back(
+        collective_repetition(family.collective, static_cast<int>(config.devices),
+                              family.bytes[index], round, launched.result.messages.at(index).ms));
+    const std::size_t hosts =
+        environment.ranks_share_cores ? 1 : static_cast<std::size_t>(config.devices);
+    row.repetitions.back().marks = marks_of(config, hosts * environment.cores.size());
+  }
+  return true;
+}
+
+/// The median over the rounds; negative where none is good.
+double median_counter(const reports::Row& row, const std::string& counter) {
+  std::vector<double> values;
+  for (const auto& repetition : row.repetitions) {
+    if (!repetition.error) values.push_back(repetition.counters.at(counter));
+  }
+  return values.empty() ? -1 : reports::median(values);
+}
+
+double median_ms(const reports::Row& row) {
+  const double rate = median_counter(row, "algorithm_gb_per_s");
+  return rate <= 0 ? -1 : median_counter(row, "bytes") / rate / 1e6;
+}
+
+void print_table(const std::vector<Family>& families) {
+  using Column = reports::TextColumn;
+  Column name{.header = "collective", .right_aligned = false, .importance = 5, .cells = {}};
+  Column size{.header = "size", .importance = 4, .cells = {}};
+  Column time{.header = "time ms", .importance = 4, .cells = {}};
+  Column algorithm{.header = "algorithm GB/s", .importance = 3, .cells = {}};
+  Column bus{.header = "bus GB/s", .importance = 3, .cells = {}};
+  for (const Family& family : families) {
+    for (std::size_t index = 0; index < family.rows.size(); ++index) {
+      const reports::Row& row = family.rows[index];
+      const auto shown = [](double value) {
+        return value < 0 ? std::string("failed") : fmt::format("{:.4g}", value);
+      };
+      name.cells.push_back(family.collective);
+      size.cells.push_back(bytes_text(family.bytes[index]));
+      time.cells.push_back(shown(median_ms(row)));
+      algorithm.cells.push_back(shown(median_counter(row, "algorithm_gb_per_s")));
+      bus.cells.push_back(shown(median_counter(row, "bus_gb_per_s")));
+    }
+  }
+  fmt::print("{}", reports::render_table({name, size, time, algorithm, bus}, 0));
+}
+
+/// Latency and bandwidth of each collective, by name.
+std::map<std::string, schedules::LinkModel> link_models(const std::vector<Family>& families) {
+  std::map<std::string, schedules::LinkModel> models;
+  for (const Family& family : families) {
+    std::vector<TransferTime> times;
+    for (const reports::Row& row : family.rows) {
+      if (const double ms = median_ms(row); ms > 0) {
+        times.push_back({median_counter(row, "bytes"), ms});
+      }
+    }
+    if (times.size() > 1) models[family.collective] = fit_link(times);
+  }
+  return models;
+}
+
+reports::ResultFile results_of(std::vector<Family> families, const std::string& command_line) {
+  reports::ResultFile results;
+  results.context = make_context(command_line);
+  results.context.metrics = {
+      {.name = "real_time", .unit = "ms", .better = "lower", .deterministic = false},
+      {.name = "algorithm_gb_per_s", .unit = "GB/s", .better = "higher", .deterministic = false},
+      {.name = "bus_gb_per_s", .unit = "GB/s", .better = "higher", .deterministic = false}};
+  for (const auto& [collective, model] : link_models(families)) {
+    results.context.calibration.emplace_back(collective + "_latency_ms", model.latency_ms);
+    if (model.gigabytes_per_second > 0) {
+      results.context.calibration.emplace_back(collective + "_gb_per_s",
+                                               model.gigabytes_per_second);
+    }
+  }
+  for (Family& family : families) {
+    for (reports::Row& row : family.rows) {
+      if (!row.repetitions.empty()) results.rows.push_back(std::move(row));
+    }
+  }
+  return results;
+}
+
+void print_link_models(const std::vector<Family>& families) {
+  for (const auto& [collective, model] : link_models(families)) {
+    if (model.gigabytes_per_second > 0) {
+      fmt::print("{}: {:.3g} ms + size / {:.3g} GB/s\n", collective, model.latency_ms,
+                 model.gigabytes_per_second);
+    } else {
+      fmt::print("{}: {:.3g} ms at each of these sizes\n", collective, model.latency_ms);
+    }
+  }
+}
+
+bool failed(const std::vector<Family>& families) {
+  for (const Family& family : families) {
+    for (const reports::Row& row : family.rows) {
+      for (const auto& repetition : row.repetitions) {
+        if (repetition.error) return true;
+      }
+    }
+  }
+  return false;
+}
+
+std::vector<std::string> names_of(const std::vector<Family>& families) {
+  std::vector<std::string> names;
+  for (const Family& family : families) {
+    for (const reports::Row& row : family.rows) names.push_back(row.name);
+  }
+  return names;
+}
+
+struct Call {
+  Options options;
+  BenchmarkFlags flags;
+  std::string command_line;
+};
+
+int measure(const Call& call, const Config& config, std::vector<Family> families,
+            const Interrupt& interrupt, Cluster* cluster) {
+  const auto& [options, flags, command_line] = call;
+  Progress progress(Progress::style(options.quiet));
+  const MeasureEnvironment environment =
+      make_environment(registered_catalogue(), interrupt, progress, /*verbose=*/false, cluster);
+  if (cluster == nullptr) require_cores(config, environment.cores.size());
+  const CoreLocks locks(cores_of(config, environment.cores),
+                        {.timeout = std::chrono::duration<double>(options.timeout),
+                         .folder = environment.lock_folder,
+                         .interrupt = &interrupt,
+                         .say = [&](const std::string& line) { progress.note(line); }});
+  progress.phase("measuring", families.size() * static_cast<std::size_t>(options.repetitions));
+  bool wanted = true;
+  for (int round = 0; wanted && round < options.repetitions; ++round) {
+    for (Family& family : families) {
+      progress.begin(family.collective, fmt::format("round {}/{}", round + 1, options.repetitions));
+      wanted = wanted && measure_round(family, config, round, environment);
+      if (!family.rows.back().repetitions.empty() && family.rows.back().repetitions.back().error) {
+        progress.note(family.collective + ": " +
+                      reports::describe(*family.rows.back().repetitions.back().error));
+      }
+      progress.end(std::nullopt);
+    }
+  }
+  progress.finish();
+  if (!wanted) throw Interrupted();
+  const bool lost = failed(families);
+  if (flags.format == "console" && flags.for_library.empty()) {
+    print_table(families);
+    print_link_models(families);
+  }
+  const reports::ResultFile results = results_of(std::move(families), command_line);
+  std::string replayed;
+  if (flags.format != "console" || !flags.for_library.empty() || flags.out_format != "json") {
+    replayed = replay(results.rows, flags, program);
+  }
+  if (flags.format == "json") fmt::print("{}\n", reports::results_json(results).dump(1));
+  const std::string out = flags.out.empty() ? options.out : flags.out;
+  if (out.empty()) return lost ? exit_codes::lost : exit_codes::done;
+  if (flags.out_format == "json") {
+    reports::write_results(out, results);
+  } else {
+    reports::write_file_atomically(out, replayed);
+  }
+  return lost ? exit_codes::lost : exit_codes::done;
+}
+
+int perform(const std::vector<std::string>& arguments) {
+  Call call;
+  call.flags = parse_benchmark_flags(arguments);
+  call.command_line = fmt::format("{} {}", program, fmt::join(arguments, " "));
+  CLI::App app(description_of(program), program);
+  add_options(app, call.options);
+  LauncherOptions launcher;
+  add_launcher_options(app, launcher);
+  add_plugin_option(app);
+  if (!parse(app, call.flags)) return exit_codes::done;
+  if (call.flags.repetitions) call.options.repetitions = *call.flags.repetitions;
+  const LauncherSession session(launcher);
+  session.fit(call.options.ranks, app.count("--ranks") > 0);
+  const Config config = config_of(call.options);
+  const std::vector<Family> families = families_of(call.options, config, call.flags);
+  if (const auto code = list_rows(program, call.flags, names_of(families), session)) return *code;
+  return session.run({.open = distributed::connect_store, .timeout = config.timeout},
+                     [&](const Interrupt& interrupt, Cluster* cluster) {
+                       return measure(call, config, families, interrupt, cluster);
+                     });
+}
+
+}  // namespace
+}  // namespace stratagem::bench
+
+int main(int argc, char** argv) {
+  using namespace stratagem::bench;
+  return program_main(argc, argv, program, perform);
+}

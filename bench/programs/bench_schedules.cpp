@@ -1,0 +1,27 @@
+// Pipeline schedules of a GPT on two devices: measured, simulated and in closed form.
+//
+// What each costs in idle time, on a model whose stages are nearly equal.
+#include "bench/google_benchmark/benchmark_main.h"
+
+namespace {
+
+using stratagem::bench::OptionValues;
+
+/// `cut` makes two stages, or four for an interleaved schedule, of nearly equal length: the head
+/// weighs as much as two blocks.
+OptionValues grid(const char* schedules, const char* cut) {
+  return {{"strategy", "pipeline"},   {"model", "gpt-small"}, {"devices", "2"},
+          {"global_batch_size", "8"}, {"split_size", "1"},    {"schedule", schedules},
+          {"optimizer", "adamw"},     {"cut", cut},           {"steps", "2"},
+          {"repetitions", "3"}};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return stratagem::bench::benchmark_main(
+      argc, argv,
+      {.name = "bench_schedules",
+       .grids = {grid("naive,gpipe,1f1b,zb_h1", "blocks.5"),
+                 grid("interleaved_1f1b", "blocks.3+blocks.5+blocks.7")}});
+}

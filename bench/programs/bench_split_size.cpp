@@ -1,0 +1,11 @@
+// The split-size trade-off of ResNet-50 on two CPU devices.
+//
+// On one device, split over two, and pipelined with eight micro-batch sizes. Small micro-batches
+// overlap better and run slower.
+#include "bench/google_benchmark/benchmark_main.h"
+
+int main(int argc, char** argv) {
+  namespace bench = stratagem::bench;
+  return bench::benchmark_main(
+      argc, argv, {.name = "bench_split_size", .grids = {bench::find_preset("cpu").values}});
+}

@@ -1,0 +1,16 @@
+// Where a device's step went, from the timeline: a measured one and a simulated one alike.
+#pragma once
+
+#include "reports/record.h"
+#include "strategies/schedules/timeline.h"
+
+namespace stratagem::bench {
+
+/// In milliseconds; see docs/measuring.md. Bubble: the device has nothing to run, and its next
+/// computation takes its input from another stage, or the timeline ends while another stage still
+/// works. Transfers that ran while the device computed are hidden: counted beside the sum, not in
+/// it. Wait: the exposed part of a collective before its last peer had come to it. A timeline of
+/// several steps gives their total.
+reports::Breakdown breakdown(const schedules::Timeline& timeline, int device, int stages);
+
+}  // namespace stratagem::bench

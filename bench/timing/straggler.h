@@ -1,0 +1,30 @@
+// A rank with an injected delay (--straggler): what a slow or shared host does to the others can
+// be seen in the breakdown of the step.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "bench/config/config.h"
+#include "strategies/schedules/action.h"
+
+namespace stratagem::bench {
+
+struct Straggler {
+  int rank = 0;
+  std::chrono::duration<double, std::milli> delay{0};
+};
+
+/// Nothing for "none". Throws std::invalid_argument, one line, unless it is RANK:MS with a rank of
+/// the row.
+std::optional<Straggler> straggler_of(const Config& config, int ranks);
+
+/// Sleeps before the first forward pass of each step on the straggler, then calls `next`, which may
+/// be empty. `rank` is this one, `first_stage` the first on it.
+std::function<void(const schedules::Action&)> with_straggler(
+    const std::optional<Straggler>& straggler, int rank, int first_stage,
+    std::function<void(const schedules::Action&)> next);
+
+}  // namespace stratagem::bench

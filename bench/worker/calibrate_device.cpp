@@ -1,0 +1,130 @@
+// calibrate_device: the rates that a device can reach, for utilisation and for the simulator.
+//
+// The peak is the best of the libraries that a training step can end up in: on a CPU, MKL's and
+// oneDNN's matrix product and oneDNN's convolution differ by a factor of two.
+#include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "bench/worker/session.h"
+#include "models/cpu_kernels/linear.h"
+
+namespace stratagem::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Seconds of the fastest of several calls on the device's thread, within about `budget` seconds.
+double fastest(runtime::Device& device, std::chrono::milliseconds limit, double budget,
+               const std::function<void()>& work) {
+  double best = 0;
+  device.enqueue(runtime::Stream::compute, "calibrate", [&] {
+    const c10::AutoGradMode no_gradient(false);
+    work();
+    const auto begin = Clock::now();
+    do {
+      const auto start = Clock::now();
+      work();
+      const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+      if (best == 0 || seconds < best) best = seconds;
+    } while (std::chrono::duration<double>(Clock::now() - begin).count() < budget);
+  });
+  device.synchronize(limit);
+  return best;
+}
+
+/// Waits for a GPU; nothing to wait for on a CPU.
+void finish(const at::Tensor& tensor) {
+  if (tensor.is_cuda()) tensor.flatten()[0].item();
+}
+
+class Calibration {
+ public:
+  Calibration(const Config& config, const TaskContext& context)
+      : config_(config),
+        group_(open_devices(config, placement_of(config), context)),
+        options_(at::TensorOptions(backends::torch_device(first().description()))
+                     .dtype(workload_options(config).dtype)) {}
+
+  CalibrateDeviceResult run() {
+    return {.gemm_gflops = gemm_gflops(),
+            .convolution_gflops = convolution_gflops(),
+            .memory_gb_per_s = memory_gigabytes_per_second(),
+            .link_gb_per_s = static_cast<double>(link_bytes) / link_seconds(link_bytes) / 1e9,
+            .link_latency_ms = link_seconds(latency_bytes) * 1e3};
+  }
+
+ private:
+  static constexpr double budget = 0.4;
+  static constexpr std::int64_t link_bytes = std::int64_t{16} << 20;
+  static constexpr std::int64_t latency_bytes = 64;
+
+  runtime::Device& first() { return *group_.devices.front(); }
+  runtime::Device& last() { return *group_.devices.back(); }
+
+  double time(runtime::Device& device, const std::function<void()>& work) {
+    return fastest(device, timeout_of(config_), budget, work);
+  }
+
+  double gemm_gflops() {
+    const std::int64_t n = config_.device == "cuda" ? 8192 : 1536;
+    const at::Tensor a = at::randn({n, n}, options_);
+    const at::Tensor b = at::randn({n, n}, options_);
+    const auto product = [&] { finish(at::mm(a, b)); };
+    double seconds = time(first(), product);
+    if (config_.device == "cpu" && config_.dtype == "float32") {  // oneDNN's: MKL's may be slower
+      seconds = std::min(
+          seconds, time(first(), [&] { finish(models::linear_product(a, b, at::Tensor())); }));
+    }
+    return 2.0 * static_cast<double>(n * n * n) / seconds / 1e9;
+  }
+
+  double convolution_gflops() {
+    constexpr std::int64_t batch = 16;
+    constexpr std::int64_t channels = 128;
+    constexpr std::int64_t size = 28;
+    constexpr std::int64_t kernel = 3;
+    const at::Tensor x = at::randn({batch, channels, size, size}, options_)
+                             .contiguous(at::MemoryFormat::ChannelsLast);
+    const at::Tensor w = at::randn({channels, channels, kernel, kernel}, options_)
+                             .contiguous(at::MemoryFormat::ChannelsLast);
+    const double seconds =
+        time(first(), [&] { finish(at::conv2d(x, w, {}, /*stride=*/1, /*padding=*/1)); });
+    return 2.0 * static_cast<double>(batch * size * size * channels * channels * kernel * kernel) /
+           seconds / 1e9;
+  }
+
+  double memory_gigabytes_per_second() {
+    constexpr std::int64_t bytes = std::int64_t{256} << 20;
+    const at::Tensor source = at::ones({bytes}, options_.dtype(at::kByte));
+    const at::Tensor target = at::empty_like(source);
+    const double seconds = time(first(), [&] {
+      target.copy_(source);
+      finish(target);
+    });
+    return 2.0 * static_cast<double>(bytes) / seconds / 1e9;  // read and written
+  }
+
+  /// Seconds to bring `bytes` from the first device to the last.
+  double link_seconds(std::int64_t bytes) {
+    at::Tensor source;
+    first().enqueue(runtime::Stream::compute, "calibrate",
+                    [&] { source = at::ones({bytes}, options_.dtype(at::kByte)); });
+    first().synchronize(timeout_of(config_));
+    return time(last(), [&] { finish(backends::copy_to(source, last().description())); });
+  }
+
+  Config config_;
+  backends::DeviceGroup group_;
+  at::TensorOptions options_;
+};
+
+}  // namespace
+
+CalibrateDeviceResult calibrate_device(const CalibrateDeviceJob& job, const TaskContext& context) {
+  return Calibration(job.config, context).run();
+}
+
+}  // namespace stratagem::bench

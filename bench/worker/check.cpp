@@ -1,0 +1,169 @@
+// check: says which rows cannot work, before anything is measured, and fills in the cut.
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <net/if.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+
+#include "bench/timing/straggler.h"
+#include "bench/worker/session.h"
+#include "models/model.h"
+#include "models/registry/registry.h"
+#include "strategies/schedules/registry.h"
+#include "strategies/stages/partition.h"
+
+namespace stratagem::bench {
+namespace {
+
+void check_devices(const Config& config) {
+  if (config.device != "cuda") return;
+  const int count = backends::cuda_device_count();
+  if (count == 0) {
+    throw std::invalid_argument(
+        "--device cuda: no GPU can be used here; see `stratagem doctor`, or use --device cpu");
+  }
+  if (config.device_ids.empty() && config.devices > count) {
+    throw std::invalid_argument(fmt::format(
+        "--devices: {} are more than the {} GPUs; --device-ids 0+0 lets devices share one",
+        config.devices, count));
+  }
+}
+
+void check_communication(const Config& config) {
+  if (config.backend == "nccl" && config.device != "cuda") {
+    throw std::invalid_argument("--backend nccl: needs --device cuda; on CPU devices use gloo");
+  }
+  if (config.interface == "auto" || ::if_nametoindex(config.interface.c_str()) != 0) return;
+  const std::unique_ptr<struct if_nameindex, decltype(&::if_freenameindex)> all(
+      ::if_nameindex(), &::if_freenameindex);
+  std::vector<std::string> names;
+  for (const auto* entry = all.get(); entry != nullptr && entry->if_name != nullptr; ++entry) {
+    names.emplace_back(entry->if_name);
+  }
+  throw std::invalid_argument(fmt::format("--interface: \"{}\" is not there; choices: {}",
+                                          config.interface, fmt::join(names, ", ")));
+}
+
+std::vector<std::string> models_that(const std::function<bool(const models::ModelEntry&)>& holds) {
+  std::vector<std::string> names;
+  for (const std::string& name : models::model_names()) {
+    if (holds(models::find_model(name))) names.push_back(name);
+  }
+  return names;
+}
+
+/// Degrees from 2 on that divide every one of these sizes.
+std::vector<std::int64_t> common_degrees(const std::vector<models::ShardedSize>& sizes) {
+  std::vector<std::int64_t> degrees;
+  for (std::int64_t degree = 2; degree <= sizes.front().size; ++degree) {
+    if (std::ranges::all_of(sizes, [=](const auto& one) { return one.size % degree == 0; })) {
+      degrees.push_back(degree);
+    }
+  }
+  return degrees;
+}
+
+/// Whether the row's model can be sharded as its strategy and mesh want it.
+void check_sharing(const Config& config, const Placement& placement) {
+  const strategies::StrategyEntry& strategy = strategies::find_strategy(config.strategy);
+  if (!strategy.can_train) return;
+  const models::ModelEntry& model = models::find_model(config.model);
+  if (!strategy.can_train(model)) {
+    throw std::invalid_argument(fmt::format("--strategy {}: cannot shard {}; it can {}",
+                                            config.strategy, config.model,
+                                            fmt::join(models_that(strategy.can_train), ", ")));
+  }
+  const std::int64_t degree = placement.tensor_ranks();
+  const std::vector<models::ShardedSize>& sizes = model.sharded_sizes;
+  for (const auto& [what, size] : sizes) {
+    if (size % degree == 0) continue;
+    const auto degrees = common_degrees(sizes);
+    throw std::invalid_argument(
+        fmt::format("--mesh tensor={}: {} {} of {} cannot be shared by {}; {}", degree, size, what,
+                    config.model, degree,
+                    degrees.empty() ? "no number of devices can"
+                                    : fmt::format("possible: {}", fmt::join(degrees, ", "))));
+  }
+  const std::int64_t tokens = config.sequence_length;
+  if (!strategy.shares_sequence || tokens % degree == 0) return;
+  const std::int64_t below = tokens / degree * degree;
+  throw std::invalid_argument(
+      fmt::format("--sequence-length {}: {} tokens of a sample of {} cannot be shared by {} ranks; "
+                  "possible: {}{}",
+                  tokens, tokens, config.model, degree, below > 0 ? fmt::format("{}, ", below) : "",
+                  below + degree));
+}
+
+/// The model at a small width: the same layers and names, without the memory.
+models::Workload small_copy(const Config& config) {
+  constexpr double small_width = 0.0625;
+  models::WorkloadOptions options = workload_options(config);
+  options.width = small_width;
+  return models::Workload(options);
+}
+
+std::vector<std::string> cut_of(const Config& config, const TaskContext& context) {
+  const int stages = stages_of(config);
+  if (stages == 1) return {};
+  const models::Workload small = small_copy(config);
+  const models::Model model = small.make_model();
+  if (stages > static_cast<int>(model.layers.size())) {
+    throw std::invalid_argument(
+        fmt::format("--devices: {} stages are more than the {} layers of {}", stages,
+                    model.layers.size(), config.model));
+  }
+  if (config.cut.empty() && config.partition == "balanced") {
+    backends::DeviceGroup group = open_devices(config, placement_of(config), context);
+    const models::Workload workload(workload_options(config));
+    return stages::balanced_cut(workload, stages, slices_of(config).front().count,
+                                *group.devices.front(), timeout_of(config));
+  }
+  if (config.cut.empty()) {
+    const models::Workload workload(workload_options(config));
+    return stages::choose_cut(workload, stages, config.partition);
+  }
+  const auto boundaries = stages::boundaries_of(model.layers, config.cut);
+  if (static_cast<int>(boundaries.size()) != stages - 1) {
+    throw std::invalid_argument(
+        fmt::format("--cut: {} stages need {} layer names joined by +, not {}", stages, stages - 1,
+                    boundaries.size()));
+  }
+  return config.cut;
+}
+
+/// Throws where the row cannot work.
+CheckedRow checked_row(Config config, const TaskContext& context) {
+  check_devices(config);
+  check_communication(config);
+  const Placement placement = placement_of(config);
+  slices_of(config);
+  straggler_of(config, placement.ranks);
+  check_sharing(config, placement);
+  const models::Workload workload = small_copy(config);
+  const models::Model model = workload.make_model();
+  models::output_shape(model.layers, workload.input_shape(1));
+  schedules::find_schedule(config.schedule);
+  config.cut = cut_of(config, context);
+  const int stages = stages_of(config);
+  return {.error = {}, .config = std::move(config), .stages = stages};
+}
+
+}  // namespace
+
+CheckResult check(const CheckJob& job, const TaskContext& context) {
+  CheckResult result;
+  for (const Config& config : job.configs) {
+    try {
+      result.rows.push_back(checked_row(config, context));
+    } catch (const std::exception& error) {
+      result.rows.push_back({.error = error.what()});
+    }
+  }
+  return result;
+}
+
+}  // namespace stratagem::bench

@@ -1,0 +1,272 @@
+// collectives: times one collective between the ranks, at one message size after another.
+//
+// Calls are made in batches, back to back and each waited for; a batch lasts long enough for the
+// clock, and its time is that of the slowest rank. What every batch leaves behind is checked; of an
+// all-reduce, whose calls in place feed on each other, that is every call's result. It outgrows a
+// float in about a hundred calls: then the buffers are filled anew, between timed pieces. An
+// all-reduce may also be made several at a time ("in_flight"), as gradients in buckets are: then
+// its time is that of all of them over their number.
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <ctime>
+#include <functional>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "bench/worker/session.h"
+
+namespace stratagem::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using distributed::ProcessGroup;
+
+constexpr int batches = 5;
+constexpr double batch_seconds = 0.02;
+constexpr std::int64_t most_calls = 1000;
+
+double processor_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+}
+
+/// Small whole numbers, so that sums are exact in any order.
+at::Tensor values_of(std::int64_t rank, std::int64_t count, const at::TensorOptions& options) {
+  return at::arange(count, options.dtype(at::kLong)).remainder(7).add(rank + 1).to(at::kFloat);
+}
+
+constexpr std::int64_t any_number = std::numeric_limits<std::int64_t>::max();
+
+/// One collective over buffers of one size.
+struct Exchange {
+  std::function<void()> fill;  // the buffers as before the first call
+  std::function<void()> call;  // returns when the result may be used
+  std::function<at::Tensor()> result;
+  at::Tensor expected;                   // after the first call
+  double growth = 1;                     // of the result, with every further call since `fill`
+  std::int64_t most_calls = any_number;  // until `fill` is due
+};
+
+class Exchanges {
+ public:
+  Exchanges(ProcessGroup& group, const at::Device& device, std::int64_t bytes)
+      : group_(group),
+        options_(at::TensorOptions(at::kFloat).device(device)),
+        // Every rank's part of the largest buffer is as large as another's.
+        count_(std::max<std::int64_t>(bytes / 4 / group.size(), 1) * group.size()) {}
+
+  Exchange make(const std::string& collective, int in_flight) {
+    if (collective == "all_reduce") return all_reduce(in_flight);
+    if (in_flight != 1) {
+      throw std::invalid_argument(
+          fmt::format("{}: only all_reduce is made several at a time", collective));
+    }
+    if (collective == "reduce_scatter") return reduce_scatter();
+    if (collective == "all_gather") return all_gather();
+    if (collective == "broadcast") return broadcast();
+    if (collective == "send") return send();
+    throw std::invalid_argument(fmt::format("--collectives: unknown \"{}\"", collective));
+  }
+
+ private:
+  std::int64_t share() const { return count_ / group_.size(); }
+  at::Tensor values(int rank) const { return values_of(rank, count_, options_); }
+  at::Tensor sum() const {
+    at::Tensor total = at::zeros({count_}, options_);
+    for (int rank = 0; rank < group_.size(); ++rank) total += values(rank);
+    return total;
+  }
+
+  /// Sums in place multiply by the number of ranks; a float holds 2^127.
+  std::int64_t calls_before_overflow() const {
+    constexpr double doublings = 100;
+    return static_cast<std::int64_t>(doublings / std::log2(std::max(group_.size(), 2)));
+  }
+
+  Exchange all_reduce(int in_flight) {
+    const at::Tensor buffers = at::empty({in_flight, count_}, options_);
+    const auto call = [this, parts = buffers.unbind()] {
+      std::vector<distributed::TransferPointer> transfers;
+      for (const at::Tensor& part : parts) transfers.push_back(group_.all_reduce(part));
+      for (const auto& transfer : transfers) transfer->wait();
+    };
+    return {.fill = [this, buffers] { buffers.copy_(values(group_.rank())); },
+            .call = call,
+            .result = [buffers] { return buffers; },
+            .expected = sum().expand({in_flight, count_}),
+            .growth = static_cast<double>(group_.size()),
+            .most_calls = calls_before_overflow()};
+  }
+
+  Exchange reduce_scatter() {
+    at::Tensor input = at::empty({count_}, options_);
+    at::Tensor output = at::empty({share()}, options_);
+    return {.fill = [this, input] { input.copy_(values(group_.rank())); },
+            .call = [this, input, output] { group_.reduce_scatter(output, input)->wait(); },
+            .result = [output] { return output; },
+            .expected = sum().narrow(0, group_.rank() * share(), share())};
+  }
+
+  Exchange all_gather() {
+    at::Tensor input = at::empty({share()}, options_);
+    at::Tensor output = at::empty({count_}, options_);
+    const auto part = [this](int rank) { return values(rank).narrow(0, 0, share()); };
+    std::vector<at::Tensor> parts;
+    for (int rank = 0; rank < group_.size(); ++rank) parts.push_back(part(rank));
+    return {.fill = [this, input, part] { input.copy_(part(group_.rank())); },
+            .call = [this, input, output] { group_.all_gather(output, input)->wait(); },
+            .result = [output] { return output; },
+            .expected = at::cat(parts)};
+  }
+
+  Exchange broadcast() {
+    at::Tensor buffer = at::empty({count_}, options_);
+    return {.fill = [this, buffer] { buffer.copy_(values(group_.rank())); },
+            .call = [this, buffer] { group_.broadcast(buffer, 0)->wait(); },
+            .result = [buffer] { return buffer; },
+            .expected = values(0)};
+  }
+
+  /// There and back between neighbours, so that a call can be timed at one end; counted once.
+  Exchange send() {
+    at::Tensor buffer = at::empty({count_}, options_);
+    at::Tensor returned = at::empty({count_}, options_);
+    const int rank = group_.rank();
+    const int peer = rank % 2 == 0 ? rank + 1 : rank - 1;
+    const bool alone = peer >= group_.size();  // the last of an odd number
+    const auto call = [this, buffer, returned, rank, peer, alone] {
+      if (alone) return;
+      if (rank % 2 == 0) {
+        group_.send(buffer, peer, 0)->wait();
+        group_.receive(returned, peer, 1)->wait();
+      } else {
+        group_.receive(buffer, peer, 0)->wait();
+        group_.send(buffer, peer, 1)->wait();
+      }
+    };
+    const bool first = rank % 2 == 0 && !alone;
+    return {.fill =
+                [this, buffer, returned] {
+                  buffer.copy_(values(group_.rank()));
+                  returned.zero_();
+                },
+            .call = call,
+            .result = [buffer, returned, first] { return first ? returned : buffer; },
+            .expected = values(alone || rank % 2 == 0 ? rank : peer)};
+  }
+
+  ProcessGroup& group_;
+  at::TensorOptions options_;
+  std::int64_t count_;
+};
+
+class CollectiveTiming {
+ public:
+  CollectiveTiming(const Config& config, const TaskContext& context)
+      : context_(context),
+        config_(config),
+        placement_(placement_of(config)),
+        devices_(open_devices(config, placement_, context)),
+        groups_(config, placement_, context, devices_.devices) {}
+
+  /// Of this rank, over the duration, in the last measurement.
+  double processor_share() const { return processor_share_; }
+
+  std::vector<double> milliseconds_of_a_call(const std::string& collective, std::int64_t bytes,
+                                             int in_flight) {
+    std::vector<double> times;
+    runtime::Device& device = *devices_.devices.front();
+    what_ = fmt::format("{} of {} bytes", collective, bytes);
+    device.enqueue(runtime::Stream::compute, what_, [&] {
+      Exchanges exchanges(*groups_.view().all, backends::torch_device(device.description()), bytes);
+      const Exchange exchange = exchanges.make(collective, in_flight);
+      timed(exchange, 1);
+      const double once = timed(exchange, 2);
+      const auto calls =
+          std::clamp<std::int64_t>(static_cast<std::int64_t>(batch_seconds / once), 1, most_calls);
+      processor_seconds_ = 0;
+      double wall = 0;
+      for (int batch = 0; batch < batches; ++batch) {
+        const double seconds = timed(exchange, calls);
+        wall += seconds * static_cast<double>(calls);
+        times.push_back(seconds * 1e3);
+      }
+      processor_share_ = processor_seconds_ / wall;
+    });
+    // All batches of a large message take longer than one action may.
+    device.synchronize(timeout_of(config_) * (batches + 2));
+    const double exchanged = collective == "send" ? 2 : in_flight;
+    for (double& time : times) time /= exchanged;
+    return times;
+  }
+
+ private:
+  /// Throws where `calls` calls since the buffers were filled have not left what they should.
+  void check(const Exchange& exchange, std::int64_t calls) const {
+    constexpr double rounding = 1e-5;  // of sums that outgrow 24 bits
+    const double factor = std::pow(exchange.growth, static_cast<double>(calls - 1));
+    if (at::allclose(exchange.result(), exchange.expected * factor, rounding, 0)) return;
+    throw std::runtime_error(
+        fmt::format("{} over {} gives a wrong result on rank {} after {} calls", what_,
+                    config_.backend, groups_.rank(), calls));
+  }
+
+  /// Seconds of a call: of the slowest rank. Filling and checking the buffers is not timed.
+  double timed(const Exchange& exchange, std::int64_t calls) {
+    double seconds = 0;
+    for (std::int64_t left = calls; left > 0;) {
+      const std::int64_t now = std::min(left, exchange.most_calls);
+      seconds += timed_at_once(exchange, now);
+      check(exchange, now);
+      left -= now;
+    }
+    for (const nlohmann::json& other : all_gather_json(context_, seconds)) {
+      seconds = std::max(seconds, other.get<double>());
+    }
+    return seconds / static_cast<double>(calls);
+  }
+
+  double timed_at_once(const Exchange& exchange, std::int64_t calls) {
+    exchange.fill();
+    groups_.barrier();
+    const double processor_before = processor_seconds();
+    const auto start = Clock::now();
+    for (std::int64_t call = 0; call < calls; ++call) exchange.call();
+    if (exchange.result().is_cuda()) exchange.result().flatten()[0].item();  // waits
+    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    processor_seconds_ += processor_seconds() - processor_before;
+    return seconds;
+  }
+
+  const TaskContext& context_;
+  Config config_;
+  Placement placement_;
+  backends::DeviceGroup devices_;
+  JobGroups groups_;
+  std::string what_;              // is measured
+  double processor_seconds_ = 0;  // of calls
+  double processor_share_ = 0;
+  AbortOnException abort_on_exception_{groups_};
+};
+
+}  // namespace
+
+CollectivesResult collectives(const CollectivesJob& job, const TaskContext& context) {
+  CollectiveTiming timing(job.config, context);
+  CollectivesResult result;
+  for (const std::int64_t bytes : job.bytes) {
+    MessageTimes& message = result.messages.emplace_back();
+    message.bytes = bytes;
+    message.ms = timing.milliseconds_of_a_call(job.collective, bytes, job.in_flight);
+    message.processor_share = timing.processor_share();
+  }
+  return result;
+}
+
+}  // namespace stratagem::bench

@@ -1,0 +1,53 @@
+#include <nlohmann/json.hpp>
+
+#include "bench/config/config.h"
+#include "bench/worker/tasks.h"
+#include "strategies/backends/memory_accounting.h"
+#include "strategies/distributed/rank_context.h"
+
+namespace stratagem::bench {
+
+namespace {
+
+/// Where the controller says that the ranks meet.
+distributed::Rendezvous rendezvous_of(const RendezvousPoint& point, double timeout) {
+  return {.info = point.info,
+          .address = point.address,
+          .port = static_cast<std::uint16_t>(point.port),
+          .serve = point.info.rank == 0,
+          .listening_fd = point.listening_fd,
+          .prefix = {},
+          .timeout = to_milliseconds(timeout)};
+}
+
+/// The task of each kind of job.
+struct Tasks {
+  const TaskContext& context;
+
+  JobResult operator()(const CheckJob& job) const { return check(job, context); }
+  JobResult operator()(const VerifyJob& job) const { return verify(job, context); }
+  JobResult operator()(const CalibrateDeviceJob& job) const {
+    return calibrate_device(job, context);
+  }
+  JobResult operator()(const CalibrateStagesJob& job) const {
+    return calibrate_stages(job, context);
+  }
+  JobResult operator()(const MeasureJob& job) const { return measure(job, context); }
+  JobResult operator()(const CollectivesJob& job) const { return collectives(job, context); }
+};
+
+}  // namespace
+
+nlohmann::json perform_task(const Job& job, const TaskContext& context) {
+  backends::install_accounting_allocator();
+  const JobHeader& header = header_of(job);
+  if (!header.rendezvous) return to_json(std::visit(Tasks{context}, job));
+  distributed::RankContext ranks(rendezvous_of(*header.rendezvous, header.timeout));
+  TaskContext own = context;
+  own.ranks = &ranks;
+  const JobResult result = std::visit(Tasks{own}, job);
+  ranks.leave();
+  return ranks.info().rank == 0 ? to_json(result) : nlohmann::json();
+}
+
+}  // namespace stratagem::bench

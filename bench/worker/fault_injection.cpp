@@ -1,0 +1,66 @@
+#include "bench/worker/fault_injection.h"
+
+#include <ATen/ATen.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <new>
+#include <sstream>
+#include <stdexcept>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace stratagem::bench {
+namespace {
+
+void work_for(std::chrono::duration<double, std::milli> duration) {
+  const auto end = std::chrono::steady_clock::now() + duration;
+  const at::Tensor matrix = at::ones({128, 128});
+  while (std::chrono::steady_clock::now() < end) at::mm(matrix, matrix);
+}
+
+void commit(const std::string& kind, const AllRanks& all_ranks) {
+  const at::NoGradGuard guard;
+  constexpr std::string_view work = "work=";
+  if (kind.starts_with(work)) {
+    work_for(std::chrono::duration<double, std::milli>(std::stod(kind.substr(work.size()))));
+  }
+  if (kind == "operator") at::ones({1}).add_(1);
+  if (kind == "all_reduce" && all_ranks() != nullptr)
+    all_ranks()->all_reduce(at::ones({1}))->wait();
+  if (kind == "throw") throw std::runtime_error("an injected fault");
+  if (kind == "exhaust") throw std::bad_alloc();
+  if (kind == "kill") std::raise(SIGKILL);
+  if (kind == "stop") std::raise(SIGSTOP);
+  if (kind == "hang") {
+    while (true) std::this_thread::sleep_for(std::chrono::hours(1));
+  }
+}
+
+}  // namespace
+
+std::function<void(const schedules::Action&)> injected_fault(FaultyTask task,
+                                                             const std::string& strategy, int rank,
+                                                             AllRanks all_ranks) {
+  const char* value = std::getenv("STRATAGEM_TEST_FAULT");
+  if (value == nullptr) return {};
+  std::string_view text = value;
+  constexpr std::string_view verify = "verify:";
+  if (text.starts_with(verify) != (task == FaultyTask::verify)) return {};
+  if (task == FaultyTask::verify) text.remove_prefix(verify.size());
+  std::vector<std::string> parts;
+  std::istringstream stream{std::string(text)};
+  for (std::string part; std::getline(stream, part, '@');) parts.push_back(part);
+  if (parts.size() < 2) return {};
+  if (parts.size() > 2 && parts[2] != strategy) return {};
+  if (parts.size() > 3 && parts[3] != std::to_string(rank)) return {};
+  return [kind = parts[0], action = parts[1],
+          all_ranks = std::move(all_ranks)](const schedules::Action& next) {
+    if (to_string(next) == action) commit(kind, all_ranks);
+  };
+}
+
+}  // namespace stratagem::bench

@@ -1,0 +1,142 @@
+#include "bench/worker/job_groups.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <exception>
+#include <numeric>
+#include <utility>
+
+#include "strategies/backends/backend.h"
+#include "strategies/runtime/cpu_device.h"
+
+namespace stratagem::bench {
+namespace {
+
+at::Tensor element_on(const runtime::Device& device) {
+  return at::zeros({1}, at::TensorOptions(backends::torch_device(device.description())));
+}
+
+/// Makes groups whose threads run on the cores of one device.
+class Factory {
+ public:
+  Factory(const Config& config, distributed::RankContext& ranks)
+      : ranks_(ranks),
+        options_{.interface_name = config.interface == "auto" ? "" : config.interface,
+                 .timeout = to_milliseconds(config.timeout)} {
+    const std::string usual = config.device == "cuda" ? "nccl" : "gloo";
+    backend_ = config.backend == "auto" ? usual : config.backend;
+  }
+
+  /// A group that has met: NCCL connects its ranks at the first call, which belongs to no step.
+  std::unique_ptr<distributed::ProcessGroup> make(const std::string& name, std::vector<int> members,
+                                                  runtime::Device& device) const {
+    const auto& cores = device.description().cores;
+    if (!cores.empty()) runtime::pin_this_thread(cores);
+    auto group = ranks_.make_group(name, std::move(members), backend_, device, options_);
+    group->all_reduce(element_on(device))->wait();
+    return group;
+  }
+
+ private:
+  distributed::RankContext& ranks_;
+  distributed::BackendOptions options_;
+  std::string backend_;
+};
+
+/// One element to each neighbour and back. NCCL connects two ranks at their first exchange, and may
+/// wait for the whole GPU then: not behind a receive that waits for the other side.
+void greet_neighbours(distributed::ProcessGroup& activations, distributed::ProcessGroup& gradients,
+                      runtime::DeviceSpan devices) {
+  const int rank = activations.rank();
+  const int last = activations.size() - 1;
+  const at::Tensor front = element_on(*devices.front());
+  const at::Tensor back = element_on(*devices.back());
+  if (rank > 0) activations.receive(front, rank - 1, 0)->wait();
+  if (rank < last) activations.send(front, rank + 1, 0)->wait();
+  if (rank < last) gradients.receive(back, rank + 1, 0)->wait();
+  if (rank > 0) gradients.send(back, rank - 1, 0)->wait();
+}
+
+}  // namespace
+
+JobGroups::JobGroups(const Config& config, Placement placement, const TaskContext& context,
+                     runtime::DeviceSpan devices)
+    : placement_(std::move(placement)) {
+  if (context.ranks == nullptr) return;
+  const AbortOnException abort_on_exception(*this);
+  const int rank = context.ranks->info().rank;
+  const Factory factory(config, *context.ranks);
+  std::vector<int> everyone(static_cast<std::size_t>(placement_.ranks));
+  std::iota(everyone.begin(), everyone.end(), 0);
+  all_ = factory.make("all", everyone, *devices.front());
+  if (placement_.replicas() > 1) {
+    for (std::size_t index = 0; index < devices.size(); ++index) {
+      data_.push_back(factory.make(fmt::format("data of device {}", index),
+                                   placement_.group(rank, "data"), *devices[index]));
+    }
+  }
+  if (placement_.pipeline_ranks() > 1) {
+    const std::vector<int> members = placement_.group(rank, "pipeline");
+    activations_ = factory.make("activations", members, *devices.front());
+    gradients_ = factory.make("gradients", members, *devices.back());
+    greet_neighbours(*activations_, *gradients_, devices);
+  }
+  if (placement_.tensor_ranks() > 1) {
+    tensor_ = factory.make("tensor", placement_.group(rank, "tensor"), *devices.front());
+  }
+}
+
+void JobGroups::abort() const {
+  for (distributed::ProcessGroup* group : groups()) {
+    try {
+      group->abort();
+    } catch (const runtime::CommunicationError&) {
+      continue;  // the first error is the one that counts
+    }
+  }
+}
+
+AbortOnException::~AbortOnException() {
+  if (std::uncaught_exceptions() > exceptions_at_start_) groups_.abort();
+}
+
+strategies::RankGroups JobGroups::view() const {
+  strategies::RankGroups view;
+  if (!all_) return view;
+  view.all = all_.get();
+  view.replica = placement_.replica_of(all_->rank());
+  view.replicas = placement_.replicas();
+  for (const GroupPointer& group : data_) view.data.push_back(group.get());
+  view.activations = activations_.get();
+  view.gradients = gradients_.get();
+  view.tensor = tensor_.get();
+  return view;
+}
+
+void JobGroups::barrier() const {
+  if (all_) all_->barrier();
+}
+
+distributed::CommunicationCounts JobGroups::counts() const {
+  distributed::CommunicationCounts total;
+  for (const distributed::ProcessGroup* group : groups()) {
+    add(total, group->counts());
+  }
+  return total;
+}
+
+void JobGroups::reset_counts() const {
+  for (distributed::ProcessGroup* group : groups()) group->reset_counts();
+}
+
+std::vector<distributed::ProcessGroup*> JobGroups::groups() const {
+  std::vector<distributed::ProcessGroup*> present;
+  for (const GroupPointer* group : {&all_, &activations_, &gradients_, &tensor_}) {
+    if (*group) present.push_back(group->get());
+  }
+  for (const GroupPointer& group : data_) present.push_back(group.get());
+  return present;
+}
+
+}  // namespace stratagem::bench

@@ -1,0 +1,185 @@
+// measure: the timed steps of one launch. docs/measuring.md draws what lies inside the timed
+// region.
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "bench/timing/lockstep.h"
+#include "bench/timing/straggler.h"
+#include "bench/timing/warm_up.h"
+#include "bench/worker/fault_injection.h"
+#include "bench/worker/operator_count.h"
+#include "bench/worker/record.h"
+#include "bench/worker/session.h"
+#include "bench/worker/timed_run.h"
+
+namespace stratagem::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// The global batch in host memory, page-locked where a GPU copies from it.
+models::Batch host_batch(const Session& session, std::uint64_t index) {
+  models::Batch batch = session.workload->make_batch(index);
+  if (session.config.device != "cuda") return batch;
+  return {batch.inputs.pin_memory(), batch.targets.pin_memory()};
+}
+
+/// Throws when the first step's loss is not the one that verification found for this workload.
+void check_first_loss(const std::optional<FirstLoss>& verified, double loss) {
+  if (!verified) return;
+  const auto [expected, tolerance] = *verified;
+  if (std::abs(loss - expected) <= tolerance * std::abs(expected)) return;
+  throw std::runtime_error(fmt::format(
+      "the first step's loss is {:.9g}, one device's is {:.9g}: apart by more than {:.0e}", loss,
+      expected, tolerance));
+}
+
+struct WarmUp {
+  double first_loss = 0;
+  std::int64_t operators = 0;  // that this rank called in the second step, which is like all later
+  WarmUpCriterion end;
+};
+
+WarmUp warm_up(const Session& session, const TaskContext& context, const models::Batch& batch) {
+  WarmUp seen;
+  bool should_continue = true;
+  while (should_continue) {
+    const int step = seen.end.steps();
+    std::optional<OperatorCount> count;
+    if (step == 1) count.emplace();
+    const auto start = Clock::now();
+    const auto pending = session.strategy->step(batch);
+    synchronize(session);
+    if (count) seen.operators = count->calls();
+    count.reset();
+    should_continue =
+        seen.end.should_continue(slowest(context, milliseconds(Clock::now() - start)));
+    if (step == 0) seen.first_loss = pending->loss();
+  }
+  return seen;
+}
+
+TimedRun run_steps(const Session& session, const TaskContext& context, const models::Batch& batch,
+                   std::int64_t count) {
+  const bool isolated = session.config.protocol == "isolated";
+  return timed(session, context, [&](PendingSteps& steps) {
+    for (std::int64_t step = 0; step < count; ++step) {
+      steps.push_back(session.strategy->step(batch));
+      if (isolated) synchronize(session);
+    }
+  });
+}
+
+/// Step by step, each when it is this run's turn; the other ranks wait for the first at the step's
+/// barrier.
+std::vector<TimedRun> run_in_turns(const Session& session, const TaskContext& context,
+                                   const models::Batch& batch, const std::string& socket) {
+  std::optional<Lockstep> turns;
+  if (session.rank() == 0) turns.emplace(socket, timeout_of(session.config));
+  std::vector<TimedRun> runs;
+  for (std::int64_t step = 0; step < session.config.steps; ++step) {
+    if (turns) turns->wait();
+    runs.push_back(run_steps(session, context, batch, 1));
+    if (turns) turns->done();
+  }
+  return runs;
+}
+
+/// The median step's record, with the times and losses of all.
+reports::Repetition record_of_turns(const Session& session, const TaskContext& context,
+                                    const std::vector<TimedRun>& runs,
+                                    std::optional<double> peak_gflops, std::int64_t operators) {
+  std::vector<double> step_ms;
+  for (const TimedRun& run : runs) step_ms.push_back(run.step_ms().front());
+  reports::Repetition record =
+      record_of(session, context, runs[median_step(step_ms)], peak_gflops, operators);
+  record.step_ms = step_ms;
+  record.loss.clear();
+  record.per_rank_ms.assign(record.per_rank_ms.size(), {});
+  for (const TimedRun& run : runs) {
+    record.loss.push_back(run.steps.front()->loss());
+    for (std::size_t rank = 0; rank < record.per_rank_ms.size(); ++rank) {
+      record.per_rank_ms[rank].push_back(run.per_rank_ms[rank].front());
+    }
+  }
+  return record;
+}
+
+void note_warm_up(reports::Repetition& repetition, const WarmUpCriterion& end) {
+  repetition.counters["warm_up_steps"] = end.steps();
+  if (!end.stationary()) repetition.marks.emplace_back("not_stationary");
+}
+
+MeasureResult steady(Session& session, const TaskContext& context, const MeasureJob& job) {
+  const models::Batch batch = host_batch(session, 0);
+  const WarmUp warm = warm_up(session, context, batch);
+  check_first_loss(job.first_loss, warm.first_loss);
+  for (const auto& device : session.group.devices) device->reset_peak_memory();
+  if (!job.turns.empty()) {
+    const auto runs = run_in_turns(session, context, batch, job.turns);
+    reports::Repetition repetition =
+        record_of_turns(session, context, runs, job.peak_gflops, warm.operators);
+    note_warm_up(repetition, warm.end);
+    return {.repetitions = {repetition}, .trace = {}};
+  }
+  const TimedRun run = run_steps(session, context, batch, session.config.steps);
+  reports::Repetition repetition =
+      record_of(session, context, run, job.peak_gflops, warm.operators);
+  note_warm_up(repetition, warm.end);
+  MeasureResult result{.repetitions = {repetition}, .trace = {}};
+  if (job.trace) result.trace = trace_of(session, context, run);
+  return result;
+}
+
+/// One repeat of the tutorial: a new model, then `steps` batches whose data is made inside the
+/// timed region. What the tutorial timed is the call that trains all batches: the sum of the steps,
+/// which leave no gap.
+TimedRun tutorial_repeat(Session& session, const TaskContext& context) {
+  session.strategy.reset();  // the old model goes before the new one comes
+  session.strategy = session.make_strategy();
+  for (const auto& device : session.group.devices) device->reset_peak_memory();
+  return timed(session, context, [&](PendingSteps& steps) {
+    for (std::int64_t step = 0; step < session.config.steps; ++step) {
+      const models::Batch batch = session.workload->make_batch(static_cast<std::uint64_t>(step));
+      steps.push_back(session.strategy->step(batch));
+    }
+  });
+}
+
+MeasureResult tutorial(Session& session, const TaskContext& context, const MeasureJob& job) {
+  MeasureResult result;
+  for (std::int64_t repeat = 0; repeat < session.config.repetitions; ++repeat) {
+    const TimedRun run = tutorial_repeat(session, context);
+    if (repeat == 0) check_first_loss(job.first_loss, run.steps.front()->loss());
+    result.repetitions.push_back(record_of(session, context, run, job.peak_gflops, std::nullopt));
+    result.repetitions.back().index = static_cast<int>(repeat);
+  }
+  return result;
+}
+
+}  // namespace
+
+MeasureResult measure(const MeasureJob& job, const TaskContext& context) {
+  const Config& config = job.config;
+  const int rank = context.ranks ? context.ranks->info().rank : 0;
+  const Placement placement = placement_of(config);
+  const auto straggler = straggler_of(config, placement.ranks);
+  const int first_stage =
+      placement.pipeline_rank_of(rank) * placement.pipeline_devices() / placement.pipeline_ranks();
+  std::optional<Session> session;
+  const AllRanks all_ranks = [&session] { return session->groups.view().all; };
+  session.emplace(
+      config, workload_options(config), context,
+      with_straggler(straggler, rank, first_stage,
+                     injected_fault(FaultyTask::measure, config.strategy, rank, all_ranks)));
+  return config.protocol == "tutorial" ? tutorial(*session, context, job)
+                                       : steady(*session, context, job);
+}
+
+}  // namespace stratagem::bench

@@ -1,0 +1,51 @@
+// The oracle: the update that one device computes with nothing of ours in the way. A bare loop over
+// the strategy's batch partition, contiguous memory, no folded convolutions, ATen's linear layers
+// and batch normalisation, LibTorch's own optimizers, no schedule, no executor.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/workload.h"
+#include "reports/record.h"
+#include "strategies/strategy.h"
+
+namespace stratagem::bench {
+
+struct OracleStep {
+  double loss = 0;                    // before the update
+  strategies::StateDictionary state;  // after it, with the gradients that led to it
+};
+
+struct OracleRun {
+  std::vector<OracleStep> steps;
+  double evaluation_loss = 0;  // after the last step
+};
+
+/// Trains a model of `workload` on `batch` for `steps` steps. Slices of other replicas add to the
+/// gradients only: running statistics are kept for each replica, as those of `replica` are shown,
+/// and every step begins with those of the first. Throws std::runtime_error when some
+/// parameter's first gradient is zero: comparing with it would prove nothing.
+OracleRun run_oracle(const models::Workload& workload, const models::Batch& batch,
+                     const std::vector<schedules::Slice>& partition, int replica, int steps);
+
+/// Where both sides compute in float64.
+inline constexpr double exact_tolerance = 1e-9;
+/// Where gradients were rounded to float16 on their way: 11 bits of each replica's, and of the sum.
+inline constexpr double compressed_tolerance = 4e-3;
+
+/// Runs the same three steps with `strategy`, which must be fresh. After each it compares the loss,
+/// every gradient, parameter, buffer and optimizer entry, relative to the tensor's largest element,
+/// and hands the strategy the oracle's state: a deep network at its start amplifies the last bit
+/// of a number a thousandfold a step, which would otherwise hide what is to be seen. What a
+/// strategy keeps beside its state (a gradient that it did not drop, say) still shows in the next
+/// step. At the end the loss in evaluation mode is compared. Passes within `tolerance`.
+reports::Verification compare_with_oracle(strategies::Strategy& strategy,
+                                          const models::Workload& workload,
+                                          double tolerance = exact_tolerance);
+
+/// The loss of `batch` in training mode without an update, on one device over `partition`.
+double forward_loss(const models::Workload& workload, const models::Batch& batch,
+                    const std::vector<schedules::Slice>& partition);
+
+}  // namespace stratagem::bench

@@ -1,0 +1,172 @@
+#include "bench/worker/record.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "bench/timing/breakdown.h"
+#include "reports/record_fields.h"
+#include "reports/record_json.h"
+
+namespace stratagem::bench {
+namespace {
+
+schedules::Timeline whole_timeline(const TimedRun& run) {
+  std::vector<const schedules::Execution*> all;
+  for (const auto& step : run.executions) all.push_back(&step);
+  return schedules::timeline_of(all, run.start, run.ends.back());
+}
+
+/// A device's number in the job: each rank has as many.
+int number_in_job(const Session& session, int device) {
+  return session.rank() * static_cast<int>(session.group.devices.size()) + device;
+}
+
+std::vector<reports::DeviceRecord> device_records(const Session& session, const TimedRun& run) {
+  const auto costs = session.strategy->costs();
+  const auto timeline = whole_timeline(run);
+  const auto steps = static_cast<double>(run.steps.size());
+  std::vector<reports::DeviceRecord> records;
+  for (const auto& device : session.group.devices) {
+    const int index = device->description().index;
+    reports::Breakdown parts = breakdown(timeline, index, costs.stages);
+    const double bubble = parts.bubble / timeline.step_ms;
+    each_field(parts, [&](const char*, double& part) { part /= steps; });
+    records.push_back({.rank = session.rank(),
+                       .device = number_in_job(session, index),
+                       .breakdown_ms = parts,
+                       .bubble = {.measured = bubble, .ideal = costs.ideal_bubble},
+                       .peak_memory_bytes = device->memory().peak_bytes});
+  }
+  return records;
+}
+
+std::vector<reports::TimelineEvent> events_of(const Session& session,
+                                              const schedules::Timeline& timeline) {
+  std::vector<reports::TimelineEvent> events;
+  for (const auto& entry : timeline.entries) {
+    // A device may load the next step's targets while another still finishes this one.
+    if (entry.end_ms <= 0 && entry.start_ms <= 0) continue;
+    events.push_back({.device = number_in_job(session, entry.device),
+                      .kind = std::string(schedules::name(entry.action.kind)),
+                      .stage = entry.action.stage,
+                      .micro_batch = entry.action.micro_batch,
+                      .start_ms = entry.start_ms,
+                      .end_ms = entry.end_ms});
+  }
+  return events;
+}
+
+std::vector<reports::TimelineEvent> median_timeline(const Session& session, const TimedRun& run) {
+  const std::size_t step = median_step(run.step_ms());
+  const auto origin = step == 0 ? run.start : run.ends[step - 1];
+  return events_of(session,
+                   schedules::timeline_of({&run.executions[step]}, origin, run.ends[step]));
+}
+
+std::optional<double> utilisation(const Session& session, std::optional<double> peak_gflops,
+                                  double flops, double step_ms) {
+  if (!peak_gflops) return std::nullopt;
+  const double peak =
+      *peak_gflops * 1e9 *
+      static_cast<double>(session.group.devices.size() * static_cast<std::size_t>(session.ranks()));
+  return flops / (step_ms / 1e3) / peak;
+}
+
+std::map<std::string, reports::CollectiveCount> per_step(
+    const distributed::CommunicationCounts& counts, std::int64_t steps) {
+  std::map<std::string, reports::CollectiveCount> result;
+  for (const auto& [collective, count] : counts) {
+    result[collective] = {.calls = count.calls / steps,
+                          .payload_bytes = count.payload_bytes / steps,
+                          .wire_bytes = count.wire_bytes / steps};
+  }
+  return result;
+}
+
+/// The most of what ranks hold at a time, the sum of what they call.
+void merge_counters(std::map<std::string, double>& counters, const nlohmann::json& rank,
+                    bool first) {
+  auto& live = counters["live_micro_batches"];
+  live = std::max(live, rank.at("live_micro_batches").get<double>());
+  if (!rank.contains("aten_operators")) return;
+  auto& operators = counters["aten_operators"];
+  operators = (first ? 0 : operators) + rank.at("aten_operators").get<double>();
+}
+
+/// Adds what the other ranks have seen of their own devices.
+void merge_ranks(reports::Repetition& repetition, const TaskContext& context) {
+  nlohmann::json devices = nlohmann::json::array();
+  for (const auto& device : repetition.devices) {
+    devices.push_back(nlohmann::json(reports::to_json(device)));
+  }
+  const std::vector<nlohmann::json> by_rank =
+      all_gather_json(context, {{"devices", devices},
+                                {"timeline", reports::to_json(repetition.timeline)},
+                                {"counters", repetition.counters},
+                                {"cpu_ms", repetition.cpu_ms}});
+  repetition.devices.clear();
+  repetition.timeline.clear();
+  repetition.cpu_ms = 0;
+  bool first = true;
+  for (const nlohmann::json& rank : by_rank) {
+    for (const nlohmann::json& device : rank.at("devices")) {
+      repetition.devices.push_back(reports::device_record_from_json(device, "devices"));
+    }
+    const auto events = reports::timeline_from_json(rank.at("timeline"), "timeline");
+    repetition.timeline.insert(repetition.timeline.end(), events.begin(), events.end());
+    repetition.cpu_ms += rank.at("cpu_ms").get<double>();
+    merge_counters(repetition.counters, rank.at("counters"), first);
+    first = false;
+  }
+}
+
+}  // namespace
+
+std::size_t median_step(const std::vector<double>& durations) {
+  std::vector<std::size_t> order(durations.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(order, {}, [&](std::size_t step) { return durations[step]; });
+  return order[(order.size() - 1) / 2];
+}
+
+reports::Repetition record_of(const Session& session, const TaskContext& context,
+                              const TimedRun& run, std::optional<double> peak_gflops,
+                              const std::optional<std::int64_t>& operators) {
+  reports::Repetition repetition;
+  const auto steps = static_cast<std::int64_t>(run.steps.size());
+  repetition.step_ms = run.step_ms();
+  repetition.per_rank_ms = run.per_rank_ms;
+  repetition.cpu_ms = run.processor_ms / static_cast<double>(steps);
+  repetition.devices = device_records(session, run);
+  repetition.timeline = median_timeline(session, run);
+  repetition.communication = per_step(run.communication, steps);
+  repetition.flops_per_step = session.strategy->costs().flops;
+  const double mean = milliseconds(run.ends.back() - run.start) / static_cast<double>(steps);
+  repetition.mfu = utilisation(session, peak_gflops, repetition.flops_per_step, mean);
+  for (const auto& step : run.steps) repetition.loss.push_back(step->loss());
+  repetition.counters["live_micro_batches"] = session.strategy->costs().live_micro_batches;
+  if (operators) repetition.counters["aten_operators"] = static_cast<double>(*operators);
+  if (const auto tokens = static_cast<double>(session.workload->sequence_length() *
+                                              session.config.global_batch_size);
+      tokens > 0) {
+    repetition.counters["tokens_per_second"] = 1e3 * tokens / mean;
+  }
+  if (session.ranks() > 1) merge_ranks(repetition, context);
+  if (session.oversubscribed) repetition.marks.emplace_back("oversubscribed");
+  return repetition;
+}
+
+std::vector<reports::TimelineEvent> trace_of(const Session& session, const TaskContext& context,
+                                             const TimedRun& run) {
+  std::vector<reports::TimelineEvent> all;
+  const nlohmann::json own = reports::to_json(events_of(session, whole_timeline(run)));
+  for (const nlohmann::json& rank : all_gather_json(context, own)) {
+    const auto events = reports::timeline_from_json(rank, "timeline");
+    all.insert(all.end(), events.begin(), events.end());
+  }
+  return all;
+}
+
+}  // namespace stratagem::bench

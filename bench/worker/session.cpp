@@ -1,0 +1,221 @@
+#include "bench/worker/session.h"
+
+#include <ATen/Context.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "bench/config/core_demand.h"
+#include "bench/config/plugins.h"
+#include "bench/machine/machine.h"
+#include "strategies/schedules/batch_split.h"
+
+namespace stratagem::bench {
+namespace {
+
+template <class Value>
+Value look_up(const std::map<std::string, Value>& choices, const char* option,
+              const std::string& name) {
+  const auto found = choices.find(name);
+  if (found != choices.end()) return found->second;
+  std::string names;
+  for (const auto& [choice, value] : choices) names += (names.empty() ? "" : ", ") + choice;
+  throw std::invalid_argument(
+      fmt::format("--{}: unknown \"{}\"; choices: {}", option, name, names));
+}
+
+models::OptimizerOptions optimizer_options(const Config& config) {
+  using Kind = models::OptimizerOptions::Kind;
+  models::OptimizerOptions options;
+  options.kind = look_up<Kind>({{"sgd", Kind::sgd}, {"adam", Kind::adam}, {"adamw", Kind::adamw}},
+                               "optimizer", config.optimizer);
+  options.learning_rate = config.learning_rate;
+  options.momentum = config.momentum;
+  options.weight_decay = config.weight_decay;
+  return options;
+}
+
+/// Which of the job's devices this process drives.
+struct OwnDevices {
+  std::int64_t first = 0;          // in the job
+  std::int64_t first_on_host = 0;  // among the GPUs of this host
+  std::int64_t count = 1;
+};
+
+OwnDevices own_devices(const Placement& placement, const TaskContext& context) {
+  const std::int64_t each = placement.devices_per_rank();
+  if (context.ranks == nullptr) return {0, 0, placement.devices()};
+  const ranks::RankInfo& info = context.ranks->info();
+  return {info.rank * each, info.local_rank * each, each};
+}
+
+void set_numerics(const Config& config) {
+  at::globalContext().setBenchmarkCuDNN(config.cudnn_benchmark);
+  at::globalContext().setAllowTF32CuBLAS(config.tf32);
+  at::globalContext().setAllowTF32CuDNN(config.tf32);
+}
+
+/// The cores that this rank may use, and how many of the host's ranks take theirs from the same
+/// ones before it. A launcher may have pinned every rank to cores of its own.
+struct CoreShare {
+  std::vector<int> cores;
+  std::int64_t ranks_before = 0;
+};
+
+CoreShare core_share(const TaskContext& context) {
+  CoreShare share{available_cores(), 0};
+  if (context.ranks == nullptr) return share;
+  const auto all = all_gather_json(context, {{"host", host_name()}, {"cores", share.cores}});
+  const auto own = static_cast<std::size_t>(context.ranks->info().rank);
+  for (std::size_t rank = 0; rank < own; ++rank) {
+    if (all[rank] == all[own]) ++share.ranks_before;
+  }
+  return share;
+}
+
+/// A device with the id i has the i-th part of the cores.
+std::vector<std::vector<int>> cores_by_device(const Config& config, const OwnDevices& own,
+                                              const TaskContext& context) {
+  const CoreShare share = core_share(context);
+  const std::int64_t first = share.ranks_before * own.count;
+  require_cores(config, share.cores.size(), first + own.count);
+  std::vector<std::vector<int>> cores;
+  for (std::int64_t device = 0; device < own.count; ++device) {
+    const auto position = static_cast<std::size_t>(own.first + device);
+    const std::int64_t id =
+        position < config.device_ids.size() ? config.device_ids[position] : first + device;
+    auto next = static_cast<std::size_t>(id * config.cores_per_device);
+    std::vector<int> of_device;
+    for (std::int64_t core = 0; core < config.cores_per_device; ++core) {
+      of_device.push_back(share.cores[next++ % share.cores.size()]);
+    }
+    cores.push_back(of_device);
+  }
+  return cores;
+}
+
+}  // namespace
+
+models::WorkloadOptions workload_options(const Config& config) {
+  models::WorkloadOptions options;
+  options.model = config.model;
+  options.batch = config.global_batch_size;
+  options.image_size = config.image_size;
+  options.sequence_length = config.sequence_length;
+  options.tokens = look_up<models::TokenSource>(
+      {{"random", models::TokenSource::random}, {"text", models::TokenSource::text}}, "data",
+      config.data);
+  options.dtype = look_up<at::ScalarType>({{"float32", at::kFloat},
+                                           {"float64", at::kDouble},
+                                           {"bfloat16", at::kBFloat16},
+                                           {"float16", at::kHalf}},
+                                          "dtype", config.dtype);
+  options.format = look_up<at::MemoryFormat>({{"channels_last", at::MemoryFormat::ChannelsLast},
+                                              {"contiguous", at::MemoryFormat::Contiguous}},
+                                             "memory-format", config.memory_format);
+  options.loss = look_up<models::Loss>(
+      {{"mse", models::Loss::mse}, {"cross_entropy", models::Loss::cross_entropy}}, "loss",
+      config.loss);
+  options.optimizer = optimizer_options(config);
+  options.seed = static_cast<std::uint64_t>(config.seed);
+  return options;
+}
+
+backends::DeviceGroup open_devices(const Config& config, const Placement& placement,
+                                   const TaskContext& context) {
+  set_numerics(config);
+  const OwnDevices own = own_devices(placement, context);
+  backends::DeviceGroupOptions options;
+  options.activity = context.activity;
+  if (config.device == "cuda") {
+    options.kind = runtime::DeviceKind::cuda;
+    for (std::int64_t index = 0; index < own.count; ++index) {
+      const auto position = static_cast<std::size_t>(own.first + index);
+      options.ordinals.push_back(static_cast<int>(position < config.device_ids.size()
+                                                      ? config.device_ids[position]
+                                                      : own.first_on_host + index));
+    }
+  } else {
+    options.cores = cores_by_device(config, own, context);
+  }
+  return backends::make_device_group(options);
+}
+
+std::chrono::milliseconds timeout_of(const Config& config) {
+  return to_milliseconds(config.timeout);
+}
+
+namespace {
+
+/// Whether devices of a host share cores: this rank's, or with those of ranks before it.
+/// Collective.
+bool is_oversubscribed(const Config& config, const Placement& placement,
+                       const TaskContext& context) {
+  if (config.device != "cpu" || !config.device_ids.empty()) return false;
+  const CoreShare share = core_share(context);
+  const std::int64_t devices = (share.ranks_before + 1) * own_devices(placement, context).count;
+  const bool own =
+      devices * config.cores_per_device > static_cast<std::int64_t>(share.cores.size());
+  bool any = false;
+  for (const nlohmann::json& rank : all_gather_json(context, own)) any = any || rank.get<bool>();
+  return any;
+}
+
+}  // namespace
+
+Session::Session(const Config& row, const models::WorkloadOptions& options,
+                 const TaskContext& context, ActionHook fault)
+    : config(row),
+      placement(placement_of(row)),
+      workload(std::make_unique<models::Workload>(options)),
+      group(open_devices(row, placement, context)),
+      oversubscribed(is_oversubscribed(row, placement, context)),
+      groups(row, placement, context, group.devices),
+      before_action(std::move(fault)),
+      strategy(make_strategy()) {}
+
+std::unique_ptr<strategies::Strategy> Session::make_strategy() const {
+  require_plugins(config.plugin);
+  return strategies::find_strategy(config.strategy)
+      .make({.workload = *workload,
+             .devices = group.devices,
+             .options = config,
+             .groups = groups.view(),
+             .timeout = timeout_of(config),
+             .before_action = before_action});
+}
+
+std::vector<nlohmann::json> all_gather_json(const TaskContext& context, const nlohmann::json& own) {
+  if (context.ranks == nullptr) return {own};
+  std::vector<nlohmann::json> all;
+  for (const std::string& text : context.ranks->all_gather(own.dump())) {
+    all.push_back(nlohmann::json::parse(text));
+  }
+  return all;
+}
+
+std::vector<schedules::Slice> slices_of(const Config& config) {
+  const strategies::StrategyEntry& strategy = strategies::find_strategy(config.strategy);
+  const Placement placement = placement_of(config);
+  const std::int64_t replicas = placement.replicas();
+  // Where layers are shared, stages are there only when the mesh says so.
+  const bool whole = strategy.spreads_over("tensor") && placement.pipeline_devices() == 1;
+  if (strategy.reads("split_size") && !whole) {
+    return schedules::split_batch_per_replica(config.global_batch_size, replicas,
+                                              config.split_size);
+  }
+  return schedules::split_batch_per_replica_by_count(
+      config.global_batch_size, replicas,
+      strategy.reads("accumulation_steps") ? config.accumulation_steps : 1);
+}
+
+std::vector<std::int64_t> micro_batch_sizes(const Config& config) {
+  std::vector<std::int64_t> sizes;
+  for (const auto& slice : slices_of(config)) sizes.push_back(slice.count);
+  return sizes;
+}
+
+}  // namespace stratagem::bench

@@ -1,0 +1,62 @@
+// Session: what every task builds from a row's configuration: workload, devices, strategy.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+
+#include "bench/config/config.h"
+#include "bench/config/placement.h"
+#include "bench/worker/job_groups.h"
+#include "bench/worker/tasks.h"
+#include "models/workload.h"
+#include "strategies/backends/backend.h"
+#include "strategies/distributed/rank_context.h"
+#include "strategies/registry.h"
+#include "strategies/strategy.h"
+
+namespace stratagem::bench {
+
+/// Throws std::invalid_argument for a name that is unknown.
+models::WorkloadOptions workload_options(const Config& config);
+
+/// This rank's devices of a row, pinned to the cores that the process may use. With --oversubscribe
+/// devices share cores. Sets the process's numerics (TF32, cuDNN) too.
+backends::DeviceGroup open_devices(const Config& config, const Placement& placement,
+                                   const TaskContext& context);
+
+std::chrono::milliseconds timeout_of(const Config& config);
+
+using ActionHook = std::function<void(const schedules::Action&)>;
+
+/// Members are destroyed in reverse: the strategy before its devices.
+struct Session {
+  Session(const Config& config, const models::WorkloadOptions& options, const TaskContext& context,
+          ActionHook fault = {});
+  std::unique_ptr<strategies::Strategy> make_strategy() const;
+
+  int rank() const { return groups.rank(); }
+  int ranks() const { return groups.ranks(); }
+
+  Config config;
+  Placement placement;
+  std::unique_ptr<models::Workload> workload;
+  backends::DeviceGroup group;
+  /// Whether CPU devices share cores, on any rank; asked before the groups pin this thread.
+  bool oversubscribed;
+  JobGroups groups;
+  ActionHook before_action;
+  std::unique_ptr<strategies::Strategy> strategy;
+  AbortOnException abort_on_exception{groups};
+};
+
+/// What every rank says, by rank; collective.
+std::vector<nlohmann::json> all_gather_json(const TaskContext& context, const nlohmann::json& own);
+
+/// The micro-batches of a row, in order, those of all replicas.
+std::vector<schedules::Slice> slices_of(const Config& config);
+/// Their samples.
+std::vector<std::int64_t> micro_batch_sizes(const Config& config);
+
+}  // namespace stratagem::bench

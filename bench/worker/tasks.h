@@ -1,0 +1,41 @@
+// What a worker process can be asked to do: a task for each kind of job (bench/launch/job.h). The
+// controller (bench/measure/measure.h) decides which tasks run when, each in a process of its own.
+//
+//   check             the rows' options against models and devices; fills in the cut
+//   verify            a strategy against its oracle in float64, and the first step's loss
+//   calibrate_device  peak rates and link of the devices
+//   calibrate_stages  what each action of a row costs, without running the row
+//   measure           the timed steps
+//   collectives       what a collective between the ranks takes
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "bench/launch/job.h"
+#include "strategies/runtime/progress_page.h"
+
+namespace stratagem::distributed {
+class RankContext;
+}  // namespace stratagem::distributed
+
+namespace stratagem::bench {
+
+struct TaskContext {
+  runtime::ProgressPage* activity = nullptr;  // where devices say what they do; may be null
+  distributed::RankContext* ranks = nullptr;  // the way to the job's other ranks; null without any
+};
+
+/// Throws std::invalid_argument for a job or configuration that cannot work, runtime::DeviceTimeout
+/// when an action overran, runtime::CommunicationError when another rank failed this one, and other
+/// exceptions for failures; all with one line of text. Of several ranks, each is given the job with
+/// its own rendezvous; rank 0's result counts, and that of the others is null.
+nlohmann::json perform_task(const Job& job, const TaskContext& context);
+
+CheckResult check(const CheckJob& job, const TaskContext& context);
+VerifyResult verify(const VerifyJob& job, const TaskContext& context);
+CalibrateDeviceResult calibrate_device(const CalibrateDeviceJob& job, const TaskContext& context);
+CalibrateStagesResult calibrate_stages(const CalibrateStagesJob& job, const TaskContext& context);
+MeasureResult measure(const MeasureJob& job, const TaskContext& context);
+CollectivesResult collectives(const CollectivesJob& job, const TaskContext& context);
+
+}  // namespace stratagem::bench

@@ -1,0 +1,183 @@
+#include "bench/worker/timed_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <optional>
+
+namespace stratagem::bench {
+namespace {
+
+using Clock = TimedRun::Clock;
+
+double processor_milliseconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
+}
+
+/// Which parts of the job a rank has.
+struct Coordinates {
+  int replica = 0;
+  int part = 0;  // of its layers
+
+  explicit Coordinates(const Session& session) {
+    const auto groups = session.groups.view();
+    replica = groups.replica;
+    part = groups.tensor == nullptr ? 0 : groups.tensor->rank();
+  }
+};
+
+/// What a moment of a step is known by on every rank that takes part in it: what replicas exchange
+/// to all that hold the same part, what a replica's ranks exchange for a layer to all of them, a
+/// send to the receiver of the same part in the same replica.
+std::string key_of(const schedules::Action& action, const Coordinates& own) {
+  const std::string name = to_string(action);
+  if (schedules::is_tensor_collective(action.kind)) {
+    return fmt::format("{} of replica {}", name, own.replica);
+  }
+  if (schedules::is_collective(action.kind)) return fmt::format("{} of part {}", name, own.part);
+  return fmt::format("{} of replica {} part {}", name, own.replica, own.part);
+}
+
+/// When this rank's devices ended each step, from the start, and when they came to what other ranks
+/// wait for.
+nlohmann::json own_times(const Session& session, const TimedRun& run) {
+  const Coordinates coordinates(session);
+  std::vector<double> ends;
+  nlohmann::json steps = nlohmann::json::array();
+  double reached = 0;
+  for (const schedules::Execution& step : run.executions) {
+    // A device that ends early starts the next step at once; the step itself ends with the last.
+    reached = std::max(reached, milliseconds(schedules::end_of(step) - run.start));
+    ends.push_back(reached);
+    nlohmann::json starts = nlohmann::json::object();
+    for (const auto& entry : step) {
+      if (!schedules::is_collective(entry.action.kind) && !schedules::is_send(entry.action.kind)) {
+        continue;
+      }
+      starts[key_of(entry.action, coordinates)] = milliseconds(entry.start->time() - run.start);
+    }
+    steps.push_back(std::move(starts));
+  }
+  return {{"ends", ends}, {"starts", steps}};
+}
+
+Clock::time_point moment(const TimedRun& run, double milliseconds) {
+  return run.start + std::chrono::duration_cast<Clock::duration>(
+                         std::chrono::duration<double, std::milli>(milliseconds));
+}
+
+std::vector<double> differences(const std::vector<double>& ends) {
+  std::vector<double> durations(ends.size());
+  std::adjacent_difference(ends.begin(), ends.end(), durations.begin());
+  return durations;
+}
+
+/// The wait for a stage's gradients ends with the last bucket: it waits for the peers of that.
+void pass_peers_to_the_waits(schedules::Execution& step) {
+  std::map<int, std::optional<Clock::time_point>> last;  // by stage
+  for (const auto& entry : step) {
+    if (entry.action.kind == schedules::ActionKind::all_reduce) {
+      last[entry.action.stage] = entry.peers;
+    }
+  }
+  for (auto& entry : step) {
+    if (entry.action.kind == schedules::ActionKind::gradient_wait) {
+      entry.peers = last[entry.action.stage];
+    }
+  }
+}
+
+/// The latest of what all ranks say, by step and key.
+std::vector<std::map<std::string, double>> latest_starts(const std::vector<nlohmann::json>& by_rank,
+                                                         std::size_t steps) {
+  std::vector<std::map<std::string, double>> latest(steps);
+  for (const nlohmann::json& rank : by_rank) {
+    for (std::size_t step = 0; step < steps; ++step) {
+      for (const auto& [key, start] : rank.at("starts").at(step).items()) {
+        double& known = latest[step][key];
+        known = std::max(known, start.get<double>());
+      }
+    }
+  }
+  return latest;
+}
+
+/// Tells the ranks when the others ended their steps, came to their collectives and sent what is
+/// received here.
+void agree(const Session& session, TimedRun& run, const TaskContext& context) {
+  const std::vector<nlohmann::json> by_rank = all_gather_json(context, own_times(session, run));
+  std::vector<double> ends(run.steps.size(), 0);
+  for (const nlohmann::json& rank : by_rank) {
+    const auto own_ends = rank.at("ends").get<std::vector<double>>();
+    std::ranges::transform(ends, own_ends, ends.begin(),
+                           [](double left, double right) { return std::max(left, right); });
+    run.per_rank_ms.push_back(differences(own_ends));
+  }
+  for (const double end : ends) run.ends.push_back(moment(run, end));
+  const auto starts = latest_starts(by_rank, run.steps.size());
+  const Coordinates coordinates(session);
+  for (std::size_t step = 0; step < run.executions.size(); ++step) {
+    for (auto& entry : run.executions[step]) {
+      schedules::Action awaited = entry.action;
+      if (schedules::is_receive(awaited.kind)) {
+        awaited = schedules::sender_of(awaited);
+      } else if (!schedules::is_collective(awaited.kind)) {
+        continue;
+      }
+      entry.peers = moment(run, starts[step].at(key_of(awaited, coordinates)));
+    }
+    pass_peers_to_the_waits(run.executions[step]);
+  }
+}
+
+}  // namespace
+
+double milliseconds(Clock::duration duration) {
+  return std::chrono::duration<double, std::milli>(duration).count();
+}
+
+void synchronize(const Session& session) {
+  runtime::synchronize_all(session.group.devices, timeout_of(session.config));
+}
+
+double slowest(const TaskContext& context, double milliseconds) {
+  for (const nlohmann::json& other : all_gather_json(context, milliseconds)) {
+    milliseconds = std::max(milliseconds, other.get<double>());
+  }
+  return milliseconds;
+}
+
+std::vector<double> TimedRun::step_ms() const {
+  std::vector<double> durations;
+  Clock::time_point previous = start;
+  for (const auto end : ends) {
+    durations.push_back(milliseconds(end - previous));
+    previous = end;
+  }
+  return durations;
+}
+
+TimedRun timed(const Session& session, const TaskContext& context,
+               const std::function<void(PendingSteps&)>& enqueue_steps) {
+  TimedRun run;
+  synchronize(session);
+  session.groups.barrier();
+  session.groups.reset_counts();
+  const double processor_before = processor_milliseconds();
+  run.start = Clock::now();
+  enqueue_steps(run.steps);
+  synchronize(session);
+  run.processor_ms = processor_milliseconds() - processor_before;
+  run.communication = session.groups.counts();
+  for (const auto& step : run.steps) run.executions.push_back(step->execution());
+  agree(session, run, context);
+  return run;
+}
+
+}  // namespace stratagem::bench

@@ -1,0 +1,47 @@
+// TimedRun: a stretch of steps timed from a moment that all ranks share. docs/measuring.md draws
+// what lies inside it.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "bench/worker/session.h"
+#include "strategies/distributed/process_group.h"
+#include "strategies/schedules/executor.h"
+
+namespace stratagem::bench {
+
+using PendingSteps = std::vector<std::unique_ptr<strategies::PendingStep>>;
+
+double milliseconds(std::chrono::steady_clock::duration duration);
+
+/// Waits for this rank's devices.
+void synchronize(const Session& session);
+
+/// The longest that any rank took: all of them must come to the same decision. Collective.
+double slowest(const TaskContext& context, double milliseconds);
+
+/// Times count from the start, on every rank: they start together, behind a barrier. A step ends
+/// when its last rank has ended it.
+struct TimedRun {
+  using Clock = std::chrono::steady_clock;
+
+  PendingSteps steps;
+  std::vector<schedules::Execution> executions;  // [step]
+  Clock::time_point start;
+  std::vector<Clock::time_point> ends;             // [step]
+  std::vector<std::vector<double>> per_rank_ms;    // [rank][step]
+  double processor_ms = 0;                         // of the process, all steps
+  distributed::CommunicationCounts communication;  // of the process, all steps
+
+  /// Of each step, from the end of the one before.
+  std::vector<double> step_ms() const;
+};
+
+/// Runs what `enqueue_steps` enqueues. Collective.
+TimedRun timed(const Session& session, const TaskContext& context,
+               const std::function<void(PendingSteps&)>& enqueue_steps);
+
+}  // namespace stratagem::bench

@@ -1,0 +1,147 @@
+#include "bench/worker/worker_main.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "bench/config/plugins.h"
+#include "bench/launch/exit_codes.h"
+#include "bench/worker/tasks.h"
+#include "reports/write_all.h"
+#include "strategies/runtime/communication_error.h"
+#include "strategies/runtime/device.h"
+#include "strategies/runtime/first_line.h"
+
+namespace stratagem::bench {
+
+namespace {
+
+using nlohmann::json;
+
+/// The number behind `flag`. Throws std::invalid_argument.
+int descriptor(int argc, const char* const* argv, std::string_view flag) {
+  for (int index = 2; index + 1 < argc; ++index) {
+    if (argv[index] != flag) continue;
+    const std::string_view text = argv[index + 1];
+    int number = -1;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error == std::errc() && end == text.data() + text.size() && number >= 0) return number;
+  }
+  throw std::invalid_argument(
+      fmt::format("worker: {} is missing; workers are started by `run`", flag));
+}
+
+std::string read_all(int fd) {
+  std::string text;
+  std::array<char, 65536> buffer{};
+  while (true) {
+    const ssize_t count = ::read(fd, buffer.data(), buffer.size());
+    if (count == 0) return text;
+    if (count < 0 && errno != EINTR) {
+      throw std::system_error(errno, std::generic_category(), "worker: cannot read the job");
+    }
+    if (count > 0) text.append(buffer.data(), static_cast<std::size_t>(count));
+  }
+}
+
+/// What a failed allocation is called by the standard library says nothing to a user.
+std::string in_words(std::string message) {
+  constexpr std::string_view name = "std::bad_alloc";
+  const auto found = message.find(name);
+  if (found != std::string::npos) message.replace(found, name.size(), "out of memory");
+  return message;
+}
+
+json refusal(const char* kind, const std::string& message, const runtime::ProgressPage& page) {
+  return {{"ok", false},
+          {"kind", kind},
+          {"message", in_words(runtime::first_line(message))},
+          {"last_action", page.summary()}};
+}
+
+json answer(const std::vector<std::string>& arguments, const std::string& job,
+            runtime::ProgressPage& page) {
+  const TaskContext context{.activity = &page};
+  try {
+    load_plugins(arguments);
+    return {{"ok", true}, {"result", perform_task(job_from_json(json::parse(job)), context)}};
+  } catch (const std::invalid_argument& error) {
+    return refusal("usage", error.what(), page);
+  } catch (const runtime::CommunicationError& error) {
+    return refusal("communication", error.what(), page);
+  } catch (const runtime::DeviceTimeout& error) {
+    return refusal("timeout", error.what(), page);
+  } catch (const std::exception& error) {
+    return refusal("failure", error.what(), page);
+  }
+}
+
+int exit_status(const json& answer) {
+  if (answer.value("ok", false)) return exit_codes::done;
+  return answer.value("kind", "") == "usage" ? exit_codes::usage : exit_codes::lost;
+}
+
+/// c10d keeps a record of the last collectives, for its own diagnosis, in one table of the process.
+/// Threads of two groups write to it without a lock, and then it crashes: a size of 0 turns it off.
+void turn_off_flight_recorder() { ::setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/1); }
+
+/// Gloo writes to connections whose other end may be gone: that is an error of the call, which the
+/// rank can report, and not its end.
+void turn_off_broken_pipe_signal() { ::signal(SIGPIPE, SIG_IGN); }
+
+// The controller may have died before the request was made: then nobody reads the result.
+void die_with_controller(int result_fd) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  pollfd reader{result_fd, 0, 0};
+  if (::poll(&reader, 1, 0) > 0) ::_exit(exit_codes::lost);
+}
+
+}  // namespace
+
+bool is_worker_call(int argc, const char* const* argv) {
+  return argc >= 2 && std::string_view(argv[1]) == "worker";
+}
+
+void worker_main(int argc, const char* const* argv) {
+  const int status = run_main("stratagem", [&] {
+    const int job_fd = descriptor(argc, argv, "--job-fd");
+    const int result_fd = descriptor(argc, argv, "--result-fd");
+    die_with_controller(result_fd);
+    turn_off_flight_recorder();
+    turn_off_broken_pipe_signal();
+    runtime::ProgressPage page(descriptor(argc, argv, "--activity-fd"));
+    const json result = answer({argv + 2, argv + argc}, read_all(job_fd), page);
+    // Where this fails, nobody is left to tell.
+    reports::write_all(result_fd, result.dump(-1, ' ', false, json::error_handler_t::replace));
+    return exit_status(result);
+  });
+  std::fflush(nullptr);
+  ::_exit(status);
+}
+
+int program_main(int argc, char** argv, const std::string& program,
+                 const std::function<int(const std::vector<std::string>&)>& perform) {
+  if (is_worker_call(argc, argv)) worker_main(argc, argv);
+  return run_main(program, [&] {
+    const std::vector<std::string> arguments(argv + 1, argv + argc);
+    load_plugins(arguments);
+    return perform(arguments);
+  });
+}
+
+}  // namespace stratagem::bench

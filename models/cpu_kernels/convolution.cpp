@@ -1,0 +1,91 @@
+#include "models/cpu_kernels/convolution.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/mm.h>
+
+#include <optional>
+
+#include "models/cpu_kernels/deferred_weight_gradients.h"
+#include "models/cpu_kernels/functions.h"
+#include "models/cpu_kernels/linear.h"
+#include "models/cpu_kernels/packed_convolution.h"
+#include "models/cpu_kernels/reference_kernels.h"
+
+namespace stratagem::models {
+namespace {
+
+// From this batch size on ATen chooses oneDNN by itself.
+constexpr std::int64_t kPlainBatch = 16;
+
+// Up to this many positions MKL's product costs less than oneDNN's reordering of the weights. The
+// crossing lies near 500 on a Zen 4 core and lower where oneDNN is the faster of the two.
+constexpr std::int64_t kProductPositions = 256;
+
+// From so many weights on reordering them in every call is noticed.
+constexpr std::int64_t kLargeWeights = 1 << 18;
+
+}  // namespace
+
+ConvolutionPath convolution_path(const at::Tensor& x, const at::Tensor& weight, std::int64_t stride,
+                                 std::int64_t padding, const PackedWeightsPointer& packed) {
+  const bool candidate = !uses_reference_kernels() && x.is_cpu() && at::get_num_threads() == 1 &&
+                         !at::isReducedFloatingType(x.scalar_type()) &&
+                         x.is_contiguous(at::MemoryFormat::ChannelsLast);
+  if (!candidate) {
+    return ConvolutionPath::plain;
+  }
+  if ((packed ? packed->full_size(weight) : weight.numel()) >= kLargeWeights) {
+    return ConvolutionPath::packed;
+  }
+  if (weight.size(2) != 1 || weight.size(3) != 1 || padding != 0) {
+    return ConvolutionPath::plain;
+  }
+  const std::int64_t rows = x.size(0) * ((x.size(2) - 1) / stride + 1);
+  const std::int64_t positions = rows * ((x.size(3) - 1) / stride + 1);
+  if (positions <= kProductPositions) {
+    return ConvolutionPath::product;
+  }
+  const bool slow_in_aten = stride == 1 && x.size(0) < kPlainBatch;
+  return slow_in_aten && rows >= kPlainBatch ? ConvolutionPath::folded : ConvolutionPath::plain;
+}
+
+at::Tensor folded_pointwise_convolution(const at::Tensor& x, const at::Tensor& weight) {
+  const std::int64_t n = x.size(0);
+  const std::int64_t c = x.size(1);
+  const std::int64_t h = x.size(2);
+  const std::int64_t w = x.size(3);
+  const at::Tensor rows = x.permute({0, 2, 3, 1}).reshape({n * h, 1, w, c}).permute({0, 3, 1, 2});
+  const at::Tensor y = plain_convolution(rows, weight, {});
+  return y.permute({0, 2, 3, 1}).reshape({n, h, w, weight.size(0)}).permute({0, 3, 1, 2});
+}
+
+at::Tensor product_pointwise_convolution(const at::Tensor& x, const at::Tensor& weight,
+                                         std::int64_t stride) {
+  const at::Tensor sampled =
+      stride == 1 ? x : x.slice(2, 0, std::nullopt, stride).slice(3, 0, std::nullopt, stride);
+  const at::Tensor pixels = sampled.permute({0, 2, 3, 1});
+  const at::Tensor matrix = weight.permute({0, 2, 3, 1}).reshape({weight.size(0), -1});
+  const at::Tensor rows = pixels.reshape({-1, x.size(1)});
+  const at::Tensor y = current_deferred_weight_gradients()
+                           ? models::linear(rows, matrix, at::Tensor())
+                           : at::mm(rows, matrix.t());
+  return y.view({pixels.size(0), pixels.size(1), pixels.size(2), weight.size(0)})
+      .permute({0, 3, 1, 2});
+}
+
+at::Tensor convolution(const at::Tensor& x, const at::Tensor& weight, std::int64_t stride,
+                       std::int64_t padding, const PackedWeightsPointer& packed) {
+  switch (convolution_path(x, weight, stride, padding, packed)) {
+    case ConvolutionPath::folded:
+      return folded_pointwise_convolution(x, weight);
+    case ConvolutionPath::product:
+      return product_pointwise_convolution(x, weight, stride);
+    case ConvolutionPath::packed:
+      return packed_convolution(x, weight, {stride, padding}, packed);
+    case ConvolutionPath::plain:
+      break;
+  }
+  return plain_convolution(x, weight, {stride, padding});
+}
+
+}  // namespace stratagem::models

@@ -1,0 +1,50 @@
+// Two-dimensional convolution without bias, and the one place that knows which memory format and
+// kernel it runs best on.
+//
+// On one CPU thread torch 2.11 has several ways to compute one on a channels_last tensor, and by
+// itself it does not choose the fastest:
+// - packed: on weights that are packed once a step, for large weights (packed_convolution.h);
+// - plain: what ATen does.
+// A 1x1 convolution is a product of [positions, channels in] with [channels in, channels out],
+// where positions = batch x height x width of the output, and has two ways more:
+// - folded: image rows move into the batch (on channels_last that is a view, and a 1x1 convolution
+//   does not mix positions), so that oneDNN runs whatever the batch size; by itself ATen takes one
+//   small MKL product a sample below 16 samples without a stride;
+// - product: one MKL product over all positions, for which no weights are reordered.
+// So few positions take the product, more of them the fold while the batch is small, the rest is
+// plain. Measured forward and backward on a Zen 4 core, 8 samples of 128-pixel ResNet-50: the fold
+// is 1.05 to 1.13 times as fast as plain in layer1 and layer2; it gains about 2 where oneDNN has
+// full-width AVX-512 and MKL does not use it. Reduced precision is left alone; float64 has no
+// oneDNN kernel but goes the same ways, so that a check in float64 runs the code that float32 runs.
+// bench/programs/bench_convolution.cpp tells for which shapes this pays and when a later version
+// makes it superfluous.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+#include "models/cpu_kernels/packed_weights.h"
+
+namespace stratagem::models {
+
+/// Cross-correlation of x [n, c, h, w] with weight [o, c, k, k], zero padding on every side.
+/// Returns [n, o, (h + 2 padding - k) / stride + 1, (w + 2 padding - k) / stride + 1],
+/// channels_last where x is. `packed` belongs to the weight; without it the packed path packs in
+/// every call.
+at::Tensor convolution(const at::Tensor& x, const at::Tensor& weight, std::int64_t stride,
+                       std::int64_t padding, const PackedWeightsPointer& packed = {});
+
+enum class ConvolutionPath { plain, folded, product, packed };
+
+/// The way that convolution() goes for these arguments on this thread.
+ConvolutionPath convolution_path(const at::Tensor& x, const at::Tensor& weight, std::int64_t stride,
+                                 std::int64_t padding, const PackedWeightsPointer& packed = {});
+
+/// Weight is [o, c, 1, 1] and nothing is padded. Free of copies where x is channels_last and, for
+/// the product, the stride is 1.
+at::Tensor folded_pointwise_convolution(const at::Tensor& x, const at::Tensor& weight);
+at::Tensor product_pointwise_convolution(const at::Tensor& x, const at::Tensor& weight,
+                                         std::int64_t stride);
+
+}  // namespace stratagem::models

@@ -1,0 +1,63 @@
+#include "models/cpu_kernels/deferred_weight_gradients.h"
+
+#include <ATen/core/grad_mode.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "models/cpu_kernels/gradient_accumulation_fusion.h"
+
+namespace stratagem::models {
+namespace {
+
+constexpr const char* saved_key = "deferred_weight_gradients";
+
+thread_local DeferredWeightGradientsPointer current_deferred;
+
+}  // namespace
+
+void DeferredWeightGradients::defer(at::Tensor parameter, std::function<at::Tensor()> compute) {
+  deferred_.emplace_back(std::move(parameter), std::move(compute));
+}
+
+void DeferredWeightGradients::run() {
+  for (auto& [parameter, compute] : std::exchange(deferred_, {})) {
+    at::Tensor gradient;
+    {
+      const at::NoGradGuard no_gradient;
+      gradient = compute();
+    }
+    compute = nullptr;  // its tensors go before the next ones come
+    if (!gradient.defined()) continue;
+    if (gradient_has_hooks(parameter)) {
+      // Autograd copies the first gradient of a step where a plain sum keeps it.
+      parameter.backward(gradient);
+    } else if (at::Tensor& sum = parameter.mutable_grad(); sum.defined()) {
+      const at::NoGradGuard no_gradient;
+      sum.add_(gradient);
+    } else {
+      sum = gradient;
+    }
+  }
+}
+
+const DeferredWeightGradientsPointer& current_deferred_weight_gradients() {
+  return current_deferred;
+}
+
+DeferWeightGradientsGuard::DeferWeightGradientsGuard(DeferredWeightGradientsPointer deferred)
+    : previous_(std::exchange(current_deferred, std::move(deferred))) {}
+
+DeferWeightGradientsGuard::~DeferWeightGradientsGuard() { current_deferred = std::move(previous_); }
+
+void save_deferred_weight_gradients(torch::autograd::AutogradContext& context) {
+  if (!current_deferred) return;
+  context.saved_data[saved_key] = c10::IValue::make_capsule(current_deferred);
+}
+
+DeferredWeightGradientsPointer saved_deferred_weight_gradients(
+    const torch::autograd::AutogradContext& context) {
+  const auto found = context.saved_data.find(saved_key);
+  if (found == context.saved_data.end()) return {};
+  return c10::static_intrusive_pointer_cast<DeferredWeightGradients>(found->second.toCapsule());
+}
+
+}  // namespace stratagem::models

@@ -1,0 +1,55 @@
+#include "models/cpu_kernels/gradient_accumulation_fusion.h"
+
+#include <ATen/core/grad_mode.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/graph_task.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include "models/cpu_kernels/reference_kernels.h"
+
+namespace stratagem::models {
+namespace {
+
+// A backward pass that was asked for certain gradients returns them and sums none.
+bool sums_gradients() {
+  const auto* const asked = torch::autograd::get_current_graph_task_exec_info();
+  return asked == nullptr || asked->empty();
+}
+
+// [o, i] of a gradient [o, i] or [o, c, k, k] whose rows lie side by side; else undefined.
+at::Tensor rows_of(const at::Tensor& gradient) {
+  if (gradient.dim() == 2) return gradient.is_contiguous() ? gradient : at::Tensor();
+  if (gradient.dim() != 4 || !gradient.is_contiguous(at::MemoryFormat::ChannelsLast)) return {};
+  return gradient.permute({0, 2, 3, 1}).view({gradient.size(0), -1});
+}
+
+}  // namespace
+
+bool gradient_has_hooks(const at::Tensor& weight) {
+  if (!weight.is_leaf() || !torch::autograd::impl::hooks(weight).empty() ||
+      torch::autograd::impl::post_acc_grad_hooks(weight) != nullptr) {
+    return true;
+  }
+  const auto accumulator = torch::autograd::impl::try_get_grad_accumulator(weight);
+  return accumulator && (!accumulator->pre_hooks().empty() || !accumulator->post_hooks().empty() ||
+                         !accumulator->tensor_pre_hooks().empty());
+}
+
+at::Tensor gradient_to_accumulate_into(const at::Tensor& weight) {
+  // Of a leaf alone: autograd warns of one that is asked of anything else.
+  if (uses_reference_kernels() || !weight.is_leaf() || !weight.grad().defined()) return {};
+  const bool autograd_sums = at::GradMode::is_enabled() || !sums_gradients();
+  return autograd_sums || gradient_has_hooks(weight) ? at::Tensor() : weight.grad();
+}
+
+bool accumulate_into_gradient(const at::Tensor& weight, const at::Tensor& left,
+                              const at::Tensor& right) {
+  const at::Tensor sum = gradient_to_accumulate_into(weight);
+  if (!sum.defined() || sum.scalar_type() != left.scalar_type()) return false;
+  at::Tensor rows = rows_of(sum);
+  if (!rows.defined()) return false;
+  rows.addmm_(left.t(), right);
+  return true;
+}
+
+}  // namespace stratagem::models

@@ -1,0 +1,14 @@
+// Which variants the processor can run. Apart from them: nothing of the standard library may be
+// compiled for an instruction set that other files are not.
+#pragma once
+
+#include <vector>
+
+#include "models/cpu_kernels/kernels/batch_norm_variants.h"
+
+namespace stratagem::models::kernels {
+
+/// The best one last; never empty.
+std::vector<const BatchNormVariant*> batch_norm_choices();
+
+}  // namespace stratagem::models::kernels

@@ -1,0 +1,126 @@
+#include "models/cpu_kernels/linear.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include "models/cpu_kernels/deferred_weight_gradients.h"
+#include "models/cpu_kernels/gradient_accumulation_fusion.h"
+#include "models/cpu_kernels/reference_kernels.h"
+
+namespace stratagem::models {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// Below so many multiply-adds the products of either library take microseconds.
+constexpr std::int64_t kWorthwhile = 1 << 20;
+
+bool takes_onednn(const at::Tensor& rows, const at::Tensor& weight) {
+  return !uses_reference_kernels() && rows.is_cpu() && rows.scalar_type() == at::kFloat &&
+         at::globalContext().userEnabledMkldnn() &&
+         rows.size(0) * weight.size(0) * weight.size(1) >= kWorthwhile;
+}
+
+// mkldnn::_linear_pointwise(x [m, k], weight [n, k], bias [n]) -> [m, n], with no function after
+// it.
+at::Tensor onednn_product(const at::Tensor& rows, const at::Tensor& weight,
+                          const at::Tensor& bias) {
+  using Signature = at::Tensor(
+      const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&, std::string_view,
+      c10::List<std::optional<at::Scalar>>, std::optional<std::string_view>);
+  static const auto product = c10::Dispatcher::singleton()
+                                  .findSchemaOrThrow("mkldnn::_linear_pointwise", "")
+                                  .typed<Signature>();
+  return product.call(rows, weight, bias.defined() ? std::optional(bias) : std::nullopt, "none",
+                      c10::List<std::optional<at::Scalar>>(), "");
+}
+
+at::Tensor forward_pass(AutogradContext& context, const at::Tensor& x, const at::Tensor& weight,
+                        const at::Tensor& bias) {
+  context.save_for_backward({x, weight, bias});
+  save_deferred_weight_gradients(context);
+  const at::Tensor y = linear_product(x.flatten(0, -2), weight, bias);
+  std::vector<std::int64_t> shape = x.sizes().vec();
+  shape.back() = weight.size(0);
+  return at::_unsafe_view(y, shape);  // no view for autograd: it may be changed in place
+}
+
+variable_list backward_pass(AutogradContext& context, const at::Tensor& y_gradient) {
+  const variable_list saved = context.get_saved_variables();
+  const at::Tensor rows = saved[0].flatten(0, -2);
+  const at::Tensor gradient = y_gradient.contiguous().flatten(0, -2);
+  const at::Tensor& weight = saved[1];
+  const at::Tensor& bias = saved[2];
+  variable_list result(bias.defined() ? 3 : 2);
+  if (context.needs_input_grad(0)) {
+    result[0] = linear_input_gradient(gradient, weight).view(saved[0].sizes());
+  }
+  if (const auto deferred = saved_deferred_weight_gradients(context)) {
+    deferred->defer(weight, [weight, rows, gradient] {
+      return accumulated_weight_gradient(weight, rows, gradient);
+    });
+    if (bias.defined()) deferred->defer(bias, [gradient] { return gradient.sum(0); });
+    return result;
+  }
+  if (bias.defined()) result[1] = gradient.sum(0);
+  result.back() = accumulated_weight_gradient(weight, rows, gradient);
+  return result;
+}
+
+// The bias stands before the weight, so that their gradients become ready in the order of ATen's.
+class LinearFunction : public torch::autograd::Function<LinearFunction> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& bias,
+                            const at::Tensor& weight) {
+    return forward_pass(*context, x, weight, bias);
+  }
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    return backward_pass(*context, gradients[0]);
+  }
+};
+
+// A Function takes no undefined tensor.
+class BiaslessLinearFunction : public torch::autograd::Function<BiaslessLinearFunction> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x,
+                            const at::Tensor& weight) {
+    return forward_pass(*context, x, weight, {});
+  }
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    return backward_pass(*context, gradients[0]);
+  }
+};
+
+}  // namespace
+
+at::Tensor linear_product(const at::Tensor& rows, const at::Tensor& weight,
+                          const at::Tensor& bias) {
+  if (takes_onednn(rows, weight)) return onednn_product(rows, weight, bias);
+  return at::linear(rows, weight, bias.defined() ? std::optional(bias) : std::nullopt);
+}
+
+at::Tensor linear_input_gradient(const at::Tensor& gradient_rows, const at::Tensor& weight) {
+  if (takes_onednn(gradient_rows, weight)) return onednn_product(gradient_rows, weight.t(), {});
+  return at::mm(gradient_rows, weight);
+}
+
+at::Tensor linear_weight_gradient(const at::Tensor& rows, const at::Tensor& gradient_rows) {
+  return at::mm(gradient_rows.t(), rows);
+}
+
+at::Tensor accumulated_weight_gradient(const at::Tensor& weight, const at::Tensor& rows,
+                                       const at::Tensor& gradient_rows) {
+  if (accumulate_into_gradient(weight, gradient_rows, rows)) return {};
+  return linear_weight_gradient(rows, gradient_rows);
+}
+
+at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+  if (uses_reference_kernels()) {
+    return at::linear(x, weight, bias.defined() ? std::optional(bias) : std::nullopt);
+  }
+  return bias.defined() ? LinearFunction::apply(x, bias, weight)
+                        : BiaslessLinearFunction::apply(x, weight);
+}
+
+}  // namespace stratagem::models

@@ -1,0 +1,20 @@
+#include "models/cpu_kernels/reference_kernels.h"
+
+#include <utility>
+
+namespace stratagem::models {
+namespace {
+
+// Thread-local like at::GradMode: every device has a thread of its own.
+thread_local bool reference_kernels = false;
+
+}  // namespace
+
+bool uses_reference_kernels() { return reference_kernels; }
+
+ReferenceKernelsGuard::ReferenceKernelsGuard(bool reference)
+    : previous_(std::exchange(reference_kernels, reference)) {}
+
+ReferenceKernelsGuard::~ReferenceKernelsGuard() { reference_kernels = previous_; }
+
+}  // namespace stratagem::models

@@ -1,0 +1,102 @@
+// Registry: named entries that register themselves from their own files.
+//
+// An entry is any value with a `name`. Adding a variant means adding one file, of this tree or of a
+// plug-in; a name that is not known is answered with the choices and the nearest of them. Knows
+// nothing of models or tensors.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace stratagem::models {
+
+/// Levenshtein distance: the fewest insertions, deletions and replacements that turn a into b.
+inline std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+template <class Entry>
+class Registry {
+ public:
+  /// `kind` is what an entry is called in messages: "model".
+  explicit Registry(std::string kind) : kind_(std::move(kind)) {}
+
+  /// Throws std::logic_error when the name is taken.
+  void add(Entry entry) {
+    const std::string name = entry.name;
+    if (!entries_.emplace(name, std::move(entry)).second) {
+      throw std::logic_error("the " + kind_ + " \"" + name + "\" is taken; choose another name");
+    }
+  }
+
+  /// Throws std::invalid_argument with the choices and the nearest one.
+  const Entry& find(std::string_view name) const {
+    const auto found = entries_.find(name);
+    if (found == entries_.end()) {
+      throw std::invalid_argument(unknown_name(name));
+    }
+    return found->second;
+  }
+
+  /// Sorted.
+  std::vector<std::string> names() const {
+    std::vector<std::string> all;
+    for (const auto& [name, entry] : entries_) {
+      all.push_back(name);
+    }
+    return all;
+  }
+
+  std::size_t size() const { return entries_.size(); }
+
+ private:
+  std::string unknown_name(std::string_view name) const {
+    std::string nearest;
+    std::string choices;
+    for (const auto& [candidate, entry] : entries_) {
+      if (nearest.empty() || edit_distance(name, candidate) < edit_distance(name, nearest)) {
+        nearest = candidate;
+      }
+      choices += (choices.empty() ? "" : ", ") + candidate;
+    }
+    return "unknown " + kind_ + " \"" + std::string(name) + "\": did you mean \"" + nearest +
+           "\"? choices: " + choices;
+  }
+
+  std::string kind_;
+  std::map<std::string, Entry, std::less<>> entries_;
+};
+
+// What could not be registered, one line each. Static objects register, before main or while a
+// plug-in is loaded, and an exception would end the program there: who starts it reads them here.
+std::vector<std::string>& registration_errors();
+
+// As Registry::add, for static objects.
+template <class Entry>
+void register_entry(Registry<Entry>& registry, Entry entry) {
+  try {
+    registry.add(std::move(entry));
+  } catch (const std::logic_error& error) {
+    registration_errors().emplace_back(error.what());
+  }
+}
+
+}  // namespace stratagem::models

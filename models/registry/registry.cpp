@@ -1,0 +1,47 @@
+#include "models/registry/registry.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+#include "models/registry/named_entries.h"
+
+namespace stratagem::models {
+namespace {
+
+// Inside a function, because entries of other files arrive during static initialisation.
+Registry<ModelEntry>& registry() {
+  static Registry<ModelEntry> instance("model");
+  return instance;
+}
+
+}  // namespace
+
+bool register_model(ModelEntry entry) {
+  register_entry(registry(), std::move(entry));
+  return true;
+}
+
+const ModelEntry& find_model(std::string_view name) { return registry().find(name); }
+
+std::vector<std::string> model_names() { return registry().names(); }
+
+std::int64_t scaled_width(std::int64_t base, double width) {
+  if (!(width > 0) || !std::isfinite(width)) {
+    throw std::invalid_argument("width " + std::to_string(width) +
+                                " is not a positive multiple of the model's own");
+  }
+  return std::max<std::int64_t>(1, std::llround(static_cast<double>(base) * width));
+}
+
+std::int64_t class_count(const ModelOptions& options, std::int64_t own) {
+  if (options.classes < 0) {
+    throw std::invalid_argument(
+        "classes must be at least 1, or 0 for the model's own number, not " +
+        std::to_string(options.classes));
+  }
+  return options.classes == 0 ? own : options.classes;
+}
+
+}  // namespace stratagem::models

@@ -1,0 +1,77 @@
+// The models that can be asked for by name. Each registers itself in its own file:
+//   STRATAGEM_REGISTER_MODEL(ModelEntry{...});
+// Link these files as objects: a static library drops files that nothing refers to.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stratagem::models {
+
+struct Model;
+
+struct ModelOptions {
+  double width = 1.0;        // multiplies the hidden widths; each stays at least 1
+  std::int64_t classes = 0;  // outputs; 0 is the model's own number
+  std::uint64_t seed = 0;    // of the initial parameters
+  bool meta = false;         // large tensors without memory, to be counted only
+};
+
+enum class InputKind {
+  image,   // [n, 3, size, size]
+  vector,  // [n, features]
+  tokens,  // [n, sequence] token ids (int64); the targets are the ids one position later
+};
+
+struct ShardedSize {
+  std::string what;  // "heads"
+  std::int64_t size = 0;
+};
+
+struct ModelEntry {
+  std::string name = {};
+  std::string summary = {};
+  InputKind input_kind = InputKind::image;
+  std::int64_t default_image_size = 0;                  // pixels a side; 0 without images
+  std::int64_t features = 0;                            // channels of an image, length of a vector
+  std::int64_t classes = 0;                             // for tokens the vocabulary
+  std::function<Model(const ModelOptions&)> make = {};  // on the CPU, float32, contiguous
+  bool has_batch_norm = false;
+  std::int64_t smallest_image = 0;
+  std::vector<std::string> default_cut = {};  // the cut into two stages
+  std::int64_t layers = 0;                    // that make() gives
+  std::int64_t longest_sequence = 0;          // of tokens; the default, too
+  /// What tensor parallelism shards, and must divide; empty: it cannot split this model.
+  std::vector<ShardedSize> sharded_sizes = {};
+  // What models share that differ in their sizes alone; empty: it is like no other.
+  std::string family = {};
+};
+
+/// A name that is taken is noted in registration_errors(). Returns true, so that a constant can
+/// hold it.
+bool register_model(ModelEntry entry);
+
+/// Throws std::invalid_argument with the choices and the nearest name.
+const ModelEntry& find_model(std::string_view name);
+
+/// Sorted.
+std::vector<std::string> model_names();
+
+/// max(1, round(base * width)). Throws std::invalid_argument unless width is positive.
+std::int64_t scaled_width(std::int64_t base, double width);
+
+/// The number of classes asked for, or the model's own.
+/// Throws std::invalid_argument when it is negative.
+std::int64_t class_count(const ModelOptions& options, std::int64_t own);
+
+}  // namespace stratagem::models
+
+#define STRATAGEM_REGISTER_MODEL(...)                   \
+  namespace {                                           \
+  [[maybe_unused]] const bool model_is_registered =     \
+      ::stratagem::models::register_model(__VA_ARGS__); \
+  }                                                     \
+  static_assert(true)

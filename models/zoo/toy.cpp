@@ -1,0 +1,44 @@
+// The two-layer model of PyTorch's distributed tutorials: net1 (10 -> 10), relu, net2 (10 -> 5).
+
+#include <ATen/CPUGeneratorImpl.h>
+
+#include <memory>
+
+#include "models/basic_layers.h"
+#include "models/model.h"
+#include "models/registry/registry.h"
+
+namespace stratagem::models {
+namespace {
+
+constexpr std::int64_t kFeatures = 10;
+constexpr std::int64_t kWidth = 10;
+constexpr std::int64_t kClasses = 5;
+
+Model make_toy(const ModelOptions& options) {
+  at::Generator generator = at::detail::createCPUGenerator(options.seed);
+  const std::int64_t width = scaled_width(kWidth, options.width);
+  Model model{"toy", {}};
+  model.layers.push_back(std::make_unique<LinearLayer>("net1", kFeatures, width, generator));
+  model.layers.push_back(std::make_unique<ReluLayer>("relu"));
+  model.layers.push_back(
+      std::make_unique<LinearLayer>("net2", width, class_count(options, kClasses), generator));
+  return model;
+}
+
+}  // namespace
+}  // namespace stratagem::models
+
+STRATAGEM_REGISTER_MODEL(stratagem::models::ModelEntry{
+    .name = "toy",
+    .summary = "two linear layers, 10 -> 10 -> 5",
+    .input_kind = stratagem::models::InputKind::vector,
+    .default_image_size = 0,
+    .features = stratagem::models::kFeatures,
+    .classes = stratagem::models::kClasses,
+    .make = stratagem::models::make_toy,
+    .has_batch_norm = false,
+    .smallest_image = 0,
+    .default_cut = {"net2"},
+    .layers = 3,
+    .sharded_sizes = {{"hidden features", stratagem::models::kWidth}}});

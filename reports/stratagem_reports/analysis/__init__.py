@@ -1,0 +1,1 @@
+"""What follows from a file's rows: numbers, which rows belong together, and their names."""

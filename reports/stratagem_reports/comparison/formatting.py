@@ -1,0 +1,212 @@
+"""The words and numbers that every renderer shows, so that they agree with each other."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from ..analysis.labels import counted, listing, percent, time_text
+from .deterministic import MetricChange, Kind
+from .verdicts import Comparison, RowComparison, Timing, Verdict
+
+COLUMNS = ("Verdict", "Row", "Base", "Head", "Change", "Interval", "Deterministic metrics", "Marks")
+_OF_TIMES = ("Base", "Head", "Change", "Interval")
+NONE = "\u2013"
+
+SEPARATE_FILES = (
+    "Two files measured apart cannot tell a regression from a busy neighbour: the machine may have "
+    "been another one at the other time. `stratagem compare --interleave BASE_BUILD HEAD_BUILD` "
+    "launches both in turns and can."
+)
+DETERMINISTIC_ONLY = (
+    "Deterministic metrics only: times were not compared. Calls, bytes, FLOPs, live micro-batches "
+    "and operators follow from code and configuration, so one launch tells on any machine."
+)
+OUTLIERS = (
+    "Outlying steps and launches lie beyond Tukey's fences (1.5 interquartile ranges) of all that "
+    "the side has of the row; they are marked, and kept."
+)
+
+
+def headline(comparison: Comparison) -> str:
+    """One sentence: how many rows, and what became of them."""
+    counts = [
+        (len([row for row in comparison.rows if row.timing.verdict is verdict]), verdict.value)
+        for verdict in Verdict
+    ]
+    parts = [f"{count} {word}" for count, word in counts if count]
+    worse = sum(1 for row in comparison.rows if any(item.regression for item in row.changes))
+    if worse and not comparison.deterministic_only:
+        parts.append(f"{worse} with a deterministic metric that grew")
+    noun = "row" if len(comparison.rows) == 1 else "rows"
+    verdict = "Regression" if comparison.regressions else "No regression found"
+    where = " (across machines)" if comparison.across_machines else ""
+    ignored = "; times were not compared" if comparison.deterministic_only else ""
+    return f"{verdict}: {len(comparison.rows)} {noun}, {listing(parts)}{where}{ignored}."
+
+
+def table(comparison: Comparison) -> list[dict[str, str]]:
+    """Each row's cells by their column, those columns alone that have something to say."""
+    rows = [dict(zip(COLUMNS, cells(row), strict=True)) for row in comparison.rows]
+    unused = set(_OF_TIMES) if comparison.deterministic_only else set()
+    if all(row["Marks"] == NONE for row in rows):
+        unused.add("Marks")
+    return [{name: text for name, text in row.items() if name not in unused} for row in rows]
+
+
+def cells(row: RowComparison) -> list[str]:
+    """A row's cells under COLUMNS."""
+    timing = row.timing
+    return [
+        timing.verdict.value,
+        row.name,
+        _time(timing.base_median, timing.base_ms),
+        _time(timing.head_median, timing.head_ms),
+        change_text(timing),
+        interval_text(timing),
+        changes_text(row),
+        marks_text(row) or NONE,
+    ]
+
+
+def marks_text(row: RowComparison) -> str:
+    """What disturbed the row, and how many of its steps and launches are outliers."""
+    return "; ".join(row.marks + outlier_texts(row))
+
+
+def outlier_texts(row: RowComparison) -> list[str]:
+    """For each side that has any: "base: 2 outlying steps kept"."""
+    texts = []
+    for label, counts in row.outliers.items():
+        found = {row.sample: counts["samples"], "launch": counts["launches"]}
+        words = [counted(count, f"outlying {noun}") for noun, count in found.items() if count]
+        if words:
+            texts.append(f"{label}: {listing(words)} kept")
+    return texts
+
+
+def change_text(timing: Timing) -> str:
+    """The change of the step time, "+5.2%"; above zero is slower."""
+    return f"{100 * (timing.change.ratio - 1):+.1f}%" if timing.change else NONE
+
+
+def interval_text(timing: Timing) -> str:
+    """The interval of the change; a verdict of "too few" has none worth showing."""
+    change = timing.change
+    if change is None or change.low is None or timing.verdict is Verdict.TOO_FEW:
+        return NONE
+    low, high = (100 * (value - 1) for value in (change.low, change.high))
+    return f"{low:+.1f}% to {high:+.1f}%"
+
+
+def changes_text(row: RowComparison) -> str:
+    """How many metrics are equal, or how many are not and how many could not be compared."""
+    unsteady = sum(1 for change in row.changes if change.kind is Kind.UNSTEADY)
+    worse = sum(1 for change in row.changes if change.regression)
+    counts = {"changed": len(row.changes) - unsteady, "worse": worse, "not compared": unsteady}
+    words = [f"{count} {what}" for what, count in counts.items() if count]
+    if words:
+        return ", ".join(words)
+    return f"{row.metrics_compared} equal" if row.metrics_compared else "none"
+
+
+def change_sentence(change: MetricChange) -> str:
+    """A change of a metric as words: "communication.all_reduce.calls: 4 -> 5 (+25.0%)"."""
+    if change.kind is Kind.UNSTEADY:
+        return f"{change.metric}: {change.kind.value}, so it was not compared"
+    if change.kind in (Kind.NEW, Kind.GONE):
+        value = change.head if change.kind is Kind.NEW else change.base
+        return f"{change.metric}: {change.kind.value} ({number(value)} {change.unit})".strip()
+    relative = f" ({change.head / change.base - 1:+.1%})" if change.base else ""
+    values = f"{number(change.base)} \u2192 {number(change.head)}"
+    return f"{change.metric}: {values} {change.unit}".rstrip() + relative
+
+
+def notes(comparison: Comparison) -> list[str]:
+    """What the reader has to know, one sentence each."""
+    words = _method(comparison)
+    words += machine_notes(comparison) + _software_notes(comparison)
+    for side, names in (("base", comparison.only_base), ("head", comparison.only_head)):
+        words += [f"Only in the {side}, not compared: {name}" for name in names]
+    few = [row.timing.note for row in comparison.rows if row.timing.verdict is Verdict.TOO_FEW]
+    if few:
+        words.append(f"Too few for a verdict on the time: {'; '.join(dict.fromkeys(few))}.")
+    if any(outlier_texts(row) for row in comparison.rows):
+        words.append(OUTLIERS)
+    if comparison.interleaved is not None:
+        words += comparison.interleaved["notes"]
+    elif not comparison.deterministic_only:
+        words.append(SEPARATE_FILES)
+    return words
+
+
+def _method(comparison: Comparison) -> list[str]:
+    if comparison.deterministic_only:
+        return [DETERMINISTIC_ONLY, f"Method: {comparison.method}."]
+    return [
+        f"Method: {comparison.method}; confidence {percent(comparison.confidence, 0)}; changes "
+        f"below {percent(comparison.threshold)} count as none."
+    ]
+
+
+def machine_notes(comparison: Comparison) -> list[str]:
+    """What differs between the machines, one sentence each; none where both are of one kind.
+
+    Where metrics were left out for it, all is one sentence.
+    """
+    if any(row.left_out for row in comparison.rows):
+        return [_left_out(comparison)]
+    return [
+        f"ACROSS MACHINES: {name} is {one} in the base and {two} in the head."
+        for name, (one, two) in comparison.across_machines.items()
+    ]
+
+
+def _left_out(comparison: Comparison) -> str:
+    """Which metrics were not compared because of the hardware; those of some rows with a count."""
+    fields = [f"{name}: {one} and {two}" for name, (one, two) in comparison.across_machines.items()]
+    rows = len(comparison.rows)
+    metrics = Counter(metric for row in comparison.rows for metric in row.left_out)
+    shown = [
+        name if count == rows else f"{name} (of {count} of {rows} rows)"
+        for name, count in sorted(metrics.items())
+    ]
+    advice = "; --across-machines compares it all the same" if not comparison.interleaved else ""
+    return (
+        f"Hardware differs ({'; '.join(fields)}): what depends on it was not compared: "
+        f"{listing(shown)}{advice}."
+    )
+
+
+def _software_notes(comparison: Comparison) -> list[str]:
+    words = [
+        f"Software differs: {name} is {one} in the base and {two} in the head."
+        for name, (one, two) in comparison.software.items()
+    ]
+    for result_set in (comparison.base, comparison.head):
+        for name, values in result_set.mixed_software.items():
+            shown = listing([f"{value} in {source}" for source, value in values])
+            words.append(f"Software differs within the {result_set.label}: {name} is {shown}.")
+    return words
+
+
+def details(comparison: Comparison) -> list[tuple[str, list[str]]]:
+    """Of each row that has any: the changed metrics and the remark on its timing."""
+    found = []
+    for row in comparison.rows:
+        lines = [change_sentence(change) for change in row.changes]
+        if row.timing.note and row.timing.verdict is not Verdict.TOO_FEW:
+            lines.append(row.timing.note)
+        if lines:
+            found.append((row.name, lines))
+    return found
+
+
+def number(value: float | None) -> str:
+    """A count without a fraction, anything else with six digits."""
+    if value is None:
+        return "none"
+    return f"{value:,.0f}" if value == int(value) else f"{value:.6g}"
+
+
+def _time(median: float | None, launches: list[float]) -> str:
+    return NONE if median is None else f"{time_text(median)} ({len(launches)})"

@@ -1,0 +1,148 @@
+"""Group-sequential test over interleaved rounds: when to look, and what each look may spend.
+
+A round launches both builds once, one after the other; its ratio pairs them, so that drift of the
+machine cancels. The statement is about the median of the log ratios: the sign test asks whether it
+is zero, its inversion is the interval between two order statistics, and neither assumes anything of
+the distribution but that rounds are independent.
+
+Looking at the data several times and stopping when it looks clear would raise false alarms far
+above the level of one test. So the looks are planned before the first round, at fixed fractions of
+the rounds that fit the budget, and each spends a part of the level: alpha t^3 in all by the
+fraction t (the power family of Kim and DeMets 1987). The parts add up to alpha, so the chance of
+any false alarm at any look, over all rows (Holm at each look), is at most alpha.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.stats import binomtest
+
+from ..analysis.statistics import interval_of_median
+from .mann_whitney import Change
+from .verdicts import Verdict, holm, judge
+
+FRACTIONS = (0.5, 0.75, 1.0)
+_EXPONENT = 3
+
+
+@dataclass(frozen=True)
+class Plan:
+    """After how many rounds to look, and the level that each look may spend over all rows."""
+
+    looks: tuple[int, ...]
+    levels: tuple[float, ...]
+
+    @property
+    def rounds(self) -> int:
+        """The most rounds that there will be."""
+        return self.looks[-1]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What is known of a row, and after how many rounds it was decided."""
+
+    verdict: Verdict
+    change: Change
+    adjusted_p: float
+    rounds: int
+
+
+def make_plan(rounds: int, alpha: float) -> Plan:
+    """The plan for at most so many rounds, at least one."""
+    looks = sorted({max(1, round(rounds * fraction)) for fraction in FRACTIONS})
+    spent = [alpha * (look / rounds) ** _EXPONENT for look in looks]
+    levels = [after - before for before, after in zip([0.0, *spent], spent, strict=False)]
+    return Plan(tuple(looks), tuple(levels))
+
+
+def cut_short(plan: Plan, rounds: int) -> Plan:
+    """The plan when the budget ends early: the last look, now, spends all that is left.
+
+    That the budget ended depends on the clock and not on the ratios, so the levels still hold.
+    """
+    looks = [look for look in plan.looks if look < rounds]
+    levels = list(plan.levels[: len(looks)])
+    return Plan((*looks, rounds), (*levels, sum(plan.levels) - sum(levels)))
+
+
+def rounds_needed(alpha: float, rows: int) -> int:
+    """The fewest rounds with which the last look of a plan can call anything slower at all."""
+    rounds = 1
+    while 2.0 * 0.5**rounds > make_plan(rounds, alpha).levels[-1] / rows:
+        rounds += 1
+    return rounds
+
+
+def decide(
+    log_ratios: Mapping[str, Sequence[float]], level: float, threshold: float
+) -> dict[str, Decision]:
+    """Every row's verdict at one look that may spend `level`.
+
+    `log_ratios` holds the rows' log(head / base), round by round.
+    """
+    names = list(log_ratios)
+    p_values = [_sign_test(log_ratios[name]) for name in names]
+    adjusted = dict(zip(names, holm(p_values), strict=True))
+    return {
+        name: _decision(
+            list(log_ratios[name]), p_value, adjusted[name], level, len(names), threshold
+        )
+        for name, p_value in zip(names, p_values, strict=True)
+    }
+
+
+def keep_clear(before: Mapping[str, Decision], now: Mapping[str, Decision]) -> dict[str, Decision]:
+    """The decisions after a look: what was clear stays."""
+    return {
+        name: before[name] if name in before and is_clear(before[name]) else decision
+        for name, decision in now.items()
+    }
+
+
+def is_clear(decision: Decision) -> bool:
+    """True unless nothing can be told."""
+    return decision.verdict is not Verdict.CANNOT_TELL
+
+
+def all_clear(decisions: Mapping[str, Decision]) -> bool:
+    """True when every row is decided, so that there is no need to go on."""
+    return all(is_clear(decision) for decision in decisions.values())
+
+
+def _sign_test(values: Sequence[float]) -> float:
+    """Two-sided; rounds without any difference say nothing and are left out."""
+    slower = sum(1 for value in values if value > 0)
+    faster = sum(1 for value in values if value < 0)
+    return _p_value(slower, slower + faster)
+
+
+@lru_cache(maxsize=4096)
+def _p_value(slower: int, count: int) -> float:
+    return float(binomtest(slower, count, 0.5).pvalue) if count else 1.0
+
+
+def _decision(
+    values: list[float],
+    p_value: float,
+    adjusted: float,
+    level: float,
+    rows: int,
+    threshold: float,
+) -> Decision:
+    confidence = 1 - level / rows
+    interval = interval_of_median(values, confidence)
+    wide_enough = interval.coverage >= confidence
+    change = Change(
+        ratio=math.exp(float(np.median(values))),
+        low=math.exp(interval.low) if wide_enough else None,
+        high=math.exp(interval.high) if wide_enough else None,
+        confidence=confidence,
+        p_value=p_value,
+    )
+    return Decision(judge(change, adjusted, level, threshold), change, adjusted, len(values))

@@ -1,0 +1,136 @@
+"""Renders report.html of a file of collectives: such rows have no step, but bandwidths."""
+
+from __future__ import annotations
+
+from ..analysis.labels import sentence, significant, size_text, time_text
+from ..analysis.selection import Measured
+from ..analysis.statistics import counter
+from ..charts.bandwidth import BUS, group_label, rates
+from ..charts.registry import ChartSet
+from ..results.load import Results, Row
+from .facts import configuration, footer, headline_cards, machine, subtitle
+from .figures import render_figures
+from .page import listed, render_page
+from .sortable_table import Cell, Column, Line, choice, render_sortable
+from .summary import Figure
+from .table import interval_cell
+
+_COLUMNS = (
+    Column("Row", "Collective and message size; under it the full name"),
+    Column("Message", "The largest buffer that a rank holds", number=True),
+    Column("Time", "Median of a call", number=True),
+    Column("Interval", "Interval of the median with the coverage it has", number=True),
+    Column("Algorithm GB/s", "Message size over time, the median of the rounds", number=True),
+    Column(
+        "Bus GB/s",
+        "What each link carries for it, whatever the number of ranks; the median of the rounds",
+        number=True,
+    ),
+    Column("Marks", "What to know before comparing this row"),
+)
+_MEASURED = (
+    "A time is that of a call that is waited for, the mean over a batch of calls back to back, on "
+    "the slowest rank. What every batch leaves behind is checked.",
+    "Send goes there and back between neighbours and is counted once.",
+    "Each round is a launch of fresh processes for every collective. Rates are medians of the "
+    "rounds, and bars reach from the slowest to the fastest.",
+    "Message size and bus bandwidth are those of nccl-tests: bus bandwidth can be held against the "
+    "hardware's peak.",
+)
+
+
+def render_collectives(results: Results, charts: ChartSet) -> bytes:
+    """The page with everything that the file can tell."""
+    return render_page(
+        f"Collectives: {group_label(results)}",
+        subtitle(results),
+        [
+            ("summary", "Summary", _summary(results)),
+            ("charts", "Charts", render_figures(charts)),
+            ("rows", "All rows", _table(results)),
+            ("measured", "How it was measured", listed(list(_MEASURED))),
+            ("configuration", "Configuration", configuration(results)),
+            ("machine", "Machine", machine(results)),
+        ],
+        footer(results),
+        charts=bool(charts.charts),
+    )
+
+
+def _summary(results: Results) -> str:
+    words = [*_links(results), *_failures(results)]
+    return headline_cards(_best(results)) + (listed(words) if words else "")
+
+
+def _best(results: Results) -> list[Figure]:
+    """The highest bus bandwidth of each collective."""
+    best = {name: max(line, key=lambda rate: rate.rate) for name, line in rates(results).items()}
+    return [
+        Figure(sentence(name), f"{rate.rate:.3g} GB/s", f"on the bus at {size_text(rate.size)}")
+        for name, rate in best.items()
+    ]
+
+
+def _links(results: Results) -> list[str]:
+    """What each collective costs by message size, as the file's fitted model has it."""
+    found = results.stratagem.get("calibration")
+    found = found if isinstance(found, dict) else {}
+    names = dict.fromkeys(row.strategy for row in results.rows)
+    words = []
+    for name in names:
+        latency, rate = found.get(f"{name}_latency_ms"), found.get(f"{name}_gb_per_s")
+        if isinstance(latency, (int, float)):
+            known = isinstance(rate, (int, float))
+            size = f"plus its size over {rate:.3g} GB/s" if known else "whatever its size"
+            words.append(f"{sentence(name)}: a message takes {time_text(latency)}, {size}.")
+    return words
+
+
+def _failures(results: Results) -> list[str]:
+    failed = sum(1 for row in results.rows if row.error)
+    noun = "row" if failed == 1 else "rows"
+    return [f"{failed} {noun} failed; the table gives the errors."] if failed else []
+
+
+def _table(results: Results) -> str:
+    lines = [_line(row) for row in results.rows]
+    choices = [choice("collective", "Collective", lines), choice("marks", "Marks", lines)]
+    return render_sortable(
+        "Table of all rows",
+        "In the file's order; a heading sorts by its column, and pointing at it says what it "
+        "means.",
+        list(_COLUMNS),
+        lines,
+        [offered for offered in choices if len(offered.words) > 1],
+    )
+
+
+def _line(row: Row) -> Line:
+    facts = {"collective": [sentence(row.strategy)], "marks": row.marks or ["no mark"]}
+    name = Cell(_label(row), row.name)
+    if row.error or not row.repetitions:
+        return Line([name, Cell(f"failed: {row.error or 'no sample'}")], facts, "failed")
+    item, size, words = Measured(row), _size(row), ", ".join(row.marks)
+    cells = [
+        name,
+        Cell(size_text(size), key=size),
+        Cell(time_text(item.time_ms), key=item.time_ms),
+        interval_cell(item),
+        _rate(counter(row, "algorithm_gb_per_s")),
+        _rate(counter(row, BUS)),
+        Cell(words, key=words) if words else Cell(),
+    ]
+    return Line(cells, facts)
+
+
+def _rate(value: float | None) -> Cell:
+    return Cell() if value is None else Cell(significant(value), key=value)
+
+
+def _label(row: Row) -> str:
+    return f"{sentence(row.strategy)}, {size_text(_size(row))}"
+
+
+def _size(row: Row) -> float:
+    """The message in bytes: of a row that worked, or as it was asked for."""
+    return counter(row, "bytes") or float(row.option("bytes") or 0)

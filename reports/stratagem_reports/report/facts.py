@@ -1,0 +1,105 @@
+"""The parts that every report has: what file it is, the configuration, the machine, the version."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+from ..analysis.labels import sentence
+from ..results.load import Results
+from .summary import Figure
+
+
+def subtitle(results: Results) -> str:
+    """The file, when and where it was measured."""
+    parts = [results.path.name]
+    for key in ("date", "host_name"):
+        if results.context.get(key):
+            parts.append(str(results.context[key]))
+    return " \u00b7 ".join(parts)
+
+
+def headline_cards(figures: list[Figure]) -> str:
+    """The numbers at the top as HTML; nothing where there are none."""
+    cards = "".join(
+        f"<div><dt>{escape(item.label)}</dt>"
+        f'<dd class="value">{escape(item.value)}</dd>'
+        f'<dd class="note">{escape(item.note)}</dd></div>'
+        for item in figures
+    )
+    return f'<dl class="headlines">{cards}</dl>' if cards else ""
+
+
+def configuration(results: Results) -> str:
+    """Options with one value throughout, and those that vary; a row may not use them all."""
+    values: dict[str, list[str]] = {}
+    for row in results.rows:
+        for key, value in row.config.items():
+            if value is None:
+                continue
+            text = _plain(value)
+            if text not in values.setdefault(key, []):
+                values[key].append(text)
+    same = {sentence(key): found[0] for key, found in values.items() if len(found) == 1}
+    varied = {sentence(key): ", ".join(found) for key, found in values.items() if len(found) > 1}
+    command = results.stratagem.get("command_line")
+    command = " ".join(map(str, command)) if isinstance(command, list) else command
+    line = f"<p><code>{escape(str(command))}</code></p>" if command else ""
+    return line + f'<div class="facts">{_facts("Varied", varied)}{_facts("The same", same)}</div>'
+
+
+def machine(results: Results) -> str:
+    """Hardware, software and calibration, as HTML."""
+    fingerprint = results.stratagem.get("fingerprint")
+    fingerprint = fingerprint if isinstance(fingerprint, dict) else {}
+    groups = {
+        "Hardware: must match for a comparison": fingerprint.get("hardware"),
+        "Software": fingerprint.get("software"),
+        "Calibration": results.stratagem.get("calibration"),
+    }
+    tables = "".join(_facts(name, _flatten(group)) for name, group in groups.items() if group)
+    return f'<div class="facts">{tables}</div>' if tables else "<p>Nothing was recorded.</p>"
+
+
+def _facts(title: str, facts: dict[str, str]) -> str:
+    if not facts:
+        return ""
+    rows = "".join(
+        f'<tr><th scope="row">{escape(key)}</th><td>{escape(value)}</td></tr>'
+        for key, value in facts.items()
+    )
+    return f"<div><h3>{escape(title)}</h3><table><tbody>{rows}</tbody></table></div>"
+
+
+def _flatten(value: Any, prefix: str = "") -> dict[str, str]:
+    """Nested objects as one level, their keys joined."""
+    if not isinstance(value, dict):
+        return {prefix or "Value": _plain(value)}
+    flat: dict[str, str] = {}
+    for key, inner in value.items():
+        name = f"{prefix}, {key.replace('_', ' ')}" if prefix else sentence(str(key))
+        flat |= _flatten(inner, name)
+    return flat
+
+
+def _plain(value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, list):
+        return ", ".join(_plain(item) for item in value) or "none"
+    return str(value) if str(value) else "none"
+
+
+def footer(results: Results) -> str:
+    """What wrote the file."""
+    parts = ["Stratagem"]
+    if results.stratagem.get("version"):
+        parts[0] += f" {results.stratagem['version']}"
+    if results.stratagem.get("git_commit"):
+        parts.append(f"commit {results.stratagem['git_commit']}")
+    parts.append(f"schema {results.stratagem['schema']}")
+    return ", ".join(parts) + "."

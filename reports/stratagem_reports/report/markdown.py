@@ -1,0 +1,60 @@
+"""Renders report.md: the summary, the table, and links to the pictures beside it."""
+
+from __future__ import annotations
+
+from ..analysis.selection import Selection
+from ..charts.registry import ChartSet
+from ..results.load import Results
+from .measurement import how_it_was_measured
+from .sortable_table import Cell
+from .summary import sentences
+from .table import COLUMNS, TableRow, build_table
+
+
+def render_markdown(results: Results, selection: Selection, charts: ChartSet) -> bytes:
+    """The report as Markdown; the charts are the .png files of the same folder."""
+    blocks = [
+        f"# Parallelism strategies: {_text(selection.workload or 'no working row')}",
+        "## Summary",
+        _list(sentences(results, selection)),
+    ]
+    if charts.charts:
+        blocks.append("## Charts")
+    for name, chart in charts.charts.items():
+        alternative = _text(chart.description).replace("[", "(").replace("]", ")")
+        blocks += [f"![{alternative}]({name}.png)", _text(chart.caption)]
+    if charts.left_out:
+        left_out = [f"`{name}`: {reason}" for name, reason in charts.left_out.items()]
+        blocks += ["Left out, because the data cannot feed them:", _list(left_out)]
+    headings = [column.name for column in COLUMNS]
+    rows = [_cells(row) for row in build_table(results, selection)]
+    blocks += ["## All rows", _table(headings, rows)]
+    blocks += ["## How it was measured", _list(how_it_was_measured(results))]
+    return ("\n\n".join(blocks) + "\n").encode("utf-8")
+
+
+def _cells(row: TableRow) -> list[str]:
+    name, *rest = row.cells
+    cells = [name.detail, *(_cell(cell) for cell in rest)]
+    return cells + [""] * (len(COLUMNS) - len(cells))
+
+
+def _cell(cell: Cell) -> str:
+    return f"{cell.text} ({cell.detail})" if cell.detail else cell.text
+
+
+def _table(headings: list[str], rows: list[list[str]]) -> str:
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "\n".join(f"| {' | '.join(_text(cell) for cell in line)} |" for line in lines)
+
+
+def _list(items: list[str]) -> str:
+    return "\n".join(f"- {_text(item)}" for item in items)
+
+
+def _text(words: str) -> str:
+    """One line in which nothing of a name becomes markup."""
+    words = " ".join(words.split())
+    for letter in ("\\", "|", "<", "*", "["):
+        words = words.replace(letter, f"\\{letter}")
+    return words

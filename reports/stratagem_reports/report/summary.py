@@ -1,0 +1,250 @@
+"""The report's words: who wins, by how much, how sure, and how well it was predicted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..analysis.labels import listing, percent, row_label, time_text
+from ..analysis.selection import Measured, Selection, working_rows
+from ..analysis.statistics import distinguishable, speed_up
+from ..results.load import Results
+from ..results.row_summary import Ratio
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One headline number: what it is, the number, and what belongs beside it."""
+
+    label: str
+    value: str
+    note: str
+
+
+@dataclass(frozen=True)
+class PredictionError:
+    """Relative errors of predicted step times over rows, and the split of the worst."""
+
+    mean_absolute: float
+    worst: float
+    worst_split: int | None
+
+
+def headlines(selection: Selection) -> list[Figure]:
+    """The few numbers that stand at the top; none when no row worked."""
+    if not selection.rows:
+        return []
+    fastest = selection.rows[0]
+    found = [Figure("Fastest", time_text(fastest.time_ms), short_label(selection, fastest))]
+    pipeline = selection.best_pipeline
+    if pipeline and pipeline is not fastest:
+        found.append(
+            Figure("Best split", time_text(pipeline.time_ms), short_label(selection, pipeline))
+        )
+    chosen = pipeline or fastest
+    name = f"Split {chosen.row.split_size}" if pipeline else short_label(selection, chosen)
+    for baseline, words in (
+        (selection.single, "single device"),
+        (selection.model_parallel, "model parallel"),
+    ):
+        if baseline and baseline is not chosen:
+            ratio = speed_up(baseline.summary, chosen.summary)
+            note = f"{name}; {ratio.low:.2f} to {ratio.high:.2f}"
+            found.append(Figure(f"Over {words}", _times(ratio), note))
+    error = error_of_predictions(selection)
+    if error:
+        found.append(
+            Figure(
+                "Prediction error",
+                percent(error.mean_absolute),
+                f"mean; worst {_signed(error.worst)} at split {error.worst_split}",
+            )
+        )
+    return found
+
+
+def sentences(results: Results, selection: Selection) -> list[str]:
+    """The summary as sentences, the most important first."""
+    if not selection.rows:
+        return [
+            "No row gave a time that can be ranked; the table has what is known.",
+            *_state(results),
+        ]
+    return [
+        *_winner(selection),
+        *_pipeline(selection),
+        *_all_cores(selection),
+        *_waits(selection),
+        *_predictions(selection),
+        *_state(results),
+        *selection.notes,
+    ]
+
+
+def short_label(selection: Selection, item: Measured) -> str:
+    """The row's label, or its role's name for the all-cores baseline."""
+    return "Single, all cores" if item is selection.single_all_cores else row_label(item.row)
+
+
+def rivals(selection: Selection) -> list[Measured]:
+    """Rows that cannot be told apart from the fastest."""
+    fastest, *others = selection.rows
+    return [item for item in others if not distinguishable(fastest.summary, item.summary)]
+
+
+def error_of_predictions(selection: Selection) -> PredictionError | None:
+    """The simulator's error over all pipeline rows; None where no prediction can be compared."""
+    errors = [
+        (item.summary.prediction_error, item.row.split_size)
+        for line in selection.pipelines
+        for item in line
+        if item.summary.prediction_error is not None
+    ]
+    if not errors:
+        return None
+    worst, split = max(errors, key=lambda item: abs(item[0]))
+    return PredictionError(sum(abs(error) for error, _ in errors) / len(errors), worst, split)
+
+
+def _waits(selection: Selection) -> list[str]:
+    """Who waited for whom: devices that spent a good part of the step in another's absence."""
+    worth_telling = 0.05
+    found = []
+    for item in selection.rows:
+        waits = mean_waits(item)
+        if len(waits) < 2:
+            continue
+        late, waiting = min(waits, key=waits.get), max(waits, key=waits.get)
+        if waits[waiting] < worth_telling * item.summary.median:
+            continue
+        found.append(
+            f"{short_label(selection, item)}: {waiting} waited {time_text(waits[waiting])} of each "
+            f"step for {late}, which waited {time_text(waits[late])} itself."
+        )
+    return found
+
+
+def mean_waits(item: Measured) -> dict[str, float]:
+    """Milliseconds a step that each device waited inside collectives, by device."""
+    waits: dict[str, list[float]] = {}
+    for repetition in item.row.repetitions:
+        for device in repetition.devices:
+            waits.setdefault(device.device, []).append(device.breakdown_ms.get("wait", 0.0))
+    return {device: sum(values) / len(values) for device, values in waits.items()}
+
+
+def _winner(selection: Selection) -> list[str]:
+    fastest = selection.rows[0]
+    summary, interval = fastest.summary, fastest.summary.interval
+    what = "mean" if selection.tutorial else "median"
+    unit = "training call" if selection.tutorial else "step"
+    if summary.count < 2:
+        sure = "from one sample, so that nothing can be said about its spread"
+    else:
+        sure = (
+            f"the {percent(interval.coverage)} interval of its median, within this run, is "
+            f"{time_text(interval.low)} to {time_text(interval.high)} "
+            f"({summary.count} samples)"
+        )
+    found = [
+        f"Fastest of {len(selection.rows)}: {short_label(selection, fastest)}, with a {what} of "
+        f"{time_text(fastest.time_ms)} a {unit}; {sure}."
+    ]
+    close = [short_label(selection, item) for item in rivals(selection)]
+    if close:
+        found.append(
+            f"Cannot tell it apart from {listing(close)}: the intervals overlap, or there is one "
+            "sample only; more repetitions would decide."
+        )
+    elif len(selection.rows) > 1:
+        second = selection.rows[1]
+        ratio = speed_up(second.summary, summary)
+        found.append(
+            f"It is {_times(ratio)} as fast as the next, {short_label(selection, second)} "
+            f"({_extremes(ratio)}), and its interval meets that of no other row. The intervals "
+            "speak of this run alone."
+        )
+    return found
+
+
+def _pipeline(selection: Selection) -> list[str]:
+    best = selection.best_pipeline
+    if not best:
+        return []
+    parts = []
+    for baseline, words in (
+        (selection.single, "the single device"),
+        (selection.model_parallel, "model parallel"),
+    ):
+        if baseline:
+            ratio = speed_up(baseline.summary, best.summary)
+            parts.append(f"{_times(ratio)} as fast as {words} ({_extremes(ratio)})")
+    found = []
+    if parts:
+        found.append(f"The best pipeline ({row_label(best.row)}) is {listing(parts)}.")
+    close = [
+        str(item.row.split_size)
+        for item in selection.splits
+        if item is not best and not distinguishable(best.summary, item.summary)
+    ]
+    if close:
+        word = "split" if len(close) == 1 else "splits"
+        found.append(
+            f"Best split {best.row.split_size}, though it cannot be told apart from {word} "
+            f"{listing(close)}."
+        )
+    elif len(selection.splits) > 1:
+        found.append(f"Best split {best.row.split_size}, and no other split's interval meets its.")
+    return found
+
+
+def _all_cores(selection: Selection) -> list[str]:
+    single, best = selection.single_all_cores, selection.best_pipeline
+    if not single or not best or single is best:
+        return []
+    ratio = speed_up(single.summary, best.summary)
+    if not distinguishable(single.summary, best.summary):
+        verdict = "cannot be told apart from"
+    else:
+        verdict = "is slower than" if ratio.value < 1.0 else "is faster than"
+    return [
+        f"Against one process that uses all cores ({time_text(single.time_ms)}), what a user would "
+        f"do instead, the best pipeline {verdict} it: {_times(ratio)} as fast ({_extremes(ratio)})."
+    ]
+
+
+def _predictions(selection: Selection) -> list[str]:
+    error = error_of_predictions(selection)
+    if error is None:
+        return []
+    return [
+        f"The simulator's prediction is off by {percent(error.mean_absolute)} on average and by "
+        f"{_signed(error.worst)} at worst (split {error.worst_split})."
+    ]
+
+
+def _state(results: Results) -> list[str]:
+    failed = [row for row in results.rows if row.error]
+    verdicts = {row.summary.verification for row in working_rows(results)}
+    found = []
+    if failed:
+        noun = "row" if len(failed) == 1 else "rows"
+        found.append(f"{len(failed)} {noun} failed; the table gives the errors.")
+    if "not verified" in verdicts:
+        found.append("Not every timed row was verified against its oracle.")
+    elif verdicts == {"passed"}:
+        found.append("Every timed row computed the same update as its oracle.")
+    elif verdicts:
+        found.append("Some timed rows did not match their oracle; the table says which.")
+    return found
+
+
+def _times(ratio: Ratio) -> str:
+    return f"{ratio.value:.2f}\u00d7"
+
+
+def _extremes(ratio: Ratio) -> str:
+    return f"{ratio.low:.2f} to {ratio.high:.2f} by the intervals' ends"
+
+
+def _signed(fraction: float) -> str:
+    return f"{100.0 * fraction:+.1f}%"

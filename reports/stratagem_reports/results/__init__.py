@@ -1,0 +1,1 @@
+"""Results files: read, checked, and given as plain values."""

@@ -1,0 +1,41 @@
+// What a step costs by formula: collectives, FLOPs, the ideal bubble.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace stratagem::strategies {
+
+/// Calls of one collective by one rank.
+struct CollectiveCount {
+  std::int64_t calls = 0;
+  std::int64_t payload_bytes = 0;  // handed to the calls
+  std::int64_t wire_bytes = 0;     // sent by the backend's algorithm; 0 in a formula's counts
+
+  bool operator==(const CollectiveCount&) const = default;
+  CollectiveCount& operator+=(const CollectiveCount& other) {
+    calls += other.calls;
+    payload_bytes += other.payload_bytes;
+    wire_bytes += other.wire_bytes;
+    return *this;
+  }
+};
+
+/// By collective: "all_reduce", "broadcast", ...
+using CommunicationCounts = std::map<std::string, CollectiveCount>;
+
+inline void add(CommunicationCounts& total, const CommunicationCounts& more) {
+  for (const auto& [collective, count] : more) total[collective] += count;
+}
+
+/// What a step costs by formula.
+struct Costs {
+  CommunicationCounts collectives;  // of a rank and step
+  double flops = 0;                 // of the whole job
+  double ideal_bubble = 0;          // fraction of the step
+  int stages = 1;
+  int live_micro_batches = 1;  // at most, on this rank's devices
+};
+
+}  // namespace stratagem::strategies

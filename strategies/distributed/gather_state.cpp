@@ -1,0 +1,73 @@
+#include "strategies/distributed/gather_state.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/Dict.h>
+#include <torch/csrc/jit/serialization/pickle.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace stratagem::distributed {
+namespace {
+
+using Entries = c10::Dict<std::string, at::Tensor>;
+
+std::vector<char> to_bytes(const strategies::StateDictionary& state) {
+  Entries entries;
+  for (const auto& [name, tensor] : state) entries.insert(name, tensor);
+  return torch::jit::pickle_save(entries);
+}
+
+void add_bytes(const std::vector<char>& bytes, strategies::StateDictionary& state) {
+  for (const auto& entry : torch::jit::pickle_load(bytes).toGenericDict()) {
+    state[entry.key().toStringRef()] = entry.value().toTensor();
+  }
+}
+
+/// `bytes` of rank `root`, on every rank.
+std::vector<char> broadcast(std::vector<char> bytes, int root, distributed::ProcessGroup& group,
+                            const at::Device& device) {
+  const at::Tensor size =
+      at::full({1}, static_cast<std::int64_t>(bytes.size()), at::TensorOptions(at::kLong))
+          .to(device);
+  group.broadcast(size, root)->wait();
+  bytes.resize(static_cast<std::size_t>(size.item<std::int64_t>()));
+  const at::Tensor host = at::empty({static_cast<std::int64_t>(bytes.size())}, at::kByte);
+  std::memcpy(host.mutable_data_ptr(), bytes.data(), bytes.size());
+  const at::Tensor moved = host.to(device);
+  group.broadcast(moved, root)->wait();
+  const at::Tensor received = moved.cpu();
+  std::memcpy(bytes.data(), received.const_data_ptr(), bytes.size());
+  return bytes;
+}
+
+}  // namespace
+
+std::vector<strategies::StateDictionary> gather_states(const strategies::StateDictionary& own,
+                                                       distributed::ProcessGroup& group,
+                                                       const at::Device& device) {
+  std::vector<strategies::StateDictionary> all(static_cast<std::size_t>(group.size()));
+  for (int root = 0; root < group.size(); ++root) {
+    const bool mine = root == group.rank();
+    add_bytes(broadcast(mine ? to_bytes(own) : std::vector<char>(), root, group, device),
+              all[static_cast<std::size_t>(root)]);
+  }
+  return all;
+}
+
+strategies::StateDictionary gather_state(const strategies::StateDictionary& own,
+                                         distributed::ProcessGroup& group,
+                                         const at::Device& device) {
+  strategies::StateDictionary all;
+  for (auto& part : gather_states(own, group, device)) all.merge(part);
+  return all;
+}
+
+double sum_over_ranks(double value, distributed::ProcessGroup& group, const at::Device& device) {
+  const at::Tensor tensor = at::full({1}, value, at::TensorOptions(at::kDouble).device(device));
+  group.all_reduce(tensor)->wait();
+  return tensor.item<double>();
+}
+
+}  // namespace stratagem::distributed

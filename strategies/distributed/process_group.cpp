@@ -1,0 +1,192 @@
+#include "strategies/distributed/process_group.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <bit>
+#include <utility>
+
+#include "strategies/runtime/first_line.h"
+
+namespace stratagem::distributed {
+namespace {
+
+std::int64_t bytes_of(const at::Tensor& tensor) {
+  return static_cast<std::int64_t>(tensor.nbytes());
+}
+
+/// How many ranks a rank sends to in a binomial tree over `size` of them.
+std::int64_t children(int rank, int root, int size) {
+  const int relative = (rank - root + size) % size;
+  const int reach = relative == 0 ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(size)))
+                                  : relative & -relative;
+  std::int64_t count = 0;
+  for (int step = 1; step < reach; step *= 2) count += relative + step < size ? 1 : 0;
+  return count;
+}
+
+/// Null for the calls whose works have none.
+c10::intrusive_ptr<c10::ivalue::Future> future_of(c10d::Work& work) {
+  try {
+    return work.getFuture();
+  } catch (const c10::Error&) {
+    return {};
+  }
+}
+
+}  // namespace
+
+Transfer::Transfer(std::string label, runtime::EventPointer start,
+                   c10::intrusive_ptr<c10d::Work> work, at::Tensor tensor, Stamp stamp,
+                   std::function<void()> finish)
+    : label_(std::move(label)),
+      start_(std::move(start)),
+      work_(std::move(work)),
+      tensor_(std::move(tensor)),
+      stamp_(std::move(stamp)),
+      finish_(std::move(finish)) {
+  const auto future = future_of(*work_);
+  if (!future) return;
+  // Runs when the collective has ended, before a waiter learns of it.
+  future->addCallback([ending = ending_, stamp = stamp_](const auto&) {
+    const std::lock_guard lock(ending->mutex);
+    ending->event = stamp();
+  });
+}
+
+void Transfer::wait() {
+  try {
+    work_->wait();
+    if (finish_) std::exchange(finish_, {})();
+  } catch (const std::exception& error) {
+    throw runtime::CommunicationError(fmt::format("{}: {}", label_, runtime::first_line(error)));
+  }
+  const std::lock_guard lock(ending_->mutex);
+  if (!ending_->event) ending_->event = stamp_();
+}
+
+runtime::EventPointer Transfer::end() const {
+  const std::lock_guard lock(ending_->mutex);
+  return ending_->event;
+}
+
+ProcessGroup::ProcessGroup(std::string name, std::vector<int> ranks, std::string backend,
+                           runtime::Device& device, c10::intrusive_ptr<c10d::ProcessGroup> group)
+    : name_(std::move(name)),
+      ranks_(std::move(ranks)),
+      backend_(std::move(backend)),
+      members_(fmt::format(" in group {} (ranks {})", name_, fmt::join(ranks_, ", "))),
+      device_(device),
+      group_(std::move(group)) {}
+
+TransferPointer ProcessGroup::all_reduce(at::Tensor tensor, Reduction reduction) {
+  const std::int64_t bytes = bytes_of(tensor);
+  return start("all_reduce", tensor, {1, bytes, 2 * ring_pass(bytes)}, [&] {
+    std::vector<at::Tensor> tensors{tensor};
+    c10d::AllreduceOptions options;
+    if (reduction == Reduction::maximum) options.reduceOp = c10d::ReduceOp::MAX;
+    return group_->allreduce(tensors, options);
+  });
+}
+
+TransferPointer ProcessGroup::reduce_scatter(at::Tensor output, at::Tensor input) {
+  const std::int64_t bytes = bytes_of(input);
+  // c10d's Gloo reduces everything everywhere and keeps a slice.
+  const std::int64_t wire = (backend_ == "gloo" ? 2 : 1) * ring_pass(bytes);
+  return start("reduce_scatter", output, {1, bytes, wire},
+               [&] { return group_->_reduce_scatter_base(output, input); });
+}
+
+TransferPointer ProcessGroup::all_gather(at::Tensor output, at::Tensor input) {
+  const std::int64_t bytes = bytes_of(input);
+  return start("all_gather", output, {1, bytes, bytes * (size() - 1)},
+               [&] { return group_->_allgather_base(output, input); });
+}
+
+TransferPointer ProcessGroup::broadcast(at::Tensor tensor, int root) {
+  const std::int64_t bytes = bytes_of(tensor);
+  const std::int64_t wire =
+      bytes * (backend_ == "gloo" ? children(rank(), root, size()) : (rank() == root ? 1 : 0));
+  return start("broadcast", tensor, {1, bytes, wire}, [&] {
+    std::vector<at::Tensor> tensors{tensor};
+    c10d::BroadcastOptions options;
+    options.rootRank = root;
+    return group_->broadcast(tensors, options);
+  });
+}
+
+TransferPointer ProcessGroup::send(at::Tensor tensor, int to, int tag) {
+  const std::int64_t bytes = bytes_of(tensor);
+  const at::Tensor sent = goes_by_the_host(tensor) ? tensor.cpu() : tensor;
+  return start("send", sent, {1, bytes, bytes}, [&] {
+    std::vector<at::Tensor> tensors{sent};
+    return group_->send(tensors, to, tag);
+  });
+}
+
+TransferPointer ProcessGroup::receive(at::Tensor tensor, int from, int tag) {
+  const bool staged = goes_by_the_host(tensor);
+  const at::Tensor received = staged ? at::empty_like(tensor, at::kCPU) : tensor;
+  std::function<void()> finish;
+  if (staged) finish = [tensor, received] { tensor.copy_(received); };
+  return start(
+      "receive", received, {1, bytes_of(tensor), 0},
+      [&] {
+        std::vector<at::Tensor> tensors{received};
+        return group_->recv(tensors, from, tag);
+      },
+      std::move(finish));
+}
+
+void ProcessGroup::barrier() {
+  count("barrier", {1, 0, 0});
+  try {
+    group_->barrier()->wait();
+  } catch (const std::exception& error) {
+    throw runtime::CommunicationError(
+        fmt::format("barrier{}: {}", members_, runtime::first_line(error)));
+  }
+}
+
+void ProcessGroup::abort() {
+  try {
+    group_->abort();
+  } catch (const std::exception& error) {
+    throw runtime::CommunicationError(
+        fmt::format("abort{}: {}", members_, runtime::first_line(error)));
+  }
+}
+
+void ProcessGroup::count(const std::string& collective, const CollectiveCount& call) {
+  const std::lock_guard lock(mutex_);
+  counts_[collective] += call;
+}
+
+CommunicationCounts ProcessGroup::counts() const {
+  const std::lock_guard lock(mutex_);
+  return counts_;
+}
+
+void ProcessGroup::reset_counts() {
+  const std::lock_guard lock(mutex_);
+  counts_.clear();
+}
+
+TransferPointer ProcessGroup::start(const std::string& collective, const at::Tensor& tensor,
+                                    CollectiveCount cost, const Call& call,
+                                    std::function<void()> finish) {
+  const std::string label =
+      fmt::format("{} of {} bytes{}", collective, cost.payload_bytes, members_);
+  count(collective, cost);
+  const auto stamp = [this] { return device_.stamp(); };
+  runtime::EventPointer begun = stamp();
+  try {
+    return std::make_shared<Transfer>(label, std::move(begun), call(), tensor, stamp,
+                                      std::move(finish));
+  } catch (const std::exception& error) {
+    throw runtime::CommunicationError(fmt::format("{}: {}", label, runtime::first_line(error)));
+  }
+}
+
+}  // namespace stratagem::distributed

@@ -1,0 +1,141 @@
+// ProcessGroup: the collectives of some ranks of a job, over c10d (Gloo or NCCL).
+//
+// Every call is counted and stamped. `payload_bytes` is what the rank hands to the call;
+// `wire_bytes` is what it sends under the algorithm that the backend uses: a ring for all-reduce,
+// reduce-scatter and all-gather, a binomial tree for Gloo's broadcast. Calls of one group must be
+// made in the same order by all its ranks; a call that does not end within the group's time limit
+// is an error, never a hang.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <vector>
+
+#include "strategies/costs.h"
+#include "strategies/runtime/communication_error.h"
+#include "strategies/runtime/device.h"
+
+namespace stratagem::distributed {
+
+using strategies::CollectiveCount;
+using strategies::CommunicationCounts;
+
+/// A collective in flight. It keeps its tensors until it has ended.
+class Transfer {
+ public:
+  using Stamp = std::function<runtime::EventPointer()>;
+
+  /// `finish`, where given, brings the result to where it belongs once the call has ended.
+  Transfer(std::string label, runtime::EventPointer start, c10::intrusive_ptr<c10d::Work> work,
+           at::Tensor tensor, Stamp stamp, std::function<void()> finish = {});
+
+  /// Returns when the result may be used by what the calling thread does next. Throws
+  /// CommunicationError.
+  void wait();
+
+  /// When the call was made, and when it had ended; the latter is valid after wait(), and is when
+  /// that returned where the backend does not tell (Gloo: reduce_scatter, send, receive).
+  const runtime::EventPointer& start() const { return start_; }
+  runtime::EventPointer end() const;
+
+ private:
+  struct Ending {
+    std::mutex mutex;
+    runtime::EventPointer event;
+  };
+
+  std::string label_;
+  runtime::EventPointer start_;
+  c10::intrusive_ptr<c10d::Work> work_;
+  at::Tensor tensor_;
+  Stamp stamp_;
+  std::function<void()> finish_;
+  std::shared_ptr<Ending> ending_ = std::make_shared<Ending>();
+};
+using TransferPointer = std::shared_ptr<Transfer>;
+
+enum class Reduction { sum, maximum };
+
+class ProcessGroup {
+ public:
+  /// `ranks` are the members' ranks in the job, in the order of their ranks in the group.
+  /// `device` is where the tensors of the calls lie; it stamps them, and outlives the group.
+  ProcessGroup(std::string name, std::vector<int> ranks, std::string backend,
+               runtime::Device& device, c10::intrusive_ptr<c10d::ProcessGroup> group);
+  ProcessGroup(const ProcessGroup&) = delete;
+  ProcessGroup& operator=(const ProcessGroup&) = delete;
+
+  int rank() const { return group_->getRank(); }
+  int size() const { return group_->getSize(); }
+  const std::vector<int>& ranks() const { return ranks_; }
+  const std::string& backend() const { return backend_; }
+
+  // Asynchronous; in place where there is one tensor. All tensors are contiguous.
+  TransferPointer all_reduce(at::Tensor tensor, Reduction reduction = Reduction::sum);
+  TransferPointer reduce_scatter(at::Tensor output, at::Tensor input);
+  TransferPointer all_gather(at::Tensor output, at::Tensor input);
+  TransferPointer broadcast(at::Tensor tensor, int root);
+  /// Between two ranks of the group. A send and a receive with the same tag meet; over NCCL, which
+  /// has no tags, those of two ranks meet in the order of the calls. Tensors of a GPU are sent over
+  /// Gloo by way of the host: a send waits for the current stream.
+  TransferPointer send(at::Tensor tensor, int to, int tag);
+  TransferPointer receive(at::Tensor tensor, int from, int tag);
+  /// Returns when every rank has come to it.
+  void barrier();
+  /// Ends the calls in flight, so that nothing on a GPU waits for a lost rank any more. Over NCCL
+  /// only: calls over Gloo end at the time limit. The group is of no use afterwards.
+  void abort();
+
+  /// Since the last reset.
+  CommunicationCounts counts() const;
+  void reset_counts();
+
+  const c10::intrusive_ptr<c10d::ProcessGroup>& c10d() const { return group_; }
+
+ private:
+  using Call = std::function<c10::intrusive_ptr<c10d::Work>()>;
+  TransferPointer start(const std::string& collective, const at::Tensor& tensor,
+                        CollectiveCount cost, const Call& call, std::function<void()> finish = {});
+  void count(const std::string& collective, const CollectiveCount& call);
+  /// A ring's share of `bytes` for one pass over it.
+  std::int64_t ring_pass(std::int64_t bytes) const { return bytes * (size() - 1) / size(); }
+  /// Gloo stages a GPU's tensors in its collectives, and not in its sends and receives.
+  bool goes_by_the_host(const at::Tensor& tensor) const {
+    return backend_ == "gloo" && !tensor.is_cpu();
+  }
+
+  std::string name_;
+  std::vector<int> ranks_;
+  std::string backend_;
+  std::string members_;  // for errors: " in group data (ranks 0, 1)"
+  runtime::Device& device_;
+  c10::intrusive_ptr<c10d::ProcessGroup> group_;
+  mutable std::mutex mutex_;
+  CommunicationCounts counts_;
+};
+
+struct BackendOptions {
+  std::string interface_name = {};  // empty: loopback for Gloo, the library's choice for NCCL
+  std::chrono::milliseconds timeout{120'000};
+};
+
+/// Connects the ranks that share `store`; the first collective call of each. Throws
+/// CommunicationError, and std::invalid_argument for an interface that is not there.
+c10::intrusive_ptr<c10d::ProcessGroup> make_gloo_group(const c10::intrusive_ptr<c10d::Store>& store,
+                                                       int rank, int size,
+                                                       const BackendOptions& options);
+
+/// The same over NCCL, for tensors on GPUs; std::invalid_argument in a build without it.
+c10::intrusive_ptr<c10d::ProcessGroup> make_nccl_group(const c10::intrusive_ptr<c10d::Store>& store,
+                                                       int rank, int size,
+                                                       const BackendOptions& options);
+
+}  // namespace stratagem::distributed

@@ -1,0 +1,43 @@
+// The options that strategies read, and the groups in which strategies list them.
+//
+// An option of a strategy is a member here with its name in a group, a line in
+// bench/config/option_table.cpp, and its reader. Torch-free: a row's configuration
+// (bench/config/config.h) begins with these members.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace stratagem::strategies {
+
+struct StrategyOptions {
+  std::int64_t split_size = 12;         // samples in a micro-batch
+  std::int64_t accumulation_steps = 1;  // micro-batches of a replica before gradients are exchanged
+  double bucket_mb = 25;                // MiB of gradients in one all-reduce
+  bool overlap = true;                  // all-reduce overlapped with the backward pass
+  std::string compression = "none";     // of gradients in flight: none, fp16
+  std::string schedule = "1f1b";        // see strategies/schedules/registry.h
+  std::int64_t virtual_stages = 2;      // of a device, under an interleaved schedule
+  bool async_reduce = true;             // input gradients' all-reduce overlapped with W
+  std::vector<std::string> cut = {};    // names of the layers that begin stages 1, 2, ...
+  std::string inputs = "host";          // where a step finds its batch: host, device
+
+  bool operator==(const StrategyOptions&) const = default;
+};
+
+/// What strategies list in StrategyEntry::options, in the command line's words.
+inline constexpr std::array rank_options = {"ranks", "mesh", "backend", "interface", "straggler"};
+inline constexpr std::array micro_batch_options = {"split_size", "schedule", "virtual_stages"};
+inline constexpr std::array stage_options = {"cut", "partition"};
+inline constexpr std::array replica_options = {"bucket_mb", "overlap", "compression"};
+inline constexpr std::array accumulation_options = {"accumulation_steps"};
+inline constexpr std::array tensor_options = {"async"};
+
+/// The names of several groups, one after another.
+std::vector<std::string> option_names(std::initializer_list<std::span<const char* const>> groups);
+
+}  // namespace stratagem::strategies

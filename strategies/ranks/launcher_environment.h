@@ -1,0 +1,58 @@
+// Who started this process, and which of how many it is.
+//
+// The same binary runs as one process, under its own spawner, and under torchrun, mpirun and srun,
+// which say so in the environment in different words. The order in which they are asked matters: a
+// torchrun inside a Slurm job has Slurm's words too, and so has every mpirun rank inside sbatch.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace stratagem::ranks {
+
+enum class Launcher { none, environment, torchrun, mpirun, srun };
+
+/// "torchrun", as shown to the user.
+std::string to_string(Launcher launcher);
+
+/// A process among those of a job.
+struct RankInfo {
+  int rank = 0;
+  int world_size = 1;
+  int local_rank = 0;        // among those of this host
+  int local_world_size = 1;  // how many of them this host has
+
+  bool operator==(const RankInfo&) const = default;
+};
+
+struct LauncherEnvironment {
+  Launcher launcher = Launcher::none;
+  RankInfo info;
+  /// Where rank 0 serves the store; empty: not told (all ranks on this host: loopback).
+  std::string master_address;
+  std::optional<std::uint16_t> master_port;
+  /// The launcher itself serves the store at that place, so rank 0 is a client like the others.
+  bool launcher_serves_store = false;
+  /// Differs between runs that could meet at one store, and between restarts of one.
+  std::string run_id;
+};
+
+using EnvironmentLookup = std::function<std::optional<std::string>(const std::string& name)>;
+
+/// What the process's own environment says of `name`.
+std::optional<std::string> process_environment(const std::string& name);
+
+/// Throws std::invalid_argument, one line with the variable, where a launcher's words are missing
+/// or make no sense.
+LauncherEnvironment detect_launcher(const EnvironmentLookup& look_up = process_environment);
+
+/// The first host of a list as Slurm writes it: "n[0-1],m3" gives "n0".
+std::string first_slurm_host(const std::string& list);
+
+/// A port from 20000 to 59999 that is the same for equal texts: where no launcher names one and
+/// several jobs of one host must not meet.
+std::uint16_t port_from(const std::string& text);
+
+}  // namespace stratagem::ranks

@@ -1,0 +1,112 @@
+#include "strategies/ranks/mesh.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <stdexcept>
+
+namespace stratagem::ranks {
+namespace {
+
+constexpr std::array<std::string_view, 3> names = {"data", "pipeline", "tensor"};
+
+MeshDimension parse_dimension(std::string_view part, std::string_view whole) {
+  const auto refuse = [&] {
+    return std::invalid_argument(fmt::format(
+        "--mesh: \"{}\" in \"{}\" is not NAME=SIZE with a size from 1 on", part, whole));
+  };
+  const auto equals = part.find('=');
+  if (equals == std::string_view::npos) throw refuse();
+  const std::string_view digits = part.substr(equals + 1);
+  int size = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), size);
+  if (error != std::errc() || end != digits.data() + digits.size() || size < 1) throw refuse();
+  return {std::string(part.substr(0, equals)), size};
+}
+
+}  // namespace
+
+Mesh::Mesh(const std::vector<MeshDimension>& dimensions) {
+  for (const std::string_view name : names) dimensions_.push_back({std::string(name), 1});
+  std::vector<bool> seen(dimensions_.size(), false);
+  for (const auto& [name, size] : dimensions) {
+    const std::size_t index = index_of(name);
+    if (seen[index]) throw std::invalid_argument(fmt::format("--mesh: {} stands twice", name));
+    if (size < 1) {
+      throw std::invalid_argument(fmt::format("--mesh: {}={} is not from 1 on", name, size));
+    }
+    seen[index] = true;
+    dimensions_[index].size = size;
+  }
+}
+
+int Mesh::size() const {
+  int product = 1;
+  for (const auto& dimension : dimensions_) product *= dimension.size;
+  return product;
+}
+
+int Mesh::size(std::string_view dimension) const { return dimensions_[index_of(dimension)].size; }
+
+int Mesh::coordinate(int position, std::string_view dimension) const {
+  require_position(position);
+  const std::size_t index = index_of(dimension);
+  return position / stride(index) % dimensions_[index].size;
+}
+
+std::vector<int> Mesh::group(int position, std::string_view dimension) const {
+  const std::size_t index = index_of(dimension);
+  const int step = stride(index);
+  const int first = position - coordinate(position, dimension) * step;
+  std::vector<int> positions;
+  for (int along = 0; along < dimensions_[index].size; ++along) {
+    positions.push_back(first + along * step);
+  }
+  return positions;
+}
+
+std::string Mesh::to_string() const {
+  std::string text;
+  for (const auto& [name, size] : dimensions_) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : "/", name, size);
+  }
+  return text;
+}
+
+std::size_t Mesh::index_of(std::string_view dimension) const {
+  const auto found = std::ranges::find(names, dimension);
+  if (found == names.end()) {
+    throw std::invalid_argument(
+        fmt::format("--mesh: unknown dimension \"{}\"; data, pipeline or tensor", dimension));
+  }
+  return static_cast<std::size_t>(found - names.begin());
+}
+
+int Mesh::stride(std::size_t dimension) const {
+  int product = 1;
+  for (std::size_t index = dimension + 1; index < dimensions_.size(); ++index) {
+    product *= dimensions_[index].size;
+  }
+  return product;
+}
+
+void Mesh::require_position(int position) const {
+  if (position >= 0 && position < size()) return;
+  throw std::invalid_argument(
+      fmt::format("position {} does not exist in the mesh {}", position, to_string()));
+}
+
+Mesh parse_mesh(std::string_view text) {
+  std::vector<MeshDimension> dimensions;
+  std::string_view rest = text;
+  while (true) {
+    const auto slash = rest.find('/');
+    dimensions.push_back(parse_dimension(rest.substr(0, slash), text));
+    if (slash == std::string_view::npos) return Mesh(dimensions);
+    rest.remove_prefix(slash + 1);
+  }
+}
+
+}  // namespace stratagem::ranks

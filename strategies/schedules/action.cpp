@@ -1,0 +1,109 @@
+#include "strategies/schedules/action.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+
+namespace stratagem::schedules {
+namespace {
+
+/// How an action moves data.
+enum class Movement {
+  none,                 // it computes
+  copy,                 // between devices of a process or from the host
+  send,                 // to another rank
+  receive,              // from another rank
+  among_replicas,       // a collective of the ranks that hold the same layers
+  among_tensor_shards,  // a collective of the ranks that hold parts of the same layers
+  stalled,              // an action stands still for a collective
+};
+
+/// What else is true of a kind; joined by |.
+constexpr unsigned whole_stage = 1;       // of no micro-batch
+constexpr unsigned evaluation = 2;        // part of the forward passes alone
+constexpr unsigned input_gradient = 4;    // makes the gradient that the stage before waits for
+constexpr unsigned weight_gradients = 8;  // adds to the gradients of the stage's weights
+
+struct Description {
+  ActionKind kind;
+  std::string_view symbol;
+  std::string_view name;
+  Movement movement = Movement::none;
+  unsigned properties = 0;
+
+  bool has(unsigned property) const { return (properties & property) != 0; }
+};
+
+/// All that is known of kinds by themselves: a new one is one line here.
+const Description& describe(ActionKind kind) {
+  using enum ActionKind;
+  using enum Movement;
+  static constexpr std::array descriptions{
+      Description{forward, "F", "forward", none, evaluation},
+      Description{backward, "B", "backward", none, input_gradient | weight_gradients},
+      Description{backward_input, "I", "backward_input", none, input_gradient},
+      Description{backward_weight, "W", "backward_weight", none, weight_gradients},
+      Description{copy_input, "L", "copy_input", copy, evaluation},
+      Description{copy_activation, "CF", "copy_activation", copy, evaluation},
+      Description{copy_gradient, "CB", "copy_gradient", copy},
+      Description{send_activation, "SF", "send_activation", send, evaluation},
+      Description{receive_activation, "RF", "receive_activation", receive, evaluation},
+      Description{send_gradient, "SB", "send_gradient", send},
+      Description{receive_gradient, "RB", "receive_gradient", receive},
+      Description{optimizer, "O", "optimizer", none, whole_stage},
+      Description{broadcast, "S", "broadcast", among_replicas, whole_stage | evaluation},
+      Description{gradient_wait, "R", "gradient_wait", among_replicas, whole_stage},
+      Description{reduce_gradients, "G", "reduce_gradients", among_tensor_shards, whole_stage},
+      Description{all_reduce, "A", "all_reduce", among_replicas},
+      Description{tensor_transfer, "T", "tensor_transfer", among_tensor_shards},
+      Description{tensor_wait, "TW", "tensor_wait", stalled}};
+  const auto* found = std::ranges::find(descriptions, kind, &Description::kind);
+  if (found != descriptions.end()) return *found;
+  throw std::logic_error(fmt::format("action kind {} has no name", static_cast<int>(kind)));
+}
+
+}  // namespace
+
+std::string to_string(const Action& action) {
+  const Description& description = describe(action.kind);
+  if (description.has(whole_stage)) return fmt::format("{}{}", action.stage, description.symbol);
+  return fmt::format("{}{}{}", action.stage, description.symbol, action.micro_batch);
+}
+
+std::string_view name(ActionKind kind) { return describe(kind).name; }
+
+bool is_copy(ActionKind kind) { return describe(kind).movement == Movement::copy; }
+
+bool is_send(ActionKind kind) { return describe(kind).movement == Movement::send; }
+
+bool is_receive(ActionKind kind) { return describe(kind).movement == Movement::receive; }
+
+bool is_collective(ActionKind kind) {
+  return describe(kind).movement == Movement::among_replicas || is_tensor_collective(kind);
+}
+
+bool is_tensor_collective(ActionKind kind) {
+  return describe(kind).movement == Movement::among_tensor_shards;
+}
+
+bool moves_data(ActionKind kind) { return describe(kind).movement != Movement::none; }
+
+bool is_evaluation(ActionKind kind) { return describe(kind).has(evaluation); }
+
+bool is_backward(ActionKind kind) { return describe(kind).has(input_gradient); }
+
+bool makes_weight_gradients(ActionKind kind) { return describe(kind).has(weight_gradients); }
+
+Action sender_of(const Action& receive) {
+  if (receive.kind == ActionKind::receive_activation) {
+    return {ActionKind::send_activation, receive.stage - 1, receive.micro_batch};
+  }
+  if (receive.kind == ActionKind::receive_gradient) {
+    return {ActionKind::send_gradient, receive.stage + 1, receive.micro_batch};
+  }
+  throw std::logic_error(to_string(receive) + " receives nothing");
+}
+
+}  // namespace stratagem::schedules

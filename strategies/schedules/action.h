@@ -1,0 +1,66 @@
+// Action: the smallest thing a schedule orders. Printed as in the literature on pipeline schedules:
+// stage, kind, micro-batch, so `1F0` is the forward pass of stage 1 for micro-batch 0.
+#pragma once
+
+#include <compare>
+#include <string>
+#include <string_view>
+
+namespace stratagem::schedules {
+
+enum class ActionKind {
+  forward,             // F
+  backward,            // B: gradients of input and weights
+  backward_input,      // I: the gradient of the input only; the weights' wait for
+  backward_weight,     // W: the gradients of the weights that an I has left
+  copy_input,          // L: load the batch's inputs (first stage) and targets (last stage)
+  copy_activation,     // CF: bring the previous stage's output to this stage's device
+  copy_gradient,       // CB: bring the next stage's input gradient to this stage's device
+  send_activation,     // SF: hand the output to the next stage, on another rank
+  receive_activation,  // RF: take it there
+  send_gradient,       // SB: hand the input gradient to the previous stage, on another rank
+  receive_gradient,    // RB: take it there
+  optimizer,           // O: update the stage's parameters
+  broadcast,           // S: take over the first replica's buffers
+  gradient_wait,       // R: wait for what is left of the gradients' all-reduce between replicas
+  reduce_gradients,    // G: sum gradients of which every tensor-parallel rank has a partial sum
+  all_reduce,          // A: one bucket of gradients in flight; overlaps the device's list, so it
+                       //    stands in timelines and in no schedule; its micro-batch is the bucket
+  tensor_transfer,     // T: a collective inside a layer, likewise; its micro-batch is its number
+  tensor_wait,         // TW: an action standing still for the collective of that number
+};
+
+struct Action {
+  ActionKind kind = ActionKind::forward;
+  int stage = 0;
+  int micro_batch = 0;
+
+  auto operator<=>(const Action&) const = default;
+};
+
+/// "1F0".
+std::string to_string(const Action& action);
+/// "forward", as in results files.
+std::string_view name(ActionKind kind);
+/// Whether it moves data between devices of a process or from the host.
+bool is_copy(ActionKind kind);
+/// Whether it sends what another rank takes, or takes what another rank sends.
+bool is_send(ActionKind kind);
+bool is_receive(ActionKind kind);
+/// Whether it exchanges data with all ranks of a group; of a tensor collective, the ranks that hold
+/// parts of the same layers.
+bool is_collective(ActionKind kind);
+bool is_tensor_collective(ActionKind kind);
+/// Whether it moves data, in whichever of these ways, and computes nothing.
+bool moves_data(ActionKind kind);
+/// Whether an evaluation needs it: forward passes and what brings their inputs.
+bool is_evaluation(ActionKind kind);
+/// Whether it makes the gradient that the stage before waits for.
+bool is_backward(ActionKind kind);
+/// Whether it adds to the gradients of the stage's weights.
+bool makes_weight_gradients(ActionKind kind);
+
+/// The send that `receive` takes from, on a neighbouring stage.
+Action sender_of(const Action& receive);
+
+}  // namespace stratagem::schedules

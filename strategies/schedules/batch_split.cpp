@@ -1,0 +1,63 @@
+#include "strategies/schedules/batch_split.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <stdexcept>
+
+namespace stratagem::schedules {
+namespace {
+
+using Cut = std::function<std::vector<Slice>(std::int64_t count)>;
+
+std::vector<Slice> cut_per_replica(std::int64_t batch, std::int64_t replicas, const Cut& cut) {
+  std::vector<Slice> all;
+  int replica = 0;
+  for (const Slice& share : split_batch_by_count(batch, replicas)) {
+    for (const Slice& part : cut(share.count)) {
+      all.push_back({.start = share.start + part.start, .count = part.count, .replica = replica});
+    }
+    ++replica;
+  }
+  return all;
+}
+
+}  // namespace
+
+std::vector<Slice> split_batch(std::int64_t batch, std::int64_t size) {
+  std::vector<Slice> slices;
+  for (std::int64_t start = 0; start < batch; start += size) {
+    slices.push_back({.start = start, .count = std::min(size, batch - start), .replica = 0});
+  }
+  return slices;
+}
+
+std::vector<Slice> split_batch_by_count(std::int64_t batch, std::int64_t parts) {
+  if (batch < parts) {
+    throw std::invalid_argument(
+        fmt::format("--global-batch-size: {} samples cannot be shared by {}", batch, parts));
+  }
+  std::vector<Slice> slices;
+  std::int64_t start = 0;
+  for (std::int64_t part = 0; part < parts; ++part) {
+    const std::int64_t count = batch / parts + (part < batch % parts ? 1 : 0);
+    slices.push_back({.start = start, .count = count, .replica = 0});
+    start += count;
+  }
+  return slices;
+}
+
+std::vector<Slice> split_batch_per_replica(std::int64_t batch, std::int64_t replicas,
+                                           std::int64_t size) {
+  return cut_per_replica(batch, replicas,
+                         [size](std::int64_t count) { return split_batch(count, size); });
+}
+
+std::vector<Slice> split_batch_per_replica_by_count(std::int64_t batch, std::int64_t replicas,
+                                                    std::int64_t parts) {
+  return cut_per_replica(
+      batch, replicas, [parts](std::int64_t count) { return split_batch_by_count(count, parts); });
+}
+
+}  // namespace stratagem::schedules

@@ -1,0 +1,68 @@
+#include "strategies/schedules/registry.h"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <utility>
+
+#include "models/registry/named_entries.h"
+
+namespace stratagem::schedules {
+namespace {
+
+models::Registry<ScheduleEntry>& registry() {
+  static models::Registry<ScheduleEntry> schedules("schedule");
+  return schedules;
+}
+
+}  // namespace
+
+ScheduleRegistration::ScheduleRegistration(ScheduleEntry entry) {
+  models::register_entry(registry(), std::move(entry));
+}
+
+const ScheduleEntry& find_schedule(std::string_view name) { return registry().find(name); }
+
+std::vector<std::string> schedule_names() { return registry().names(); }
+
+Schedule make_schedule(std::string_view name, const ScheduleSize& size, int ranks) {
+  const auto& [devices, micro_batches, stages_per_device] = size;
+  if (devices < 1 || micro_batches < 1 || stages_per_device < 1) {
+    throw std::invalid_argument(
+        fmt::format("a schedule needs at least one stage and one micro-batch, not {} and {}",
+                    devices * stages_per_device, micro_batches));
+  }
+  const ScheduleEntry& entry = find_schedule(name);
+  if (stages_per_device > 1 && !entry.interleaved) {
+    throw std::invalid_argument(
+        fmt::format("schedule {} has one stage a device, not {}", name, stages_per_device));
+  }
+  Schedule compute = entry.generate(size);
+  if (ranks < 1 || compute.devices() % ranks != 0) {
+    throw std::invalid_argument(
+        fmt::format("{} ranks cannot share {} devices evenly", ranks, compute.devices()));
+  }
+  for (int device = 0; ranks > 1 && device < compute.devices(); ++device) {
+    compute.rank_of_device.push_back(device / (compute.devices() / ranks));
+  }
+  Schedule schedule = lower(compute);
+  validate(schedule);
+  return schedule;
+}
+
+Schedule make_schedule(std::string_view name, int devices, int micro_batches, int ranks) {
+  return make_schedule(name, ScheduleSize{devices, micro_batches, 1}, ranks);
+}
+
+Schedule empty_schedule(std::string name, const ScheduleSize& size) {
+  Schedule schedule;
+  schedule.name = std::move(name);
+  schedule.micro_batches = size.micro_batches;
+  for (int stage = 0; stage < size.devices * size.stages_per_device; ++stage) {
+    schedule.device_of_stage.push_back(stage % size.devices);
+  }
+  schedule.actions.resize(static_cast<std::size_t>(size.devices));
+  return schedule;
+}
+
+}  // namespace stratagem::schedules

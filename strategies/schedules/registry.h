@@ -1,0 +1,50 @@
+// The pipeline schedules by name. Each generator stands in a file of its own and registers itself.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "strategies/schedules/schedule.h"
+
+namespace stratagem::schedules {
+
+/// All at least 1.
+struct ScheduleSize {
+  int devices = 1;
+  int micro_batches = 1;
+  int stages_per_device = 1;  // "virtual stages"; above 1 for interleaved schedules only
+};
+
+struct ScheduleEntry {
+  std::string name;
+  std::string summary;
+  /// The compute order.
+  std::function<Schedule(const ScheduleSize& size)> generate;
+  /// Idle fraction of the step with equal stages and free transfers, for any ratio of B to F, or
+  /// for F, I and W of one length.
+  std::function<double(const ScheduleSize& size)> ideal_bubble;
+  bool interleaved = false;  // several stages a device
+};
+
+/// Throws std::invalid_argument with the choices and the nearest name.
+const ScheduleEntry& find_schedule(std::string_view name);
+std::vector<std::string> schedule_names();
+
+/// Generates, lowers and validates. The devices are split over `ranks` evenly and in order.
+/// Throws std::invalid_argument unless the counts are positive, the ranks divide the devices, and
+/// the schedule can have so many stages a device.
+Schedule make_schedule(std::string_view name, const ScheduleSize& size, int ranks = 1);
+Schedule make_schedule(std::string_view name, int devices, int micro_batches, int ranks = 1);
+
+/// Nothing scheduled yet: what a generator starts from. Stage s lives on device s modulo devices.
+Schedule empty_schedule(std::string name, const ScheduleSize& size);
+
+/// A static object of this type adds an entry before main, or when its plug-in is loaded. A name
+/// that is taken is noted in models::registration_errors().
+struct ScheduleRegistration {
+  explicit ScheduleRegistration(ScheduleEntry entry);
+};
+
+}  // namespace stratagem::schedules

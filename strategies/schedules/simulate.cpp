@@ -1,0 +1,170 @@
+#include "strategies/schedules/simulate.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace stratagem::schedules {
+
+namespace {
+
+/// One stream of one device: its actions in order, and the one that runs.
+struct Lane {
+  int device = 0;
+  bool copies = false;
+  std::vector<Action> actions;
+  std::size_t next = 0;
+  bool running = false;
+  Cost cost;
+  double start = 0;
+  double duration = 0;  // at the present speed
+  double end = 0;       // at the present speed
+};
+
+std::vector<Lane> make_lanes(const Schedule& lowered, bool separate_copy_stream) {
+  std::vector<Lane> lanes;
+  for (int device = 0; device < lowered.devices(); ++device) {
+    Lane compute{.device = device, .actions = {}, .cost = {}};
+    Lane copy{.device = device, .copies = true, .actions = {}, .cost = {}};
+    for (const Action& action : lowered.actions[static_cast<std::size_t>(device)]) {
+      const bool overlaps = separate_copy_stream && is_copy(action.kind);
+      (overlaps ? copy : compute).actions.push_back(action);
+    }
+    lanes.push_back(std::move(compute));
+    lanes.push_back(std::move(copy));
+  }
+  return lanes;
+}
+
+class Simulation {
+ public:
+  Simulation(const Schedule& lowered, const CostFunction& cost, const SimulationOptions& options)
+      : lowered_(lowered), cost_(cost), lanes_(make_lanes(lowered, options.separate_copy_stream)) {}
+
+  schedules::Timeline run() {
+    start_what_can();
+    while (const Lane* first = first_to_end()) {
+      now_ = first->end;
+      end_what_is_due();
+      start_what_can();
+    }
+    std::ranges::stable_sort(timeline_.entries, {}, &schedules::TimelineEntry::device);
+    return std::move(timeline_);
+  }
+
+ private:
+  bool is_ready(const Action& action) const {
+    return std::ranges::all_of(predecessors(lowered_, action),
+                               [this](const Action& needed) { return ended_.contains(needed); });
+  }
+
+  void start_what_can() {
+    for (Lane& lane : lanes_) {
+      if (lane.running || lane.next == lane.actions.size()) continue;
+      const Action& action = lane.actions[lane.next];
+      if (!is_ready(action)) continue;
+      lane.running = true;
+      lane.start = now_;
+      lane.cost = cost_(action);
+      lane.duration = lane.cost.alone_ms;
+      lane.end = now_ + lane.duration;
+    }
+    adjust_speeds();
+  }
+
+  /// How many of the other devices compute, as a fraction.
+  double busy_others(const Lane& lane) const {
+    if (lowered_.devices() < 2) return 0;
+    const auto busy = std::ranges::count_if(lanes_, [&](const Lane& other) {
+      return other.running && !other.copies && other.device != lane.device;
+    });
+    return static_cast<double>(busy) / (lowered_.devices() - 1);
+  }
+
+  void adjust_speeds() {
+    for (Lane& lane : lanes_) {
+      if (!lane.running) continue;
+      const double duration =
+          lane.cost.alone_ms + (lane.cost.busy_ms - lane.cost.alone_ms) * busy_others(lane);
+      if (duration == lane.duration) continue;
+      const double left = lane.duration > 0 ? (lane.end - now_) / lane.duration : 1;
+      lane.duration = duration;
+      lane.end = now_ + left * duration;
+    }
+  }
+
+  const Lane* first_to_end() const {
+    const Lane* first = nullptr;
+    for (const Lane& lane : lanes_) {
+      if (lane.running && (first == nullptr || lane.end < first->end)) first = &lane;
+    }
+    return first;
+  }
+
+  void end_what_is_due() {
+    for (Lane& lane : lanes_) {
+      if (!lane.running || lane.end > now_) continue;
+      const Action& action = lane.actions[lane.next++];
+      lane.running = false;
+      ended_.insert(action);
+      timeline_.entries.push_back({lane.device, action, lane.start, now_});
+      timeline_.step_ms = now_;
+    }
+  }
+
+  const Schedule& lowered_;
+  const CostFunction& cost_;
+  std::vector<Lane> lanes_;
+  std::set<Action> ended_;
+  double now_ = 0;
+  schedules::Timeline timeline_;
+};
+
+}  // namespace
+
+schedules::Timeline simulate(const Schedule& lowered, const CostFunction& cost,
+                             const SimulationOptions& options) {
+  for_each_in_order(lowered, [](int, const Action&) {});  // refuses what would deadlock
+  return Simulation(lowered, cost, options).run();
+}
+
+double LinkModel::transfer_ms(double bytes) const {
+  constexpr double bytes_per_gigabyte_millisecond = 1e6;
+  if (gigabytes_per_second <= 0) return latency_ms;
+  return latency_ms + bytes / (gigabytes_per_second * bytes_per_gigabyte_millisecond);
+}
+
+CostFunction cost_function(UniformCosts costs) {
+  return [costs = std::move(costs)](const Action& action) -> Cost {
+    const auto stage = static_cast<std::size_t>(action.stage);
+    switch (action.kind) {
+      case ActionKind::forward:
+        return costs.forward_ms.at(stage);
+      case ActionKind::backward:
+        return costs.backward_ms.at(stage);
+      case ActionKind::backward_input:
+      case ActionKind::backward_weight:
+        return costs.backward_ms.at(stage) / 2;
+      case ActionKind::optimizer:
+        return costs.optimizer_ms;
+      case ActionKind::copy_input:
+        return costs.input_ms;
+      default:
+        break;
+    }
+    if (is_copy(action.kind) || is_receive(action.kind)) return costs.transfer_ms;
+    // A send costs its receiver; of replicas the simulator knows nothing yet.
+    return 0.0;
+  };
+}
+
+double idle_fraction(const schedules::Timeline& timeline, int devices) {
+  double busy = 0;
+  for (const auto& entry : timeline.entries) {
+    if (!moves_data(entry.action.kind)) busy += entry.end_ms - entry.start_ms;
+  }
+  const double available = timeline.step_ms * devices;
+  return available > 0 ? 1 - busy / available : 0;
+}
+
+}  // namespace stratagem::schedules

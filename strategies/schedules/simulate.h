@@ -1,0 +1,60 @@
+// Simulator: prices any schedule without running it, and returns the same Timeline as a run does.
+//
+// An action starts when its stream is free and its predecessors have ended. How long it takes may
+// depend on whether the other devices compute at the same time: cores share caches and memory, so
+// an action has two costs, and while it runs it advances at the speed between them that the number
+// of busy devices gives.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "strategies/schedules/schedule.h"
+#include "strategies/schedules/timeline.h"
+
+namespace stratagem::schedules {
+
+/// Milliseconds of an action; not negative. A plain number is a cost without contention.
+struct Cost {
+  double alone_ms = 0;  // while no other device computes
+  double busy_ms = 0;   // while all of them do
+
+  Cost() = default;
+  Cost(double ms) : alone_ms(ms), busy_ms(ms) {}  // NOLINT(google-explicit-constructor)
+  Cost(double alone, double busy) : alone_ms(alone), busy_ms(busy) {}
+};
+
+using CostFunction = std::function<Cost(const Action& action)>;
+
+struct SimulationOptions {
+  /// Copies run concurrently with computation, as on a GPU's copy engine.
+  bool separate_copy_stream = false;
+};
+
+/// Throws std::invalid_argument for a schedule that would deadlock.
+schedules::Timeline simulate(const Schedule& lowered, const CostFunction& cost,
+                             const SimulationOptions& options = {});
+
+/// A link between devices: latency + bytes / bandwidth.
+struct LinkModel {
+  double latency_ms = 0;
+  double gigabytes_per_second = 0;  // 0: infinitely fast
+
+  double transfer_ms(double bytes) const;
+};
+
+/// Costs that are the same for every micro-batch, per stage.
+struct UniformCosts {
+  std::vector<double> forward_ms;   // [stage]
+  std::vector<double> backward_ms;  // [stage]; each half of a split one takes half of it
+  double optimizer_ms = 0;
+  double transfer_ms = 0;  // activation or gradient between two devices
+  double input_ms = 0;     // from the host
+};
+
+CostFunction cost_function(UniformCosts costs);
+
+/// Fraction of devices x step in which no device computes (F, B, optimizer).
+double idle_fraction(const schedules::Timeline& timeline, int devices);
+
+}  // namespace stratagem::schedules

@@ -1,0 +1,34 @@
+// Partition: which layers make which stage.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/workload.h"
+#include "strategies/runtime/device.h"
+
+namespace stratagem::stages {
+
+/// Indices of the layers at which stages 1, 2, ... begin. Throws std::invalid_argument, in one
+/// line, for a name that no layer has or cuts that are not in the model's order.
+std::vector<std::size_t> boundaries_of(const models::LayerList& layers,
+                                       const std::vector<std::string>& cut);
+
+/// The cut for `stages` stages, as layer names, by one of these rules:
+///   tutorial  the model's own cut into two stages (ResNet: before layer3)
+///   flops     equal floating-point operations
+///   auto      tutorial for two stages, flops for any other number
+/// Throws std::invalid_argument for another rule, for tutorial with another number of stages, and
+/// for more stages than layers.
+std::vector<std::string> choose_cut(const models::Workload& workload, int stages,
+                                    std::string_view rule);
+
+/// As choose_cut by the time that each layer takes for one micro-batch of `samples`, forward and
+/// backward, measured on `device`.
+std::vector<std::string> balanced_cut(const models::Workload& workload, int stages,
+                                      std::int64_t samples, runtime::Device& device,
+                                      std::chrono::milliseconds limit);
+
+}  // namespace stratagem::stages

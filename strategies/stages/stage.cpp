@@ -1,0 +1,113 @@
+#include "strategies/stages/stage.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
+
+#include <utility>
+
+#include "strategies/backends/backend.h"
+
+namespace stratagem::stages {
+namespace {
+
+models::LayerList moved_to(models::LayerList layers, const models::WorkloadOptions& options,
+                           const runtime::DeviceDescription& device) {
+  for (const auto& layer : layers) {
+    layer->to(backends::torch_device(device), options.dtype, options.format);
+  }
+  return layers;
+}
+
+}  // namespace
+
+Stage::Stage(const models::Workload& workload, models::LayerList layers, Position position,
+             runtime::DeviceDescription device, int micro_batches)
+    : workload_(&workload),
+      layers_(moved_to(std::move(layers), workload.options(), device)),
+      position_(position),
+      device_(std::move(device)),
+      optimizer_(workload.make_optimizer(models::parameters(layers_))),
+      slots_(static_cast<std::size_t>(micro_batches)) {}
+
+void Stage::load_input(int micro_batch, const at::Tensor& inputs, const at::Tensor& targets) {
+  Slot& own = slot(micro_batch);
+  if (position_.first && !(keep_inputs && own.input.defined())) {
+    own.input = backends::copy_to(inputs, device_);
+  }
+  if (position_.last && !(keep_inputs && own.targets.defined())) {
+    own.targets = backends::copy_to(targets, device_);
+  }
+}
+
+void Stage::receive_activation(int micro_batch, const at::Tensor& previous_output) {
+  slot(micro_batch).input = backends::copy_to(previous_output, device_);
+}
+
+void Stage::receive_gradient(int micro_batch, const at::Tensor& next_input_gradient) {
+  slot(micro_batch).output_gradient = backends::copy_to(next_input_gradient, device_);
+}
+
+void Stage::forward(int micro_batch, double weight) {
+  const bool trains = c10::GradMode::is_enabled();
+  if (trains && std::exchange(gradients_are_old_, false)) optimizer_.zero_grad();
+  Slot& own = slot(micro_batch);
+  backends::mark_used(own.input);
+  if (!position_.first) own.input.requires_grad_(trains);
+  if (split_backward && trains) {
+    own.weight_gradients = c10::make_intrusive<models::DeferredWeightGradients>();
+  }
+  {
+    const models::DeferWeightGradientsGuard deferring(own.weight_gradients);
+    own.output = models::forward(layers_, own.input);
+  }
+  if (position_.last) {
+    backends::mark_used(own.targets);
+    own.loss = loss ? loss(own.output, own.targets, weight)
+                    : workload_->loss(own.output, own.targets, weight);
+    own.output.reset();
+  }
+}
+
+void Stage::backward(int micro_batch) {
+  Slot& own = slot(micro_batch);
+  if (position_.last) {
+    own.loss.backward();
+    own.loss = own.loss.detach();
+  } else {
+    backends::mark_used(own.output_gradient);
+    own.output.backward(own.output_gradient);
+    own.output.reset();
+    own.output_gradient.reset();
+  }
+  if (!position_.first) {
+    own.input_gradient = own.input.grad();
+    own.input.reset();
+  } else if (!keep_inputs) {
+    own.input.reset();
+  }
+}
+
+void Stage::backward_input(int micro_batch) { backward(micro_batch); }
+
+void Stage::backward_weight(int micro_batch) {
+  std::exchange(slot(micro_batch).weight_gradients, nullptr)->run();
+}
+
+void Stage::update() {
+  optimizer_.step();
+  gradients_are_old_ = true;
+}
+
+at::Tensor Stage::take_input_gradient(int micro_batch) {
+  return std::exchange(slot(micro_batch).input_gradient, at::Tensor());
+}
+
+at::Tensor Stage::take_loss(int micro_batch) {
+  return std::exchange(slot(micro_batch).loss, at::Tensor()).detach();
+}
+
+void Stage::release() {
+  for (Slot& own : slots_) own = Slot{};
+}
+
+}  // namespace stratagem::stages

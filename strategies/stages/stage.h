@@ -1,0 +1,91 @@
+// Stage: a run of layers on one device, with autograd of its own.
+//
+// A stage's input is a detached leaf; its backward is called with the gradient that arrived. So a
+// stage never knows what stands before or behind it, in this process or another.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "models/cpu_kernels/deferred_weight_gradients.h"
+#include "models/workload.h"
+#include "strategies/runtime/device.h"
+
+namespace stratagem::stages {
+
+class Stage {
+ public:
+  struct Position {
+    bool first = true;
+    bool last = true;
+  };
+
+  /// Moves the layers to the device. `workload` outlives the stage.
+  Stage(const models::Workload& workload, models::LayerList layers, Position position,
+        runtime::DeviceDescription device, int micro_batches);
+
+  // What each action does; on the device's thread. `weight` is the micro-batch's share of the
+  // global batch.
+  void load_input(int micro_batch, const at::Tensor& inputs, const at::Tensor& targets);
+  void receive_activation(int micro_batch, const at::Tensor& previous_output);
+  void receive_gradient(int micro_batch, const at::Tensor& next_input_gradient);
+  /// The same with a tensor that lies on this device already, and is nobody else's.
+  void set_input(int micro_batch, at::Tensor input) { slot(micro_batch).input = std::move(input); }
+  void set_output_gradient(int micro_batch, at::Tensor output_gradient) {
+    slot(micro_batch).output_gradient = std::move(output_gradient);
+  }
+  void forward(int micro_batch, double weight);
+  void backward(int micro_batch);
+  /// The two halves of backward(), of a stage whose `split_backward` is set.
+  void backward_input(int micro_batch);
+  void backward_weight(int micro_batch);
+  void update();
+
+  /// What the next stage receives; released by backward().
+  const at::Tensor& output(int micro_batch) const { return slot(micro_batch).output; }
+  /// What the previous stage receives; kept until it has been taken.
+  at::Tensor take_input_gradient(int micro_batch);
+  /// The weighted loss of a micro-batch, on the last stage.
+  at::Tensor take_loss(int micro_batch);
+
+  /// Forgets every micro-batch, inputs that were kept too: before and after an evaluation.
+  void release();
+  void set_training(bool training) { models::set_training(layers_, training); }
+  bool keep_inputs = false;  // inputs stay on the device once they were loaded
+  bool split_backward = false;
+  /// The last stage's loss of outputs, targets and weight; the workload's where it is empty.
+  std::function<at::Tensor(const at::Tensor&, const at::Tensor&, double)> loss = {};
+
+  const models::LayerList& layers() const { return layers_; }
+  models::Optimizer& optimizer() { return optimizer_; }
+
+ private:
+  /// One micro-batch in flight.
+  struct Slot {
+    at::Tensor input;
+    at::Tensor targets;
+    at::Tensor output;
+    at::Tensor loss;
+    at::Tensor output_gradient;
+    at::Tensor input_gradient;
+    models::DeferredWeightGradientsPointer weight_gradients;
+  };
+  Slot& slot(int micro_batch) { return slots_.at(static_cast<std::size_t>(micro_batch)); }
+  const Slot& slot(int micro_batch) const {
+    return slots_.at(static_cast<std::size_t>(micro_batch));
+  }
+
+  const models::Workload* workload_;
+  models::LayerList layers_;
+  Position position_;
+  runtime::DeviceDescription device_;
+  models::Optimizer optimizer_;
+  std::vector<Slot> slots_;
+  bool gradients_are_old_ = true;
+};
+
+}  // namespace stratagem::stages

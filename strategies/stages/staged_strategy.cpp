@@ -1,0 +1,315 @@
+#include "strategies/stages/staged_strategy.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
+#include <c10/util/accumulate.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+#include <utility>
+
+#include "strategies/backends/backend.h"
+#include "strategies/distributed/gather_state.h"
+#include "strategies/stages/partition.h"
+
+namespace stratagem::stages {
+namespace {
+
+using schedules::Action;
+using schedules::ActionKind;
+
+class StagedStep final : public strategies::PendingStep {
+ public:
+  using Sum = std::function<double(const std::vector<at::Tensor>&)>;
+
+  StagedStep(schedules::Execution execution, std::shared_ptr<StepInProgress> step, Sum sum)
+      : execution_(std::move(execution)), step_(std::move(step)), sum_(std::move(sum)) {}
+
+  const schedules::Execution& execution() const override {
+    const std::lock_guard lock(step_->mutex);
+    auto& concurrent = step_->concurrent;
+    execution_.insert(execution_.end(), concurrent.begin(), concurrent.end());
+    concurrent.clear();
+    return execution_;
+  }
+
+  double loss() const override { return sum_(step_->losses); }
+
+ private:
+  mutable schedules::Execution execution_;
+  std::shared_ptr<StepInProgress> step_;
+  Sum sum_;
+};
+
+void copy_in(const strategies::StateDictionary& state, const models::NamedTensor& target) {
+  const auto found = state.find(target.name);
+  if (found == state.end()) {
+    throw std::invalid_argument(fmt::format("the state has no entry \"{}\"", target.name));
+  }
+  if (found->second.sizes() != target.tensor.sizes()) {
+    throw std::invalid_argument(fmt::format("the state's \"{}\" has another shape", target.name));
+  }
+  target.tensor.detach().copy_(found->second);
+}
+
+}  // namespace
+
+StagedStrategy::StagedStrategy(const strategies::StrategyContext& context,
+                               schedules::Schedule lowered, double ideal_bubble,
+                               std::vector<schedules::Slice> partition,
+                               tensor_parallel::Layout layout)
+    : workload_(context.workload),
+      devices_(context.devices),
+      timeout_(context.timeout),
+      before_action_(context.before_action),
+      groups_(context.groups),
+      schedule_(std::move(lowered)),
+      forward_schedule_(schedules::forward_only(schedule_)),
+      ideal_bubble_(ideal_bubble),
+      partition_(std::move(partition)) {
+  for (const schedules::Slice& slice : partition_) {
+    if (slice.replica == groups_.replica) slices_.push_back(slice);
+  }
+  if (groups_.activations != nullptr) {
+    first_device_ = groups_.activations->rank() * static_cast<int>(devices_.size());
+  }
+  for (int stage = 0; stage < schedule_.stages(); ++stage) {
+    const int device = own_device_of(stage);
+    if (device >= 0 && device < static_cast<int>(devices_.size())) own_stages_.push_back(stage);
+  }
+  make_layout(context, layout);
+  make_stages(context);
+}
+
+void StagedStrategy::make_layout(const strategies::StrategyContext& context,
+                                 tensor_parallel::Layout layout) {
+  if (groups_.tensor == nullptr) return;
+  layout_ = std::make_unique<tensor_parallel::TensorLayout>(*groups_.tensor, *devices_.front(),
+                                                            layout, context.options.async_reduce);
+  if (layout_->needs_reduction()) schedule_ = schedules::add_gradient_reduction(schedule_);
+}
+
+std::unique_ptr<stages::Stage> StagedStrategy::make_stage(
+    const strategies::StrategyContext& context, int index, models::LayerList layers) {
+  const stages::Stage::Position position{index == 0, index + 1 == schedule_.stages()};
+  if (layout_) layers = layout_->shard(index, std::move(layers), position.last);
+  auto made = std::make_unique<stages::Stage>(
+      workload_, std::move(layers), position,
+      devices_[static_cast<std::size_t>(own_device_of(index))]->description(),
+      schedule_.micro_batches);
+  made->keep_inputs = context.options.inputs == "device";
+  made->split_backward = schedule_.split_backward;
+  if (layout_) {
+    made->loss = [this](const at::Tensor& output, const at::Tensor& targets, double weight) {
+      return layout_->loss(workload_, output, targets, weight);
+    };
+  }
+  return made;
+}
+
+void StagedStrategy::make_stages(const strategies::StrategyContext& context) {
+  models::Model model = workload_.make_model();
+  const auto boundaries = stages::boundaries_of(model.layers, context.options.cut);
+  std::vector<models::LayerList> parts = models::cut(std::move(model.layers), boundaries);
+  if (static_cast<int>(parts.size()) != schedule_.stages()) {
+    throw std::invalid_argument(fmt::format("--cut: {} cuts make {} stages, {} are needed",
+                                            boundaries.size(), parts.size(), schedule_.stages()));
+  }
+  note_shapes(parts);
+  stages_.resize(parts.size());
+  mailboxes_.resize(parts.size());
+  // Each device's own thread moves its layers, so that they lie in, and count as, its memory.
+  for (const int index : own_stages_) {
+    const auto owner = static_cast<std::size_t>(own_device_of(index));
+    devices_[owner]->enqueue(runtime::Stream::compute, "set-up", [&, this, index] {
+      const auto slot = static_cast<std::size_t>(index);
+      stages_[slot] = make_stage(context, index, std::move(parts[slot]));
+    });
+  }
+  synchronize();
+  if (groups_.activations == nullptr) return;
+  for (const int index : own_stages_) open_mailbox(index);
+}
+
+StagedStrategy::~StagedStrategy() {
+  try {
+    synchronize();
+    drain();
+  } catch (const std::exception&) {
+    // Whoever synchronised before has been told; a destructor has no one to tell.
+    return;
+  }
+}
+
+std::unique_ptr<strategies::PendingStep> StagedStrategy::step(const models::Batch& batch) {
+  auto step = std::make_shared<StepInProgress>(batch, slices_.size());
+  const auto work = [this, step](const Action& action) {
+    if (before_action_) before_action_(action);
+    perform(action, *step);
+    if (layout_) note_collectives(action, *step);
+  };
+  return std::make_unique<StagedStep>(
+      schedules::execute(schedule_, devices_, work, first_device_), step,
+      [this](const std::vector<at::Tensor>& parts) { return sum_of(parts); });
+}
+
+/// What the action's layers exchanged, in the order in which all their ranks did.
+void StagedStrategy::note_collectives(const Action& action, StepInProgress& step) {
+  const int device = own_device_of(action.stage);
+  const std::lock_guard lock(step.mutex);
+  for (const tensor_parallel::LayerCollective& collective : layout_->take_collectives()) {
+    const int number = step.collectives++;
+    step.concurrent.push_back({.device = device,
+                               .action = {ActionKind::tensor_transfer, action.stage, number},
+                               .start = collective.transfer->start(),
+                               .end = collective.transfer->end()});
+    step.concurrent.push_back({.device = device,
+                               .action = {ActionKind::tensor_wait, action.stage, number},
+                               .start = collective.wait_start,
+                               .end = collective.wait_end});
+  }
+}
+
+/// Over the micro-batches of the last stages of all ranks.
+double StagedStrategy::sum_of(const std::vector<at::Tensor>& losses) const {
+  double sum = 0;
+  const bool counts = !layout_ || layout_->counts();
+  for (const at::Tensor& loss : losses) {
+    if (counts && loss.defined()) sum += loss.item<double>();
+  }
+  if (groups_.all == nullptr) return sum;
+  return sum_over_ranks(sum, *groups_.all, backends::torch_device(devices_.front()->description()));
+}
+
+void StagedStrategy::perform(const Action& action, StepInProgress& step) {
+  stages::Stage& own = stage(action.stage);
+  switch (action.kind) {
+    case ActionKind::copy_input:
+      return load_input(action, step.batch);
+    case ActionKind::copy_activation:
+      return own.receive_activation(action.micro_batch,
+                                    stage(action.stage - 1).output(action.micro_batch));
+    case ActionKind::copy_gradient:
+      return own.receive_gradient(action.micro_batch,
+                                  stage(action.stage + 1).take_input_gradient(action.micro_batch));
+    case ActionKind::send_activation:
+      return mailbox(action.stage).send(action, own.output(action.micro_batch));
+    case ActionKind::receive_activation:
+      return own.set_input(action.micro_batch, mailbox(action.stage).receive(action));
+    case ActionKind::send_gradient:
+      return mailbox(action.stage).send(action, own.take_input_gradient(action.micro_batch));
+    case ActionKind::receive_gradient:
+      own.set_output_gradient(action.micro_batch, mailbox(action.stage).receive(action));
+      // The next stage has used what it was sent.
+      return mailbox(action.stage)
+          .wait_for_send({ActionKind::send_activation, action.stage, action.micro_batch});
+    case ActionKind::forward:
+      own.forward(action.micro_batch, weight(action.micro_batch));
+      return;
+    case ActionKind::backward:
+    case ActionKind::backward_input:
+      own.backward(action.micro_batch);
+      if (action.stage + 1 == schedule_.stages()) {
+        step.losses[static_cast<std::size_t>(action.micro_batch)] =
+            own.take_loss(action.micro_batch);
+      }
+      return;
+    case ActionKind::backward_weight:
+      return own.backward_weight(action.micro_batch);
+    case ActionKind::reduce_gradients:
+      return layout_->reduce_gradients(action.stage, own.layers());
+    case ActionKind::optimizer:
+      return own.update();
+    default:
+      throw std::logic_error(to_string(action) + " needs a strategy with replicas");
+  }
+}
+
+void StagedStrategy::load_input(const Action& action, const models::Batch& batch) {
+  const schedules::Slice& slice = slices_.at(static_cast<std::size_t>(action.micro_batch));
+  const models::Batch part = batch.slice(slice.start, slice.count);
+  stage(action.stage).load_input(action.micro_batch, part.inputs, part.targets);
+}
+
+double StagedStrategy::weight(int micro_batch) const {
+  return static_cast<double>(slices_.at(static_cast<std::size_t>(micro_batch)).count) /
+         static_cast<double>(workload_.options().batch);
+}
+
+double StagedStrategy::evaluate(const models::Batch& batch) {
+  synchronize();
+  for (const int index : own_stages_) {
+    stage(index).set_training(false);
+    stage(index).release();
+  }
+  StepInProgress step(batch, slices_.size());
+  const auto forward = [this, &step](const Action& action) {
+    const c10::AutoGradMode no_gradient(false);
+    perform(action, step);
+    if (layout_) layout_->take_collectives();
+    if (action.kind == ActionKind::forward && action.stage + 1 == schedule_.stages()) {
+      step.losses[static_cast<std::size_t>(action.micro_batch)] =
+          stage(action.stage).take_loss(action.micro_batch);
+    }
+  };
+  schedules::execute(forward_schedule_, devices_, forward, first_device_);
+  synchronize();
+  drain();
+  for (const int index : own_stages_) {
+    stage(index).set_training(true);
+    stage(index).release();
+  }
+  return sum_of(step.losses);
+}
+
+strategies::StateDictionary StagedStrategy::state() {
+  synchronize();
+  strategies::StateDictionary all;
+  const auto add = [&](const std::string& name, const at::Tensor& tensor) {
+    all[name] = tensor.detach().to(at::kCPU, tensor.scalar_type(), false, /*copy=*/true);
+  };
+  for (const int index : own_stages_) {
+    stages::Stage& own = stage(index);
+    for (const auto& parameter : models::parameters(own.layers())) {
+      add(parameter.name, parameter.tensor);
+      if (parameter.tensor.grad().defined()) {
+        add("gradient." + parameter.name, parameter.tensor.grad());
+      }
+    }
+    for (const auto& buffer : models::buffers(own.layers())) add(buffer.name, buffer.tensor);
+    for (const auto& entry : own.optimizer().state()) add(entry.name, entry.tensor);
+  }
+  const auto device = backends::torch_device(devices_.front()->description());
+  if (layout_) all = layout_->gather(all, device);
+  if (groups_.activations == nullptr) return all;
+  return gather_state(all, *groups_.activations, device);
+}
+
+void StagedStrategy::load(const strategies::StateDictionary& whole) {
+  synchronize();
+  const strategies::StateDictionary state = layout_ ? layout_->slices(whole) : whole;
+  const c10::AutoGradMode no_gradient(false);
+  for (const int index : own_stages_) {
+    stages::Stage& own = stage(index);
+    for (const auto& parameter : models::parameters(own.layers())) copy_in(state, parameter);
+    for (const auto& buffer : models::buffers(own.layers())) copy_in(state, buffer);
+    own.optimizer().load(state);
+  }
+}
+
+int StagedStrategy::own_device_of(int stage) const {
+  return schedule_.device_of_stage.at(static_cast<std::size_t>(stage)) - first_device_;
+}
+
+void StagedStrategy::run_on_device(int stage, const std::string& label,
+                                   std::function<void()> work) {
+  devices_[static_cast<std::size_t>(own_device_of(stage))]->enqueue(runtime::Stream::compute, label,
+                                                                    std::move(work));
+  synchronize();
+}
+
+void StagedStrategy::synchronize() { runtime::synchronize_all(devices_, timeout_); }
+
+}  // namespace stratagem::stages

@@ -1,0 +1,176 @@
+#include "bench/config/grid.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "bench/config/row_name.h"
+#include "bench/config/run_options.h"
+#include "tests/bench/error_of.h"
+#include "tests/bench/example_catalogue.h"
+
+namespace stratagem::bench {
+namespace {
+
+using testing::ElementsAre;
+using Values = std::map<std::string, std::string>;
+
+std::vector<Config> rows_of(const Values& values) {
+  RunOptions options;
+  options.values = values;
+  return make_grid(select(options), example_catalogue());
+}
+
+std::vector<std::string> names_of(const Values& values) {
+  std::vector<std::string> names;
+  for (const Config& row : rows_of(values)) {
+    names.push_back(row_name(row, example_catalogue()));
+  }
+  return names;
+}
+
+std::string refusal(const Values& values) {
+  return error_of([&] { rows_of(values); });
+}
+
+TEST(Grid, IsTheProductWithTheFirstOptionSlowest) {
+  EXPECT_THAT(
+      names_of({{"strategy", "pipeline"}, {"split_size", "8,4"}, {"schedule", "gpipe,1f1b"}}),
+      ElementsAre("pipeline/resnet50/devices:2/batch:48/image:128/split:8/schedule:gpipe",
+                  "pipeline/resnet50/devices:2/batch:48/image:128/split:8/schedule:1f1b",
+                  "pipeline/resnet50/devices:2/batch:48/image:128/split:4/schedule:gpipe",
+                  "pipeline/resnet50/devices:2/batch:48/image:128/split:4/schedule:1f1b"));
+}
+
+TEST(Grid, RowsThatBecomeEqualAreMeasuredOnce) {
+  EXPECT_THAT(names_of({{"strategy", "model_parallel,pipeline"}, {"split_size", "4,8"}}),
+              ElementsAre("model_parallel/resnet50/devices:2/batch:48/image:128",
+                          "pipeline/resnet50/devices:2/batch:48/image:128/split:4/schedule:1f1b",
+                          "pipeline/resnet50/devices:2/batch:48/image:128/split:8/schedule:1f1b"));
+}
+
+TEST(Grid, UnusedOptionsKeepTheirDefault) {
+  const std::vector<Config> rows = rows_of(
+      {{"strategy", "model_parallel,pipeline"}, {"split_size", "4"}, {"schedule", "gpipe"}});
+  EXPECT_EQ(rows[0].split_size, Config{}.split_size);
+  EXPECT_EQ(rows[0].schedule, Config{}.schedule);
+  EXPECT_EQ(rows[1].split_size, 4);
+}
+
+TEST(Grid, SingleUsesOneDeviceAndIsFollowedByAllTheCores) {
+  const std::vector<Config> rows =
+      rows_of({{"strategy", "single,model_parallel"}, {"devices", "2"}, {"cores_per_device", "3"}});
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_EQ(rows[0].devices, 1);
+  EXPECT_EQ(rows[0].cores_per_device, 3);
+  EXPECT_EQ(rows[1].devices, 1);
+  EXPECT_EQ(rows[1].cores_per_device, 6);
+  EXPECT_EQ(rows[2].devices, 2);
+  EXPECT_EQ(rows[2].cores_per_device, 3);
+}
+
+TEST(Grid, NoSecondSingleForOneCoreOrOnCuda) {
+  EXPECT_EQ(rows_of({{"strategy", "single"}, {"devices", "1"}}).size(), 1U);
+  EXPECT_EQ(rows_of({{"strategy", "single"}, {"device", "cuda"}}).size(), 1U);
+}
+
+TEST(Grid, DeviceIdsGiveTheNumberOfDevices) {
+  const std::vector<Config> rows =
+      rows_of({{"strategy", "single,pipeline"}, {"device", "cuda"}, {"device_ids", "3+0+1"}});
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_THAT(rows[0].device_ids, ElementsAre(3));
+  EXPECT_EQ(rows[1].devices, 3);
+  EXPECT_EQ(refusal({{"strategy", "pipeline"}, {"devices", "2"}, {"device_ids", "0+1+2"}}),
+            "--device-ids: 3 ids for 2 devices; name 2, or set devices to 3");
+}
+
+TEST(Grid, IdsInOrderAreTheDefault) {
+  EXPECT_TRUE(rows_of({{"strategy", "pipeline"}, {"device_ids", "0+1"}})[0].device_ids.empty());
+  EXPECT_THAT(rows_of({{"strategy", "pipeline"}, {"device_ids", "0+0"}})[0].device_ids,
+              ElementsAre(0, 0));
+}
+
+TEST(Grid, ImageSizeIsTheModelsOwnUnlessGiven) {
+  EXPECT_EQ(rows_of({{"strategy", "pipeline"}, {"model", "resnet18"}})[0].image_size, 64);
+  EXPECT_EQ(rows_of({{"strategy", "pipeline"}, {"model", "mlp"}})[0].image_size, 0);
+  EXPECT_EQ(rows_of({{"strategy", "pipeline"}, {"image_size", "96"}})[0].image_size, 96);
+  EXPECT_EQ(refusal({{"strategy", "pipeline"}, {"image_size", "16"}}),
+            "--image-size: 16 is too small for resnet50; 32 or more");
+}
+
+TEST(Grid, PerDeviceBatchIsTheSameWorkForEveryStrategy) {
+  const std::vector<Config> rows =
+      rows_of({{"strategy", "single,pipeline"}, {"devices", "3"}, {"per_device_batch_size", "16"}});
+  for (const Config& row : rows) {
+    EXPECT_EQ(row.global_batch_size, 48);
+  }
+  EXPECT_EQ(refusal({{"per_device_batch_size", "16"}, {"global_batch_size", "48"}}),
+            "--global-batch-size and --per-device-batch-size exclude each other; give one of them");
+  EXPECT_EQ(refusal({{"per_device_batch_size", "0"}}),
+            "--per-device-batch-size: 0 is out of range; 1 or more");
+}
+
+TEST(Grid, RefusesASplitAboveTheBatch) {
+  EXPECT_EQ(refusal({{"strategy", "pipeline"}, {"split_size", "12,64"}}),
+            "--split-size: 64 is above the batch of 48; 1 to 48");
+  EXPECT_EQ(refusal({{"strategy", "pipeline"}, {"global_batch_size", "8"}}),
+            "--split-size: 12 is above the batch of 8; 1 to 8");
+  // `single` has no micro-batches: its default split is no error.
+  EXPECT_EQ(rows_of({{"strategy", "single"}, {"global_batch_size", "8"}}).size(), 2U);
+}
+
+TEST(Grid, RefusesWhatNoRowUses) {
+  EXPECT_EQ(refusal({{"strategy", "single,model_parallel"}, {"split_size", "4"}}),
+            "--split-size: no chosen row uses it; it is for pipeline");
+  EXPECT_EQ(refusal({{"strategy", "single"}, {"cut", "layer3"}}),
+            "--cut: no chosen row uses it; it is for model_parallel, pipeline");
+  EXPECT_EQ(refusal({{"strategy", "single"}, {"tf32", "on"}}),
+            "--tf32: no chosen row uses it; it is for --device cuda");
+  EXPECT_EQ(refusal({{"model", "mlp"}, {"image_size", "64"}}),
+            "--image-size: no chosen row uses it; it is for resnet50, resnet18");
+  EXPECT_EQ(refusal({{"optimizer", "adam"}, {"momentum", "0.9"}}),
+            "--momentum: no chosen row uses it; it is for --optimizer sgd");
+  EXPECT_EQ(refusal({{"device", "cuda"}, {"cores_per_device", "2"}}),
+            "--cores-per-device: no chosen row uses it; it is for --device cpu");
+}
+
+TEST(Grid, RefusesACutBesideAPartition) {
+  EXPECT_EQ(refusal({{"strategy", "pipeline"}, {"cut", "layer3"}, {"partition", "balanced"}}),
+            "--cut and --partition exclude each other; give one of them");
+}
+
+TEST(Grid, RefusesEmptyAndUnknownValues) {
+  EXPECT_EQ(refusal({{"split_size", "4,,8"}}), "--split-size: value 2 of \"4,,8\" is empty");
+  EXPECT_EQ(refusal({{"split_size", "4,"}}), "--split-size: value 2 of \"4,\" is empty");
+  EXPECT_THAT(refusal({{"strategy", "single,zero1"}}),
+              testing::StartsWith("--strategy: unknown strategy \"zero1\": did you mean"));
+}
+
+TEST(Grid, WhatIsNoPartOfTheNameTakesOneValue) {
+  EXPECT_EQ(refusal({{"steps", "2,3"}}),
+            "--steps: 2 values; it takes one, which holds for all rows");
+}
+
+TEST(Grid, RowsOfAGridHaveDifferentNames) {
+  const std::vector<std::string> names = names_of({{"strategy", "single,model_parallel,pipeline"},
+                                                   {"model", "resnet50,mlp"},
+                                                   {"split_size", "4,8"},
+                                                   {"cores_per_device", "1,2"},
+                                                   {"optimizer", "sgd,adam"},
+                                                   {"learning_rate", "0.1,0.10,0.01"}});
+  EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size());
+  EXPECT_EQ(names.size(), 2U * (3 + 2 + 4) * 2 * 2);
+}
+
+TEST(Grid, RefusesAnAbsurdProduct) {
+  std::string many = "1";
+  for (int value = 2; value <= 200; ++value) {
+    many += "," + std::to_string(value);
+  }
+  EXPECT_EQ(refusal({{"seed", many}, {"global_batch_size", many}}),
+            "the grid has more than 10000 rows; give fewer values");
+}
+
+}  // namespace
+}  // namespace stratagem::bench

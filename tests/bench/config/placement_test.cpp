@@ -1,0 +1,93 @@
+#include "bench/config/placement.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "strategies/registry.h"
+
+namespace stratagem::bench {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const strategies::StrategyRegistration staged{
+    {.name = "place_staged", .summary = "", .options = {}, .multi_device = true, .make = {}}};
+const strategies::StrategyRegistration replicated{{.name = "place_replicated",
+                                                   .summary = "",
+                                                   .options = {},
+                                                   .multi_device = true,
+                                                   .dimensions = {"data"},
+                                                   .make = {}}};
+const strategies::StrategyRegistration both{{.name = "place_both",
+                                             .summary = "",
+                                             .options = {},
+                                             .multi_device = true,
+                                             .dimensions = {"data", "pipeline"},
+                                             .make = {}}};
+const strategies::StrategyRegistration alone{
+    {.name = "place_alone", .summary = "", .options = {}, .multi_device = false, .make = {}}};
+
+Config config_of(const std::string& strategy, std::int64_t devices, std::int64_t ranks = 0,
+                 const std::string& mesh = "auto") {
+  Config config;
+  config.strategy = strategy;
+  config.devices = devices;
+  config.ranks = ranks;
+  config.mesh = mesh;
+  return config;
+}
+
+std::string refusal(const Config& config) {
+  try {
+    placement_of(config);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Placement, AStrategySaysHowItSpreads) {
+  const Placement one = placement_of(config_of("place_alone", 4, 4));
+  EXPECT_EQ(one.devices(), 1);
+  EXPECT_EQ(one.ranks, 1);
+  const Placement stages = placement_of(config_of("place_staged", 4));
+  EXPECT_EQ(stages.pipeline_devices(), 4);
+  EXPECT_EQ(stages.ranks, 1);
+  const Placement replicas = placement_of(config_of("place_replicated", 4));
+  EXPECT_EQ(replicas.replicas(), 4);
+  EXPECT_EQ(replicas.ranks, 4);
+  const Placement mixed = placement_of(config_of("place_both", 4));
+  EXPECT_EQ(mixed.mesh.to_string(), "data=2/pipeline=2/tensor=1");
+  EXPECT_EQ(mixed.ranks, 2);
+  EXPECT_EQ(mixed.devices_per_rank(), 2);
+}
+
+TEST(Placement, AReplicaMayBeSpreadOverRanks) {
+  const Placement placement = placement_of(config_of("place_both", 8, 4));
+  EXPECT_EQ(placement.replicas(), 4);
+  EXPECT_EQ(placement.pipeline_ranks(), 1);
+  const Placement wide = placement_of(config_of("place_both", 8, 4, "data=2/pipeline=4"));
+  EXPECT_EQ(wide.pipeline_ranks(), 2);
+  EXPECT_EQ(wide.replica_of(1), 0);
+  EXPECT_EQ(wide.replica_of(2), 1);
+  EXPECT_THAT(wide.group(1, "data"), ElementsAre(1, 3));
+  EXPECT_THAT(wide.group(3, "pipeline"), ElementsAre(2, 3));
+  EXPECT_THAT(wide.group(3, "tensor"), ElementsAre(3));
+}
+
+TEST(Placement, RefusesInOneLine) {
+  EXPECT_THAT(refusal(config_of("place_staged", 4, 3)), HasSubstr("--ranks 3"));
+  EXPECT_THAT(refusal(config_of("place_both", 4, 1)), HasSubstr("--ranks 1"));
+  EXPECT_THAT(refusal(config_of("place_both", 3)), HasSubstr("an even number"));
+  EXPECT_THAT(refusal(config_of("place_both", 4, 0, "data=3/pipeline=2")),
+              HasSubstr("its product is 6, and --devices is 4"));
+  EXPECT_THAT(refusal(config_of("place_replicated", 4, 0, "data=2/pipeline=2")),
+              HasSubstr("has no dimension pipeline; it has data"));
+  EXPECT_THAT(refusal(config_of("place_both", 4, 0, "data=two")), HasSubstr("data=two"));
+}
+
+}  // namespace
+}  // namespace stratagem::bench

@@ -1,0 +1,80 @@
+#include "bench/google_benchmark/flags.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace stratagem::bench {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Pair;
+
+std::string refusal(const std::vector<std::string>& arguments) {
+  try {
+    parse_benchmark_flags(arguments);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(BenchmarkFlags, AreTakenOutOfTheOptions) {
+  const BenchmarkFlags flags = parse_benchmark_flags(
+      {"--model", "toy", "--benchmark_filter=^pipe", "--benchmark_list_tests",
+       "--benchmark_repetitions=5", "--benchmark_enable_random_interleaving=false",
+       "--benchmark_out=r.json", "--benchmark_context=a=b,c=d=e", "--steps=3"});
+  EXPECT_THAT(flags.others, ElementsAre("--model", "toy", "--steps=3"));
+  EXPECT_EQ(flags.filter, "^pipe");
+  EXPECT_TRUE(flags.list_tests);
+  EXPECT_EQ(flags.repetitions, 5);
+  EXPECT_EQ(flags.random_interleaving, false);
+  EXPECT_EQ(flags.out, "r.json");
+  EXPECT_THAT(flags.context, ElementsAre(Pair("a", "b"), Pair("c", "d=e")));
+}
+
+TEST(BenchmarkFlags, LeaveTheLibraryWhatOnlyItDoes) {
+  const BenchmarkFlags flags =
+      parse_benchmark_flags({"--benchmark_color=false", "--benchmark_counters_tabular", "--v=2"});
+  EXPECT_THAT(flags.for_library,
+              ElementsAre("--benchmark_color=false", "--benchmark_counters_tabular=true", "--v=2"));
+  EXPECT_THAT(flags.others, IsEmpty());
+}
+
+TEST(BenchmarkFlags, RefuseWhatTheReplayCannotDo) {
+  for (const char* name : {"min_time", "min_warmup_time", "perf_counters"}) {
+    EXPECT_THAT(refusal({std::string("--benchmark_") + name + "=1"}), HasSubstr(name));
+  }
+}
+
+TEST(BenchmarkFlags, RefuseUnknownFlagsAndWrongValues) {
+  EXPECT_THAT(refusal({"--benchmark_fliter=x"}), HasSubstr("did you mean --benchmark_filter?"));
+  EXPECT_THAT(refusal({"--benchmark_repetitions=0"}), HasSubstr("1 or more"));
+  EXPECT_THAT(refusal({"--benchmark_list_tests=perhaps"}), HasSubstr("perhaps"));
+  EXPECT_THAT(refusal({"--benchmark_out_format=xml"}), HasSubstr("xml"));
+  EXPECT_THAT(refusal({"--benchmark_context=novalue"}), HasSubstr("KEY=VALUE"));
+}
+
+TEST(BenchmarkFlags, CommandLineGoesBeforeTheEnvironment) {
+  ::setenv("BENCHMARK_FILTER", "single", 1);
+  EXPECT_EQ(parse_benchmark_flags({}).filter, "single");
+  EXPECT_EQ(parse_benchmark_flags({"--benchmark_filter=pipeline"}).filter, "pipeline");
+  ::unsetenv("BENCHMARK_FILTER");
+}
+
+TEST(BenchmarkFilter, FollowsTheLibrary) {
+  const std::vector<std::string> names = {"single/toy", "pipeline/toy", "pipeline/mlp"};
+  EXPECT_THAT(matching("", names), ElementsAre(0, 1, 2));
+  EXPECT_THAT(matching("all", names), ElementsAre(0, 1, 2));
+  EXPECT_THAT(matching("pipeline", names), ElementsAre(1, 2));
+  EXPECT_THAT(matching("-toy", names), ElementsAre(2));
+  EXPECT_THAT(matching("^single|mlp$", names), ElementsAre(0, 2));
+  EXPECT_THAT(matching("zero", names), IsEmpty());
+  EXPECT_THROW(matching("(", names), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace stratagem::bench

@@ -1,0 +1,106 @@
+#include "bench/launch/rendezvous.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <stdexcept>
+
+namespace stratagem::bench {
+namespace {
+
+using ::testing::HasSubstr;
+using Variables = std::map<std::string, std::string>;
+
+std::optional<LauncherContext> launched_by(const LauncherOptions& options,
+                                           const Variables& variables = {}) {
+  return launcher_context(options, [&](const std::string& name) -> std::optional<std::string> {
+    const auto found = variables.find(name);
+    return found == variables.end() ? std::nullopt : std::optional(found->second);
+  });
+}
+
+std::string refusal(const LauncherOptions& options, const Variables& variables = {}) {
+  try {
+    launched_by(options, variables);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+const Variables by_torchrun = {{"TORCHELASTIC_RUN_ID", "abc"},
+                               {"TORCHELASTIC_USE_AGENT_STORE", "True"},
+                               {"RANK", "0"},
+                               {"WORLD_SIZE", "2"},
+                               {"MASTER_ADDR", "10.0.0.1"},
+                               {"MASTER_PORT", "29400"}};
+
+TEST(LauncherContext, NothingForAProcessAlone) {
+  EXPECT_FALSE(launched_by({}).has_value());
+  Variables one = by_torchrun;
+  one["WORLD_SIZE"] = "1";
+  EXPECT_FALSE(launched_by({}, one).has_value());
+}
+
+TEST(LauncherContext, ALaunchersWord) {
+  const auto found = launched_by({}, by_torchrun);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->launcher, "torchrun");
+  EXPECT_EQ(found->info.world_size, 2);
+  EXPECT_EQ(found->store.name(), "10.0.0.1:29400");
+  EXPECT_FALSE(found->store.serve) << "torchrun does";
+  EXPECT_THAT(found->store.prefix, HasSubstr("abc"));
+}
+
+TEST(LauncherContext, ByHand) {
+  const auto found = launched_by({.init_method = "tcp://h:77", .rank = 0, .world_size = 3});
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->store.name(), "h:77");
+  EXPECT_TRUE(found->store.serve);
+  EXPECT_FALSE(launched_by({.init_method = "tcp://h:77", .rank = 1, .world_size = 3})->store.serve);
+  EXPECT_EQ(launched_by({.init_method = "file://x/y", .rank = 1, .world_size = 3})->store.name(),
+            "x/y");
+}
+
+TEST(LauncherContext, TheCommandLineGoesBeforeTheLauncher) {
+  const auto found = launched_by({.init_method = "tcp://other:5"}, by_torchrun);
+  EXPECT_EQ(found->store.name(), "other:5");
+  EXPECT_TRUE(found->store.serve);
+  EXPECT_EQ(found->info.rank, 0);
+}
+
+TEST(LauncherContext, RefusesInOneLine) {
+  EXPECT_THAT(refusal({.init_method = "http://x", .rank = 0, .world_size = 2}),
+              HasSubstr("expected env://, tcp://HOST:PORT or file://PATH"));
+  for (const char* wrong : {"tcp://x", "tcp://:1", "tcp://x:y", "tcp://x:0", "file://"}) {
+    EXPECT_THAT(refusal({.init_method = wrong, .rank = 0, .world_size = 2}), HasSubstr(wrong));
+  }
+  EXPECT_THAT(refusal({.init_method = "tcp://x:1", .rank = 0}), HasSubstr("--world-size"));
+  EXPECT_THAT(refusal({.rank = 2, .world_size = 2}), HasSubstr("--rank 2"));
+  EXPECT_THAT(refusal({.rank = 1, .world_size = 2}), HasSubstr("MASTER_PORT"));
+}
+
+TEST(FitToWorld, OffersRanksAndDevices) {
+  Selection selection;
+  apply_world_size(selection, *launched_by({}, by_torchrun));
+  EXPECT_EQ(selection.options.at("ranks").texts, std::vector<std::string>{"2"});
+  EXPECT_EQ(selection.options.at("devices").texts, std::vector<std::string>{"2"});
+  selection.options["devices"].texts = {"4"};
+  apply_world_size(selection, *launched_by({}, by_torchrun));
+  EXPECT_EQ(selection.options.at("devices").texts, std::vector<std::string>{"4"});
+}
+
+TEST(FitToWorld, RefusesAnotherNumberOfRanks) {
+  Selection selection;
+  selection.options["ranks"] = {{"3"}, Origin::command_line, "--ranks"};
+  try {
+    apply_world_size(selection, *launched_by({}, by_torchrun));
+    FAIL() << "accepted";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_STREQ(error.what(), "--ranks: torchrun started 2 ranks; leave it out, or say 2");
+  }
+}
+
+}  // namespace
+}  // namespace stratagem::bench

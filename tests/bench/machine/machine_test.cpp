@@ -1,0 +1,167 @@
+#include "bench/machine/machine.h"
+#include "bench/config/core_demand.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "strategies/registry.h"
+
+namespace stratagem::bench {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+namespace fs = std::filesystem;
+
+/// A machine made of files.
+class MachineTest : public testing::Test {
+ protected:
+  MachineTest() : root_(testing::TempDir() + "machine_test_" + std::to_string(getpid())) {}
+  ~MachineTest() override { fs::remove_all(root_); }
+
+  void write(const fs::path& path, const std::string& text) {
+    fs::create_directories((root_ / path).parent_path());
+    std::ofstream(root_ / path) << text;
+  }
+
+  void add_cpu(int cpu, const std::string& siblings, int node) {
+    const fs::path folder = "sys/devices/system/cpu/cpu" + std::to_string(cpu);
+    write(folder / "topology/core_cpus_list", siblings + "\n");
+    fs::create_directories(root_ / folder / ("node" + std::to_string(node)));
+    fs::create_directories(root_ / "sys/devices/system/node" / ("node" + std::to_string(node)));
+  }
+
+  SystemPaths paths() const { return {.sys = root_ / "sys", .proc = root_ / "proc"}; }
+
+  fs::path root_;
+};
+
+TEST_F(MachineTest, TakesOneThreadOfEachCore) {
+  add_cpu(0, "0,2", 0);
+  add_cpu(1, "1,3", 0);
+  add_cpu(2, "0,2", 0);
+  add_cpu(3, "1,3", 0);
+  EXPECT_THAT(one_per_core({0, 1, 2, 3}, paths()), ElementsAre(0, 1));
+  EXPECT_THAT(one_per_core({2, 3}, paths()), ElementsAre(2, 3));
+}
+
+TEST_F(MachineTest, BeginsWithTheNodeThatHasMostCores) {
+  for (const int cpu : {0, 1, 2, 3, 4}) add_cpu(cpu, std::to_string(cpu), cpu < 2 ? 0 : 1);
+  EXPECT_THAT(one_per_core({0, 1, 2, 3, 4}, paths()), ElementsAre(2, 3, 4, 0, 1));
+  EXPECT_THAT(one_per_core({0, 1, 2, 3}, paths()), ElementsAre(0, 1, 2, 3));
+}
+
+TEST_F(MachineTest, CountsProcessorsWithoutTopologyAsCores) {
+  EXPECT_THAT(one_per_core({0, 1}, paths()), ElementsAre(0, 1));
+}
+
+TEST_F(MachineTest, ReadsTheFacts) {
+  add_cpu(0, "0,1", 0);
+  add_cpu(1, "0,1", 0);
+  write("proc/cpuinfo", "processor\t: 0\nmodel name\t: A processor\nbogomips\t: 5192.26\n");
+  write("proc/meminfo", "MemTotal:       33554432 kB\n");
+  write("proc/loadavg", "0.50 0.25 0.10 1/200 4711\n");
+  write("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
+  write("proc/driver/nvidia/version",
+        "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun Jul 27\n");
+  write("proc/driver/nvidia/gpus/0000:01:00.0/information", "Model: \t\t A graphics card\n");
+  const MachineFacts facts = machine_facts(paths());
+  EXPECT_EQ(facts.cpu_model, "A processor");
+  EXPECT_EQ(facts.logical_cpus, 2);
+  EXPECT_EQ(facts.physical_cores, 1);
+  EXPECT_EQ(facts.nominal_mhz, 2596);
+  EXPECT_EQ(facts.memory_gib, 32);
+  EXPECT_EQ(facts.huge_pages, "madvise");
+  EXPECT_EQ(facts.governor, "none");
+  EXPECT_THAT(facts.load_average, ElementsAre(0.5, 0.25, 0.1));
+  EXPECT_THAT(facts.gpu_models, ElementsAre("A graphics card"));
+  EXPECT_EQ(facts.gpu_driver, "580.65.06");
+}
+
+TEST_F(MachineTest, PrefersTheBaseFrequency) {
+  add_cpu(0, "0", 0);
+  write("proc/cpuinfo", "bogomips\t: 5192.26\n");
+  write("sys/devices/system/cpu/cpu0/cpufreq/base_frequency", "2800000\n");
+  EXPECT_EQ(machine_facts(paths()).nominal_mhz, 2800);
+}
+
+TEST_F(MachineTest, SurvivesAnEmptyMachine) {
+  const MachineFacts facts = machine_facts(paths());
+  EXPECT_EQ(facts.cpu_model, "unknown");
+  EXPECT_EQ(facts.huge_pages, "unknown");
+  EXPECT_THAT(facts.load_average, IsEmpty());
+}
+
+const strategies::StrategyRegistration spreading{
+    {.name = "test_spreading", .summary = "", .options = {}, .multi_device = true, .make = {}}};
+const strategies::StrategyRegistration alone{
+    {.name = "test_alone", .summary = "", .options = {}, .multi_device = false, .make = {}}};
+
+Config config_of(const std::string& strategy, std::int64_t devices, std::int64_t cores) {
+  Config config;
+  config.strategy = strategy;
+  config.devices = devices;
+  config.cores_per_device = cores;
+  return config;
+}
+
+TEST(CoreDemand, RefusesMoreDevicesThanCoresAndSaysWhatFits) {
+  try {
+    require_cores(config_of("test_spreading", 4, 1), 2);
+    FAIL() << "four devices on two cores";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_STREQ(error.what(),
+                 "--devices 4 with 1 core each needs 4 cores and 2 are available; use --devices 2, "
+                 "or --oversubscribe (marked, never in a timing chart)");
+  }
+  EXPECT_NO_THROW(require_cores(config_of("test_spreading", 2, 1), 2));
+  EXPECT_NO_THROW(require_cores(config_of("test_alone", 4, 1), 2));
+}
+
+TEST(CoreDemand, SuggestsFewerCoresForOneDevice) {
+  try {
+    require_cores(config_of("test_alone", 1, 8), 2);
+    FAIL() << "eight cores of two";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_THAT(error.what(), HasSubstr("use --cores-per-device 2"));
+  }
+}
+
+TEST(CoreDemand, MarksWhatIsOutOfTheOrdinary) {
+  Config config = config_of("test_spreading", 4, 1);
+  config.oversubscribe = true;
+  EXPECT_NO_THROW(require_cores(config, 2));
+  EXPECT_THAT(marks_of(config, 2), ElementsAre("oversubscribed"));
+  EXPECT_THAT(marks_of(config, 4), IsEmpty());
+  config.device_ids = {0, 0};
+  EXPECT_THAT(marks_of(config, 4), ElementsAre("shared"));
+}
+
+TEST(CoreDemand, TakesTheFirstCores) {
+  EXPECT_THAT(cores_of(config_of("test_spreading", 2, 1), {4, 6, 8}), ElementsAre(4, 6));
+  EXPECT_THAT(cores_of(config_of("test_alone", 2, 1), {4, 6, 8}), ElementsAre(4));
+  EXPECT_THAT(cores_of(config_of("test_spreading", 4, 1), {4, 6, 8}), ElementsAre(4, 6, 8));
+  Config config = config_of("test_spreading", 2, 1);
+  config.device = "cuda";
+  EXPECT_THAT(cores_of(config, {4, 6, 8}), IsEmpty());
+}
+
+TEST(Machine, KnowsItself) {
+  EXPECT_FALSE(affinity_mask().empty());
+  EXPECT_FALSE(available_cores().empty());
+  EXPECT_EQ(build_id(), build_id());
+  EXPECT_GE(build_id().size(), 8u);
+  const reports::Context context = make_context("stratagem run");
+  EXPECT_THAT(context.date, testing::MatchesRegex("....-..-..T..:..:..[+-]..:.."));
+  EXPECT_GE(context.num_cpus, 1);
+  EXPECT_EQ(context.command_line, "stratagem run");
+}
+
+}  // namespace
+}  // namespace stratagem::bench

@@ -1,0 +1,284 @@
+#include "bench/measure/measure.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "bench/measure/preparation.h"
+#include "strategies/registry.h"
+#include "tests/bench/fake_workers.h"
+
+namespace stratagem::bench {
+namespace {
+
+using nlohmann::json;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+const strategies::StrategyRegistration pieces{{.name = "test_pieces",
+                                               .summary = "",
+                                               .options = {"split_size"},
+                                               .multi_device = true,
+                                               .make = {}}};
+const strategies::StrategyRegistration whole{
+    {.name = "test_whole", .summary = "", .options = {}, .multi_device = false, .make = {}}};
+
+TEST_F(MeasureTest, LaunchesEveryRowInEveryRound) {
+  const Measurement measured = measure_rows({row(4), row(8), row(16)});
+  ASSERT_THAT(measured.results.rows, SizeIs(3));
+  for (const reports::Row& each : measured.results.rows) {
+    ASSERT_THAT(each.repetitions, SizeIs(2)) << each.name;
+    EXPECT_EQ(each.repetitions[0].index, 0);
+    EXPECT_EQ(each.repetitions[1].index, 1);
+  }
+  EXPECT_EQ(measured.results.rows[1].repetitions[0].step_ms.front(), 108);
+  const auto splits = workers_.measured_splits();
+  ASSERT_THAT(splits, SizeIs(6));
+  EXPECT_THAT(std::vector(splits.begin(), splits.begin() + 3),
+              testing::UnorderedElementsAre(4, 8, 16));
+  EXPECT_EQ(exit_code(measured), 0);
+}
+
+TEST_F(MeasureTest, PreparesBeforeItMeasures) {
+  measure_rows({row(4)});
+  EXPECT_THAT(notes_.phases, ElementsAre("checking", "calibrating", "verifying",
+                                         "calibrating stages", "measuring"));
+  const auto is = []<class Kind>(const Kind&) { return testing::VariantWith<Kind>(testing::_); };
+  EXPECT_THAT(workers_.jobs,
+              ElementsAre(is(CheckJob{}), is(CalibrateDeviceJob{}), is(VerifyJob{}),
+                          is(CalibrateStagesJob{}), is(MeasureJob{}), is(MeasureJob{})));
+}
+
+TEST_F(MeasureTest, DoesNotPrepareTwice) {
+  measure_rows({row(4), row(8)});
+  const std::size_t before = workers_.jobs.size();
+  Config more_steps = row(4);
+  more_steps.steps = 9;
+  measure_rows({more_steps, row(8)});
+  EXPECT_EQ(workers_.count<VerifyJob>(), 2u);
+  EXPECT_EQ(workers_.count<CalibrateDeviceJob>(), 1u);
+  EXPECT_EQ(workers_.count<CalibrateStagesJob>(), 2u);
+  EXPECT_EQ(workers_.jobs.size() - before, 1u + 4u);
+}
+
+TEST_F(MeasureTest, PreparesAnewForAnotherBuild) {
+  measure_rows({row(4)});
+  MeasureEnvironment other = environment();
+  other.identity = {{"build", "abd"}};
+  measure({row(4)}, options_, other, notes_);
+  EXPECT_EQ(workers_.count<VerifyJob>(), 2u);
+}
+
+TEST_F(MeasureTest, RefusesARowThatCannotWorkBeforeAnythingElse) {
+  workers_.on<CheckJob>([](const CheckJob& job) {
+    return answered(
+        CheckResult{{{.config = job.configs.front()}, {.error = "--cut: no layer \"layer9\""}}});
+  });
+  try {
+    measure_rows({row(4), row(8)});
+    FAIL() << "measured a row that cannot work";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_THAT(error.what(), HasSubstr("split:8"));
+    EXPECT_THAT(error.what(), HasSubstr("--cut: no layer \"layer9\""));
+  }
+  EXPECT_THAT(workers_.jobs, SizeIs(1));
+  EXPECT_FALSE(std::filesystem::exists(partial()));
+}
+
+TEST_F(MeasureTest, RefusesTooFewCores) {
+  Config greedy = row(4);
+  greedy.devices = 4;
+  EXPECT_THROW(measure_rows({greedy}), std::invalid_argument);
+  EXPECT_THAT(workers_.jobs, IsEmpty());
+}
+
+TEST_F(MeasureTest, MarksWhatIsOversubscribed) {
+  Config greedy = row(4);
+  greedy.devices = 4;
+  greedy.oversubscribe = true;
+  workers_.on<CalibrateStagesJob>([](const CalibrateStagesJob&) {
+    return answered(CalibrateStagesResult{.costs = {{"forward", 0, 4, false, 20, 9}}});
+  });
+  MeasureEnvironment own_cores = environment();
+  own_cores.predict = [](const Config&, const StageCosts& costs) { return costs.costs.front().ms; };
+  const Measurement measured = measure({greedy}, options_, own_cores, notes_);
+  const reports::Repetition& repetition = measured.results.rows[0].repetitions[0];
+  EXPECT_THAT(repetition.marks, ElementsAre("oversubscribed"));
+  EXPECT_EQ(repetition.predicted_ms, 9.0);  // on a machine with a core for each device
+}
+
+TEST_F(MeasureTest, AFailedRowIsNotLaunchedAgainAndTheOthersGoOn) {
+  workers_.on<MeasureJob>([](const MeasureJob& job) -> FakeWorkers::Reply {
+    if (job.config.split_size == 8) return FakeWorkers::failure("rank 0 was killed");
+    return std::nullopt;
+  });
+  const Measurement measured = measure_rows({row(4), row(8), row(16)});
+  EXPECT_THAT(workers_.measured_splits(), SizeIs(5));
+  EXPECT_THAT(measured.results.rows[0].repetitions, SizeIs(2));
+  ASSERT_THAT(measured.results.rows[1].repetitions, SizeIs(1));
+  EXPECT_EQ(measured.results.rows[1].repetitions[0].error->message, "rank 0 was killed");
+  EXPECT_THAT(measured.results.rows[2].repetitions, SizeIs(2));
+  EXPECT_THAT(notes_.lines, Contains(HasSubstr("rank 0 was killed")));
+  EXPECT_EQ(exit_code(measured), 4);
+}
+
+TEST_F(MeasureTest, KeepsTheRoundsBeforeAFailure) {
+  int launches = 0;
+  workers_.on<MeasureJob>([&](const MeasureJob&) -> FakeWorkers::Reply {
+    if (++launches == 2) return FakeWorkers::failure("lost");
+    return std::nullopt;
+  });
+  const Measurement measured = measure_rows({row(4)});
+  ASSERT_THAT(measured.results.rows[0].repetitions, SizeIs(2));
+  EXPECT_FALSE(measured.results.rows[0].repetitions[0].error);
+  EXPECT_EQ(measured.results.rows[0].repetitions[1].error->message, "lost");
+  EXPECT_EQ(measured.results.rows[0].repetitions[1].index, 1);
+}
+
+TEST_F(MeasureTest, DoesNotTimeAWrongRow) {
+  workers_.on<VerifyJob>([](const VerifyJob& job) -> FakeWorkers::Reply {
+    if (job.config.split_size != 8) return std::nullopt;
+    return answered(VerifyResult{.verification = {.oracle = "one device",
+                                                  .scope = "full size",
+                                                  .max_relative_error = 0.25,
+                                                  .tolerance = 1e-9,
+                                                  .passed = false,
+                                                  .message = "gradient of fc.weight"}});
+  });
+  const Measurement measured = measure_rows({row(4), row(8)});
+  EXPECT_THAT(workers_.measured_splits(), ElementsAre(4, 4));
+  const reports::Repetition& wrong = measured.results.rows[1].repetitions.front();
+  EXPECT_FALSE(wrong.verification->passed);
+  EXPECT_THAT(wrong.error->message, HasSubstr("verification failed"));
+  EXPECT_THAT(wrong.error->message, HasSubstr("gradient of fc.weight"));
+  EXPECT_EQ(exit_code(measured), 1);
+}
+
+TEST_F(MeasureTest, AWrongRowIsVerifiedAgainNextTime) {
+  workers_.on<VerifyJob>([](const VerifyJob&) { return answered(VerifyResult{}); });
+  measure_rows({row(4)});
+  measure_rows({row(4)});
+  EXPECT_EQ(workers_.count<VerifyJob>(), 2u);
+}
+
+TEST_F(MeasureTest, ALostVerificationIsALossAndNotAMismatch) {
+  workers_.on<VerifyJob>([](const VerifyJob&) { return FakeWorkers::failure("out of memory"); });
+  const Measurement measured = measure_rows({row(4)});
+  EXPECT_EQ(exit_code(measured), 4);
+  EXPECT_THAT(workers_.measured_splits(), IsEmpty());
+}
+
+TEST_F(MeasureTest, LeavesVerificationOutWhenAsked) {
+  Config config = row(4);
+  config.verify = false;
+  const Measurement measured = measure_rows({config});
+  EXPECT_EQ(workers_.count<VerifyJob>(), 0u);
+  EXPECT_FALSE(measured.results.rows[0].repetitions[0].verification);
+  EXPECT_FALSE(std::get<MeasureJob>(workers_.jobs.back()).first_loss);
+}
+
+TEST_F(MeasureTest, HandsThePeakOfADeviceToTheWorker) {
+  Config config = row(4, "test_whole");
+  config.cores_per_device = 2;
+  const Measurement measured = measure_rows({config});
+  EXPECT_EQ(std::get<MeasureJob>(workers_.jobs.back()).peak_gflops, 500.0);
+  EXPECT_THAT(measured.results.context.calibration,
+              Contains(testing::Pair("convolution_gflops", reports::Value(250.0))));
+}
+
+TEST_F(MeasureTest, MeasuresWithoutAPeakWhenCalibrationFails) {
+  workers_.on<CalibrateDeviceJob>(
+      [](const CalibrateDeviceJob&) { return FakeWorkers::failure("lost"); });
+  const Measurement measured = measure_rows({row(4)});
+  EXPECT_EQ(exit_code(measured), 0);
+  EXPECT_FALSE(std::get<MeasureJob>(workers_.jobs.back()).peak_gflops);
+}
+
+TEST_F(MeasureTest, PredictsRowsThatAreMadeOfStages) {
+  const Measurement measured = measure_rows({row(4), row(4, "test_whole")});
+  EXPECT_EQ(measured.results.rows[0].repetitions[0].predicted_ms, 40.0);
+  EXPECT_FALSE(measured.results.rows[1].repetitions[0].predicted_ms);
+}
+
+TEST_F(MeasureTest, AResultThatCannotBeReadIsAFailureThatNamesTheField) {
+  workers_.on<MeasureJob>([](const MeasureJob&) {
+    return LaunchResult{.status = LaunchStatus::ok, .result = {{"trace", 1}}, .error = {}};
+  });
+  const Measurement measured = measure_rows({row(4)});
+  EXPECT_EQ(measured.results.rows[0].repetitions[0].error->message,
+            "measure result: repetitions: is missing");
+}
+
+TEST_F(MeasureTest, AKeptResultThatCannotBeReadIsAskedForAgain) {
+  measure_rows({row(4)});
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "cache")) {
+    json kept = json::parse(std::ifstream(entry.path()));
+    kept["answer"].erase(kept["answer"].begin());
+    std::ofstream(entry.path()) << kept;
+  }
+  measure_rows({row(4)});
+  EXPECT_EQ(workers_.count<VerifyJob>(), 2u);
+  EXPECT_EQ(workers_.count<CalibrateDeviceJob>(), 2u);
+  EXPECT_EQ(workers_.count<CalibrateStagesJob>(), 2u);
+}
+
+TEST_F(MeasureTest, TakesAllRepetitionsOfATutorialLaunch) {
+  Config config = row(4);
+  config.protocol = "tutorial";
+  config.repetitions = 3;
+  workers_.on<MeasureJob>([](const MeasureJob&) {
+    return answered(
+        MeasureResult{.repetitions = {FakeWorkers::repetition(1), FakeWorkers::repetition(2),
+                                      FakeWorkers::repetition(3)}});
+  });
+  const Measurement measured = measure_rows({config});
+  EXPECT_EQ(workers_.count<MeasureJob>(), 1u);
+  ASSERT_THAT(measured.results.rows[0].repetitions, SizeIs(3));
+  EXPECT_EQ(measured.results.rows[0].repetitions[2].index, 2);
+  EXPECT_EQ(measured.results.rows[0].repetitions[2].step_ms.front(), 3);
+}
+
+TEST_F(MeasureTest, AnErrorInsideARepetitionIsAFailure) {
+  workers_.on<MeasureJob>([](const MeasureJob&) {
+    reports::Repetition repetition = FakeWorkers::repetition(1);
+    repetition.error =
+        reports::Error{.rank = 0, .host = "", .last_action = "", .message = "loss differs"};
+    return answered(MeasureResult{.repetitions = {repetition}});
+  });
+  const Measurement measured = measure_rows({row(4)});
+  EXPECT_EQ(workers_.count<MeasureJob>(), 1u);
+  EXPECT_EQ(measured.results.rows[0].repetitions[0].error->message, "loss differs");
+}
+
+TEST_F(MeasureTest, AsksForATraceOnce) {
+  options_.trace = true;
+  workers_.on<MeasureJob>([](const MeasureJob& job) {
+    MeasureResult result{.repetitions = {FakeWorkers::repetition(1)}};
+    if (job.trace) result.trace = {{0, "forward", 0, 0, 5.0, 6.0}};
+    return answered(result);
+  });
+  const Measurement measured = measure_rows({row(4)});
+  ASSERT_THAT(measured.traces, SizeIs(1));
+  EXPECT_THAT(measured.traces[0].events, SizeIs(1));
+  EXPECT_FALSE(std::get<MeasureJob>(workers_.jobs.back()).trace);
+}
+
+TEST_F(MeasureTest, ACrashWhileCheckingIsALoss) {
+  workers_.on<CheckJob>([](const CheckJob&) { return FakeWorkers::failure("no memory"); });
+  EXPECT_THROW(measure_rows({row(4)}), WorkerFailure);
+}
+
+TEST_F(MeasureTest, BlockOrderKeepsTheRoundsOfARowTogether) {
+  Config first = row(4);
+  Config second = row(8);
+  first.order = second.order = "block";
+  measure_rows({first, second});
+  EXPECT_THAT(workers_.measured_splits(), ElementsAre(4, 4, 8, 8));
+}
+
+}  // namespace
+}  // namespace stratagem::bench

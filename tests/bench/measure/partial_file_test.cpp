@@ -1,0 +1,100 @@
+#include "bench/measure/partial_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace stratagem::bench {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+class PartialFileTest : public testing::Test {
+ protected:
+  PartialFileTest()
+      : path_(testing::TempDir() + "partial_test_" + std::to_string(getpid()) + ".json.partial") {}
+  ~PartialFileTest() override { fs::remove(path_); }
+
+  static FinishedLaunch launch(std::size_t row, std::int64_t round) {
+    return {.row = row, .round = round, .repetitions = json::array({{{"step_ms", {1.5, 2.5}}}})};
+  }
+
+  std::string refusal(const PartialPlan& plan) const {
+    try {
+      read_partial(path_, plan);
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  fs::path path_;
+  const PartialPlan plan_{.rows = {{{"split_size", 1}}, {{"split_size", 2}}}, .build = "abc"};
+};
+
+TEST_F(PartialFileTest, GivesBackWhatWasAppended) {
+  PartialFile file(path_, plan_, {});
+  file.append(launch(1, 0));
+  file.append(launch(0, 0));
+  const auto finished = read_partial(path_, plan_);
+  ASSERT_EQ(finished.size(), 2u);
+  EXPECT_EQ(finished[0].row, 1u);
+  EXPECT_EQ(finished[1].row, 0u);
+  EXPECT_EQ(finished[1].repetitions, launch(0, 0).repetitions);
+}
+
+TEST_F(PartialFileTest, BeginsWithWhatWasFinishedBefore) {
+  const std::vector<FinishedLaunch> before = {launch(0, 0)};
+  PartialFile(path_, plan_, before).append(launch(0, 1));
+  EXPECT_EQ(read_partial(path_, plan_).size(), 2u);
+}
+
+TEST_F(PartialFileTest, LeavesOutALineThatWasCutOff) {
+  PartialFile file(path_, plan_, {});
+  file.append(launch(0, 0));
+  file.append(launch(1, 0));
+  fs::resize_file(path_, fs::file_size(path_) - 10);
+  EXPECT_EQ(read_partial(path_, plan_).size(), 1u);
+}
+
+TEST_F(PartialFileTest, NoFileMeansNothingFinished) {
+  EXPECT_TRUE(read_partial(path_, plan_).empty());
+}
+
+TEST_F(PartialFileTest, SaysWhichOptionDiffers) {
+  PartialFile(path_, plan_, {}).append(launch(0, 0));
+  EXPECT_THAT(refusal({.rows = {{{"split_size", 1}}, {{"split_size", 3}}}, .build = "abc"}),
+              HasSubstr("row 2 has split_size 2 there and 3 in this command"));
+  EXPECT_THAT(refusal({.rows = {{{"split_size", 1}}}, .build = "abc"}),
+              HasSubstr("2 rows and this command has 1"));
+  EXPECT_THAT(refusal({.rows = plan_.rows, .build = "abd"}), HasSubstr("another build"));
+}
+
+TEST_F(PartialFileTest, RefusesAFileOfSomethingElse) {
+  std::ofstream(path_) << "{\"context\":{}}\n";
+  EXPECT_THAT(refusal(plan_), HasSubstr("not a file of unfinished results"));
+  std::ofstream(path_) << "not JSON at all\n";
+  EXPECT_THAT(refusal(plan_), HasSubstr("not a file of unfinished results"));
+}
+
+TEST_F(PartialFileTest, RefusesDamageInTheMiddle) {
+  { PartialFile(path_, plan_, {}).append(launch(0, 0)); }
+  std::ofstream(path_, std::ios::app)
+      << "damage\n"
+      << json{{"row", 1}, {"round", 0}, {"repetitions", {}}} << "\n";
+  EXPECT_THAT(refusal(plan_), HasSubstr("not a finished launch"));
+}
+
+TEST_F(PartialFileTest, GoesAwayAtTheEnd) {
+  PartialFile file(path_, plan_, {});
+  file.remove();
+  EXPECT_FALSE(fs::exists(path_));
+}
+
+}  // namespace
+}  // namespace stratagem::bench

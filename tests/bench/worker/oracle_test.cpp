@@ -1,0 +1,178 @@
+// The oracle, and that a comparison with it sees a strategy that computes something else.
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <stdexcept>
+
+#include "bench/worker/oracle.h"
+#include "tests/bench/broken_pipelines.h"
+#include "tests/strategies/training.h"
+
+namespace stratagem::bench {
+namespace {
+
+using namespace broken;
+using strategies::small_workload;
+using strategies::Training;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+template <class Broken>
+reports::Verification verify(const models::WorkloadOptions& options, std::int64_t split) {
+  Training training(options, 2);
+  Broken strategy(training.context({.split_size = split}),
+                  static_cast<int>((options.batch + split - 1) / split));
+  return compare_with_oracle(strategy, training.workload);
+}
+
+template <class Broken>
+std::string message_for(const char* model) {
+  const auto result = verify<Broken>(small_workload(model, 5), 3);  // micro-batches of 3 and 2
+  EXPECT_FALSE(result.passed);
+  EXPECT_GT(result.max_relative_error, 1e-6) << "a mistake, not rounding";
+  return result.message;
+}
+
+TEST(Verification, PassesWithoutAMistake) {
+  for (const char* model : {"toy", "mlp", "resnet18"}) {
+    const auto result = verify<PipelineOfTwo>(small_workload(model, 5), 3);
+    EXPECT_TRUE(result.passed) << result.message;
+    EXPECT_EQ(result.message, "");
+    EXPECT_EQ(result.tolerance, 1e-9);
+    EXPECT_LT(result.max_relative_error, 1e-9);
+    EXPECT_EQ(result.oracle, "one device, 2 micro-batches, 3 steps, float64");
+  }
+}
+
+TEST(Verification, SeesALostMicroBatch) {
+  for (const char* model : {"toy", "mlp", "resnet18"}) {
+    EXPECT_THAT(message_for<LosesAMicroBatch>(model), HasSubstr(" differs from the oracle by "));
+  }
+  EXPECT_THAT(message_for<LosesAMicroBatch>("toy"), HasSubstr("net"));
+}
+
+TEST(Verification, SeesAWrongWeightOfTheRemainder) {
+  EXPECT_THAT(message_for<WeighsTheRemainderAsTheOthers>("toy"), HasSubstr("net"));
+  EXPECT_THAT(message_for<WeighsTheRemainderAsTheOthers>("mlp"), HasSubstr("fc"));
+  message_for<WeighsTheRemainderAsTheOthers>("resnet18");
+  const auto even = verify<WeighsTheRemainderAsTheOthers>(small_workload("toy", 4), 2);
+  EXPECT_TRUE(even.passed) << "without a remainder equal weights are right: " << even.message;
+}
+
+TEST(Verification, SeesAGradientAddedTwice) {
+  EXPECT_THAT(message_for<AddsAGradientTwice>("toy"), HasSubstr("net1."));
+  EXPECT_THAT(message_for<AddsAGradientTwice>("mlp"), HasSubstr("fc"));
+  message_for<AddsAGradientTwice>("resnet18");
+}
+
+TEST(Verification, SeesGradientsThatWereNotDropped) {
+  EXPECT_THAT(message_for<KeepsOldGradients>("toy"), HasSubstr("net2."));
+  EXPECT_THAT(message_for<KeepsOldGradients>("mlp"), HasSubstr("fc"));
+  message_for<KeepsOldGradients>("resnet18");
+}
+
+TEST(Verification, SeesAMissingUpdate) {
+  EXPECT_THAT(message_for<ForgetsToUpdate>("toy"),
+              StartsWith("optimizer.momentum_buffer.net2.bias (missing) differs"));
+  auto options = small_workload("toy", 5);
+  options.optimizer = {.learning_rate = 0.1};  // no state: only the parameters tell
+  const auto result = verify<ForgetsToUpdate>(options, 3);
+  EXPECT_FALSE(result.passed);
+  EXPECT_THAT(result.message, HasSubstr("net2."));
+}
+
+TEST(Verification, SeesAStaleBuffer) {
+  EXPECT_THAT(message_for<LeavesABufferStale>("resnet18"),
+              StartsWith("layer1.1.bn2.running_mean differs from the oracle by "));
+}
+
+TEST(Verification, SeesStatisticsOfTheWrongBatch) {
+  message_for<NormalisesByRunningStatistics>("resnet18");
+}
+
+TEST(Verification, SeesALossThatIsNoNumber) {
+  const auto result = verify<ReportsNoLoss>(small_workload("toy", 5), 3);
+  EXPECT_FALSE(result.passed);
+  EXPECT_THAT(result.message, StartsWith("the loss of step 1 (not a number) differs"));
+}
+
+TEST(Verification, SeesAWrongEvaluation) {
+  EXPECT_THAT(message_for<EvaluatesTooLittle>("toy"),
+              StartsWith("loss in evaluation mode differs from the oracle by 0.5 "));
+}
+
+TEST(Verification, SeesWeightsThatOutliveTheUpdate) {
+  for (const char* model : {"toy", "mlp", "resnet18"}) {
+    EXPECT_THAT(message_for<OutlivesTheUpdate>(model), StartsWith("loss in evaluation mode"));
+  }
+}
+
+TEST(Oracle, IsPlainGradientDescent) {
+  auto options = small_workload("toy", 4);
+  options.optimizer = {.learning_rate = 0.25};
+  const models::Workload workload(options);
+  const Batch batch = workload.make_batch(0);
+  const OracleRun run = run_oracle(workload, batch, {{0, 4}}, 0, 2);
+  ASSERT_EQ(run.steps.size(), 2U);
+  const models::Model model = workload.make_model();
+  for (const auto& [name, tensor] : models::parameters(model.layers)) {
+    const at::Tensor gradient = run.steps[0].state.at("gradient." + name);
+    EXPECT_TRUE(
+        at::allclose(run.steps[0].state.at(name), tensor.detach() - 0.25 * gradient, 0, 1e-15))
+        << name;
+  }
+  // The mean square error by hand.
+  const at::Tensor difference = models::forward(model.layers, batch.inputs) - batch.targets;
+  EXPECT_NEAR(run.steps[0].loss, difference.square().mean().item<double>(), 1e-15);
+  EXPECT_LT(run.steps[1].loss, run.steps[0].loss);
+}
+
+TEST(Oracle, DoesNotDependOnThePartitionWithoutBatchNorm) {
+  const models::Workload workload(small_workload("mlp", 7));
+  const Batch batch = workload.make_batch(0);
+  const OracleRun whole = run_oracle(workload, batch, {{0, 7}}, 0, 1);
+  const OracleRun parts = run_oracle(workload, batch, {{0, 3}, {3, 3}, {6, 1}}, 0, 1);
+  EXPECT_NEAR(whole.steps[0].loss, parts.steps[0].loss, 1e-14);
+  for (const auto& [name, tensor] : whole.steps[0].state) {
+    EXPECT_TRUE(at::allclose(tensor, parts.steps[0].state.at(name), 1e-9, 1e-14)) << name;
+  }
+}
+
+TEST(Oracle, NormalisesWhatThePartitionPutsTogether) {
+  const models::Workload workload(small_workload("resnet18", 6));
+  const Batch batch = workload.make_batch(0);
+  const OracleRun whole = run_oracle(workload, batch, {{0, 6}}, 0, 1);
+  const OracleRun parts = run_oracle(workload, batch, {{0, 3}, {3, 3}}, 0, 1);
+  EXPECT_GT(std::abs(whole.steps[0].loss - parts.steps[0].loss), 1e-6);
+  EXPECT_EQ(parts.steps[0].state.at("bn1.num_batches_tracked").item<double>(), 2);
+}
+
+TEST(Oracle, AZeroGradientIsAnError) {
+  const models::Workload workload(small_workload("toy", 4));
+  Batch batch = workload.make_batch(0);
+  batch.inputs = at::zeros_like(batch.inputs);  // nothing reaches the first layer's weight
+  try {
+    run_oracle(workload, batch, {{0, 4}}, 0, 1);
+    FAIL() << "accepted";
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "the oracle's gradient of net1.weight is zero: a comparison with it would prove nothing");
+  }
+}
+
+TEST(Oracle, ForwardLossIsTheFirstStepsLoss) {
+  for (const char* model : {"mlp", "resnet18"}) {
+    const models::Workload workload(small_workload(model, 5));
+    const Batch batch = workload.make_batch(0);
+    const std::vector<schedules::Slice> partition{{0, 3}, {3, 2}};
+    EXPECT_NEAR(forward_loss(workload, batch, partition),
+                run_oracle(workload, batch, partition, 0, 1).steps[0].loss, 1e-12)
+        << model;
+  }
+}
+
+}  // namespace
+}  // namespace stratagem::bench

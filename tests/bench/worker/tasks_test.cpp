@@ -1,0 +1,321 @@
+// The tasks of a worker, called in this process.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <set>
+#include <stdexcept>
+
+#include "bench/predict/predict.h"
+#include "bench/worker/tasks.h"
+#include "strategies/schedules/schedule.h"
+
+namespace stratagem::bench {
+namespace {
+
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pointwise;
+using ::testing::SizeIs;
+
+/// A row that trains in microseconds, also where there is one core only.
+Config small_row(const std::string& strategy = "pipeline", const std::string& model = "toy") {
+  Config row;
+  row.strategy = strategy;
+  row.model = model;
+  row.devices = strategy == "single" ? 1 : 2;
+  row.oversubscribe = true;
+  row.global_batch_size = 6;
+  row.split_size = 2;
+  row.image_size = 0;
+  row.steps = 3;
+  row.repetitions = 2;
+  row.timeout = 60;
+  if (strategy != "single") row.cut = {model == "toy" ? "net2" : "fc5"};
+  return row;
+}
+
+/// A row as the command hands it to `check`: the cut is still open.
+Config unchecked_row(const std::string& strategy, const std::string& model) {
+  Config row = small_row(strategy, model);
+  row.cut.clear();
+  if (model.starts_with("resnet")) row.image_size = 64;
+  return row;
+}
+
+CheckedRow checked(const Config& row) { return check({.configs = {row}}, {}).rows.at(0); }
+
+std::string refusal(const Config& row) {
+  const std::string message = checked(row).error;
+  EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+  return message.empty() ? "accepted" : message;
+}
+
+reports::Repetition measured(const Config& row) {
+  return measure({.config = row}, {}).repetitions.at(0);
+}
+
+double sum_of(const reports::Breakdown& parts) {
+  return parts.compute + parts.communication_exposed + parts.wait + parts.bubble + parts.optimizer +
+         parts.input_copy + parts.other;
+}
+
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+void expect_sound(const reports::Repetition& repetition, double step_ms) {
+  for (const auto& device : repetition.devices) {
+    const auto& parts = device.breakdown_ms;
+    EXPECT_NEAR(sum_of(parts), step_ms, 1e-6 * step_ms) << "device " << device.device;
+    for (const double part :
+         {parts.compute, parts.communication_exposed, parts.communication_hidden, parts.wait,
+          parts.bubble, parts.optimizer, parts.input_copy, parts.other}) {
+      EXPECT_GE(part, -1e-9 * step_ms) << "device " << device.device;
+    }
+    EXPECT_GT(parts.compute, 0);
+    EXPECT_GT(parts.optimizer, 0);
+    EXPECT_NEAR(device.bubble.measured, parts.bubble / step_ms, 1e-6);
+  }
+  for (const double loss : repetition.loss) EXPECT_TRUE(std::isfinite(loss));
+}
+
+TEST(CheckTask, FillsInTheCut) {
+  EXPECT_THAT(checked(unchecked_row("pipeline", "resnet18")).config.cut, ElementsAre("layer3"));
+  EXPECT_THAT(checked(unchecked_row("model_parallel", "toy")).config.cut, ElementsAre("net2"));
+  EXPECT_THAT(checked(unchecked_row("single", "toy")).config.cut, ElementsAre());
+  EXPECT_EQ(checked(unchecked_row("pipeline", "toy")).stages, 2);
+  EXPECT_EQ(checked(unchecked_row("single", "toy")).stages, 1);
+  Config row = unchecked_row("pipeline", "toy");
+  row.partition = "balanced";
+  EXPECT_THAT(checked(row).config.cut, ElementsAre(::testing::AnyOf("relu", "net2")));
+  row.cut = {"relu"};
+  EXPECT_THAT(checked(row).config.cut, ElementsAre("relu")) << "the user's own cut goes first";
+}
+
+TEST(CheckTask, ASingleDeviceTakesASplitSizeLargerThanItsBatch) {
+  Config row = unchecked_row("single", "toy");
+  row.global_batch_size = 4;
+  row.split_size = 12;
+  EXPECT_EQ(refusal(row), "accepted");
+}
+
+TEST(CheckTask, RefusesInOneLine) {
+  const auto with = [](const std::function<void(Config&)>& change,
+                       const std::string& model = "resnet18") {
+    Config row = unchecked_row("pipeline", model);
+    change(row);
+    return refusal(row);
+  };
+  EXPECT_EQ(with([](Config&) {}), "accepted");
+  EXPECT_THAT(with([](Config& row) { row.cut = {"layer9"}; }), HasSubstr("no layer \"layer9\""));
+  EXPECT_THAT(with([](Config& row) { row.cut = {"conv1"}; }), HasSubstr("--cut: \"conv1\""));
+  EXPECT_THAT(with([](Config& row) {
+                row.cut = {"layer2", "layer3"};
+              }),
+              HasSubstr("--cut: 2 stages need 1 layer names joined by +, not 2"));
+  EXPECT_EQ(with([](Config& row) { row.image_size = 16; }),
+            "image 16x16 is too small for resnet18: at least 32x32");
+  EXPECT_EQ(with([](Config& row) { row.devices = 4; }, "toy"),
+            "--devices: 4 stages are more than the 3 layers of toy");
+  EXPECT_THAT(with([](Config& row) {
+                row.devices = 3;
+                row.partition = "tutorial";
+              }),
+              HasSubstr("--partition tutorial"));
+  EXPECT_THAT(with([](Config& row) { row.dtype = "float8"; }), HasSubstr("float8"));
+  EXPECT_THAT(with([](Config& row) { row.optimizer = "adagrad"; }), HasSubstr("adagrad"));
+  EXPECT_THAT(with([](Config& row) { row.model = "resnet19"; }),
+              HasSubstr("unknown model \"resnet19\": did you mean \"resnet18\"?"));
+  EXPECT_THAT(with([](Config& row) { row.strategy = "pipelin"; }),
+              HasSubstr("unknown strategy \"pipelin\": did you mean \"pipeline\"?"));
+  EXPECT_THAT(with([](Config& row) { row.schedule = "gpip"; }),
+              HasSubstr("unknown schedule \"gpip\": did you mean \"gpipe\"?"));
+  EXPECT_THAT(with([](Config& row) {
+                row.device = "cuda";
+                row.devices = 1000;
+              }),
+              HasSubstr("--device"));
+}
+
+TEST(CheckTask, ABadRowLeavesTheOthers) {
+  Config bad = unchecked_row("pipeline", "toy");
+  bad.cut = {"nothing"};
+  const CheckJob job{
+      .configs = {unchecked_row("single", "toy"), bad, unchecked_row("pipeline", "toy")}};
+  const std::vector<CheckedRow> rows = check(job, {}).rows;
+  ASSERT_THAT(rows, SizeIs(3));
+  EXPECT_EQ(rows[0].error, "");
+  EXPECT_NE(rows[1].error, "");
+  EXPECT_EQ(rows[2].error, "");
+}
+
+TEST(PerformTask, WritesTheResultOfTheTask) {
+  const nlohmann::json result =
+      perform_task(CheckJob{.configs = {unchecked_row("single", "toy")}}, {});
+  EXPECT_EQ(result_from_json<CheckJob>(result).rows.at(0).stages, 1);
+}
+
+TEST(VerifyTask, ProvesARowAndFindsItsFirstLoss) {
+  for (const char* model : {"toy", "mlp"}) {
+    const Config row = small_row("pipeline", model);
+    const auto [verification, first_loss] = verify({.config = row}, {});
+    EXPECT_TRUE(verification.passed) << verification.message;
+    EXPECT_EQ(verification.scope, "batch 6 -> 3");
+    EXPECT_EQ(first_loss.tolerance, 1e-4);
+    EXPECT_GT(first_loss.value, 0);
+  }
+}
+
+TEST(MeasureTask, HasEveryStepAskedFor) {
+  for (const std::string strategy : {"single", "model_parallel", "pipeline"}) {
+    for (const std::string model : {"toy", "mlp"}) {
+      SCOPED_TRACE(strategy + " of " + model);
+      const Config row = small_row(strategy, model);
+      const auto repetition = measured(row);
+      ASSERT_THAT(repetition.step_ms, SizeIs(3));
+      EXPECT_THAT(repetition.loss, SizeIs(3));
+      EXPECT_THAT(repetition.devices, SizeIs(static_cast<std::size_t>(row.devices)));
+      for (const double step : repetition.step_ms) EXPECT_GT(step, 0);
+      ASSERT_THAT(repetition.per_rank_ms, SizeIs(1));
+      EXPECT_THAT(repetition.per_rank_ms[0], Pointwise(DoubleNear(1e-5), repetition.step_ms));
+      EXPECT_GT(repetition.flops_per_step, 0);
+      EXPECT_FALSE(repetition.mfu.has_value()) << "no peak was given";
+      expect_sound(repetition, mean(repetition.step_ms));
+    }
+  }
+}
+
+TEST(MeasureTask, TheTimelineIsTheSchedule) {
+  const Config row = small_row("pipeline");
+  const auto repetition = measured(row);
+  std::vector<std::vector<schedules::Action>> expected = schedule_of(row).actions;
+  std::multiset<std::string> wanted;
+  for (const auto& actions : expected) {
+    for (const auto& action : actions) {
+      wanted.insert(std::string(name(action.kind)) + std::to_string(action.stage) + "," +
+                    std::to_string(action.micro_batch));
+    }
+  }
+  std::multiset<std::string> found;
+  double reached = 0;
+  for (const auto& event : repetition.timeline) {
+    found.insert(event.kind + std::to_string(event.stage) + "," +
+                 std::to_string(event.micro_batch));
+    EXPECT_LE(event.start_ms, event.end_ms);
+    EXPECT_GE(event.start_ms, 0);
+    reached = std::max(reached, event.end_ms);
+  }
+  auto sorted = repetition.step_ms;
+  std::ranges::sort(sorted);
+  EXPECT_NEAR(reached, sorted[1], 1e-9) << "of the median step";
+  // The last stage may have loaded its first target while the step before was still running.
+  for (const std::string& action : found) EXPECT_TRUE(wanted.contains(action)) << action;
+  EXPECT_GE(found.size() + 1, wanted.size());
+}
+
+TEST(MeasureTask, UtilisationIsFlopsOverThePeakOfAllDevices) {
+  const auto repetition =
+      measure({.config = small_row("pipeline"), .peak_gflops = 2.0}, {}).repetitions.at(0);
+  ASSERT_TRUE(repetition.mfu.has_value());
+  const double seconds = mean(repetition.step_ms) / 1e3;
+  EXPECT_NEAR(*repetition.mfu, repetition.flops_per_step / seconds / (2 * 2e9),
+              1e-6 * *repetition.mfu);
+}
+
+TEST(MeasureTask, IsolatedSteps) {
+  Config row = small_row("pipeline");
+  row.protocol = "isolated";
+  const auto repetition = measured(row);
+  EXPECT_THAT(repetition.step_ms, SizeIs(3));
+  expect_sound(repetition, mean(repetition.step_ms));
+  EXPECT_EQ(repetition.timeline.size(), 2 * 3 * 4 + 2U) << "nothing of another step";
+}
+
+TEST(MeasureTask, InputsOnTheDeviceTrainTheSame) {
+  Config row = small_row("pipeline", "mlp");
+  const auto host = measured(row);
+  row.inputs = "device";
+  const auto device = measured(row);
+  expect_sound(device, mean(device.step_ms));
+  // Warm-up is as long as it has to be, so the losses are those of other steps: only their fall
+  // tells that it trains on the right targets.
+  EXPECT_LT(device.loss.back(), device.loss.front());
+  EXPECT_LT(host.loss.back(), host.loss.front());
+}
+
+TEST(MeasureTask, TheTutorialsProtocolRepeatsWithNewModels) {
+  Config row = small_row("pipeline");
+  row.protocol = "tutorial";
+  row.schedule = "gpipe";
+  const MeasureResult result = measure({.config = row}, {});
+  ASSERT_THAT(result.repetitions, SizeIs(2));
+  std::vector<std::vector<double>> losses;
+  int index = 0;
+  for (const reports::Repetition& repetition : result.repetitions) {
+    EXPECT_EQ(repetition.index, index++);
+    EXPECT_THAT(repetition.loss, SizeIs(3));
+    ASSERT_THAT(repetition.step_ms, SizeIs(3));
+    const double call = std::accumulate(repetition.step_ms.begin(), repetition.step_ms.end(), 0.0);
+    for (const auto& device : repetition.devices) {
+      EXPECT_GT(device.breakdown_ms.compute, 0);
+      EXPECT_NEAR(3 * sum_of(device.breakdown_ms), call, 1e-6 * call);
+    }
+    losses.push_back(repetition.loss);
+  }
+  EXPECT_EQ(losses[0], losses[1]) << "a new model each time, the same batches";
+}
+
+TEST(MeasureTask, TheFirstLossMustBeTheVerifiedOne) {
+  const Config row = small_row("pipeline", "mlp");
+  FirstLoss loss = verify({.config = row}, {}).first_loss;
+  EXPECT_NO_THROW(measure({.config = row, .first_loss = loss}, {}));
+  loss.value *= 1.01;
+  for (const char* protocol : {"steady", "tutorial"}) {
+    Config other = row;
+    other.protocol = protocol;
+    try {
+      measure({.config = other, .first_loss = loss}, {});
+      ADD_FAILURE() << "accepted: " << protocol;
+    } catch (const std::runtime_error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("the first step's loss is "));
+    }
+  }
+}
+
+TEST(MeasureTask, ATraceHoldsEveryStep) {
+  const Config row = small_row("pipeline");
+  const MeasureResult result = measure({.config = row, .trace = true}, {});
+  std::size_t actions = 0;
+  for (const auto& own : schedule_of(row).actions) actions += own.size();
+  EXPECT_THAT(result.trace, SizeIs(3 * actions));
+}
+
+TEST(CalibrateStages, PricesEveryActionOfTheRow) {
+  // Micro-batches of 2, 2 and 1: both sizes are priced.
+  Config row = small_row("pipeline", "mlp");
+  row.global_batch_size = 5;
+  const StageCosts costs{.costs = calibrate_stages({.config = row}, {}).costs};
+  std::set<std::int64_t> samples;
+  for (const auto& cost : costs.costs) {
+    EXPECT_GE(cost.ms, 0) << cost.kind;
+    samples.insert(cost.samples);
+  }
+  EXPECT_EQ(samples, (std::set<std::int64_t>{0, 1, 2}));
+  EXPECT_GT(predict_step_ms(row, costs), 0);
+  row.schedule = "gpipe";
+  EXPECT_GT(predict_step_ms(row, costs), 0) << "the costs are the schedule's neighbours' too";
+}
+
+TEST(CalibrateDevice, FindsPositiveRates) {
+  const Config row = small_row("pipeline", "toy");
+  const CalibrateDeviceResult rates = calibrate_device({.config = row}, {});
+  CalibrateDeviceResult::each_field(
+      rates, [](const char* name, double rate) { EXPECT_GT(rate, 0) << name; });
+}
+
+}  // namespace
+}  // namespace stratagem::bench

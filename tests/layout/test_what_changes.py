@@ -1,0 +1,119 @@
+"""The table "What changes when" of docs/architecture.md.
+
+Where one variant of a kind is named in as few files as the table says, no list of all of them has to
+be extended for the next one.
+"""
+
+import functools
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PRODUCTION = ("bench", "models", "reports", "strategies", "tools/stratagem")
+# Display names and colours: a variant without them is shown by its own name.
+OPTIONAL = {
+    "reports/stratagem_reports/analysis/labels.py",
+    "reports/stratagem_reports/charts/theme.py",
+}
+# Where rows are chosen: defaults, presets, benchmark programs.
+CHOOSERS = re.compile(
+    r"bench/(programs/|config/(presets|config)\.|config/(config_file|options)\.h$)"
+    r"|models/workload\.h$|strategies/options\.h$|tools/stratagem/(simulate|verify)\.cpp$"
+)
+# Names that mean something to others, and to whom.
+MEANT_BY = {
+    # The baseline of every table, and the row that uses all the job's cores.
+    "single": r"reports/(row_summary|verdict)\.cpp$|bench/(config/grid|launch/rendezvous)\.cpp$",
+    # Also a dimension of the mesh.
+    "pipeline": r"strategies/(ranks/mesh|presets/\w+)\.cpp$|strategies/registry\.h$|bench/|tools/",
+    # The order without overlap of stages, which presets of one stage run.
+    "naive": r"strategies/registry\.h$|strategies/presets/\w+\.cpp$|bench/predict/predict\.cpp$",
+}
+REGISTRATIONS = {
+    "strategies/schedules": r'ScheduleRegistration registration\{\s*\{?\s*"(\w+)"',
+    "strategies/presets": r'(?:\.name = |tensor_entry\(\s*)"(\w+)"',
+    "models/zoo": r'(?:\.name = |_entry\(\s*)"([\w-]+)"',
+}
+COMMENT = {".h": r"(?<!:)//.*", ".cpp": r"(?<!:)//.*", ".py": r"(?m)(?:^|(?<=\s))#.*"}
+
+
+@functools.cache
+def code_files() -> dict[str, str]:
+    """The production code by path, without comments."""
+    paths = (path for folder in PRODUCTION for path in sorted((ROOT / folder).rglob("*")))
+    return {
+        str(path.relative_to(ROOT)): re.sub(COMMENT[path.suffix], "", path.read_text("utf-8"))
+        for path in paths
+        if path.suffix in COMMENT
+    }
+
+
+def files_with(pattern: str, code: dict[str, str]) -> set[str]:
+    """The files that name it; a header and its .cpp are one."""
+    return {path.rpartition(".")[0] for path, text in code.items()
+            if path not in OPTIONAL and re.search(pattern, text)}
+
+
+def promised(kind: str) -> int:
+    """How many files the page says that a new one takes."""
+    page = (ROOT / "docs/architecture.md").read_text("utf-8")
+    return int(re.search(rf"^\| {kind} \|.*\| (\d+) \|$", page, re.MULTILINE)[1])
+
+
+@pytest.mark.parametrize(("kind", "pattern", "file"), [
+    ("a chart", '"breakdown"', "reports/stratagem_reports/charts/breakdown"),
+    ("an option", r"\bbucket_mb\b", "bench/config/option_table"),
+])
+def test_a_variant_is_named_in_few_files(kind: str, pattern: str, file: str) -> None:
+    found = files_with(pattern, code_files())
+    assert file in found
+    assert len(found) <= promised(kind), sorted(found)
+
+
+def test_a_benchmark_program_is_one_file() -> None:
+    assert promised("a benchmark program") == 1
+    assert (ROOT / "bench/programs/bench_batch_norm.cpp").is_file()
+    found = files_with(r"\bbench_batch_norm\b", code_files())
+    assert found <= {"bench/programs/bench_batch_norm"}, sorted(found)
+
+
+def variants() -> list[tuple[str, str]]:
+    """(name, the file that registers it) of every schedule, strategy and model."""
+    return [
+        (name, path)
+        for folder, pattern in REGISTRATIONS.items()
+        for path, text in code_files().items()
+        if str(Path(path).parent) == folder
+        for name in re.findall(pattern, text)
+    ]
+
+
+def others_that_say(name: str, own: str, code: dict[str, str]) -> list[str]:
+    """The files beyond those that may in which the name stands as a text of its own."""
+    meant = re.compile(MEANT_BY.get(name, r"(?!)"))
+    return [
+        path
+        for path, text in code.items()
+        if f'"{name}"' in text and path != own and not path.endswith(".py")
+        and not CHOOSERS.match(path) and not meant.match(path)
+    ]
+
+
+def test_every_kind_of_variant_is_found() -> None:
+    names = {name for name, _ in variants()}
+    assert names >= {"gpipe", "zb_h1", "1f1b", "ddp", "single", "tensor_parallel", "resnet50",
+                     "gpt-tiny", "mlp"}
+    assert [promised(kind) for kind in ("a schedule", "a model", "a preset strategy")] == [1, 1, 1]
+
+
+@pytest.mark.parametrize(("name", "own"), variants())
+def test_a_variant_is_one_file(name: str, own: str) -> None:
+    assert others_that_say(name, own, code_files()) == []
+
+
+def test_a_list_of_variants_is_noticed() -> None:
+    code = code_files() | {"bench/worker/check.cpp": 'if (config.schedule == "zb_h1") return;'}
+    own = "strategies/schedules/zero_bubble.cpp"
+    assert others_that_say("zb_h1", own, code) == ["bench/worker/check.cpp"]

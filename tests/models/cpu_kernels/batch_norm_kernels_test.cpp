@@ -1,0 +1,78 @@
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "models/cpu_kernels/kernels/batch_norm_choices.h"
+
+namespace stratagem::models::kernels {
+namespace {
+
+// What every kernel makes of the same rows, one after the other: [values].
+template <typename T>
+std::vector<at::Tensor> outputs_of(const BatchNormKernels<T>& all) {
+  const auto type = c10::CppTypeToScalarType<T>::value;
+  constexpr std::int64_t rows = 300;
+  constexpr std::int64_t channels = 37;
+  at::manual_seed(1);
+  const at::Tensor x = at::randn({rows, channels}, type);
+  const at::Tensor other = at::randn({rows, channels}, type);
+  const at::Tensor columns = at::rand({5, channels}, type) + 0.1;
+  const auto column = [&](int index) { return columns[index].const_data_ptr<T>(); };
+  std::vector<T> scratch(3 * channels);
+  std::vector<at::Tensor> outputs;
+  const auto add = [&](std::int64_t count, at::ScalarType of) {
+    outputs.push_back(at::zeros({count, channels}, of));
+    return outputs.back();
+  };
+  const at::Tensor sums = add(2, at::kDouble);
+  auto* const of_moments = sums.mutable_data_ptr<double>();
+  all.moments(x.const_data_ptr<T>(), rows, channels, scratch.data(),
+              {of_moments, of_moments + channels});
+  for (const bool adds : {false, true}) {
+    for (const bool rectify : {false, true}) {
+      all.normalise({x.const_data_ptr<T>(), adds ? other.const_data_ptr<T>() : nullptr, column(0),
+                     column(1), add(rows, type).template mutable_data_ptr<T>(), rectify},
+                    rows, channels);
+    }
+  }
+  for (const auto how : {ReluMask::no, ReluMask::recomputed, ReluMask::from_output}) {
+    const bool writes = how == ReluMask::from_output;
+    const at::Tensor totals = add(2, at::kDouble);
+    auto* const of_channels = totals.mutable_data_ptr<double>();
+    T* const passed = writes ? add(rows, type).template mutable_data_ptr<T>() : nullptr;
+    all.gradient_sums(
+        {other.const_data_ptr<T>(), x.const_data_ptr<T>(), writes ? x.const_data_ptr<T>() : nullptr,
+         column(2), column(0), column(1), passed, of_channels, of_channels + channels, how},
+        rows, channels, scratch.data());
+    if (writes) continue;
+    all.input_gradient(
+        {other.const_data_ptr<T>(), x.const_data_ptr<T>(), column(2), column(0), column(1),
+         column(3), column(4), add(rows, type).template mutable_data_ptr<T>(), how},
+        rows, channels);
+  }
+  return outputs;
+}
+
+template <typename T>
+void expect_alike(const BatchNormKernels<T>& one, const BatchNormKernels<T>& other) {
+  const std::vector<at::Tensor> expected = outputs_of(one);
+  const std::vector<at::Tensor> found = outputs_of(other);
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    EXPECT_TRUE(at::allclose(found[i], expected[i], 1e-4, 1e-4)) << "output " << i;
+    EXPECT_GT(found[i].abs().max().item<double>(), 0.1) << "output " << i;
+  }
+}
+
+TEST(BatchNormKernels, EveryInstructionSetComputesTheSame) {
+  const auto choices = batch_norm_choices();
+  for (const BatchNormVariant* choice : choices) {
+    expect_alike(choices[0]->of_float, choice->of_float);
+    expect_alike(choices[0]->of_double, choice->of_double);
+  }
+}
+
+}  // namespace
+}  // namespace stratagem::models::kernels

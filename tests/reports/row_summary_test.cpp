@@ -1,0 +1,234 @@
+#include "reports/row_summary.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "reports/verdict.h"
+#include "tests/reports/example_results.h"
+
+namespace stratagem::reports {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+RowSummary summary_of(const Row& row) { return summarise({row}).front(); }
+
+/// A row of `strategy` with these steps in two launches of three; `option` is one of its work.
+Row row_of(const std::string& strategy, double step_ms, std::pair<std::string, Value> option = {}) {
+  Row row = example_row(strategy, "batch:48", step_ms);
+  row.config.push_back(std::move(option));
+  return row;
+}
+
+/// Two values of each option that makes the work.
+const std::vector<std::pair<std::string, std::pair<Value, Value>>> options_of_work = {
+    {"dtype", {"float32", "bfloat16"}},
+    {"device", {"cpu", "cuda"}},
+    {"sequence_length", {std::int64_t{128}, std::int64_t{256}}},
+    {"data", {"random", "text"}},
+    {"loss", {"mse", "cross_entropy"}},
+    {"optimizer", {"sgd", "adamw"}},
+    {"protocol", {"steady", "isolated"}},
+    {"inputs", {"host", "device"}},
+    {"memory_format", {"channels_last", "contiguous"}},
+    {"tf32", {true, false}},
+    {"collective", {"all_reduce", "broadcast"}},
+    {"bytes", {std::int64_t{1024}, std::int64_t{2048}}}};
+
+TEST(Workload, IsEveryOptionThatMakesTheWork) {
+  const std::string plain = summary_of(row_of("single", 100)).workload;
+  EXPECT_EQ(plain, "resnet50/batch:48/image_size:128");
+  for (const auto& [name, values] : options_of_work) {
+    const std::string first = summary_of(row_of("single", 100, {name, values.first})).workload;
+    EXPECT_NE(first, summary_of(row_of("single", 100, {name, values.second})).workload) << name;
+    EXPECT_EQ(first, summary_of(row_of("pipeline", 90, {name, values.first})).workload) << name;
+    EXPECT_NE(first, plain) << name;
+    EXPECT_EQ(summary_of(row_of("single", 100, {name, {}})).workload, plain) << name << " unused";
+  }
+  Row other = row_of("single", 100);
+  other.model = "resnet18";
+  EXPECT_NE(summary_of(other).workload, plain);
+  other = row_of("single", 100);
+  other.samples_per_step = 24;
+  EXPECT_NE(summary_of(other).workload, plain);
+}
+
+TEST(Workload, IsNotWhatAStrategyMakesOfIt) {
+  for (const auto& [name, value] : std::vector<std::pair<std::string, Value>>{
+           {"split_size", std::int64_t{4}}, {"devices", std::int64_t{2}}, {"verify", false}}) {
+    EXPECT_EQ(summary_of(row_of("pipeline", 100, {name, value})).workload,
+              summary_of(row_of("pipeline", 100)).workload)
+        << name;
+  }
+}
+
+/// Rows that agree in their times and differ in one option, and their names by workload.
+std::vector<Row> two_workloads(const std::string& option, const std::pair<Value, Value>& values) {
+  std::vector<Row> rows;
+  for (const Value& value : {values.first, values.second}) {
+    for (const char* strategy : {"single", "pipeline", "model_parallel"}) {
+      rows.push_back(row_of(strategy, 100, {option, value}));
+      rows.back().name += "/group:" + std::to_string(rows.size() > 3);
+    }
+  }
+  return rows;
+}
+
+TEST(Workload, RowsOfDifferentOnesNeverMeet) {
+  for (const auto& [option, values] : options_of_work) {
+    const std::vector<Row> rows = two_workloads(option, values);
+    const std::vector<RowSummary> summaries = summarise(rows);
+    std::vector<std::string> names;
+    for (const RowSummary& row : summaries) {
+      names.push_back(row.name);
+      const std::string group = row.name.substr(row.name.rfind("/group:"));
+      EXPECT_THAT(*row.baseline, HasSubstr(group)) << option;
+      EXPECT_EQ(row.cannot_tell.size(), 2U) << option;
+      for (const std::string& other : row.cannot_tell) EXPECT_THAT(other, HasSubstr(group));
+    }
+    for (const std::string& line : verdicts(summaries, names)) {
+      EXPECT_FALSE(line.find("group:0") != line.npos && line.find("group:1") != line.npos) << line;
+    }
+    EXPECT_EQ(verdicts(summaries, names).size(), 4U) << option;
+  }
+}
+
+TEST(RowSummary, SamplesAreAllStepsOfAllLaunches) {
+  Row row = row_of("pipeline", 100);
+  row.repetitions[0].step_ms = {1000, 1010, 990};
+  row.repetitions[1].step_ms = {1005, 2000, 995};
+  row.repetitions[2].step_ms = {1001, 999};
+  const RowSummary summary = summary_of(row);
+  EXPECT_THAT(summary.samples_ms, ElementsAre(1000, 1010, 990, 1005, 2000, 995, 1001, 999));
+  EXPECT_THAT(summary.outliers, ElementsAre(4)) << "marked where it stands, and not dropped";
+  EXPECT_DOUBLE_EQ(summary.median_ms, 1000.5);
+  EXPECT_DOUBLE_EQ(summary.mean_ms, 1125);
+  EXPECT_NEAR(summary.deviation_ms, 330.766534, 1e-6);
+  EXPECT_DOUBLE_EQ(summary.interval_ms->low, 990);
+  EXPECT_DOUBLE_EQ(summary.interval_ms->high, 2000);
+  EXPECT_NEAR(summary.interval_ms->coverage, 0.9921875, 1e-9);
+  EXPECT_DOUBLE_EQ(*summary.samples_per_second, 48e3 / 1000.5);
+  EXPECT_TRUE(summary.wide);
+  EXPECT_FALSE(summary_of(row_of("pipeline", 1000)).wide);
+}
+
+TEST(RowSummary, TheTutorialsSampleIsAWholeCall) {
+  Row row = row_of("single", 100, {"protocol", "tutorial"});
+  for (Repetition& repetition : row.repetitions) {
+    repetition.step_ms = {100, 120, 80};
+    repetition.predicted_ms = 90;
+  }
+  const RowSummary summary = summary_of(row);
+  EXPECT_THAT(summary.samples_ms, ElementsAre(300, 300, 300));
+  EXPECT_DOUBLE_EQ(*summary.samples_per_second, 480);
+  EXPECT_EQ(summary.predicted_ms, 90) << "of one step";
+  EXPECT_FALSE(summary.prediction_error) << "a call is no step";
+}
+
+TEST(RowSummary, FiguresOfTheDevices) {
+  Row row = row_of("pipeline", 1000);
+  Breakdown& parts = row.repetitions[0].devices[0].breakdown_ms;
+  parts = {.compute = 100,
+           .communication_exposed = 60,
+           .communication_hidden = 120,
+           .wait = 30,
+           .bubble = 250,
+           .optimizer = 20,
+           .input_copy = 10};
+  row.repetitions[1].mfu = 0.5;
+  row.repetitions[2].mfu.reset();
+  row.repetitions[1].predicted_ms = 1100;
+  row.repetitions[2].counters["tokens_per_second"] = 7;
+  const RowSummary summary = summary_of(row);
+  EXPECT_DOUBLE_EQ(*summary.bubble.measured, 0.25);
+  EXPECT_DOUBLE_EQ(*summary.bubble.ideal, 0.2);
+  EXPECT_DOUBLE_EQ(summary.breakdown_ms->compute, (100 + 5 * 700) / 6.0);
+  EXPECT_DOUBLE_EQ(summary.breakdown_ms->wait, 30 / 6.0);
+  const double whole = (100 + 5 * 700 + 60 + 30 + 6 * (250 + 20 + 10)) / 6.0;
+  EXPECT_DOUBLE_EQ(summary.communication_share->exposed, 90 / 6.0 / whole);
+  EXPECT_DOUBLE_EQ(summary.communication_share->hidden, 120 / 6.0 / whole);
+  EXPECT_EQ(summary.peak_memory_bytes, std::int64_t{1300} << 20);
+  EXPECT_DOUBLE_EQ(*summary.mfu, (0.61 + 0.5) / 2);
+  EXPECT_EQ(summary.predicted_ms, 1100);
+  EXPECT_DOUBLE_EQ(*summary.prediction_error, 1100 / summary.median_ms - 1);
+  EXPECT_EQ(summary.tokens_per_second, 7);
+}
+
+TEST(RowSummary, WhatIsUnknownIsEmpty) {
+  Row row = row_of("pipeline", 1000);
+  for (Repetition& repetition : row.repetitions) {
+    repetition.devices.clear();
+    repetition.mfu.reset();
+  }
+  const RowSummary summary = summary_of(row);
+  EXPECT_FALSE(summary.bubble.measured || summary.breakdown_ms || summary.communication_share);
+  EXPECT_FALSE(summary.mfu || summary.peak_memory_bytes || summary.predicted_ms);
+  EXPECT_FALSE(summary.baseline || summary.speed_up || summary.tokens_per_second);
+}
+
+TEST(RowSummary, TheBaselineIsSingleWithTheFewestCores) {
+  std::vector<Row> rows = {row_of("pipeline", 1000), example_row("single", "cores:4", 500, 4),
+                           example_row("single", "cores:2", 800, 2)};
+  const std::vector<RowSummary> summaries = summarise(rows);
+  EXPECT_EQ(summaries[0].baseline, rows[2].name);
+  EXPECT_DOUBLE_EQ(summaries[0].speed_up->value, 0.8);
+  EXPECT_DOUBLE_EQ(summaries[0].speed_up->low, 795.0 / 1005);
+  EXPECT_DOUBLE_EQ(summaries[0].speed_up->high, 805.0 / 995);
+  EXPECT_EQ(summaries[2].baseline, rows[2].name);
+  EXPECT_EQ(summaries[2].speed_up->low, 1);
+  rows[2].repetitions[0].error = Error{0, "", "", "lost"};
+  EXPECT_EQ(summarise(rows)[0].baseline, rows[1].name) << "of those that worked";
+}
+
+TEST(RowSummary, OverlappingIntervalsCannotBeTold) {
+  std::vector<Row> rows = {row_of("single", 1000), row_of("pipeline", 1004), row_of("ddp", 900)};
+  std::vector<RowSummary> summaries = summarise(rows);
+  EXPECT_THAT(summaries[0].cannot_tell, ElementsAre(rows[1].name));
+  EXPECT_THAT(summaries[1].cannot_tell, ElementsAre(rows[0].name));
+  EXPECT_THAT(summaries[2].cannot_tell, IsEmpty());
+  rows[2].repetitions.resize(1);
+  rows[2].repetitions[0].step_ms.resize(1);
+  summaries = summarise(rows);
+  EXPECT_THAT(summaries[2].cannot_tell, ElementsAre(rows[0].name, rows[1].name))
+      << "one sample has no interval";
+  EXPECT_THAT(summaries[0].cannot_tell, Contains(rows[2].name));
+}
+
+TEST(RowSummary, OversubscribedRowsAreNotRankedAndTheirPredictionIsForOtherCores) {
+  std::vector<Row> rows = {row_of("single", 1000), row_of("pipeline", 1000)};
+  rows[1].repetitions[0].marks = {"oversubscribed"};
+  rows[1].repetitions[0].predicted_ms = 500;
+  const std::vector<RowSummary> summaries = summarise(rows);
+  EXPECT_THAT(summaries[0].cannot_tell, IsEmpty());
+  EXPECT_THAT(summaries[1].cannot_tell, IsEmpty());
+  EXPECT_EQ(summaries[1].predicted_ms, 500);
+  EXPECT_FALSE(summaries[1].prediction_error);
+  EXPECT_DOUBLE_EQ(summaries[1].speed_up->value, 1);
+}
+
+TEST(RowSummary, AFailedRowHasNoNumbers) {
+  const RowSummary failed = summary_of(failed_row());
+  EXPECT_THAT(*failed.error, HasSubstr("rank 0: device 1 overran"));
+  EXPECT_THAT(*failed.error, Not(HasSubstr("\n")));
+  EXPECT_THAT(failed.samples_ms, IsEmpty());
+  EXPECT_FALSE(failed.baseline || failed.interval_ms);
+  Row nothing = row_of("single", 100);
+  nothing.repetitions.clear();
+  EXPECT_EQ(summary_of(nothing).error, "not measured");
+}
+
+TEST(RowSummary, OneWrongLaunchIsAFailedVerification) {
+  Row row = row_of("single", 100);
+  EXPECT_EQ(summary_of(row).verification, "passed");
+  row.repetitions[1].verification->passed = false;
+  EXPECT_EQ(summary_of(row).verification, "failed");
+  for (Repetition& repetition : row.repetitions) repetition.verification.reset();
+  EXPECT_EQ(summary_of(row).verification, "not verified");
+}
+
+}  // namespace
+}  // namespace stratagem::reports

@@ -1,0 +1,240 @@
+#include "strategies/data_parallel/replicated_strategy.h"
+#include "strategies/distributed/counted_costs.h"
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <mutex>
+
+#include "bench/worker/oracle.h"
+#include "strategies/schedules/batch_split.h"
+#include "strategies/schedules/registry.h"
+#include "tests/strategies/rank_training.h"
+
+namespace stratagem::data_parallel {
+namespace {
+
+using distributed::RankContext;
+using schedules::Action;
+using schedules::ActionKind;
+using ::testing::HasSubstr;
+
+std::vector<schedules::Slice> shares(const strategies::StrategyContext& context) {
+  return schedules::split_batch_per_replica_by_count(context.workload.options().batch,
+                                                     context.groups.replicas,
+                                                     context.options.accumulation_steps);
+}
+
+/// The preset "ddp", as a class that tests can break.
+class Ddp : public ReplicatedStrategy {
+ public:
+  explicit Ddp(const strategies::StrategyContext& context)
+      : ReplicatedStrategy(context,
+                           schedules::make_schedule(
+                               "naive", 1, static_cast<int>(context.options.accumulation_steps)),
+                           0.0, shares(context)) {}
+};
+
+struct Case {
+  std::string model;
+  std::int64_t batch = 8;
+  int ranks = 2;
+  strategies::StrategyOptions options = {};
+};
+
+/// [rank]: what each finds of its own state.
+template <class Made>
+std::vector<reports::Verification> verify(const Case& of) {
+  std::vector<reports::Verification> found(static_cast<std::size_t>(of.ranks));
+  runtime::on_ranks(of.ranks, [&](distributed::RankContext& ranks) {
+    strategies::RankTraining training(ranks, strategies::small_workload(of.model, of.batch),
+                                      {.replicas = of.ranks});
+    training.strategy = std::make_unique<Made>(training.rank_context(of.options));
+    found[static_cast<std::size_t>(ranks.info().rank)] =
+        bench::compare_with_oracle(*training.strategy, training.workload);
+  });
+  return found;
+}
+
+TEST(Ddp, EveryRankEqualsOneDeviceThatSeesTheSameShards) {
+  strategies::StrategyOptions small_buckets;
+  small_buckets.bucket_mb = 0.01;
+  strategies::StrategyOptions accumulated;
+  accumulated.accumulation_steps = 2;
+  strategies::StrategyOptions afterwards;
+  afterwards.overlap = false;
+  for (const Case& of :
+       {Case{"toy"}, Case{"mlp"}, Case{"mlp", 7, 3}, Case{"toy", 9, 2}, Case{"resnet18", 8, 2},
+        Case{"resnet18", 5, 2}, Case{"resnet18", 8, 2, small_buckets},
+        Case{"mlp", 8, 2, small_buckets}, Case{"resnet18", 8, 2, accumulated},
+        Case{"mlp", 7, 2, accumulated}, Case{"resnet18", 8, 2, afterwards}}) {
+    SCOPED_TRACE(testing::Message()
+                 << of.model << " batch " << of.batch << " ranks " << of.ranks << " accumulation "
+                 << of.options.accumulation_steps << " overlap " << of.options.overlap);
+    for (const auto& verification : verify<Ddp>(of)) {
+      EXPECT_TRUE(verification.passed) << verification.message;
+    }
+  }
+}
+
+/// The gradients stay the rank's own.
+class MissesTheAllReduce : public Ddp {
+ public:
+  using Ddp::Ddp;
+
+ protected:
+  void perform(const schedules::Action& action, stages::StepInProgress& step) override {
+    if (action.kind == schedules::ActionKind::backward) {
+      return stages::StagedStrategy::perform(action, step);
+    }
+    Ddp::perform(action, step);
+  }
+};
+
+/// Every rank's loss is its own mean, so the sum over the ranks is no mean.
+class SumsInPlaceOfAMean : public Ddp {
+ public:
+  using Ddp::Ddp;
+
+ protected:
+  double weight(int micro_batch) const override { return 2 * Ddp::weight(micro_batch); }
+};
+
+/// Every rank keeps its own running statistics.
+class LeavesBuffersAlone : public Ddp {
+ public:
+  using Ddp::Ddp;
+
+ protected:
+  void perform(const schedules::Action& action, stages::StepInProgress& step) override {
+    if (action.kind != schedules::ActionKind::broadcast) Ddp::perform(action, step);
+  }
+};
+
+template <class Broken>
+bool is_caught(const std::string& model) {
+  for (const auto& verification : verify<Broken>({model})) {
+    if (!verification.passed) return true;
+  }
+  return false;
+}
+
+TEST(Ddp, VerificationCatchesAMissingAllReduce) {
+  EXPECT_TRUE(is_caught<MissesTheAllReduce>("mlp"));
+  EXPECT_TRUE(is_caught<MissesTheAllReduce>("resnet18"));
+}
+
+TEST(Ddp, VerificationCatchesASumInPlaceOfAMean) {
+  EXPECT_TRUE(is_caught<SumsInPlaceOfAMean>("mlp"));
+}
+
+TEST(Ddp, VerificationCatchesAnUnsynchronisedBuffer) {
+  EXPECT_TRUE(is_caught<LeavesBuffersAlone>("resnet18"));
+  EXPECT_FALSE(is_caught<LeavesBuffersAlone>("mlp")) << "it has none";
+}
+
+TEST(Ddp, CommunicatesExactlyWhatItsCostsSay) {
+  std::vector<strategies::StrategyOptions> cases;
+  for (const double bucket : {0.01, 0.1, 25.0}) cases.push_back({.bucket_mb = bucket});
+  cases.push_back({.bucket_mb = 0.01, .overlap = false});
+  cases.push_back({.accumulation_steps = 2, .bucket_mb = 0.01});
+  cases.push_back({.bucket_mb = 0.01, .compression = "fp16"});
+  for (const char* model : {"toy", "mlp", "resnet18"}) {
+    for (const strategies::StrategyOptions& options : cases) {
+      runtime::on_ranks(2, [&](distributed::RankContext& ranks) {
+        strategies::RankTraining training(ranks, strategies::small_workload(model, 8),
+                                          {.replicas = 2});
+        Ddp ddp(training.rank_context(options));
+        const auto batch = training.workload.make_batch(0);
+        const auto step = [&] {
+          ddp.step(batch);
+          runtime::synchronize_all(training.group.devices, std::chrono::seconds(20));
+        };
+        step();  // the Reducer arranges its buckets after the first
+        step();
+        training.reset_counts();
+        step();
+        EXPECT_EQ(distributed::difference_from_costs(training.counts(), ddp.costs()), "")
+            << model << ", buckets of " << options.bucket_mb << " MiB, micro-batches "
+            << options.accumulation_steps << ", overlap " << options.overlap;
+      });
+    }
+  }
+}
+
+TEST(Ddp, TransfersRunBesideTheBackwardPassUnlessToldOtherwise) {
+  for (const bool overlap : {true, false}) {
+    runtime::on_ranks(2, [&](distributed::RankContext& ranks) {
+      strategies::RankTraining training(ranks, strategies::small_workload("resnet18", 8),
+                                        {.replicas = 2});
+      strategies::StrategyOptions options;
+      options.bucket_mb = 0.05;
+      options.overlap = overlap;
+      Ddp ddp(training.rank_context(options));
+      const auto batch = training.workload.make_batch(0);
+      const auto step = ddp.step(batch);
+      runtime::synchronize_all(training.group.devices, std::chrono::seconds(20));
+      std::chrono::steady_clock::time_point backward_end;
+      for (const auto& entry : step->execution()) {
+        if (entry.action.kind == schedules::ActionKind::backward) backward_end = entry.end->time();
+      }
+      int transfers = 0;
+      int overlapped = 0;
+      for (const auto& entry : step->execution()) {
+        if (entry.action.kind != schedules::ActionKind::all_reduce) continue;
+        ++transfers;
+        overlapped += entry.start->time() < backward_end ? 1 : 0;
+      }
+      if (overlap) {
+        EXPECT_GT(transfers, 3);
+        EXPECT_GT(overlapped, transfers / 2);
+      } else {
+        EXPECT_EQ(transfers, 1);
+      }
+    });
+  }
+}
+
+TEST(Ddp, HalfPrecisionGradientsAreHalfTheBytesAndNearlyTheSame) {
+  runtime::on_ranks(2, [](distributed::RankContext& ranks) {
+    strategies::RankTraining training(ranks, strategies::small_workload("mlp", 8), {.replicas = 2});
+    strategies::StrategyOptions options;
+    options.compression = "fp16";
+    training.strategy = std::make_unique<Ddp>(training.rank_context(options));
+    const std::int64_t bytes =
+        training.strategy->costs().collectives.at("all_reduce").payload_bytes;
+    const auto found = bench::compare_with_oracle(*training.strategy, training.workload,
+                                                  bench::compressed_tolerance);
+    EXPECT_TRUE(found.passed) << found.message;
+    EXPECT_GT(found.max_relative_error, bench::exact_tolerance) << "it was not compressed";
+    training.reset_counts();
+    training.strategy->step(training.workload.make_batch(0));
+    runtime::synchronize_all(training.group.devices, std::chrono::seconds(20));
+    EXPECT_EQ(training.counts().at("all_reduce").payload_bytes, bytes);
+    std::int64_t parameters = 0;
+    for (const auto& [name, tensor] : models::parameters(training.workload.make_model().layers)) {
+      parameters += tensor.numel();
+    }
+    EXPECT_EQ(bytes, 2 * parameters);
+  });
+}
+
+TEST(Ddp, EveryMemberOfAReplicaStartsWithTheFirstOnesParameters) {
+  runtime::on_ranks(2, [](distributed::RankContext& ranks) {
+    models::WorkloadOptions options = strategies::small_workload("mlp", 8);
+    options.seed = static_cast<std::uint64_t>(10 + ranks.info().rank);  // models that differ
+    strategies::RankTraining training(ranks, options, {.replicas = 2});
+    Ddp ddp(training.rank_context());
+    models::WorkloadOptions first = strategies::small_workload("mlp", 8);
+    first.seed = 10;
+    const models::Model expected = models::Workload(first).make_model();
+    const strategies::StateDictionary state = ddp.state();
+    for (const auto& [name, tensor] : models::parameters(expected.layers)) {
+      EXPECT_TRUE(at::equal(state.at(name), tensor.detach())) << name;
+    }
+  });
+}
+
+}  // namespace
+}  // namespace stratagem::data_parallel

@@ -1,0 +1,269 @@
+#include "strategies/distributed/process_group.h"
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "strategies/backends/backend.h"
+#include "tests/strategies/rank_threads.h"
+#include "tests/strategies/training.h"
+
+namespace stratagem::distributed {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// A backend on a kind of device; every one must do the same.
+struct Backend {
+  std::string name;
+  runtime::DeviceKind device = runtime::DeviceKind::cpu;
+};
+
+std::ostream& operator<<(std::ostream& out, const Backend& backend) {
+  return out << backend.name
+             << (backend.device == runtime::DeviceKind::cpu ? " on CPU" : " on CUDA");
+}
+
+class ProcessGroupConformance : public testing::TestWithParam<Backend> {
+ protected:
+  void SetUp() override {
+    if (GetParam().device == runtime::DeviceKind::cuda && backends::cuda_device_count() == 0) {
+      GTEST_SKIP() << "needs a GPU";
+    }
+  }
+
+  /// NCCL wants a GPU for each rank; Gloo's ranks may share one.
+  int most_ranks() const {
+    return GetParam().name == "nccl" ? std::min(backends::cuda_device_count(), 3) : 3;
+  }
+
+  /// Runs `work` on every rank of a group over all of them; with fewer ranks where the backend
+  /// cannot have so many here.
+  void in_group(int wanted, const std::function<void(ProcessGroup&)>& work) {
+    const int ranks = std::min(wanted, most_ranks());
+    runtime::on_ranks(ranks, [&](RankContext& context) {
+      const int rank = context.info().rank;
+      const backends::DeviceGroup devices = device_of(rank);
+      std::vector<int> members;
+      for (int member = 0; member < ranks; ++member) members.push_back(member);
+      BackendOptions options;
+      options.timeout = std::chrono::seconds(10);
+      const auto group =
+          context.make_group("all", members, GetParam().name, *devices.devices[0], options);
+      work(*group);
+    });
+  }
+
+  /// Of the group's kind: [size] of one more than the rank.
+  at::Tensor ranks_tensor(const ProcessGroup& group, std::int64_t size) const {
+    return at::full({size}, group.rank() + 1.0, options(group));
+  }
+
+  at::TensorOptions options(const ProcessGroup& group) const {
+    const at::TensorOptions on_host(at::kDouble);
+    if (GetParam().device == runtime::DeviceKind::cpu) return on_host;
+    return on_host.device(at::Device(at::kCUDA, ordinal(group.rank())));
+  }
+
+ private:
+  at::DeviceIndex ordinal(int rank) const {
+    return static_cast<at::DeviceIndex>(GetParam().name == "nccl" ? rank : 0);
+  }
+
+  backends::DeviceGroup device_of(int rank) const {
+    if (GetParam().device == runtime::DeviceKind::cpu) return strategies::unpinned_devices(1);
+    backends::DeviceGroupOptions group;
+    group.kind = runtime::DeviceKind::cuda;
+    group.ordinals = {ordinal(rank)};
+    return backends::make_device_group(group);
+  }
+};
+
+TEST_P(ProcessGroupConformance, AllReduceSums) {
+  for (const int ranks : {1, 2, 3}) {
+    in_group(ranks, [&](ProcessGroup& group) {
+      const at::Tensor tensor = ranks_tensor(group, 5);
+      group.all_reduce(tensor)->wait();
+      const int size = group.size();
+      EXPECT_TRUE(at::equal(tensor, at::full({5}, size * (size + 1) / 2.0, options(group))));
+    });
+  }
+}
+
+TEST_P(ProcessGroupConformance, BroadcastGivesTheRootsTensor) {
+  in_group(3, [&](ProcessGroup& group) {
+    const at::Tensor tensor = ranks_tensor(group, 4);
+    const int root = group.size() - 1;
+    group.broadcast(tensor, root)->wait();
+    EXPECT_TRUE(at::equal(tensor, at::full({4}, root + 1.0, options(group))));
+  });
+}
+
+TEST_P(ProcessGroupConformance, GatherAndScatterAreEachOthersReverse) {
+  in_group(2, [&](ProcessGroup& group) {
+    const at::Tensor all = at::empty({3 * group.size()}, options(group));
+    group.all_gather(all, ranks_tensor(group, 3))->wait();
+    for (int rank = 0; rank < group.size(); ++rank) {
+      EXPECT_TRUE(at::equal(all.narrow(0, 3 * rank, 3), at::full({3}, rank + 1.0, options(group))));
+    }
+    const at::Tensor own = at::empty({3}, options(group));
+    group.reduce_scatter(own, all)->wait();
+    EXPECT_TRUE(at::equal(own, group.size() * ranks_tensor(group, 3)));
+  });
+}
+
+TEST_P(ProcessGroupConformance, ASendMeetsTheReceiveOfItsTag) {
+  in_group(2, [&](ProcessGroup& group) {
+    if (group.size() < 2) return;  // one GPU: nobody to send to
+    const auto number = [&](double value) { return at::full({3}, value, options(group)); };
+    if (group.rank() == 0) {
+      const auto first = group.send(number(1), 1, 7);
+      const auto second = group.send(number(2), 1, 8);
+      first->wait();
+      second->wait();
+    } else {
+      const at::Tensor one = number(0);
+      const at::Tensor two = number(0);
+      const auto first = group.receive(one, 0, 7);
+      const auto second = group.receive(two, 0, 8);
+      second->wait();
+      first->wait();
+      EXPECT_TRUE(at::equal(one, number(1)));
+      EXPECT_TRUE(at::equal(two, number(2)));
+    }
+    const auto counts = group.counts();
+    EXPECT_EQ(counts.at(group.rank() == 0 ? "send" : "receive").calls, 2);
+    EXPECT_EQ(counts.at(group.rank() == 0 ? "send" : "receive").payload_bytes, 48);
+  });
+}
+
+TEST_P(ProcessGroupConformance, ABarrierWaitsForEveryRankAndIsCounted) {
+  std::atomic<int> arrived = 0;
+  in_group(3, [&](ProcessGroup& group) {
+    // The last rank comes late; the others must still be in the barrier then.
+    if (group.rank() == group.size() - 1) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    ++arrived;
+    group.barrier();
+    EXPECT_EQ(arrived, group.size());
+    EXPECT_EQ(group.counts().at("barrier"), (CollectiveCount{1, 0, 0}));
+  });
+}
+
+TEST_P(ProcessGroupConformance, CountsCallsPayloadAndWireBytes) {
+  in_group(2, [&](ProcessGroup& group) {
+    const at::Tensor tensor = ranks_tensor(group, 100);
+    group.all_reduce(tensor)->wait();
+    group.all_reduce(tensor)->wait();
+    group.broadcast(tensor, 0)->wait();
+    const auto counts = group.counts();
+    const std::int64_t wire = group.size() == 2 ? 1 : 0;
+    EXPECT_EQ(counts.at("all_reduce"), (CollectiveCount{2, 1600, 1600 * wire}));
+    EXPECT_EQ(counts.at("broadcast").payload_bytes, 800);
+    if (GetParam().name == "gloo") {
+      EXPECT_EQ(counts.at("broadcast").wire_bytes, group.rank() == 0 ? 800 : 0);
+    }
+    group.reset_counts();
+    EXPECT_TRUE(group.counts().empty());
+  });
+}
+
+TEST_P(ProcessGroupConformance, StampsBeginAndEndOfATransfer) {
+  in_group(2, [&](ProcessGroup& group) {
+    const auto transfer = group.all_reduce(ranks_tensor(group, 1'000'000));
+    transfer->wait();
+    if (GetParam().device == runtime::DeviceKind::cuda)
+      return;  // its stamps want the device's thread
+    EXPECT_GT(transfer->end()->time(), transfer->start()->time());
+    EXPECT_LE(transfer->end()->time(), std::chrono::steady_clock::now());
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, ProcessGroupConformance,
+                         testing::Values(Backend{"gloo", runtime::DeviceKind::cpu},
+                                         Backend{"gloo", runtime::DeviceKind::cuda},
+                                         Backend{"nccl", runtime::DeviceKind::cuda}),
+                         [](const auto& test) {
+                           return test.param.name + (test.param.device == runtime::DeviceKind::cpu
+                                                         ? "_cpu"
+                                                         : "_cuda");
+                         });
+
+// Over NCCL alone: calls over Gloo end at their time limit.
+TEST(NcclGroup, AbortFreesAGpuThatWaitsForARank) {
+  if (backends::cuda_device_count() < 2) GTEST_SKIP() << "needs a GPU for each of two ranks";
+  runtime::on_ranks(2, [](RankContext& context) {
+    backends::DeviceGroupOptions options;
+    options.kind = runtime::DeviceKind::cuda;
+    options.ordinals = {context.info().rank};
+    const backends::DeviceGroup devices = backends::make_device_group(options);
+    const auto group = context.make_group("all", {0, 1}, "nccl", *devices.devices[0], {});
+    const at::Device gpu(at::kCUDA, static_cast<at::DeviceIndex>(context.info().rank));
+    const at::Tensor tensor = at::ones({1000}, gpu);
+    group->all_reduce(tensor)->wait();
+    const auto unanswered = context.info().rank == 0 ? group->all_reduce(tensor) : nullptr;
+    group->abort();
+    EXPECT_EQ(at::ones({1}, gpu).item<float>(), 1) << "the GPU takes further work";
+  });
+}
+
+TEST(ProcessGroup, ARankThatNeverComesIsAnErrorThatNamesTheCall) {
+  runtime::on_ranks(2, [](RankContext& context) {
+    const backends::DeviceGroup devices = strategies::unpinned_devices(1);
+    BackendOptions options;
+    options.timeout = std::chrono::seconds(3);  // of the store too, on a busy machine
+    const auto group = context.make_group("all", {0, 1}, "gloo", *devices.devices[0], options);
+    if (context.info().rank == 1) {
+      context.all_gather("late");  // until the other has given up
+      return;
+    }
+    try {
+      group->all_reduce(at::ones({4}))->wait();
+      ADD_FAILURE() << "ended without its peer";
+    } catch (const runtime::CommunicationError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("all_reduce of 16 bytes in group all (ranks 0, 1)"));
+    }
+    context.all_gather("gave up");
+  });
+}
+
+TEST(ProcessGroup, AnInterfaceThatIsNotThereIsRefused) {
+  EXPECT_THROW(
+      runtime::on_ranks(1,
+                        [](RankContext& context) {
+                          const backends::DeviceGroup devices = strategies::unpinned_devices(1);
+                          BackendOptions options;
+                          options.interface_name = "nosuch0";
+                          context.make_group("all", {0}, "gloo", *devices.devices[0], options);
+                        }),
+      std::invalid_argument);
+}
+
+TEST(RankContext, EveryRankLearnsWhatEverySays) {
+  runtime::on_ranks(3, [](RankContext& context) {
+    const std::string own = std::to_string(context.info().rank);
+    EXPECT_THAT(context.all_gather(own), ::testing::ElementsAre("0", "1", "2"));
+    EXPECT_THAT(context.all_gather(own + "b"), ::testing::ElementsAre("0b", "1b", "2b"));
+  });
+}
+
+TEST(RankContext, AStoreThatIsNotThereIsAnErrorInTime) {
+  Rendezvous rendezvous;
+  rendezvous.info = {1, 2, 1, 2};
+  rendezvous.port = 1;
+  rendezvous.timeout = std::chrono::milliseconds(500);
+  try {
+    const RankContext context(rendezvous);
+    ADD_FAILURE() << "connected to nothing";
+  } catch (const runtime::CommunicationError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("rank 1 cannot reach the store at 127.0.0.1:1"));
+  }
+}
+
+}  // namespace
+}  // namespace stratagem::distributed

@@ -1,0 +1,210 @@
+// tensor_parallel and sequence_parallel: equal to one device, over ranks, stages and replicas, with
+// the exchanges that their costs say.
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "bench/worker/oracle.h"
+#include "strategies/distributed/counted_costs.h"
+#include "strategies/registry.h"
+#include "strategies/schedules/batch_split.h"
+#include "strategies/schedules/registry.h"
+#include "strategies/stages/staged_strategy.h"
+#include "tests/strategies/rank_training.h"
+
+namespace stratagem::presets {
+namespace {
+
+using distributed::RankContext;
+using tensor_parallel::Layout;
+
+models::WorkloadOptions workload_of(const std::string& model, std::int64_t batch) {
+  models::WorkloadOptions options = strategies::small_workload(model, batch);
+  if (!model.starts_with("gpt")) return options;
+  options.classes = 0;
+  options.image_size = 0;
+  options.sequence_length = 8;
+  options.loss = models::Loss::cross_entropy;
+  return options;
+}
+
+struct Case {
+  std::string model = "gpt-tiny";
+  std::string strategy = "tensor_parallel";
+  std::string schedule = "1f1b";
+  strategies::Spread spread = {.tensor_ranks = 2};
+  bool async_reduce = true;
+  std::int64_t virtual_stages = 1;
+};
+
+std::ostream& operator<<(std::ostream& stream, const Case& of) {
+  return stream << of.strategy << " of " << of.model << ", " << of.schedule << ", "
+                << of.spread.replicas << "x" << of.spread.pipeline_ranks << "x"
+                << of.spread.tensor_ranks << ", " << of.virtual_stages << " stages a device, async "
+                << of.async_reduce;
+}
+
+std::unique_ptr<strategies::Strategy> make(const strategies::StrategyContext& context,
+                                           const Case& of) {
+  return strategies::find_strategy(of.strategy).make(context);
+}
+
+strategies::StrategyOptions options_of(const Case& of, const models::Workload& workload) {
+  strategies::StrategyOptions options{.split_size = 2,
+                                      .schedule = of.schedule,
+                                      .virtual_stages = of.virtual_stages,
+                                      .async_reduce = of.async_reduce};
+  if (of.virtual_stages > 1) {
+    const int stages = of.spread.stages() * static_cast<int>(of.virtual_stages);
+    options.cut = stages::choose_cut(workload, stages, "flops");
+  }
+  return options;
+}
+
+void expect_oracles_update(distributed::RankContext& ranks, const Case& of) {
+  strategies::RankTraining training(ranks, workload_of(of.model, 4), of.spread);
+  training.strategy = make(training.rank_context(options_of(of, training.workload)), of);
+  const auto verified = bench::compare_with_oracle(*training.strategy, training.workload);
+  EXPECT_TRUE(verified.passed) << of << ": " << verified.message;
+}
+
+void expect_costs(distributed::RankContext& ranks, const Case& of) {
+  strategies::RankTraining training(ranks, workload_of(of.model, 4), of.spread);
+  training.strategy = make(training.rank_context(options_of(of, training.workload)), of);
+  const auto batch = training.workload.make_batch(0);
+  for (int step = 0; step < 3; ++step) {
+    if (step == 2) training.reset_counts();
+    training.strategy->step(batch);
+    runtime::synchronize_all(training.group.devices, std::chrono::seconds(20));
+  }
+  EXPECT_EQ(distributed::difference_from_costs(training.counts(), training.strategy->costs()), "")
+      << of;
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const char* strategy : {"tensor_parallel", "sequence_parallel"}) {
+    for (const int ranks : {1, 2, 4}) {
+      all.push_back({.strategy = strategy, .spread = {.tensor_ranks = ranks}});
+    }
+    for (const char* schedule : {"1f1b", "zb_h1", "interleaved_1f1b"}) {
+      all.push_back({.strategy = strategy,
+                     .schedule = schedule,
+                     .spread = {.pipeline_ranks = 2, .tensor_ranks = 2}});
+    }
+    all.push_back({.strategy = strategy,
+                   .schedule = "interleaved_1f1b",
+                   .spread = {.pipeline_ranks = 2, .tensor_ranks = 2},
+                   .virtual_stages = 2});
+    all.push_back({.strategy = strategy, .spread = {.tensor_ranks = 2}, .async_reduce = false});
+    all.push_back({.strategy = strategy, .spread = {.replicas = 2, .tensor_ranks = 2}});
+    for (const char* schedule : {"1f1b", "zb_h1"}) {
+      all.push_back({.strategy = strategy,
+                     .schedule = schedule,
+                     .spread = {.replicas = 2, .pipeline_ranks = 2, .tensor_ranks = 2}});
+    }
+  }
+  for (const char* model : {"toy", "mlp"}) {
+    all.push_back({.model = model, .spread = {.tensor_ranks = 2}});
+    all.push_back({.model = model, .spread = {.pipeline_ranks = 2, .tensor_ranks = 2}});
+  }
+  all.push_back({.model = "mlp", .spread = {.tensor_ranks = 4}});
+  return all;
+}
+
+/// The strategies that know nothing of tensors, on a GPT.
+std::vector<Case> cases_without_tensor_ranks() {
+  std::vector<Case> all = {
+      {.strategy = "ddp", .spread = {.replicas = 2}},
+      {.strategy = "model_parallel", .spread = {.pipeline_ranks = 2}},
+      {.strategy = "ddp_model_parallel", .spread = {.replicas = 2, .devices_per_rank = 2}},
+      {.strategy = "pipeline",
+       .schedule = "interleaved_1f1b",
+       .spread = {.pipeline_ranks = 2},
+       .virtual_stages = 2}};
+  for (const char* schedule : {"naive", "gpipe", "1f1b", "zb_h1"}) {
+    all.push_back({.strategy = "pipeline", .schedule = schedule, .spread = {.pipeline_ranks = 2}});
+    all.push_back({.strategy = "ddp_model_parallel",
+                   .schedule = schedule,
+                   .spread = {.replicas = 2, .pipeline_ranks = 2}});
+  }
+  return all;
+}
+
+TEST(TensorParallel, EqualsOneDevice) {
+  for (const Case& of : cases()) {
+    runtime::on_ranks(of.spread.ranks(),
+                      [&](distributed::RankContext& ranks) { expect_oracles_update(ranks, of); });
+  }
+}
+
+TEST(TensorParallel, CommunicatesExactlyWhatItsCostsSay) {
+  for (const Case& of : cases()) {
+    runtime::on_ranks(of.spread.ranks(),
+                      [&](distributed::RankContext& ranks) { expect_costs(ranks, of); });
+  }
+}
+
+TEST(Transformer, EveryStrategyWithoutTensorRanksTrainsIt) {
+  for (const Case& of : cases_without_tensor_ranks()) {
+    runtime::on_ranks(of.spread.ranks(), [&](distributed::RankContext& ranks) {
+      expect_oracles_update(ranks, of);
+      expect_costs(ranks, of);
+    });
+  }
+}
+
+/// A strategy that leaves out what an action does.
+class Forgets : public stages::StagedStrategy {
+ public:
+  Forgets(const strategies::StrategyContext& context, schedules::ActionKind what)
+      : stages::StagedStrategy(
+            context, schedules::make_schedule("naive", 1, 1), 0,
+            schedules::split_batch_per_replica_by_count(context.workload.options().batch, 1, 1),
+            tensor_parallel::Layout::sequence),
+        what_(what) {}
+  ~Forgets() override { synchronize(); }
+
+ protected:
+  void perform(const schedules::Action& action, stages::StepInProgress& step) override {
+    if (action.kind != what_) stages::StagedStrategy::perform(action, step);
+  }
+
+ private:
+  schedules::ActionKind what_;
+};
+
+TEST(SequenceParallel, VerificationCatchesGradientsThatAreNotSummed) {
+  const Case of{.strategy = "sequence_parallel"};
+  runtime::on_ranks(2, [&](distributed::RankContext& ranks) {
+    strategies::RankTraining training(ranks, workload_of(of.model, 4), of.spread);
+    training.strategy =
+        std::make_unique<Forgets>(training.rank_context(options_of(of, training.workload)),
+                                  schedules::ActionKind::reduce_gradients);
+    EXPECT_FALSE(bench::compare_with_oracle(*training.strategy, training.workload).passed);
+  });
+}
+
+TEST(TensorParallel, CollectivesStandInTheTimeline) {
+  const Case of;
+  runtime::on_ranks(2, [&](distributed::RankContext& ranks) {
+    strategies::RankTraining training(ranks, workload_of(of.model, 4), of.spread);
+    training.strategy = make(training.rank_context(options_of(of, training.workload)), of);
+    const auto step = training.strategy->step(training.workload.make_batch(0));
+    runtime::synchronize_all(training.group.devices, std::chrono::seconds(20));
+    const auto& execution = step->execution();
+    const auto count = [&](schedules::ActionKind kind) {
+      return std::ranges::count_if(execution,
+                                   [kind](const auto& entry) { return entry.action.kind == kind; });
+    };
+    // Two blocks four times, the embedding, the head's input and the loss twice.
+    EXPECT_EQ(count(schedules::ActionKind::tensor_transfer), 2 * 4 + 1 + 1 + 2);
+    EXPECT_EQ(count(schedules::ActionKind::tensor_wait), 12);
+    for (const auto& entry : execution) EXPECT_LE(entry.start->time(), entry.end->time());
+  });
+}
+
+}  // namespace
+}  // namespace stratagem::presets

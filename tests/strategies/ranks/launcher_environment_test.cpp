@@ -1,0 +1,138 @@
+#include "strategies/ranks/launcher_environment.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <stdexcept>
+
+namespace stratagem::ranks {
+namespace {
+
+using ::testing::HasSubstr;
+using Variables = std::map<std::string, std::string>;
+
+LauncherEnvironment detect(const Variables& variables) {
+  return detect_launcher([&](const std::string& name) -> std::optional<std::string> {
+    const auto found = variables.find(name);
+    return found == variables.end() ? std::nullopt : std::optional(found->second);
+  });
+}
+
+std::string refusal(const Variables& variables) {
+  try {
+    detect(variables);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+const Variables torchrun = {{"TORCHELASTIC_RUN_ID", "abc"},
+                            {"TORCHELASTIC_RESTART_COUNT", "2"},
+                            {"TORCHELASTIC_USE_AGENT_STORE", "True"},
+                            {"RANK", "3"},
+                            {"WORLD_SIZE", "4"},
+                            {"LOCAL_RANK", "1"},
+                            {"LOCAL_WORLD_SIZE", "2"},
+                            {"MASTER_ADDR", "10.0.0.1"},
+                            {"MASTER_PORT", "29400"}};
+const Variables mpirun = {{"OMPI_COMM_WORLD_RANK", "1"},
+                          {"OMPI_COMM_WORLD_SIZE", "2"},
+                          {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                          {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+                          {"PMIX_NAMESPACE", "12345"}};
+const Variables srun = {{"SLURM_JOB_ID", "7"},          {"SLURM_STEP_ID", "0"},
+                        {"SLURM_PROCID", "2"},          {"SLURM_STEP_NUM_TASKS", "4"},
+                        {"SLURM_LOCALID", "0"},         {"SLURM_STEP_NUM_NODES", "2"},
+                        {"SLURM_NTASKS_PER_NODE", "2"}, {"SLURM_STEP_NODELIST", "n[04-05]"}};
+
+TEST(Launcher, NoneIsOneProcess) {
+  const auto found = detect({});
+  EXPECT_EQ(found.launcher, Launcher::none);
+  EXPECT_EQ(found.info, RankInfo{});
+}
+
+TEST(Launcher, TorchrunSaysWhereTheStoreIs) {
+  const auto found = detect(torchrun);
+  EXPECT_EQ(found.launcher, Launcher::torchrun);
+  EXPECT_EQ(found.info, (RankInfo{3, 4, 1, 2}));
+  EXPECT_EQ(found.master_address, "10.0.0.1");
+  EXPECT_EQ(found.master_port, 29400);
+  EXPECT_TRUE(found.launcher_serves_store);
+  EXPECT_EQ(found.run_id, "abc.2") << "the store outlives a restart";
+}
+
+TEST(Launcher, RankAndWorldSizeByHand) {
+  const auto found = detect({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "127.0.0.1"}});
+  EXPECT_EQ(found.launcher, Launcher::environment);
+  EXPECT_EQ(found.info, (RankInfo{1, 2, 1, 2}));
+  EXPECT_FALSE(found.launcher_serves_store);
+  EXPECT_EQ(found.master_port, std::nullopt);
+}
+
+TEST(Launcher, MpirunsRanksAgreeOnAPort) {
+  const auto found = detect(mpirun);
+  EXPECT_EQ(found.launcher, Launcher::mpirun);
+  EXPECT_EQ(found.info, (RankInfo{1, 2, 1, 2}));
+  EXPECT_EQ(found.master_address, "");
+  auto other = mpirun;
+  other["OMPI_COMM_WORLD_RANK"] = other["OMPI_COMM_WORLD_LOCAL_RANK"] = "0";
+  EXPECT_EQ(detect(other).master_port, found.master_port);
+  other["PMIX_NAMESPACE"] = "12346";
+  EXPECT_NE(detect(other).master_port, found.master_port) << "two runs of one host must not meet";
+}
+
+TEST(Launcher, MpirunOnSeveralHostsNeedsTheMaster) {
+  auto variables = mpirun;
+  variables["OMPI_COMM_WORLD_LOCAL_SIZE"] = "1";
+  variables["OMPI_COMM_WORLD_LOCAL_RANK"] = "0";
+  EXPECT_THAT(refusal(variables), HasSubstr("-x MASTER_ADDR=HOST"));
+  variables["MASTER_ADDR"] = "hosta";
+  variables["MASTER_PORT"] = "5000";
+  EXPECT_EQ(detect(variables).master_port, 5000);
+}
+
+TEST(Launcher, SrunsMasterIsTheFirstHostOfTheStep) {
+  const auto found = detect(srun);
+  EXPECT_EQ(found.launcher, Launcher::srun);
+  EXPECT_EQ(found.info, (RankInfo{2, 4, 0, 2}));
+  EXPECT_EQ(found.master_address, "n04");
+  EXPECT_EQ(found.run_id, "7.0");
+}
+
+TEST(Launcher, ABatchScriptIsNoRank) {
+  EXPECT_EQ(detect({{"SLURM_JOB_ID", "7"}, {"SLURM_PROCID", "0"}}).launcher, Launcher::none);
+}
+
+TEST(Launcher, TheInnermostLauncherIsAsked) {
+  Variables both = srun;
+  both.insert(mpirun.begin(), mpirun.end());
+  EXPECT_EQ(detect(both).launcher, Launcher::mpirun) << "mpirun inside sbatch";
+  both.insert(torchrun.begin(), torchrun.end());
+  EXPECT_EQ(detect(both).launcher, Launcher::torchrun);
+}
+
+TEST(Launcher, RefusesWhatCannotBe) {
+  auto variables = torchrun;
+  variables["RANK"] = "4";
+  EXPECT_EQ(refusal(variables), "torchrun: rank 4 of 4, on its host 1 of 2, cannot be");
+  variables["RANK"] = "two";
+  EXPECT_EQ(refusal(variables), "torchrun: RANK=two is not a whole number from 0 on");
+  variables.erase("RANK");
+  EXPECT_EQ(refusal(variables), "torchrun: RANK is not set in the environment");
+  variables = torchrun;
+  variables["MASTER_PORT"] = "70000";
+  EXPECT_EQ(refusal(variables), "torchrun: MASTER_PORT=70000 is not a port");
+}
+
+TEST(Launcher, TheFirstOfSlurmsHosts) {
+  EXPECT_EQ(first_slurm_host("n0"), "n0");
+  EXPECT_EQ(first_slurm_host("n0,n1"), "n0");
+  EXPECT_EQ(first_slurm_host("n[0-1],m3"), "n0");
+  EXPECT_EQ(first_slurm_host("n[008,010]"), "n008");
+  EXPECT_EQ(first_slurm_host("login,n[1-2]"), "login");
+}
+
+}  // namespace
+}  // namespace stratagem::ranks

@@ -1,0 +1,32 @@
+#include "strategies/schedules/batch_split.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+namespace stratagem::schedules {
+namespace {
+
+TEST(Slices, TheLastMicroBatchTakesTheRemainder) {
+  EXPECT_EQ(split_batch(7, 3), (std::vector<Slice>{{0, 3, 0}, {3, 3, 0}, {6, 1, 0}}));
+}
+
+TEST(Slices, SharesDifferByOneSampleAtMost) {
+  EXPECT_EQ(split_batch_by_count(7, 3), (std::vector<Slice>{{0, 3, 0}, {3, 2, 0}, {5, 2, 0}}));
+}
+
+TEST(Slices, EachReplicaCutsItsOwnShare) {
+  EXPECT_EQ(split_batch_per_replica(7, 2, 3),
+            (std::vector<Slice>{{0, 3, 0}, {3, 1, 0}, {4, 3, 1}}));
+  EXPECT_EQ(split_batch_per_replica_by_count(7, 2, 2),
+            (std::vector<Slice>{{0, 2, 0}, {2, 2, 0}, {4, 2, 1}, {6, 1, 1}}));
+}
+
+TEST(Slices, FewerSamplesThanPartsAreRefused) {
+  EXPECT_THROW(split_batch_by_count(1, 2), std::invalid_argument);
+  EXPECT_THROW(split_batch_per_replica_by_count(1, 2, 1), std::invalid_argument);
+  EXPECT_THROW(split_batch_per_replica_by_count(4, 2, 3), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace stratagem::schedules

@@ -1,0 +1,302 @@
+#include "strategies/schedules/executor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <stdexcept>
+
+#include "strategies/schedules/registry.h"
+#include "tests/strategies/action_letters.h"
+#include "tests/strategies/cpu_devices.h"
+
+namespace stratagem::schedules {
+namespace {
+
+using runtime::ample;
+using runtime::CpuDevices;
+using runtime::DeviceTimeout;
+using runtime::sleep_ms;
+using Clock = std::chrono::steady_clock;
+
+/// What was performed, when and on which thread; safe to write from every device.
+class Log {
+ public:
+  struct Entry {
+    Action action;
+    Clock::time_point start;
+    Clock::time_point end;
+    std::thread::id thread;
+  };
+
+  void perform(const Action& action, int milliseconds = 0) {
+    const auto start = Clock::now();
+    if (milliseconds > 0) runtime::sleep_ms(milliseconds);
+    const std::lock_guard lock(mutex_);
+    entries_.push_back({action, start, Clock::now(), std::this_thread::get_id()});
+  }
+
+  std::vector<Entry> entries() const {
+    const std::lock_guard lock(mutex_);
+    return entries_;
+  }
+
+  bool contains(const Action& action) const {
+    const auto all = entries();
+    return std::ranges::find(all, action, &Entry::action) != all.end();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<Entry> entries_;
+};
+
+/// That every action ran once, in its device's order, after the end of all that it needs.
+void expect_in_order(const Schedule& schedule, const Log& log) {
+  const auto entries = log.entries();
+  std::map<Action, Log::Entry> by_action;
+  for (const auto& entry : entries) {
+    EXPECT_TRUE(by_action.emplace(entry.action, entry).second) << to_string(entry.action);
+  }
+  std::size_t count = 0;
+  for (const auto& actions : schedule.actions) {
+    count += actions.size();
+    for (std::size_t i = 0; i < actions.size(); ++i) {
+      ASSERT_TRUE(by_action.contains(actions[i])) << to_string(actions[i]) << " did not run";
+      const auto& entry = by_action.at(actions[i]);
+      if (i > 0) {
+        EXPECT_LE(by_action.at(actions[i - 1]).end, entry.start) << to_string(actions[i]);
+        EXPECT_EQ(by_action.at(actions[i - 1]).thread, entry.thread) << to_string(actions[i]);
+      }
+      for (const Action& needed : predecessors(schedule, actions[i])) {
+        EXPECT_LE(by_action.at(needed).end, entry.start)
+            << to_string(actions[i]) << " started before " << to_string(needed) << " ended";
+      }
+    }
+  }
+  EXPECT_EQ(entries.size(), count);
+}
+
+template <class Error>
+std::string failure_of(runtime::CpuDevices& devices, std::chrono::milliseconds limit) {
+  try {
+    runtime::synchronize_all(devices.all, limit);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(Executor, RunsEveryScheduleInOrder) {
+  for (const std::string& name : schedule_names()) {
+    for (const auto& [stages, micro_batches] :
+         std::vector<std::pair<int, int>>{{1, 1}, {1, 3}, {2, 1}, {2, 4}, {3, 2}, {4, 6}}) {
+      SCOPED_TRACE(name + " on " + std::to_string(stages) + " devices, " +
+                   std::to_string(micro_batches) + " micro-batches");
+      const Schedule schedule = make_schedule(name, stages, micro_batches);
+      Log log;
+      runtime::CpuDevices devices(stages);
+      const Execution execution =
+          execute(schedule, devices.all, [&](const Action& action) { log.perform(action); });
+      runtime::synchronize_all(devices.all, ample);
+      expect_in_order(schedule, log);
+      EXPECT_EQ(execution.size(), log.entries().size());
+      for (const auto& entry : execution) {
+        EXPECT_TRUE(entry.start->complete() && entry.end->complete()) << to_string(entry.action);
+        EXPECT_LE(entry.start->time(), entry.end->time()) << to_string(entry.action);
+      }
+    }
+  }
+}
+
+TEST(Executor, WaitsForASlowNeighbour) {
+  // Stage 1 would overtake stage 0 if the events did not hold it.
+  const Schedule schedule = make_schedule("1f1b", 3, 3);
+  Log log;
+  runtime::CpuDevices devices(3);
+  execute(schedule, devices.all, [&](const Action& action) {
+    log.perform(action, action.stage == 0 || action.kind == B ? 5 : 0);
+  });
+  runtime::synchronize_all(devices.all, ample);
+  expect_in_order(schedule, log);
+}
+
+TEST(Executor, StagesOfOneDeviceRunOnIt) {
+  Schedule compute;
+  compute.name = "two stages a device";
+  compute.device_of_stage = {0, 1, 0, 1};
+  compute.actions = {{{F, 0, 0}, {F, 2, 0}, {B, 2, 0}, {B, 0, 0}},
+                     {{F, 1, 0}, {F, 3, 0}, {B, 3, 0}, {B, 1, 0}}};
+  const Schedule schedule = lower(compute);
+  validate(schedule);
+  Log log;
+  runtime::CpuDevices devices(2);
+  execute(schedule, devices.all, [&](const Action& action) { log.perform(action, 1); });
+  runtime::synchronize_all(devices.all, ample);
+  expect_in_order(schedule, log);
+}
+
+TEST(Executor, ReturnsBeforeTheDevicesAreDone) {
+  std::atomic<bool> may_go{false};
+  runtime::CpuDevices devices(1);
+  const auto execution = execute(make_schedule("naive", 1, 1), devices.all, [&](const Action&) {
+    while (!may_go) std::this_thread::yield();
+  });
+  EXPECT_FALSE(execution.back().end->complete());
+  may_go = true;
+  runtime::synchronize_all(devices.all, ample);
+  EXPECT_TRUE(execution.back().end->complete());
+}
+
+TEST(Executor, TwoStepsBackToBack) {
+  const Schedule schedule = make_schedule("gpipe", 3, 4);
+  Log first;
+  Log second;
+  runtime::CpuDevices devices(3);
+  execute(schedule, devices.all, [&](const Action& action) { first.perform(action, 1); });
+  execute(schedule, devices.all, [&](const Action& action) { second.perform(action); });
+  runtime::synchronize_all(devices.all, ample);
+  expect_in_order(schedule, first);
+  expect_in_order(schedule, second);
+  // A device begins the second step where it ended the first.
+  std::map<std::thread::id, Clock::time_point> end_of_first;
+  for (const auto& entry : first.entries()) end_of_first[entry.thread] = entry.end;
+  for (const auto& entry : second.entries()) {
+    EXPECT_GE(entry.start, end_of_first.at(entry.thread)) << to_string(entry.action);
+  }
+}
+
+TEST(Executor, AnErrorNamesDeviceAndActionAndStopsThePeers) {
+  const Schedule schedule = make_schedule("1f1b", 3, 4);
+  Log log;
+  runtime::CpuDevices devices(3);
+  execute(schedule, devices.all, [&](const Action& action) {
+    if (action == Action{F, 1, 1}) throw std::runtime_error("no memory left");
+    log.perform(action);
+  });
+  const std::string expected = "cpu:1, action 1F1: no memory left";
+  EXPECT_EQ(failure_of<std::runtime_error>(devices, ample), expected);
+  EXPECT_EQ(failure_of<std::runtime_error>(devices, ample), expected) << "it stays the error";
+  EXPECT_FALSE(log.contains({B, 1, 0}));
+  EXPECT_FALSE(log.contains({F, 2, 1}));
+  EXPECT_FALSE(log.contains({ActionKind::optimizer, 0, 0}));
+}
+
+TEST(Executor, PeersStopBeforeTheirNextAction) {
+  // Device 0 is inside 0F1 when 1F0 fails: that action ends, the next does not begin.
+  Log log;
+  std::atomic<bool> inside{false};
+  std::atomic<bool> failed{false};
+  runtime::CpuDevices devices(2);
+  execute(make_schedule("gpipe", 2, 4), devices.all, [&](const Action& action) {
+    if (action == Action{F, 0, 1}) {
+      inside = true;
+      while (!failed) std::this_thread::yield();
+      runtime::sleep_ms(30);
+    }
+    if (action == Action{F, 1, 0}) {
+      while (!inside) std::this_thread::yield();
+      failed = true;
+      throw std::runtime_error("first");
+    }
+    log.perform(action);
+  });
+  EXPECT_EQ(failure_of<std::runtime_error>(devices, ample), "cpu:1, action 1F0: first");
+  devices.all.clear();  // ends the threads
+  EXPECT_TRUE(log.contains({F, 0, 1}));
+  EXPECT_FALSE(log.contains({ActionKind::copy_input, 0, 2}));
+  EXPECT_FALSE(log.contains({F, 0, 2}));
+}
+
+TEST(Executor, TheFirstOfSeveralErrorsIsTheOneThrown) {
+  std::atomic<bool> first_threw{false};
+  runtime::CpuDevices devices(2);
+  execute(make_schedule("gpipe", 2, 2), devices.all, [&](const Action& action) {
+    if (action == Action{F, 1, 0}) {
+      first_threw = true;
+      throw std::runtime_error("first");
+    }
+    if (action == Action{F, 0, 1}) {
+      while (!first_threw) std::this_thread::yield();
+      runtime::sleep_ms(100);
+      throw std::runtime_error("second");
+    }
+  });
+  EXPECT_EQ(failure_of<std::runtime_error>(devices, ample), "cpu:1, action 1F0: first");
+}
+
+TEST(Executor, AnOverrunNamesTheActionThatIsTooSlow) {
+  // Device 0, the first to be synchronised, only waits for device 1's 1B0.
+  runtime::CpuDevices devices(2);
+  execute(make_schedule("naive", 2, 1), devices.all, [](const Action& action) {
+    if (action == Action{B, 1, 0}) runtime::sleep_ms(700);
+  });
+  EXPECT_EQ(failure_of<DeviceTimeout>(devices, std::chrono::milliseconds(200)),
+            "cpu:1 has been in 1B0 for more than 0.2 s (--timeout)");
+}
+
+TEST(Executor, ALongWaitForWorkingPeersIsNoOverrun) {
+  // Device 0 waits for ten actions of the others: more than twice the limit of one action.
+  Log log;
+  runtime::CpuDevices devices(6);
+  const Schedule schedule = make_schedule("naive", 6, 1);
+  execute(schedule, devices.all, [&](const Action& action) {
+    log.perform(action, action.kind == F || action.kind == B ? 100 : 0);
+  });
+  EXPECT_EQ(failure_of<std::exception>(devices, std::chrono::milliseconds(450)), "");
+  expect_in_order(schedule, log);
+}
+
+TEST(Executor, DevicesEndAfterAFailureWithWorkLeft) {
+  for (int trial = 0; trial < 20; ++trial) {
+    runtime::CpuDevices devices(3);
+    for (int step = 0; step < 3; ++step) {
+      execute(make_schedule("1f1b", 3, 4), devices.all, [](const Action& action) {
+        if (action == Action{B, 2, 1}) throw std::runtime_error("no");
+      });
+    }
+    if (trial % 2 == 0) {
+      EXPECT_NE(failure_of<std::runtime_error>(devices, ample), "");
+    }
+  }
+}
+
+TEST(Executor, TheTimelineIsRelativeToItsOriginAndEndsWithIt) {
+  runtime::CpuDevices devices(2);
+  const auto origin = Clock::now();
+  const Execution execution = execute(make_schedule("1f1b", 2, 2), devices.all,
+                                      [](const Action&) { runtime::sleep_ms(2); });
+  runtime::synchronize_all(devices.all, ample);
+  const auto end = end_of(execution);
+  EXPECT_LE(end, Clock::now());
+  for (const auto& entry : execution) EXPECT_LE(entry.end->time(), end);
+
+  const Timeline timeline = timeline_of({&execution}, origin, end);
+  EXPECT_EQ(timeline.entries.size(), execution.size());
+  const std::chrono::duration<double, std::milli> length = end - origin;
+  EXPECT_DOUBLE_EQ(timeline.step_ms, length.count());
+  for (const auto& entry : timeline.entries) {
+    EXPECT_GE(entry.start_ms, 0);
+    EXPECT_LE(entry.end_ms, timeline.step_ms);
+    EXPECT_GE(entry.end_ms - entry.start_ms, 2) << to_string(entry.action);
+  }
+  for (std::size_t i = 1; i < timeline.entries.size(); ++i) {
+    const auto& before = timeline.entries[i - 1];
+    const auto& after = timeline.entries[i];
+    EXPECT_TRUE(before.device < after.device ||
+                (before.device == after.device && before.end_ms <= after.start_ms));
+  }
+
+  // An origin in the middle cuts off what lies before it.
+  const auto middle = origin + (end - origin) / 2;
+  for (const auto& entry : timeline_of({&execution}, middle, end).entries) {
+    EXPECT_GE(entry.start_ms, 0);
+  }
+  EXPECT_EQ(timeline_of({&execution, &execution}, origin, end).entries.size(),
+            2 * execution.size());
+}
+
+}  // namespace
+}  // namespace stratagem::schedules

@@ -1,0 +1,330 @@
+// Layers shared by ranks: equal to the whole ones, with the collectives of the formula.
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <initializer_list>
+#include <mutex>
+
+#include "models/cpu_kernels/deferred_weight_gradients.h"
+#include "models/cpu_kernels/linear.h"
+#include "models/transformer.h"
+#include "strategies/tensor_parallel/mappings.h"
+#include "strategies/tensor_parallel/parallel_linear.h"
+#include "strategies/tensor_parallel/shard.h"
+#include "strategies/tensor_parallel/vocabulary_parallel.h"
+#include "tests/strategies/rank_threads.h"
+#include "tests/strategies/training.h"
+
+namespace stratagem::tensor_parallel {
+namespace {
+
+using distributed::RankContext;
+
+/// A rank that shares layers with all others.
+struct Rank {
+  explicit Rank(distributed::RankContext& ranks, bool overlap = true)
+      : devices(strategies::unpinned_devices(1)) {
+    std::vector<int> everyone;
+    for (int rank = 0; rank < ranks.info().world_size; ++rank) everyone.push_back(rank);
+    distributed::BackendOptions options;
+    options.timeout = std::chrono::seconds(20);
+    processes = ranks.make_group("tensor", everyone, "gloo", *devices.devices[0], options);
+    group = std::make_unique<TensorGroup>(*processes, *devices.devices[0], overlap);
+  }
+
+  backends::DeviceGroup devices;
+  std::unique_ptr<distributed::ProcessGroup> processes;
+  std::unique_ptr<TensorGroup> group;
+};
+
+at::Tensor values(at::IntArrayRef sizes, double start = 0) {
+  std::int64_t count = 1;
+  for (const auto size : sizes) count *= size;
+  return at::arange(count, at::kDouble).mul(0.37).add(start).sin().view(sizes);
+}
+
+void expect_close(const at::Tensor& found, const at::Tensor& expected) {
+  ASSERT_EQ(found.sizes(), expected.sizes());
+  EXPECT_LE((found - expected).abs().max().item<double>(), 1e-12);
+}
+
+struct Passes {
+  at::Tensor y;
+  at::Tensor x_gradient;
+};
+
+/// Forward, and backward with a gradient that differs from place to place.
+template <class Function>
+Passes passes(const at::Tensor& input, const at::Tensor& y_gradient, const Function& function) {
+  const at::Tensor x = input.detach().clone().requires_grad_(true);
+  const at::Tensor y = function(x);
+  y.backward(y_gradient);
+  return {y.detach(), x.grad()};
+}
+
+TEST(ConjugateFunctions, BackwardIsTheOtherOfThePair) {
+  runtime::on_ranks(2, [](distributed::RankContext& ranks) {
+    Rank rank(ranks);
+    const double own = 1 + rank.group->rank();
+    const at::Tensor x = values({2, 4, 3}) * own;
+    const at::Tensor sum = values({2, 4, 3}) * 3;
+    const auto copied = passes(x, x, [&](const auto& t) { return copy_to_ranks(t, *rank.group); });
+    expect_close(copied.y, x);
+    expect_close(copied.x_gradient, sum);
+    const auto reduced =
+        passes(x, x, [&](const auto& t) { return reduce_from_ranks(t, *rank.group); });
+    expect_close(reduced.y, sum);
+    expect_close(reduced.x_gradient, x);
+
+    const at::Tensor part = rank.group->own_part(values({2, 4, 3}), 1);
+    const auto gathered =
+        passes(part, x, [&](const auto& t) { return gather_from_ranks(t, *rank.group, 1); });
+    expect_close(gathered.y, values({2, 4, 3}));
+    expect_close(gathered.x_gradient, rank.group->own_part(sum, 1));
+    const auto scattered =
+        passes(x, part, [&](const auto& t) { return scatter_to_ranks(t, *rank.group, 1); });
+    expect_close(scattered.y, rank.group->own_part(sum, 1));
+    expect_close(scattered.x_gradient, values({2, 4, 3}));
+
+    const at::Tensor last = rank.group->own_part(values({2, 3, 4}), 2).contiguous();
+    const auto joined = passes(last, values({2, 3, 4}, 1), [&](const auto& t) {
+      return all_gather_whole_gradient(t, *rank.group, -1);
+    });
+    expect_close(joined.y, values({2, 3, 4}));
+    expect_close(joined.x_gradient, rank.group->own_part(values({2, 3, 4}, 1), 2));
+    const auto taken = passes(values({2, 3, 4}), last,
+                              [&](const auto& t) { return split_to_own_part(t, *rank.group, -1); });
+    expect_close(taken.y, last);
+    expect_close(taken.x_gradient, values({2, 3, 4}));
+  });
+}
+
+TEST(Slices, AreWholeAgainTogether) {
+  const at::Tensor whole = values({12, 4});
+  for (const ShardSpec shared : {ShardSpec{0, 1}, {0, 3}, {1, 1}}) {
+    std::vector<at::Tensor> slices;
+    for (int rank = 0; rank < 2; ++rank) slices.push_back(slice_of(whole, shared, rank, 2));
+    EXPECT_TRUE(at::equal(assemble(slices, shared), whole));
+  }
+  // Query, key and value each are sharded.
+  const at::Tensor rows = at::arange(12, at::kLong);
+  EXPECT_TRUE(at::equal(slice_of(rows, {0, 3}, 1, 2), at::tensor({2, 3, 6, 7, 10, 11}, at::kLong)));
+  EXPECT_THROW(slice_of(rows, {0, 1}, 0, 5), std::invalid_argument);
+}
+
+struct LinearCase {
+  bool gather_output = false;
+  bool input_is_parallel = true;
+  Layout layout = Layout::tensor;
+  bool overlap = true;
+};
+
+/// Column then row, as a multi-layer perceptron has them, against the whole layers.
+void expect_pair_equals_whole(distributed::RankContext& ranks, const LinearCase& of) {
+  Rank rank(ranks, of.overlap);
+  const at::Tensor up = values({8, 4});
+  const at::Tensor up_bias = values({8}, 1);
+  const at::Tensor down = values({4, 8}, 2);
+  const at::Tensor down_bias = values({4}, 3);
+  const at::Tensor x = values({1, 12, 4}, 4);
+  const auto own = [&](const at::Tensor& whole, std::int64_t dimension) {
+    return slice_of(whole, {dimension, 1}, rank.group->rank(), rank.group->size());
+  };
+  ColumnParallelLinear column("up", own(up, 0), own(up_bias, 0), *rank.group,
+                              {of.layout, of.gather_output});
+  RowParallelLinear row("down", own(down, 1), down_bias.clone(), *rank.group,
+                        {of.layout, of.input_is_parallel});
+  const bool by_sequence = of.layout == Layout::sequence;
+  const auto part = [&](const at::Tensor& t) {
+    return by_sequence ? rank.group->own_part(t, 1).contiguous() : t;
+  };
+  const at::Tensor gradient = values({1, 12, 4}, 5);
+  const auto shared = passes(part(x), part(gradient),
+                             [&](const auto& t) { return row.forward(column.forward(t)); });
+
+  std::vector<at::Tensor> whole;
+  for (const auto& t : {up, up_bias, down, down_bias}) {
+    whole.push_back(t.clone().requires_grad_(true));
+  }
+  const auto expected = passes(x, gradient, [&](const auto& t) {
+    return at::linear(at::linear(t, whole[0], whole[1]), whole[2], whole[3]);
+  });
+  expect_close(shared.y, part(expected.y));
+  expect_close(shared.x_gradient, part(expected.x_gradient));
+  expect_close(column.parameters()[0].tensor.grad(), own(whole[0].grad(), 0));
+  expect_close(column.parameters()[1].tensor.grad(), own(whole[1].grad(), 0));
+  expect_close(row.parameters()[0].tensor.grad(), own(whole[2].grad(), 1));
+  if (!by_sequence) expect_close(row.parameters()[1].tensor.grad(), whole[3].grad());
+
+  std::int64_t calls = 0;
+  for (const auto& [collective, count] : rank.processes->counts()) {
+    Communication formula = column.communication({12, 8, true});
+    for (const auto& [name, cost] : row.communication({12, 8, true})) {
+      formula[name].calls += cost.calls;
+      formula[name].payload_bytes += cost.payload_bytes;
+    }
+    EXPECT_EQ(formula[collective].calls, count.calls) << collective;
+    EXPECT_EQ(formula[collective].payload_bytes, count.payload_bytes) << collective;
+    calls += count.calls;
+  }
+  EXPECT_EQ(rank.group->take_collectives().size(), static_cast<std::size_t>(calls));
+  EXPECT_TRUE(rank.group->take_collectives().empty());
+}
+
+TEST(ParallelLinear, APairEqualsTheWholeLayers) {
+  for (const int ranks : {1, 2, 4}) {
+    for (const bool overlap : {true, false}) {
+      for (const LinearCase of :
+           {LinearCase{.overlap = overlap},
+            LinearCase{.gather_output = true, .input_is_parallel = false, .overlap = overlap},
+            LinearCase{.layout = Layout::sequence, .overlap = overlap}}) {
+        runtime::on_ranks(ranks, [&](distributed::RankContext& context) {
+          expect_pair_equals_whole(context, of);
+        });
+      }
+    }
+  }
+}
+
+/// The exchange of a column-parallel layer's input gradient, whose weight gradient takes long.
+LayerCollective input_gradient_collective(distributed::RankContext& ranks, bool overlap) {
+  Rank rank(ranks, overlap);
+  ColumnParallelLinear column("up", values({512, 256}), {}, *rank.group, {});
+  const at::Tensor x = values({1024, 256}).requires_grad_(true);
+  column.forward(x).sum().backward();
+  const auto collectives = rank.group->take_collectives();
+  EXPECT_EQ(collectives.size(), 1U);
+  return collectives.at(0);
+}
+
+/// What the device did between the call and the wait is the weight's gradient, while the transfer,
+/// which begins with the call, was in flight. Without overlap the wait follows the call at once.
+TEST(ParallelLinear, TheInputsGradientTravelsBesideTheWeights) {
+  runtime::on_ranks(2, [](distributed::RankContext& ranks) {
+    using Milliseconds = std::chrono::duration<double, std::milli>;
+    const LayerCollective overlapped = input_gradient_collective(ranks, /*overlap=*/true);
+    const Milliseconds computed =
+        overlapped.wait_start->time() - overlapped.transfer->start()->time();
+    // 134 million multiply-adds in float64 take milliseconds on any core; a call takes
+    // microseconds.
+    EXPECT_GT(computed.count(), 1.0);
+
+    const LayerCollective behind = input_gradient_collective(ranks, /*overlap=*/false);
+    const Milliseconds idle = behind.wait_start->time() - behind.transfer->start()->time();
+    EXPECT_LT(idle, computed) << "nothing was computed between";
+  });
+}
+
+/// Of a backward pass in two halves: only the second makes the gradients of the own slices.
+TEST(ParallelLayers, DeferTheirWeightGradients) {
+  runtime::on_ranks(2, [](distributed::RankContext& ranks) {
+    Rank rank(ranks);
+    ColumnParallelLinear column("up", values({8, 4}), values({8}, 1), *rank.group, {});
+    RowParallelLinear row("down", values({4, 8}, 2), values({4}, 3), *rank.group, {});
+    VocabParallelEmbedding embedding("embedding", values({5, 4}, 6), values({6, 4}, 7), *rank.group,
+                                     Layout::tensor);
+    const at::Tensor ids = at::tensor({0, 4, 5, 9, 7, 2}, at::kLong).view({1, 6});
+    std::vector<at::Tensor> all;
+    for (models::Layer* layer : std::initializer_list<models::Layer*>{&column, &row, &embedding}) {
+      for (const auto& [name, tensor] : layer->parameters()) all.push_back(tensor);
+    }
+    const auto deferred = c10::make_intrusive<models::DeferredWeightGradients>();
+    at::Tensor y;
+    {
+      const models::DeferWeightGradientsGuard deferring(deferred);
+      y = row.forward(column.forward(embedding.forward(ids)));
+    }
+    y.backward(values({1, 6, 4}, 5));
+    for (const at::Tensor& parameter : all) EXPECT_FALSE(parameter.grad().defined());
+    EXPECT_EQ(deferred->size(), all.size());
+    deferred->run();
+    for (const at::Tensor& parameter : all) EXPECT_TRUE(parameter.grad().defined());
+  });
+}
+
+TEST(VocabParallel, CrossEntropyIsThatOfTheWholeLogits) {
+  runtime::on_ranks(2, [](distributed::RankContext& ranks) {
+    Rank rank(ranks);
+    const at::Tensor logits =
+        values({2, 3, 10}) * 30;  // large enough to overflow without a maximum
+    const at::Tensor targets = at::tensor({0, 4, 5, 9, 7, 2}, at::kLong).view({2, 3});
+    const auto whole = passes(logits, at::scalar_tensor(1.0, at::kDouble), [&](const auto& t) {
+      return at::cross_entropy_loss(t.flatten(0, 1), targets.flatten()).mul(0.25);
+    });
+    const auto shared = passes(
+        rank.group->own_part(logits, 2), at::scalar_tensor(1.0, at::kDouble),
+        [&](const auto& t) { return vocab_parallel_cross_entropy(t, targets, 0.25, *rank.group); });
+    expect_close(shared.y, whole.y);
+    expect_close(shared.x_gradient, rank.group->own_part(whole.x_gradient, 2));
+    const auto counted = rank.processes->counts().at("all_reduce");
+    const auto formula = cross_entropy_communication(6, 8).at("all_reduce");
+    EXPECT_EQ(counted.calls, formula.calls);
+    EXPECT_EQ(counted.payload_bytes, formula.payload_bytes);
+  });
+}
+
+TEST(VocabParallel, EmbeddingIsThatOfTheWholeTable) {
+  for (const Layout layout : {Layout::tensor, Layout::sequence}) {
+    runtime::on_ranks(2, [layout](distributed::RankContext& ranks) {
+      Rank rank(ranks);
+      const at::Tensor table = values({10, 4});
+      const at::Tensor positions = values({6, 4}, 1);
+      models::TokenEmbeddingLayer whole("embedding", table.clone(), positions.clone());
+      VocabParallelEmbedding shared("embedding", slice_of(table, {0, 1}, rank.group->rank(), 2),
+                                    positions.clone(), *rank.group, layout);
+      const at::Tensor ids = at::tensor({0, 4, 5, 9, 7, 2, 2, 5}, at::kLong).view({2, 4});
+      const auto part = [&](const at::Tensor& t) {
+        return layout == Layout::sequence ? rank.group->own_part(t, 1).contiguous() : t;
+      };
+      const at::Tensor gradient = values({2, 4, 4}, 2);
+      const at::Tensor expected = whole.forward(ids);
+      expected.backward(gradient);
+      const at::Tensor found = shared.forward(ids);
+      found.backward(part(gradient));
+      expect_close(found.detach(), part(expected.detach()));
+      expect_close(shared.parameters()[0].tensor.grad(),
+                   slice_of(whole.parameters()[0].tensor.grad(), {0, 1}, rank.group->rank(), 2));
+      EXPECT_EQ(shared.output_shape({2, 4}),
+                (models::Shape{2, layout == Layout::sequence ? 2 : 4, 4}));
+    });
+  }
+}
+
+TEST(Shard, ABlockCommunicatesTwiceInEachDirection) {
+  runtime::on_ranks(2, [](distributed::RankContext& ranks) {
+    Rank rank(ranks);
+    const models::Workload workload({.model = "gpt-tiny", .loss = models::Loss::cross_entropy});
+    for (const Layout layout : {Layout::tensor, Layout::sequence}) {
+      models::Model model = workload.make_model();
+      models::LayerList block;
+      block.push_back(std::move(model.layers[1]));
+      const ShardedLayers sharded = shard(std::move(block), *rank.group, layout, false);
+      Communication calls;
+      for (const ParallelLayer* layer : sharded.parallel) {
+        for (const auto& [name, cost] : layer->communication({96, 4, true})) {
+          calls[name].calls += cost.calls;
+          calls[name].payload_bytes += cost.payload_bytes;
+        }
+      }
+      constexpr std::int64_t activations = 96 * 64 * 4;
+      if (layout == Layout::tensor) {
+        EXPECT_EQ(calls.size(), 1U);
+        EXPECT_EQ(calls["all_reduce"].calls, 4);
+        EXPECT_EQ(calls["all_reduce"].payload_bytes, 4 * activations);
+      } else {
+        EXPECT_EQ(calls.size(), 2U);
+        EXPECT_EQ(calls["reduce_scatter"].calls, 4);
+        EXPECT_EQ(calls["reduce_scatter"].payload_bytes, 4 * activations);
+        EXPECT_EQ(calls["all_gather"].calls, 4);
+        EXPECT_EQ(calls["all_gather"].payload_bytes, 4 * activations / 2);
+      }
+    }
+    EXPECT_THROW(shard(models::Workload({.model = "resnet18"}).make_model().layers, *rank.group,
+                       Layout::tensor, true),
+                 std::invalid_argument);
+  });
+}
+
+}  // namespace
+}  // namespace stratagem::tensor_parallel

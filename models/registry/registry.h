@@ -69,9 +69,13 @@ std::int64_t class_count(const ModelOptions& options, std::int64_t own);
 
 }  // namespace stratagem::models
 
-#define STRATAGEM_REGISTER_MODEL(...)                   \
-  namespace {                                           \
-  [[maybe_unused]] const bool model_is_registered =     \
-      ::stratagem::models::register_model(__VA_ARGS__); \
-  }                                                     \
+/// Several may be compiled as one unit, so each registration has a name of its own.
+#define STRATAGEM_REGISTER_MODEL_AS(number, ...)                \
+  namespace {                                                   \
+  [[maybe_unused]] const bool model_is_registered_as_##number = \
+      ::stratagem::models::register_model(__VA_ARGS__);         \
+  }                                                             \
   static_assert(true)
+#define STRATAGEM_REGISTER_MODEL_EXPANDED(number, ...) \
+  STRATAGEM_REGISTER_MODEL_AS(number, __VA_ARGS__)
+#define STRATAGEM_REGISTER_MODEL(...) STRATAGEM_REGISTER_MODEL_EXPANDED(__COUNTER__, __VA_ARGS__)

@@ -10,7 +10,7 @@
 #include "models/model.h"
 #include "models/registry/registry.h"
 
-namespace stratagem::models {
+namespace stratagem::models::mlp {
 namespace {
 
 constexpr std::int64_t kFeatures = 1024;
@@ -35,18 +35,18 @@ Model make_mlp(const ModelOptions& options) {
 }
 
 }  // namespace
-}  // namespace stratagem::models
+}  // namespace stratagem::models::mlp
 
 STRATAGEM_REGISTER_MODEL(stratagem::models::ModelEntry{
     .name = "mlp",
     .summary = "multi-layer perceptron: 8 linear layers of 1024 with ReLU",
     .input_kind = stratagem::models::InputKind::vector,
     .default_image_size = 0,
-    .features = stratagem::models::kFeatures,
-    .classes = stratagem::models::kClasses,
-    .make = stratagem::models::make_mlp,
+    .features = stratagem::models::mlp::kFeatures,
+    .classes = stratagem::models::mlp::kClasses,
+    .make = stratagem::models::mlp::make_mlp,
     .has_batch_norm = false,
     .smallest_image = 0,
     .default_cut = {"fc5"},
-    .layers = 2 * stratagem::models::kDepth - 1,
-    .sharded_sizes = {{"hidden features", stratagem::models::kWidth}}});
+    .layers = 2 * stratagem::models::mlp::kDepth - 1,
+    .sharded_sizes = {{"hidden features", stratagem::models::mlp::kWidth}}});

@@ -8,7 +8,7 @@
 #include "models/model.h"
 #include "models/registry/registry.h"
 
-namespace stratagem::models {
+namespace stratagem::models::toy {
 namespace {
 
 constexpr std::int64_t kFeatures = 10;
@@ -27,18 +27,18 @@ Model make_toy(const ModelOptions& options) {
 }
 
 }  // namespace
-}  // namespace stratagem::models
+}  // namespace stratagem::models::toy
 
 STRATAGEM_REGISTER_MODEL(stratagem::models::ModelEntry{
     .name = "toy",
     .summary = "two linear layers, 10 -> 10 -> 5",
     .input_kind = stratagem::models::InputKind::vector,
     .default_image_size = 0,
-    .features = stratagem::models::kFeatures,
-    .classes = stratagem::models::kClasses,
-    .make = stratagem::models::make_toy,
+    .features = stratagem::models::toy::kFeatures,
+    .classes = stratagem::models::toy::kClasses,
+    .make = stratagem::models::toy::make_toy,
     .has_batch_norm = false,
     .smallest_image = 0,
     .default_cut = {"net2"},
     .layers = 3,
-    .sharded_sizes = {{"hidden features", stratagem::models::kWidth}}});
+    .sharded_sizes = {{"hidden features", stratagem::models::toy::kWidth}}});

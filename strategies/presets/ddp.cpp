@@ -6,21 +6,21 @@
 namespace stratagem::presets {
 namespace {
 
-std::unique_ptr<strategies::Strategy> make(const strategies::StrategyContext& context) {
+std::unique_ptr<strategies::Strategy> make_ddp(const strategies::StrategyContext& context) {
   return make_staged(context, "naive",
                      schedules::split_batch_per_replica_by_count(
                          context.workload.options().batch, context.groups.replicas,
                          context.options.accumulation_steps));
 }
 
-const strategies::StrategyRegistration registration{
+const strategies::StrategyRegistration ddp_registration{
     {.name = "ddp",
      .summary = "the whole model on every rank, gradients all-reduced while the backward pass runs",
      .options = strategies::option_names(
          {strategies::rank_options, strategies::replica_options, strategies::accumulation_options}),
      .multi_device = true,
      .dimensions = {"data"},
-     .make = make}};
+     .make = make_ddp}};
 
 }  // namespace
 }  // namespace stratagem::presets

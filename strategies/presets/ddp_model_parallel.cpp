@@ -8,21 +8,22 @@
 namespace stratagem::presets {
 namespace {
 
-std::unique_ptr<strategies::Strategy> make(const strategies::StrategyContext& context) {
+std::unique_ptr<strategies::Strategy> make_ddp_model_parallel(
+    const strategies::StrategyContext& context) {
   return make_staged(
       context, context.options.schedule,
       schedules::split_batch_per_replica(context.workload.options().batch, context.groups.replicas,
                                          context.options.split_size));
 }
 
-const strategies::StrategyRegistration registration{
+const strategies::StrategyRegistration ddp_model_parallel_registration{
     {.name = "ddp_model_parallel",
      .summary = "layers split over the devices of a rank, gradients summed across the ranks",
      .options = strategies::option_names({strategies::rank_options, strategies::micro_batch_options,
                                           strategies::stage_options, strategies::replica_options}),
      .multi_device = true,
      .dimensions = {"data", "pipeline"},
-     .make = make}};
+     .make = make_ddp_model_parallel}};
 
 }  // namespace
 }  // namespace stratagem::presets

@@ -7,18 +7,19 @@
 namespace stratagem::presets {
 namespace {
 
-std::unique_ptr<strategies::Strategy> make(const strategies::StrategyContext& context) {
+std::unique_ptr<strategies::Strategy> make_model_parallel(
+    const strategies::StrategyContext& context) {
   return make_staged(
       context, "naive",
       schedules::split_batch_by_count(context.workload.options().batch, /*parts=*/1));
 }
 
-const strategies::StrategyRegistration registration{
+const strategies::StrategyRegistration model_parallel_registration{
     {.name = "model_parallel",
      .summary = "layers split over the devices, one works at a time",
      .options = strategies::option_names({strategies::rank_options, strategies::stage_options}),
      .multi_device = true,
-     .make = make}};
+     .make = make_model_parallel}};
 
 }  // namespace
 }  // namespace stratagem::presets

@@ -7,19 +7,19 @@
 namespace stratagem::presets {
 namespace {
 
-std::unique_ptr<strategies::Strategy> make(const strategies::StrategyContext& context) {
+std::unique_ptr<strategies::Strategy> make_pipeline(const strategies::StrategyContext& context) {
   return make_staged(
       context, context.options.schedule,
       schedules::split_batch(context.workload.options().batch, context.options.split_size));
 }
 
-const strategies::StrategyRegistration registration{
+const strategies::StrategyRegistration pipeline_registration{
     {.name = "pipeline",
      .summary = "layers split over the devices, micro-batches keep them all at work",
      .options = strategies::option_names(
          {strategies::rank_options, strategies::micro_batch_options, strategies::stage_options}),
      .multi_device = true,
-     .make = make}};
+     .make = make_pipeline}};
 
 }  // namespace
 }  // namespace stratagem::presets

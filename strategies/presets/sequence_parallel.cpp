@@ -6,7 +6,7 @@
 namespace stratagem::presets {
 namespace {
 
-const strategies::StrategyRegistration registration{
+const strategies::StrategyRegistration sequence_parallel_registration{
     tensor_entry("sequence_parallel",
                  "tensor parallelism that also shards what lies between its layers, by position",
                  tensor_parallel::Layout::sequence)};

@@ -7,16 +7,17 @@
 namespace stratagem::presets {
 namespace {
 
-std::unique_ptr<strategies::Strategy> make(const strategies::StrategyContext& context) {
+std::unique_ptr<strategies::Strategy> make_single(const strategies::StrategyContext& context) {
   const std::int64_t batch = context.workload.options().batch;
   return make_staged(context, "naive", schedules::split_batch(batch, batch));
 }
 
-const strategies::StrategyRegistration registration{{.name = "single",
-                                                     .summary = "the whole model on one device",
-                                                     .options = {},
-                                                     .multi_device = false,
-                                                     .make = make}};
+const strategies::StrategyRegistration single_registration{
+    {.name = "single",
+     .summary = "the whole model on one device",
+     .options = {},
+     .multi_device = false,
+     .make = make_single}};
 
 }  // namespace
 }  // namespace stratagem::presets

@@ -5,7 +5,7 @@
 namespace stratagem::presets {
 namespace {
 
-const strategies::StrategyRegistration registration{tensor_entry(
+const strategies::StrategyRegistration tensor_parallel_registration{tensor_entry(
     "tensor_parallel", "every layer sharded over the ranks, which sum what each computes",
     tensor_parallel::Layout::tensor)};
 

@@ -31,7 +31,10 @@ std::string memory(std::int64_t bytes) {
                            : fmt::format("{:.0f} MiB", mebibytes);
 }
 
-std::string times(const SpeedUp& ratio) { return fmt::format("{:.2f}x", ratio.value); }
+std::string speed_up(const RowSummary& row) {
+  if (row.baseline == row.name) return "1.00x";
+  return row.speed_up() == nullptr ? "" : fmt::format("{:.2f}x", row.speed_up()->value);
+}
 
 std::string bubble(const RowSummary& row) {
   if (!row.bubble.measured || !row.bubble.ideal) return "";
@@ -80,7 +83,7 @@ std::vector<Column> figures(const std::string& time_header) {
           {"interval", true, 6, interval},
           {"samples/s", true, 5, [](Row row) { return text_of(row.samples_per_second, rate); }},
           {"tokens/s", true, 5, [](Row row) { return text_of(row.tokens_per_second, rate); }},
-          {"speed-up", true, 9, [](Row row) { return text_of(row.speed_up, times); }},
+          {"speed-up", true, 9, speed_up},
           {"bubble / ideal", true, 3, bubble},
           {"predicted ms", true, 2, prediction},
           {"MFU", true, 1, [](Row row) { return text_of(row.mfu, percent); }},
@@ -108,11 +111,15 @@ std::string interval_note(const std::vector<RowSummary>& rows) {
       std::min_element(rows.begin(), rows.end(), [](const RowSummary& a, const RowSummary& b) {
         return a.interval_ms->coverage < b.interval_ms->coverage;
       });
-  if (fewest->samples_ms.size() < 2) {
-    return "one sample a row: no interval";
-  }
-  return fmt::format("interval: of the median, {:.1f}% by {} samples, within one run",
-                     100 * fewest->interval_ms->coverage, fewest->samples_ms.size());
+  const std::size_t pairs = compared_pairs(rows);
+  const std::string together =
+      pairs > 1 && !fewest->tutorial
+          ? fmt::format("; rows are told apart with 95% for all {} pairs together", pairs)
+          : "";
+  if (fewest->samples_ms.size() < 2) return "one launch a row: no interval" + together;
+  return fmt::format("interval: of the median, {:.1f}% by {} {}, within one run{}",
+                     100 * fewest->interval_ms->coverage, fewest->samples_ms.size(),
+                     fewest->tutorial ? "calls" : "launches", together);
 }
 
 /// Names the rows that scatter widely; empty without one.
@@ -129,9 +136,9 @@ std::string spread_note(const std::vector<RowSummary>& rows,
   if (count == 0) return "";
   if (count > most) listed += fmt::format(" and {} more", count - most);
   return fmt::format(
-      "wide: {}: four fifths of the samples span more than {:.0f}% of the median; smaller "
+      "wide: {}: four fifths of the {} span more than {:.0f}% of the median; smaller "
       "differences are not to be believed\n",
-      listed, 100 * wide_spread);
+      listed, rows.front().tutorial ? "calls" : "launches", 100 * wide_spread);
 }
 
 struct Sorted {

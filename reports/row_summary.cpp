@@ -139,12 +139,10 @@ void add_measurements(RowSummary& summary, const Row& row) {
   std::size_t steps = 1;
   for (const Repetition& repetition : row.repetitions) {
     const std::vector<double>& step_ms = repetition.step_ms;
-    if (summary.tutorial && !step_ms.empty()) {
-      steps = step_ms.size();
-      summary.samples_ms.push_back(std::accumulate(step_ms.begin(), step_ms.end(), 0.0));
-    } else {
-      summary.samples_ms.insert(summary.samples_ms.end(), step_ms.begin(), step_ms.end());
-    }
+    if (step_ms.empty()) continue;
+    if (summary.tutorial) steps = step_ms.size();
+    summary.samples_ms.push_back(
+        summary.tutorial ? std::accumulate(step_ms.begin(), step_ms.end(), 0.0) : median(step_ms));
   }
   if (summary.samples_ms.empty()) {
     summary.error = "not measured";
@@ -189,20 +187,11 @@ RowSummary summary_of(const Row& row) {
   return summary;
 }
 
-/// Whether the faster can be told: both have an interval and the two do not meet.
-bool distinguishable(const RowSummary& first, const RowSummary& second) {
-  if (std::min(first.samples_ms.size(), second.samples_ms.size()) < 2) return false;
-  return first.interval_ms->high < second.interval_ms->low ||
-         second.interval_ms->high < first.interval_ms->low;
-}
-
-bool is_ranked(const RowSummary& row) { return !row.error && !row.oversubscribed(); }
-
 /// `single` with the fewest cores that did the same work; nullptr without one.
 const RowSummary* baseline_of(const RowSummary& row, const std::vector<RowSummary>& rows) {
   const RowSummary* baseline = nullptr;
   for (const RowSummary& candidate : rows) {
-    if (candidate.strategy != "single" || !is_ranked(candidate)) continue;
+    if (candidate.strategy != "single" || !candidate.ranked()) continue;
     if (candidate.workload != row.workload) continue;
     if (baseline == nullptr || candidate.cores_per_device < baseline->cores_per_device) {
       baseline = &candidate;
@@ -211,24 +200,18 @@ const RowSummary* baseline_of(const RowSummary& row, const std::vector<RowSummar
   return baseline;
 }
 
-SpeedUp speed_up(const RowSummary& baseline, const RowSummary& row) {
-  if (&baseline == &row) return {};
-  return {.value = baseline.median_ms / row.median_ms,
-          .low = baseline.interval_ms->low / row.interval_ms->high,
-          .high = baseline.interval_ms->high / row.interval_ms->low};
-}
-
-/// What a row's numbers say beside those of the others.
-void compare(RowSummary& row, const std::vector<RowSummary>& rows) {
-  const RowSummary* baseline = baseline_of(row, rows);
-  if (baseline != nullptr && row.interval_ms->low > 0) {
-    row.baseline = baseline->name;
-    row.speed_up = speed_up(*baseline, row);
-  }
-  if (!is_ranked(row)) return;
+/// What a row's numbers say beside those of the others, each pair with its share of the level.
+void compare(RowSummary& row, const std::vector<RowSummary>& rows, double confidence) {
+  if (const RowSummary* baseline = baseline_of(row, rows)) row.baseline = baseline->name;
   for (const RowSummary& other : rows) {
-    if (&other == &row || !is_ranked(other) || other.workload != row.workload) continue;
-    if (!distinguishable(row, other)) row.cannot_tell.push_back(other.name);
+    if (&other == &row || other.error || other.workload != row.workload) continue;
+    const Ratio ratio = ratio_of(other.samples_ms, row.samples_ms, confidence);
+    row.ratios[other.name] = ratio;
+    if (!row.ranked() || !other.ranked()) continue;
+    const bool one_launch = row.tutorial;
+    if (one_launch || ratio.coverage < confidence || ratio.holds(1)) {
+      row.cannot_tell.push_back(other.name);
+    }
   }
 }
 
@@ -249,11 +232,26 @@ bool RowSummary::oversubscribed() const {
   return std::find(marks.begin(), marks.end(), "oversubscribed") != marks.end();
 }
 
+const Ratio* RowSummary::speed_up() const {
+  const auto found = baseline ? ratios.find(*baseline) : ratios.end();
+  return found == ratios.end() ? nullptr : &found->second;
+}
+
+std::size_t compared_pairs(const std::vector<RowSummary>& rows) {
+  std::size_t pairs = 0;
+  std::map<std::string_view, std::size_t> rows_of_workload;
+  for (const RowSummary& row : rows) {
+    if (row.ranked()) pairs += rows_of_workload[row.workload]++;
+  }
+  return pairs;
+}
+
 std::vector<RowSummary> summarise(const std::vector<Row>& rows) {
   std::vector<RowSummary> summaries;
   for (const Row& row : rows) summaries.push_back(summary_of(row));
+  const double confidence = confidence_of_each(compared_pairs(summaries));
   for (RowSummary& summary : summaries) {
-    if (!summary.error) compare(summary, summaries);
+    if (!summary.error) compare(summary, summaries, confidence);
   }
   return summaries;
 }

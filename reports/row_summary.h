@@ -1,12 +1,15 @@
 // What the samples of each row say, and how the rows stand to each other: the one analysis, which
 // the table, the verdict and results.json render.
 //
-// A sample is one timed step; under the tutorial's protocol it is a whole training call, the sum of
-// its steps. An interval speaks of one run only.
+// A sample is one launch, by the median of its timed steps: a fresh set of processes has one memory
+// layout and one set of neighbours, so its steps say little about the next launch. Under the
+// tutorial's protocol it is a whole training call, the sum of its steps. An interval speaks of one
+// run only. What is said of two rows holds with 95% for all pairs of rows together.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,14 +31,6 @@ struct RowBubble {
 struct CommunicationShare {
   double exposed = 0;
   double hidden = 0;
-};
-
-/// How many times faster than the baseline, by the medians; the ends divide opposite ends of the
-/// intervals, so that they are never narrower than an interval of the ratio.
-struct SpeedUp {
-  double value = 1;
-  double low = 1;
-  double high = 1;
 };
 
 struct RowSummary {
@@ -63,15 +58,20 @@ struct RowSummary {
   std::optional<std::int64_t> peak_memory_bytes;  // of the fullest device
   std::optional<double> predicted_ms;             // of one step, under every protocol
   std::optional<double> prediction_error;         // over the median, where both are of one step
-  std::optional<SpeedUp> speed_up;
-  std::vector<std::string> cannot_tell;       // rows whose time cannot be told from this one's
-  std::string verification = "not verified";  // or "passed", "failed"
-  std::vector<std::string> marks;             // each once
-  std::optional<std::string> error;           // one line; set when any repetition failed
+  std::map<std::string, Ratio> ratios;            // of other rows of the workload: time over this
+                                                  // row's, how many times as fast this one is
+  std::vector<std::string> cannot_tell;           // of those the rows it cannot be told apart from
+  std::string verification = "not verified";      // or "passed", "failed"
+  std::vector<std::string> marks;                 // each once
+  std::optional<std::string> error;               // one line; set when any repetition failed
 
   /// Its devices share cores: it takes no part in a ranking, and its prediction is for a machine
   /// with a core for each.
   bool oversubscribed() const;
+  /// Whether it may be said to be faster or slower than others.
+  bool ranked() const { return !error && !oversubscribed(); }
+  /// How many times as fast as the baseline; nullptr without one, and for the baseline itself.
+  const Ratio* speed_up() const;
 };
 
 /// What results.json says of a row.
@@ -96,7 +96,7 @@ void each_field(Self& row, Visit visit) {
   visit("peak_memory_bytes", row.peak_memory_bytes);
   visit("predicted_ms", row.predicted_ms);
   visit("prediction_error", row.prediction_error);
-  visit("speed_up", row.speed_up);
+  visit("ratios", row.ratios);
   visit("cannot_tell", row.cannot_tell);
   visit("verification", row.verification);
   visit("marks", row.marks);
@@ -122,15 +122,19 @@ void each_field(Self& share, Visit visit) {
   visit("hidden", share.hidden);
 }
 
-template <SameAs<SpeedUp> Self, class Visit>
+template <SameAs<Ratio> Self, class Visit>
 void each_field(Self& ratio, Visit visit) {
   visit("value", ratio.value);
   visit("low", ratio.low);
   visit("high", ratio.high);
+  visit("coverage", ratio.coverage);
 }
 
 /// The spread from which a row is wide: no claim of a few per cent can rest on it.
 inline constexpr double wide_spread = 0.05;
+
+/// The pairs of rows that are compared with each other: those of one workload.
+std::size_t compared_pairs(const std::vector<RowSummary>& rows);
 
 /// One summary a row, in their order.
 std::vector<RowSummary> summarise(const std::vector<Row>& rows);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 namespace stratagem::reports {
@@ -44,5 +45,30 @@ struct Fences {
 Fences tukey_fences(std::span<const double> values);
 
 Interval median_interval(std::span<const double> values, double confidence = 0.95);
+
+/// How a group of positive times stands to another.
+struct Ratio {
+  double value = 1;  // the median over all pairs (Hodges and Lehmann, 1963)
+  double low = 1;
+  double high = 1;
+  double coverage = 0;  // probability, 0 to 1
+
+  bool holds(double ratio) const { return low <= ratio && ratio <= high; }
+};
+
+/// Of times in `above` over times in `below`, with the ratios that the exact test of Mann and
+/// Whitney (1947) does not refuse: of the n m sorted ratios of all pairs [r(k), r(nm+1-k)] covers
+/// with probability 1 - 2 P(U <= k - 1). The largest k that still reaches the confidence is taken;
+/// where none does, all ratios are given with the coverage that they really have.
+Ratio ratio_of(std::span<const double> above, std::span<const double> below, double confidence);
+
+/// The share of the level that each of `pairs` comparisons has, so that all of them hold together
+/// with `confidence` (Bonferroni).
+double confidence_of_each(std::size_t pairs, double confidence = 0.95);
+
+/// The smallest number of launches of every row with which one pair of `pairs` can be told apart at
+/// all: two groups of n that do not meet have probability 2 / (2n over n). At least four, so that a
+/// second file can be compared with this one.
+std::int64_t launches_to_tell_apart(std::size_t pairs);
 
 }  // namespace stratagem::reports

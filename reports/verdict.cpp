@@ -30,12 +30,27 @@ std::string join(const std::vector<Candidate>& candidates) {
 }
 
 std::string over_single(const RowSummary& row) {
-  if (!row.speed_up || *row.baseline == row.name) return "";
-  return fmt::format("{:.2f}x over single", row.speed_up->value);
+  const Ratio* ratio = row.speed_up();
+  if (ratio == nullptr || std::ranges::count(row.cannot_tell, *row.baseline) > 0) return "";
+  return fmt::format("{:.2f}x over single ({:.2f} to {:.2f})", ratio->value, ratio->low,
+                     ratio->high);
 }
 
-/// `candidates` do the same work, the fastest first.
-std::string ranking(const std::vector<Candidate>& candidates) {
+/// Why the first cannot be told from its rivals, of which `pairs` have to hold together.
+std::string reason(const Candidate& best, const std::vector<Candidate>& rivals, std::size_t pairs) {
+  if (best.row->tutorial) return "the tutorial's protocol makes one launch of each";
+  std::size_t launches = best.row->samples_ms.size();
+  for (const Candidate& rival : rivals) {
+    launches = std::min(launches, rival.row->samples_ms.size());
+  }
+  const auto needed = static_cast<std::size_t>(launches_to_tell_apart(pairs));
+  if (launches >= needed) return "their times overlap";
+  return fmt::format("{} launch{} of each, {} are needed for this table", launches,
+                     launches == 1 ? "" : "es", needed);
+}
+
+/// `candidates`, two or more, do the same work, the fastest first.
+std::string ranking(const std::vector<Candidate>& candidates, std::size_t pairs) {
   const Candidate& best = candidates.front();
   std::vector<Candidate> rivals;
   std::copy_if(candidates.begin() + 1, candidates.end(), std::back_inserter(rivals),
@@ -46,20 +61,20 @@ std::string ranking(const std::vector<Candidate>& candidates) {
   if (rivals.empty()) {
     return "fastest: " + *best.name + (gain.empty() ? "" : ", " + gain);
   }
-  const bool lone = best.row->samples_ms.size() < 2;
   return fmt::format("cannot tell {} from {}: {}{}", *best.name, join(rivals),
-                     lone ? "one sample has no interval" : "their intervals overlap",
-                     gain.empty() ? "" : " (the first " + gain + ")");
+                     reason(best, rivals, pairs), gain.empty() ? "" : "; the first " + gain);
 }
 
 // One line, and a second one for the strategies over several devices where one device wins.
-std::vector<std::string> verdict_lines(const std::vector<Candidate>& candidates) {
-  std::vector<std::string> lines = {ranking(candidates)};
+std::vector<std::string> verdict_lines(const std::vector<Candidate>& candidates,
+                                       std::size_t pairs) {
+  if (candidates.size() < 2) return {};  // a row alone wins nothing
+  std::vector<std::string> lines = {ranking(candidates, pairs)};
   std::vector<Candidate> parallel;
   std::copy_if(candidates.begin(), candidates.end(), std::back_inserter(parallel),
                [](const Candidate& candidate) { return candidate.row->strategy != "single"; });
-  if (candidates.front().row->strategy == "single" && !parallel.empty()) {
-    lines.push_back("over several devices: " + ranking(parallel));
+  if (candidates.front().row->strategy == "single" && parallel.size() > 1) {
+    lines.push_back("over several devices: " + ranking(parallel, pairs));
   }
   return lines;
 }
@@ -82,9 +97,7 @@ std::vector<std::string> verdicts(const std::vector<RowSummary>& rows,
   std::vector<std::string> workloads;
   std::vector<std::vector<Candidate>> groups;
   for (std::size_t index = 0; index < rows.size(); ++index) {
-    if (rows[index].error || rows[index].oversubscribed()) {
-      continue;
-    }
+    if (!rows[index].ranked()) continue;
     const auto found = std::find(workloads.begin(), workloads.end(), rows[index].workload);
     const auto group = static_cast<std::size_t>(found - workloads.begin());
     if (found == workloads.end()) {
@@ -96,7 +109,7 @@ std::vector<std::string> verdicts(const std::vector<RowSummary>& rows,
   const std::vector<std::string> labels = labels_of(workloads);
   std::vector<std::string> lines;
   for (std::size_t index = 0; index < groups.size(); ++index) {
-    for (const std::string& line : verdict_lines(groups[index])) {
+    for (const std::string& line : verdict_lines(groups[index], compared_pairs(rows))) {
       lines.push_back((groups.size() > 1 ? labels[index] + ": " : "") + line);
     }
   }

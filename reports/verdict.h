@@ -10,8 +10,8 @@
 namespace stratagem::reports {
 
 /// One line for each workload among `rows`, which stand fastest first, and a second one for the
-/// strategies over several devices where `single` wins; `names` are the rows' names as shown.
-/// Failed and oversubscribed rows take no part. Empty when no row is left.
+/// strategies over several devices where `single` comes first; `names` are the rows' names as
+/// shown. Failed and oversubscribed rows take no part, and a row alone wins nothing.
 std::vector<std::string> verdicts(const std::vector<RowSummary>& rows,
                                   std::span<const std::string> names);
 

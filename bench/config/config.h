@@ -52,7 +52,7 @@ struct Config : strategies::StrategyOptions {
 
   // measurement
   std::int64_t steps = 2;
-  std::int64_t repetitions = 3;     // rounds
+  std::int64_t repetitions = 0;     // rounds; 0: as many as the verdict of the table needs
   std::string order = "random";     // random, block
   std::string protocol = "steady";  // steady, isolated, tutorial
   bool verify = true;

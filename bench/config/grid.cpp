@@ -9,6 +9,7 @@
 #include <string>
 
 #include "bench/config/options.h"
+#include "reports/statistics.h"
 #include "strategies/ranks/mesh.h"
 
 namespace stratagem::bench {
@@ -74,6 +75,7 @@ class Grid {
       throw std::invalid_argument(fmt::format("no split size of the preset fits the batch; give {}",
                                               find_option("split_size").flag));
     }
+    settle_repetitions();
     return std::move(rows_);
   }
 
@@ -232,6 +234,14 @@ class Grid {
     }
     if (in_order) {
       config.device_ids.clear();
+    }
+  }
+
+  void settle_repetitions() {
+    const std::int64_t needed =
+        reports::launches_to_tell_apart(rows_.size() * (rows_.size() - 1) / 2);
+    for (Config& row : rows_) {
+      if (row.repetitions == 0) row.repetitions = needed;
     }
   }
 

@@ -12,8 +12,7 @@ using stratagem::bench::OptionValues;
 OptionValues grid(const char* schedules, const char* cut) {
   return {{"strategy", "pipeline"},   {"model", "gpt-small"}, {"devices", "2"},
           {"global_batch_size", "8"}, {"split_size", "1"},    {"schedule", schedules},
-          {"optimizer", "adamw"},     {"cut", cut},           {"steps", "2"},
-          {"repetitions", "3"}};
+          {"optimizer", "adamw"},     {"cut", cut},           {"steps", "2"}};
 }
 
 }  // namespace

@@ -6,6 +6,9 @@
 
 int main(int argc, char** argv) {
   namespace bench = stratagem::bench;
-  return bench::benchmark_main(
-      argc, argv, {.name = "bench_split_size", .grids = {bench::find_preset("cpu").values}});
+  bench::OptionValues sweep = bench::find_preset("cpu").values;
+  for (auto& [option, value] : sweep) {
+    if (option == "split_size") value = "1,2,3,4,5,6,8,12";
+  }
+  return bench::benchmark_main(argc, argv, {.name = "bench_split_size", .grids = {sweep}});
 }

@@ -9,8 +9,11 @@ using stratagem::bench::OptionValues;
 
 /// Without a strategy: those of the registry.
 OptionValues grid(const char* model, const char* batch, const char* split) {
-  return {{"model", model},      {"devices", "2"}, {"global_batch_size", batch},
-          {"split_size", split}, {"steps", "2"},   {"repetitions", "3"}};
+  return {{"model", model},
+          {"devices", "2"},
+          {"global_batch_size", batch},
+          {"split_size", split},
+          {"steps", "2"}};
 }
 
 }  // namespace

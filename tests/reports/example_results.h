@@ -53,9 +53,9 @@ inline Row example_row(const std::string& strategy, const std::string& rest, dou
                 {"learning_rate", 0.001},
                 {"split_size", std::monostate{}},
                 {"verify", true}};
-  for (int index = 0; index < 3; ++index) {
-    row.repetitions.push_back(
-        example_repetition(index, {step_ms - 5.0 + index, step_ms + 5.0 - index}));
+  for (const double offset : {-5, 5, -4, 4, -3, 3}) {
+    row.repetitions.push_back(example_repetition(static_cast<int>(row.repetitions.size()),
+                                                 {step_ms + offset - 0.5, step_ms + offset + 0.5}));
   }
   return row;
 }
@@ -87,9 +87,7 @@ inline std::vector<Row> example_rows() {
     repetition.predicted_ms = 1620;
   }
   rows[2].repetitions[1].marks = {"waited"};
-  rows[4].repetitions[0].verification.reset();
-  rows[4].repetitions[1].verification.reset();
-  rows[4].repetitions[2].verification.reset();
+  for (Repetition& repetition : rows[4].repetitions) repetition.verification.reset();
   return rows;
 }
 

@@ -44,7 +44,7 @@ def results(
     protocol: str = "steady",
     splits: tuple[int, ...] = SPLITS,
     failed: bool = True,
-    repetitions: int = 3,
+    repetitions: int = 7,
 ) -> dict:
     """A whole results file; the numbers are the same on every call."""
     noise = random.Random(7)
@@ -159,7 +159,7 @@ def _config(strategy, split, protocol, cores) -> dict:
         "momentum": 0.0,
         "seed": 0,
         "steps": 2,
-        "repetitions": 3,
+        "repetitions": 7,
         "order": "random",
         "protocol": protocol,
         "inputs": "host",

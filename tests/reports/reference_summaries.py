@@ -6,8 +6,11 @@ An implementation of its own, by the definitions of docs/statistics.md and nothi
 from __future__ import annotations
 
 import copy
+import functools
+import itertools
 import math
 import statistics
+from collections import Counter
 from itertools import groupby
 
 ROW_OPTIONS = (
@@ -52,7 +55,7 @@ def _measured(entries: list[dict], marks: list[str]) -> dict:
     launches = [entry["stratagem"] for entry in entries]
     tutorial = launches[0].get("config", {}).get("protocol") == "tutorial"
     steps = [own.get("step_ms") or [entry["real_time"]] for own, entry in zip(launches, entries)]
-    samples = [sum(own) for own in steps] if tutorial else [step for own in steps for step in own]
+    samples = [sum(own) if tutorial else statistics.median(own) for own in steps]
     median = statistics.median(samples)
     spread = (_quantile(samples, 0.9) - _quantile(samples, 0.1)) / median
     predicted = _median([own.get("predicted_ms") for own in launches])
@@ -97,24 +100,50 @@ def _beside(name: str, summary: dict, found: dict[str, dict], rows: dict[str, li
     }
     baseline = next((other for other in others if _one_core(other, rows[other][0])), None)
     summary["baseline"] = baseline
-    summary["speed_up"] = None
-    if baseline is not None:
-        ours, theirs = summary["interval_ms"], found[baseline]["interval_ms"]
-        summary["speed_up"] = {
-            "value": found[baseline]["median_ms"] / summary["median_ms"],
-            "low": theirs["low"] / ours["high"],
-            "high": theirs["high"] / ours["low"],
-        }
+    pairs = sum(
+        theirs["workload"] == more["workload"] and _ranked(theirs) and _ranked(more)
+        for theirs, more in itertools.combinations(found.values(), 2)
+    )
+    confidence = 1 - 0.05 / max(1, pairs)
+    summary["ratios"] = {
+        other: _ratio(theirs["samples_ms"], summary["samples_ms"], confidence)
+        for other, theirs in others.items()
+        if other != name
+    }
     summary["cannot_tell"] = [
-        other for other in others if other != name and not _apart(summary, others[other])
-    ]
+        other
+        for other, ratio in summary["ratios"].items()
+        if _ranked(summary) and _ranked(others[other])
+        and ("/protocol:tutorial" in summary["workload"] or ratio["coverage"] < confidence
+             or ratio["low"] <= 1 <= ratio["high"])
+    ]  # fmt: skip
 
 
-def _apart(one: dict, two: dict) -> bool:
-    if min(len(one["samples_ms"]), len(two["samples_ms"])) < 2:
-        return False
-    first, second = one["interval_ms"], two["interval_ms"]
-    return first["high"] < second["low"] or second["high"] < first["low"]
+def _ranked(summary: dict) -> bool:
+    return summary["error"] is None and "oversubscribed" not in summary["marks"]
+
+
+def _ratio(above: list[float], below: list[float], confidence: float) -> dict:
+    """The median of all ratios; the ends by counting every way to deal the ranks into two."""
+    ratios = sorted(one / two for one in above for two in below)
+    tail = _tail(len(above), len(below))
+    rank = 1
+    while 2 * (rank + 1) <= len(ratios) and 1 - 2 * tail[rank] >= confidence:
+        rank += 1
+    return {
+        "value": statistics.median(ratios),
+        "low": ratios[rank - 1],
+        "high": ratios[-rank],
+        "coverage": max(0.0, 1 - 2 * tail[rank - 1]),
+    }
+
+
+@functools.cache
+def _tail(n: int, m: int) -> list[float]:
+    """P(U <= 0), P(U <= 1), ... of Mann and Whitney's U."""
+    dealt = list(itertools.combinations(range(n + m), n))
+    counts = Counter(sum(hand) - n * (n - 1) // 2 for hand in dealt)
+    return list(itertools.accumulate(counts[u] / len(dealt) for u in range(n * m + 1)))
 
 
 def _one_core(name: str, entry: dict) -> bool:

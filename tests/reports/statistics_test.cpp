@@ -73,5 +73,57 @@ TEST(MedianInterval, ManySamplesDoNotUnderflow) {
   EXPECT_NEAR(interval.high - interval.low, 1.96 * std::sqrt(4000.0), 4);
 }
 
+TEST(RatioOf, IsTheMedianOfAllPairsWithWhatTheExactTestDoesNotRefuse) {
+  const Samples slow{12, 10, 11, 13};
+  const Samples fast{5, 4, 4.5, 5.5};
+  const Ratio ratio = ratio_of(slow, fast, 0.95);
+  EXPECT_NEAR(ratio.value, 2.4222222, 1e-6);
+  EXPECT_DOUBLE_EQ(ratio.low, 10 / 5.5);
+  EXPECT_DOUBLE_EQ(ratio.high, 13 / 4.0);
+  EXPECT_NEAR(ratio.coverage, 1 - 2.0 / 70, 1e-12);
+  EXPECT_FALSE(ratio.holds(1));
+  EXPECT_TRUE(ratio_of(slow, Samples{10.5, 20, 30, 40}, 0.95).holds(1));
+}
+
+/// Quantiles of the test's distribution from the tables of Mann and Whitney (1947).
+TEST(RatioOf, TakesTheNarrowestIntervalOfTheConfidence) {
+  Samples values;
+  for (int value = 0; value < 10; ++value) values.push_back(std::exp2(value));
+  // P(U <= 23) = 0.02163, P(U <= 24) = 0.02621 for ten and ten: the 24th ratio from either end.
+  const Ratio ratio = ratio_of(values, values, 0.95);
+  EXPECT_NEAR(ratio.coverage, 1 - 2 * 0.02163, 1e-4);
+  EXPECT_DOUBLE_EQ(ratio.value, 1);
+  EXPECT_DOUBLE_EQ(ratio.low * ratio.high, 1);
+  const Ratio all = ratio_of(Samples{1, 2}, Samples{3, 4}, 0.95);
+  EXPECT_NEAR(all.coverage, 1 - 2.0 / 6, 1e-12) << "less than asked for, and said so";
+  EXPECT_EQ(ratio_of(Samples{1}, Samples{2}, 0.95).coverage, 0);
+}
+
+/// Where the normal distribution takes over, the interval's rank hardly moves.
+TEST(RatioOf, ManyLaunchesAreLikeAFewLess) {
+  std::vector<double> coverages;
+  for (const std::size_t count : {25U, 26U}) {
+    Samples values;
+    for (std::size_t value = 0; value < count; ++value) {
+      values.push_back(std::exp2(0.01 * static_cast<double>(value)));
+    }
+    const Ratio ratio = ratio_of(values, values, 0.95);
+    coverages.push_back(ratio.coverage);
+    EXPECT_NEAR(std::log2(ratio.high) / 0.01, 0.16 * static_cast<double>(count), 1);
+  }
+  EXPECT_NEAR(coverages[0], coverages[1], 0.002);
+}
+
+TEST(LaunchesToTellApart, AreThoseWhoseFarthestOutcomeReachesTheLevel) {
+  EXPECT_EQ(launches_to_tell_apart(0), 4);
+  EXPECT_EQ(launches_to_tell_apart(1), 4);
+  EXPECT_EQ(launches_to_tell_apart(3), 5);
+  EXPECT_EQ(launches_to_tell_apart(21), 6);
+  EXPECT_EQ(launches_to_tell_apart(28), 7);
+  EXPECT_EQ(launches_to_tell_apart(78), 7);
+  EXPECT_EQ(launches_to_tell_apart(91), 8);
+  EXPECT_DOUBLE_EQ(confidence_of_each(10), 0.995);
+}
+
 }  // namespace
 }  // namespace stratagem::reports

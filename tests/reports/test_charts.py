@@ -7,7 +7,6 @@ import pytest
 from drawn import layers, legend, names, rows
 from reference_summaries import summarised
 from stratagem_reports.analysis.selection import select
-from stratagem_reports.analysis.statistics import samples_ms
 from stratagem_reports.charts.registry import draw_charts
 from stratagem_reports.charts.theme import strategy_color
 from stratagem_reports.results.load import load_results
@@ -55,7 +54,7 @@ def test_a_whole_file_feeds_every_chart_in_order(built):
 
 def test_aggregates_are_no_samples(built):
     selection, _ = built(fixture_results.results())
-    assert all(len(samples_ms(item.row)) == 6 for item in selection.rows)
+    assert all(item.summary.count == 7 for item in selection.rows)
     assert len(selection.rows) == 11
 
 
@@ -77,9 +76,9 @@ def test_bars_show_medians_intervals_and_the_all_cores_baseline(built):
     assert [bar["factor"] for bar in bars][1::2] == ["", f"{ratio:.2f}\u00d7"]
     assert bars[2]["color"] == strategy_color("single_all_cores")
     samples = rows(chart, "shift")
-    assert len(samples) == 6 * len(bars) and len({row["shift"] for row in samples}) == 6
+    assert len(samples) == 7 * len(bars) and len({row["shift"] for row in samples}) == 7
     error, sample = legend(chart)
-    assert "96.9%" in error and "within one run" in error and sample == "one sample"
+    assert "98.4%" in error and "within one run" in error and sample == "one sample"
 
 
 def test_without_a_second_single_row_there_is_no_such_bar(built):

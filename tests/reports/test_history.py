@@ -26,8 +26,8 @@ def test_add_keeps_launches_metrics_and_machine(write_json, tmp_path, capsys):
     (run,) = (run for run in load(folder) if run.name.endswith("split:12/schedule:1f1b"))
     assert time_text(run.time) == "2026-01-15T10:20:30Z"
     assert run.commit == "0123456789abcdef"
-    assert len(run.launches) == 3
-    assert run.median == sorted(run.launches)[1]
+    assert len(run.launches) == 7
+    assert run.median == sorted(run.launches)[3]
     assert run.metrics["communication.all_reduce.wire_bytes"].value == 2048.0
     assert run.metrics["flops_per_step"].deterministic
     assert run.metrics["peak_memory_bytes"].value == 3.4e9

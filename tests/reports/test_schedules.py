@@ -39,7 +39,7 @@ def test_every_schedule_has_its_three_times(write_json):
         expected = [mark["x"] for mark in found]
         assert len(found) == 3 and expected == pytest.approx(times, rel=0.3)
     assert all(bar["text"].endswith(", 3 live") for bar in bars)
-    assert "ZB-H1: 3.50 s, simulated 3.29 s, closed form 3.45 s" in chart.description
+    assert "ZB-H1: 3.49 s, simulated 3.29 s, closed form 3.45 s" in chart.description
 
 
 def test_one_schedule_makes_no_chart_and_is_not_missed(write_json):

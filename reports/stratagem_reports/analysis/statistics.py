@@ -1,7 +1,4 @@
-"""Samples of a row, the interval of their median, and what a row's summary says beside another's.
-
-A row's samples are all timed steps of all its repetitions. Under the tutorial's protocol a sample
-is a repetition: the whole training call, the sum of its step_ms.
+"""Times of a row, the interval of a median, and what a row's summary says beside another's.
 
 Interval of the median (no assumption on the distribution, independent samples): with the n samples
 sorted as x(1) <= ... <= x(n), [x(k), x(n+1-k)] covers the median with probability
@@ -26,8 +23,8 @@ from ..results.row_summary import Interval, Ratio, Summary
 CONFIDENCE = 0.95
 
 
-def samples_ms(row: Row) -> list[float]:
-    """The row's samples: every step, or every repetition's sum under the tutorial's protocol."""
+def timed_steps_ms(row: Row) -> list[float]:
+    """Every timed step, or under the tutorial's protocol every training call, of all launches."""
     if row.tutorial:
         return [sum(repetition.step_ms) for repetition in row.repetitions]
     return [step for repetition in row.repetitions for step in repetition.step_ms]
@@ -67,18 +64,9 @@ def distinguishable(first: Summary, second: Summary) -> bool:
 
 
 def speed_up(baseline: Summary, candidate: Summary) -> Ratio:
-    """How many times faster the candidate is: baseline's time over the candidate's.
-
-    Over the file's own baseline it is what the summary says; over another row likewise the ratio of
-    the medians, between the ratios of the intervals' opposite ends.
-    """
-    if candidate.speed_up is not None and candidate.baseline == baseline.name:
-        return candidate.speed_up
-    return Ratio(
-        baseline.median / candidate.median,
-        baseline.interval.low / candidate.interval.high,
-        baseline.interval.high / candidate.interval.low,
-    )
+    """How many times as fast the candidate is, as its summary says; both of one workload."""
+    alone = Ratio(1.0, 1.0, 1.0, 1.0)
+    return alone if baseline is candidate else candidate.ratios[baseline.name]
 
 
 def median_or_none(values: list[float | None]) -> float | None:

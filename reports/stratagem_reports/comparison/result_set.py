@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..analysis.statistics import outlying, samples_ms
+from ..analysis.statistics import outlying, timed_steps_ms
 from ..results.errors import InputError
 from ..results.load import Repetition, Results, Row, load_results
 
@@ -188,7 +188,7 @@ def _add(known: Launches | None, row: Row, deterministic: set[str], source: str)
     return Launches(
         name=row.name,
         step_ms=joined.step_ms + launch_values(row),
-        samples_ms=joined.samples_ms + samples_ms(row),
+        samples_ms=joined.samples_ms + timed_steps_ms(row),
         counts=counts,
         peak_memory_bytes=joined.peak_memory_bytes + _peaks(row),
         error=joined.error or row.error,

@@ -152,16 +152,16 @@ def _winner(selection: Selection) -> list[str]:
     close = [short_label(selection, item) for item in rivals(selection)]
     if close:
         found.append(
-            f"Cannot tell it apart from {listing(close)}: the intervals overlap, or there is one "
-            "sample only; more repetitions would decide."
+            f"Cannot tell it apart from {listing(close)}: the launches' times overlap, or there are "
+            "too few launches; more repetitions may decide."
         )
     elif len(selection.rows) > 1:
         second = selection.rows[1]
         ratio = speed_up(second.summary, summary)
         found.append(
             f"It is {_times(ratio)} as fast as the next, {short_label(selection, second)} "
-            f"({_extremes(ratio)}), and its interval meets that of no other row. The intervals "
-            "speak of this run alone."
+            f"({_extremes(ratio)}), and told apart from every other row, with 95% for all pairs "
+            "of rows together. The intervals speak of this run alone."
         )
     return found
 
@@ -193,7 +193,7 @@ def _pipeline(selection: Selection) -> list[str]:
             f"{listing(close)}."
         )
     elif len(selection.splits) > 1:
-        found.append(f"Best split {best.row.split_size}, and no other split's interval meets its.")
+        found.append(f"Best split {best.row.split_size}, told apart from every other split.")
     return found
 
 

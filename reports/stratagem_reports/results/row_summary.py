@@ -26,19 +26,24 @@ class Interval:
 
 @dataclass(frozen=True)
 class Ratio:
-    """A ratio of two medians with the extremes that the two intervals allow."""
+    """How a row's time stands to another's, with the interval of all launches' pairs.
+
+    `coverage` is the interval's exact probability; each pair of rows has its share of the level.
+    """
 
     value: float
     low: float
     high: float
+    coverage: float
 
 
 @dataclass(frozen=True)
 class Summary:
     """Of the row `name`; a failed row has workload, verification, marks and error alone.
 
-    A sample is a timed step; under the tutorial's protocol it is a whole training call, and
-    `predicted_ms` is of one step. Rows of one `workload` may be ranked and charted together.
+    A sample is a launch, the median of its timed steps; under the tutorial's protocol it is a whole
+    training call, and `predicted_ms` is of one step. Rows of one `workload` may be ranked and
+    charted together: `ratios` says how many times as fast this row is as each other one.
     """
 
     name: str
@@ -66,7 +71,7 @@ class Summary:
     peak_memory_bytes: float | None = None
     predicted_ms: float | None = None
     prediction_error: float | None = None
-    speed_up: Ratio | None = None
+    ratios: dict[str, Ratio] = field(default_factory=dict)
     cannot_tell: list[str] = field(default_factory=list)
 
     @property
@@ -101,9 +106,8 @@ def _measured(holder: dict[str, Any], where: str) -> dict[str, Any]:
     shares = member(holder, "communication_share", dict, where, optional=True) or {}
     parts = member(holder, "breakdown_ms", dict, where, optional=True) or {}
     interval = _required(holder, "interval_ms", ("low", "high", "coverage"), where)
-    ratio = None
-    if holder.get("speed_up") is not None:
-        ratio = Ratio(**_required(holder, "speed_up", ("value", "low", "high"), where))
+    ratios = member(holder, "ratios", dict, where)
+    parts_of_ratio = ("value", "low", "high", "coverage")
     rates = ("samples_per_second", "tokens_per_second", "mfu", "peak_memory_bytes")
     predictions = ("predicted_ms", "prediction_error")
     return {
@@ -122,7 +126,10 @@ def _measured(holder: dict[str, Any], where: str) -> dict[str, Any]:
         "communication_exposed": number(shares, "exposed", f"{where}.communication_share"),
         "communication_hidden": number(shares, "hidden", f"{where}.communication_share"),
         **{key: number(holder, key, where) for key in (*rates, *predictions)},
-        "speed_up": ratio,
+        "ratios": {
+            other: Ratio(**_required(ratios, other, parts_of_ratio, f"{where}.ratios"))
+            for other in ratios
+        },
         "cannot_tell": _words(holder, "cannot_tell", where),
     }
 

@@ -31,15 +31,15 @@ TEST(Presets, CpuIsTheMainJob) {
   RunOptions options;
   options.preset = "cpu";
   const std::vector<Config> rows = rows_of(options);
-  ASSERT_EQ(rows.size(), 11U);
+  ASSERT_EQ(rows.size(), 7U);
   EXPECT_EQ(row_name(rows[0], example_catalogue()), "single/resnet50/devices:1/batch:24/image:128");
   EXPECT_EQ(row_name(rows[1], example_catalogue()),
             "single/resnet50/devices:1/batch:24/image:128/cores:2");
   EXPECT_EQ(rows[2].strategy, "model_parallel");
-  EXPECT_EQ(splits_of(rows), (std::vector<std::int64_t>{1, 2, 3, 4, 5, 6, 8, 12}));
+  EXPECT_EQ(splits_of(rows), (std::vector<std::int64_t>{2, 4, 6, 12}));
   for (const Config& row : rows) {
     EXPECT_EQ(row.steps, 2);
-    EXPECT_EQ(row.repetitions, 3);
+    EXPECT_EQ(row.repetitions, 6) << "what tells seven rows apart";
     EXPECT_EQ(row.schedule, "1f1b");
   }
 }
@@ -79,14 +79,14 @@ TEST(Presets, FillOnlyWhatIsLeftOpen) {
   options.values = {{"strategy", "pipeline"}, {"split_size", "3,5"}};
   const std::vector<Config> rows = rows_of(options);
   EXPECT_EQ(splits_of(rows), (std::vector<std::int64_t>{3, 5}));
-  EXPECT_EQ(rows[0].repetitions, 3);
+  EXPECT_EQ(rows[0].repetitions, 4);
 }
 
 TEST(Presets, SplitsThatDoNotFitTheUsersBatchFallOut) {
   RunOptions options;
   options.preset = "cpu";
   options.values["global_batch_size"] = "6";
-  EXPECT_EQ(splits_of(rows_of(options)), (std::vector<std::int64_t>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(splits_of(rows_of(options)), (std::vector<std::int64_t>{2, 4, 6}));
 }
 
 TEST(Presets, TheirOptionsThatNoRowUsesAreNotRefused) {

@@ -101,8 +101,8 @@ TEST_F(RunOptionsTest, TheCommandLineWinsOverTheFileOverThePreset) {
   EXPECT_THAT(selection.options.at("steps").texts, ElementsAre("7"));
   EXPECT_THAT(selection.options.at("split_size").texts, ElementsAre("3", "6"));
   EXPECT_EQ(selection.options.at("split_size").where, path_ + ": split_size");
-  EXPECT_THAT(selection.options.at("repetitions").texts, ElementsAre("3"));
-  EXPECT_FALSE(selection.options.at("repetitions").by_user());
+  EXPECT_THAT(selection.options.at("global_batch_size").texts, ElementsAre("24"));
+  EXPECT_FALSE(selection.options.at("global_batch_size").by_user());
   EXPECT_EQ(selection.files.out, "line.json");
 }
 

@@ -1,7 +1,5 @@
 """Human names for strategies, models, kinds of action and parts of a step, and for quantities."""
 
-from __future__ import annotations
-
 import math
 
 from ..results.load import Row

@@ -6,8 +6,6 @@ with the most rows is chosen, and within it the device count that most of its mu
 share; everything else stays in the table, and `notes` says so.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field
 

@@ -13,8 +13,6 @@ fewer cannot reach 95%, and minimum to maximum is given with the coverage it rea
 1 - 2^(1-n). The samples come from one run, so the interval says nothing about other runs.
 """
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 

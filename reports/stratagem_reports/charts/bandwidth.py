@@ -1,7 +1,5 @@
 """Bus bandwidth of collectives over message size, both axes logarithmic."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from ..analysis.labels import sentence, size_text

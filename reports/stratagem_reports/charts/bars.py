@@ -1,7 +1,5 @@
 """Strategies as bars: mp_vs_rn and mp_vs_rn_vs_pp."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from ..analysis.labels import listing, schedule_label, time_text

@@ -1,7 +1,5 @@
 """Stacked bars: where each row's step goes."""
 
-from __future__ import annotations
-
 from ..analysis.labels import percent, sentence, time_text
 from ..analysis.selection import Selection
 from ..results.load import Results

@@ -1,7 +1,5 @@
 """Keeps charts readable when a file has hundreds of rows: the fastest are drawn, and it is said."""
 
-from __future__ import annotations
-
 from ..analysis.labels import row_label, strategy_label
 from ..analysis.selection import Measured, Selection
 

@@ -4,8 +4,6 @@ Charts of the pipeline's best and worst split and of each other strategy's faste
 comes from the repetition that is nearest to the row's median.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from typing import Any

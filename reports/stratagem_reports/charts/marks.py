@@ -4,8 +4,6 @@ Every layer holds its own rows, whose "x" and "y" are places on the axes. A row'
 a reader who points at its mark, or steps to it by keyboard, is told: lines, the first its name.
 """
 
-from __future__ import annotations
-
 import json
 import textwrap
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """What charts of measured rows share: a row's place on an axis, its error bar and its samples."""
 
-from __future__ import annotations
-
 from ..analysis.labels import time_text
 from ..analysis.selection import Measured, Selection
 from ..analysis.statistics import describe_deviation, describe_interval

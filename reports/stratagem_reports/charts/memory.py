@@ -1,7 +1,5 @@
 """Dots on bars: the most memory that each device of a row held."""
 
-from __future__ import annotations
-
 from ..analysis.selection import Measured, Selection
 from ..results.load import Results
 from .chart import Chart

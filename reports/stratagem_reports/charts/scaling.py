@@ -1,7 +1,5 @@
 """Throughput against the number of devices, with the line that perfect scaling would follow."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from ..analysis.labels import strategy_label

@@ -1,7 +1,5 @@
 """Bars with marks: pipeline schedules, measured beside simulated and closed form."""
 
-from __future__ import annotations
-
 from ..analysis.labels import schedule_label, time_text
 from ..analysis.selection import Measured, Selection
 from ..analysis.statistics import counter, median_or_none

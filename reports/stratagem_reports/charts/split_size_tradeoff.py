@@ -1,7 +1,5 @@
 """Step time over the pipeline's split size, with predictions and the other strategies' levels."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from ..analysis.labels import listing, time_text

@@ -6,8 +6,6 @@ Tol's palettes, which stay apart under the common kinds of colour blindness; lig
 so that they survive a grey print. One strategy has one colour in every chart.
 """
 
-from __future__ import annotations
-
 import re
 import zlib
 

@@ -1,7 +1,5 @@
 """A row over time: every launch, the median of each run, and where the level changed."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

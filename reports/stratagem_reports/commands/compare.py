@@ -1,7 +1,5 @@
 """`stratagem compare`: whether one build or results file is slower than another."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

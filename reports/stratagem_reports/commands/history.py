@@ -1,7 +1,5 @@
 """`stratagem history`: results over time."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Callable

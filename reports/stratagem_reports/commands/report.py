@@ -1,7 +1,5 @@
 """`stratagem report`: charts and report.html, report.md or report.csv of a results file."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

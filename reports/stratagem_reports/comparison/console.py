@@ -1,7 +1,5 @@
 """The comparison as a table for a terminal."""
 
-from __future__ import annotations
-
 from .formatting import details, headline, notes, table
 from .verdicts import Comparison, RowComparison, Verdict
 

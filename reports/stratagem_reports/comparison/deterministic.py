@@ -8,8 +8,6 @@ other.
 Between machines two metrics may differ though the code does the same (`bound_to_hardware`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum

@@ -4,8 +4,6 @@ One launch a side tells, on any machine and between different ones: what is comp
 code and configuration. What depends on the hardware is left out where that differs.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Collection
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The comparison as JSON: everything that was decided, and from which launches."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

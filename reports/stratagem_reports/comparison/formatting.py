@@ -1,7 +1,5 @@
 """The words and numbers that every renderer shows, so that they agree with each other."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from ..analysis.labels import counted, listing, percent, time_text

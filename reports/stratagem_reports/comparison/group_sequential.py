@@ -12,8 +12,6 @@ fraction t (the power family of Kim and DeMets 1987). The parts add up to alpha,
 any false alarm at any look, over all rows (Holm at each look), is at most alpha.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

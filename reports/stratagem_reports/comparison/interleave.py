@@ -7,8 +7,6 @@ the first round each build runs all rows once unmeasured, which fills its caches
 calibration.
 """
 
-from __future__ import annotations
-
 import math
 import random
 import time

@@ -6,8 +6,6 @@ interval (Hodges and Lehmann 1963): the shifts of the logarithm that the test do
 estimate is the median of all ratios of a head launch over a base launch.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

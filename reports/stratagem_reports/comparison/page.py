@@ -1,7 +1,5 @@
 """The comparison as a page of its own: comparison.html, one file with everything inside."""
 
-from __future__ import annotations
-
 from html import escape
 
 from ..report.page import listed, render_page

@@ -5,8 +5,6 @@ layout and its neighbours, so many steps of few launches would claim more than t
 speaks through the median of its steps.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any

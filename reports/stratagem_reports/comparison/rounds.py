@@ -1,7 +1,5 @@
 """What interleaved rounds have measured so far, and the ratios that they give."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 

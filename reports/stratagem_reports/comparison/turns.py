@@ -5,8 +5,6 @@ them runs a step while the other waits, in pairs of random order, so that the tw
 lie seconds apart and whatever slows the machine down for longer falls on both.
 """
 
-from __future__ import annotations
-
 import contextlib
 import random
 import socket
@@ -62,7 +60,9 @@ def run_in_turns(
         return {launch.label: launch.results() for launch in launches}
 
 
-def _balanced(launches: list[_Launch], pairs: int, shuffler: random.Random) -> list[list[_Launch]]:
+def _balanced(
+    launches: list["_Launch"], pairs: int, shuffler: random.Random
+) -> list[list["_Launch"]]:
     """Each launch first in half of the pairs, in random order: a steady drift cancels."""
     found = [launches if index % 2 else launches[::-1] for index in range(pairs)]
     shuffler.shuffle(found)
@@ -89,7 +89,7 @@ class _Launch:
             daemon=True,
         )
 
-    def __enter__(self) -> _Launch:
+    def __enter__(self) -> "_Launch":
         return self
 
     def __exit__(self, *_) -> None:

@@ -1,7 +1,5 @@
 """Joins what the statistics and the deterministic metrics say into a verdict for each row."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any

@@ -1,7 +1,5 @@
 """Turns results files into runs of the history."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -115,14 +113,10 @@ def _values(repetitions: list[Repetition]) -> dict[str, float]:
     for name in {name: None for item in repetitions for name in item.counters}:
         columns[name] = [item.counters.get(name) for item in repetitions]
     medians = {name: median_or_none(values) for name, values in columns.items()}
-    return {
-        name: value for name, value in medians.items() if value is not None and name != STEP
-    }
+    return {name: value for name, value in medians.items() if value is not None and name != STEP}
 
 
-def _communication(
-    repetitions: list[Repetition], described: dict[str, Any]
-) -> dict[str, Metric]:
+def _communication(repetitions: list[Repetition], described: dict[str, Any]) -> dict[str, Metric]:
     """Calls and bytes of every collective, e.g. communication.all_reduce.wire_bytes."""
     counts: dict[str, list[float | None]] = {}
     for repetition in repetitions:

@@ -3,8 +3,6 @@
 The launch is the unit: `launches` has one time a launch, in milliseconds, and `median` is theirs.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -1,7 +1,5 @@
 """The table of rows: how often each was run, its last value, and what that is against earlier."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..analysis.labels import counted

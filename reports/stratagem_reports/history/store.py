@@ -11,8 +11,6 @@ the last one like any other: a result without it would look whole. The error has
 removes the line; `repair` keeps a last line without its end aside.
 """
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """Trends as a page of its own: trend.html, one file with everything inside."""
 
-from __future__ import annotations
-
 from ..analysis.labels import counted
 from ..charts.chart import Chart
 from ..charts.registry import ChartSet

@@ -1,7 +1,5 @@
 """Writes trends for people, as text or Markdown, and for programs, as JSON."""
 
-from __future__ import annotations
-
 import json
 
 from ..analysis.labels import counted

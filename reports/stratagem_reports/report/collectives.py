@@ -1,7 +1,5 @@
 """Renders report.html of a file of collectives: such rows have no step, but bandwidths."""
 
-from __future__ import annotations
-
 from ..analysis.labels import sentence, significant, size_text, time_text
 from ..analysis.selection import Measured
 from ..analysis.statistics import counter

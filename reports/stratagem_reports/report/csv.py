@@ -1,7 +1,5 @@
 """Renders report.csv: one line a row, plain numbers, units in the headings."""
 
-from __future__ import annotations
-
 import csv
 import io
 

@@ -1,7 +1,5 @@
 """The parts that every report has: what file it is, the configuration, the machine, the version."""
 
-from __future__ import annotations
-
 from html import escape
 from typing import Any
 

@@ -6,8 +6,6 @@ content policy forbids every outside request, and every script but the two of th
 known by their hashes.
 """
 
-from __future__ import annotations
-
 from ..analysis.selection import Selection
 from ..charts.registry import ChartSet
 from ..results.load import Results

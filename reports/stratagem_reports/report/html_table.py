@@ -1,7 +1,5 @@
 """The report's table of all rows, with its filters."""
 
-from __future__ import annotations
-
 from ..analysis.labels import strategy_label
 from .sortable_table import Choice, Line, choice, render_sortable
 from .table import COLUMNS, TableRow

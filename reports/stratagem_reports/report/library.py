@@ -1,7 +1,5 @@
 """The JavaScript that draws a page's charts: Vega, Vega-Lite and Vega-Embed in one script."""
 
-from __future__ import annotations
-
 import base64
 import functools
 import hashlib

@@ -1,7 +1,5 @@
 """Renders report.md: the summary, the table, and links to the pictures beside it."""
 
-from __future__ import annotations
-
 from ..analysis.selection import Selection
 from ..charts.registry import ChartSet
 from ..results.load import Results

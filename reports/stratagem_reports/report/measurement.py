@@ -1,7 +1,5 @@
 """What the times mean, in words that follow from the rows' own options."""
 
-from __future__ import annotations
-
 from ..analysis.labels import listing, percent
 from ..analysis.selection import working_rows
 from ..results.load import Results

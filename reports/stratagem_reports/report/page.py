@@ -4,8 +4,6 @@ A content policy forbids every outside request, and every script but those of th
 known by their hashes.
 """
 
-from __future__ import annotations
-
 from html import escape
 from pathlib import Path
 from string import Template

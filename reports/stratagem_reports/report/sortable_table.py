@@ -4,8 +4,6 @@
 stays in the order of its rows.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from html import escape
 

@@ -1,7 +1,5 @@
 """The report's words: who wins, by how much, how sure, and how well it was predicted."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from ..analysis.labels import listing, percent, row_label, time_text

@@ -1,7 +1,5 @@
 """The report's table: every row of the file, workload by workload, failed ones last."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from ..analysis.labels import percent, row_label, significant, time_text

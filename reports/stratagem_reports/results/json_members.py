@@ -3,8 +3,6 @@
 `where` names the place in the file for the error, as "results.json: benchmarks[3]".
 """
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

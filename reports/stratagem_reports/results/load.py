@@ -5,8 +5,6 @@ an InputError that names the place, so that nothing downstream has to check agai
 milliseconds throughout.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any

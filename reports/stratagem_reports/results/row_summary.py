@@ -4,8 +4,6 @@ The program that measured wrote it (`stratagem.summary` of a row's first repetit
 computed again here. Times are milliseconds, rates are per second, shares are fractions of the step.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -55,7 +55,7 @@ def test_a_whole_file_feeds_every_chart_in_order(built):
 
 def test_aggregates_are_no_samples(built):
     selection, _ = built(fixture_results.results())
-    assert all(len(samples_ms(item.row)) == 6 for item in selection.rows)
+    assert all(len(samples_ms(row)) == 6 for row in selection.rows)
     assert len(selection.rows) == 11
 
 

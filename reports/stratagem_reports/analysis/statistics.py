@@ -64,6 +64,15 @@ def distinguishable(first: Summary, second: Summary) -> bool:
     return first.workload == second.workload and second.name not in first.cannot_tell
 
 
+def rivals(row: Row, others: list[Row]) -> list[Row]:
+    """Those of the others that cannot be told apart from the row."""
+    return [
+        other
+        for other in others
+        if other is not row and not distinguishable(row.summary, other.summary)
+    ]
+
+
 def speed_up(baseline: Summary, candidate: Summary) -> Ratio:
     """How many times faster the candidate is: baseline's time over the candidate's.
 

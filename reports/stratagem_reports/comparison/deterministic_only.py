@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import Any
 
 from ..results.load import Results
-from .builds import LAUNCH_LIMIT_S, Build, run_once, result_set_of
+from .builds import LAUNCH_LIMIT_S, Build, result_set_of, run_once
 from .deterministic import (
     MEMORY,
-    MetricChange,
     Kind,
+    MetricChange,
     bound_to_hardware,
     compare_metrics,
     count_compared,

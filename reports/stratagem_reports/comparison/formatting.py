@@ -3,7 +3,7 @@
 from collections import Counter
 
 from ..analysis.labels import counted, listing, percent, time_text
-from .deterministic import MetricChange, Kind
+from .deterministic import Kind, MetricChange
 from .verdicts import Comparison, RowComparison, Timing, Verdict
 
 COLUMNS = ("Verdict", "Row", "Base", "Head", "Change", "Interval", "Deterministic metrics", "Marks")

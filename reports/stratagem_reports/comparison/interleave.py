@@ -20,7 +20,7 @@ import numpy as np
 
 from ..analysis.labels import listing, percent
 from ..results.load import Results
-from .builds import LAUNCH_LIMIT_S, Build, run_once, result_set_of, write_round
+from .builds import LAUNCH_LIMIT_S, Build, result_set_of, run_once, write_round
 from .group_sequential import (
     Decision,
     all_clear,

@@ -136,9 +136,8 @@ def _mixed_software(results: list[Results]) -> dict[str, list[tuple[str, Any]]]:
 
 def _metrics(results: Results) -> dict[str, dict[str, Any]]:
     """What the file says about metrics, by name; nothing where it is not of the right kind."""
-    metrics = results.stratagem.get("metrics")
-    entries = metrics.items() if isinstance(metrics, dict) else ()
-    return {name: metric for name, metric in entries if isinstance(metric, dict)}
+    metrics = results.section("metrics")
+    return {name: metric for name, metric in metrics.items() if isinstance(metric, dict)}
 
 
 def _deterministic_metrics(results: Results) -> set[str]:
@@ -206,14 +205,11 @@ def launch_values(row: Row) -> list[float]:
 
 
 def deterministic_values(repetition: Repetition) -> dict[str, float]:
-    """What a launch counted, by the name of the metric: `communication.all_reduce.calls`, ..."""
+    """What a launch counted, by the name of the metric."""
     values = dict(repetition.counters)
     if repetition.flops_per_step is not None:
         values["flops_per_step"] = repetition.flops_per_step
-    for collective, counts in repetition.communication.items():
-        for name, value in counts.items():
-            values[f"communication.{collective}.{name}"] = value
-    return values
+    return values | repetition.communication_counts
 
 
 def _peaks(row: Row) -> list[float]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..analysis.statistics import median_or_none
 from ..results.load import Repetition, Results, Row, load_results
-from .points import STEP, Hardware, Metric, Run, hardware_of, parse_commit, parse_time
+from .points import STEP, Metric, Run, hardware_of, parse_commit, parse_time
 
 # The units of what is counted of each collective; direction and kind are the file's.
 _COMMUNICATION = {"calls": "count", "payload_bytes": "bytes", "wire_bytes": "bytes"}
@@ -36,28 +36,18 @@ def take(paths: list[Path], commit: str | None, date: str | None) -> Taken:
         time = given or parse_time(results.context.get("date"), f"{place}.date")
         known = results.stratagem.get("git_commit")
         name = commit or parse_commit(known, f"{place}.stratagem.git_commit")
-        fingerprint = _object(results.stratagem, "fingerprint")
-        hardware = hardware_of(_object(fingerprint, "hardware"))
         for row in results.rows:
             reason = _reason(row)
             if reason:
                 failed[row.name] = reason
-                continue
-            software = _object(fingerprint, "software")
-            runs.append(_run(row, results, time, name, hardware, software))
+            else:
+                runs.append(_run(row, results, time, name))
     return Taken(runs, failed)
 
 
-def _run(
-    row: Row,
-    results: Results,
-    time: datetime,
-    commit: str,
-    hardware: Hardware,
-    software: dict[str, Any],
-) -> Run:
+def _run(row: Row, results: Results, time: datetime, commit: str) -> Run:
     launches = [float(np.median(repetition.step_ms)) for repetition in row.repetitions]
-    described = _object(results.stratagem, "metrics")
+    described = results.section("metrics")
     values = _values(row.repetitions)
     return Run(
         time=time,
@@ -67,8 +57,8 @@ def _run(
         median=float(np.median(launches)),
         metrics={name: _metric(described.get(name), value) for name, value in values.items()}
         | _communication(row.repetitions, described),
-        hardware=hardware,
-        software=software,
+        hardware=hardware_of(results.section("fingerprint", "hardware")),
+        software=results.section("fingerprint", "software"),
         marks=row.marks,
         workload=row.summary.workload if row.summary else None,
     )
@@ -120,17 +110,11 @@ def _communication(repetitions: list[Repetition], described: dict[str, Any]) -> 
     """Calls and bytes of every collective, e.g. communication.all_reduce.wire_bytes."""
     counts: dict[str, list[float | None]] = {}
     for repetition in repetitions:
-        for collective, numbers in repetition.communication.items():
-            for key, value in numbers.items():
-                counts.setdefault(f"communication.{collective}.{key}", []).append(value)
+        for name, value in repetition.communication_counts.items():
+            counts.setdefault(name, []).append(value)
     units = {name: _COMMUNICATION.get(name.rsplit(".", 1)[1]) for name in counts}
     return {
         name: _metric(described.get("communication"), median_or_none(values), units[name])
         for name, values in counts.items()
         if units[name]
     }
-
-
-def _object(holder: dict[str, Any], key: str) -> dict[str, Any]:
-    value = holder.get(key)
-    return value if isinstance(value, dict) else {}

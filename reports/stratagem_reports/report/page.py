@@ -10,9 +10,6 @@ from string import Template
 
 from .library import load_library, policy_hash
 
-_TABLE_SCRIPT = "table.js"
-_CHARTS_SCRIPT = "charts.js"
-
 _PAGE = Template("""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -43,24 +40,19 @@ $scripts
 </html>
 """)
 
-
 # An identifier, the heading, and the body as HTML.
 Section = tuple[str, str, str]
 
 
 def render_page(
-    title: str,
-    subtitle: str,
-    sections: list[Section],
-    footer: str,
-    charts: bool = False,
+    title: str, subtitle: str, sections: list[Section], footer: str, charts: bool = False
 ) -> bytes:
     """The page; title, subtitle, headings and footer are text, the sections' bodies HTML.
 
     With `charts` the page holds the scripts that draw them.
     """
     here = Path(__file__)
-    names = (_TABLE_SCRIPT, _CHARTS_SCRIPT) if charts else (_TABLE_SCRIPT,)
+    names = ("table.js", "charts.js") if charts else ("table.js",)
     own = "".join(here.with_name(name).read_text(encoding="utf-8") for name in names)
     scripts = [load_library(), own] if charts else [own]
     page = _PAGE.substitute(

@@ -46,8 +46,17 @@ class Repetition:
     communication: dict[str, dict[str, float]] = field(default_factory=dict)
     loss: list[float] = field(default_factory=list)
 
+    @property
+    def communication_counts(self) -> dict[str, float]:
+        """`communication` by the names of metrics: communication.all_reduce.calls, ..."""
+        return {
+            f"communication.{collective}.{name}": value
+            for collective, counts in self.communication.items()
+            for name, value in counts.items()
+        }
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class Row:
     """One configuration with all its repetitions; `error` is None unless one of them failed.
 
@@ -80,6 +89,11 @@ class Row:
         return self.option("protocol") == "tutorial"
 
     @property
+    def time_ms(self) -> float:
+        """What a working row is ranked by: its median, the mean under the tutorial's protocol."""
+        return self.summary.mean if self.tutorial else self.summary.median
+
+    @property
     def verification(self) -> dict[str, Any]:
         """The record of a failed verification, or else of the first one; {} where none was made."""
         checked = [item.verification for item in self.repetitions if item.verification is not None]
@@ -100,6 +114,13 @@ class Results:
     context: dict[str, Any]
     stratagem: dict[str, Any]
     rows: list[Row]
+
+    def section(self, *keys: str) -> dict[str, Any]:
+        """An object inside `stratagem`, by the keys that lead to it; {} where there is none."""
+        found: Any = self.stratagem
+        for key in keys:
+            found = found.get(key) if isinstance(found, dict) else None
+        return found if isinstance(found, dict) else {}
 
 
 def load_results(path: Path) -> Results:

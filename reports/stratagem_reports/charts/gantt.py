@@ -145,17 +145,10 @@ def _split(_: Results, selection: Selection, best: bool) -> Drawn:
     if not best and len(splits) < 2:
         return "the pipeline was measured at one split only, so the worst is the best"
     pick = min if best else max
-    measured = pick(splits, key=lambda item: item.time_ms)
-    word, split = "Best" if best else "Worst", measured.split_size
-    return (
-        _measured(
-            selection,
-            measured,
-            f"{word} split: {row_label(measured)}",
-            f"at the {word.lower()} split, {split}",
-        )
-        or f"the row of split {split} has no timeline"
-    )
+    row = pick(splits, key=lambda item: item.time_ms)
+    word, split = "Best" if best else "Worst", row.split_size
+    title, where = f"{word} split: {row_label(row)}", f"at the {word.lower()} split, {split}"
+    return _measured(selection, row, title, where) or f"the row of split {split} has no timeline"
 
 
 def _strategies(_: Results, selection: Selection) -> dict[str, Drawn]:
@@ -176,10 +169,8 @@ def _strategy(selection: Selection, rows: list[Row], place: int) -> Drawn:
         return f"timelines are drawn of the {MOST_STRATEGIES} fastest strategies"
     name = row_label(rows[0])
     which = f"{name}, the fastest of {len(rows):,} rows" if len(rows) > 1 else name
-    return (
-        _measured(selection, rows[0], f"Median step: {name}", f"of {which}")
-        or f"no timeline of {which}"
-    )
+    drawn = _measured(selection, rows[0], f"Median step: {name}", f"of {which}")
+    return drawn or f"no timeline of {which}"
 
 
 def _measured(selection: Selection, measured: Row, title: str, where: str) -> Chart | None:

@@ -63,8 +63,8 @@ def draw(_: Results, selection: Selection) -> Drawn:
     every = _every_series(found, best, places, divisor, error)
     levels = [_level(strategy, value, divisor) for strategy, value in baselines.items()]
     centre = "Mean" if selection.tutorial else "Median"
-    x = marks.named([str(split) for split in splits], -0.5, len(splits) - 0.5)
-    x["axis"]["title"] = "Split size (samples in a micro-batch)"
+    title = "Split size (samples in a micro-batch)"
+    x = marks.named([str(split) for split in splits], -0.5, len(splits) - 0.5, title=title)
     y = marks.quantity(f"{axis_title(selection)} ({unit})", low, high, grid=True, tickCount=7)
     entries = [
         marks.Entry(one.label, marks.LINE + one.shape, one.color, one.color) for one in every

@@ -23,7 +23,6 @@ class Change:
     ratio: float
     low: float | None
     high: float | None
-    confidence: float
     p_value: float
 
 
@@ -36,7 +35,6 @@ def compare_launches(base_ms: list[float], head_ms: list[float], confidence: flo
         ratio=math.exp(float(np.median(shifts))),
         low=math.exp(low),
         high=math.exp(high),
-        confidence=confidence,
         p_value=_p_value(base, head),
     )
 

@@ -42,10 +42,7 @@ class Launches:
     @property
     def outliers(self) -> dict[str, int]:
         """How many samples, and how many launches, lie far off the others; none is dropped."""
-        return {
-            "samples": len(outlying(self.samples_ms)),
-            "launches": len(outlying(self.step_ms)),
-        }
+        return {"samples": len(outlying(self.samples_ms)), "launches": len(outlying(self.step_ms))}
 
 
 @dataclass(frozen=True)
@@ -85,7 +82,9 @@ def join(label: str, results: list[Results]) -> ResultSet:
             )
     rows: dict[str, Launches] = {}
     for result in results:
-        deterministic = _deterministic_metrics(result)
+        deterministic = {
+            name for name, item in _metrics(result).items() if item.get("deterministic") is True
+        }
         for row in result.rows:
             rows[row.name] = _add(rows.get(row.name), row, deterministic, str(result.path))
     return ResultSet(
@@ -138,11 +137,6 @@ def _metrics(results: Results) -> dict[str, dict[str, Any]]:
     """What the file says about metrics, by name; nothing where it is not of the right kind."""
     metrics = results.section("metrics")
     return {name: metric for name, metric in metrics.items() if isinstance(metric, dict)}
-
-
-def _deterministic_metrics(results: Results) -> set[str]:
-    """The metrics that the file calls deterministic."""
-    return {name for name, item in _metrics(results).items() if item.get("deterministic") is True}
 
 
 def _units(results: Results) -> dict[str, str]:
@@ -213,9 +207,6 @@ def deterministic_values(repetition: Repetition) -> dict[str, float]:
 
 
 def _peaks(row: Row) -> list[float]:
-    peaks = []
-    for repetition in row.repetitions:
-        found = [item.peak_memory_bytes for item in repetition.devices if item.peak_memory_bytes]
-        if found:
-            peaks.append(max(found))
-    return peaks
+    """The peak of each launch's fullest device, of the launches that have one."""
+    peaks = (repetition.peak_memory_bytes for repetition in row.repetitions)
+    return [peak for peak in peaks if peak]

@@ -91,10 +91,7 @@ def _values(repetitions: list[Repetition]) -> dict[str, float]:
     columns: dict[str, list[float | None]] = {
         "items_per_second": [item.items_per_second for item in repetitions],
         "mfu": [item.mfu for item in repetitions],
-        "peak_memory_bytes": [
-            max((use.peak_memory_bytes or 0.0 for use in item.devices), default=0.0) or None
-            for item in repetitions
-        ],
+        "peak_memory_bytes": [item.peak_memory_bytes for item in repetitions],
         "flops_per_step": [item.flops_per_step or None for item in repetitions],
     }
     for name in ("bubble_measured", "bubble_ideal"):

@@ -60,6 +60,11 @@ class Run:
         """What makes a run the same run."""
         return (self.commit, self.time, self.name)
 
+    @property
+    def identity(self) -> str:
+        """The same in words."""
+        return f"{self.name} of commit {self.commit} at {self.time:%Y-%m-%dT%H:%M:%SZ}"
+
     def value(self, metric: str) -> float | None:
         """The run's value of a metric, or None where it has none."""
         if metric == STEP:
@@ -83,16 +88,12 @@ def time_text(time: datetime) -> str:
 def parse_time(text: Any, where: str) -> datetime:
     """Reads ISO 8601; without an offset the time is UTC."""
     try:
-        return as_utc(datetime.fromisoformat(text.strip().replace("Z", "+00:00")))
+        time = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
+        return (time if time.tzinfo else time.replace(tzinfo=timezone.utc)).astimezone(timezone.utc)
     except (AttributeError, OverflowError, ValueError):
         raise InputError(
             f"{where}: expected a date such as 2026-01-15T10:20:30Z, found {text!r}"
         ) from None
-
-
-def as_utc(time: datetime) -> datetime:
-    """The time in UTC; one without an offset is taken as UTC already."""
-    return (time if time.tzinfo else time.replace(tzinfo=timezone.utc)).astimezone(timezone.utc)
 
 
 def parse_commit(text: Any, where: str) -> str:

@@ -10,17 +10,8 @@ from ..charts.bandwidth import BUS
 from ..results.load import Results, Row
 from .table import by_time
 
-_OPTIONS = {
-    "schedule": "schedule",
-    "split size": "split_size",
-    "devices": "devices",
-    "cores per device": "cores_per_device",
-    "global batch size": "global_batch_size",
-    "image size": "image_size",
-    "sequence length": "sequence_length",
-    "device": "device",
-    "protocol": "protocol",
-}
+_OPTIONS = ("schedule", "split_size", "devices", "cores_per_device", "global_batch_size")
+_OPTIONS += ("image_size", "sequence_length", "device", "protocol")
 # What a row's summary has under these names.
 _SUMMARY = {
     "median (ms)": "median",
@@ -47,7 +38,7 @@ COLUMNS = (
     "model",
     "workload",
     "mesh",
-    *_OPTIONS,
+    *(name.replace("_", " ") for name in _OPTIONS),
     *_SUMMARY,
     "largest relative error",
     "tolerance",
@@ -73,7 +64,7 @@ def render_csv(results: Results, selection: Selection) -> bytes:
 
 
 def _known(row: Row) -> dict[str, object]:
-    options = {heading: row.option(key) for heading, key in _OPTIONS.items()}
+    options = {name.replace("_", " "): row.option(name) for name in _OPTIONS}
     options = {heading: "" if value is None else value for heading, value in options.items()}
     known = {"row": row.name, "strategy": row.strategy, "model": row.model}
     return known | {"workload": row.summary.workload, "mesh": row.mesh} | options
@@ -81,19 +72,16 @@ def _known(row: Row) -> dict[str, object]:
 
 def _working(row: Row) -> dict[str, object]:
     losses = next((repetition.loss for repetition in row.repetitions if repetition.loss), [None])
-    summary = {heading: attrgetter(name)(row.summary) for heading, name in _SUMMARY.items()}
-    return (
-        _known(row)
-        | summary
-        | {
-            "largest relative error": row.verification.get("max_relative_error"),
-            "tolerance": row.verification.get("tolerance"),
-            "loss of the first step": losses[0],
-            "loss of the last step": losses[-1],
-            "bus bandwidth (GB/s)": counter(row, BUS),
-            "marks": " ".join(row.summary.marks),
-        }
-    )
+    found = _known(row)
+    found |= {heading: attrgetter(name)(row.summary) for heading, name in _SUMMARY.items()}
+    return found | {
+        "largest relative error": row.verification.get("max_relative_error"),
+        "tolerance": row.verification.get("tolerance"),
+        "loss of the first step": losses[0],
+        "loss of the last step": losses[-1],
+        "bus bandwidth (GB/s)": counter(row, BUS),
+        "marks": " ".join(row.summary.marks),
+    }
 
 
 def _plain(value: object) -> object:

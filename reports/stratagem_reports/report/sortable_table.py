@@ -82,7 +82,7 @@ def render_sortable(
     `sorted_by` is the column by which the lines already are in order and "ascending" or
     "descending"; None where their order is no column's.
     """
-    order = dict([sorted_by] if sorted_by else [])
+    order = dict([sorted_by]) if sorted_by else {}
     head = "".join(
         f'<th scope="col"{_attribute("title", column.meaning or None)}{_number(column)}'
         f"{_attribute('aria-sort', order.get(index))}>{escape(column.name)}</th>"

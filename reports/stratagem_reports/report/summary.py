@@ -35,28 +35,17 @@ def headlines(selection: Selection) -> list[Figure]:
     found = [Figure("Fastest", time_text(fastest.time_ms), short_label(selection, fastest))]
     pipeline = selection.best_pipeline
     if pipeline and pipeline is not fastest:
-        found.append(
-            Figure("Best split", time_text(pipeline.time_ms), short_label(selection, pipeline))
-        )
+        label = short_label(selection, pipeline)
+        found.append(Figure("Best split", time_text(pipeline.time_ms), label))
     chosen = pipeline or fastest
     name = f"Split {chosen.split_size}" if pipeline else short_label(selection, chosen)
-    for baseline, words in (
-        (selection.single, "single device"),
-        (selection.model_parallel, "model parallel"),
-    ):
-        if baseline and baseline is not chosen:
-            ratio = speed_up(baseline.summary, chosen.summary)
-            note = f"{name}; {ratio.low:.2f} to {ratio.high:.2f}"
-            found.append(Figure(f"Over {words}", _times(ratio), note))
+    for words, ratio in _over_baselines(selection, chosen).items():
+        note = f"{name}; {ratio.low:.2f} to {ratio.high:.2f}"
+        found.append(Figure(f"Over {words.removeprefix('the ')}", _times(ratio), note))
     error = error_of_predictions(selection)
     if error:
-        found.append(
-            Figure(
-                "Prediction error",
-                percent(error.mean_absolute),
-                f"mean; worst {error.worst:+.1%} at split {error.worst_split}",
-            )
-        )
+        note = f"mean; worst {error.worst:+.1%} at split {error.worst_split}"
+        found.append(Figure("Prediction error", percent(error.mean_absolute), note))
     return found
 
 
@@ -162,14 +151,10 @@ def _pipeline(selection: Selection) -> list[str]:
     best = selection.best_pipeline
     if not best:
         return []
-    parts = []
-    for baseline, words in (
-        (selection.single, "the single device"),
-        (selection.model_parallel, "model parallel"),
-    ):
-        if baseline:
-            ratio = speed_up(baseline.summary, best.summary)
-            parts.append(f"{_times(ratio)} as fast as {words} ({_extremes(ratio)})")
+    parts = [
+        f"{_times(ratio)} as fast as {words} ({_extremes(ratio)})"
+        for words, ratio in _over_baselines(selection, best).items()
+    ]
     found = []
     if parts:
         found.append(f"The best pipeline ({row_label(best)}) is {listing(parts)}.")
@@ -183,6 +168,16 @@ def _pipeline(selection: Selection) -> list[str]:
     elif len(selection.splits) > 1:
         found.append(f"Best split {best.split_size}, and no other split's interval meets its.")
     return found
+
+
+def _over_baselines(selection: Selection, chosen: Row) -> dict[str, Ratio]:
+    """How many times faster the row is than each baseline that it is not itself."""
+    named = {"the single device": selection.single, "model parallel": selection.model_parallel}
+    return {
+        words: speed_up(baseline.summary, chosen.summary)
+        for words, baseline in named.items()
+        if baseline and baseline is not chosen
+    }
 
 
 def _all_cores(selection: Selection) -> list[str]:

@@ -6,8 +6,6 @@ asked for; 130 interrupted.
 Files appear whole or not at all.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 

@@ -54,7 +54,7 @@ def test_a_whole_file_feeds_every_chart_in_order(built):
 
 def test_aggregates_are_no_samples(built):
     selection, _ = built(fixture_results.results())
-    assert all(item.summary.count == 7 for item in selection.rows)
+    assert all(row.summary.count == 7 for row in selection.rows)
     assert len(selection.rows) == 11
 
 

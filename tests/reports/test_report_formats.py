@@ -34,7 +34,7 @@ def test_csv_has_a_line_a_row_with_plain_numbers(written, write_json):
     assert len(lines) == 12
     selection = select(load_results(folder / "results.json"))
     best = selection.best_pipeline
-    line = next(line for line in lines if line["row"] == best.row.name)
+    line = next(line for line in lines if line["row"] == best.name)
     assert float(line["median (ms)"]) == pytest.approx(best.summary.median)
     assert float(line["interval low (ms)"]) == pytest.approx(best.summary.interval.low)
     assert line["split size"] == "12" and line["schedule"] == "1f1b"

@@ -86,11 +86,11 @@ def test_words_are_those_without_the_other_work_and_say_that_there_is_some(both)
 def test_the_table_ranks_the_charted_work_alone_and_keeps_workloads_together(both):
     rows = build_table(both[0], select(both[0]))
     others = [row for row in rows if of_another(row.cells[0].detail)]
-    assert rows[-4:] == others and len({row.workload for row in rows}) == 3
-    assert [rows.index(row) for row in rows if row.best] == [0]
+    workloads = [row.facts["workload"] for row in rows]
+    assert rows[-4:] == others and len({name for (name,) in workloads}) == 3
+    assert [rows.index(row) for row in rows if row.style == "best"] == [0]
     assert {row.cells[3].text for row in others} == {"\u2013"}
-    changes = [row.workload for row in rows]
-    assert sum(one != two for one, two in zip(changes, changes[1:], strict=False)) == 2
+    assert sum(one != two for one, two in zip(workloads, workloads[1:], strict=False)) == 2
     text = render_markdown(both[0], select(both[0]), drawn(both[0]))
     assert "Fastest of 11: Single, all cores" in text.decode()
 

@@ -1,7 +1,5 @@
 """Human names for strategies, models, kinds of action and parts of a step, and for quantities."""
 
-from __future__ import annotations
-
 import math
 
 from ..results.load import Row
@@ -33,11 +31,6 @@ _UNITS = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 def strategy_label(strategy: str) -> str:
     """The strategy's name for people."""
     return STRATEGIES.get(strategy, sentence(strategy))
-
-
-def model_label(model: str) -> str:
-    """The model's name for people."""
-    return _MODELS.get(model, model)
 
 
 def schedule_label(schedule: str) -> str:
@@ -73,18 +66,17 @@ def row_label(row: Row) -> str:
 
 def workload_label(row: Row) -> str:
     """What is trained on what, e.g. "ResNet-50, batch 48, 128x128 images, 2 CPU devices"."""
-    parts = [model_label(row.model)]
+    parts = [_MODELS.get(row.model, row.model)]
     if row.option("global_batch_size"):
         parts.append(f"batch {row.option('global_batch_size')}")
     if row.option("image_size"):
         parts.append(f"{row.option('image_size')}\u00d7{row.option('image_size')} images")
     if row.option("sequence_length"):
         parts.append(f"sequence {row.option('sequence_length')}")
-    devices = row.option("devices")
-    if devices:
-        kind = _DEVICES.get(str(row.option("device") or ""), str(row.option("device") or ""))
-        noun = "device" if devices == 1 else "devices"
-        parts.append(" ".join(word for word in (str(devices), kind, noun) if word))
+    if row.option("devices"):
+        device = str(row.option("device") or "")
+        noun = f"{_DEVICES.get(device, device)} device".strip()
+        parts.append(counted(row.option("devices"), noun))
     return ", ".join(parts)
 
 
@@ -100,11 +92,11 @@ def size_text(size: float) -> str:
     return f"{size / unit:g} {name}"
 
 
-def significant(value: float, digits: int = 3) -> str:
-    """A number with so many significant digits, trailing zeros kept: 2.2 becomes "2.20"."""
+def significant(value: float) -> str:
+    """A number with three significant digits, trailing zeros kept: 2.2 becomes "2.20"."""
     if value == 0.0:
         return "0"
-    decimals = digits - 1 - math.floor(math.log10(abs(value)))
+    decimals = 2 - math.floor(math.log10(abs(value)))
     return f"{value:,.{min(max(decimals, 0), 6)}f}"
 
 

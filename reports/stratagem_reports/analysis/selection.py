@@ -6,33 +6,13 @@ with the most rows is chosen, and within it the device count that most of its mu
 share; everything else stays in the table, and `notes` says so.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field
 
 from ..results.load import Results, Row
-from ..results.row_summary import Summary
 from .labels import cores, row_label, workload_label
 
 TUTORIAL_SPLIT = 20
-
-
-@dataclass(frozen=True, eq=False)
-class Measured:
-    """A row that worked."""
-
-    row: Row
-
-    @property
-    def summary(self) -> Summary:
-        """What the results file says of the row's samples."""
-        return self.row.summary
-
-    @property
-    def time_ms(self) -> float:
-        """What its bar shows: the mean under the tutorial's protocol, else the median."""
-        return self.summary.mean if self.row.tutorial else self.summary.median
 
 
 @dataclass(frozen=True)
@@ -40,29 +20,35 @@ class Selection:
     """The rows of one workload by role, fastest first in `rows`; None or empty where absent."""
 
     workload: str
-    rows: list[Measured]
-    single: Measured | None
-    single_all_cores: Measured | None
-    model_parallel: Measured | None
-    pipelines: list[list[Measured]]
+    rows: list[Row]
+    single: Row | None
+    single_all_cores: Row | None
+    model_parallel: Row | None
+    pipelines: list[list[Row]]
     tutorial: bool
     notes: list[str] = field(default_factory=list)
 
     @property
-    def best_pipeline(self) -> Measured | None:
+    def baselines(self) -> list[Row]:
+        """The rows that the others are held against."""
+        candidates = (self.single, self.single_all_cores, self.model_parallel)
+        return [row for row in candidates if row]
+
+    @property
+    def best_pipeline(self) -> Row | None:
         """The fastest pipeline row."""
         return min((row for line in self.pipelines for row in line), key=_time, default=None)
 
     @property
-    def splits(self) -> list[Measured]:
+    def splits(self) -> list[Row]:
         """The pipeline rows that differ from the best one in the split only, by split size."""
         best = self.best_pipeline
         return next((line for line in self.pipelines if best in line), [])
 
     @property
-    def charted_pipeline(self) -> Measured | None:
+    def charted_pipeline(self) -> Row | None:
         """The pipeline beside the other strategies: the tutorial's split 20, else the best."""
-        fixed = [item for item in self.splits if item.row.split_size == TUTORIAL_SPLIT]
+        fixed = [item for item in self.splits if item.split_size == TUTORIAL_SPLIT]
         return fixed[0] if self.tutorial and fixed else self.best_pipeline
 
 
@@ -91,14 +77,14 @@ def select(results: Results) -> Selection:
             f"The charts and the summary are about {workload_label(_widest(chosen))}; the table "
             "has rows of other numbers of devices, too."
         )
-    rows = sorted(map(Measured, chosen), key=_time)
+    rows = sorted(chosen, key=_time)
     single, all_cores = _singles(rows)
     return Selection(
         workload=workload_label(_widest(chosen)),
         rows=rows,
         single=single,
         single_all_cores=all_cores,
-        model_parallel=next((m for m in rows if m.row.strategy == "model_parallel"), None),
+        model_parallel=next((row for row in rows if row.strategy == "model_parallel"), None),
         pipelines=_pipelines(rows),
         tutorial=any(row.tutorial for row in chosen),
         notes=notes,
@@ -110,14 +96,14 @@ def working_rows(results: Results) -> list[Row]:
     return [row for row in results.rows if row.error is None and row.repetitions]
 
 
-def series_label(line: list[Measured]) -> str:
+def series_label(line: list[Row]) -> str:
     """What to call a series of splits: the row's label without its split."""
-    row = line[0].row
+    row = line[0]
     return row_label(row).replace(f", split {row.split_size}", "")
 
 
-def _time(measured: Measured) -> float:
-    return measured.time_ms
+def _time(row: Row) -> float:
+    return row.time_ms
 
 
 def _of_most_devices(rows: list[Row]) -> list[Row]:
@@ -134,20 +120,20 @@ def _widest(rows: list[Row]) -> Row:
     return max(rows, key=lambda row: (row.option("devices") or 0, row.strategy != "single"))
 
 
-def _singles(rows: list[Measured]) -> tuple[Measured | None, Measured | None]:
+def _singles(rows: list[Row]) -> tuple[Row | None, Row | None]:
     """The baseline, and the single process with all cores where that is another row."""
     named = {item.summary.baseline for item in rows}
-    single = next((item for item in rows if item.row.name in named), None)
-    others = [item for item in rows if item.row.strategy == "single" and item is not single]
-    return single, max(others, key=lambda item: cores(item.row), default=None)
+    single = next((item for item in rows if item.name in named), None)
+    others = [item for item in rows if item.strategy == "single" and item is not single]
+    return single, max(others, key=cores, default=None)
 
 
-def _pipelines(rows: list[Measured]) -> list[list[Measured]]:
+def _pipelines(rows: list[Row]) -> list[list[Row]]:
     """Pipeline rows grouped into series that differ in the split only, each by split size."""
-    series: dict[str, list[Measured]] = {}
+    series: dict[str, list[Row]] = {}
     for item in rows:
-        if item.row.strategy == "pipeline" and item.row.split_size is not None:
-            token = f"split:{item.row.split_size}"
-            rest = "/".join(part for part in item.row.name.split("/") if part != token)
+        if item.strategy == "pipeline" and item.split_size is not None:
+            token = f"split:{item.split_size}"
+            rest = "/".join(part for part in item.name.split("/") if part != token)
             series.setdefault(rest, []).append(item)
-    return [sorted(line, key=lambda item: item.row.split_size) for line in series.values()]
+    return [sorted(line, key=lambda item: item.split_size) for line in series.values()]

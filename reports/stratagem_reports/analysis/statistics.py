@@ -10,8 +10,6 @@ fewer cannot reach 95%, and minimum to maximum is given with the coverage it rea
 1 - 2^(1-n). The samples come from one run, so the interval says nothing about other runs.
 """
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 
@@ -61,6 +59,15 @@ def interval_of_median(samples: list[float], confidence: float = CONFIDENCE) -> 
 def distinguishable(first: Summary, second: Summary) -> bool:
     """True when the two can be ranked: rows of one workload whose summaries tell them apart."""
     return first.workload == second.workload and second.name not in first.cannot_tell
+
+
+def rivals(row: Row, others: list[Row]) -> list[Row]:
+    """Those of the others that cannot be told apart from the row."""
+    return [
+        other
+        for other in others
+        if other is not row and not distinguishable(row.summary, other.summary)
+    ]
 
 
 def speed_up(baseline: Summary, candidate: Summary) -> Ratio:

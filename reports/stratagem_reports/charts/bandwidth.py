@@ -1,30 +1,19 @@
 """Bus bandwidth of collectives over message size, both axes logarithmic."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from ..analysis.labels import sentence, size_text
 from ..analysis.statistics import median_or_none
 from ..results.load import Results
+from . import marks
 from .chart import Chart
-from .marks import LINE, POINTS, Entry, described, dots, intervals, legend, line, lines, short
 from .registry import Drawn, Registered
 from .theme import strategy_color
 
 BUS = "bus_gb_per_s"
 # One hue a collective: those of the strategies, of which this chart has none.
-_COLORS = tuple(
-    strategy_color(name)
-    for name in (
-        "pipeline",
-        "model_parallel",
-        "ddp",
-        "tensor_parallel",
-        "sequence_parallel",
-        "ddp_model_parallel",
-    )
-)
+_STRATEGIES = ("pipeline", "model_parallel", "ddp", "tensor_parallel", "sequence_parallel")
+_COLORS = tuple(map(strategy_color, (*_STRATEGIES, "ddp_model_parallel")))
 _MOST_TICKS = 10
 _DECADES = [10.0**power for power in range(-6, 7)]
 
@@ -72,11 +61,11 @@ def draw(results: Results) -> Drawn:
         return "no row worked in every round"
     every, layers, entries = [], [], []
     for index, (name, own) in enumerate(found.items()):
-        color, shape = _COLORS[index % len(_COLORS)], POINTS[index % len(POINTS)]
+        color, shape = _COLORS[index % len(_COLORS)], marks.POINTS[index % len(marks.POINTS)]
         rows = [_row(sentence(name), rate) for rate in own]
-        points = dots(rows, shape=shape, size=110, fill=color)
-        layers += [line(rows, color, 2.2), intervals(rows), points]
-        entries.append(Entry(sentence(name), LINE + shape, color, color))
+        points = marks.dots(rows, shape=shape, size=110, fill=color)
+        layers += [marks.line(rows, color, 2.2), marks.intervals(rows), points]
+        entries.append(marks.Entry(sentence(name), marks.LINE + shape, color, color))
         every += rows
     values = [end for row in every for end in (row["low"], row["high"])]
     sizes = sorted({row["x"] for row in every})
@@ -89,21 +78,16 @@ def draw(results: Results) -> Drawn:
         "Bandwidth of collectives by message size",
         group_label(results),
         "Bus bandwidth as nccl-tests defines it; bars reach from the slowest to the fastest round.",
-        f"Bus bandwidth by message size. {described(every)}",
-        {
-            "width": 560,
-            "height": 330,
-            "encoding": {"x": x, "y": y},
-            "layer": [*layers, legend(entries, 5)],
-        },
+        f"Bus bandwidth by message size. {marks.described(every)}",
+        marks.view(560, 330, x, y, [*layers, marks.legend(entries, 5)]),
     )
 
 
 def _row(label: str, rate: Rate) -> dict:
     name = f"{label}, {size_text(rate.size)}"
-    words = lines(name, f"{rate.rate:.3g} GB/s, {rate.low:.3g} to {rate.high:.3g}")
-    ends = {"low": short(rate.low), "high": short(rate.high)}
-    return {"x": rate.size, "y": short(rate.rate), "words": words} | ends
+    words = marks.lines(name, f"{rate.rate:.3g} GB/s, {rate.low:.3g} to {rate.high:.3g}")
+    ends = {"low": marks.short(rate.low), "high": marks.short(rate.high)}
+    return {"x": rate.size, "y": marks.short(rate.rate), "words": words} | ends
 
 
 def _logarithmic(low: float, high: float, **axis: object) -> dict:

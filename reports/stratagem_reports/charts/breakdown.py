@@ -1,13 +1,11 @@
 """Stacked bars: where each row's step goes."""
 
-from __future__ import annotations
-
 from ..analysis.labels import percent, sentence, time_text
 from ..analysis.selection import Selection
 from ..results.load import Results
+from . import marks
 from .chart import Chart
 from .chart_limits import fastest_bars
-from .marks import BOX, Entry, Row, boxes, described, legend, lines, lying, short, texts, unit_of
 from .registry import Drawn, Registered
 from .theme import HIDDEN, IDLE, part_color
 
@@ -24,20 +22,21 @@ def draw(_: Results, selection: Selection) -> Drawn:
         return "no row has a breakdown of its step"
     parts = _present(list(steps.values()))
     totals = [sum(own.get(part, 0.0) for part in parts) for own in steps.values()]
-    divisor, unit = unit_of(max(totals))
+    divisor, unit = marks.unit_of(max(totals))
     pieces = [
         piece
         for place, (label, own) in enumerate(steps.items())
         for piece in _pieces(place, label, own, parts, divisor)
     ]
     ends = [
-        {"x": short(total / divisor), "y": place, "text": time_text(total)}
+        {"x": marks.short(total / divisor), "y": place, "text": time_text(total)}
         for place, total in enumerate(totals)
     ]
-    entries = [Entry(sentence(part), BOX, _fill(part)) for part in parts]
+    entries = [marks.Entry(sentence(part), marks.BOX, _fill(part)) for part in parts]
     if any(piece["color"] == HIDDEN for piece in pieces):
-        entries.append(Entry("Communication hidden", BOX, HIDDEN, part_color("compute")))
-    layers = [boxes(pieces), texts(ends, align="left", dx=7), legend(entries, 4)]
+        ground = part_color("compute")
+        entries.append(marks.Entry("Communication hidden", marks.BOX, HIDDEN, ground))
+    layers = [marks.boxes(pieces), marks.texts(ends, align="left", dx=7), marks.legend(entries, 4)]
     high = 1.02 * max(totals) / divisor
     return Chart(
         "Where the step goes",
@@ -45,8 +44,8 @@ def draw(_: Results, selection: Selection) -> Drawn:
         "Parts of the step, means over devices and timed steps. Hidden communication lies "
         "inside compute and is striped there. Bubble: idle for want of another stage's output. "
         f"Wait: inside a collective before its last peer came.{shown}",
-        f"Stacked bars. {described(pieces)}",
-        lying(list(steps), f"Step time ({unit})", high, layers),
+        f"Stacked bars. {marks.described(pieces)}",
+        marks.lying(list(steps), f"Step time ({unit})", high, layers),
     )
 
 
@@ -59,7 +58,7 @@ def _present(steps: list[dict[str, float]]) -> list[str]:
 
 def _pieces(
     place: int, label: str, own: dict[str, float], parts: list[str], divisor: float
-) -> list[Row]:
+) -> list[marks.Datum]:
     """The boxes of a bar; the end of compute is striped for as long as it hides communication."""
     total = sum(own.get(part, 0.0) for part in parts)
     found, at = [], 0.0
@@ -75,12 +74,12 @@ def _pieces(
                 share = f"{time_text(at - start)}, {percent((at - start) / total)} of the step"
                 found.append(
                     {
-                        "start": short(start / divisor),
-                        "end": short(at / divisor),
+                        "start": marks.short(start / divisor),
+                        "end": marks.short(at / divisor),
                         "top": place - _HALF,
                         "bottom": place + _HALF,
                         "color": color,
-                        "words": lines(label, f"{name} {share}"),
+                        "words": marks.lines(label, f"{name} {share}"),
                     }
                 )
     return found

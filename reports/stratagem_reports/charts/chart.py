@@ -1,7 +1,5 @@
 """A chart: what it says in words, and its Vega-Lite specification."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,24 +1,19 @@
 """Keeps charts readable when a file has hundreds of rows: the fastest are drawn, and it is said."""
 
-from __future__ import annotations
-
 from ..analysis.labels import row_label, strategy_label
-from ..analysis.selection import Measured, Selection
+from ..analysis.selection import Selection
+from ..results.load import Row
 
 MOST_BARS = 30
 MOST_SERIES = 6
 
 
-def fastest_bars(selection: Selection) -> tuple[list[tuple[str, Measured]], str]:
+def fastest_bars(selection: Selection) -> tuple[list[tuple[str, Row]], str]:
     """The baselines and the fastest rows, labelled, in the order of roles, and words for a caption.
 
     Baselines come first, then other strategies by time, then each pipeline by split.
     """
-    baselines = [
-        item
-        for item in (selection.single, selection.single_all_cores, selection.model_parallel)
-        if item
-    ]
+    baselines = selection.baselines
     pipelines = [item for line in selection.pipelines for item in line]
     others = [item for item in selection.rows if item not in baselines and item not in pipelines]
     rows = [(_label(selection, item), item) for item in baselines + others + pipelines]
@@ -30,7 +25,7 @@ def fastest_bars(selection: Selection) -> tuple[list[tuple[str, Measured]], str]
     return [(label, item) for label, item in rows if item in kept], words
 
 
-def fastest_series(lines: list[list[Measured]]) -> tuple[list[list[Measured]], str]:
+def fastest_series(lines: list[list[Row]]) -> tuple[list[list[Row]], str]:
     """The series with the fastest rows in the order given, and words for a caption."""
     if len(lines) <= MOST_SERIES:
         return lines, ""
@@ -40,10 +35,10 @@ def fastest_series(lines: list[list[Measured]]) -> tuple[list[list[Measured]], s
     return [line for line in lines if line in kept], words
 
 
-def _label(selection: Selection, item: Measured) -> str:
+def _label(selection: Selection, item: Row) -> str:
     """The row's name beside the others."""
     if item is selection.single_all_cores:
         return "Single, all cores"
-    if item.row.strategy == "pipeline" and len(selection.pipelines) == 1:
-        return f"Pipeline, split {item.row.split_size}"
-    return row_label(item.row) if item.row.strategy != "single" else strategy_label("single")
+    if item.strategy == "pipeline" and len(selection.pipelines) == 1:
+        return f"Pipeline, split {item.split_size}"
+    return row_label(item) if item.strategy != "single" else strategy_label("single")

@@ -5,8 +5,6 @@ in one slot become one box, as long as they were together. So every kind keeps i
 time, and an idle device stays idle for as long as it was.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from ..analysis.labels import time_text

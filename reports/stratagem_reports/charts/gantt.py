@@ -4,21 +4,19 @@ Charts of the pipeline's best and worst split and of each other strategy's faste
 comes from the repetition that is nearest to the row's median.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from ..analysis.labels import STRATEGIES, percent, row_label, sentence, time_text
-from ..analysis.selection import Measured, Selection
+from ..analysis.selection import Selection
 from ..analysis.statistics import median_or_none
-from ..results.load import Repetition, Results
+from ..results.load import Repetition, Results, Row
 from ..results.timeline import Action
+from . import marks
 from .chart import Chart
 from .downsampling import readable
 from .lanes import COMPUTE, LETTERS, STRIP, gaps, is_moving, kinds, lanes
-from .marks import BOX, Entry, Row, boxes, layer, legend, lines, named, quantity, short
 from .registry import Drawn, Registered
 from .theme import ACTIONS, BACKGROUND, IDLE, action_color, ink_on
 
@@ -41,26 +39,24 @@ def timeline(title: str, subtitle: str, actions: list[Action], caption: str = ""
     end = max(action.end_ms for action in actions)
     devices = lanes(actions)
     rows = _rows(actions, devices, start, end)
-    entries = [Entry(_named(kind), BOX, action_color(kind)) for kind in kinds(actions, ACTIONS)]
+    fills = {_named(kind): action_color(kind) for kind in kinds(actions, ACTIONS)}
+    fills["Idle (bubble)"] = IDLE
     count = sum(action.count for action in actions)
     label = {"type": "text", "text": {"expr": _LABEL}, "fontSize": {"expr": _SIZE}}
-    labels = layer(rows, label, x="middle", y="centre", fill="ink", tooltip="words")
-    x = quantity("Time (ms)", 0.0, max(end - start, 1e-9), grid=True, tickCount=8)
+    labels = marks.layer(rows, label, x="middle", y="centre", fill="ink", tooltip="words")
+    layers = [
+        marks.boxes(rows, stroke={"expr": _EDGE}, strokeWidth=0.7),
+        labels | {"transform": [{"filter": "datum.label"}]},
+        marks.legend([marks.Entry(name, marks.BOX, fill) for name, fill in fills.items()], 8),
+    ]
+    x = marks.quantity("Time (ms)", 0.0, max(end - start, 1e-9), grid=True, tickCount=8)
+    y = marks.named(devices, -0.08, len(devices), 0.46, downwards=True)
     return Chart(
         title,
         subtitle,
         caption,
         f"Timeline of {count} actions on {', '.join(devices)} over {time_text(end - start)}.",
-        {
-            "width": _WIDTH,
-            "height": _LANE * len(devices) + 6,
-            "encoding": {"x": x, "y": named(devices, -0.08, len(devices), 0.46, downwards=True)},
-            "layer": [
-                boxes(rows, stroke={"expr": _EDGE}, strokeWidth=0.7),
-                labels | {"transform": [{"filter": "datum.label"}]},
-                legend([*entries, Entry("Idle (bubble)", BOX, IDLE)], 8),
-            ],
-        },
+        marks.view(_WIDTH, _LANE * len(devices) + 6, x, y, layers),
         zooms=True,
     )
 
@@ -77,21 +73,21 @@ def simulated(simulation: dict[str, Any]) -> Chart:
     return timeline(simulation["title"], ", ".join(facts), simulation["timeline"])
 
 
-def _rows(actions: list[Action], devices: list[str], start: float, end: float) -> list[Row]:
+def _rows(actions: list[Action], devices: list[str], start: float, end: float) -> list[marks.Datum]:
     """What the devices did and when they were idle, lane by lane in the order of time."""
     several, found = _several_stages(actions), []
     for lane, device in enumerate(devices):
         own = [action for action in actions if action.device == device]
         rows = [_row(action, lane, start, several) for action in own]
         for low, high in gaps(own, start, end):
-            words = lines("Idle", device, _when(low - start, high - start))
+            words = marks.lines("Idle", device, _when(low - start, high - start))
             span = _box(low - start, high - start, lane, (0.0, sum(STRIP)))
             rows.append(span | {"color": IDLE, "label": "", "words": words})
         found += sorted(rows, key=lambda row: row["start"])
     return found
 
 
-def _row(action: Action, lane: int, start: float, several: bool) -> Row:
+def _row(action: Action, lane: int, start: float, several: bool) -> marks.Datum:
     place, color = STRIP if is_moving(action.kind) else COMPUTE, action_color(action.kind)
     low, high = action.start_ms - start, action.end_ms - start
     label, number = ("", "") if is_moving(action.kind) else _label(action, several)
@@ -101,16 +97,17 @@ def _row(action: Action, lane: int, start: float, several: bool) -> Row:
     times = f" \u00d7 {action.count}, drawn together" if action.count > 1 else ""
     row = _box(low, high, lane, place) | {"color": color, "label": label}
     if label:
-        middle = {"middle": short((low + high) / 2.0), "centre": lane + sum(place) / 2.0 + 0.01}
-        row |= middle | {"number": number, "ink": ink_on(color)}
+        centre = lane + sum(place) / 2.0 + 0.01
+        row |= {"middle": marks.short((low + high) / 2.0), "centre": centre}
+        row |= {"number": number, "ink": ink_on(color)}
     where = ", ".join(word for word in (action.device, stage, batch) if word)
-    return row | {"words": lines(f"{sentence(action.kind)}{times}", where, _when(low, high))}
+    return row | {"words": marks.lines(f"{sentence(action.kind)}{times}", where, _when(low, high))}
 
 
-def _box(low: float, high: float, lane: int, place: tuple[float, float]) -> Row:
+def _box(low: float, high: float, lane: int, place: tuple[float, float]) -> marks.Datum:
     offset, height = place
     ends = {"top": lane + offset, "bottom": round(lane + offset + height, 3)}
-    return {"start": short(low), "end": short(high)} | ends
+    return {"start": marks.short(low), "end": marks.short(high)} | ends
 
 
 def _when(low: float, high: float) -> str:
@@ -148,44 +145,35 @@ def _split(_: Results, selection: Selection, best: bool) -> Drawn:
     if not best and len(splits) < 2:
         return "the pipeline was measured at one split only, so the worst is the best"
     pick = min if best else max
-    measured = pick(splits, key=lambda item: item.time_ms)
-    word, split = "Best" if best else "Worst", measured.row.split_size
-    return (
-        _measured(
-            selection,
-            measured,
-            f"{word} split: {row_label(measured.row)}",
-            f"at the {word.lower()} split, {split}",
-        )
-        or f"the row of split {split} has no timeline"
-    )
+    row = pick(splits, key=lambda item: item.time_ms)
+    word, split = "Best" if best else "Worst", row.split_size
+    title, where = f"{word} split: {row_label(row)}", f"at the {word.lower()} split, {split}"
+    return _measured(selection, row, title, where) or f"the row of split {split} has no timeline"
 
 
 def _strategies(_: Results, selection: Selection) -> dict[str, Drawn]:
     """Of each strategy but the pipeline its fastest row, by the chart's name, the fastest first."""
     pipelined = {item for line in selection.pipelines for item in line}
-    rows: dict[str, list[Measured]] = {}
+    rows: dict[str, list[Row]] = {}
     for item in selection.rows:
         if item not in pipelined:
-            rows.setdefault(item.row.strategy, []).append(item)
+            rows.setdefault(item.strategy, []).append(item)
     return {
         f"gantt_{strategy}": _strategy(selection, own, place)
         for place, (strategy, own) in enumerate(rows.items(), start=1)
     }
 
 
-def _strategy(selection: Selection, rows: list[Measured], place: int) -> Drawn:
+def _strategy(selection: Selection, rows: list[Row], place: int) -> Drawn:
     if place > MOST_STRATEGIES:
         return f"timelines are drawn of the {MOST_STRATEGIES} fastest strategies"
-    name = row_label(rows[0].row)
+    name = row_label(rows[0])
     which = f"{name}, the fastest of {len(rows):,} rows" if len(rows) > 1 else name
-    return (
-        _measured(selection, rows[0], f"Median step: {name}", f"of {which}")
-        or f"no timeline of {which}"
-    )
+    drawn = _measured(selection, rows[0], f"Median step: {name}", f"of {which}")
+    return drawn or f"no timeline of {which}"
 
 
-def _measured(selection: Selection, measured: Measured, title: str, where: str) -> Chart | None:
+def _measured(selection: Selection, measured: Row, title: str, where: str) -> Chart | None:
     repetition = _representative(measured)
     if repetition is None:
         return None
@@ -198,10 +186,10 @@ def _measured(selection: Selection, measured: Measured, title: str, where: str) 
     )
 
 
-def _representative(measured: Measured) -> Repetition | None:
+def _representative(measured: Row) -> Repetition | None:
     """The repetition with a timeline whose samples lie closest to the row's median."""
-    drawable = [item for item in measured.row.repetitions if item.timeline]
-    median, tutorial = measured.summary.median, measured.row.tutorial
+    drawable = [item for item in measured.repetitions if item.timeline]
+    median, tutorial = measured.summary.median, measured.tutorial
 
     def time_ms(item: Repetition) -> float:
         return sum(item.step_ms) if tutorial else median_or_none(item.step_ms) or 0.0

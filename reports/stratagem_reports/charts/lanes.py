@@ -4,8 +4,6 @@ Computing kinds fill a lane's upper part and copies and communication the strip 
 some devices they run beside each other.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

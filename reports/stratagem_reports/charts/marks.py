@@ -4,8 +4,6 @@ Every layer holds its own rows, whose "x" and "y" are places on the axes. A row'
 a reader who points at its mark, or steps to it by keyboard, is told: lines, the first its name.
 """
 
-from __future__ import annotations
-
 import json
 import textwrap
 from itertools import pairwise
@@ -13,7 +11,7 @@ from typing import Any, NamedTuple
 
 from .theme import BACKGROUND, TEXT
 
-Row = dict[str, Any]
+Datum = dict[str, Any]
 Layer = dict[str, Any]
 
 # Paths of symbols, about as large as a square from -1 to 1.
@@ -49,7 +47,7 @@ class Entry(NamedTuple):
     stroke: str = "transparent"
 
 
-def layer(rows: list[Row], mark: dict, **fields: str | dict) -> Layer:
+def layer(rows: list[Datum], mark: dict, **fields: str | dict) -> Layer:
     """Marks of one kind, one a row; `fields` map channels to a row's keys, or are encodings."""
     encoding = {name: _channel(name, field) for name, field in fields.items()}
     return {"data": {"values": rows}, "mark": mark, "encoding": encoding}
@@ -69,29 +67,29 @@ def fixed(value: float | str) -> dict:
     return {"value": {"expr": value} if isinstance(value, str) else value}
 
 
-def boxes(rows: list[Row], **look: object) -> Layer:
+def boxes(rows: list[Datum], **look: object) -> Layer:
     """Rectangles from "start" to "end" and "top" to "bottom" in their "color"."""
     places = {"x": "start", "x2": "end", "y": "top", "y2": "bottom"}
     return layer(rows, {"type": "rect"} | look, **places, fill="color", tooltip="words")
 
 
-def bar(place: int, end: float, half: float, color: str) -> Row:
+def bar(place: int, end: float, half: float, color: str) -> Datum:
     """The row of a lying bar from 0 to `end`."""
     return {"start": 0, "end": end, "top": place - half, "bottom": place + half, "color": color}
 
 
-def dots(rows: list[Row], **look: object) -> Layer:
+def dots(rows: list[Datum], **look: object) -> Layer:
     """Points with an outline."""
     usual = {"type": "point", "shape": "circle", "size": 70, "opacity": 1, "strokeWidth": 1}
     return layer(rows, usual | {"stroke": BACKGROUND} | look, **_PLACES)
 
 
-def line(rows: list[Row], color: str, width: float, **look: object) -> Layer:
+def line(rows: list[Datum], color: str, width: float, **look: object) -> Layer:
     """One line through the rows in their order."""
     return layer(rows, {"type": "line", "color": color, "strokeWidth": width} | look, x="x", y="y")
 
 
-def intervals(rows: list[Row], along: str = "y", **look: object) -> Layer:
+def intervals(rows: list[Datum], along: str = "y", **look: object) -> Layer:
     """Error bars from "low" to "high", with caps."""
     across, turn = ("x", "horizontal") if along == "y" else ("y", "vertical")
     look = {"color": TEXT, "opacity": 1} | look
@@ -103,7 +101,7 @@ def intervals(rows: list[Row], along: str = "y", **look: object) -> Layer:
 
 
 def texts(
-    rows: list[Row], x: str | dict = "x", y: str | dict = "y", text: str = "text", **look: object
+    rows: list[Datum], x: str | dict = "x", y: str | dict = "y", text: str = "text", **look: object
 ) -> Layer:
     """Words, backed by the background so that lines do not cross them."""
     front = {"type": "text", "lineBreak": "\n", "color": TEXT, "fontSize": 11, "lineHeight": 14}
@@ -112,7 +110,7 @@ def texts(
     return {"layer": [layer(rows, mark, x=x, y=y, text=text) for mark in (front | halo, front)]}
 
 
-def names_at_right(rows: list[Row], span: float, height: float, start: str | dict) -> list[Layer]:
+def names_at_right(rows: list[Datum], span: float, height: float, start: str | dict) -> list[Layer]:
     """Each row's "text" at the right of the chart, joined to its "y" by a line in its "color".
 
     The names are moved apart where lines are close; `span` is what `height` pixels stand for.
@@ -173,11 +171,15 @@ def named(
     return axis
 
 
+def view(width: int, height: int, x: dict, y: dict, layers: list[Layer]) -> dict:
+    """What a chart draws: its size in pixels, its axes and its layers, the lowest first."""
+    return {"width": width, "height": height, "encoding": {"x": x, "y": y}, "layer": layers}
+
+
 def lying(names: list[str], title: str, high: float, layers: list[Layer], each: int = 27) -> dict:
     """The view of lying bars, one of `each` pixels a name."""
     x = quantity(title, 0.0, high, grid=True, tickCount=8)
-    encoding = {"x": x, "y": named(names, downwards=True)}
-    return {"width": 520, "height": each * len(names) + 8, "encoding": encoding, "layer": layers}
+    return view(520, each * len(names) + 8, x, named(names, downwards=True), layers)
 
 
 def wrapped(text: str, width: float, size: float) -> list[str]:
@@ -211,7 +213,7 @@ def lines(*words: str) -> str:
     return "\n".join(line for line in words if line)
 
 
-def described(rows: list[Row]) -> str:
+def described(rows: list[Datum]) -> str:
     """What the rows' marks say of themselves, the first line and the second, as one sentence."""
     found: dict[str, list[str]] = {}
     for row in rows:

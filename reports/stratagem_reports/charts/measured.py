@@ -1,29 +1,28 @@
 """What charts of measured rows share: a row's place on an axis, its error bar and its samples."""
 
-from __future__ import annotations
-
 from ..analysis.labels import time_text
-from ..analysis.selection import Measured, Selection
+from ..analysis.selection import Selection
 from ..analysis.statistics import describe_deviation, describe_interval
-from .marks import Row, lines, short
+from ..results.load import Row
+from .marks import Datum, lines, short
 
 SHIFT = {"expr": "datum.shift"}
 
 
-def reach(item: Measured) -> tuple[float, float]:
+def reach(item: Row) -> tuple[float, float]:
     """The error bar in milliseconds; under the tutorial's protocol it is the standard deviation."""
     summary = item.summary
-    if item.row.tutorial:
+    if item.tutorial:
         return summary.mean - summary.deviation, summary.mean + summary.deviation
     return summary.interval.low, summary.interval.high
 
 
-def values_ms(item: Measured) -> list[float]:
+def values_ms(item: Row) -> list[float]:
     """Everything of the row that an axis must hold."""
     return [item.time_ms, *reach(item), *item.summary.samples]
 
 
-def point(item: Measured, divisor: float, name: str, error: str, *more: str) -> Row:
+def point(item: Row, divisor: float, name: str, error: str, *more: str) -> Datum:
     """The row's "value" with the ends of its error bar, and its words."""
     low, high = reach(item)
     bar = f"{time_text(low)} to {time_text(high)}: {error}"
@@ -35,7 +34,7 @@ def point(item: Measured, divisor: float, name: str, error: str, *more: str) -> 
     }
 
 
-def samples(item: Measured, divisor: float, name: str, width: float = 0.0) -> list[Row]:
+def samples(item: Row, divisor: float, name: str, width: float = 0.0) -> list[Datum]:
     """Every sample's "value", with a "shift" in pixels that keeps equal ones apart."""
     values = item.summary.samples
     count = len(values)
@@ -56,12 +55,12 @@ def axis_title(selection: Selection) -> str:
     return "Time of one training call" if selection.tutorial else "Step time"
 
 
-def error_label(selection: Selection, rows: list[Measured]) -> str:
+def error_label(selection: Selection, rows: list[Row]) -> str:
     """What an error bar of these rows reaches over."""
     describe = describe_deviation if selection.tutorial else describe_interval
     return describe([item.summary.count for item in rows])
 
 
-def color_key(selection: Selection, item: Measured) -> str:
+def color_key(selection: Selection, item: Row) -> str:
     """The strategy whose colour the row has; that with all cores has a name of its own."""
-    return "single_all_cores" if item is selection.single_all_cores else item.row.strategy
+    return "single_all_cores" if item is selection.single_all_cores else item.strategy

@@ -1,12 +1,10 @@
 """Dots on bars: the most memory that each device of a row held."""
 
-from __future__ import annotations
-
-from ..analysis.selection import Measured, Selection
-from ..results.load import Results
+from ..analysis.selection import Selection
+from ..results.load import Results, Row
+from . import marks
 from .chart import Chart
 from .chart_limits import fastest_bars
-from .marks import CIRCLE, Entry, bar, boxes, described, dots, legend, lines, lying, short, texts
 from .measured import color_key
 from .registry import Drawn, Registered
 from .theme import BACKGROUND, TEXT, strategy_color
@@ -26,33 +24,33 @@ def draw(_: Results, selection: Selection) -> Drawn:
     for place, (label, item, peaks) in enumerate(found):
         most, color = max(peaks) / divisor, strategy_color(color_key(selection, item))
         text = f"{most:.3g} {unit}"
-        words = {"text": text, "words": lines(label, f"{text} on the fullest device")}
-        bars.append(bar(place, short(most), 0.31, color) | words | {"y": place})
+        words = {"text": text, "words": marks.lines(label, f"{text} on the fullest device")}
+        bars.append(marks.bar(place, marks.short(most), 0.31, color) | words | {"y": place})
         for index, peak in enumerate(peaks if len(peaks) > 1 else []):
-            words = lines(label, f"device {index}: {peak / divisor:.3g} {unit}")
-            dotted.append({"x": short(peak / divisor), "y": place, "words": words})
+            words = marks.lines(label, f"device {index}: {peak / divisor:.3g} {unit}")
+            dotted.append({"x": marks.short(peak / divisor), "y": place, "words": words})
     layers = [
-        boxes(bars),
-        texts(bars, x="end", align="left", dx=9),
-        dots(dotted, size=34, fill=BACKGROUND, stroke=TEXT),
+        marks.boxes(bars),
+        marks.texts(bars, x="end", align="left", dx=9),
+        marks.dots(dotted, size=34, fill=BACKGROUND, stroke=TEXT),
     ]
     if dotted:
-        layers.append(legend([Entry("one device", CIRCLE, BACKGROUND, TEXT)], 1))
+        layers.append(marks.legend([marks.Entry("one device", marks.CIRCLE, BACKGROUND, TEXT)], 1))
     names, high = [label for label, *_ in found], 1.02 * longest / divisor
     return Chart(
         "Memory by device",
         selection.workload,
         "The most tensor memory that a device held during the timed steps; a bar is as "
         f"long as the row's fullest device.{shown}",
-        f"Bars. {described(bars)}",
-        lying(names, f"Peak memory of a device ({unit})", high, layers),
+        f"Bars. {marks.described(bars)}",
+        marks.lying(names, f"Peak memory of a device ({unit})", high, layers),
     )
 
 
-def _peaks(item: Measured) -> list[float]:
+def _peaks(item: Row) -> list[float]:
     """The most bytes of each device over the repetitions, [device]."""
     peaks: dict[str, float] = {}
-    for repetition in item.row.repetitions:
+    for repetition in item.repetitions:
         for device in repetition.devices:
             if device.peak_memory_bytes:
                 known = peaks.get(device.device, 0.0)

@@ -5,8 +5,6 @@ their `Selection`), "collectives" (`Results`), "simulation" (a simulation file) 
 module).
 """
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Draws charts: as SVG and PNG files, and as the picture that a page shows in a chart's place."""
 
-from __future__ import annotations
-
 import re
 from html import escape
 

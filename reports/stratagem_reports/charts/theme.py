@@ -6,8 +6,6 @@ Tol's palettes, which stay apart under the common kinds of colour blindness; lig
 so that they survive a grey print. One strategy has one colour in every chart.
 """
 
-from __future__ import annotations
-
 import re
 import zlib
 
@@ -61,17 +59,14 @@ _STRATEGIES = {
     "sequence_parallel": pair("#D55E00", "#E8793A"),
 }
 # For strategies of plug-ins, and wherever else nothing has a colour of its own.
-_OTHERS = tuple(
-    pair(light, dark)
-    for light, dark in (
-        ("#44AA99", "#5CC4B3"),
-        ("#882255", "#C7659A"),
-        ("#999933", "#B9B95A"),
-        ("#6699CC", "#86B4E2"),
-        ("#661100", "#C0705C"),
-        ("#AA4499", "#CC77BE"),
-        ("#117733", "#4CAF70"),
-    )
+_OTHERS = (
+    pair("#44AA99", "#5CC4B3"),
+    pair("#882255", "#C7659A"),
+    pair("#999933", "#B9B95A"),
+    pair("#6699CC", "#86B4E2"),
+    pair("#661100", "#C0705C"),
+    pair("#AA4499", "#CC77BE"),
+    pair("#117733", "#4CAF70"),
 )
 _FORWARD, _BACKWARD = pair("#3B75AF", "#4A8FD1"), pair("#EE8A3A", "#EE8A3A")
 _ACTIVATION, _GRADIENT = pair("#66C2E0", "#66C2E0"), pair("#E6C229", "#E6C229")

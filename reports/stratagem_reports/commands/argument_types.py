@@ -1,7 +1,5 @@
 """Types of command-line arguments: each reads a text and says what would be right."""
 
-from __future__ import annotations
-
 import argparse
 
 

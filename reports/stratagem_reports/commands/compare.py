@@ -1,7 +1,5 @@
 """`stratagem compare`: whether one build or results file is slower than another."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path
@@ -14,6 +12,7 @@ from .argument_types import count, percentage, positive
 _NOTHING_MATCHED, _LAUNCH_FAILED, _INTERRUPTED = 3, 4, 130
 _CONFIDENCE, _INTERLEAVED_CONFIDENCE, _THRESHOLD = 0.95, 0.97, 0.01
 _OF_TIMES = ("threshold", "confidence", "minutes", "whole_launches", "seed", "record")
+_OF_LAUNCHES = ("minutes", "rounds", "control", "seed", "record", "whole_launches")
 
 
 def register(commands: argparse._SubParsersAction) -> None:
@@ -92,11 +91,7 @@ def register(commands: argparse._SubParsersAction) -> None:
 def run(options: argparse.Namespace) -> int:
     """Compares, shows and writes; returns the exit code."""
     if options.exact_only:
-        for name in _OF_TIMES:
-            value = getattr(options, name)
-            if value is not None and value is not False:
-                shown = name.replace("_", "-")
-                raise InputError(f"--{shown}: not with --exact-only, which compares no times")
+        _refuse(options, _OF_TIMES, "not with --exact-only, which compares no times")
     default = _INTERLEAVED_CONFIDENCE if options.interleave else _CONFIDENCE
     options.confidence = default if options.confidence is None else options.confidence
     options.threshold = _THRESHOLD if options.threshold is None else options.threshold
@@ -105,11 +100,18 @@ def run(options: argparse.Namespace) -> int:
     return _interleaved(options) if options.interleave else _separate(options)
 
 
+def _refuse(options: argparse.Namespace, names: tuple[str, ...], why: str) -> None:
+    """InputError where one of the options is given."""
+    for name in names:
+        if getattr(options, name) is not None and getattr(options, name) is not False:
+            raise InputError(f"--{name.replace('_', '-')}: {why}")
+
+
 def _separate(options: argparse.Namespace) -> int:
-    for name in ("minutes", "rounds", "control", "seed", "record", "whole_launches", "run_options"):
-        if getattr(options, name):
-            shown = "options after --" if name == "run_options" else f"--{name.replace('_', '-')}"
-            raise InputError(f"{shown}: only with --interleave, which launches builds")
+    why = "only with --interleave, which launches builds"
+    _refuse(options, _OF_LAUNCHES, why)
+    if options.run_options:
+        raise InputError(f"options after --: {why}")
     if options.head is None:
         raise InputError("HEAD: missing; expected BASE.json HEAD.json")
     from ..comparison.deterministic_only import compare_metrics_only
@@ -187,22 +189,22 @@ def _progress(what: str, left_s: float | None) -> None:
 def _finish(comparison, options: argparse.Namespace) -> int:
     if not comparison.rows:
         names = [next(iter(result_set.rows)) for result_set in (comparison.base, comparison.head)]
-        print(
-            "stratagem compare: no row has the same name on both sides: "
-            f"{names[0]} and {names[1]}, for example",
-            file=sys.stderr,
+        return _nothing(
+            f": no row has the same name on both sides: {names[0]} and {names[1]}, for example"
         )
-        return _NOTHING_MATCHED
     told = any(row.regression or row.compared for row in comparison.rows)
     if comparison.deterministic_only and not told:
-        print(
-            "stratagem compare --exact-only: no row has a deterministic metric to compare on both "
-            "sides; expected results of `stratagem run`",
-            file=sys.stderr,
+        return _nothing(
+            " --exact-only: no row has a deterministic metric to compare on both sides; expected "
+            "results of `stratagem run`"
         )
-        return _NOTHING_MATCHED
     show(comparison, options)
     return comparison.exit_code(options.fail_on_ambiguous)
+
+
+def _nothing(message: str) -> int:
+    print(f"stratagem compare{message}", file=sys.stderr)
+    return _NOTHING_MATCHED
 
 
 def show(comparison, options: argparse.Namespace) -> None:

@@ -1,7 +1,5 @@
 """`gantt`, which `stratagem simulate` calls: the Gantt chart of a simulated schedule."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`stratagem history`: results over time."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Callable
@@ -102,24 +100,18 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _add(options: argparse.Namespace) -> int:
-    from ..history.add import take
-
-    taken = take(options.results, options.commit, options.date)
-    code = _append(options.dir, taken.runs)
-    for name, reason in taken.failed.items():
-        print(f"not added: {name}: {' '.join(reason.split())}")
-    return code
-
-
-def _append(folder: Path, runs: list) -> int:
     from ..analysis.labels import counted
+    from ..history.add import take
     from ..history.store import append
 
-    done = append(folder, runs)
+    taken = take(options.results, options.commit, options.date)
+    done = append(options.dir, taken.runs)
     rows = len({run.name for run in done.added})
-    print(f"{folder}: added {counted(len(done.added), 'run')} of {counted(rows, 'row')}")
+    print(f"{options.dir}: added {counted(len(done.added), 'run')} of {counted(rows, 'row')}")
     for run in done.present:
-        print(f"already there: {run.name} of commit {run.commit} at {run.time:%Y-%m-%dT%H:%M:%SZ}")
+        print(f"already there: {run.identity}")
+    for name, reason in taken.failed.items():
+        print(f"not added: {name}: {' '.join(reason.split())}")
     return 0
 
 
@@ -146,32 +138,22 @@ def _show(options: argparse.Namespace) -> int:
 
 
 def _trend(options: argparse.Namespace) -> int:
-    from ..history import trend, trend_text
     from ..history.series import kept_apart
+    from ..history.trend import regressed, trends_of
+    from ..history.trend_text import WRITERS
 
     series = _series(options)
-    trends = trend.trends_of(series, options.metric, options.max_p, options.min_change)
+    trends = trends_of(series, options.metric, options.max_p, options.min_change)
     notes = kept_apart(series)
     if options.format == "html":
         _trend_page(trends, notes, options.out_dir)
-        return _trend_code(trends, options)
-    charts = _charts(trends, options.out_dir) if options.out_dir else []
-    writers = {
-        "text": trend_text.text,
-        "json": trend_text.as_json,
-        "markdown": trend_text.markdown,
-    }
-    print(writers[options.format](trends, notes, charts))
+    else:
+        charts = _charts(trends, options.out_dir) if options.out_dir else []
+        print(WRITERS[options.format](trends, notes, charts))
     if options.format == "json":
         for note in notes:
             _warn(note)
-    return _trend_code(trends, options)
-
-
-def _trend_code(trends: list, options: argparse.Namespace) -> int:
-    from ..history.trend import regressed
-
-    failed = [item for item in trends if regressed(item, options.window)]
+    failed = any(regressed(trend, options.window) for trend in trends)
     return 1 if failed and options.fail_on_regression else 0
 
 

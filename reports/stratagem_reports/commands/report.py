@@ -1,14 +1,12 @@
 """`stratagem report`: charts and report.html, report.md or report.csv of a results file."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 
 from ..charts.registry import ChartSet
 from ..results.errors import InputError
 from ..results.files import write_together
-from ..results.load import Results, load_results, require_summaries
+from ..results.load import load_results, require_summaries
 
 EXTENSIONS = ("png", "svg")
 FORMATS = ("html", "markdown", "csv")
@@ -37,49 +35,33 @@ def run(options: argparse.Namespace) -> int:
     """Writes the charts and the report, and prints their paths."""
     results = load_results(options.results)
     require_summaries(results)
+    from ..analysis.selection import select
     from ..charts.bandwidth import holds_collectives
+    from ..charts.registry import draw_charts
 
     folder = options.out_dir or options.results.parent
     if options.format == "csv":
-        return _put(folder, _csv(results))
+        from ..report.csv import render_csv
+
+        return _put(folder, {"report.csv": render_csv(results, select(results))})
     if holds_collectives(results):
         if options.format == "markdown":
             raise InputError(
                 f"--format markdown: {options.results} holds times of collectives, whose report is "
                 "a page; leave the option out, or take csv"
             )
-        return _put_charts(folder, *_collectives(results))
-    return _put_charts(folder, *_strategies(results, options.format))
+        from ..report.collectives import render_collectives
 
-
-def _csv(results: Results) -> dict[str, bytes]:
-    from ..analysis.selection import select
-    from ..report.csv import render_csv
-
-    return {"report.csv": render_csv(results, select(results))}
-
-
-def _collectives(results: Results) -> tuple[ChartSet, dict[str, bytes]]:
-    """The charts, and the report's file."""
-    from ..charts.registry import draw_charts
-    from ..report.collectives import render_collectives
-
-    charts = draw_charts("collectives", results)
-    return charts, {"report.html": render_collectives(results, charts)}
-
-
-def _strategies(results: Results, written_as: str) -> tuple[ChartSet, dict[str, bytes]]:
-    """The charts, and the report's file."""
-    from ..analysis.selection import select
-    from ..charts.registry import draw_charts
+        charts = draw_charts("collectives", results)
+        return _put_charts(folder, charts, {"report.html": render_collectives(results, charts)})
     from ..report.html import render_report
     from ..report.markdown import render_markdown
 
     selection = select(results)
     charts = draw_charts("strategies", results, selection)
-    if written_as == "html":
-        return charts, {"report.html": render_report(results, selection, charts)}
-    return charts, {"report.md": render_markdown(results, selection, charts)}
+    markdown = options.format == "markdown"
+    name, render = ("report.md", render_markdown) if markdown else ("report.html", render_report)
+    return _put_charts(folder, charts, {name: render(results, selection, charts)})
 
 
 def _put_charts(folder: Path, charts: ChartSet, report: dict[str, bytes]) -> int:

@@ -1,7 +1,5 @@
 """A build to be launched: its executable, and one launch of all rows of a configuration."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

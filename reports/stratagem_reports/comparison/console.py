@@ -1,19 +1,13 @@
 """The comparison as a table for a terminal."""
 
-from __future__ import annotations
-
 from .formatting import details, headline, notes, table
-from .verdicts import Comparison, RowComparison, Verdict
+from .verdicts import Comparison, Verdict
 
+_RED, _GREEN, _YELLOW = "31", "32", "33"
 _COLOURS = {
-    Verdict.SLOWER: "31",
-    Verdict.MORE: "31",
-    Verdict.FAILED: "31",
-    Verdict.FASTER: "32",
-    Verdict.FEWER: "32",
-    Verdict.SAME: "32",
-    Verdict.CANNOT_TELL: "33",
-    Verdict.TOO_FEW: "33",
+    **dict.fromkeys((Verdict.SLOWER, Verdict.MORE, Verdict.FAILED), _RED),
+    **dict.fromkeys((Verdict.FASTER, Verdict.FEWER, Verdict.SAME), _GREEN),
+    **dict.fromkeys((Verdict.CANNOT_TELL, Verdict.TOO_FEW), _YELLOW),
 }
 _TEXT = {"Verdict", "Row", "Interval", "Deterministic metrics", "Marks"}  # the others are numbers
 _WIDEST = "Row"  # stands last
@@ -28,15 +22,12 @@ def render_console(comparison: Comparison, colour: bool) -> str:
     lines = [_line({name: name for name in names}, widths), rule]
     for row, shown in zip(comparison.rows, rows, strict=True):
         text = _line(shown, widths)
-        lines.append(f"\x1b[{_code(row)}m{text}\x1b[0m" if colour else text)
+        code = _RED if row.regression else _COLOURS[row.timing.verdict]
+        lines.append(f"\x1b[{code}m{text}\x1b[0m" if colour else text)
     for name, changes in details(comparison):
         lines += ["", name] + [f"  {change}" for change in changes]
     lines += ["", headline(comparison)] + [f"- {note}" for note in notes(comparison)]
     return "\n".join(lines) + "\n"
-
-
-def _code(row: RowComparison) -> str:
-    return "31" if row.regression else _COLOURS[row.timing.verdict]
 
 
 def _line(texts: dict[str, str], widths: dict[str, int]) -> str:

@@ -8,8 +8,6 @@ other.
 Between machines two metrics may differ though the code does the same (`bound_to_hardware`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum
@@ -58,13 +56,10 @@ def compare_metrics(
     """
     changes = []
     for metric in sorted({*base.counts, *head.counts} - {*left_out}):
-        counted = metric.startswith("communication.")
-        one = _value(base, metric, counted)
-        two = _value(head, metric, counted)
-        unit = _unit(metric, units)
-        change = _change(metric, unit, one, two)
-        if change is not None:
-            changes.append(change)
+        one, two = _values(base, metric), _values(head, metric)
+        if one != two or len(one) > 1:
+            kind, unit = _kind(one, two), _unit(metric, units)
+            changes.append(MetricChange(metric, unit, _only(one), _only(two), kind))
     return changes if MEMORY in left_out else changes + _memory(base, head)
 
 
@@ -99,20 +94,19 @@ def count_compared(base: Launches, head: Launches, left_out: Collection[str] = (
     return len(({*base.counts} & {*head.counts}) - {*left_out})
 
 
-def _value(row: Launches, metric: str, counted: bool) -> set[float]:
+def _values(row: Launches, metric: str) -> set[float]:
     values = set(row.counts.get(metric, []))
-    return {0.0} if counted and not values and row.counts else values
+    absent = not values and row.counts and metric.startswith("communication.")
+    return {0.0} if absent else values
 
 
-def _change(metric: str, unit: str, base: set[float], head: set[float]) -> MetricChange | None:
+def _kind(base: set[float], head: set[float]) -> Kind:
+    """Of the values of a metric on both sides, which are not one and the same."""
     if len(base) > 1 or len(head) > 1:
-        return MetricChange(metric, unit, _only(base), _only(head), Kind.UNSTEADY)
-    one, two = _only(base), _only(head)
-    if one == two:
-        return None
-    if one is None or two is None:
-        return MetricChange(metric, unit, one, two, Kind.NEW if one is None else Kind.GONE)
-    return MetricChange(metric, unit, one, two, Kind.MORE if two > one else Kind.FEWER)
+        return Kind.UNSTEADY
+    if not base or not head:
+        return Kind.GONE if base else Kind.NEW
+    return Kind.MORE if max(head) > max(base) else Kind.FEWER
 
 
 def _only(values: set[float]) -> float | None:

@@ -4,19 +4,18 @@ One launch a side tells, on any machine and between different ones: what is comp
 code and configuration. What depends on the hardware is left out where that differs.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any
 
+from ..analysis.labels import counted
 from ..results.load import Results
-from .builds import LAUNCH_LIMIT_S, Build, run_once, result_set_of
+from .builds import LAUNCH_LIMIT_S, Build, result_set_of, run_once
 from .deterministic import (
     MEMORY,
-    MetricChange,
     Kind,
+    MetricChange,
     bound_to_hardware,
     compare_metrics,
     count_compared,
@@ -53,8 +52,6 @@ def compare_metrics_only(
         deterministic_only=True,
         across_machines=found,
         interleaved=interleaved,
-        only_base=[name for name in base.rows if name not in head.rows],
-        only_head=[name for name in head.rows if name not in base.rows],
     )
 
 
@@ -64,7 +61,7 @@ def compare_builds_by_metrics(
     run_options: list[str],
     rounds: int,
     control: bool,
-    progress: Callable[[str, float | None], None] = lambda *_: None,
+    progress: Callable[[str, float | None], None],
 ) -> Comparison:
     """Launches all rows by both builds, once a round; LaunchError when there are no results."""
     began = time.monotonic()
@@ -79,8 +76,7 @@ def compare_builds_by_metrics(
 
 
 def _about(rounds: int, control: bool, minutes: float) -> dict[str, Any]:
-    launches = "1 launch" if rounds == 1 else f"{rounds} launches"
-    notes = [f"{launches} of each build in {minutes:.1f} min, all rows at once."]
+    notes = [f"{counted(rounds, 'launch')} of each build in {minutes:.1f} min, all rows at once."]
     if control:
         notes.append("Control: both sides are one build, so what differs is not deterministic.")
     return {
@@ -101,20 +97,16 @@ def _row(
 ) -> RowComparison:
     left_out = sorted({*bound_to_hardware(base, fields), *bound_to_hardware(head, fields)})
     changes = compare_metrics(base, head, units, left_out)
-    failed = failed_timing(base, head)
+    verdict = _verdict(base, head, changes, left_out)
+    note = NOTHING if verdict is Verdict.CANNOT_TELL else ""
+    timing = failed_timing(base, head) or Timing([], [], None, None, verdict, note)
     return RowComparison(
         name=base.name,
-        timing=replace(failed, base_ms=[], head_ms=[])
-        if failed
-        else _untimed(_verdict(base, head, changes, left_out)),
+        timing=replace(timing, base_ms=[], head_ms=[]),
         changes=changes,
         metrics_compared=count_compared(base, head, left_out),
         left_out=left_out,
     )
-
-
-def _untimed(verdict: Verdict) -> Timing:
-    return Timing([], [], None, None, verdict, NOTHING if verdict is Verdict.CANNOT_TELL else "")
 
 
 def _verdict(

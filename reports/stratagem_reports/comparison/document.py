@@ -1,7 +1,5 @@
 """The comparison as JSON: everything that was decided, and from which launches."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -40,12 +38,7 @@ def render_json(comparison: Comparison) -> str:
 
 
 def _result_set(found: ResultSet) -> dict[str, Any]:
-    return {
-        "sources": found.sources,
-        "commits": found.commits,
-        "hardware": found.hardware,
-        "software": found.software,
-    }
+    return {name: getattr(found, name) for name in ("sources", "commits", "hardware", "software")}
 
 
 def _pairs(found: dict[str, tuple[Any, Any]]) -> dict[str, dict[str, Any]]:

@@ -1,14 +1,11 @@
 """The words and numbers that every renderer shows, so that they agree with each other."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from ..analysis.labels import counted, listing, percent, time_text
-from .deterministic import MetricChange, Kind
+from .deterministic import Kind, MetricChange
 from .verdicts import Comparison, RowComparison, Timing, Verdict
 
-COLUMNS = ("Verdict", "Row", "Base", "Head", "Change", "Interval", "Deterministic metrics", "Marks")
 _OF_TIMES = ("Base", "Head", "Change", "Interval")
 NONE = "\u2013"
 
@@ -37,43 +34,37 @@ def headline(comparison: Comparison) -> str:
     worse = sum(1 for row in comparison.rows if any(item.regression for item in row.changes))
     if worse and not comparison.deterministic_only:
         parts.append(f"{worse} with a deterministic metric that grew")
-    noun = "row" if len(comparison.rows) == 1 else "rows"
+    rows = counted(len(comparison.rows), "row")
     verdict = "Regression" if comparison.regressions else "No regression found"
     where = " (across machines)" if comparison.across_machines else ""
     ignored = "; times were not compared" if comparison.deterministic_only else ""
-    return f"{verdict}: {len(comparison.rows)} {noun}, {listing(parts)}{where}{ignored}."
+    return f"{verdict}: {rows}, {listing(parts)}{where}{ignored}."
 
 
 def table(comparison: Comparison) -> list[dict[str, str]]:
     """Each row's cells by their column, those columns alone that have something to say."""
-    rows = [dict(zip(COLUMNS, cells(row), strict=True)) for row in comparison.rows]
+    rows = [_cells(row) for row in comparison.rows]
     unused = set(_OF_TIMES) if comparison.deterministic_only else set()
     if all(row["Marks"] == NONE for row in rows):
         unused.add("Marks")
     return [{name: text for name, text in row.items() if name not in unused} for row in rows]
 
 
-def cells(row: RowComparison) -> list[str]:
-    """A row's cells under COLUMNS."""
+def _cells(row: RowComparison) -> dict[str, str]:
     timing = row.timing
-    return [
-        timing.verdict.value,
-        row.name,
-        _time(timing.base_median, timing.base_ms),
-        _time(timing.head_median, timing.head_ms),
-        change_text(timing),
-        interval_text(timing),
-        changes_text(row),
-        marks_text(row) or NONE,
-    ]
+    return {
+        "Verdict": timing.verdict.value,
+        "Row": row.name,
+        "Base": _time(timing.base_median, timing.base_ms),
+        "Head": _time(timing.head_median, timing.head_ms),
+        "Change": f"{timing.change.ratio - 1:+.1%}" if timing.change else NONE,
+        "Interval": _interval(timing),
+        "Deterministic metrics": _changes(row),
+        "Marks": "; ".join(row.marks + _outliers(row)) or NONE,
+    }
 
 
-def marks_text(row: RowComparison) -> str:
-    """What disturbed the row, and how many of its steps and launches are outliers."""
-    return "; ".join(row.marks + outlier_texts(row))
-
-
-def outlier_texts(row: RowComparison) -> list[str]:
+def _outliers(row: RowComparison) -> list[str]:
     """For each side that has any: "base: 2 outlying steps kept"."""
     texts = []
     for label, counts in row.outliers.items():
@@ -84,21 +75,15 @@ def outlier_texts(row: RowComparison) -> list[str]:
     return texts
 
 
-def change_text(timing: Timing) -> str:
-    """The change of the step time, "+5.2%"; above zero is slower."""
-    return f"{100 * (timing.change.ratio - 1):+.1f}%" if timing.change else NONE
-
-
-def interval_text(timing: Timing) -> str:
+def _interval(timing: Timing) -> str:
     """The interval of the change; a verdict of "too few" has none worth showing."""
     change = timing.change
     if change is None or change.low is None or timing.verdict is Verdict.TOO_FEW:
         return NONE
-    low, high = (100 * (value - 1) for value in (change.low, change.high))
-    return f"{low:+.1f}% to {high:+.1f}%"
+    return f"{change.low - 1:+.1%} to {change.high - 1:+.1%}"
 
 
-def changes_text(row: RowComparison) -> str:
+def _changes(row: RowComparison) -> str:
     """How many metrics are equal, or how many are not and how many could not be compared."""
     unsteady = sum(1 for change in row.changes if change.kind is Kind.UNSTEADY)
     worse = sum(1 for change in row.changes if change.regression)
@@ -130,7 +115,7 @@ def notes(comparison: Comparison) -> list[str]:
     few = [row.timing.note for row in comparison.rows if row.timing.verdict is Verdict.TOO_FEW]
     if few:
         words.append(f"Too few for a verdict on the time: {'; '.join(dict.fromkeys(few))}.")
-    if any(outlier_texts(row) for row in comparison.rows):
+    if any(_outliers(row) for row in comparison.rows):
         words.append(OUTLIERS)
     if comparison.interleaved is not None:
         words += comparison.interleaved["notes"]

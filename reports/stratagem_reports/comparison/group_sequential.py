@@ -12,8 +12,6 @@ fraction t (the power family of Kim and DeMets 1987). The parts add up to alpha,
 any false alarm at any look, over all rows (Holm at each look), is at most alpha.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -52,6 +50,11 @@ class Decision:
     adjusted_p: float
     rounds: int
 
+    @property
+    def clear(self) -> bool:
+        """True unless nothing can be told."""
+        return self.verdict is not Verdict.CANNOT_TELL
+
 
 def make_plan(rounds: int, alpha: float) -> Plan:
     """The plan for at most so many rounds, at least one."""
@@ -86,33 +89,26 @@ def decide(
 
     `log_ratios` holds the rows' log(head / base), round by round.
     """
-    names = list(log_ratios)
-    p_values = [_sign_test(log_ratios[name]) for name in names]
-    adjusted = dict(zip(names, holm(p_values), strict=True))
+    confidence = 1 - level / max(1, len(log_ratios))
+    changes = [_change(list(values), confidence) for values in log_ratios.values()]
+    adjusted = holm([change.p_value for change in changes])
     return {
-        name: _decision(
-            list(log_ratios[name]), p_value, adjusted[name], level, len(names), threshold
-        )
-        for name, p_value in zip(names, p_values, strict=True)
+        name: Decision(judge(change, value, level, threshold), change, value, len(log_ratios[name]))
+        for name, change, value in zip(log_ratios, changes, adjusted, strict=True)
     }
 
 
 def keep_clear(before: Mapping[str, Decision], now: Mapping[str, Decision]) -> dict[str, Decision]:
     """The decisions after a look: what was clear stays."""
     return {
-        name: before[name] if name in before and is_clear(before[name]) else decision
+        name: before[name] if name in before and before[name].clear else decision
         for name, decision in now.items()
     }
 
 
-def is_clear(decision: Decision) -> bool:
-    """True unless nothing can be told."""
-    return decision.verdict is not Verdict.CANNOT_TELL
-
-
 def all_clear(decisions: Mapping[str, Decision]) -> bool:
     """True when every row is decided, so that there is no need to go on."""
-    return all(is_clear(decision) for decision in decisions.values())
+    return all(decision.clear for decision in decisions.values())
 
 
 def _sign_test(values: Sequence[float]) -> float:
@@ -127,22 +123,12 @@ def _p_value(slower: int, count: int) -> float:
     return float(binomtest(slower, count, 0.5).pvalue) if count else 1.0
 
 
-def _decision(
-    values: list[float],
-    p_value: float,
-    adjusted: float,
-    level: float,
-    rows: int,
-    threshold: float,
-) -> Decision:
-    confidence = 1 - level / rows
+def _change(values: list[float], confidence: float) -> Change:
     interval = interval_of_median(values, confidence)
     wide_enough = interval.coverage >= confidence
-    change = Change(
+    return Change(
         ratio=math.exp(float(np.median(values))),
         low=math.exp(interval.low) if wide_enough else None,
         high=math.exp(interval.high) if wide_enough else None,
-        confidence=confidence,
-        p_value=p_value,
+        p_value=_sign_test(values),
     )
-    return Decision(judge(change, adjusted, level, threshold), change, adjusted, len(values))

@@ -7,8 +7,6 @@ the first round each build runs all rows once unmeasured, which fills its caches
 calibration.
 """
 
-from __future__ import annotations
-
 import math
 import random
 import time
@@ -22,28 +20,12 @@ import numpy as np
 
 from ..analysis.labels import listing, percent
 from ..results.load import Results
-from .builds import LAUNCH_LIMIT_S, Build, run_once, result_set_of, write_round
-from .group_sequential import (
-    Decision,
-    all_clear,
-    cut_short,
-    decide,
-    keep_clear,
-    make_plan,
-    rounds_needed,
-)
-from .result_set import Launches, ResultSet, common_units, join
+from . import group_sequential
+from .builds import LAUNCH_LIMIT_S, Build, result_set_of, run_once, write_round
+from .result_set import Launches
 from .rounds import Rounds, steps_of
 from .turns import run_in_turns
-from .verdicts import (
-    Comparison,
-    Timing,
-    Verdict,
-    check_machines,
-    common_rows,
-    compare_rows,
-    failed_timing,
-)
+from .verdicts import Comparison, Timing, Verdict, common_rows, compare_rows, failed_timing
 
 
 @dataclass(frozen=True)
@@ -64,75 +46,60 @@ class Settings:
 
 # Is told what is about to be launched and how many seconds the rest may take, None before round 1.
 Progress = Callable[[str, float | None], None]
-RunOnce = Callable[..., Results]  # as builds.run_once
 
 
-def interleave(
-    base: Build,
-    head: Build,
-    settings: Settings,
-    progress: Progress = lambda *_: None,
-    run: RunOnce = run_once,
-    clock: Callable[[], float] = time.monotonic,
-) -> Comparison:
+def interleave(base: Build, head: Build, settings: Settings, progress: Progress) -> Comparison:
     """Runs rounds until every row is decided or the budget is spent.
 
     Raises LaunchError when a launch gives no results, InputError when the builds cannot be
     compared. KeyboardInterrupt ends the rounds; complete ones are judged as far as they go.
     """
-    started = clock()
+    started = time.monotonic()
     measured = Rounds()
     builds = {"base": base, "head": head}
     try:
         prepared = {}
         for label, build in builds.items():
             progress(f"preparing, {label}", None)
-            prepared[label] = run(build, settings.run_options, settings.launch_limit_s)
+            prepared[label] = run_once(build, settings.run_options, settings.launch_limit_s)
         names = [{row.name for row in results.rows} for results in prepared.values()]
         measured.rows = sorted(names[0] & names[1])
         if measured.rows:
             measured.turns = _turns(prepared, measured.rows) if settings.turns else {}
-            _run_rounds(builds, settings, measured, progress, run, clock, started)
+            _run_rounds(builds, settings, measured, progress, started)
         else:
             measured.compare_nothing(prepared)
     except KeyboardInterrupt:
         measured.interrupted = True
         if measured.plan is None:
             raise
-    return _comparison(builds, settings, measured, clock() - started)
+    return _comparison(builds, settings, measured, time.monotonic() - started)
 
 
-def _run_rounds(builds, settings, measured, progress, run, clock, started) -> None:
-    budget_s = 60 * settings.minutes
-    alpha = 1 - settings.confidence
+def _run_rounds(builds, settings, measured, progress, started) -> None:
+    ends = started + 60 * settings.minutes
     shuffler = random.Random(settings.seed)
-    rounds_began = clock()
+    began = time.monotonic()
     while measured.plan is None or measured.count < measured.plan.rounds:
         left = None
         if measured.plan is not None:
-            each = (clock() - rounds_began) / measured.count
-            if clock() - started + each > budget_s:
-                measured.plan = cut_short(measured.plan, measured.count)
+            each = (time.monotonic() - began) / measured.count
+            if time.monotonic() + each > ends:
+                measured.plan = group_sequential.cut_short(measured.plan, measured.count)
                 _look(measured, settings)
                 return
             left = each * (measured.plan.rounds - measured.count)
-        _run_round(builds, shuffler, settings, measured, progress, run, left)
+        _run_round(builds, shuffler, settings, measured, progress, left)
         if measured.plan is None:
-            _check_comparable(join("base", measured.base[0]), join("head", measured.head[0]))
-            fit = int((budget_s - (rounds_began - started)) // max(clock() - rounds_began, 1e-3))
+            measured.check_comparable()
+            fit = int((ends - began) // max(time.monotonic() - began, 1e-3))
             most = max(1, fit if settings.rounds is None else min(fit, settings.rounds))
-            measured.plan = make_plan(most, alpha)
+            measured.plan = group_sequential.make_plan(most, 1 - settings.confidence)
         if measured.count in measured.plan.looks and _look(measured, settings):
             return
 
 
-def _check_comparable(base: ResultSet, head: ResultSet) -> None:
-    """InputError, after the first round and not the last, when they cannot be compared."""
-    check_machines(base, head, False)
-    common_units(base, head)
-
-
-def _run_round(builds, shuffler, settings, measured, progress, run, left) -> None:
+def _run_round(builds, shuffler, settings, measured, progress, left) -> None:
     """Both builds once, row by row; counted only when both gave results."""
     results: dict[str, list[Results]] = {label: [] for label in builds}
     first = []
@@ -143,36 +110,33 @@ def _run_round(builds, shuffler, settings, measured, progress, run, left) -> Non
         if pairs := measured.turns.get(row):
             progress(f"round {measured.count + 1}, {row}, both in turns", left)
             limit_s = settings.launch_limit_s
-            both = run_in_turns(builds, order, chosen, pairs, shuffler, limit_s, run)
+            both = run_in_turns(builds, order, chosen, pairs, shuffler, limit_s)
             for label, result in both.items():
                 results[label].append(result)
             continue
         for label in order:
             progress(f"round {measured.count + 1}, {label} {row}", left)
-            results[label].append(run(builds[label], chosen, settings.launch_limit_s))
+            results[label].append(run_once(builds[label], chosen, settings.launch_limit_s))
     measured.base.append(results["base"])
     measured.head.append(results["head"])
     if settings.record is not None:
         ratios = {name: math.exp(values[-1]) for name, values in measured.log_ratios().items()}
-        entry = {label: steps_of(of) for label, of in results.items()}
-        write_round(
-            settings.record,
-            {"round": measured.count, "first": first, "ratio": ratios, **entry},
-        )
+        entry = {"round": measured.count, "first": first, "ratio": ratios}
+        entry |= {label: steps_of(of) for label, of in results.items()}
+        write_round(settings.record, entry)
 
 
 def _turns(prepared: dict[str, Results], rows: list[str]) -> dict[str, int]:
     """How many pairs of steps a round has, of the rows that the builds can run in turns."""
-    steps = [
-        {row.name: len(row.repetitions[0].step_ms) for row in results.rows if row.repetitions}
+    base, head = (
+        {
+            row.name: len(row.repetitions[0].step_ms)
+            for row in results.rows
+            if row.repetitions and not row.tutorial
+        }
         for results in prepared.values()
-    ]
-    tutorial = {row.name for results in prepared.values() for row in results.rows if row.tutorial}
-    return {
-        row: steps[0][row]
-        for row in rows
-        if row not in tutorial and 0 < steps[0].get(row, 0) == steps[1].get(row, 0)
-    }
+    )
+    return {row: base[row] for row in rows if 0 < base.get(row, 0) == head.get(row, 0)}
 
 
 def _shuffled(shuffler: random.Random, items: list[str]) -> list[str]:
@@ -182,17 +146,18 @@ def _shuffled(shuffler: random.Random, items: list[str]) -> list[str]:
 def _look(measured: Rounds, settings: Settings) -> bool:
     """Decides by what there is; True when there is nothing left to decide."""
     level = measured.plan.levels[measured.plan.looks.index(measured.count)]
-    now = decide(measured.log_ratios(), level, settings.threshold)
-    measured.decisions = keep_clear(measured.decisions, now)
-    return all_clear(measured.decisions)
+    now = group_sequential.decide(measured.log_ratios(), level, settings.threshold)
+    measured.decisions = group_sequential.keep_clear(measured.decisions, now)
+    return group_sequential.all_clear(measured.decisions)
 
 
 def _comparison(builds, settings: Settings, measured: Rounds, seconds: float) -> Comparison:
     base = result_set_of(builds["base"], list(chain.from_iterable(measured.base)))
     head = result_set_of(builds["head"], list(chain.from_iterable(measured.head)))
-    complete = measured.count == measured.plan.rounds or all_clear(measured.decisions)
+    clear = group_sequential.all_clear(measured.decisions)
+    complete = clear or measured.count == measured.plan.rounds
     names = common_rows(base, head)
-    needed = rounds_needed(1 - settings.confidence, max(1, len(names)))
+    needed = group_sequential.rounds_needed(1 - settings.confidence, max(1, len(names)))
     ratios = measured.log_ratios() if settings.control else {}
     timings = {
         name: failed_timing(base.rows[name], head.rows[name])
@@ -209,15 +174,13 @@ def _comparison(builds, settings: Settings, measured: Rounds, seconds: float) ->
         confidence=settings.confidence,
         method="sign test over interleaved rounds at planned looks, corrected by Holm for the rows",
         interleaved=_about(measured, settings, seconds, complete),
-        only_base=[name for name in base.rows if name not in head.rows],
-        only_head=[name for name in head.rows if name not in base.rows],
     )
 
 
 def _timing(
     base: Launches,
     head: Launches,
-    decision: Decision | None,
+    decision: group_sequential.Decision | None,
     needed: int,
     control: list[float] | None,
 ) -> Timing:

@@ -1,7 +1,5 @@
 """The comparison as JUnit XML, one test case a row: a regression fails, no verdict is skipped."""
 
-from __future__ import annotations
-
 from xml.etree import ElementTree
 
 from .formatting import DETERMINISTIC_ONLY, SEPARATE_FILES, change_sentence, machine_notes, table

@@ -1,7 +1,5 @@
 """Runs a command as a fresh process group with a time limit, and leaves nothing behind."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

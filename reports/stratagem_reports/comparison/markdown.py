@@ -1,7 +1,5 @@
 """The comparison as Markdown, for a pull request's comment or a job's summary."""
 
-from __future__ import annotations
-
 from .formatting import details, headline, machine_notes, notes, table
 from .verdicts import Comparison
 

@@ -1,11 +1,9 @@
 """The comparison as a page of its own: comparison.html, one file with everything inside."""
 
-from __future__ import annotations
-
 from html import escape
 
 from ..report.page import listed, render_page
-from ..report.sortable_table import Cell, Column, Line, choice, render_sortable
+from ..report.sortable_table import NO_MARK, Cell, Column, Line, choices, render_sortable
 from .formatting import NONE, details, headline, notes, table
 from .verdicts import Comparison, RowComparison, Timing, Verdict
 
@@ -18,7 +16,6 @@ _MEANINGS = {
     "Interval": "Of the change, at the confidence given below",
     "Deterministic metrics": "What does not depend on the clock; sorted by how many differ",
 }
-_NO_MARK = "no mark"
 
 
 def render_html(comparison: Comparison) -> bytes:
@@ -48,14 +45,13 @@ def _table(comparison: Comparison) -> str:
         _line(row, {name: shown[name] for name in names})
         for row, shown in zip(comparison.rows, rows, strict=True)
     ]
-    choices = [choice("verdict", "Verdict", lines), choice("marks", "Marks", lines)]
     order = "" if comparison.deterministic_only else ", then by change of the step time"
     return render_sortable(
         "Table of the rows",
         f"Regressions first{order}; a heading sorts by its column.",
         [Column(name, _MEANINGS.get(name, ""), name in _NUMBERS) for name in names],
         lines,
-        [offered for offered in choices if len(offered.words) > 1],
+        choices(lines, verdict="Verdict", marks="Marks"),
     )
 
 
@@ -73,7 +69,7 @@ def _line(row: RowComparison, shown: dict[str, str]) -> Line:
         Cell(text, key=None if text == NONE else keys[name], style=styles.get(name, ""))
         for name, text in shown.items()
     ]
-    facts = {"verdict": [row.timing.verdict.value], "marks": row.marks or [_NO_MARK]}
+    facts = {"verdict": [row.timing.verdict.value], "marks": row.marks or [NO_MARK]}
     return Line(cells, facts)
 
 

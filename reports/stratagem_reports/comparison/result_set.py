@@ -5,8 +5,6 @@ layout and its neighbours, so many steps of few launches would claim more than t
 speaks through the median of its steps.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,10 +42,7 @@ class Launches:
     @property
     def outliers(self) -> dict[str, int]:
         """How many samples, and how many launches, lie far off the others; none is dropped."""
-        return {
-            "samples": len(outlying(self.samples_ms)),
-            "launches": len(outlying(self.step_ms)),
-        }
+        return {"samples": len(outlying(self.samples_ms)), "launches": len(outlying(self.step_ms))}
 
 
 @dataclass(frozen=True)
@@ -87,7 +82,9 @@ def join(label: str, results: list[Results]) -> ResultSet:
             )
     rows: dict[str, Launches] = {}
     for result in results:
-        deterministic = _deterministic_metrics(result)
+        deterministic = {
+            name for name, item in _metrics(result).items() if item.get("deterministic") is True
+        }
         for row in result.rows:
             rows[row.name] = _add(rows.get(row.name), row, deterministic, str(result.path))
     return ResultSet(
@@ -138,14 +135,8 @@ def _mixed_software(results: list[Results]) -> dict[str, list[tuple[str, Any]]]:
 
 def _metrics(results: Results) -> dict[str, dict[str, Any]]:
     """What the file says about metrics, by name; nothing where it is not of the right kind."""
-    metrics = results.stratagem.get("metrics")
-    entries = metrics.items() if isinstance(metrics, dict) else ()
-    return {name: metric for name, metric in entries if isinstance(metric, dict)}
-
-
-def _deterministic_metrics(results: Results) -> set[str]:
-    """The metrics that the file calls deterministic."""
-    return {name for name, item in _metrics(results).items() if item.get("deterministic") is True}
+    metrics = results.section("metrics")
+    return {name: metric for name, metric in metrics.items() if isinstance(metric, dict)}
 
 
 def _units(results: Results) -> dict[str, str]:
@@ -208,20 +199,14 @@ def launch_values(row: Row) -> list[float]:
 
 
 def deterministic_values(repetition: Repetition) -> dict[str, float]:
-    """What a launch counted, by the name of the metric: `communication.all_reduce.calls`, ..."""
+    """What a launch counted, by the name of the metric."""
     values = dict(repetition.counters)
     if repetition.flops_per_step is not None:
         values["flops_per_step"] = repetition.flops_per_step
-    for collective, counts in repetition.communication.items():
-        for name, value in counts.items():
-            values[f"communication.{collective}.{name}"] = value
-    return values
+    return values | repetition.communication_counts
 
 
 def _peaks(row: Row) -> list[float]:
-    peaks = []
-    for repetition in row.repetitions:
-        found = [item.peak_memory_bytes for item in repetition.devices if item.peak_memory_bytes]
-        if found:
-            peaks.append(max(found))
-    return peaks
+    """The peak of each launch's fullest device, of the launches that have one."""
+    peaks = (repetition.peak_memory_bytes for repetition in row.repetitions)
+    return [peak for peak in peaks if peak]

@@ -1,7 +1,5 @@
 """What interleaved rounds have measured so far, and the ratios that they give."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 
@@ -9,7 +7,8 @@ import numpy as np
 
 from ..results.load import Results
 from .group_sequential import Decision, Plan
-from .result_set import launch_values
+from .result_set import common_units, join, launch_values
+from .verdicts import check_machines
 
 
 @dataclass
@@ -26,7 +25,14 @@ class Rounds:
 
     @property
     def count(self) -> int:
+        """How many rounds are complete."""
         return len(self.head)
+
+    def check_comparable(self) -> None:
+        """InputError where the first round's machines differ, or its units of a metric."""
+        base, head = join("base", self.base[0]), join("head", self.head[0])
+        check_machines(base, head, False)
+        common_units(base, head)
 
     def compare_nothing(self, prepared: dict[str, Results]) -> None:
         """Takes the unmeasured results as the only round, of builds without a row in common."""

@@ -5,15 +5,12 @@ them runs a step while the other waits, in pairs of random order, so that the tw
 lie seconds apart and whatever slows the machine down for longer falls on both.
 """
 
-from __future__ import annotations
-
 import contextlib
 import random
 import socket
 import tempfile
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from ..results.load import Results
@@ -24,9 +21,6 @@ _READY, _GO, _DONE = b"r", b"g", b"d"
 _LOOK_S = 0.1  # how often a wait looks whether the launch has ended
 _LEAVE_S = 10.0  # for a launch that is told nothing more
 
-# Starts a launch that comes to a socket: (build, options, limit in seconds, environment).
-RunOnce = Callable[..., Results]
-
 
 def run_in_turns(
     builds: dict[str, Build],
@@ -35,7 +29,6 @@ def run_in_turns(
     pairs: int,
     shuffler: random.Random,
     limit_s: float,
-    run: RunOnce = run_once,
 ) -> dict[str, Results]:
     """Launches both builds with `options`, which make one row of `pairs` steps; results by label.
 
@@ -45,16 +38,15 @@ def run_in_turns(
     deadline = time.monotonic() + limit_s
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="stratagem_"))
-        launches = [
-            stack.enter_context(
-                # The second one leaves the lock on the cores to the first.
-                _Launch(label, Path(folder), run, builds[label], options, deadline, second)
-            )
-            for label, second in zip(order, (False, True), strict=True)
-        ]
-        for launch in launches:
+        launches = []
+        for label in order:
+            # The second one leaves the lock on the cores to the first.
+            second = bool(launches)
+            launch = _Launch(label, Path(folder), builds[label], options, deadline, second)
+            stack.callback(launch.close)
             launch.start()
             launch.wait_for(_READY)
+            launches.append(launch)
         for pair in _balanced(launches, pairs, shuffler):
             for launch in pair:
                 launch.go()
@@ -62,17 +54,10 @@ def run_in_turns(
         return {launch.label: launch.results() for launch in launches}
 
 
-def _balanced(launches: list[_Launch], pairs: int, shuffler: random.Random) -> list[list[_Launch]]:
-    """Each launch first in half of the pairs, in random order: a steady drift cancels."""
-    found = [launches if index % 2 else launches[::-1] for index in range(pairs)]
-    shuffler.shuffle(found)
-    return found
-
-
 class _Launch:
     """One launch and its socket. Once it has ended, its turns pass at once."""
 
-    def __init__(self, label, folder, run, build, options, deadline, second) -> None:
+    def __init__(self, label, folder, build, options, deadline, second) -> None:
         path = folder / f"{label}.socket"
         self.label = label
         self._deadline = deadline
@@ -83,16 +68,10 @@ class _Launch:
         self._listening.bind(str(path))
         self._listening.listen(1)
         environment = {"STRATAGEM_LOCK_FOLDER": str(folder)} if second else {}
-        self._thread = threading.Thread(
-            target=self._launch,
-            args=(run, build, [*options, "--turns", str(path)], environment),
-            daemon=True,
-        )
+        arguments = (build, [*options, "--turns", str(path)], environment)
+        self._thread = threading.Thread(target=self._launch, args=arguments, daemon=True)
 
-    def __enter__(self) -> _Launch:
-        return self
-
-    def __exit__(self, *_) -> None:
+    def close(self) -> None:
         # A launch that is told nothing more ends itself, or at its limit.
         for opened in (self._connection, self._listening):
             if opened is not None:
@@ -127,10 +106,10 @@ class _Launch:
             raise LaunchError(f"{self.label}: no results within its limit")
         return self._results
 
-    def _launch(self, run, build, options, environment) -> None:
+    def _launch(self, build, options, environment) -> None:
         left = max(1.0, self._deadline - time.monotonic())
         try:
-            self._results = run(build, options, left, environment)
+            self._results = run_once(build, options, left, environment)
         except Exception as error:  # handed on by results()
             self._error = error
 
@@ -150,3 +129,10 @@ class _Launch:
         if not said:  # gone: wait for the launch to end
             time.sleep(_LOOK_S)
         return said == word
+
+
+def _balanced(launches: list[_Launch], pairs: int, shuffler: random.Random) -> list[list[_Launch]]:
+    """Each launch first in half of the pairs, in random order: a steady drift cancels."""
+    found = [launches if index % 2 else launches[::-1] for index in range(pairs)]
+    shuffler.shuffle(found)
+    return found

@@ -1,7 +1,5 @@
 """Joins what the statistics and the deterministic metrics say into a verdict for each row."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -100,8 +98,16 @@ class Comparison:
     deterministic_only: bool = False
     across_machines: dict[str, tuple[Any, Any]] = field(default_factory=dict)
     interleaved: dict[str, Any] | None = None
-    only_base: list[str] = field(default_factory=list)
-    only_head: list[str] = field(default_factory=list)
+
+    @property
+    def only_base(self) -> list[str]:
+        """The names of rows that the head lacks."""
+        return [name for name in self.base.rows if name not in self.head.rows]
+
+    @property
+    def only_head(self) -> list[str]:
+        """The names of rows that the base lacks."""
+        return [name for name in self.head.rows if name not in self.base.rows]
 
     @property
     def software(self) -> dict[str, tuple[Any, Any]]:
@@ -140,8 +146,6 @@ def compare_result_sets(
         confidence=confidence,
         method="Mann-Whitney over launches, corrected by Holm for the number of rows",
         across_machines=check_machines(base, head, across_machines),
-        only_base=[name for name in base.rows if name not in head.rows],
-        only_head=[name for name in head.rows if name not in base.rows],
     )
 
 

@@ -1,7 +1,5 @@
 """Turns results files into runs of the history."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -11,7 +9,7 @@ import numpy as np
 
 from ..analysis.statistics import median_or_none
 from ..results.load import Repetition, Results, Row, load_results
-from .points import STEP, Hardware, Metric, Run, hardware_of, parse_commit, parse_time
+from .points import STEP, Metric, Run, hardware_of, parse_commit, parse_time
 
 # The units of what is counted of each collective; direction and kind are the file's.
 _COMMUNICATION = {"calls": "count", "payload_bytes": "bytes", "wire_bytes": "bytes"}
@@ -38,28 +36,18 @@ def take(paths: list[Path], commit: str | None, date: str | None) -> Taken:
         time = given or parse_time(results.context.get("date"), f"{place}.date")
         known = results.stratagem.get("git_commit")
         name = commit or parse_commit(known, f"{place}.stratagem.git_commit")
-        fingerprint = _object(results.stratagem, "fingerprint")
-        hardware = hardware_of(_object(fingerprint, "hardware"))
         for row in results.rows:
             reason = _reason(row)
             if reason:
                 failed[row.name] = reason
-                continue
-            software = _object(fingerprint, "software")
-            runs.append(_run(row, results, time, name, hardware, software))
+            else:
+                runs.append(_run(row, results, time, name))
     return Taken(runs, failed)
 
 
-def _run(
-    row: Row,
-    results: Results,
-    time: datetime,
-    commit: str,
-    hardware: Hardware,
-    software: dict[str, Any],
-) -> Run:
+def _run(row: Row, results: Results, time: datetime, commit: str) -> Run:
     launches = [float(np.median(repetition.step_ms)) for repetition in row.repetitions]
-    described = _object(results.stratagem, "metrics")
+    described = results.section("metrics")
     values = _values(row.repetitions)
     return Run(
         time=time,
@@ -69,8 +57,8 @@ def _run(
         median=float(np.median(launches)),
         metrics={name: _metric(described.get(name), value) for name, value in values.items()}
         | _communication(row.repetitions, described),
-        hardware=hardware,
-        software=software,
+        hardware=hardware_of(results.section("fingerprint", "hardware")),
+        software=results.section("fingerprint", "software"),
         marks=row.marks,
         workload=row.summary.workload if row.summary else None,
     )
@@ -103,10 +91,7 @@ def _values(repetitions: list[Repetition]) -> dict[str, float]:
     columns: dict[str, list[float | None]] = {
         "items_per_second": [item.items_per_second for item in repetitions],
         "mfu": [item.mfu for item in repetitions],
-        "peak_memory_bytes": [
-            max((use.peak_memory_bytes or 0.0 for use in item.devices), default=0.0) or None
-            for item in repetitions
-        ],
+        "peak_memory_bytes": [item.peak_memory_bytes for item in repetitions],
         "flops_per_step": [item.flops_per_step or None for item in repetitions],
     }
     for name in ("bubble_measured", "bubble_ideal"):
@@ -115,28 +100,18 @@ def _values(repetitions: list[Repetition]) -> dict[str, float]:
     for name in {name: None for item in repetitions for name in item.counters}:
         columns[name] = [item.counters.get(name) for item in repetitions]
     medians = {name: median_or_none(values) for name, values in columns.items()}
-    return {
-        name: value for name, value in medians.items() if value is not None and name != STEP
-    }
+    return {name: value for name, value in medians.items() if value is not None and name != STEP}
 
 
-def _communication(
-    repetitions: list[Repetition], described: dict[str, Any]
-) -> dict[str, Metric]:
+def _communication(repetitions: list[Repetition], described: dict[str, Any]) -> dict[str, Metric]:
     """Calls and bytes of every collective, e.g. communication.all_reduce.wire_bytes."""
     counts: dict[str, list[float | None]] = {}
     for repetition in repetitions:
-        for collective, numbers in repetition.communication.items():
-            for key, value in numbers.items():
-                counts.setdefault(f"communication.{collective}.{key}", []).append(value)
+        for name, value in repetition.communication_counts.items():
+            counts.setdefault(name, []).append(value)
     units = {name: _COMMUNICATION.get(name.rsplit(".", 1)[1]) for name in counts}
     return {
         name: _metric(described.get("communication"), median_or_none(values), units[name])
         for name, values in counts.items()
         if units[name]
     }
-
-
-def _object(holder: dict[str, Any], key: str) -> dict[str, Any]:
-    value = holder.get(key)
-    return value if isinstance(value, dict) else {}

@@ -4,8 +4,6 @@ Each writer takes runs and gives the bytes of a file. Times are milliseconds exc
 has a unit of its own.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

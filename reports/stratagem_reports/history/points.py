@@ -3,8 +3,6 @@
 The launch is the unit: `launches` has one time a launch, in milliseconds, and `median` is theirs.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math
@@ -14,6 +12,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from ..results.errors import InputError
+from ..results.json_members import member, parse_object
 
 SCHEMA = "stratagem-history/1"
 STEP = "step_ms"
@@ -61,6 +60,11 @@ class Run:
         """What makes a run the same run."""
         return (self.commit, self.time, self.name)
 
+    @property
+    def identity(self) -> str:
+        """The same in words."""
+        return f"{self.name} of commit {self.commit} at {self.time:%Y-%m-%dT%H:%M:%SZ}"
+
     def value(self, metric: str) -> float | None:
         """The run's value of a metric, or None where it has none."""
         if metric == STEP:
@@ -84,16 +88,12 @@ def time_text(time: datetime) -> str:
 def parse_time(text: Any, where: str) -> datetime:
     """Reads ISO 8601; without an offset the time is UTC."""
     try:
-        return as_utc(datetime.fromisoformat(text.strip().replace("Z", "+00:00")))
+        time = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
+        return (time if time.tzinfo else time.replace(tzinfo=timezone.utc)).astimezone(timezone.utc)
     except (AttributeError, OverflowError, ValueError):
         raise InputError(
             f"{where}: expected a date such as 2026-01-15T10:20:30Z, found {text!r}"
         ) from None
-
-
-def as_utc(time: datetime) -> datetime:
-    """The time in UTC; one without an offset is taken as UTC already."""
-    return (time if time.tzinfo else time.replace(tzinfo=timezone.utc)).astimezone(timezone.utc)
 
 
 def parse_commit(text: Any, where: str) -> str:
@@ -125,42 +125,27 @@ def to_line(run: Run) -> str:
 
 def from_line(text: str, where: str) -> Run:
     """Reads and checks a line; InputError says what is wrong with it."""
-    try:
-        document = json.loads(text, parse_constant=_refuse)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{where}: not valid JSON: {str(error).splitlines()[0]}") from None
-    if not isinstance(document, dict):
-        raise InputError(f"{where}: expected a JSON object")
+    document = parse_object(text, where)
     _check_schema(document.get("schema"), where)
-    launches = _list(document, "launches", where)
+    launches = member(document, "launches", list, where)
     if not launches:
         raise InputError(f"{where}: launches: expected one time or more, found none")
-    hardware = _object(document, "hardware", where)
-    name = document.get("name")
-    if not isinstance(name, str) or not name:
-        raise InputError(f"{where}: name: expected a row's name")
+    hardware = member(document, "hardware", dict, where)
     return Run(
         time=parse_time(document.get("time"), f"{where}: time"),
         commit=parse_commit(document.get("commit"), f"{where}: commit"),
-        name=name,
+        name=member(document, "name", str, where),
         launches=[time_ms(value, f"{where}: launches") for value in launches],
         median=time_ms(document.get("median"), f"{where}: median"),
-        metrics=_metrics(_object(document, "metrics", where), where),
+        metrics=_metrics(member(document, "metrics", dict, where), where),
         hardware=Hardware(
             str(hardware.get("digest") or UNKNOWN_HARDWARE),
-            _object(hardware, "fields", f"{where}: hardware"),
+            member(hardware, "fields", dict, f"{where}: hardware"),
         ),
-        software=_object(document, "software", where),
-        marks=[str(mark) for mark in _list(document, "marks", where)],
-        workload=_workload(document.get("workload"), where),
+        software=member(document, "software", dict, where),
+        marks=[str(mark) for mark in member(document, "marks", list, where)],
+        workload=member(document, "workload", str, where, optional=True),
     )
-
-
-def _workload(value: Any, where: str) -> str | None:
-    """A text, None in a line that does not say it."""
-    if value is not None and not isinstance(value, str):
-        raise InputError(f"{where}: workload: expected text or null, found {value!r:.40}")
-    return value
 
 
 def time_ms(value: Any, where: str) -> float:
@@ -180,10 +165,6 @@ def finite(value: Any, where: str) -> float:
     if not math.isfinite(number):
         raise InputError(f"{where}: expected a finite number, found {str(value)[:40]}")
     return number
-
-
-def _refuse(name: str) -> float:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _check_schema(schema: Any, where: str) -> None:
@@ -212,17 +193,3 @@ def _metrics(holder: dict[str, Any], where: str) -> dict[str, Metric]:
             bool(entry.get("deterministic")),
         )
     return metrics
-
-
-def _object(holder: dict[str, Any], key: str, where: str) -> dict[str, Any]:
-    value = holder.get(key)
-    if not isinstance(value, dict):
-        raise InputError(f"{where}: {key}: expected an object, found {value!r}")
-    return value
-
-
-def _list(holder: dict[str, Any], key: str, where: str) -> list[Any]:
-    value = holder.get(key)
-    if not isinstance(value, list):
-        raise InputError(f"{where}: {key}: expected a list, found {value!r}")
-    return value

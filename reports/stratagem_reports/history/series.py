@@ -1,7 +1,5 @@
 """Runs in order: one series for each row and each kind of hardware, oldest run first."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from ..analysis.labels import counted

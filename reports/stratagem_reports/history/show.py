@@ -1,7 +1,5 @@
 """The table of rows: how often each was run, its last value, and what that is against earlier."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..analysis.labels import counted
@@ -30,14 +28,9 @@ def percent_change(before: float, after: float) -> str:
 
 def _row(item: Series) -> list[str]:
     runs = item.runs
-    return [
-        item.name,
-        item.hardware.digest,
-        str(len(runs)),
-        f"{runs[0].time:%Y-%m-%d}",
-        f"{runs[-1].time:%Y-%m-%d}",
-        *_against(runs, len(runs) - 1),
-    ]
+    days = [f"{run.time:%Y-%m-%d}" for run in (runs[0], runs[-1])]
+    start = [item.name, item.hardware.digest, str(len(runs)), *days]
+    return start + _against(runs, len(runs) - 1)
 
 
 def _run(runs: list[Run], index: int) -> list[str]:

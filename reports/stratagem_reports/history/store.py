@@ -11,8 +11,6 @@ the last one like any other: a result without it would look whole. The error has
 removes the line; `repair` keeps a last line without its end aside.
 """
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os
@@ -76,7 +74,7 @@ def append(folder: Path, runs: list[Run]) -> Appended:
     by_name: dict[str, dict[tuple, Run]] = {}
     for run in runs:
         if run.key in by_name.setdefault(run.name, {}):
-            raise InputError(f"{_identity(run)}: given twice; give each run once")
+            raise InputError(f"{run.identity}: given twice; give each run once")
         by_name[run.name][run.key] = run
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -130,7 +128,7 @@ def _check_workload(path: Path, runs: list[Run]) -> None:
     for run in runs:
         if run.workload not in (None, first and first.workload):
             raise InputError(
-                f"{path}: {_identity(run)} is of workload {run.workload}, an earlier run of "
+                f"{path}: {run.identity} is of workload {run.workload}, an earlier run of "
                 f"{first.workload}; a row's history holds one workload: use another folder"
             )
 
@@ -142,7 +140,7 @@ def _split(path: Path, own: dict[tuple, Run]) -> tuple[list[Run], list[Run]]:
     for key, run in own.items():
         if key in known and known[key] != run:
             raise InputError(
-                f"{path}: {_identity(run)} is there with other values; give this run its own "
+                f"{path}: {run.identity} is there with other values; give this run its own "
                 "--date or --commit"
             )
     new = [run for key, run in own.items() if key not in known]
@@ -154,9 +152,9 @@ def _checked_line(run: Run) -> str:
     try:
         line = to_line(run)
     except ValueError:
-        raise InputError(f"{_identity(run)}: holds a number that is not finite") from None
-    if from_line(line, _identity(run)) != run:
-        raise InputError(f"{_identity(run)}: cannot be kept as it is in a line of JSON")
+        raise InputError(f"{run.identity}: holds a number that is not finite") from None
+    if from_line(line, run.identity) != run:
+        raise InputError(f"{run.identity}: cannot be kept as it is in a line of JSON")
     return line + "\n"
 
 
@@ -175,23 +173,22 @@ def _write(lines: dict[Path, str]) -> None:
                 os.truncate(path, size)
         raise
     for folder in {path.parent for path, size in sizes.items() if size is None}:
-        _sync_folder(folder)
+        with _opened(folder, os.O_RDONLY) as descriptor:
+            os.fsync(descriptor)
 
 
 def _append_bytes(path: Path, data: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-    try:
+    with _opened(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT) as descriptor:
         while data:
             data = data[os.write(descriptor, data) :]
         os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
+@contextmanager
+def _opened(path: Path, flags: int) -> Iterator[int]:
+    descriptor = os.open(path, flags, 0o644)
     try:
-        os.fsync(descriptor)
+        yield descriptor
     finally:
         os.close(descriptor)
 
@@ -277,7 +274,3 @@ def _read(path: Path) -> _File:
         lines[run.key] = number
         runs.append(run)
     return _File(runs, whole, data[whole:])
-
-
-def _identity(run: Run) -> str:
-    return f"{run.name} of commit {run.commit} at {run.time:%Y-%m-%dT%H:%M:%SZ}"

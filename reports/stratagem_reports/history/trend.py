@@ -5,8 +5,6 @@ from a sliding window, kept when a t-test tells the pieces on both sides apart. 
 in, the median of its launches, because launches of one run are not independent runs.
 """
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass
 
@@ -80,9 +78,7 @@ def trend_of(series: Series, metric: str, max_p: float, min_change: float) -> Tr
     return Trend(series, metric, unit, runs, values, changes)
 
 
-def trends_of(
-    series: list[Series], metric: str, max_p: float, min_change: float
-) -> list[Trend]:
+def trends_of(series: list[Series], metric: str, max_p: float, min_change: float) -> list[Trend]:
     """The trends of every series; NoMatchError when no run has the metric."""
     trends = [trend_of(item, metric, max_p, min_change) for item in series]
     found = [trend for trend in trends if trend is not None]

@@ -1,14 +1,12 @@
 """Trends as a page of its own: trend.html, one file with everything inside."""
 
-from __future__ import annotations
-
 from ..analysis.labels import counted
 from ..charts.chart import Chart
 from ..charts.registry import ChartSet
 from ..charts.trend import draw
 from ..report.figures import render_figures
 from ..report.page import listed, render_page
-from ..report.sortable_table import Cell, Column, Line, choice, render_sortable
+from ..report.sortable_table import Cell, Column, Line, choices, render_sortable
 from .points import STEP
 from .trend import Change, Trend
 from .trend_text import change_cells
@@ -60,13 +58,12 @@ def _table(trends: list[Trend]) -> str:
     if not found:
         return "<p>No series changed.</p>"
     lines = [_line(trend, change) for trend, change in found]
-    choices = [choice("direction", "Direction", lines), choice("hardware", "Hardware", lines)]
     return render_sortable(
         "Table of the change points",
         "Newest first; before and after are means. A heading sorts by its column.",
         list(_COLUMNS),
         lines,
-        [offered for offered in choices if len(offered.words) > 1],
+        choices(lines, direction="Direction", hardware="Hardware"),
         _SORTED_AT_FIRST,
     )
 

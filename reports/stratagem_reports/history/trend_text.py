@@ -1,7 +1,5 @@
 """Writes trends for people, as text or Markdown, and for programs, as JSON."""
 
-from __future__ import annotations
-
 import json
 
 from ..analysis.labels import counted
@@ -31,10 +29,10 @@ def markdown(trends: list[Trend], notes: list[str], charts: list[str]) -> str:
     """One table of all change points, rows without one included, then the notes as a list."""
     lines = [_cells(_COLUMNS), _cells(("---",) * len(_COLUMNS))]
     for trend in trends:
-        start = (_code(trend.series.name), trend.series.hardware.digest, str(len(trend.runs)))
+        start = (f"`{trend.series.name}`", trend.series.hardware.digest, str(len(trend.runs)))
         for change in trend.changes:
             date, size, before, after, where, p = change_cells(change, trend.unit)
-            lines.append(_cells((*start, date, size, before, after, _code(where), p)))
+            lines.append(_cells((*start, date, size, before, after, f"`{where}`", p)))
         if not trend.changes:
             lines.append(_cells((*start, "", "none", "", "", "", "")))
     listed = [f"- {line}" for line in notes + charts]
@@ -53,20 +51,19 @@ def as_json(trends: list[Trend], notes: list[str], charts: list[str]) -> str:
 
 
 def change_cells(change: Change, unit: str) -> tuple[str, ...]:
-    """Date, size with direction, mean before and after, commits, and the test's p-value."""
+    """Date, size with direction, mean before and after, commits, and the test's p-value.
+
+    The commits are the last before .. the first after. A p-value too small for a floating-point
+    number underflows to zero.
+    """
     return (
         _date(change.after),
         f"{change.size} {change.direction}",
         _value(change.mean_before, unit),
         _value(change.mean_after, unit),
-        commits(change),
-        _p(change),
+        f"{_short(change.before.commit)}..{_short(change.after.commit)}",
+        f"{change.p_value:.1g}" if change.p_value > 0.0 else "< 1e-300",
     )
-
-
-def commits(change: Change) -> str:
-    """Where to look: the last commit before .. the first commit after."""
-    return f"{_short(change.before.commit)}..{_short(change.after.commit)}"
 
 
 def _series(trend: Trend) -> dict:
@@ -97,28 +94,16 @@ def _series(trend: Trend) -> dict:
 
 
 def _sentence(change: Change, unit: str) -> str:
-    before, after = _value(change.mean_before, unit), _value(change.mean_after, unit)
-    return (
-        f"{_date(change.after)}  {change.size} {change.direction}, {before} to {after}, "
-        f"commits {commits(change)}, p {_p(change)}"
-    )
+    date, size, before, after, where, p_value = change_cells(change, unit)
+    return f"{date}  {size}, {before} to {after}, commits {where}, p {p_value}"
 
 
 def _cells(cells: tuple[str, ...]) -> str:
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
-def _code(words: str) -> str:
-    return f"`{words}`"
-
-
 def _value(value: float, unit: str) -> str:
     return f"{value:.4g} {unit}".rstrip()
-
-
-def _p(change: Change) -> str:
-    """The t-test's p-value; what is too small for a floating-point number underflows to zero."""
-    return f"{change.p_value:.1g}" if change.p_value > 0.0 else "< 1e-300"
 
 
 def _date(run: Run) -> str:
@@ -128,3 +113,6 @@ def _date(run: Run) -> str:
 def _short(commit: str) -> str:
     """A whole hash becomes its first twelve digits."""
     return commit[:12] if len(commit) == 40 else commit
+
+
+WRITERS = {"text": text, "json": as_json, "markdown": markdown}

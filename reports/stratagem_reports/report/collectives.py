@@ -1,18 +1,13 @@
 """Renders report.html of a file of collectives: such rows have no step, but bandwidths."""
 
-from __future__ import annotations
-
 from ..analysis.labels import sentence, significant, size_text, time_text
-from ..analysis.selection import Measured
 from ..analysis.statistics import counter
 from ..charts.bandwidth import BUS, group_label, rates
 from ..charts.registry import ChartSet
 from ..results.load import Results, Row
-from .facts import configuration, footer, headline_cards, machine, subtitle
-from .figures import render_figures
-from .page import listed, render_page
-from .sortable_table import Cell, Column, Line, choice, render_sortable
-from .summary import Figure
+from .facts import render_results
+from .sortable_table import NO_MARK, Cell, Column, Line, choices, render_sortable
+from .summary import Figure, failures
 from .table import interval_cell
 
 _COLUMNS = (
@@ -41,25 +36,15 @@ _MEASURED = (
 
 def render_collectives(results: Results, charts: ChartSet) -> bytes:
     """The page with everything that the file can tell."""
-    return render_page(
+    return render_results(
+        results,
+        charts,
         f"Collectives: {group_label(results)}",
-        subtitle(results),
-        [
-            ("summary", "Summary", _summary(results)),
-            ("charts", "Charts", render_figures(charts)),
-            ("rows", "All rows", _table(results)),
-            ("measured", "How it was measured", listed(list(_MEASURED))),
-            ("configuration", "Configuration", configuration(results)),
-            ("machine", "Machine", machine(results)),
-        ],
-        footer(results),
-        charts=bool(charts.charts),
+        _best(results),
+        [*_links(results), *failures(results)],
+        _table(results),
+        list(_MEASURED),
     )
-
-
-def _summary(results: Results) -> str:
-    words = [*_links(results), *_failures(results)]
-    return headline_cards(_best(results)) + (listed(words) if words else "")
 
 
 def _best(results: Results) -> list[Figure]:
@@ -73,8 +58,7 @@ def _best(results: Results) -> list[Figure]:
 
 def _links(results: Results) -> list[str]:
     """What each collective costs by message size, as the file's fitted model has it."""
-    found = results.stratagem.get("calibration")
-    found = found if isinstance(found, dict) else {}
+    found = results.section("calibration")
     names = dict.fromkeys(row.strategy for row in results.rows)
     words = []
     for name in names:
@@ -86,36 +70,29 @@ def _links(results: Results) -> list[str]:
     return words
 
 
-def _failures(results: Results) -> list[str]:
-    failed = sum(1 for row in results.rows if row.error)
-    noun = "row" if failed == 1 else "rows"
-    return [f"{failed} {noun} failed; the table gives the errors."] if failed else []
-
-
 def _table(results: Results) -> str:
     lines = [_line(row) for row in results.rows]
-    choices = [choice("collective", "Collective", lines), choice("marks", "Marks", lines)]
     return render_sortable(
         "Table of all rows",
         "In the file's order; a heading sorts by its column, and pointing at it says what it "
         "means.",
         list(_COLUMNS),
         lines,
-        [offered for offered in choices if len(offered.words) > 1],
+        choices(lines, collective="Collective", marks="Marks"),
     )
 
 
 def _line(row: Row) -> Line:
-    facts = {"collective": [sentence(row.strategy)], "marks": row.marks or ["no mark"]}
+    facts = {"collective": [sentence(row.strategy)], "marks": row.marks or [NO_MARK]}
     name = Cell(_label(row), row.name)
     if row.error or not row.repetitions:
         return Line([name, Cell(f"failed: {row.error or 'no sample'}")], facts, "failed")
-    item, size, words = Measured(row), _size(row), ", ".join(row.marks)
+    size, words = _size(row), ", ".join(row.marks)
     cells = [
         name,
         Cell(size_text(size), key=size),
-        Cell(time_text(item.time_ms), key=item.time_ms),
-        interval_cell(item),
+        Cell(time_text(row.time_ms), key=row.time_ms),
+        interval_cell(row),
         _rate(counter(row, "algorithm_gb_per_s")),
         _rate(counter(row, BUS)),
         Cell(words, key=words) if words else Cell(),

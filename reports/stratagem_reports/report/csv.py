@@ -1,26 +1,36 @@
 """Renders report.csv: one line a row, plain numbers, units in the headings."""
 
-from __future__ import annotations
-
 import csv
 import io
+from operator import attrgetter
 
-from ..analysis.selection import Measured, Selection
+from ..analysis.selection import Selection
 from ..analysis.statistics import counter
 from ..charts.bandwidth import BUS
 from ..results.load import Results, Row
 from .table import by_time
 
-_OPTIONS = {
-    "schedule": "schedule",
-    "split size": "split_size",
-    "devices": "devices",
-    "cores per device": "cores_per_device",
-    "global batch size": "global_batch_size",
-    "image size": "image_size",
-    "sequence length": "sequence_length",
-    "device": "device",
-    "protocol": "protocol",
+_OPTIONS = ("schedule", "split_size", "devices", "cores_per_device", "global_batch_size")
+_OPTIONS += ("image_size", "sequence_length", "device", "protocol")
+# What a row's summary has under these names.
+_SUMMARY = {
+    "median (ms)": "median",
+    "interval low (ms)": "interval.low",
+    "interval high (ms)": "interval.high",
+    "interval coverage (fraction)": "interval.coverage",
+    "mean (ms)": "mean",
+    "standard deviation (ms)": "deviation",
+    "samples": "count",
+    "samples per second": "samples_per_second",
+    "tokens per second": "tokens_per_second",
+    "MFU (fraction)": "mfu",
+    "bubble (fraction)": "bubble_measured",
+    "ideal bubble (fraction)": "bubble_ideal",
+    "exposed communication (fraction)": "communication_exposed",
+    "hidden communication (fraction)": "communication_hidden",
+    "predicted (ms)": "predicted_ms",
+    "peak memory (bytes)": "peak_memory_bytes",
+    "verification": "verification",
 }
 COLUMNS = (
     "row",
@@ -28,24 +38,8 @@ COLUMNS = (
     "model",
     "workload",
     "mesh",
-    *_OPTIONS,
-    "median (ms)",
-    "interval low (ms)",
-    "interval high (ms)",
-    "interval coverage (fraction)",
-    "mean (ms)",
-    "standard deviation (ms)",
-    "samples",
-    "samples per second",
-    "tokens per second",
-    "MFU (fraction)",
-    "bubble (fraction)",
-    "ideal bubble (fraction)",
-    "exposed communication (fraction)",
-    "hidden communication (fraction)",
-    "predicted (ms)",
-    "peak memory (bytes)",
-    "verification",
+    *(name.replace("_", " ") for name in _OPTIONS),
+    *_SUMMARY,
     "largest relative error",
     "tolerance",
     "loss of the first step",
@@ -62,47 +56,31 @@ def render_csv(results: Results, selection: Selection) -> bytes:
     stream = io.StringIO()
     writer = csv.DictWriter(stream, COLUMNS, restval="", lineterminator="\n")
     writer.writeheader()
-    for item in measured:
-        writer.writerow({key: _plain(value) for key, value in _working(item).items()})
+    for row in measured:
+        writer.writerow({key: _plain(value) for key, value in _working(row).items()})
     for row in failed:
         writer.writerow(_known(row) | {"error": row.error or "no sample"})
     return stream.getvalue().encode("utf-8")
 
 
 def _known(row: Row) -> dict[str, object]:
-    options = {heading: row.option(key) for heading, key in _OPTIONS.items()}
+    options = {name.replace("_", " "): row.option(name) for name in _OPTIONS}
     options = {heading: "" if value is None else value for heading, value in options.items()}
     known = {"row": row.name, "strategy": row.strategy, "model": row.model}
     return known | {"workload": row.summary.workload, "mesh": row.mesh} | options
 
 
-def _working(item: Measured) -> dict[str, object]:
-    row, summary = item.row, item.summary
-    losses = [repetition.loss for repetition in row.repetitions if repetition.loss]
-    return _known(row) | {
-        "median (ms)": summary.median,
-        "interval low (ms)": summary.interval.low,
-        "interval high (ms)": summary.interval.high,
-        "interval coverage (fraction)": summary.interval.coverage,
-        "mean (ms)": summary.mean,
-        "standard deviation (ms)": summary.deviation,
-        "samples": summary.count,
-        "samples per second": summary.samples_per_second,
-        "tokens per second": summary.tokens_per_second,
-        "MFU (fraction)": summary.mfu,
-        "bubble (fraction)": summary.bubble_measured,
-        "ideal bubble (fraction)": summary.bubble_ideal,
-        "exposed communication (fraction)": summary.communication_exposed,
-        "hidden communication (fraction)": summary.communication_hidden,
-        "predicted (ms)": summary.predicted_ms,
-        "peak memory (bytes)": summary.peak_memory_bytes,
-        "verification": summary.verification,
+def _working(row: Row) -> dict[str, object]:
+    losses = next((repetition.loss for repetition in row.repetitions if repetition.loss), [None])
+    found = _known(row)
+    found |= {heading: attrgetter(name)(row.summary) for heading, name in _SUMMARY.items()}
+    return found | {
         "largest relative error": row.verification.get("max_relative_error"),
         "tolerance": row.verification.get("tolerance"),
-        "loss of the first step": losses[0][0] if losses else None,
-        "loss of the last step": losses[0][-1] if losses else None,
+        "loss of the first step": losses[0],
+        "loss of the last step": losses[-1],
         "bus bandwidth (GB/s)": counter(row, BUS),
-        "marks": " ".join(summary.marks),
+        "marks": " ".join(row.summary.marks),
     }
 
 

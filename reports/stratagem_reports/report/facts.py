@@ -1,16 +1,47 @@
-"""The parts that every report has: what file it is, the configuration, the machine, the version."""
-
-from __future__ import annotations
+"""The page of a results file, with what every one has: configuration, machine, version."""
 
 from html import escape
 from typing import Any
 
 from ..analysis.labels import sentence
+from ..charts.registry import ChartSet
 from ..results.load import Results
+from .figures import render_figures
+from .page import listed, render_page
 from .summary import Figure
 
 
-def subtitle(results: Results) -> str:
+def render_results(
+    results: Results,
+    charts: ChartSet,
+    title: str,
+    headlines: list[Figure],
+    sentences: list[str],
+    table: str,
+    measured: list[str],
+) -> bytes:
+    """The page with everything that the file can tell; `table` is HTML, all else text.
+
+    `headlines` and `sentences` are its summary, `measured` says how it was measured.
+    """
+    summary = _headline_cards(headlines) + (listed(sentences) if sentences else "")
+    return render_page(
+        title,
+        _subtitle(results),
+        [
+            ("summary", "Summary", summary),
+            ("charts", "Charts", render_figures(charts)),
+            ("rows", "All rows", table),
+            ("measured", "How it was measured", listed(measured)),
+            ("configuration", "Configuration", _configuration(results)),
+            ("machine", "Machine", _machine(results)),
+        ],
+        _footer(results),
+        charts=bool(charts.charts),
+    )
+
+
+def _subtitle(results: Results) -> str:
     """The file, when and where it was measured."""
     parts = [results.path.name]
     for key in ("date", "host_name"):
@@ -19,7 +50,7 @@ def subtitle(results: Results) -> str:
     return " \u00b7 ".join(parts)
 
 
-def headline_cards(figures: list[Figure]) -> str:
+def _headline_cards(figures: list[Figure]) -> str:
     """The numbers at the top as HTML; nothing where there are none."""
     cards = "".join(
         f"<div><dt>{escape(item.label)}</dt>"
@@ -30,7 +61,7 @@ def headline_cards(figures: list[Figure]) -> str:
     return f'<dl class="headlines">{cards}</dl>' if cards else ""
 
 
-def configuration(results: Results) -> str:
+def _configuration(results: Results) -> str:
     """Options with one value throughout, and those that vary; a row may not use them all."""
     values: dict[str, list[str]] = {}
     for row in results.rows:
@@ -48,14 +79,12 @@ def configuration(results: Results) -> str:
     return line + f'<div class="facts">{_facts("Varied", varied)}{_facts("The same", same)}</div>'
 
 
-def machine(results: Results) -> str:
+def _machine(results: Results) -> str:
     """Hardware, software and calibration, as HTML."""
-    fingerprint = results.stratagem.get("fingerprint")
-    fingerprint = fingerprint if isinstance(fingerprint, dict) else {}
     groups = {
-        "Hardware: must match for a comparison": fingerprint.get("hardware"),
-        "Software": fingerprint.get("software"),
-        "Calibration": results.stratagem.get("calibration"),
+        "Hardware: must match for a comparison": results.section("fingerprint", "hardware"),
+        "Software": results.section("fingerprint", "software"),
+        "Calibration": results.section("calibration"),
     }
     tables = "".join(_facts(name, _flatten(group)) for name, group in groups.items() if group)
     return f'<div class="facts">{tables}</div>' if tables else "<p>Nothing was recorded.</p>"
@@ -94,7 +123,7 @@ def _plain(value: Any) -> str:
     return str(value) if str(value) else "none"
 
 
-def footer(results: Results) -> str:
+def _footer(results: Results) -> str:
     """What wrote the file."""
     parts = ["Stratagem"]
     if results.stratagem.get("version"):

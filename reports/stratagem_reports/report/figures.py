@@ -1,7 +1,5 @@
 """The page's figures: an interactive chart each, and its picture for print and no JavaScript."""
 
-from __future__ import annotations
-
 import json
 from html import escape
 from typing import Any

@@ -1,14 +1,12 @@
 """Renders report.md: the summary, the table, and links to the pictures beside it."""
 
-from __future__ import annotations
-
 from ..analysis.selection import Selection
 from ..charts.registry import ChartSet
 from ..results.load import Results
 from .measurement import how_it_was_measured
-from .sortable_table import Cell
+from .sortable_table import Cell, Line
 from .summary import sentences
-from .table import COLUMNS, TableRow, build_table
+from .table import COLUMNS, build_table
 
 
 def render_markdown(results: Results, selection: Selection, charts: ChartSet) -> bytes:
@@ -33,7 +31,7 @@ def render_markdown(results: Results, selection: Selection, charts: ChartSet) ->
     return ("\n\n".join(blocks) + "\n").encode("utf-8")
 
 
-def _cells(row: TableRow) -> list[str]:
+def _cells(row: Line) -> list[str]:
     name, *rest = row.cells
     cells = [name.detail, *(_cell(cell) for cell in rest)]
     return cells + [""] * (len(COLUMNS) - len(cells))

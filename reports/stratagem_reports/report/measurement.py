@@ -1,10 +1,15 @@
 """What the times mean, in words that follow from the rows' own options."""
 
-from __future__ import annotations
-
 from ..analysis.labels import listing, percent
 from ..analysis.selection import working_rows
 from ..results.load import Results
+
+_TUTORIAL = (
+    "Under the tutorial's protocol a sample is one whole training call: three batches with their "
+    "data made inside, on a new model, no warm-up; forward, backward and optimizer with the copies "
+    "they need. Bars are means with the standard deviation over the repetitions; ranking still "
+    "takes the interval of the median."
+)
 
 
 def how_it_was_measured(results: Results) -> list[str]:
@@ -14,7 +19,7 @@ def how_it_was_measured(results: Results) -> list[str]:
     if "steady" in protocols or "isolated" in protocols:
         words += _steps(results, protocols)
     if "tutorial" in protocols:
-        words += _tutorial()
+        words.append(_TUTORIAL)
     words += _rounds(results)
     words += _noise(results)
     words.append(
@@ -62,15 +67,6 @@ def _steps(results: Results, protocols: list[str]) -> list[str]:
     if "isolated" in protocols:
         words.append("Devices are synchronised around every step (isolated).")
     return words
-
-
-def _tutorial() -> list[str]:
-    return [
-        "Under the tutorial's protocol a sample is one whole training call: three batches with "
-        "their data made inside, on a new model, no warm-up; forward, backward and optimizer with "
-        "the copies they need. Bars are means with the standard deviation over the repetitions; "
-        "ranking still takes the interval of the median.",
-    ]
 
 
 def _rounds(results: Results) -> list[str]:

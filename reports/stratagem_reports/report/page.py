@@ -4,16 +4,19 @@ A content policy forbids every outside request, and every script but those of th
 known by their hashes.
 """
 
-from __future__ import annotations
-
+import base64
+import functools
+import hashlib
+import re
 from html import escape
 from pathlib import Path
 from string import Template
 
-from .library import load_library, policy_hash
+from ..charts.chart import VERSION
 
-_TABLE_SCRIPT = "table.js"
-_CHARTS_SCRIPT = "charts.js"
+_SNIPPET = "window.vegaEmbed = vegaEmbed;"
+# Addresses of Vega's editor and bug tracker: a page without network has no use for them.
+_ADDRESS = re.compile(r"https?://(?!www\.w3\.org/)[\w./-]*")
 
 _PAGE = Template("""<!DOCTYPE html>
 <html lang="en">
@@ -45,31 +48,26 @@ $scripts
 </html>
 """)
 
-
 # An identifier, the heading, and the body as HTML.
 Section = tuple[str, str, str]
 
 
 def render_page(
-    title: str,
-    subtitle: str,
-    sections: list[Section],
-    footer: str,
-    charts: bool = False,
+    title: str, subtitle: str, sections: list[Section], footer: str, charts: bool = False
 ) -> bytes:
     """The page; title, subtitle, headings and footer are text, the sections' bodies HTML.
 
     With `charts` the page holds the scripts that draw them.
     """
     here = Path(__file__)
-    names = (_TABLE_SCRIPT, _CHARTS_SCRIPT) if charts else (_TABLE_SCRIPT,)
+    names = ("table.js", "charts.js") if charts else ("table.js",)
     own = "".join(here.with_name(name).read_text(encoding="utf-8") for name in names)
-    scripts = [load_library(), own] if charts else [own]
+    scripts = [_library(), own] if charts else [own]
     page = _PAGE.substitute(
         title=escape(title),
         subtitle=escape(subtitle),
         css=here.with_name("page.css").read_text(encoding="utf-8"),
-        policy=" ".join(map(policy_hash, scripts)),
+        policy=" ".join(map(_policy_hash, scripts)),
         scripts="\n".join(f"<script>{script}</script>" for script in scripts),
         links="".join(f'<li><a href="#{key}">{name}</a></li>' for key, name, _ in sections),
         sections="\n".join(
@@ -85,3 +83,18 @@ def render_page(
 def listed(items: list[str]) -> str:
     """Sentences as a list."""
     return "<ul>" + "".join(f"<li>{escape(item)}</li>" for item in items) + "</ul>"
+
+
+@functools.cache
+def _library() -> str:
+    """The script that draws charts: Vega, Vega-Lite and Vega-Embed; it names no address."""
+    import vl_convert
+
+    script = vl_convert.javascript_bundle(_SNIPPET, vl_version=VERSION)
+    return _ADDRESS.sub("", script).replace("</script", r"<\/script")
+
+
+def _policy_hash(script: str) -> str:
+    """The hash source by which a content security policy lets this inline script run."""
+    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+    return f"'sha256-{digest}'"

@@ -4,11 +4,11 @@
 stays in the order of its rows.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from html import escape
 
+# What a row without a mark has in the choice of marks.
+NO_MARK = "no mark"
 # No more rows than these are all seen at once and need no filter.
 _FEW = 5
 # A table of more rows scrolls in its own frame, so that its headings stay in view.
@@ -60,8 +60,13 @@ class Choice:
 
 def choice(name: str, label: str, lines: list[Line]) -> Choice:
     """The choice between all values that the lines have of a fact."""
-    values = dict.fromkeys(value for line in lines for value in line.facts[name])
-    return Choice(name, label, {value: value for value in values})
+    return Choice(name, label, {value: value for line in lines for value in line.facts[name]})
+
+
+def choices(lines: list[Line], **labels: str) -> list[Choice]:
+    """The choices by facts of which the lines have several values; `labels` by the facts' names."""
+    found = [choice(name, label, lines) for name, label in labels.items()]
+    return [offered for offered in found if len(offered.words) > 1]
 
 
 def render_sortable(
@@ -77,9 +82,10 @@ def render_sortable(
     `sorted_by` is the column by which the lines already are in order and "ascending" or
     "descending"; None where their order is no column's.
     """
+    order = dict([sorted_by]) if sorted_by else {}
     head = "".join(
-        f'<th scope="col"{_title(column)}{_number(column)}{_sorted(index, sorted_by)}>'
-        f"{escape(column.name)}</th>"
+        f'<th scope="col"{_attribute("title", column.meaning or None)}{_number(column)}'
+        f"{_attribute('aria-sort', order.get(index))}>{escape(column.name)}</th>"
         for index, column in enumerate(columns)
     )
     body = "\n".join(_line(line, columns) for line in lines)
@@ -118,19 +124,15 @@ def _line(line: Line, columns: list[Column]) -> str:
     spanned = len(columns) - len(line.cells) + 1
     spans = [1] * (len(cells) - 1) + [spanned]
     rest = "".join(
-        f"<td{_span(span)}{_number(column) if span == 1 else ''}{_key(cell)}>{_text(cell)}</td>"
+        f"<td{_attribute('colspan', span) if span > 1 else _number(column)}"
+        f"{_attribute('data-key', cell.key)}>{_text(cell)}</td>"
         for cell, column, span in zip(cells, columns[1:], spans, strict=False)
     )
     facts = "".join(
-        f' data-{key}="{escape(_joined(values))}"' for key, values in line.facts.items()
+        _attribute(f"data-{key}", "\n".join(values)) for key, values in line.facts.items()
     )
-    style = f' class="{line.style}"' if line.style else ""
+    style = _attribute("class", line.style or None)
     return f'<tr{style}{facts}><th scope="row">{_text(name, breaks=True)}</th>{rest}</tr>'
-
-
-def _joined(values: list[str]) -> str:
-    """Values as table.js takes them apart again."""
-    return "\n".join(values)
 
 
 def _text(cell: Cell, breaks: bool = False) -> str:
@@ -143,24 +145,11 @@ def _text(cell: Cell, breaks: bool = False) -> str:
     return text + (f'<span class="detail">{detail}</span>' if detail else "")
 
 
-def _key(cell: Cell) -> str:
-    if cell.key is None:
-        return ""
-    value = f"{cell.key:.9g}" if isinstance(cell.key, float) else escape(str(cell.key))
-    return f' data-key="{value}"'
-
-
-def _span(columns: int) -> str:
-    return f' colspan="{columns}"' if columns > 1 else ""
-
-
-def _title(column: Column) -> str:
-    return f' title="{escape(column.meaning)}"' if column.meaning else ""
-
-
 def _number(column: Column) -> str:
-    return ' class="number"' if column.number else ""
+    return _attribute("class", "number" if column.number else None)
 
 
-def _sorted(index: int, sorted_by: tuple[int, str] | None) -> str:
-    return f' aria-sort="{sorted_by[1]}"' if sorted_by and sorted_by[0] == index else ""
+def _attribute(name: str, value: float | str | None) -> str:
+    """An attribute of an element; nothing for None."""
+    text = f"{value:.9g}" if isinstance(value, float) else str(value)
+    return "" if value is None else f' {name}="{escape(text)}"'

@@ -1,13 +1,11 @@
 """The report's words: who wins, by how much, how sure, and how well it was predicted."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
-from ..analysis.labels import listing, percent, row_label, time_text
-from ..analysis.selection import Measured, Selection, working_rows
-from ..analysis.statistics import distinguishable, speed_up
-from ..results.load import Results
+from ..analysis.labels import counted, listing, percent, row_label, time_text
+from ..analysis.selection import Selection, working_rows
+from ..analysis.statistics import distinguishable, rivals, speed_up
+from ..results.load import Results, Row
 from ..results.row_summary import Ratio
 
 
@@ -37,28 +35,17 @@ def headlines(selection: Selection) -> list[Figure]:
     found = [Figure("Fastest", time_text(fastest.time_ms), short_label(selection, fastest))]
     pipeline = selection.best_pipeline
     if pipeline and pipeline is not fastest:
-        found.append(
-            Figure("Best split", time_text(pipeline.time_ms), short_label(selection, pipeline))
-        )
+        label = short_label(selection, pipeline)
+        found.append(Figure("Best split", time_text(pipeline.time_ms), label))
     chosen = pipeline or fastest
-    name = f"Split {chosen.row.split_size}" if pipeline else short_label(selection, chosen)
-    for baseline, words in (
-        (selection.single, "single device"),
-        (selection.model_parallel, "model parallel"),
-    ):
-        if baseline and baseline is not chosen:
-            ratio = speed_up(baseline.summary, chosen.summary)
-            note = f"{name}; {ratio.low:.2f} to {ratio.high:.2f}"
-            found.append(Figure(f"Over {words}", _times(ratio), note))
+    name = f"Split {chosen.split_size}" if pipeline else short_label(selection, chosen)
+    for words, ratio in _over_baselines(selection, chosen).items():
+        note = f"{name}; {ratio.low:.2f} to {ratio.high:.2f}"
+        found.append(Figure(f"Over {words.removeprefix('the ')}", _times(ratio), note))
     error = error_of_predictions(selection)
     if error:
-        found.append(
-            Figure(
-                "Prediction error",
-                percent(error.mean_absolute),
-                f"mean; worst {_signed(error.worst)} at split {error.worst_split}",
-            )
-        )
+        note = f"mean; worst {error.worst:+.1%} at split {error.worst_split}"
+        found.append(Figure("Prediction error", percent(error.mean_absolute), note))
     return found
 
 
@@ -80,21 +67,15 @@ def sentences(results: Results, selection: Selection) -> list[str]:
     ]
 
 
-def short_label(selection: Selection, item: Measured) -> str:
+def short_label(selection: Selection, item: Row) -> str:
     """The row's label, or its role's name for the all-cores baseline."""
-    return "Single, all cores" if item is selection.single_all_cores else row_label(item.row)
-
-
-def rivals(selection: Selection) -> list[Measured]:
-    """Rows that cannot be told apart from the fastest."""
-    fastest, *others = selection.rows
-    return [item for item in others if not distinguishable(fastest.summary, item.summary)]
+    return "Single, all cores" if item is selection.single_all_cores else row_label(item)
 
 
 def error_of_predictions(selection: Selection) -> PredictionError | None:
     """The simulator's error over all pipeline rows; None where no prediction can be compared."""
     errors = [
-        (item.summary.prediction_error, item.row.split_size)
+        (item.summary.prediction_error, item.split_size)
         for line in selection.pipelines
         for item in line
         if item.summary.prediction_error is not None
@@ -123,10 +104,10 @@ def _waits(selection: Selection) -> list[str]:
     return found
 
 
-def mean_waits(item: Measured) -> dict[str, float]:
+def mean_waits(item: Row) -> dict[str, float]:
     """Milliseconds a step that each device waited inside collectives, by device."""
     waits: dict[str, list[float]] = {}
-    for repetition in item.row.repetitions:
+    for repetition in item.repetitions:
         for device in repetition.devices:
             waits.setdefault(device.device, []).append(device.breakdown_ms.get("wait", 0.0))
     return {device: sum(values) / len(values) for device, values in waits.items()}
@@ -149,7 +130,7 @@ def _winner(selection: Selection) -> list[str]:
         f"Fastest of {len(selection.rows)}: {short_label(selection, fastest)}, with a {what} of "
         f"{time_text(fastest.time_ms)} a {unit}; {sure}."
     ]
-    close = [short_label(selection, item) for item in rivals(selection)]
+    close = [short_label(selection, item) for item in rivals(fastest, selection.rows)]
     if close:
         found.append(
             f"Cannot tell it apart from {listing(close)}: the launches' times overlap, or there are "
@@ -170,31 +151,33 @@ def _pipeline(selection: Selection) -> list[str]:
     best = selection.best_pipeline
     if not best:
         return []
-    parts = []
-    for baseline, words in (
-        (selection.single, "the single device"),
-        (selection.model_parallel, "model parallel"),
-    ):
-        if baseline:
-            ratio = speed_up(baseline.summary, best.summary)
-            parts.append(f"{_times(ratio)} as fast as {words} ({_extremes(ratio)})")
+    parts = [
+        f"{_times(ratio)} as fast as {words} ({_extremes(ratio)})"
+        for words, ratio in _over_baselines(selection, best).items()
+    ]
     found = []
     if parts:
-        found.append(f"The best pipeline ({row_label(best.row)}) is {listing(parts)}.")
-    close = [
-        str(item.row.split_size)
-        for item in selection.splits
-        if item is not best and not distinguishable(best.summary, item.summary)
-    ]
+        found.append(f"The best pipeline ({row_label(best)}) is {listing(parts)}.")
+    close = [str(row.split_size) for row in rivals(best, selection.splits)]
     if close:
         word = "split" if len(close) == 1 else "splits"
         found.append(
-            f"Best split {best.row.split_size}, though it cannot be told apart from {word} "
+            f"Best split {best.split_size}, though it cannot be told apart from {word} "
             f"{listing(close)}."
         )
     elif len(selection.splits) > 1:
-        found.append(f"Best split {best.row.split_size}, told apart from every other split.")
+        found.append(f"Best split {best.split_size}, told apart from every other split.")
     return found
+
+
+def _over_baselines(selection: Selection, chosen: Row) -> dict[str, Ratio]:
+    """How many times faster the row is than each baseline that it is not itself."""
+    named = {"the single device": selection.single, "model parallel": selection.model_parallel}
+    return {
+        words: speed_up(baseline.summary, chosen.summary)
+        for words, baseline in named.items()
+        if baseline and baseline is not chosen
+    }
 
 
 def _all_cores(selection: Selection) -> list[str]:
@@ -218,17 +201,19 @@ def _predictions(selection: Selection) -> list[str]:
         return []
     return [
         f"The simulator's prediction is off by {percent(error.mean_absolute)} on average and by "
-        f"{_signed(error.worst)} at worst (split {error.worst_split})."
+        f"{error.worst:+.1%} at worst (split {error.worst_split})."
     ]
 
 
+def failures(results: Results) -> list[str]:
+    """How many rows failed, as a sentence; none where all worked."""
+    failed = sum(1 for row in results.rows if row.error)
+    return [f"{counted(failed, 'row')} failed; the table gives the errors."] if failed else []
+
+
 def _state(results: Results) -> list[str]:
-    failed = [row for row in results.rows if row.error]
     verdicts = {row.summary.verification for row in working_rows(results)}
-    found = []
-    if failed:
-        noun = "row" if len(failed) == 1 else "rows"
-        found.append(f"{len(failed)} {noun} failed; the table gives the errors.")
+    found = failures(results)
     if "not verified" in verdicts:
         found.append("Not every timed row was verified against its oracle.")
     elif verdicts == {"passed"}:
@@ -244,7 +229,3 @@ def _times(ratio: Ratio) -> str:
 
 def _extremes(ratio: Ratio) -> str:
     return f"{ratio.low:.2f} to {ratio.high:.2f} by the intervals' ends"
-
-
-def _signed(fraction: float) -> str:
-    return f"{100.0 * fraction:+.1f}%"

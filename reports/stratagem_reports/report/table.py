@@ -1,15 +1,11 @@
 """The report's table: every row of the file, workload by workload, failed ones last."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
-
 from ..analysis.labels import percent, row_label, significant, time_text
-from ..analysis.selection import Measured, Selection, working_rows
+from ..analysis.selection import Selection, working_rows
 from ..analysis.statistics import distinguishable
 from ..results.load import Results, Row
 from ..results.row_summary import Summary
-from .sortable_table import Cell, Column
+from .sortable_table import NO_MARK, Cell, Column, Line
 
 COLUMNS = (
     Column("Row", "Strategy and what sets it apart; under it the full name"),
@@ -46,84 +42,80 @@ COLUMNS = (
 _TONES = {"passed": "good", "failed": "bad"}
 
 
-@dataclass(frozen=True)
-class TableRow:
-    """One row of the table; `failed` rows carry their error in the second cell alone."""
+def build_table(results: Results, selection: Selection) -> list[Line]:
+    """All rows of the file; those of one workload stand together, the fastest first.
 
-    cells: list[Cell]
-    strategy: str
-    workload: str
-    verification: str
-    marks: list[str]
-    best: bool = False
-    failed: bool = False
-
-
-def build_table(results: Results, selection: Selection) -> list[TableRow]:
-    """All rows of the file; those of one workload stand together, the fastest first."""
+    Failed rows carry their error in the second cell alone.
+    """
     measured, failed = by_time(results, selection)
     return [_working(selection, item) for item in measured] + [_failed(row) for row in failed]
 
 
-def by_time(results: Results, selection: Selection) -> tuple[list[Measured], list[Row]]:
+def by_time(results: Results, selection: Selection) -> tuple[list[Row], list[Row]]:
     """The rows that worked and those that failed in file order.
 
     Of rows that worked, those of the charted workload stand first; each workload has its fastest
     row first.
     """
-    known = {id(item.row): item for item in selection.rows}
-    measured = [known.get(id(row)) or Measured(row) for row in working_rows(results)]
-    workloads = list(dict.fromkeys(item.summary.workload for item in [*selection.rows, *measured]))
-    measured.sort(key=lambda item: (workloads.index(item.summary.workload), item.time_ms))
-    worked = {id(item.row) for item in measured}
-    return measured, [row for row in results.rows if id(row) not in worked]
+    measured = working_rows(results)
+    failed = [row for row in results.rows if row not in measured]
+    workloads = list(dict.fromkeys(row.summary.workload for row in [*selection.rows, *measured]))
+    measured.sort(key=lambda row: (workloads.index(row.summary.workload), row.time_ms))
+    return measured, failed
 
 
-def _failed(row: Row) -> TableRow:
+def _failed(row: Row) -> Line:
     error = Cell(f"failed: {row.error or 'no sample'}")
-    workload, marks = row.summary.workload, row.summary.marks
-    return TableRow([_name(row), error], row.strategy, workload, "row failed", marks, failed=True)
+    return Line([_name(row), error], _facts(row, "row failed"), "failed")
 
 
-def _working(selection: Selection, item: Measured) -> TableRow:
-    row, summary = item.row, item.summary
+def _facts(row: Row, verification: str) -> dict[str, list[str]]:
+    """What the table can be filtered by."""
+    return {
+        "strategy": [row.strategy],
+        "workload": [row.summary.workload],
+        "verification": [verification],
+        "marks": row.summary.marks or [NO_MARK],
+    }
+
+
+def _working(selection: Selection, row: Row) -> Line:
+    summary = row.summary
     rate, mfu, memory = summary.samples_per_second, summary.mfu, summary.peak_memory_bytes
     cells = [
         _name(row),
-        Cell(time_text(item.time_ms), key=item.time_ms),
-        interval_cell(item),
-        _against_fastest(selection, item),
+        Cell(time_text(row.time_ms), key=row.time_ms),
+        interval_cell(row),
+        _against_fastest(selection, row),
         Cell() if rate is None else Cell(significant(rate), _tokens(summary), rate),
         Cell() if mfu is None else Cell(percent(mfu), key=mfu),
         _bubble(summary),
         _communication(summary),
-        _prediction(item),
+        _prediction(row),
         Cell() if memory is None else Cell(f"{significant(memory / 2**30)} GiB", key=memory),
         _verification(row),
         _marks(summary),
     ]
-    best = bool(selection.rows) and item is selection.rows[0]
-    return TableRow(
-        cells, row.strategy, summary.workload, summary.verification, summary.marks, best
-    )
+    best = "best" if row in selection.rows[:1] else ""
+    return Line(cells, _facts(row, summary.verification), best)
 
 
 def _name(row: Row) -> Cell:
     return Cell(row_label(row), row.name, row.name)
 
 
-def interval_cell(item: Measured) -> Cell:
+def interval_cell(item: Row) -> Cell:
     """The interval of the median, under it the coverage it has."""
     summary, interval = item.summary, item.summary.interval
     if summary.count < 2:
         return Cell("none", "1 sample", 0.0)
     noun = f"{percent(interval.coverage)}, {summary.count} samples"
-    if item.row.tutorial:
+    if item.tutorial:
         noun += f"; SD {time_text(summary.deviation)}"
     return Cell(f"{time_text(interval.low)} to {time_text(interval.high)}", noun, interval.low)
 
 
-def _against_fastest(selection: Selection, item: Measured) -> Cell:
+def _against_fastest(selection: Selection, item: Row) -> Cell:
     if item not in selection.rows:
         return Cell()
     fastest = selection.rows[0]
@@ -131,8 +123,8 @@ def _against_fastest(selection: Selection, item: Measured) -> Cell:
         return Cell("fastest", key=0.0)
     extra = item.time_ms / fastest.time_ms - 1.0
     if not distinguishable(fastest.summary, item.summary):
-        return Cell("cannot tell", f"{100.0 * extra:+.1f}%", extra)
-    return Cell(f"{100.0 * extra:+.1f}%", key=extra)
+        return Cell("cannot tell", f"{extra:+.1%}", extra)
+    return Cell(f"{extra:+.1%}", key=extra)
 
 
 def _bubble(summary: Summary) -> Cell:
@@ -155,12 +147,12 @@ def _communication(summary: Summary) -> Cell:
     return Cell(percent(exposed), f"{percent(hidden)} hidden", exposed)
 
 
-def _prediction(item: Measured) -> Cell:
+def _prediction(item: Row) -> Cell:
     value, error = item.summary.predicted_ms, item.summary.prediction_error
     if value is None:
         return Cell()
-    beside = "" if error is None else f"{100.0 * error:+.1f}%"
-    if item.row.tutorial:
+    beside = "" if error is None else f"{error:+.1%}"
+    if item.tutorial:
         beside = "of one step"
     elif "oversubscribed" in item.summary.marks:
         beside = "on cores of their own"

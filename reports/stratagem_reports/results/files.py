@@ -3,8 +3,6 @@
 All are written aside first, in the same folder, and renamed only when every one is complete.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

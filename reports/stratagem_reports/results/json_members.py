@@ -3,8 +3,6 @@
 `where` names the place in the file for the error, as "results.json: benchmarks[3]".
 """
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path
@@ -23,13 +21,18 @@ def read_json(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: not UTF-8 text; expected JSON") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    return parse_object(text, str(path))
+
+
+def parse_object(text: str, where: str) -> dict[str, Any]:
+    """The JSON object that a text holds; InputError when it holds none."""
     try:
         document = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         detail = str(error).splitlines()[0]
-        raise InputError(f"{path}: not valid JSON, perhaps cut short: {detail}") from None
+        raise InputError(f"{where}: not valid JSON, perhaps cut short: {detail}") from None
     if not isinstance(document, dict):
-        raise InputError(f"{path}: expected a JSON object, found {kind_of(document)}")
+        raise InputError(f"{where}: expected a JSON object, found {kind_of(document)}")
     return document
 
 

@@ -5,8 +5,6 @@ an InputError that names the place, so that nothing downstream has to check agai
 milliseconds throughout.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,8 @@ from .row_summary import Summary, read_summary
 from .timeline import Action, device_name, read_timeline
 
 SCHEMA = "stratagem/1"
+# An entry of `benchmarks`, and where it stands for the words of an error.
+Place = tuple[dict, str]
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,22 @@ class Repetition:
     communication: dict[str, dict[str, float]] = field(default_factory=dict)
     loss: list[float] = field(default_factory=list)
 
+    @property
+    def peak_memory_bytes(self) -> float | None:
+        """The most memory that a device held; None where no device says it."""
+        return max((use.peak_memory_bytes or 0.0 for use in self.devices), default=0.0) or None
 
-@dataclass(frozen=True)
+    @property
+    def communication_counts(self) -> dict[str, float]:
+        """`communication` by the names of metrics: communication.all_reduce.calls, ..."""
+        return {
+            f"communication.{collective}.{name}": value
+            for collective, counts in self.communication.items()
+            for name, value in counts.items()
+        }
+
+
+@dataclass(frozen=True, eq=False)
 class Row:
     """One configuration with all its repetitions; `error` is None unless one of them failed.
 
@@ -82,6 +96,11 @@ class Row:
         return self.option("protocol") == "tutorial"
 
     @property
+    def time_ms(self) -> float:
+        """What a working row is ranked by: its median, the mean under the tutorial's protocol."""
+        return self.summary.mean if self.tutorial else self.summary.median
+
+    @property
     def verification(self) -> dict[str, Any]:
         """The record of a failed verification, or else of the first one; {} where none was made."""
         checked = [item.verification for item in self.repetitions if item.verification is not None]
@@ -102,6 +121,13 @@ class Results:
     context: dict[str, Any]
     stratagem: dict[str, Any]
     rows: list[Row]
+
+    def section(self, *keys: str) -> dict[str, Any]:
+        """An object inside `stratagem`, by the keys that lead to it; {} where there is none."""
+        found: Any = self.stratagem
+        for key in keys:
+            found = found.get(key) if isinstance(found, dict) else None
+        return found if isinstance(found, dict) else {}
 
 
 def load_results(path: Path) -> Results:
@@ -137,9 +163,9 @@ def repetition_index(entry: dict, where: str) -> int | None:
     return index
 
 
-def _by_name(entries: list, path: Path) -> dict[str, list[dict]]:
+def _by_name(entries: list, path: Path) -> dict[str, list[Place]]:
     """Each row's launches with their places; InputError for a row that has aggregates alone."""
-    by_name: dict[str, list[dict]] = {}
+    by_name: dict[str, list[Place]] = {}
     aggregated: dict[str, str] = {}
     for index, entry in enumerate(entries):
         where = f"{path}: benchmarks[{index}]"
@@ -152,7 +178,7 @@ def _by_name(entries: list, path: Path) -> dict[str, list[dict]]:
         name = entry.get("run_name") or entry.get("name")
         if not isinstance(name, str) or not name:
             raise InputError(f"{where}.name: expected a row's name, found {kind_of(name or None)}")
-        by_name.setdefault(name, []).append({"entry": entry, "where": where})
+        by_name.setdefault(name, []).append((entry, where))
     if not by_name:
         raise InputError(f"{path}: no rows: `benchmarks` holds no repetition to report")
     for name, where in aggregated.items():
@@ -164,20 +190,20 @@ def _by_name(entries: list, path: Path) -> dict[str, list[dict]]:
     return by_name
 
 
-def _refuse_duplicates(by_name: dict[str, list[dict]]) -> None:
+def _refuse_duplicates(by_name: dict[str, list[Place]]) -> None:
     """A launch may stand in a file once: two with one name and number would count double."""
     for name, items in by_name.items():
         seen = set()
-        for item in items:
-            index = repetition_index(item["entry"], item["where"])
+        for entry, where in items:
+            index = repetition_index(entry, where)
             if index is None and len(items) > 1:
                 raise InputError(
-                    f"{item['where']}: has no repetition_index, and {name} is there {len(items)} "
+                    f"{where}: has no repetition_index, and {name} is there {len(items)} "
                     "times; each launch of a row has a number of its own"
                 )
             if index in seen:
                 raise InputError(
-                    f"{item['where']}: repetition_index {index} of {name} stands there twice; "
+                    f"{where}: repetition_index {index} of {name} stands there twice; "
                     "each launch of a row has a number of its own"
                 )
             seen.add(index)
@@ -213,14 +239,13 @@ def _check_schema(holder: dict, where: str) -> None:
         raise InputError(f'{where}.schema: expected "{SCHEMA}", found {found}')
 
 
-def _row(name: str, items: list[dict]) -> Row:
+def _row(name: str, items: list[Place]) -> Row:
     parts = name.split("/")
     strategy, model = parts[0], parts[1] if len(parts) > 1 else ""
     config: dict[str, Any] = {}
     mesh, error, summary = "", None, None
     repetitions = []
-    for index, item in enumerate(items):
-        entry, where = item["entry"], item["where"]
+    for index, (entry, where) in enumerate(items):
         own = member(entry, "stratagem", dict, where, optional=True) or {}
         where = f"{where}.stratagem"
         strategy = member(own, "strategy", str, where, optional=True) or strategy

@@ -4,8 +4,6 @@ The program that measured wrote it (`stratagem.summary` of a row's first repetit
 computed again here. Times are milliseconds, rates are per second, shares are fractions of the step.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +11,8 @@ from .errors import InputError
 from .json_members import is_number, member, number, numbers
 
 VERIFICATIONS = ("passed", "failed", "not verified")
+_OPTIONAL = ("spread", "samples_per_second", "tokens_per_second", "mfu", "peak_memory_bytes")
+_OPTIONAL += ("predicted_ms", "prediction_error")
 
 
 @dataclass(frozen=True)
@@ -108,16 +108,14 @@ def _measured(holder: dict[str, Any], where: str) -> dict[str, Any]:
     interval = _required(holder, "interval_ms", ("low", "high", "coverage"), where)
     ratios = member(holder, "ratios", dict, where)
     parts_of_ratio = ("value", "low", "high", "coverage")
-    rates = ("samples_per_second", "tokens_per_second", "mfu", "peak_memory_bytes")
-    predictions = ("predicted_ms", "prediction_error")
+    samples = _list(holder, "samples_ms", where)
+    if not samples or min(samples) <= 0:
+        raise InputError(f"{where}.samples_ms: expected one positive time or more")
     return {
         "baseline": member(holder, "baseline", str, where, optional=True),
-        "samples": _samples(holder, where),
-        "mean": _known(holder, "mean_ms", where),
-        "median": _known(holder, "median_ms", where),
-        "deviation": _known(holder, "deviation_ms", where),
+        "samples": samples,
+        **{key: _known(holder, f"{key}_ms", where) for key in ("mean", "median", "deviation")},
         "interval": Interval(**interval),
-        "spread": number(holder, "spread", where),
         "wide": holder.get("wide") is True,
         "outliers": [int(index) for index in _list(holder, "outliers", where)],
         "bubble_measured": number(bubble, "measured", f"{where}.bubble"),
@@ -125,20 +123,13 @@ def _measured(holder: dict[str, Any], where: str) -> dict[str, Any]:
         "breakdown_ms": numbers(parts, f"{where}.breakdown_ms"),
         "communication_exposed": number(shares, "exposed", f"{where}.communication_share"),
         "communication_hidden": number(shares, "hidden", f"{where}.communication_share"),
-        **{key: number(holder, key, where) for key in (*rates, *predictions)},
+        **{key: number(holder, key, where) for key in _OPTIONAL},
         "ratios": {
             other: Ratio(**_required(ratios, other, parts_of_ratio, f"{where}.ratios"))
             for other in ratios
         },
         "cannot_tell": _words(holder, "cannot_tell", where),
     }
-
-
-def _samples(holder: dict[str, Any], where: str) -> list[float]:
-    samples = _list(holder, "samples_ms", where)
-    if not samples or min(samples) <= 0:
-        raise InputError(f"{where}.samples_ms: expected one positive time or more")
-    return samples
 
 
 def _list(holder: dict[str, Any], key: str, where: str) -> list[float]:

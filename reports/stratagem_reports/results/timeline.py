@@ -1,7 +1,5 @@
 """What each device did in one step: the `timeline` of a repetition or of a simulation."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from .errors import InputError

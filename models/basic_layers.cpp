@@ -94,9 +94,7 @@ at::Tensor BatchNormLayer::forward_with_relu(const at::Tensor& input, const at::
 }
 
 at::Tensor BatchNormLayer::normalised(const at::Tensor& input, const FusedEpilogue& after) {
-  if (training()) {
-    num_batches_tracked_.add_(1);
-  }
+  if (training()) num_batches_tracked_.add_(1);
   return batch_norm(input, {weight_, bias_, running_mean_, running_var_}, {.training = training()},
                     after);
 }

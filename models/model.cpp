@@ -24,9 +24,7 @@ std::string possible_cuts(const LayerList& layers) {
   for (std::size_t i = 1; i < layers.size(); ++i) {
     const std::string& name = layers[i]->name();
     const std::string prefix = name.substr(0, name.find('.'));
-    if (prefix != group && prefix != name) {
-      text += (text.empty() ? "" : ", ") + prefix;
-    }
+    if (prefix != group && prefix != name) text += (text.empty() ? "" : ", ") + prefix;
     group = prefix;
     text += (text.empty() ? "" : ", ") + name;
   }
@@ -67,23 +65,17 @@ std::vector<NamedTensor> buffers(LayerSpan layers) {
 
 std::int64_t parameter_count(LayerSpan layers) {
   std::int64_t count = 0;
-  for (const NamedTensor& parameter : parameters(layers)) {
-    count += parameter.tensor.numel();
-  }
+  for (const NamedTensor& parameter : parameters(layers)) count += parameter.tensor.numel();
   return count;
 }
 
 void set_training(LayerSpan layers, bool training) {
-  for (const auto& layer : layers) {
-    layer->set_training(training);
-  }
+  for (const auto& layer : layers) layer->set_training(training);
 }
 
 Shape output_shape(LayerSpan layers, const Shape& input) {
   Shape shape = input;
-  for (const auto& layer : layers) {
-    shape = layer->output_shape(shape);
-  }
+  for (const auto& layer : layers) shape = layer->output_shape(shape);
   return shape;
 }
 
@@ -103,9 +95,7 @@ PassFlops flops(LayerSpan layers, const Shape& input, bool first_input_needs_gra
 
 std::size_t find_layer(const LayerList& layers, std::string_view name) {
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    if (lies_in(layers[i]->name(), name)) {
-      return i;
-    }
+    if (lies_in(layers[i]->name(), name)) return i;
   }
   throw std::invalid_argument("no layer \"" + std::string(name) +
                               "\" to cut before; there are: " + possible_cuts(layers));

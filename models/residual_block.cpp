@@ -33,12 +33,8 @@ ResidualBlock::ResidualBlock(std::string name, LayerList main_path, LayerList sh
       main_path_(std::move(main_path)),
       shortcut_(std::move(shortcut)),
       last_(&last_of(main_path_, this->name())) {
-  for (const auto& layer : main_path_) {
-    adopt(*layer);
-  }
-  for (const auto& layer : shortcut_) {
-    adopt(*layer);
-  }
+  for (const auto& layer : main_path_) adopt(*layer);
+  for (const auto& layer : shortcut_) adopt(*layer);
 }
 
 at::Tensor ResidualBlock::forward(const at::Tensor& input) {

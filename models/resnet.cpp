@@ -48,9 +48,7 @@ LayerList main_path(const std::string& prefix, const BlockOptions& block,
   LayerList path;
   for (std::size_t i = 0; i < convolutions.size(); ++i) {
     convolutions[i].model_width = block.model_width;
-    if (i > 0) {
-      path.push_back(std::make_unique<ReluLayer>(prefix + ".relu"));
-    }
+    if (i > 0) path.push_back(std::make_unique<ReluLayer>(prefix + ".relu"));
     add_convolution(path, prefix, static_cast<int>(i) + 1, convolutions[i], generator);
   }
   return path;

@@ -63,9 +63,7 @@ std::int64_t Workload::sequence_length() const {
 }
 
 std::int64_t Workload::image_size() const {
-  if (entry_->input_kind != InputKind::image) {
-    return 0;
-  }
+  if (entry_->input_kind != InputKind::image) return 0;
   return options_.image_size == 0 ? entry_->default_image_size : options_.image_size;
 }
 
@@ -88,9 +86,7 @@ Shape Workload::input_shape(std::int64_t batch) const {
 Model Workload::make_model() const {
   Model model =
       entry_->make({.width = options_.width, .classes = options_.classes, .seed = options_.seed});
-  for (const auto& layer : model.layers) {
-    layer->to(at::kCPU, options_.dtype, options_.format);
-  }
+  for (const auto& layer : model.layers) layer->to(at::kCPU, options_.dtype, options_.format);
   return model;
 }
 

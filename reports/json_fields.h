@@ -49,16 +49,12 @@ const nlohmann::json* member(const nlohmann::json& object, const char* key);
 
 template <class T>
 void read(const nlohmann::json& object, const char* key, const std::string& where, T& target) {
-  if (const nlohmann::json* value = member(object, key)) {
-    convert(*value, where + "." + key, target);
-  }
+  if (const nlohmann::json* value = member(object, key)) convert(*value, where + "." + key, target);
 }
 
 template <class T>
 void convert(const nlohmann::json& value, const std::string& where, std::vector<T>& target) {
-  if (!value.is_array()) {
-    wrong_type(where, "a list", value);
-  }
+  if (!value.is_array()) wrong_type(where, "a list", value);
   target.clear();
   for (std::size_t index = 0; index < value.size(); ++index) {
     convert(value[index], where + "[" + std::to_string(index) + "]", target.emplace_back());

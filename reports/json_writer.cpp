@@ -121,9 +121,7 @@ void add_aggregates(ordered_json& benchmarks, const Row& row, FamilyPosition pos
       rate.push_back(sample.items_per_second);
     }
   }
-  if (real.size() < 2) {
-    return;
-  }
+  if (real.size() < 2) return;
   const auto add = [&](const char* name, const char* unit, auto statistic) {
     ordered_json entry = entry_head(row, row.name + "_" + name, position, "aggregate");
     entry["threads"] = 1;
@@ -145,12 +143,8 @@ std::vector<FamilyPosition> family_positions(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     const std::string key = row.strategy + "/" + row.model;
     std::size_t index = 0;
-    while (index < families.size() && families[index].first != key) {
-      ++index;
-    }
-    if (index == families.size()) {
-      families.emplace_back(key, 0);
-    }
+    while (index < families.size() && families[index].first != key) ++index;
+    if (index == families.size()) families.emplace_back(key, 0);
     positions.push_back({static_cast<int>(index), families[index].second++});
   }
   return positions;

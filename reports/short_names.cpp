@@ -47,9 +47,7 @@ ShortNames shorten(std::span<const std::string> names) {
     rows.push_back(split_parts(name));
     for (std::size_t index = 1; index < rows.back().size(); ++index) {
       const std::string key = key_of(rows.back(), index);
-      if (values[key].empty()) {
-        order.emplace_back(key, rows.back()[index]);
-      }
+      if (values[key].empty()) order.emplace_back(key, rows.back()[index]);
       values[key].insert(rows.back()[index]);
       ++rows_with[key];
     }
@@ -59,16 +57,12 @@ ShortNames shorten(std::span<const std::string> names) {
   };
   ShortNames result;
   for (const auto& [key, part] : order) {
-    if (shared(key)) {
-      result.shared += (result.shared.empty() ? "" : "/") + part;
-    }
+    if (shared(key)) result.shared += (result.shared.empty() ? "" : "/") + part;
   }
   for (const std::vector<std::string>& parts : rows) {
     std::string& name = result.names.emplace_back(parts[0]);
     for (std::size_t index = 1; index < parts.size(); ++index) {
-      if (!shared(key_of(parts, index))) {
-        name += "/" + parts[index];
-      }
+      if (!shared(key_of(parts, index))) name += "/" + parts[index];
     }
   }
   return result;

@@ -36,16 +36,12 @@ json parse(const std::string& path) {
 
 std::vector<std::string> texts_of(const Option& option, const json& value,
                                   const std::string& where) {
-  if (!value.is_array()) {
-    return {text_from_json(option, value, where)};
-  }
+  if (!value.is_array()) return {text_from_json(option, value, where)};
   std::vector<std::string> texts;
   for (std::size_t index = 0; index < value.size(); ++index) {
     texts.push_back(text_from_json(option, value[index], fmt::format("{}[{}]", where, index)));
   }
-  if (texts.empty()) {
-    throw std::invalid_argument(where + ": an empty list; give one value or more");
-  }
+  if (texts.empty()) throw std::invalid_argument(where + ": an empty list; give one value or more");
   return texts;
 }
 
@@ -91,18 +87,14 @@ bool read_special(ConfigFile& file, const std::string& key, const json& value,
 [[noreturn]] void unknown_key(const std::string& path, const std::string& key) {
   std::vector<std::string> known = {
       "preset", "out", "trace", "resume", "quiet", "no_verify", per_device_batch_size};
-  for (const Option& option : option_table()) {
-    known.push_back(option.name);
-  }
+  for (const Option& option : option_table()) known.push_back(option.name);
   throw std::invalid_argument(
       fmt::format("{}: unknown key \"{}\": did you mean \"{}\"?", path, key, nearest(key, known)));
 }
 
 const Option* field_named(const std::string& name) {
   for (const Option& option : option_table()) {
-    if (option.name == name) {
-      return &option;
-    }
+    if (option.name == name) return &option;
   }
   return nullptr;
 }
@@ -111,9 +103,7 @@ const Option* field_named(const std::string& name) {
 
 std::vector<std::string> plugins_in_config_file(const std::string& path) {
   const json document = parse(path);
-  if (!document.is_object() || !document.contains("plugin")) {
-    return {};
-  }
+  if (!document.is_object() || !document.contains("plugin")) return {};
   return plugin_paths(document["plugin"], path + ": plugin");
 }
 
@@ -125,13 +115,9 @@ ConfigFile read_config_file(const std::string& path) {
   ConfigFile file;
   for (const auto& [key, value] : document.items()) {
     const std::string where = path + ": " + key;
-    if (read_special(file, key, value, where)) {
-      continue;
-    }
+    if (read_special(file, key, value, where)) continue;
     const Option* option = field_named(key);
-    if (option == nullptr) {
-      unknown_key(path, key);
-    }
+    if (option == nullptr) unknown_key(path, key);
     file.selection.options[key] = {texts_of(*option, value, where), Origin::config_file, where};
   }
   return file;

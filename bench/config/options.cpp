@@ -60,20 +60,14 @@ bool parse_bool(std::string_view text, const std::string& where) {
 template <class Facts>
 std::vector<std::string> names_of(const std::vector<Facts>& all) {
   std::vector<std::string> names;
-  for (const Facts& facts : all) {
-    names.push_back(facts.name);
-  }
+  for (const Facts& facts : all) names.push_back(facts.name);
   return names;
 }
 
 // Empty where any text will do.
 std::vector<std::string> choices_of(const Option& option, const Catalogue* catalogue) {
-  if (option.choices == Choices::listed) {
-    return option.listed;
-  }
-  if (catalogue == nullptr || option.choices == Choices::any_text) {
-    return {};
-  }
+  if (option.choices == Choices::listed) return option.listed;
+  if (catalogue == nullptr || option.choices == Choices::any_text) return {};
   switch (option.choices) {
     case Choices::strategies:
       return names_of(catalogue->strategies);
@@ -87,9 +81,7 @@ std::vector<std::string> choices_of(const Option& option, const Catalogue* catal
 std::string parse_choice(std::string_view text, const Option& option, const std::string& where,
                          const Catalogue* catalogue) {
   const std::vector<std::string> choices = choices_of(option, catalogue);
-  if (text.empty()) {
-    throw std::invalid_argument(where + ": empty; expected a name");
-  }
+  if (text.empty()) throw std::invalid_argument(where + ": empty; expected a name");
   if (!choices.empty() && std::find(choices.begin(), choices.end(), text) == choices.end()) {
     throw std::invalid_argument(
         fmt::format("{}: unknown {} \"{}\": did you mean \"{}\"? choices: {}", where, option.name,
@@ -127,9 +119,7 @@ const Config& defaults() {
 
 std::string default_text(const Option& option) {
   const std::string text = value_text(defaults(), option);
-  if (option.name == "image_size") {
-    return "the model's own";
-  }
+  if (option.name == "image_size") return "the model's own";
   return option.name == "device_ids" ? "0 to devices - 1" : text;
 }
 
@@ -146,9 +136,7 @@ std::string nearest(std::string_view name, const std::vector<std::string>& candi
 const Option& find_option(std::string_view name) {
   std::vector<std::string> names;
   for (const Option& option : option_table()) {
-    if (option.name == name) {
-      return option;
-    }
+    if (option.name == name) return option;
     names.push_back(option.name);
   }
   throw std::invalid_argument(
@@ -302,9 +290,7 @@ std::string users_of(const Option& option, const Catalogue& catalogue) {
 
 std::string help_text(const Option& option, const Catalogue& catalogue) {
   std::string text = option.meaning;
-  if (!option.unit.empty()) {
-    text += ", in " + option.unit;
-  }
+  if (!option.unit.empty()) text += ", in " + option.unit;
   if (const auto choices = choices_of(option, &catalogue); !choices.empty()) {
     text += fmt::format(": {}", fmt::join(choices, ", "));
   } else if (std::holds_alternative<bool Config::*>(option.member) && !option.is_switch) {

@@ -58,9 +58,7 @@ std::span<const Preset> presets() {
 const Preset& find_preset(std::string_view name) {
   std::vector<std::string> names;
   for (const Preset& preset : presets()) {
-    if (preset.name == name) {
-      return preset;
-    }
+    if (preset.name == name) return preset;
     names.push_back(preset.name);
   }
   throw std::invalid_argument(

@@ -48,9 +48,7 @@ std::string row_name(const Config& config, const Catalogue& catalogue) {
       name += part(config, option);
     }
   }
-  if (const Option& cores = find_option(trailing); is_named(cores)) {
-    name += part(config, cores);
-  }
+  if (const Option& cores = find_option(trailing); is_named(cores)) name += part(config, cores);
   return name;
 }
 

@@ -16,9 +16,7 @@ namespace {
 constexpr const char* global_batch_size = "global_batch_size";
 
 std::string group_title(const Option& option, const Catalogue& catalogue) {
-  if (is_listed_by_strategies(option.used_when)) {
-    return "Options of " + users_of(option, catalogue);
-  }
+  if (is_listed_by_strategies(option.used_when)) return "Options of " + users_of(option, catalogue);
   switch (option.group) {
     case OptionGroup::device:
       return "Devices";
@@ -72,9 +70,7 @@ void add_per_device_batch_size(CLI::App& app, RunOptions& options) {
 void add_files(CLI::App& app, RunOptions& options) {
   const std::string group = "Files";
   std::vector<std::string> names;
-  for (const Preset& preset : presets()) {
-    names.push_back(preset.name);
-  }
+  for (const Preset& preset : presets()) names.push_back(preset.name);
   app.add_option("--preset", options.preset,
                  fmt::format("fills what is left open: {}", fmt::join(names, ", ")))
       ->group(group)
@@ -97,14 +93,10 @@ void add_files(CLI::App& app, RunOptions& options) {
 
 void refuse_unknown(const CLI::App& app) {
   const std::vector<std::string> unknown = app.remaining();
-  if (unknown.empty()) {
-    return;
-  }
+  if (unknown.empty()) return;
   std::vector<std::string> flags;
   for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) {
-      flags.push_back("--" + name);
-    }
+    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
   }
   const std::string name = unknown.front().substr(0, unknown.front().find('='));
   if (name.starts_with('-')) {
@@ -189,9 +181,7 @@ void add_run_options(CLI::App& app, RunOptions& options, const Catalogue& catalo
     } else {
       add_valued(app, option, options, catalogue);
     }
-    if (option.name == global_batch_size) {
-      add_per_device_batch_size(app, options);
-    }
+    if (option.name == global_batch_size) add_per_device_batch_size(app, options);
   }
   add_files(app, options);
   app.allow_extras();

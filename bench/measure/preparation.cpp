@@ -89,9 +89,7 @@ std::vector<PreparedRow> check_rows(const std::vector<Config>& rows,
   observer.phase("checking", 1);
   observer.begin(rows.size() == 1 ? "1 row" : fmt::format("{} rows", rows.size()), "");
   for (const Config& row : rows) {
-    if (on_own_cores(placement_of(row), environment)) {
-      require_cores(row, environment.cores.size());
-    }
+    if (on_own_cores(placement_of(row), environment)) require_cores(row, environment.cores.size());
   }
   CheckJob job;
   job.header.timeout = rows.front().timeout;

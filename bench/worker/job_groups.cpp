@@ -120,9 +120,7 @@ void JobGroups::barrier() const {
 
 distributed::CommunicationCounts JobGroups::counts() const {
   distributed::CommunicationCounts total;
-  for (const distributed::ProcessGroup* group : groups()) {
-    add(total, group->counts());
-  }
+  for (const distributed::ProcessGroup* group : groups()) add(total, group->counts());
   return total;
 }
 

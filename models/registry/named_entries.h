@@ -50,18 +50,14 @@ class Registry {
   /// Throws std::invalid_argument with the choices and the nearest one.
   const Entry& find(std::string_view name) const {
     const auto found = entries_.find(name);
-    if (found == entries_.end()) {
-      throw std::invalid_argument(unknown_name(name));
-    }
+    if (found == entries_.end()) throw std::invalid_argument(unknown_name(name));
     return found->second;
   }
 
   /// Sorted.
   std::vector<std::string> names() const {
     std::vector<std::string> all;
-    for (const auto& [name, entry] : entries_) {
-      all.push_back(name);
-    }
+    for (const auto& [name, entry] : entries_) all.push_back(name);
     return all;
   }
 

@@ -27,9 +27,7 @@ Model make_mlp(const ModelOptions& options) {
     const std::int64_t in = i == 1 ? kFeatures : width;
     const std::int64_t out = i == kDepth ? class_count(options, kClasses) : width;
     model.layers.push_back(std::make_unique<LinearLayer>("fc" + number, in, out, generator));
-    if (i < kDepth) {
-      model.layers.push_back(std::make_unique<ReluLayer>("relu" + number));
-    }
+    if (i < kDepth) model.layers.push_back(std::make_unique<ReluLayer>("relu" + number));
   }
   return model;
 }

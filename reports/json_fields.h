@@ -63,7 +63,8 @@ void convert(const nlohmann::json& value, const std::string& where, std::vector<
 
 template <class T>
 void convert(const nlohmann::json& value, const std::string& where, std::optional<T>& target) {
-  convert(value, where, target.emplace());
+  target.reset();
+  if (!value.is_null()) convert(value, where, target.emplace());
 }
 
 template <class T>

@@ -66,16 +66,18 @@ std::vector<std::string> names_of(const std::vector<Facts>& all) {
 
 // Empty where any text will do.
 std::vector<std::string> choices_of(const Option& option, const Catalogue* catalogue) {
-  if (option.choices == Choices::listed) return option.listed;
-  if (catalogue == nullptr || option.choices == Choices::any_text) return {};
+  if (!option.listed.empty() || catalogue == nullptr) return option.listed;
   switch (option.choices) {
     case Choices::strategies:
       return names_of(catalogue->strategies);
     case Choices::models:
       return names_of(catalogue->models);
-    default:
+    case Choices::schedules:
       return names_of(catalogue->schedules);
+    case Choices::any_text:
+      return {};
   }
+  return {};
 }
 
 std::string parse_choice(std::string_view text, const Option& option, const std::string& where,

@@ -16,20 +16,8 @@ namespace {
 constexpr const char* global_batch_size = "global_batch_size";
 
 std::string group_title(const Option& option, const Catalogue& catalogue) {
-  if (is_listed_by_strategies(option.used_when)) return "Options of " + users_of(option, catalogue);
-  switch (option.group) {
-    case OptionGroup::device:
-      return "Devices";
-    case OptionGroup::work:
-      return "Work";
-    case OptionGroup::numerics:
-      return "Numerics";
-    case OptionGroup::training:
-      return "Training";
-    case OptionGroup::measurement:
-      return "Measurement";
-  }
-  return "Options";
+  return is_listed_by_strategies(option.used_when) ? "Options of " + users_of(option, catalogue)
+                                                   : option.group;
 }
 
 void add_switch(CLI::App& app, const Option& option, RunOptions& options,

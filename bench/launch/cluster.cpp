@@ -7,7 +7,6 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -16,7 +15,6 @@
 #include "bench/launch/rank_supervisor.h"
 #include "bench/launch/remote_rank.h"
 #include "bench/machine/machine.h"
-#include "bench/machine/signals.h"
 #include "strategies/ranks/listening_socket.h"
 #include "strategies/runtime/communication_error.h"
 
@@ -151,14 +149,8 @@ int Cluster::lead(const std::function<int()>& body) {
   try {
     exit_code_ = body();
     return exit_code_;
-  } catch (const Interrupted&) {
-    exit_code_ = exit_codes::interrupted;
-    throw;
-  } catch (const std::invalid_argument&) {
-    exit_code_ = exit_codes::usage;
-    throw;
-  } catch (const std::system_error&) {
-    exit_code_ = exit_codes::usage;
+  } catch (const std::exception& error) {
+    exit_code_ = exit_code_of(error);
     throw;
   }
 }

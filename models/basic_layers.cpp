@@ -104,19 +104,12 @@ Shape BatchNormLayer::output_shape(const Shape& input) const {
   return input;
 }
 
-LayerFlops BatchNormLayer::flops(const Shape& input) const {
-  output_shape(input);
-  return {};
-}
-
 at::Tensor ReluLayer::forward(const at::Tensor& input) {
   at::Tensor result = input;
   return input.is_leaf() ? at::relu(input) : at::relu_(result);
 }
 
 Shape ReluLayer::output_shape(const Shape& input) const { return input; }
-
-LayerFlops ReluLayer::flops(const Shape&) const { return {}; }
 
 at::Tensor MaxPoolLayer::forward(const at::Tensor& input) {
   return at::max_pool2d(input, {3, 3}, {2, 2}, {1, 1});
@@ -127,11 +120,6 @@ Shape MaxPoolLayer::output_shape(const Shape& input) const {
   return {input[0], input[1], window_count(input[2], 3, 2, 1), window_count(input[3], 3, 2, 1)};
 }
 
-LayerFlops MaxPoolLayer::flops(const Shape& input) const {
-  output_shape(input);
-  return {};
-}
-
 at::Tensor AveragePoolLayer::forward(const at::Tensor& input) {
   return at::adaptive_avg_pool2d(input, {1, 1}).flatten(1);
 }
@@ -139,11 +127,6 @@ at::Tensor AveragePoolLayer::forward(const at::Tensor& input) {
 Shape AveragePoolLayer::output_shape(const Shape& input) const {
   require_image(*this, input, 0);
   return {input[0], input[1]};
-}
-
-LayerFlops AveragePoolLayer::flops(const Shape& input) const {
-  output_shape(input);
-  return {};
 }
 
 LinearLayer::LinearLayer(std::string name, std::int64_t in_features, std::int64_t out_features,

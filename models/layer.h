@@ -52,7 +52,8 @@ class Layer {
   /// Throws std::invalid_argument, in one line, when the input does not fit.
   virtual Shape output_shape(const Shape& input) const = 0;
 
-  virtual LayerFlops flops(const Shape& input) const = 0;
+  /// Throws as output_shape() does. Nothing, unless a layer has products to count.
+  virtual LayerFlops flops(const Shape& input) const;
 
   const std::string& name() const { return name_; }
 

@@ -63,12 +63,6 @@ std::vector<NamedTensor> buffers(LayerSpan layers) {
   return all;
 }
 
-std::int64_t parameter_count(LayerSpan layers) {
-  std::int64_t count = 0;
-  for (const NamedTensor& parameter : parameters(layers)) count += parameter.tensor.numel();
-  return count;
-}
-
 void set_training(LayerSpan layers, bool training) {
   for (const auto& layer : layers) layer->set_training(training);
 }

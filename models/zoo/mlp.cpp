@@ -39,12 +39,9 @@ STRATAGEM_REGISTER_MODEL(stratagem::models::ModelEntry{
     .name = "mlp",
     .summary = "multi-layer perceptron: 8 linear layers of 1024 with ReLU",
     .input_kind = stratagem::models::InputKind::vector,
-    .default_image_size = 0,
     .features = stratagem::models::kFeatures,
     .classes = stratagem::models::kClasses,
     .make = stratagem::models::make_mlp,
-    .has_batch_norm = false,
-    .smallest_image = 0,
     .default_cut = {"fc5"},
     .layers = 2 * stratagem::models::kDepth - 1,
     .sharded_sizes = {{"hidden features", stratagem::models::kWidth}}});

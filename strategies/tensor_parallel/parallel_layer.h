@@ -34,6 +34,19 @@ struct LayerInput {
   bool input_needs_gradient = true;
 };
 
+/// Of `bytes` of outputs that are sums over the ranks: an all-reduce, or with Layout::sequence a
+/// reduce-scatter, and an all-gather in the backward pass.
+inline Communication sum_communication(std::int64_t bytes, Layout layout, int ranks) {
+  Communication calls;
+  if (layout == Layout::tensor) {
+    add_call(calls, "all_reduce", bytes);
+  } else {
+    add_call(calls, "reduce_scatter", bytes);
+    add_call(calls, "all_gather", bytes / ranks);
+  }
+  return calls;
+}
+
 class ParallelLayer {
  public:
   virtual ~ParallelLayer() = default;

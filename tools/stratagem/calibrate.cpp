@@ -49,11 +49,8 @@ int calibrate(const Arguments& arguments) {
   bench::Progress progress(bench::Progress::style(selection.files.quiet));
   const auto environment = bench::make_environment(catalogue, interrupt, progress, false);
   bench::require_cores(config, environment.cores.size());
-  const bench::CoreLocks locks(bench::cores_of(config, environment.cores),
-                               {.timeout = std::chrono::duration<double>(config.timeout),
-                                .folder = {},
-                                .interrupt = &interrupt,
-                                .say = [&](const std::string& line) { progress.note(line); }});
+  const bench::CoreLocks locks = bench::hold_cores(bench::cores_of(config, environment.cores),
+                                                   config.timeout, environment, progress);
   const auto launched =
       bench::launch_job(environment, bench::job_about<bench::CalibrateDeviceJob>(config));
   bench::require_result("calibrating", launched.status, launched.error);

@@ -26,28 +26,22 @@ struct Entry {
   std::string summary;
 };
 
-std::vector<Entry> strategy_entries() {
+/// Of a registry, by its functions.
+template <class Find>
+std::vector<Entry> entries_of(const std::vector<std::string>& names, Find find) {
   std::vector<Entry> entries;
-  for (const std::string& name : strategies::strategy_names()) {
-    entries.push_back({name, strategies::find_strategy(name).summary});
-  }
+  for (const std::string& name : names) entries.push_back({name, find(name).summary});
   return entries;
 }
 
-std::vector<Entry> model_entries() {
-  std::vector<Entry> entries;
-  for (const std::string& name : models::model_names()) {
-    entries.push_back({name, models::find_model(name).summary});
-  }
-  return entries;
+std::vector<Entry> strategy_entries() {
+  return entries_of(strategies::strategy_names(), strategies::find_strategy);
 }
+
+std::vector<Entry> model_entries() { return entries_of(models::model_names(), models::find_model); }
 
 std::vector<Entry> schedule_entries() {
-  std::vector<Entry> entries;
-  for (const std::string& name : schedules::schedule_names()) {
-    entries.push_back({name, schedules::find_schedule(name).summary});
-  }
-  return entries;
+  return entries_of(schedules::schedule_names(), schedules::find_schedule);
 }
 
 std::vector<Entry> device_entries() {
@@ -98,9 +92,9 @@ std::vector<Listing> chosen(const std::string& what) {
 }
 
 void print_text(const std::vector<Listing>& wanted) {
-  for (const auto& [what, entries_of] : wanted) {
+  for (const auto& [what, make_entries] : wanted) {
     if (wanted.size() > 1) fmt::print("{}\n", what);
-    const std::vector<Entry> entries = entries_of();
+    const std::vector<Entry> entries = make_entries();
     std::size_t width = 0;
     for (const Entry& entry : entries) width = std::max(width, entry.name.size());
     for (const Entry& entry : entries) {
@@ -111,9 +105,9 @@ void print_text(const std::vector<Listing>& wanted) {
 
 void print_json(const std::vector<Listing>& wanted) {
   nlohmann::ordered_json document;
-  for (const auto& [what, entries_of] : wanted) {
+  for (const auto& [what, make_entries] : wanted) {
     document[what] = nlohmann::ordered_json::array();
-    for (const Entry& entry : entries_of()) {
+    for (const Entry& entry : make_entries()) {
       document[what].push_back({{"name", entry.name}, {"summary", entry.summary}});
     }
   }

@@ -149,25 +149,21 @@ int simulate_from_given(const Arguments& arguments) {
   GivenCosts given;
   SimulationOutput output;
   bool calibrated = false;
-  app.add_option("--schedule", given.schedule,
-                 fmt::format("{} [1f1b]", fmt::join(schedules::schedule_names(), ", ")))
-      ->type_name("");
-  app.add_option("--stages", given.stages, "stages, one a device unless interleaved [2]")
-      ->type_name("");
-  app.add_option("--virtual-stages", given.virtual_stages,
-                 "stages of each device, of an interleaved schedule [2]")
-      ->type_name("");
-  app.add_option("--micro-batches", given.micro_batches, "micro-batches of a step [4]")
-      ->type_name("");
-  app.add_option("--forward-ms", given.forward_ms,
-                 "forward of a micro-batch; one value, or one a stage joined by + [1]")
-      ->type_name("");
-  app.add_option("--backward-ms", given.backward_ms, "the same of the backward [2]")->type_name("");
-  app.add_option("--optimizer-ms", given.optimizer_ms, "optimizer of a stage [0]")->type_name("");
-  app.add_option("--link-latency-ms", given.link_latency_ms, "latency of a transfer [0]")
-      ->type_name("");
-  app.add_option("--link-ms", given.link_ms, "time of a transfer on the link beyond that [0]")
-      ->type_name("");
+  const auto add = [&app](const char* flag, auto& target, const std::string& meaning) {
+    app.add_option(flag, target, meaning)->type_name("");
+  };
+  add("--schedule", given.schedule,
+      fmt::format("{} [1f1b]", fmt::join(schedules::schedule_names(), ", ")));
+  add("--stages", given.stages, "stages, one a device unless interleaved [2]");
+  add("--virtual-stages", given.virtual_stages,
+      "stages of each device, of an interleaved schedule [2]");
+  add("--micro-batches", given.micro_batches, "micro-batches of a step [4]");
+  add("--forward-ms", given.forward_ms,
+      "forward of a micro-batch; one value, or one a stage joined by + [1]");
+  add("--backward-ms", given.backward_ms, "the same of the backward [2]");
+  add("--optimizer-ms", given.optimizer_ms, "optimizer of a stage [0]");
+  add("--link-latency-ms", given.link_latency_ms, "latency of a transfer [0]");
+  add("--link-ms", given.link_ms, "time of a transfer on the link beyond that [0]");
   app.add_flag("--calibrated", calibrated,
                "measure the costs of a row instead; takes the options of `run` for it");
   app.add_option("--out", output.out, "the simulation as JSON, \"-\" for standard output")

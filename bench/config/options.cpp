@@ -11,6 +11,7 @@
 
 #include "models/registry/named_entries.h"
 #include "strategies/ranks/mesh.h"
+#include "strategies/runtime/parse.h"
 
 namespace stratagem::bench {
 namespace {
@@ -92,16 +93,6 @@ std::string parse_choice(std::string_view text, const Option& option, const std:
   return std::string(text);
 }
 
-template <class Visit>
-void each_member(std::string_view text, Visit&& visit) {
-  std::size_t start = 0;
-  while (start <= text.size()) {
-    const std::size_t end = std::min(text.find('+', start), text.size());
-    visit(text.substr(start, end - start));
-    start = end + 1;
-  }
-}
-
 template <class Item>
 std::string text_of(const Item& item) {
   if constexpr (std::is_same_v<Item, bool>) {
@@ -159,14 +150,14 @@ void set_value(Config& config, const Option& option, std::string_view text,
           field = parse_number<Field>(text, option, where);
         } else if constexpr (std::is_same_v<Field, std::vector<std::string>>) {
           field.clear();
-          each_member(text, [&](std::string_view part) {
+          for (const std::string_view part : runtime::split(text, '+')) {
             field.push_back(parse_choice(part, option, where, catalogue));
-          });
+          }
         } else {
           field.clear();
-          each_member(text, [&](std::string_view part) {
+          for (const std::string_view part : runtime::split(text, '+')) {
             field.push_back(parse_number<std::int64_t>(part, option, where));
-          });
+          }
         }
       },
       option.member);

@@ -9,6 +9,7 @@
 #include "bench/config/config_file.h"
 #include "bench/config/options.h"
 #include "bench/config/presets.h"
+#include "strategies/runtime/parse.h"
 
 namespace stratagem::bench {
 namespace {
@@ -97,12 +98,8 @@ void refuse_unknown(const CLI::App& app) {
 
 std::vector<std::string> split_at_commas(const std::string& text, const std::string& where) {
   std::vector<std::string> parts;
-  std::size_t start = 0;
-  while (start <= text.size()) {
-    const std::size_t end = std::min(text.find(',', start), text.size());
-    parts.push_back(text.substr(start, end - start));
-    start = end + 1;
-    if (parts.back().empty()) {
+  for (const std::string_view part : runtime::split(text, ',')) {
+    if (parts.emplace_back(part).empty()) {
       throw std::invalid_argument(
           fmt::format("{}: value {} of \"{}\" is empty", where, parts.size(), text));
     }

@@ -12,8 +12,6 @@
 #include <string_view>
 #include <utility>
 
-#include "bench/machine/machine.h"
-
 namespace stratagem::bench {
 
 namespace {
@@ -96,16 +94,6 @@ std::optional<std::string> LocalRank::stall_reason() const {
       name_end != std::string::npos && name_end + 2 < text.size() && text[name_end + 2] == 'T';
   if (!stopped) return std::nullopt;
   return "was stopped (SIGSTOP?)";
-}
-
-LaunchResult LocalRank::failed(LaunchStatus status, std::string message) const {
-  LaunchResult launched;
-  launched.status = status;
-  launched.error = {.rank = rank(),
-                    .host = host_name(),
-                    .last_action = page_.summary(),
-                    .message = std::move(message)};
-  return launched;
 }
 
 void LocalRank::conclude() {

@@ -5,7 +5,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <stdexcept>
 #include <string_view>
@@ -16,6 +15,7 @@
 #include "bench/launch/store_with_deadline.h"
 #include "bench/machine/machine.h"
 #include "strategies/runtime/communication_error.h"
+#include "strategies/runtime/parse.h"
 
 namespace stratagem::bench {
 
@@ -37,19 +37,15 @@ void read_tcp(const std::string& method, StoreEndpoint& endpoint) {
   const std::string_view rest = std::string_view(method).substr(tcp_scheme.size());
   const auto colon = rest.rfind(':');
   if (colon == std::string_view::npos || colon == 0) throw wrong_method(method);
-  const std::string_view port = rest.substr(colon + 1);
-  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), endpoint.port);
-  if (error != std::errc() || end != port.data() + port.size() || endpoint.port == 0) {
-    throw wrong_method(method);
-  }
+  endpoint.port = runtime::number_in<std::uint16_t>(rest.substr(colon + 1)).value_or(0);
+  if (endpoint.port == 0) throw wrong_method(method);
   endpoint.address = rest.substr(0, colon);
 }
 
 std::optional<std::uint16_t> port_in(const std::optional<std::string>& text) {
   if (!text) return std::nullopt;
-  std::uint16_t port = 0;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), port);
-  if (error != std::errc() || end != text->data() + text->size() || port == 0) {
+  const auto port = runtime::number_in<std::uint16_t>(*text);
+  if (!port || *port == 0) {
     throw std::invalid_argument(fmt::format("MASTER_PORT={} is not a port", *text));
   }
   return port;

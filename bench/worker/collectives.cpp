@@ -12,13 +12,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <ctime>
 #include <functional>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "bench/worker/session.h"
+#include "bench/worker/timed_run.h"
 
 namespace stratagem::bench {
 namespace {
@@ -29,12 +28,6 @@ using distributed::ProcessGroup;
 constexpr int batches = 5;
 constexpr double batch_seconds = 0.02;
 constexpr std::int64_t most_calls = 1000;
-
-double processor_seconds() {
-  timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
-}
 
 /// Small whole numbers, so that sums are exact in any order.
 at::Tensor values_of(std::int64_t rank, std::int64_t count, const at::TensorOptions& options) {
@@ -226,21 +219,18 @@ class CollectiveTiming {
       check(exchange, now);
       left -= now;
     }
-    for (const nlohmann::json& other : all_gather_json(context_, seconds)) {
-      seconds = std::max(seconds, other.get<double>());
-    }
-    return seconds / static_cast<double>(calls);
+    return slowest(context_, seconds) / static_cast<double>(calls);
   }
 
   double timed_at_once(const Exchange& exchange, std::int64_t calls) {
     exchange.fill();
     groups_.barrier();
-    const double processor_before = processor_seconds();
+    const double processor_before = processor_milliseconds();
     const auto start = Clock::now();
     for (std::int64_t call = 0; call < calls; ++call) exchange.call();
     if (exchange.result().is_cuda()) exchange.result().flatten()[0].item();  // waits
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    processor_seconds_ += processor_seconds() - processor_before;
+    processor_seconds_ += (processor_milliseconds() - processor_before) / 1e3;
     return seconds;
   }
 

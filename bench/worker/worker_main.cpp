@@ -8,7 +8,6 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -26,6 +25,7 @@
 #include "strategies/runtime/communication_error.h"
 #include "strategies/runtime/device.h"
 #include "strategies/runtime/first_line.h"
+#include "strategies/runtime/parse.h"
 
 namespace stratagem::bench {
 
@@ -37,10 +37,8 @@ using nlohmann::json;
 int descriptor(int argc, const char* const* argv, std::string_view flag) {
   for (int index = 2; index + 1 < argc; ++index) {
     if (argv[index] != flag) continue;
-    const std::string_view text = argv[index + 1];
-    int number = -1;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error == std::errc() && end == text.data() + text.size() && number >= 0) return number;
+    const int number = runtime::number_in<int>(argv[index + 1]).value_or(-1);
+    if (number >= 0) return number;
   }
   throw std::invalid_argument(
       fmt::format("worker: {} is missing; workers are started by `run`", flag));

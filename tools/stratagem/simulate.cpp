@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <stdexcept>
 
@@ -17,6 +16,7 @@
 #include "bench/measure/step_prediction.h"
 #include "bench/predict/predict.h"
 #include "strategies/distributed/c10d_store.h"
+#include "strategies/runtime/parse.h"
 #include "strategies/schedules/registry.h"
 #include "strategies/schedules/simulate.h"
 #include "tools/stratagem/parse.h"
@@ -37,26 +37,18 @@ struct GivenCosts {
   double link_ms = 0;
 };
 
-double number(const std::string& text, const std::string& flag) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0) {
-    throw std::invalid_argument(fmt::format(
-        "{}: \"{}\" is not a number of milliseconds; 0 or more, one a stage joined by +", flag,
-        text));
-  }
-  return value;
+double milliseconds_in(std::string_view text, const std::string& flag) {
+  const auto value = runtime::number_in<double>(text);
+  if (value && *value >= 0) return *value;
+  throw std::invalid_argument(
+      fmt::format("{}: \"{}\" is not a number of milliseconds; 0 or more, one a stage joined by +",
+                  flag, text));
 }
 
 /// "1.5" for every stage, or "1+2" with one for each.
 std::vector<double> per_stage(const std::string& text, int stages, const std::string& flag) {
   std::vector<double> values;
-  std::size_t start = 0;
-  while (start <= text.size()) {
-    const std::size_t end = std::min(text.find('+', start), text.size());
-    values.push_back(number(text.substr(start, end - start), flag));
-    start = end + 1;
-  }
+  for (const auto part : runtime::split(text, '+')) values.push_back(milliseconds_in(part, flag));
   if (values.size() == 1) values.resize(static_cast<std::size_t>(stages), values.front());
   if (values.size() != static_cast<std::size_t>(stages)) {
     throw std::invalid_argument(

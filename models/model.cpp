@@ -2,7 +2,6 @@
 
 #include <iterator>
 #include <stdexcept>
-#include <utility>
 
 #include "models/basic_layers.h"
 

@@ -3,7 +3,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "models/basic_layers.h"
 #include "models/model.h"
 
 namespace stratagem::models {

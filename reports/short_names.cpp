@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <ranges>
 #include <set>
 #include <string_view>
 
@@ -15,12 +16,7 @@ constexpr std::array<std::string_view, 6> always_named = {"devices",  "batch", "
 
 std::vector<std::string> split_parts(const std::string& name) {
   std::vector<std::string> parts;
-  std::size_t start = 0;
-  while (start <= name.size()) {
-    const std::size_t end = std::min(name.find('/', start), name.size());
-    parts.push_back(name.substr(start, end - start));
-    start = end + 1;
-  }
+  for (const auto part : std::views::split(name, '/')) parts.emplace_back(part.begin(), part.end());
   return parts;
 }
 

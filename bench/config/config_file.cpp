@@ -92,13 +92,6 @@ bool read_special(ConfigFile& file, const std::string& key, const json& value,
       fmt::format("{}: unknown key \"{}\": did you mean \"{}\"?", path, key, nearest(key, known)));
 }
 
-const Option* field_named(const std::string& name) {
-  for (const Option& option : option_table()) {
-    if (option.name == name) return &option;
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 std::vector<std::string> plugins_in_config_file(const std::string& path) {
@@ -116,8 +109,9 @@ ConfigFile read_config_file(const std::string& path) {
   for (const auto& [key, value] : document.items()) {
     const std::string where = path + ": " + key;
     if (read_special(file, key, value, where)) continue;
-    const Option* option = field_named(key);
-    if (option == nullptr) unknown_key(path, key);
+    const auto table = option_table();
+    const auto option = std::ranges::find(table, key, &Option::name);
+    if (option == table.end()) unknown_key(path, key);
     file.selection.options[key] = {texts_of(*option, value, where), Origin::config_file, where};
   }
   return file;

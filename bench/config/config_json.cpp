@@ -1,8 +1,6 @@
 // Config as JSON: between processes, and the values of a config file.
-#include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 
 #include "bench/config/options.h"
 #include "reports/json_fields.h"

@@ -9,7 +9,6 @@
 #include <stdexcept>
 #include <type_traits>
 
-#include "models/registry/named_entries.h"
 #include "strategies/ranks/mesh.h"
 #include "strategies/runtime/parse.h"
 
@@ -86,9 +85,7 @@ std::string parse_choice(std::string_view text, const Option& option, const std:
   const std::vector<std::string> choices = choices_of(option, catalogue);
   if (text.empty()) throw std::invalid_argument(where + ": empty; expected a name");
   if (!choices.empty() && std::find(choices.begin(), choices.end(), text) == choices.end()) {
-    throw std::invalid_argument(
-        fmt::format("{}: unknown {} \"{}\": did you mean \"{}\"? choices: {}", where, option.name,
-                    text, nearest(text, choices), fmt::join(choices, ", ")));
+    throw std::invalid_argument(where + ": " + models::unknown_name(option.name, text, choices));
   }
   return std::string(text);
 }
@@ -117,14 +114,6 @@ std::string default_text(const Option& option) {
 }
 
 }  // namespace
-
-std::string nearest(std::string_view name, const std::vector<std::string>& candidates) {
-  const auto closer = [&](const std::string& a, const std::string& b) {
-    return models::edit_distance(name, a) < models::edit_distance(name, b);
-  };
-  const auto found = std::min_element(candidates.begin(), candidates.end(), closer);
-  return found == candidates.end() ? "" : *found;
-}
 
 const Option& find_option(std::string_view name) {
   std::vector<std::string> names;

@@ -17,9 +17,12 @@
 
 #include "bench/config/catalogue.h"
 #include "bench/config/config.h"
+#include "models/registry/named_entries.h"
 #include "reports/record.h"
 
 namespace stratagem::bench {
+
+using models::nearest;
 
 /// Which rows read the option; in the others it keeps its default and is not shown.
 enum class UsedWhen {
@@ -116,8 +119,5 @@ Config config_from_json(const nlohmann::json& value);
 
 /// Every option for the record; null where the row does not use it.
 reports::Values record_values(const Config& config, const Catalogue& catalogue);
-
-/// The candidate with the smallest edit distance; empty when there are none.
-std::string nearest(std::string_view name, const std::vector<std::string>& candidates);
 
 }  // namespace stratagem::bench

@@ -1,11 +1,8 @@
 #include "bench/config/presets.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <stdexcept>
 
-#include "bench/config/options.h"
+#include "models/registry/named_entries.h"
 
 namespace stratagem::bench {
 namespace {
@@ -61,9 +58,7 @@ const Preset& find_preset(std::string_view name) {
     if (preset.name == name) return preset;
     names.push_back(preset.name);
   }
-  throw std::invalid_argument(
-      fmt::format("--preset: unknown preset \"{}\": did you mean \"{}\"? choices: {}", name,
-                  nearest(name, names), fmt::join(names, ", ")));
+  throw std::invalid_argument("--preset: " + models::unknown_name("preset", name, names));
 }
 
 }  // namespace stratagem::bench

@@ -8,12 +8,10 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
-#include <vector>
 
 #include "bench/launch/exit_codes.h"
 #include "bench/launch/local_rank.h"
 #include "bench/launch/rank_supervisor.h"
-#include "bench/launch/remote_rank.h"
 #include "bench/machine/machine.h"
 #include "strategies/ranks/listening_socket.h"
 #include "strategies/runtime/communication_error.h"

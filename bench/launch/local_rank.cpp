@@ -10,7 +10,6 @@
 #include <cstring>
 #include <fstream>
 #include <string_view>
-#include <utility>
 
 namespace stratagem::bench {
 

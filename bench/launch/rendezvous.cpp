@@ -9,7 +9,6 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "bench/config/options.h"
 #include "bench/config/placement.h"
 #include "bench/launch/exit_codes.h"
 #include "bench/launch/store_with_deadline.h"
@@ -163,8 +162,9 @@ void fit_rows(std::vector<Config>& rows, const LauncherContext& launcher_context
 }
 
 std::unique_ptr<Cluster> rendezvous(const LauncherContext& launcher_context,
-                                    std::chrono::duration<double> timeout,
-                                    const Interrupt& interrupt, bool verbose, StoreConnector open) {
+                                    const RendezvousSettings& settings,
+                                    const Interrupt& interrupt) {
+  const std::chrono::duration<double> timeout(settings.timeout);
   ranks::StoreEndpoint endpoint = launcher_context.store;
   endpoint.timeout = std::chrono::duration_cast<std::chrono::milliseconds>(timeout);
   ClusterOptions options;
@@ -173,7 +173,7 @@ std::unique_ptr<Cluster> rendezvous(const LauncherContext& launcher_context,
   if (endpoint.file.empty()) options.master_address = endpoint.address;
   options.timeout = timeout;
   options.interrupt = &interrupt;
-  options.verbose = verbose;
+  options.verbose = settings.verbose;
   const auto give_up = [name = endpoint.name(), rank = options.info.rank, timeout] {
     fmt::print(stderr, "stratagem: rank {}: the store at {} did not answer within {:g} s\n", rank,
                name, timeout.count());
@@ -182,7 +182,7 @@ std::unique_ptr<Cluster> rendezvous(const LauncherContext& launcher_context,
   };
   const auto opened = [&] {
     try {
-      return open(endpoint);
+      return settings.open(endpoint);
     } catch (const runtime::CommunicationError& error) {
       throw runtime::CommunicationError(fmt::format("rank {} of {} ({}) on {}: {}",
                                                     options.info.rank, options.info.world_size,

@@ -7,7 +7,6 @@
 #include <sys/wait.h>
 
 #include <cerrno>
-#include <cstring>
 #include <string_view>
 #include <system_error>
 

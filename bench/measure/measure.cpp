@@ -7,7 +7,6 @@
 
 #include "bench/config/core_demand.h"
 #include "bench/launch/exit_codes.h"
-#include "bench/machine/machine.h"
 #include "bench/measure/device_calibration.h"
 #include "bench/measure/noise_watch.h"
 #include "bench/measure/partial_file.h"

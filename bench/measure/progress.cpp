@@ -24,13 +24,13 @@ std::string step_text(double milliseconds) {
   return fmt::format("{:.3g} ms", milliseconds);
 }
 
-std::size_t terminal_width(std::FILE* out) {
-  winsize size{};
-  if (::ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  return 80;
-}
-
 }  // namespace
+
+std::optional<int> terminal_width(std::FILE* out) {
+  winsize size{};
+  const bool known = ::ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? std::optional<int>(size.ws_col) : std::nullopt;
+}
 
 std::string ProgressLine::render(std::size_t width) const {
   const std::string total = std::to_string(items);
@@ -95,7 +95,8 @@ void Progress::show() {
   if (style_ != Style::line) return;
   line_.remaining_seconds = remaining_seconds();
   // One column is left free: a full line would scroll on some terminals.
-  fmt::print(out_, "\r{}\x1b[K", line_.render(terminal_width(out_) - 1));
+  const int width = terminal_width(out_).value_or(80) - 1;
+  fmt::print(out_, "\r{}\x1b[K", line_.render(static_cast<std::size_t>(width)));
   std::fflush(out_);
   shown_ = true;
 }

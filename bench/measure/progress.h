@@ -26,6 +26,9 @@ struct ProgressLine {
   std::string render(std::size_t width) const;
 };
 
+/// Columns of the terminal that `out` is; empty where it is a file or a pipe.
+std::optional<int> terminal_width(std::FILE* out);
+
 class Progress : public Observer {
  public:
   enum class Style {

@@ -4,13 +4,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 
 #include "bench/config/core_demand.h"
-#include "bench/config/options.h"
 #include "bench/config/plugins.h"
 #include "bench/config/registered_catalogue.h"
 #include "bench/google_benchmark/collectives.h"

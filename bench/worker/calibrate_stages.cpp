@@ -3,7 +3,6 @@
 // contain what the devices take from each other (memory bandwidth, caches) but no bubble. Then each
 // loops alone, because in a schedule's bubbles a device has the machine for itself.
 #include <ATen/ATen.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <map>

@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
-#include <exception>
 #include <numeric>
 #include <utility>
 

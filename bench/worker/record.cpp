@@ -48,12 +48,7 @@ std::vector<reports::TimelineEvent> events_of(const Session& session,
   for (const auto& entry : timeline.entries) {
     // A device may load the next step's targets while another still finishes this one.
     if (entry.end_ms <= 0 && entry.start_ms <= 0) continue;
-    events.push_back({.device = number_in_job(session, entry.device),
-                      .kind = std::string(schedules::name(entry.action.kind)),
-                      .stage = entry.action.stage,
-                      .micro_batch = entry.action.micro_batch,
-                      .start_ms = entry.start_ms,
-                      .end_ms = entry.end_ms});
+    events.push_back(event_of(entry, number_in_job(session, entry.device)));
   }
   return events;
 }

@@ -10,13 +10,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
-#include <string>
 #include <string_view>
 #include <system_error>
-#include <vector>
 
 #include "bench/config/plugins.h"
 #include "bench/launch/exit_codes.h"

@@ -3,8 +3,6 @@
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
-#include <utility>
-
 #include "strategies/backends/backend.h"
 
 namespace stratagem::stages {

@@ -7,7 +7,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <functional>
-#include <memory>
 #include <utility>
 #include <vector>
 

@@ -5,8 +5,6 @@
 #include <c10/util/accumulate.h>
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <map>
 #include <stdexcept>
 #include <utility>
 

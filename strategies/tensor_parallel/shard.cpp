@@ -1,7 +1,6 @@
 #include "strategies/tensor_parallel/shard.h"
 
 #include <ATen/ATen.h>
-#include <ATen/core/grad_mode.h>
 
 #include <stdexcept>
 #include <utility>

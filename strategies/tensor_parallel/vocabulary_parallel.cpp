@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "models/cpu_kernels/functions.h"
-#include "strategies/tensor_parallel/group_capsule.h"
 #include "strategies/tensor_parallel/mappings.h"
 
 namespace stratagem::tensor_parallel {

@@ -8,7 +8,6 @@
 #include "bench/config/registered_catalogue.h"
 #include "bench/config/run_options.h"
 #include "bench/machine/core_lock.h"
-#include "bench/machine/machine.h"
 #include "bench/measure/environment.h"
 #include "bench/measure/job_launch.h"
 #include "bench/measure/preparation.h"

@@ -2,7 +2,6 @@
 // "ok" or "warn"; a warning ends with its remedy.
 #include <dlfcn.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -1,6 +1,5 @@
 // stratagem list: what this build knows and what this machine has.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -9,10 +8,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "bench/config/options.h"
 #include "bench/google_benchmark/command_line.h"
 #include "bench/machine/machine.h"
-#include "models/model.h"
+#include "models/registry/named_entries.h"
 #include "models/registry/registry.h"
 #include "strategies/registry.h"
 #include "strategies/schedules/registry.h"
@@ -86,9 +84,7 @@ std::vector<Listing> chosen(const std::string& what) {
     if (listing.first == what) return {listing};
     names.push_back(listing.first);
   }
-  throw std::invalid_argument(fmt::format("list: unknown \"{}\": did you mean \"{}\"? choices: {}",
-                                          what, bench::nearest(what, names),
-                                          fmt::join(names, ", ")));
+  throw std::invalid_argument("list: " + models::unknown_name("list", what, names));
 }
 
 void print_text(const std::vector<Listing>& wanted) {

@@ -61,18 +61,6 @@ void require(bool valid, const std::string& message) {
 
 }  // namespace
 
-std::string_view to_string(Kind kind) {
-  switch (kind) {
-    case Kind::sgd:
-      return "sgd";
-    case Kind::adam:
-      return "adam";
-    case Kind::adamw:
-      return "adamw";
-  }
-  return "";
-}
-
 Optimizer::Optimizer(std::vector<NamedTensor> parameters, const OptimizerOptions& options)
     : options_(options), state_kinds_(state_kinds(options)) {
   require(options.learning_rate >= 0, "learning rate must be 0 or more");

@@ -190,6 +190,7 @@ bool arrangement_uses(UsedWhen used_when, const Config& config, const StrategyFa
 }  // namespace
 
 bool is_used(const Option& option, const Config& config, const Catalogue& catalogue) {
+  const ModelFacts* model = catalogue.model(config.model);
   switch (option.used_when) {
     case UsedWhen::always:
       return true;
@@ -207,18 +208,12 @@ bool is_used(const Option& option, const Config& config, const Catalogue& catalo
       return schedule != nullptr && schedule->interleaved &&
              is_used(find_option("schedule"), config, catalogue);
     }
-    case UsedWhen::model_has_images: {
-      const ModelFacts* model = catalogue.model(config.model);
+    case UsedWhen::model_has_images:
       return model != nullptr && model->has_images;
-    }
-    case UsedWhen::model_has_tokens: {
-      const ModelFacts* model = catalogue.model(config.model);
+    case UsedWhen::model_has_tokens:
       return model != nullptr && model->has_tokens;
-    }
-    case UsedWhen::model_has_labels: {
-      const ModelFacts* model = catalogue.model(config.model);
+    case UsedWhen::model_has_labels:
       return model == nullptr || !model->has_tokens;
-    }
     case UsedWhen::on_cpu:
       return config.device == "cpu";
     case UsedWhen::on_cuda:

@@ -17,7 +17,6 @@
 #include "strategies/runtime/communication_error.h"
 
 namespace stratagem::bench {
-
 namespace {
 
 using nlohmann::json;
@@ -235,7 +234,7 @@ int Cluster::follow_the_first() {
 }
 
 /// Runs this rank's worker of a job and answers.
-LaunchResult Cluster::perform(int number, const json& note) {
+void Cluster::perform(int number, const json& note) {
   LaunchOptions options;
   options.command = options_.worker_command;
   options.limit = std::chrono::duration<double>(note.at("limit").get<double>());
@@ -264,7 +263,6 @@ LaunchResult Cluster::perform(int number, const json& note) {
   store_->set(notes::answer(number, rank),
               to_json(outcome).dump(-1, ' ', false, json::error_handler_t::replace));
   say("", "");
-  return outcome.launched;
 }
 
 }  // namespace stratagem::bench

@@ -12,7 +12,6 @@
 #include <string_view>
 
 namespace stratagem::bench {
-
 namespace {
 
 using nlohmann::json;

@@ -9,7 +9,6 @@
 #include "reports/record_fields.h"
 
 namespace stratagem::bench {
-
 namespace {
 
 constexpr auto answer_poll_interval = std::chrono::milliseconds(100);

@@ -17,7 +17,6 @@
 #include "strategies/runtime/parse.h"
 
 namespace stratagem::bench {
-
 namespace {
 
 using ranks::LauncherEnvironment;

@@ -14,7 +14,6 @@
 #include "reports/write_all.h"
 
 namespace stratagem::bench {
-
 namespace {
 
 constexpr int job_target = 3;

@@ -8,7 +8,6 @@
 #include "bench/measure/job_launch.h"
 
 namespace stratagem::bench {
-
 namespace {
 
 bool on_cpu(const Config& config) { return config.device == "cpu"; }

@@ -6,7 +6,6 @@
 #include "bench/predict/predict.h"
 
 namespace stratagem::bench {
-
 namespace {
 
 /// A cached answer is good for the same code on the same kind of machine.

@@ -16,7 +16,6 @@
 #include "reports/json_writer.h"
 
 namespace stratagem::bench {
-
 namespace {
 
 /// Those of all rows.

@@ -13,7 +13,6 @@
 #include "bench/measure/job_launch.h"
 
 namespace stratagem::bench {
-
 namespace {
 
 using nlohmann::json;

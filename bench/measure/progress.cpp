@@ -8,7 +8,6 @@
 #include <cmath>
 
 namespace stratagem::bench {
-
 namespace {
 
 std::string duration_text(double seconds) {
@@ -50,7 +49,7 @@ Progress::Style Progress::style(bool quiet) {
 Progress::Progress(Style style, std::FILE* out)
     : style_(style), out_(out), item_begin_(Clock::now()) {}
 
-Progress::~Progress() { clear(); }
+Progress::~Progress() { finish(); }
 
 void Progress::phase(const std::string& name, std::size_t items) {
   phase_ = name;
@@ -77,7 +76,7 @@ void Progress::tick() { show(); }
 
 void Progress::note(const std::string& line) {
   if (style_ == Style::silent) return;
-  clear();
+  finish();
   fmt::print(out_, "{}\n", line);
   std::fflush(out_);
 }
@@ -101,7 +100,7 @@ void Progress::show() {
   shown_ = true;
 }
 
-void Progress::clear() {
+void Progress::finish() {
   if (!shown_) return;
   fmt::print(out_, "\r\x1b[K");
   std::fflush(out_);

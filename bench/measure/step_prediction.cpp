@@ -11,7 +11,6 @@
 #include "strategies/registry.h"
 
 namespace stratagem::bench {
-
 namespace {
 
 using nlohmann::json;

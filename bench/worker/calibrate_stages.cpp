@@ -126,7 +126,7 @@ class StageLoop {
         time(ActionKind::backward, index == 0, keep, [&] { stage_->backward(0); });
         continue;
       }
-      time(ActionKind::backward_input, false, keep, [&] { stage_->backward_input(0); });
+      time(ActionKind::backward_input, false, keep, [&] { stage_->backward(0); });
       time(ActionKind::backward_weight, index == 0, keep, [&] { stage_->backward_weight(0); });
     }
     time(ActionKind::optimizer, false, keep, [&] { stage_->update(); });

@@ -25,7 +25,6 @@
 #include "strategies/runtime/parse.h"
 
 namespace stratagem::bench {
-
 namespace {
 
 using nlohmann::json;

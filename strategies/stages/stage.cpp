@@ -85,8 +85,6 @@ void Stage::backward(int micro_batch) {
   }
 }
 
-void Stage::backward_input(int micro_batch) { backward(micro_batch); }
-
 void Stage::backward_weight(int micro_batch) {
   std::exchange(slot(micro_batch).weight_gradients, nullptr)->run();
 }

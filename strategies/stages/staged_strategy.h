@@ -67,7 +67,6 @@ class StagedStrategy : public strategies::Strategy {
   void synchronize();
 
  private:
-  using StepPointer = std::shared_ptr<StepInProgress>;
   void make_layout(const strategies::StrategyContext& context, tensor_parallel::Layout layout);
   void make_stages(const strategies::StrategyContext& context);
   void note_shapes(const std::vector<models::LayerList>& parts);

@@ -15,7 +15,6 @@
 #include "strategies/ranks/launcher_environment.h"
 
 namespace stratagem::tools {
-
 namespace {
 
 namespace fs = std::filesystem;

@@ -80,6 +80,13 @@ void convert(const nlohmann::json& value, const std::string& where, T& target) {
 }
 
 template <class T>
+T read_as(const nlohmann::json& value, const std::string& where) {
+  T target;
+  convert(value, where, target);
+  return target;
+}
+
+template <class T>
 nlohmann::ordered_json json_of(const std::optional<T>& value);
 template <class T>
 nlohmann::ordered_json json_of(const std::vector<T>& values);

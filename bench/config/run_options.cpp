@@ -57,27 +57,22 @@ void add_per_device_batch_size(CLI::App& app, RunOptions& options) {
 }
 
 void add_files(CLI::App& app, RunOptions& options) {
-  const std::string group = "Files";
+  const auto add = [&app](const char* flag, std::string& target, const std::string& meaning,
+                          const char* type) {
+    app.add_option(flag, target, meaning)->group("Files")->type_name(type);
+  };
   std::vector<std::string> names;
   for (const Preset& preset : presets()) names.push_back(preset.name);
-  app.add_option("--preset", options.preset,
-                 fmt::format("fills what is left open: {}", fmt::join(names, ", ")))
-      ->group(group)
-      ->type_name("");
-  app.add_option("--config", options.config,
-                 "JSON object of these options in snake_case; the command line wins")
-      ->group(group)
-      ->type_name("FILE");
-  app.add_option("--out", options.files.out,
-                 "results as JSON, \"-\" for the standard output; without it only the table")
-      ->group(group)
-      ->type_name("FILE");
-  app.add_option("--trace", options.files.trace, "timelines for ui.perfetto.dev")
-      ->group(group)
-      ->type_name("FILE");
+  add("--preset", options.preset,
+      fmt::format("fills what is left open: {}", fmt::join(names, ", ")), "");
+  add("--config", options.config,
+      "JSON object of these options in snake_case; the command line wins", "FILE");
+  add("--out", options.files.out,
+      "results as JSON, \"-\" for the standard output; without it only the table", "FILE");
+  add("--trace", options.files.trace, "timelines for ui.perfetto.dev", "FILE");
   app.add_flag("--resume", options.files.resume, "keep the finished rows of an interrupted run")
-      ->group(group);
-  app.add_flag("--quiet", options.files.quiet, "no progress")->group(group);
+      ->group("Files");
+  app.add_flag("--quiet", options.files.quiet, "no progress")->group("Files");
 }
 
 void refuse_unknown(const CLI::App& app) {

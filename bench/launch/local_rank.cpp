@@ -32,9 +32,8 @@ bool read_available(int fd, std::string& text) {
 std::string last_line(std::string_view text) {
   const auto end = text.find_last_not_of(" \t\r\n");
   if (end == std::string_view::npos) return "";
-  const auto begin = text.find_last_of('\n', end);
-  return std::string(text.substr(begin == std::string_view::npos ? 0 : begin + 1,
-                                 end - (begin == std::string_view::npos ? 0 : begin + 1) + 1));
+  const std::string_view up_to_end = text.substr(0, end + 1);
+  return std::string(up_to_end.substr(up_to_end.rfind('\n') + 1));
 }
 
 LaunchStatus status_of(const std::string& kind) {

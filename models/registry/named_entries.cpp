@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <numeric>
+
 namespace stratagem::models {
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {

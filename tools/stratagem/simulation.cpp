@@ -11,8 +11,9 @@
 #include "bench/measure/progress.h"
 #include "bench/timing/breakdown.h"
 #include "reports/atomic_file.h"
+#include "reports/json_fields.h"
 #include "reports/json_writer.h"
-#include "reports/record_json.h"
+#include "reports/record_fields.h"
 #include "reports/write_all.h"
 #include "strategies/schedules/registry.h"
 #include "strategies/schedules/simulate.h"
@@ -41,7 +42,7 @@ nlohmann::ordered_json document_of(const Simulation& simulation) {
     body["communication_exposed_ms"] = parts.communication_exposed;
     body["communication_hidden_ms"] = parts.communication_hidden;
   }
-  body["timeline"] = reports::to_json(events);
+  body["timeline"] = reports::json_fields::json_of(events);
   return {{"schema", reports::results_schema}, {"simulation", body}};
 }
 

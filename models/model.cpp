@@ -1,5 +1,7 @@
 #include "models/model.h"
 
+#include <fmt/format.h>
+
 #include <iterator>
 #include <stdexcept>
 
@@ -98,9 +100,9 @@ std::vector<LayerList> cut(LayerList&& layers, std::span<const std::size_t> boun
   std::size_t previous = 0;
   for (const std::size_t boundary : boundaries) {
     if (boundary <= previous || boundary >= layers.size()) {
-      throw std::invalid_argument("cannot cut " + std::to_string(layers.size()) +
-                                  " layers before layer " + std::to_string(boundary) +
-                                  ": boundaries must rise and leave no stage empty");
+      throw std::invalid_argument(fmt::format(
+          "cannot cut {} layers before layer {}: boundaries must rise and leave no stage empty",
+          layers.size(), boundary));
     }
     previous = boundary;
   }

@@ -2,6 +2,7 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/empty.h>
+#include <fmt/format.h>
 
 #include <stdexcept>
 #include <utility>
@@ -20,10 +21,9 @@ std::uint64_t scrambled(std::uint64_t x) {
 
 void require_image_size(const ModelEntry& entry, std::int64_t size) {
   if (entry.input_kind == InputKind::image && size < entry.smallest_image) {
-    const std::string pixels = std::to_string(size);
-    const std::string smallest = std::to_string(entry.smallest_image);
-    throw std::invalid_argument("image " + pixels + "x" + pixels + " is too small for " +
-                                entry.name + ": at least " + smallest + "x" + smallest);
+    throw std::invalid_argument(fmt::format("image {}x{} is too small for {}: at least {}x{}", size,
+                                            size, entry.name, entry.smallest_image,
+                                            entry.smallest_image));
   }
 }
 

@@ -61,18 +61,13 @@ void fit(std::vector<TextColumn>& columns, std::size_t width) {
   }
 }
 
-void append_cell(std::string& line, const std::string& text, const TextColumn& column,
-                 std::size_t width) {
-  const std::string padding(width - display_width(text), ' ');
-  line += column.right_aligned ? padding + text : text + padding;
-}
-
 std::string render_line(const std::vector<TextColumn>& columns, std::size_t row) {
   std::string line;
   for (const TextColumn& column : columns) {
     if (&column != &columns.front()) line += std::string(gap, ' ');
-    append_cell(line, row == 0 ? column.header : column.cells[row - 1], column,
-                column_width(column));
+    const std::string& cell = row == 0 ? column.header : column.cells[row - 1];
+    const std::string padding(column_width(column) - display_width(cell), ' ');
+    line += column.right_aligned ? padding + cell : cell + padding;
   }
   line.erase(line.find_last_not_of(' ') + 1);
   return line + "\n";

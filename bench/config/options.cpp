@@ -113,6 +113,26 @@ std::string default_text(const Option& option) {
   return option.name == "device_ids" ? "0 to devices - 1" : text;
 }
 
+/// Whether the row's arrangement of devices has what an option of this kind is about. The other
+/// dimensions of a tensor-parallel row are there only when its mesh says so.
+bool arrangement_uses(UsedWhen used_when, const Config& config, const StrategyFacts& strategy) {
+  const auto in_mesh = [&](const char* dimension) {
+    return config.mesh != "auto" && ranks::parse_mesh(config.mesh).size(dimension) > 1;
+  };
+  switch (used_when) {
+    case UsedWhen::between_ranks:
+      return strategy.replicated || config.ranks > 1;
+    case UsedWhen::several_stages:
+      return !strategy.tensor_parallel || in_mesh("pipeline");
+    case UsedWhen::several_replicas:
+      return !strategy.tensor_parallel || in_mesh("data");
+    case UsedWhen::sharded_layers:
+      return config.mesh == "auto" || in_mesh("tensor");
+    default:
+      return true;
+  }
+}
+
 }  // namespace
 
 const Option& find_option(std::string_view name) {
@@ -164,30 +184,6 @@ bool is_default(const Config& config, const Option& option) {
 void reset_to_default(Config& config, const Option& option) {
   std::visit([&](auto member) { config.*member = defaults().*member; }, option.member);
 }
-
-namespace {
-
-/// Whether the row's arrangement of devices has what an option of this kind is about. The other
-/// dimensions of a tensor-parallel row are there only when its mesh says so.
-bool arrangement_uses(UsedWhen used_when, const Config& config, const StrategyFacts& strategy) {
-  const auto in_mesh = [&](const char* dimension) {
-    return config.mesh != "auto" && ranks::parse_mesh(config.mesh).size(dimension) > 1;
-  };
-  switch (used_when) {
-    case UsedWhen::between_ranks:
-      return strategy.replicated || config.ranks > 1;
-    case UsedWhen::several_stages:
-      return !strategy.tensor_parallel || in_mesh("pipeline");
-    case UsedWhen::several_replicas:
-      return !strategy.tensor_parallel || in_mesh("data");
-    case UsedWhen::sharded_layers:
-      return config.mesh == "auto" || in_mesh("tensor");
-    default:
-      return true;
-  }
-}
-
-}  // namespace
 
 bool is_used(const Option& option, const Config& config, const Catalogue& catalogue) {
   const ModelFacts* model = catalogue.model(config.model);

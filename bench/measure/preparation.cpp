@@ -48,6 +48,12 @@ reports::Repetition wrong_update(const reports::Verification& verification) {
   return repetition;
 }
 
+/// Whether the row's devices are this process's cores: those of other ranks may be others, which
+/// their workers check.
+bool on_own_cores(const Placement& placement, const MeasureEnvironment& environment) {
+  return environment.ranks_share_cores || placement.ranks == 1;
+}
+
 }  // namespace
 
 json work_of(const Config& config) {
@@ -72,16 +78,6 @@ void require_result(const std::string& what, LaunchStatus status, const reports:
   if (status == LaunchStatus::usage) throw std::invalid_argument(error.message);
   throw WorkerFailure(what + ": " + error.message);
 }
-
-namespace {
-
-/// Whether the row's devices are this process's cores: those of other ranks may be others, which
-/// their workers check.
-bool on_own_cores(const Placement& placement, const MeasureEnvironment& environment) {
-  return environment.ranks_share_cores || placement.ranks == 1;
-}
-
-}  // namespace
 
 std::vector<PreparedRow> check_rows(const std::vector<Config>& rows,
                                     const MeasureEnvironment& environment, Observer& observer) {

@@ -70,6 +70,18 @@ std::optional<Action> send_after(const Schedule& schedule, const Action& action)
   return std::nullopt;
 }
 
+/// An action of `kind` before each optimizer action, for its stage.
+void insert_before_optimizers(Schedule& schedule, ActionKind kind) {
+  for (auto& actions : schedule.actions) {
+    std::vector<Action> all;
+    for (const Action& action : actions) {
+      if (action.kind == ActionKind::optimizer) all.push_back({kind, action.stage, 0});
+      all.push_back(action);
+    }
+    actions = std::move(all);
+  }
+}
+
 }  // namespace
 
 Schedule lower(const Schedule& compute) {
@@ -90,22 +102,6 @@ Schedule lower(const Schedule& compute) {
   }
   return lowered;
 }
-
-namespace {
-
-/// An action of `kind` before each optimizer action, for its stage.
-void insert_before_optimizers(Schedule& schedule, ActionKind kind) {
-  for (auto& actions : schedule.actions) {
-    std::vector<Action> all;
-    for (const Action& action : actions) {
-      if (action.kind == ActionKind::optimizer) all.push_back({kind, action.stage, 0});
-      all.push_back(action);
-    }
-    actions = std::move(all);
-  }
-}
-
-}  // namespace
 
 Schedule add_replication(const Schedule& lowered, bool with_buffers) {
   Schedule replicated = lowered;

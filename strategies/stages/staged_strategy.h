@@ -65,6 +65,8 @@ class StagedStrategy : public strategies::Strategy {
   /// Runs `work` on the stage's device and waits for it.
   void run_on_device(int stage, const std::string& label, std::function<void()> work);
   void synchronize();
+  /// Of a destructor: waits until the devices no longer touch the stages, whatever fails.
+  void come_to_rest();
 
  private:
   void make_layout(const strategies::StrategyContext& context, tensor_parallel::Layout layout);

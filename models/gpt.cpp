@@ -61,8 +61,6 @@ class Maker {
   double residual_deviation_;
 };
 
-}  // namespace
-
 Model make_gpt(const std::string& name, const GptSize& size, const ModelOptions& options) {
   Maker maker(size, options);
   const std::int64_t vocabulary = class_count(options, size.vocabulary);
@@ -79,6 +77,8 @@ Model make_gpt(const std::string& name, const GptSize& size, const ModelOptions&
       std::make_unique<LinearLayer>("head", maker.normal({vocabulary, d}), at::Tensor()));
   return model;
 }
+
+}  // namespace
 
 ModelEntry gpt_entry(const std::string& name, const std::string& summary, const GptSize& size) {
   return {

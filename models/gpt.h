@@ -20,9 +20,7 @@ struct GptSize {
 
 /// Width multiplies the features of a head; the number of heads stays. Initial values are GPT-2's:
 /// normal, standard deviation 0.02, that of the layers before a residual sum divided by the root of
-/// their number. `make` of an entry.
-Model make_gpt(const std::string& name, const GptSize& size, const ModelOptions& options);
-
+/// their number.
 ModelEntry gpt_entry(const std::string& name, const std::string& summary, const GptSize& size);
 
 }  // namespace stratagem::models

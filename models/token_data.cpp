@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <stdexcept>
-#include <string>
 #include <vector>
 
 #include "models/distributed_sampler.h"

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -59,16 +60,14 @@ std::vector<std::string> plugin_paths(const json& value, const std::string& wher
 bool read_special(ConfigFile& file, const std::string& key, const json& value,
                   const std::string& where) {
   RunFiles& files = file.selection.files;
-  if (key == "preset") {
-    convert(value, where, file.preset);
-  } else if (key == "out") {
-    convert(value, where, files.out);
-  } else if (key == "trace") {
-    convert(value, where, files.trace);
-  } else if (key == "resume") {
-    convert(value, where, files.resume);
-  } else if (key == "quiet") {
-    convert(value, where, files.quiet);
+  const std::map<std::string, std::string*> texts = {
+      {"preset", &file.preset}, {"out", &files.out}, {"trace", &files.trace}};
+  const std::map<std::string, bool*> switches = {{"resume", &files.resume},
+                                                 {"quiet", &files.quiet}};
+  if (const auto text = texts.find(key); text != texts.end()) {
+    convert(value, where, *text->second);
+  } else if (const auto found = switches.find(key); found != switches.end()) {
+    convert(value, where, *found->second);
   } else if (key == "no_verify") {
     bool skipped = false;
     convert(value, where, skipped);

@@ -20,12 +20,6 @@ nlohmann::json identity_of(const std::string& build) {
           {"gpu_driver", facts.gpu_driver}};
 }
 
-/// How long a worker may show nothing new: an action's own limit, and time to start and to leave.
-std::chrono::duration<double> launch_limit(const JobHeader& header) {
-  constexpr double starting_and_leaving_s = 30;
-  return std::chrono::duration<double>(header.timeout + starting_and_leaving_s);
-}
-
 LaunchResult wrong_world(int wanted, int world) {
   LaunchResult refused;
   refused.status = LaunchStatus::usage;
@@ -42,7 +36,9 @@ MeasureEnvironment make_environment(Catalogue catalogue, const Interrupt& interr
   environment.launch = [&interrupt, &observer, verbose, cluster](const Job& job) {
     const JobHeader& header = header_of(job);
     LaunchOptions options;
-    options.limit = launch_limit(header);
+    // An action's own limit, and time to start and to leave.
+    constexpr double starting_and_leaving_s = 30;
+    options.limit = std::chrono::duration<double>(header.timeout + starting_and_leaving_s);
     options.verbose = verbose;
     options.interrupt = &interrupt;
     options.on_wait = [&observer] { observer.tick(); };

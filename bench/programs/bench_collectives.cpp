@@ -156,11 +156,11 @@ double median_ms(const reports::Row& row) {
 
 void print_table(const std::vector<Family>& families) {
   using Column = reports::TextColumn;
-  Column name{.header = "collective", .right_aligned = false, .importance = 5, .cells = {}};
-  Column size{.header = "size", .importance = 4, .cells = {}};
-  Column time{.header = "time ms", .importance = 4, .cells = {}};
-  Column algorithm{.header = "algorithm GB/s", .importance = 3, .cells = {}};
-  Column bus{.header = "bus GB/s", .importance = 3, .cells = {}};
+  Column name{.header = "collective", .right_aligned = false, .importance = 5};
+  Column size{.header = "size", .importance = 4};
+  Column time{.header = "time ms", .importance = 4};
+  Column algorithm{.header = "algorithm GB/s", .importance = 3};
+  Column bus{.header = "bus GB/s", .importance = 3};
   for (const Family& family : families) {
     for (std::size_t index = 0; index < family.rows.size(); ++index) {
       const reports::Row& row = family.rows[index];

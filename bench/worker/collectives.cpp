@@ -168,12 +168,9 @@ class CollectiveTiming {
         devices_(open_devices(config, placement_, context)),
         groups_(config, placement_, context, devices_.devices) {}
 
-  /// Of this rank, over the duration, in the last measurement.
-  double processor_share() const { return processor_share_; }
-
-  std::vector<double> milliseconds_of_a_call(const std::string& collective, std::int64_t bytes,
-                                             int in_flight) {
-    std::vector<double> times;
+  /// The processor's share is this rank's.
+  MessageTimes times_of(const std::string& collective, std::int64_t bytes, int in_flight) {
+    MessageTimes times{.bytes = bytes};
     runtime::Device& device = *devices_.devices.front();
     what_ = fmt::format("{} of {} bytes", collective, bytes);
     device.enqueue(runtime::Stream::compute, what_, [&] {
@@ -188,14 +185,14 @@ class CollectiveTiming {
       for (int batch = 0; batch < batches; ++batch) {
         const double seconds = timed(exchange, calls);
         wall += seconds * static_cast<double>(calls);
-        times.push_back(seconds * 1e3);
+        times.ms.push_back(seconds * 1e3);
       }
-      processor_share_ = processor_seconds_ / wall;
+      times.processor_share = processor_seconds_ / wall;
     });
     // All batches of a large message take longer than one action may.
-    device.synchronize(timeout_of(config_) * (batches + 2));
+    device.synchronize(to_milliseconds(config_.timeout) * (batches + 2));
     const double exchanged = collective == "send" ? 2 : in_flight;
-    for (double& time : times) time /= exchanged;
+    for (double& time : times.ms) time /= exchanged;
     return times;
   }
 
@@ -241,7 +238,6 @@ class CollectiveTiming {
   JobGroups groups_;
   std::string what_;              // is measured
   double processor_seconds_ = 0;  // of calls
-  double processor_share_ = 0;
   AbortOnException abort_on_exception_{groups_};
 };
 
@@ -251,10 +247,7 @@ CollectivesResult collectives(const CollectivesJob& job, const TaskContext& cont
   CollectiveTiming timing(job.config, context);
   CollectivesResult result;
   for (const std::int64_t bytes : job.bytes) {
-    MessageTimes& message = result.messages.emplace_back();
-    message.bytes = bytes;
-    message.ms = timing.milliseconds_of_a_call(job.collective, bytes, job.in_flight);
-    message.processor_share = timing.processor_share();
+    result.messages.push_back(timing.times_of(job.collective, bytes, job.in_flight));
   }
   return result;
 }

@@ -81,7 +81,7 @@ TimedRun run_steps(const Session& session, const TaskContext& context, const mod
 std::vector<TimedRun> run_in_turns(const Session& session, const TaskContext& context,
                                    const models::Batch& batch, const std::string& socket) {
   std::optional<Lockstep> turns;
-  if (session.rank() == 0) turns.emplace(socket, timeout_of(session.config));
+  if (session.rank() == 0) turns.emplace(socket, to_milliseconds(session.config.timeout));
   std::vector<TimedRun> runs;
   for (std::int64_t step = 0; step < session.config.steps; ++step) {
     if (turns) turns->wait();

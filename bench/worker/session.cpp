@@ -157,10 +157,6 @@ backends::DeviceGroup open_devices(const Config& config, const Placement& placem
   return backends::make_device_group(options);
 }
 
-std::chrono::milliseconds timeout_of(const Config& config) {
-  return to_milliseconds(config.timeout);
-}
-
 Session::Session(const Config& row, const models::WorkloadOptions& options,
                  const TaskContext& context, ActionHook fault)
     : config(row),
@@ -179,7 +175,7 @@ std::unique_ptr<strategies::Strategy> Session::make_strategy() const {
              .devices = group.devices,
              .options = config,
              .groups = groups.view(),
-             .timeout = timeout_of(config),
+             .timeout = to_milliseconds(config.timeout),
              .before_action = before_action});
 }
 

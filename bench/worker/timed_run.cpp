@@ -143,7 +143,7 @@ double processor_milliseconds() {
 }
 
 void synchronize(const Session& session) {
-  runtime::synchronize_all(session.group.devices, timeout_of(session.config));
+  runtime::synchronize_all(session.group.devices, to_milliseconds(session.config.timeout));
 }
 
 double slowest(const TaskContext& context, double milliseconds) {

@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <utility>
-
 namespace stratagem::models {
 namespace {
 
@@ -32,10 +30,6 @@ LayerFlops& LayerFlops::operator+=(const LayerFlops& other) {
   backward_weight += other.backward_weight;
   return *this;
 }
-
-Layer::Layer(std::string name) : name_(std::move(name)) {}
-
-Layer::~Layer() = default;
 
 LayerFlops Layer::flops(const Shape& input) const {
   output_shape(input);

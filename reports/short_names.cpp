@@ -25,13 +25,6 @@ std::string key_of(const std::vector<std::string>& parts, std::size_t index) {
   return index == 1 ? "model" : parts[index].substr(0, parts[index].find(':'));
 }
 
-bool is_shared(const std::string& key, const std::set<std::string>& values, std::size_t rows_with,
-               std::size_t rows) {
-  const bool structural =
-      std::find(always_named.begin(), always_named.end(), key) != always_named.end();
-  return values.size() == 1 && (structural || rows_with == rows);
-}
-
 }  // namespace
 
 ShortNames shorten(std::span<const std::string> names) {
@@ -49,7 +42,8 @@ ShortNames shorten(std::span<const std::string> names) {
     }
   }
   const auto shared = [&](const std::string& key) {
-    return is_shared(key, values[key], rows_with[key], names.size());
+    const bool structural = std::ranges::find(always_named, key) != always_named.end();
+    return values[key].size() == 1 && (structural || rows_with[key] == names.size());
   };
   ShortNames result;
   for (const auto& [key, part] : order) {

@@ -27,11 +27,6 @@ PreparedRow prepared(const Config& requested, const CheckedRow& checked, std::st
   return row;
 }
 
-// The row's name says which of several is meant; of a single one everybody knows.
-std::string line_about(const std::string& name, std::size_t rows, const std::string& message) {
-  return rows == 1 ? message : name + ": " + message;
-}
-
 reports::Repetition wrong_update(const reports::Verification& verification) {
   const bool differs = verification.max_relative_error > verification.tolerance;
   const std::string error =
@@ -96,7 +91,8 @@ std::vector<PreparedRow> check_rows(const std::vector<Config>& rows,
     const CheckedRow& checked = launched.result.rows.at(index);
     std::string name = row_name(rows[index], environment.catalogue);
     if (!checked.error.empty()) {
-      throw std::invalid_argument(line_about(name, rows.size(), checked.error));
+      // The name says which of several rows is meant; of a single one everybody knows.
+      throw std::invalid_argument((rows.size() == 1 ? "" : name + ": ") + checked.error);
     }
     PreparedRow& row = result.emplace_back(prepared(rows[index], checked, std::move(name)));
     row.marks = marks_of(rows[index], on_own_cores(row.placement, environment)

@@ -32,16 +32,6 @@ std::vector<Entry> entries_of(const std::vector<std::string>& names, Find find) 
   return entries;
 }
 
-std::vector<Entry> strategy_entries() {
-  return entries_of(strategies::strategy_names(), strategies::find_strategy);
-}
-
-std::vector<Entry> model_entries() { return entries_of(models::model_names(), models::find_model); }
-
-std::vector<Entry> schedule_entries() {
-  return entries_of(schedules::schedule_names(), schedules::find_schedule);
-}
-
 std::vector<Entry> device_entries() {
   const bench::MachineFacts facts = bench::machine_facts();
   std::vector<Entry> entries;
@@ -69,11 +59,14 @@ std::vector<Entry> benchmark_entries() {
 using Listing = std::pair<std::string, std::function<std::vector<Entry>()>>;
 
 const std::vector<Listing>& listings() {
-  static const std::vector<Listing> all = {{"strategies", strategy_entries},
-                                           {"models", model_entries},
-                                           {"schedules", schedule_entries},
-                                           {"devices", device_entries},
-                                           {"benchmarks", benchmark_entries}};
+  static const std::vector<Listing> all = {
+      {"strategies",
+       [] { return entries_of(strategies::strategy_names(), strategies::find_strategy); }},
+      {"models", [] { return entries_of(models::model_names(), models::find_model); }},
+      {"schedules",
+       [] { return entries_of(schedules::schedule_names(), schedules::find_schedule); }},
+      {"devices", device_entries},
+      {"benchmarks", benchmark_entries}};
   return all;
 }
 

@@ -46,10 +46,6 @@ std::vector<reports::Metric> metrics() {
   };
 }
 
-bool verification_failed(const reports::Repetition& repetition) {
-  return repetition.verification && !repetition.verification->passed;
-}
-
 }  // namespace
 
 CoreLocks hold_cores(const std::vector<int>& cores, double timeout,
@@ -98,7 +94,7 @@ int exit_code(const Measurement& measurement) {
   for (const reports::Row& row : measurement.results.rows) {
     for (const reports::Repetition& repetition : row.repetitions) {
       if (!repetition.error) continue;
-      if (!verification_failed(repetition)) return exit_codes::lost;
+      if (!repetition.verification || repetition.verification->passed) return exit_codes::lost;
       code = exit_codes::mismatch;
     }
   }

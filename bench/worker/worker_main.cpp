@@ -90,14 +90,6 @@ int exit_status(const json& answer) {
   return answer.value("kind", "") == "usage" ? exit_codes::usage : exit_codes::lost;
 }
 
-/// c10d keeps a record of the last collectives, for its own diagnosis, in one table of the process.
-/// Threads of two groups write to it without a lock, and then it crashes: a size of 0 turns it off.
-void turn_off_flight_recorder() { ::setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/1); }
-
-/// Gloo writes to connections whose other end may be gone: that is an error of the call, which the
-/// rank can report, and not its end.
-void turn_off_broken_pipe_signal() { ::signal(SIGPIPE, SIG_IGN); }
-
 // The controller may have died before the request was made: then nobody reads the result.
 void die_with_controller(int result_fd) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -116,8 +108,12 @@ void worker_main(int argc, const char* const* argv) {
     const int job_fd = descriptor(argc, argv, "--job-fd");
     const int result_fd = descriptor(argc, argv, "--result-fd");
     die_with_controller(result_fd);
-    turn_off_flight_recorder();
-    turn_off_broken_pipe_signal();
+    // c10d keeps a record of the last collectives, for its own diagnosis, in one table of the
+    // process. Threads of two groups write to it without a lock, and then it crashes: 0 is off.
+    ::setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/1);
+    // Gloo writes to connections whose other end may be gone: that is an error of the call, which
+    // the rank can report, and not its end.
+    ::signal(SIGPIPE, SIG_IGN);
     runtime::ProgressPage page(descriptor(argc, argv, "--activity-fd"));
     const json result = answer({argv + 2, argv + argc}, read_all(job_fd), page);
     // Where this fails, nobody is left to tell.

@@ -6,6 +6,7 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/zeros.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -19,11 +20,10 @@ namespace stratagem::models {
 namespace {
 
 void require_image(const Layer& layer, const Shape& input, std::int64_t channels) {
-  if (input.size() != 4 || (channels > 0 && input[1] != channels)) {
-    const std::string count = channels > 0 ? std::to_string(channels) : "channels";
-    throw std::invalid_argument("layer " + layer.name() + " takes images [n, " + count +
-                                ", height, width], not " + to_string(input));
-  }
+  if (input.size() == 4 && (channels == 0 || input[1] == channels)) return;
+  throw std::invalid_argument(
+      fmt::format("layer {} takes images [n, {}, height, width], not {}", layer.name(),
+                  channels > 0 ? std::to_string(channels) : "channels", to_string(input)));
 }
 
 std::int64_t window_count(std::int64_t size, std::int64_t kernel, std::int64_t stride,
@@ -57,10 +57,9 @@ at::Tensor ConvolutionLayer::forward(const at::Tensor& input) {
 Shape ConvolutionLayer::output_shape(const Shape& input) const {
   require_image(*this, input, options_.in_channels);
   if (std::min(input[2], input[3]) < options_.smallest_image) {
-    const std::string smallest = std::to_string(options_.smallest_image);
-    throw std::invalid_argument("image " + std::to_string(input[2]) + "x" +
-                                std::to_string(input[3]) + " is too small for layer " + name() +
-                                ": at least " + smallest + "x" + smallest);
+    throw std::invalid_argument(fmt::format("image {}x{} is too small for layer {}: at least {}x{}",
+                                            input[2], input[3], name(), options_.smallest_image,
+                                            options_.smallest_image));
   }
   const auto outputs = [this](std::int64_t size) {
     return window_count(size, options_.kernel, options_.stride, options_.padding);
@@ -94,9 +93,7 @@ at::Tensor BatchNormLayer::forward_with_relu(const at::Tensor& input, const at::
 }
 
 at::Tensor BatchNormLayer::normalised(const at::Tensor& input, const FusedEpilogue& after) {
-  if (training()) {
-    num_batches_tracked_.add_(1);
-  }
+  if (training()) num_batches_tracked_.add_(1);
   return batch_norm(input, {weight_, bias_, running_mean_, running_var_}, {.training = training()},
                     after);
 }
@@ -106,19 +103,12 @@ Shape BatchNormLayer::output_shape(const Shape& input) const {
   return input;
 }
 
-LayerFlops BatchNormLayer::flops(const Shape& input) const {
-  output_shape(input);
-  return {};
-}
-
 at::Tensor ReluLayer::forward(const at::Tensor& input) {
   at::Tensor result = input;
   return input.is_leaf() ? at::relu(input) : at::relu_(result);
 }
 
 Shape ReluLayer::output_shape(const Shape& input) const { return input; }
-
-LayerFlops ReluLayer::flops(const Shape&) const { return {}; }
 
 at::Tensor MaxPoolLayer::forward(const at::Tensor& input) {
   return at::max_pool2d(input, {3, 3}, {2, 2}, {1, 1});
@@ -129,11 +119,6 @@ Shape MaxPoolLayer::output_shape(const Shape& input) const {
   return {input[0], input[1], window_count(input[2], 3, 2, 1), window_count(input[3], 3, 2, 1)};
 }
 
-LayerFlops MaxPoolLayer::flops(const Shape& input) const {
-  output_shape(input);
-  return {};
-}
-
 at::Tensor AveragePoolLayer::forward(const at::Tensor& input) {
   return at::adaptive_avg_pool2d(input, {1, 1}).flatten(1);
 }
@@ -141,11 +126,6 @@ at::Tensor AveragePoolLayer::forward(const at::Tensor& input) {
 Shape AveragePoolLayer::output_shape(const Shape& input) const {
   require_image(*this, input, 0);
   return {input[0], input[1]};
-}
-
-LayerFlops AveragePoolLayer::flops(const Shape& input) const {
-  output_shape(input);
-  return {};
 }
 
 LinearLayer::LinearLayer(std::string name, std::int64_t in_features, std::int64_t out_features,
@@ -169,8 +149,8 @@ at::Tensor LinearLayer::forward(const at::Tensor& input) {
 
 Shape LinearLayer::output_shape(const Shape& input) const {
   if (input.size() < 2 || input.back() != in_features_) {
-    throw std::invalid_argument("layer " + name() + " takes [n, ..., " +
-                                std::to_string(in_features_) + "], not " + to_string(input));
+    throw std::invalid_argument(
+        fmt::format("layer {} takes [n, ..., {}], not {}", name(), in_features_, to_string(input)));
   }
   Shape output = input;
   output.back() = out_features_;

@@ -45,7 +45,6 @@ class BatchNormLayer : public Layer {
   /// relu(normalised input + addend), with an undefined addend relu(normalised input).
   at::Tensor forward_with_relu(const at::Tensor& input, const at::Tensor& addend = {});
   Shape output_shape(const Shape& input) const override;
-  LayerFlops flops(const Shape& input) const override;
 
  private:
   std::int64_t channels_;
@@ -65,7 +64,6 @@ class ReluLayer : public Layer {
   using Layer::Layer;
   at::Tensor forward(const at::Tensor& input) override;
   Shape output_shape(const Shape& input) const override;
-  LayerFlops flops(const Shape& input) const override;
 };
 
 /// 3x3, stride 2, padding 1.
@@ -74,7 +72,6 @@ class MaxPoolLayer : public Layer {
   using Layer::Layer;
   at::Tensor forward(const at::Tensor& input) override;
   Shape output_shape(const Shape& input) const override;
-  LayerFlops flops(const Shape& input) const override;
 };
 
 /// The mean over the image: [n, c, h, w] -> [n, c].
@@ -83,7 +80,6 @@ class AveragePoolLayer : public Layer {
   using Layer::Layer;
   at::Tensor forward(const at::Tensor& input) override;
   Shape output_shape(const Shape& input) const override;
-  LayerFlops flops(const Shape& input) const override;
 };
 
 /// [n, ..., in] -> [n, ..., out] with bias; both uniform within 1 / sqrt(in).

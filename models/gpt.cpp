@@ -61,21 +61,6 @@ class Maker {
   double residual_deviation_;
 };
 
-}  // namespace
-
-std::int64_t gpt_parameter_count(const GptSize& size) {
-  const std::int64_t d = size.features;
-  return 2 * size.vocabulary * d + size.longest_sequence * d + size.blocks * (12 * d * d + 13 * d) +
-         2 * d;
-}
-
-double gpt_flops_per_token(const GptSize& size, std::int64_t sequence) {
-  const auto d = static_cast<double>(size.features);
-  const auto blocks = static_cast<double>(size.blocks);
-  const double products = 12 * d * d * blocks + static_cast<double>(size.vocabulary) * d;
-  return 6 * products + 12 * d * blocks * static_cast<double>(sequence);
-}
-
 Model make_gpt(const std::string& name, const GptSize& size, const ModelOptions& options) {
   Maker maker(size, options);
   const std::int64_t vocabulary = class_count(options, size.vocabulary);
@@ -92,6 +77,8 @@ Model make_gpt(const std::string& name, const GptSize& size, const ModelOptions&
       std::make_unique<LinearLayer>("head", maker.normal({vocabulary, d}), at::Tensor()));
   return model;
 }
+
+}  // namespace
 
 ModelEntry gpt_entry(const std::string& name, const std::string& summary, const GptSize& size) {
   return {

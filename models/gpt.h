@@ -18,19 +18,9 @@ struct GptSize {
   std::int64_t vocabulary = 0;
 };
 
-/// vocabulary x features twice, longest sequence x features, 12 features^2 + 13 features a block,
-/// and 2 features of the last normalisation.
-std::int64_t gpt_parameter_count(const GptSize& size);
-
-/// Forward and backward: 6 a parameter of the products, and 12 features x sequence a block for
-/// attention (Chowdhery et al. 2022, "PaLM", appendix B; without the mask's half).
-double gpt_flops_per_token(const GptSize& size, std::int64_t sequence);
-
 /// Width multiplies the features of a head; the number of heads stays. Initial values are GPT-2's:
 /// normal, standard deviation 0.02, that of the layers before a residual sum divided by the root of
-/// their number. `make` of an entry.
-Model make_gpt(const std::string& name, const GptSize& size, const ModelOptions& options);
-
+/// their number.
 ModelEntry gpt_entry(const std::string& name, const std::string& summary, const GptSize& size);
 
 }  // namespace stratagem::models

@@ -1,9 +1,8 @@
 #include "models/layer.h"
 
 #include <ATen/core/grad_mode.h>
-
-#include <cstdint>
-#include <utility>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace stratagem::models {
 namespace {
@@ -23,13 +22,7 @@ at::Tensor converted(const at::Tensor& tensor, const at::Device& device, at::Sca
 
 }  // namespace
 
-std::string to_string(const Shape& shape) {
-  std::string text = "[";
-  for (std::size_t i = 0; i < shape.size(); ++i) {
-    text += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
-  }
-  return text + "]";
-}
+std::string to_string(const Shape& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
 
 LayerFlops& LayerFlops::operator+=(const LayerFlops& other) {
   forward += other.forward;
@@ -38,9 +31,10 @@ LayerFlops& LayerFlops::operator+=(const LayerFlops& other) {
   return *this;
 }
 
-Layer::Layer(std::string name) : name_(std::move(name)) {}
-
-Layer::~Layer() = default;
+LayerFlops Layer::flops(const Shape& input) const {
+  output_shape(input);
+  return {};
+}
 
 void Layer::to(const at::Device& device, at::ScalarType dtype, at::MemoryFormat format) {
   const at::NoGradGuard no_grad;

@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace stratagem::models {
@@ -42,8 +43,8 @@ struct LayerFlops {
 class Layer {
  public:
   /// `name` is the prefix of the layer's tensors: "conv1", "layer1.0", "fc".
-  explicit Layer(std::string name);
-  virtual ~Layer();
+  explicit Layer(std::string name) : name_(std::move(name)) {}
+  virtual ~Layer() = default;
   Layer(const Layer&) = delete;
   Layer& operator=(const Layer&) = delete;
 
@@ -52,7 +53,8 @@ class Layer {
   /// Throws std::invalid_argument, in one line, when the input does not fit.
   virtual Shape output_shape(const Shape& input) const = 0;
 
-  virtual LayerFlops flops(const Shape& input) const = 0;
+  /// Throws as output_shape() does. Nothing, unless a layer has products to count.
+  virtual LayerFlops flops(const Shape& input) const;
 
   const std::string& name() const { return name_; }
 

@@ -18,9 +18,7 @@ at::Tensor loss(Loss kind, const at::Tensor& output, const at::Tensor& targets, 
 
 at::Tensor make_targets(Loss kind, const at::Tensor& labels, std::int64_t classes,
                         at::ScalarType dtype) {
-  if (kind == Loss::cross_entropy) {
-    return labels;
-  }
+  if (kind == Loss::cross_entropy) return labels;
   return at::zeros({labels.size(0), classes}, labels.options().dtype(dtype))
       .scatter_(1, labels.unsqueeze(1), 1.0);
 }

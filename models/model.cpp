@@ -1,8 +1,9 @@
 #include "models/model.h"
 
+#include <fmt/format.h>
+
 #include <iterator>
 #include <stdexcept>
-#include <utility>
 
 #include "models/basic_layers.h"
 
@@ -24,9 +25,7 @@ std::string possible_cuts(const LayerList& layers) {
   for (std::size_t i = 1; i < layers.size(); ++i) {
     const std::string& name = layers[i]->name();
     const std::string prefix = name.substr(0, name.find('.'));
-    if (prefix != group && prefix != name) {
-      text += (text.empty() ? "" : ", ") + prefix;
-    }
+    if (prefix != group && prefix != name) text += (text.empty() ? "" : ", ") + prefix;
     group = prefix;
     text += (text.empty() ? "" : ", ") + name;
   }
@@ -65,25 +64,13 @@ std::vector<NamedTensor> buffers(LayerSpan layers) {
   return all;
 }
 
-std::int64_t parameter_count(LayerSpan layers) {
-  std::int64_t count = 0;
-  for (const NamedTensor& parameter : parameters(layers)) {
-    count += parameter.tensor.numel();
-  }
-  return count;
-}
-
 void set_training(LayerSpan layers, bool training) {
-  for (const auto& layer : layers) {
-    layer->set_training(training);
-  }
+  for (const auto& layer : layers) layer->set_training(training);
 }
 
 Shape output_shape(LayerSpan layers, const Shape& input) {
   Shape shape = input;
-  for (const auto& layer : layers) {
-    shape = layer->output_shape(shape);
-  }
+  for (const auto& layer : layers) shape = layer->output_shape(shape);
   return shape;
 }
 
@@ -103,9 +90,7 @@ PassFlops flops(LayerSpan layers, const Shape& input, bool first_input_needs_gra
 
 std::size_t find_layer(const LayerList& layers, std::string_view name) {
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    if (lies_in(layers[i]->name(), name)) {
-      return i;
-    }
+    if (lies_in(layers[i]->name(), name)) return i;
   }
   throw std::invalid_argument("no layer \"" + std::string(name) +
                               "\" to cut before; there are: " + possible_cuts(layers));
@@ -115,9 +100,9 @@ std::vector<LayerList> cut(LayerList&& layers, std::span<const std::size_t> boun
   std::size_t previous = 0;
   for (const std::size_t boundary : boundaries) {
     if (boundary <= previous || boundary >= layers.size()) {
-      throw std::invalid_argument("cannot cut " + std::to_string(layers.size()) +
-                                  " layers before layer " + std::to_string(boundary) +
-                                  ": boundaries must rise and leave no stage empty");
+      throw std::invalid_argument(fmt::format(
+          "cannot cut {} layers before layer {}: boundaries must rise and leave no stage empty",
+          layers.size(), boundary));
     }
     previous = boundary;
   }

@@ -35,9 +35,6 @@ at::Tensor forward(LayerSpan layers, const at::Tensor& input);
 std::vector<NamedTensor> parameters(LayerSpan layers);
 std::vector<NamedTensor> buffers(LayerSpan layers);
 
-/// Number of trained values.
-std::int64_t parameter_count(LayerSpan layers);
-
 void set_training(LayerSpan layers, bool training);
 
 /// Throws std::invalid_argument, in one line, when the input does not fit some layer.

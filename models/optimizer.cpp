@@ -20,18 +20,14 @@ using Kind = OptimizerOptions::Kind;
 // Strides of dimensions of size one say nothing.
 bool same_layout(const at::Tensor& a, const at::Tensor& b) {
   for (std::int64_t i = 0; i < a.dim(); ++i) {
-    if (a.size(i) != 1 && a.stride(i) != b.stride(i)) {
-      return false;
-    }
+    if (a.size(i) != 1 && a.stride(i) != b.stride(i)) return false;
   }
   return true;
 }
 
 at::Tensor gradient_of(const at::Tensor& parameter) {
   const at::Tensor& gradient = parameter.grad();
-  if (same_layout(parameter, gradient)) {
-    return gradient;
-  }
+  if (same_layout(parameter, gradient)) return gradient;
   return at::empty_like(parameter).copy_(gradient);
 }
 
@@ -45,9 +41,7 @@ bool fused_sgd_works(const at::Tensor& parameter) {
 void plain_sgd(const at::Tensor& parameter, at::Tensor buffer, const OptimizerOptions& options,
                bool first) {
   at::Tensor update = parameter.grad();
-  if (options.weight_decay != 0) {
-    update = update.add(parameter, options.weight_decay);
-  }
+  if (options.weight_decay != 0) update = update.add(parameter, options.weight_decay);
   if (buffer.defined()) {
     buffer.mul_(first ? 0.0 : options.momentum).add_(update);
     update = buffer;
@@ -56,34 +50,16 @@ void plain_sgd(const at::Tensor& parameter, at::Tensor buffer, const OptimizerOp
 }
 
 std::vector<std::string_view> state_kinds(const OptimizerOptions& options) {
-  if (options.kind != Kind::sgd) {
-    return {"exp_avg", "exp_avg_sq", "step"};
-  }
-  if (options.momentum != 0) {
-    return {"momentum_buffer"};
-  }
+  if (options.kind != Kind::sgd) return {"exp_avg", "exp_avg_sq", "step"};
+  if (options.momentum != 0) return {"momentum_buffer"};
   return {};
 }
 
 void require(bool valid, const std::string& message) {
-  if (!valid) {
-    throw std::invalid_argument(message);
-  }
+  if (!valid) throw std::invalid_argument(message);
 }
 
 }  // namespace
-
-std::string_view to_string(Kind kind) {
-  switch (kind) {
-    case Kind::sgd:
-      return "sgd";
-    case Kind::adam:
-      return "adam";
-    case Kind::adamw:
-      return "adamw";
-  }
-  return "";
-}
 
 Optimizer::Optimizer(std::vector<NamedTensor> parameters, const OptimizerOptions& options)
     : options_(options), state_kinds_(state_kinds(options)) {
@@ -93,15 +69,11 @@ Optimizer::Optimizer(std::vector<NamedTensor> parameters, const OptimizerOptions
   require(options.beta1 >= 0 && options.beta1 < 1, "beta1 must lie in [0, 1)");
   require(options.beta2 >= 0 && options.beta2 < 1, "beta2 must lie in [0, 1)");
   require(options.epsilon >= 0, "epsilon must be 0 or more");
-  for (NamedTensor& parameter : parameters) {
-    slots_.push_back({std::move(parameter), {}});
-  }
+  for (NamedTensor& parameter : parameters) slots_.push_back({std::move(parameter), {}});
 }
 
 void Optimizer::zero_grad() {
-  for (Slot& slot : slots_) {
-    slot.parameter.tensor.mutable_grad().reset();
-  }
+  for (Slot& slot : slots_) slot.parameter.tensor.mutable_grad().reset();
 }
 
 void Optimizer::step() {
@@ -112,9 +84,7 @@ void Optimizer::step() {
     if (slot.parameter.tensor.grad().defined()) {
       const bool first = !state_kinds_.empty() && slot.state.empty();
       (first ? fresh : running).push_back(&slot);
-      if (first) {
-        start(slot);
-      }
+      if (first) start(slot);
     }
   }
   if (options_.kind == Kind::sgd) {
@@ -170,9 +140,7 @@ void Optimizer::step_adam(const std::vector<Slot*>& slots) {
     square_averages.push_back(slot->state[1]);
     steps.push_back(slot->state[2].add_(1));
   }
-  if (slots.empty()) {
-    return;
-  }
+  if (slots.empty()) return;
   const auto update =
       options_.kind == Kind::adam ? &at::_ops::_fused_adam_::call : &at::_ops::_fused_adamw_::call;
   update(parameters, gradients, averages, square_averages, {}, steps, options_.learning_rate,
@@ -204,9 +172,7 @@ std::vector<NamedTensor> Optimizer::state() const {
 
 void Optimizer::load(const std::map<std::string, at::Tensor>& state) {
   const at::NoGradGuard no_grad;
-  for (Slot& slot : slots_) {
-    load_slot(slot, state);
-  }
+  for (Slot& slot : slots_) load_slot(slot, state);
 }
 
 void Optimizer::load_slot(Slot& slot, const std::map<std::string, at::Tensor>& state) const {

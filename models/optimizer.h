@@ -29,9 +29,6 @@ struct OptimizerOptions {
   double epsilon = 1e-8;
 };
 
-/// "sgd", "adam" or "adamw".
-std::string_view to_string(OptimizerOptions::Kind kind);
-
 class Optimizer {
  public:
   /// Updates the tensors behind these handles, which must stay on one device.

@@ -3,7 +3,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "models/basic_layers.h"
 #include "models/model.h"
 
 namespace stratagem::models {
@@ -33,12 +32,8 @@ ResidualBlock::ResidualBlock(std::string name, LayerList main_path, LayerList sh
       main_path_(std::move(main_path)),
       shortcut_(std::move(shortcut)),
       last_(&last_of(main_path_, this->name())) {
-  for (const auto& layer : main_path_) {
-    adopt(*layer);
-  }
-  for (const auto& layer : shortcut_) {
-    adopt(*layer);
-  }
+  for (const auto& layer : main_path_) adopt(*layer);
+  for (const auto& layer : shortcut_) adopt(*layer);
 }
 
 at::Tensor ResidualBlock::forward(const at::Tensor& input) {

@@ -48,9 +48,7 @@ LayerList main_path(const std::string& prefix, const BlockOptions& block,
   LayerList path;
   for (std::size_t i = 0; i < convolutions.size(); ++i) {
     convolutions[i].model_width = block.model_width;
-    if (i > 0) {
-      path.push_back(std::make_unique<ReluLayer>(prefix + ".relu"));
-    }
+    if (i > 0) path.push_back(std::make_unique<ReluLayer>(prefix + ".relu"));
     add_convolution(path, prefix, static_cast<int>(i) + 1, convolutions[i], generator);
   }
   return path;
@@ -84,8 +82,6 @@ void add_stem(LayerList& layers, std::int64_t channels, at::Generator& generator
   layers.push_back(std::make_unique<MaxPoolLayer>("maxpool"));
 }
 
-}  // namespace
-
 Model make_resnet(std::string name, ResidualKind kind, const std::array<std::int64_t, 4>& blocks,
                   const ModelOptions& options) {
   at::Generator generator = at::detail::createCPUGenerator(options.seed);
@@ -107,6 +103,8 @@ Model make_resnet(std::string name, ResidualKind kind, const std::array<std::int
       "fc", channels, class_count(options, kResnetClasses), generator));
   return model;
 }
+
+}  // namespace
 
 ModelEntry resnet_entry(const std::string& name, std::string summary, ResidualKind kind,
                         const std::array<std::int64_t, 4>& blocks) {

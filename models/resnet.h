@@ -24,12 +24,8 @@ inline constexpr std::int64_t kResnetSmallestImage = 32;
 inline constexpr std::int64_t kResnetDefaultImage = 128;
 inline constexpr std::int64_t kResnetClasses = 1000;
 
-/// `blocks` counts the residual blocks of layer1 to layer4.
-/// Throws std::invalid_argument for a width or a number of classes out of range.
-Model make_resnet(std::string name, ResidualKind kind, const std::array<std::int64_t, 4>& blocks,
-                  const ModelOptions& options);
-
-/// What every ResNet's registration has in common.
+/// What every ResNet's registration has in common. `blocks` counts the residual blocks of layer1 to
+/// layer4. Its `make` throws std::invalid_argument for a width or a number of classes out of range.
 ModelEntry resnet_entry(const std::string& name, std::string summary, ResidualKind kind,
                         const std::array<std::int64_t, 4>& blocks);
 

@@ -1,9 +1,9 @@
 #include "models/token_data.h"
 
 #include <ATen/ops/empty.h>
+#include <fmt/format.h>
 
 #include <stdexcept>
-#include <string>
 #include <vector>
 
 #include "models/distributed_sampler.h"
@@ -27,9 +27,8 @@ std::int64_t text_samples(std::int64_t length) {
 at::Tensor text_tokens(std::uint64_t first, std::int64_t count, std::int64_t length,
                        std::int64_t vocabulary, std::uint64_t seed) {
   if (vocabulary < kByteValues) {
-    throw std::invalid_argument("a text of bytes needs a vocabulary of " +
-                                std::to_string(kByteValues) + ", not " +
-                                std::to_string(vocabulary));
+    throw std::invalid_argument(
+        fmt::format("a text of bytes needs a vocabulary of {}, not {}", kByteValues, vocabulary));
   }
   DistributedSampler sampler({.samples = text_samples(length), .seed = seed});
   const auto samples = static_cast<std::uint64_t>(sampler.size());

@@ -33,11 +33,6 @@ Shape TokenEmbeddingLayer::output_shape(const Shape& input) const {
   return {input[0], input[1], token_.size(1)};
 }
 
-LayerFlops TokenEmbeddingLayer::flops(const Shape& input) const {
-  output_shape(input);
-  return {};
-}
-
 LayerNormLayer::LayerNormLayer(std::string name, std::int64_t features) : Layer(std::move(name)) {
   weight_ = register_parameter("weight", at::ones({features}));
   bias_ = register_parameter("bias", at::zeros({features}));
@@ -53,11 +48,6 @@ Shape LayerNormLayer::output_shape(const Shape& input) const {
                                 std::to_string(weight_.size(0)) + "], not " + to_string(input));
   }
   return input;
-}
-
-LayerFlops LayerNormLayer::flops(const Shape& input) const {
-  output_shape(input);
-  return {};
 }
 
 at::Tensor causal_attention(const at::Tensor& qkv, std::int64_t heads) {

@@ -16,7 +16,6 @@ class TokenEmbeddingLayer : public Layer {
   TokenEmbeddingLayer(std::string name, at::Tensor token, at::Tensor position);
   at::Tensor forward(const at::Tensor& input) override;
   Shape output_shape(const Shape& input) const override;
-  LayerFlops flops(const Shape& input) const override;
 
   const at::Tensor& token() const { return token_; }
   const at::Tensor& position() const { return position_; }
@@ -32,7 +31,6 @@ class LayerNormLayer : public Layer {
   LayerNormLayer(std::string name, std::int64_t features);
   at::Tensor forward(const at::Tensor& input) override;
   Shape output_shape(const Shape& input) const override;
-  LayerFlops flops(const Shape& input) const override;
 
  private:
   at::Tensor weight_;

@@ -2,6 +2,7 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/empty.h>
+#include <fmt/format.h>
 
 #include <stdexcept>
 #include <utility>
@@ -20,10 +21,9 @@ std::uint64_t scrambled(std::uint64_t x) {
 
 void require_image_size(const ModelEntry& entry, std::int64_t size) {
   if (entry.input_kind == InputKind::image && size < entry.smallest_image) {
-    const std::string pixels = std::to_string(size);
-    const std::string smallest = std::to_string(entry.smallest_image);
-    throw std::invalid_argument("image " + pixels + "x" + pixels + " is too small for " +
-                                entry.name + ": at least " + smallest + "x" + smallest);
+    throw std::invalid_argument(fmt::format("image {}x{} is too small for {}: at least {}x{}", size,
+                                            size, entry.name, entry.smallest_image,
+                                            entry.smallest_image));
   }
 }
 
@@ -63,9 +63,7 @@ std::int64_t Workload::sequence_length() const {
 }
 
 std::int64_t Workload::image_size() const {
-  if (entry_->input_kind != InputKind::image) {
-    return 0;
-  }
+  if (entry_->input_kind != InputKind::image) return 0;
   return options_.image_size == 0 ? entry_->default_image_size : options_.image_size;
 }
 
@@ -88,9 +86,7 @@ Shape Workload::input_shape(std::int64_t batch) const {
 Model Workload::make_model() const {
   Model model =
       entry_->make({.width = options_.width, .classes = options_.classes, .seed = options_.seed});
-  for (const auto& layer : model.layers) {
-    layer->to(at::kCPU, options_.dtype, options_.format);
-  }
+  for (const auto& layer : model.layers) layer->to(at::kCPU, options_.dtype, options_.format);
   return model;
 }
 

@@ -25,9 +25,7 @@ class File {
  public:
   File(const std::string& path, int flags) : descriptor_(::open(path.c_str(), flags, 0666)) {}
   ~File() {
-    if (descriptor_ >= 0) {
-      ::close(descriptor_);
-    }
+    if (descriptor_ >= 0) ::close(descriptor_);
   }
   File(const File&) = delete;
   File& operator=(const File&) = delete;
@@ -47,19 +45,13 @@ struct Target {
 Target resolve(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
-    if (errno != ENOENT) {
-      fail(path, errno);
-    }
+    if (errno != ENOENT) fail(path, errno);
     std::error_code ignored;
     const fs::path link = fs::read_symlink(path, ignored);
     return {link.empty() ? fs::path(path) : fs::path(path).parent_path() / link, false};
   }
-  if (S_ISDIR(status.st_mode)) {
-    fail(path, EISDIR);
-  }
-  if (!S_ISREG(status.st_mode)) {
-    return {path, true};
-  }
+  if (S_ISDIR(status.st_mode)) fail(path, EISDIR);
+  if (!S_ISREG(status.st_mode)) return {path, true};
   return {fs::canonical(path), false};
 }
 
@@ -70,24 +62,16 @@ fs::path beside(const fs::path& target) {
 
 void write_in_place(const std::string& path, const fs::path& target, std::string_view text) {
   const File file(target.string(), O_WRONLY | O_CLOEXEC);
-  if (!file.is_open()) {
-    fail(path, errno);
-  }
-  if (const int code = write_all(file.descriptor(), text); code != 0) {
-    fail(path, code);
-  }
+  if (!file.is_open()) fail(path, errno);
+  if (const int code = write_all(file.descriptor(), text); code != 0) fail(path, code);
 }
 
 void create(const std::string& path, const fs::path& temporary, std::string_view text) {
   ::unlink(temporary.c_str());
   const File file(temporary.string(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC);
-  if (!file.is_open()) {
-    fail(path, errno);
-  }
+  if (!file.is_open()) fail(path, errno);
   int code = write_all(file.descriptor(), text);
-  if (code == 0 && ::fsync(file.descriptor()) != 0) {
-    code = errno;
-  }
+  if (code == 0 && ::fsync(file.descriptor()) != 0) code = errno;
   if (code != 0) {
     ::unlink(temporary.c_str());
     fail(path, code);
@@ -97,9 +81,7 @@ void create(const std::string& path, const fs::path& temporary, std::string_view
 void flush_folder(const fs::path& target) {
   const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
   const File file(folder.string(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (file.is_open()) {
-    ::fsync(file.descriptor());
-  }
+  if (file.is_open()) ::fsync(file.descriptor());
 }
 
 }  // namespace
@@ -127,9 +109,7 @@ void write_file_atomically(const std::string& path, std::string_view text) {
 }
 
 void check_writable(const std::string& path) {
-  if (path == "-") {
-    return;
-  }
+  if (path == "-") return;
   if (path.empty() || path.back() == '/') {
     fail(path.empty() ? "\"\"" : path, path.empty() ? ENOENT : EISDIR);
   }

@@ -15,14 +15,10 @@ std::string read_file(const std::string& path, const std::string& expected) {
   };
   // A folder opens like a file, and fails only when it is read.
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) {
-    fail(EISDIR);
-  }
+  if (std::filesystem::is_directory(path, ignored)) fail(EISDIR);
   errno = 0;
   std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    fail(errno != 0 ? errno : EIO);
-  }
+  if (!file) fail(errno != 0 ? errno : EIO);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 

@@ -33,9 +33,7 @@ void wrong_type(const std::string& where, const std::string& wanted, const json&
 }
 
 void convert(const json& value, const std::string& where, bool& target) {
-  if (!value.is_boolean()) {
-    wrong_type(where, "true or false", value);
-  }
+  if (!value.is_boolean()) wrong_type(where, "true or false", value);
   target = value.get<bool>();
 }
 
@@ -49,9 +47,7 @@ void convert(const json& value, const std::string& where, int& target) {
 }
 
 void convert(const json& value, const std::string& where, std::int64_t& target) {
-  if (!value.is_number_integer()) {
-    wrong_type(where, "a whole number", value);
-  }
+  if (!value.is_number_integer()) wrong_type(where, "a whole number", value);
   if (value.is_number_unsigned() && value.get<std::uint64_t>() > std::uint64_t{INT64_MAX}) {
     throw std::invalid_argument(where + ": " + value.dump() + " is too large");
   }
@@ -59,23 +55,17 @@ void convert(const json& value, const std::string& where, std::int64_t& target) 
 }
 
 void convert(const json& value, const std::string& where, double& target) {
-  if (!value.is_number()) {
-    wrong_type(where, "a number", value);
-  }
+  if (!value.is_number()) wrong_type(where, "a number", value);
   target = value.get<double>();
 }
 
 void convert(const json& value, const std::string& where, std::string& target) {
-  if (!value.is_string()) {
-    wrong_type(where, "a string", value);
-  }
+  if (!value.is_string()) wrong_type(where, "a string", value);
   target = value.get<std::string>();
 }
 
 void require_object(const json& value, const std::string& where) {
-  if (!value.is_object()) {
-    wrong_type(where, "an object", value);
-  }
+  if (!value.is_object()) wrong_type(where, "an object", value);
 }
 
 const json* member(const json& object, const char* key) {

@@ -11,7 +11,6 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include "reports/fields.h"
@@ -49,16 +48,12 @@ const nlohmann::json* member(const nlohmann::json& object, const char* key);
 
 template <class T>
 void read(const nlohmann::json& object, const char* key, const std::string& where, T& target) {
-  if (const nlohmann::json* value = member(object, key)) {
-    convert(*value, where + "." + key, target);
-  }
+  if (const nlohmann::json* value = member(object, key)) convert(*value, where + "." + key, target);
 }
 
 template <class T>
 void convert(const nlohmann::json& value, const std::string& where, std::vector<T>& target) {
-  if (!value.is_array()) {
-    wrong_type(where, "a list", value);
-  }
+  if (!value.is_array()) wrong_type(where, "a list", value);
   target.clear();
   for (std::size_t index = 0; index < value.size(); ++index) {
     convert(value[index], where + "[" + std::to_string(index) + "]", target.emplace_back());
@@ -67,7 +62,8 @@ void convert(const nlohmann::json& value, const std::string& where, std::vector<
 
 template <class T>
 void convert(const nlohmann::json& value, const std::string& where, std::optional<T>& target) {
-  convert(value, where, target.emplace());
+  target.reset();
+  if (!value.is_null()) convert(value, where, target.emplace());
 }
 
 template <class T>
@@ -81,6 +77,13 @@ template <HasFields T>
 void convert(const nlohmann::json& value, const std::string& where, T& target) {
   require_object(value, where);
   each_field(target, [&](const char* name, auto& field) { read(value, name, where, field); });
+}
+
+template <class T>
+T read_as(const nlohmann::json& value, const std::string& where) {
+  T target;
+  convert(value, where, target);
+  return target;
 }
 
 template <class T>

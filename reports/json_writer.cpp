@@ -1,9 +1,11 @@
 #include "reports/json_writer.h"
 
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <stdexcept>
+#include <utility>
 
 #include "reports/atomic_file.h"
 #include "reports/json_fields.h"
@@ -121,9 +123,7 @@ void add_aggregates(ordered_json& benchmarks, const Row& row, FamilyPosition pos
       rate.push_back(sample.items_per_second);
     }
   }
-  if (real.size() < 2) {
-    return;
-  }
+  if (real.size() < 2) return;
   const auto add = [&](const char* name, const char* unit, auto statistic) {
     ordered_json entry = entry_head(row, row.name + "_" + name, position, "aggregate");
     entry["threads"] = 1;
@@ -141,17 +141,12 @@ void add_aggregates(ordered_json& benchmarks, const Row& row, FamilyPosition pos
 
 std::vector<FamilyPosition> family_positions(const std::vector<Row>& rows) {
   std::vector<FamilyPosition> positions;
-  std::vector<std::pair<std::string, int>> families;  // and their rows so far
+  std::map<std::pair<std::string, std::string>, FamilyPosition> next;
   for (const Row& row : rows) {
-    const std::string key = row.strategy + "/" + row.model;
-    std::size_t index = 0;
-    while (index < families.size() && families[index].first != key) {
-      ++index;
-    }
-    if (index == families.size()) {
-      families.emplace_back(key, 0);
-    }
-    positions.push_back({static_cast<int>(index), families[index].second++});
+    const FamilyPosition first{static_cast<int>(next.size()), 0};
+    FamilyPosition& own = next.try_emplace({row.strategy, row.model}, first).first->second;
+    positions.push_back(own);
+    ++own.instance;
   }
   return positions;
 }

@@ -7,29 +7,11 @@
 
 namespace stratagem::reports {
 
-using json_fields::json_of;
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-namespace {
-
-template <class T>
-T from_json(const json& value, const std::string& where) {
-  T target;
-  json_fields::convert(value, where, target);
-  return target;
-}
-
-}  // namespace
-
-ordered_json to_json(const std::vector<TimelineEvent>& timeline) { return json_of(timeline); }
-
-ordered_json to_json(const DeviceRecord& device) { return json_of(device); }
-
-ordered_json to_json(const Verification& verification) { return json_of(verification); }
-
 ordered_json to_json(const Repetition& repetition) {
-  ordered_json object = json_of(repetition);
+  ordered_json object = json_fields::json_of(repetition);
   if (repetition.counters.empty()) object.erase("counters");
   json_fields::require_finite(object, "repetition");
   return object;
@@ -48,20 +30,8 @@ ordered_json to_json(const Values& values) {
   return object;
 }
 
-std::vector<TimelineEvent> timeline_from_json(const json& value, const std::string& where) {
-  return from_json<std::vector<TimelineEvent>>(value, where);
-}
-
-DeviceRecord device_record_from_json(const json& value, const std::string& where) {
-  return from_json<DeviceRecord>(value, where);
-}
-
-Verification verification_from_json(const json& value, const std::string& where) {
-  return from_json<Verification>(value, where);
-}
-
 Repetition repetition_from_json(const json& value, const std::string& where) {
-  return from_json<Repetition>(value, where);
+  return json_fields::read_as<Repetition>(value, where);
 }
 
 }  // namespace stratagem::reports

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <ranges>
 #include <set>
 #include <string_view>
 
@@ -15,25 +16,13 @@ constexpr std::array<std::string_view, 6> always_named = {"devices",  "batch", "
 
 std::vector<std::string> split_parts(const std::string& name) {
   std::vector<std::string> parts;
-  std::size_t start = 0;
-  while (start <= name.size()) {
-    const std::size_t end = std::min(name.find('/', start), name.size());
-    parts.push_back(name.substr(start, end - start));
-    start = end + 1;
-  }
+  for (const auto part : std::views::split(name, '/')) parts.emplace_back(part.begin(), part.end());
   return parts;
 }
 
 // The model, second of the parts, has no key of its own.
 std::string key_of(const std::vector<std::string>& parts, std::size_t index) {
   return index == 1 ? "model" : parts[index].substr(0, parts[index].find(':'));
-}
-
-bool is_shared(const std::string& key, const std::set<std::string>& values, std::size_t rows_with,
-               std::size_t rows) {
-  const bool structural =
-      std::find(always_named.begin(), always_named.end(), key) != always_named.end();
-  return values.size() == 1 && (structural || rows_with == rows);
 }
 
 }  // namespace
@@ -47,28 +36,23 @@ ShortNames shorten(std::span<const std::string> names) {
     rows.push_back(split_parts(name));
     for (std::size_t index = 1; index < rows.back().size(); ++index) {
       const std::string key = key_of(rows.back(), index);
-      if (values[key].empty()) {
-        order.emplace_back(key, rows.back()[index]);
-      }
+      if (values[key].empty()) order.emplace_back(key, rows.back()[index]);
       values[key].insert(rows.back()[index]);
       ++rows_with[key];
     }
   }
   const auto shared = [&](const std::string& key) {
-    return is_shared(key, values[key], rows_with[key], names.size());
+    const bool structural = std::ranges::find(always_named, key) != always_named.end();
+    return values[key].size() == 1 && (structural || rows_with[key] == names.size());
   };
   ShortNames result;
   for (const auto& [key, part] : order) {
-    if (shared(key)) {
-      result.shared += (result.shared.empty() ? "" : "/") + part;
-    }
+    if (shared(key)) result.shared += (result.shared.empty() ? "" : "/") + part;
   }
   for (const std::vector<std::string>& parts : rows) {
     std::string& name = result.names.emplace_back(parts[0]);
     for (std::size_t index = 1; index < parts.size(); ++index) {
-      if (!shared(key_of(parts, index))) {
-        name += "/" + parts[index];
-      }
+      if (!shared(key_of(parts, index))) name += "/" + parts[index];
     }
   }
   return result;

@@ -12,17 +12,13 @@ bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC
 
 std::size_t column_width(const TextColumn& column) {
   std::size_t width = display_width(column.header);
-  for (const std::string& cell : column.cells) {
-    width = std::max(width, display_width(cell));
-  }
+  for (const std::string& cell : column.cells) width = std::max(width, display_width(cell));
   return width;
 }
 
 std::size_t table_width(const std::vector<TextColumn>& columns) {
   std::size_t width = 0;
-  for (const TextColumn& column : columns) {
-    width += column_width(column) + (width == 0 ? 0 : gap);
-  }
+  for (const TextColumn& column : columns) width += column_width(column) + (width == 0 ? 0 : gap);
   return width;
 }
 
@@ -33,16 +29,12 @@ bool is_empty(const TextColumn& column) {
 
 std::string cut_front(const std::string& text, std::size_t width) {
   std::size_t excess = display_width(text);
-  if (excess <= width) {
-    return text;
-  }
+  if (excess <= width) return text;
   excess -= width - 1;
   std::size_t position = 0;
   while (excess > 0) {
     ++position;
-    while (position < text.size() && is_continuation(text[position])) {
-      ++position;
-    }
+    while (position < text.size() && is_continuation(text[position])) ++position;
     --excess;
   }
   return "…" + text.substr(position);
@@ -56,9 +48,7 @@ void fit(std::vector<TextColumn>& columns, std::size_t width) {
     columns.erase(std::min_element(columns.begin(), columns.end(), less));
   }
   const std::size_t needed = table_width(columns);
-  if (needed <= width) {
-    return;
-  }
+  if (needed <= width) return;
   for (TextColumn& column : columns) {
     if (!column.right_aligned) {
       const std::size_t own = column_width(column);
@@ -71,20 +61,13 @@ void fit(std::vector<TextColumn>& columns, std::size_t width) {
   }
 }
 
-void append_cell(std::string& line, const std::string& text, const TextColumn& column,
-                 std::size_t width) {
-  const std::string padding(width - display_width(text), ' ');
-  line += column.right_aligned ? padding + text : text + padding;
-}
-
 std::string render_line(const std::vector<TextColumn>& columns, std::size_t row) {
   std::string line;
   for (const TextColumn& column : columns) {
-    if (&column != &columns.front()) {
-      line += std::string(gap, ' ');
-    }
-    append_cell(line, row == 0 ? column.header : column.cells[row - 1], column,
-                column_width(column));
+    if (&column != &columns.front()) line += std::string(gap, ' ');
+    const std::string& cell = row == 0 ? column.header : column.cells[row - 1];
+    const std::string padding(column_width(column) - display_width(cell), ' ');
+    line += column.right_aligned ? padding + cell : cell + padding;
   }
   line.erase(line.find_last_not_of(' ') + 1);
   return line + "\n";
@@ -99,12 +82,8 @@ std::size_t display_width(const std::string& text) {
 
 std::string render_table(std::vector<TextColumn> columns, int width) {
   std::erase_if(columns, is_empty);
-  if (columns.empty()) {
-    return "";
-  }
-  if (width > 0) {
-    fit(columns, static_cast<std::size_t>(width));
-  }
+  if (columns.empty()) return "";
+  if (width > 0) fit(columns, static_cast<std::size_t>(width));
   std::string text;
   for (std::size_t row = 0; row <= columns.front().cells.size(); ++row) {
     text += render_line(columns, row);

@@ -7,10 +7,10 @@
 namespace stratagem::reports {
 
 struct TextColumn {
-  std::string header;
+  std::string header = {};
   bool right_aligned = true;
   int importance = 0;  // the least important column is left out first
-  std::vector<std::string> cells;
+  std::vector<std::string> cells = {};
 };
 
 /// Lines without trailing blanks, header first. Columns with empty cells throughout are left out;

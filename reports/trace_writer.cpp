@@ -27,9 +27,7 @@ ordered_json metadata(const char* what, int process, int thread, const std::stri
 
 ordered_json complete_event(const TimelineEvent& event, int process, int thread) {
   ordered_json arguments{{"stage", event.stage}};
-  if (event.micro_batch >= 0) {
-    arguments["micro_batch"] = event.micro_batch;
-  }
+  if (event.micro_batch >= 0) arguments["micro_batch"] = event.micro_batch;
   return {{"name", action_name(event)},
           {"cat", event.kind},
           {"ph", "X"},
@@ -49,9 +47,7 @@ class Lanes {
     auto lane = std::find_if(lanes.begin(), lanes.end(), [&](const Lane& candidate) {
       return candidate.end_ms <= event.start_ms;
     });
-    if (lane == lanes.end()) {
-      lane = lanes.insert(lanes.end(), Lane{next_thread_++, 0});
-    }
+    if (lane == lanes.end()) lane = lanes.insert(lanes.end(), Lane{next_thread_++, 0});
     lane->end_ms = event.end_ms;
     return lane->thread;
   }
@@ -97,9 +93,7 @@ std::string action_name(const TimelineEvent& event) {
   const auto letter = letters().find(event.kind);
   std::string name = event.kind;
   std::replace(name.begin(), name.end(), '_', ' ');
-  if (letter != letters().end()) {
-    name = letter->second;
-  }
+  if (letter != letters().end()) name = letter->second;
   if (event.micro_batch >= 0) {
     name += fmt::format("{}{}", letter == letters().end() ? " " : "", event.micro_batch);
   }
@@ -109,9 +103,7 @@ std::string action_name(const TimelineEvent& event) {
 std::string trace_json(std::span<const TraceProcess> processes) {
   ordered_json events = ordered_json::array();
   int number = 1;
-  for (const TraceProcess& process : processes) {
-    add_process(events, process, number++);
-  }
+  for (const TraceProcess& process : processes) add_process(events, process, number++);
   const ordered_json document{{"traceEvents", std::move(events)}, {"displayTimeUnit", "ms"}};
   json_fields::require_finite(document, "");
   return document.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";

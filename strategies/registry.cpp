@@ -1,17 +1,8 @@
 #include "strategies/registry.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace stratagem::strategies {
-
-bool StrategyEntry::reads(std::string_view option) const {
-  return std::ranges::find(options, option) != options.end();
-}
-
-bool StrategyEntry::spreads_over(std::string_view dimension) const {
-  return std::ranges::find(dimensions, dimension) != dimensions.end();
-}
 
 models::Registry<StrategyEntry>& strategy_registry() {
   static models::Registry<StrategyEntry> strategies("strategy");

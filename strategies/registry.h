@@ -3,6 +3,7 @@
 // touching a tensor.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -38,8 +39,12 @@ struct StrategyEntry {
   /// Whether the ranks that share layers share a sample's positions, too.
   bool shares_sequence = false;
 
-  bool reads(std::string_view option) const;
-  bool spreads_over(std::string_view dimension) const;
+  bool reads(std::string_view option) const {
+    return std::ranges::find(options, option) != options.end();
+  }
+  bool spreads_over(std::string_view dimension) const {
+    return std::ranges::find(dimensions, dimension) != dimensions.end();
+  }
 };
 
 models::Registry<StrategyEntry>& strategy_registry();

@@ -53,8 +53,7 @@ struct Catalogue {
  private:
   template <class Facts>
   static const Facts* find(const std::vector<Facts>& all, std::string_view name) {
-    const auto found = std::find_if(all.begin(), all.end(),
-                                    [&](const Facts& facts) { return facts.name == name; });
+    const auto found = std::ranges::find(all, name, &Facts::name);
     return found == all.end() ? nullptr : &*found;
   }
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -36,16 +37,12 @@ json parse(const std::string& path) {
 
 std::vector<std::string> texts_of(const Option& option, const json& value,
                                   const std::string& where) {
-  if (!value.is_array()) {
-    return {text_from_json(option, value, where)};
-  }
+  if (!value.is_array()) return {text_from_json(option, value, where)};
   std::vector<std::string> texts;
   for (std::size_t index = 0; index < value.size(); ++index) {
     texts.push_back(text_from_json(option, value[index], fmt::format("{}[{}]", where, index)));
   }
-  if (texts.empty()) {
-    throw std::invalid_argument(where + ": an empty list; give one value or more");
-  }
+  if (texts.empty()) throw std::invalid_argument(where + ": an empty list; give one value or more");
   return texts;
 }
 
@@ -63,16 +60,14 @@ std::vector<std::string> plugin_paths(const json& value, const std::string& wher
 bool read_special(ConfigFile& file, const std::string& key, const json& value,
                   const std::string& where) {
   RunFiles& files = file.selection.files;
-  if (key == "preset") {
-    convert(value, where, file.preset);
-  } else if (key == "out") {
-    convert(value, where, files.out);
-  } else if (key == "trace") {
-    convert(value, where, files.trace);
-  } else if (key == "resume") {
-    convert(value, where, files.resume);
-  } else if (key == "quiet") {
-    convert(value, where, files.quiet);
+  const std::map<std::string, std::string*> texts = {
+      {"preset", &file.preset}, {"out", &files.out}, {"trace", &files.trace}};
+  const std::map<std::string, bool*> switches = {{"resume", &files.resume},
+                                                 {"quiet", &files.quiet}};
+  if (const auto text = texts.find(key); text != texts.end()) {
+    convert(value, where, *text->second);
+  } else if (const auto found = switches.find(key); found != switches.end()) {
+    convert(value, where, *found->second);
   } else if (key == "no_verify") {
     bool skipped = false;
     convert(value, where, skipped);
@@ -91,29 +86,16 @@ bool read_special(ConfigFile& file, const std::string& key, const json& value,
 [[noreturn]] void unknown_key(const std::string& path, const std::string& key) {
   std::vector<std::string> known = {
       "preset", "out", "trace", "resume", "quiet", "no_verify", per_device_batch_size};
-  for (const Option& option : option_table()) {
-    known.push_back(option.name);
-  }
+  for (const Option& option : option_table()) known.push_back(option.name);
   throw std::invalid_argument(
       fmt::format("{}: unknown key \"{}\": did you mean \"{}\"?", path, key, nearest(key, known)));
-}
-
-const Option* field_named(const std::string& name) {
-  for (const Option& option : option_table()) {
-    if (option.name == name) {
-      return &option;
-    }
-  }
-  return nullptr;
 }
 
 }  // namespace
 
 std::vector<std::string> plugins_in_config_file(const std::string& path) {
   const json document = parse(path);
-  if (!document.is_object() || !document.contains("plugin")) {
-    return {};
-  }
+  if (!document.is_object() || !document.contains("plugin")) return {};
   return plugin_paths(document["plugin"], path + ": plugin");
 }
 
@@ -125,13 +107,10 @@ ConfigFile read_config_file(const std::string& path) {
   ConfigFile file;
   for (const auto& [key, value] : document.items()) {
     const std::string where = path + ": " + key;
-    if (read_special(file, key, value, where)) {
-      continue;
-    }
-    const Option* option = field_named(key);
-    if (option == nullptr) {
-      unknown_key(path, key);
-    }
+    if (read_special(file, key, value, where)) continue;
+    const auto table = option_table();
+    const auto option = std::ranges::find(table, key, &Option::name);
+    if (option == table.end()) unknown_key(path, key);
     file.selection.options[key] = {texts_of(*option, value, where), Origin::config_file, where};
   }
   return file;

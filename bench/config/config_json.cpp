@@ -1,8 +1,6 @@
 // Config as JSON: between processes, and the values of a config file.
-#include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 
 #include "bench/config/options.h"
 #include "reports/json_fields.h"
@@ -54,16 +52,12 @@ struct TextFromJson {
   std::string operator()(std::vector<std::int64_t> Config::*) const {
     require(value.is_array() || value.is_string() || value.is_number_integer(),
             "whole numbers joined by +");
-    if (value.is_array()) {
-      return joined(value, option, where);
-    }
+    if (value.is_array()) return joined(value, option, where);
     return value.is_string() ? value.get<std::string>() : value.dump();
   }
 
   void require(bool right, const char* wanted) const {
-    if (!right) {
-      reports::json_fields::wrong_type(where, wanted, value);
-    }
+    if (!right) reports::json_fields::wrong_type(where, wanted, value);
   }
 };
 

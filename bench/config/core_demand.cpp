@@ -9,7 +9,6 @@
 #include "bench/config/placement.h"
 
 namespace stratagem::bench {
-
 namespace {
 
 std::size_t cores_needed(const Config& config, std::int64_t devices) {

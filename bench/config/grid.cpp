@@ -104,15 +104,11 @@ class Grid {
   void finish(Config config, std::int64_t per_device) {
     note_used(config);
     settle_devices(config);
-    if (per_device > 0) {
-      config.global_batch_size = per_device * config.devices;
-    }
+    if (per_device > 0) config.global_batch_size = per_device * config.devices;
     settle_image_size(config);
     settle_tokens(config);
     settle_cut(config);
-    if (!split_fits(config)) {
-      return;
-    }
+    if (!split_fits(config)) return;
     const std::int64_t job_cores = config.devices * config.cores_per_device;
     canonicalise(config);
     config.plugin = catalogue_.plugins;
@@ -138,12 +134,8 @@ class Grid {
     }
     const Chosen* ids = find_chosen(selection_, "device_ids");
     const auto named = static_cast<std::int64_t>(config.device_ids.size());
-    if (named == 0) {
-      return;
-    }
-    if (!by_user(find_chosen(selection_, "devices"))) {
-      config.devices = named;
-    }
+    if (named == 0) return;
+    if (!by_user(find_chosen(selection_, "devices"))) config.devices = named;
     if (config.devices != named) {
       throw std::invalid_argument(fmt::format(
           "{}: {} ids for {} devices; name {}, or set devices to {}",
@@ -158,9 +150,7 @@ class Grid {
       return;
     }
     const Chosen* chosen = find_chosen(selection_, "image_size");
-    if (chosen == nullptr) {
-      config.image_size = model->default_image_size;
-    }
+    if (chosen == nullptr) config.image_size = model->default_image_size;
     if (config.image_size < model->smallest_image_size) {
       throw std::invalid_argument(fmt::format(
           "{}: {} is too small for {}; {} or more", where_of(chosen, find_option("image_size")),
@@ -177,9 +167,7 @@ class Grid {
     }
     config.loss = "cross_entropy";
     const Chosen* chosen = find_chosen(selection_, "sequence_length");
-    if (config.sequence_length == 0) {
-      config.sequence_length = model->longest_sequence;
-    }
+    if (config.sequence_length == 0) config.sequence_length = model->longest_sequence;
     if (config.sequence_length > model->longest_sequence) {
       throw std::invalid_argument(fmt::format(
           "{}: {} is too long for {}; 1 to {}", where_of(chosen, find_option("sequence_length")),
@@ -209,9 +197,7 @@ class Grid {
       return true;
     }
     const Chosen* chosen = find_chosen(selection_, "split_size");
-    if (chosen != nullptr && !chosen->by_user()) {
-      return false;
-    }
+    if (chosen != nullptr && !chosen->by_user()) return false;
     throw std::invalid_argument(fmt::format("{}: {} is above the batch of {}; 1 to {}",
                                             where_of(chosen, split), config.split_size,
                                             config.global_batch_size, config.global_batch_size));
@@ -232,9 +218,7 @@ class Grid {
     for (std::size_t index = 0; index < config.device_ids.size(); ++index) {
       in_order = in_order && config.device_ids[index] == static_cast<std::int64_t>(index);
     }
-    if (in_order) {
-      config.device_ids.clear();
-    }
+    if (in_order) config.device_ids.clear();
   }
 
   void settle_repetitions() {
@@ -246,9 +230,7 @@ class Grid {
   }
 
   void add(const Config& config) {
-    if (seen_.insert(to_json(config).dump()).second) {
-      rows_.push_back(config);
-    }
+    if (seen_.insert(to_json(config).dump()).second) rows_.push_back(config);
   }
 
   void refuse_unused() const {

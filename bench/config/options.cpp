@@ -9,8 +9,8 @@
 #include <stdexcept>
 #include <type_traits>
 
-#include "models/registry/named_entries.h"
 #include "strategies/ranks/mesh.h"
+#include "strategies/runtime/parse.h"
 
 namespace stratagem::bench {
 namespace {
@@ -60,52 +60,34 @@ bool parse_bool(std::string_view text, const std::string& where) {
 template <class Facts>
 std::vector<std::string> names_of(const std::vector<Facts>& all) {
   std::vector<std::string> names;
-  for (const Facts& facts : all) {
-    names.push_back(facts.name);
-  }
+  for (const Facts& facts : all) names.push_back(facts.name);
   return names;
 }
 
 // Empty where any text will do.
 std::vector<std::string> choices_of(const Option& option, const Catalogue* catalogue) {
-  if (option.choices == Choices::listed) {
-    return option.listed;
-  }
-  if (catalogue == nullptr || option.choices == Choices::any_text) {
-    return {};
-  }
+  if (!option.listed.empty() || catalogue == nullptr) return option.listed;
   switch (option.choices) {
     case Choices::strategies:
       return names_of(catalogue->strategies);
     case Choices::models:
       return names_of(catalogue->models);
-    default:
+    case Choices::schedules:
       return names_of(catalogue->schedules);
+    case Choices::any_text:
+      return {};
   }
+  return {};
 }
 
 std::string parse_choice(std::string_view text, const Option& option, const std::string& where,
                          const Catalogue* catalogue) {
   const std::vector<std::string> choices = choices_of(option, catalogue);
-  if (text.empty()) {
-    throw std::invalid_argument(where + ": empty; expected a name");
-  }
+  if (text.empty()) throw std::invalid_argument(where + ": empty; expected a name");
   if (!choices.empty() && std::find(choices.begin(), choices.end(), text) == choices.end()) {
-    throw std::invalid_argument(
-        fmt::format("{}: unknown {} \"{}\": did you mean \"{}\"? choices: {}", where, option.name,
-                    text, nearest(text, choices), fmt::join(choices, ", ")));
+    throw std::invalid_argument(where + ": " + models::unknown_name(option.name, text, choices));
   }
   return std::string(text);
-}
-
-template <class Visit>
-void each_member(std::string_view text, Visit&& visit) {
-  std::size_t start = 0;
-  while (start <= text.size()) {
-    const std::size_t end = std::min(text.find('+', start), text.size());
-    visit(text.substr(start, end - start));
-    start = end + 1;
-  }
 }
 
 template <class Item>
@@ -127,75 +109,9 @@ const Config& defaults() {
 
 std::string default_text(const Option& option) {
   const std::string text = value_text(defaults(), option);
-  if (option.name == "image_size") {
-    return "the model's own";
-  }
+  if (option.name == "image_size") return "the model's own";
   return option.name == "device_ids" ? "0 to devices - 1" : text;
 }
-
-}  // namespace
-
-std::string nearest(std::string_view name, const std::vector<std::string>& candidates) {
-  const auto closer = [&](const std::string& a, const std::string& b) {
-    return models::edit_distance(name, a) < models::edit_distance(name, b);
-  };
-  const auto found = std::min_element(candidates.begin(), candidates.end(), closer);
-  return found == candidates.end() ? "" : *found;
-}
-
-const Option& find_option(std::string_view name) {
-  std::vector<std::string> names;
-  for (const Option& option : option_table()) {
-    if (option.name == name) {
-      return option;
-    }
-    names.push_back(option.name);
-  }
-  throw std::invalid_argument(
-      fmt::format("unknown option \"{}\": did you mean \"{}\"?", name, nearest(name, names)));
-}
-
-void set_value(Config& config, const Option& option, std::string_view text,
-               const std::string& where, const Catalogue* catalogue) {
-  std::visit(
-      [&](auto member) {
-        auto& field = config.*member;
-        using Field = std::remove_reference_t<decltype(field)>;
-        if constexpr (std::is_same_v<Field, bool>) {
-          field = parse_bool(text, where);
-        } else if constexpr (std::is_same_v<Field, std::string>) {
-          field = parse_choice(text, option, where, catalogue);
-        } else if constexpr (std::is_arithmetic_v<Field>) {
-          field = parse_number<Field>(text, option, where);
-        } else if constexpr (std::is_same_v<Field, std::vector<std::string>>) {
-          field.clear();
-          each_member(text, [&](std::string_view part) {
-            field.push_back(parse_choice(part, option, where, catalogue));
-          });
-        } else {
-          field.clear();
-          each_member(text, [&](std::string_view part) {
-            field.push_back(parse_number<std::int64_t>(part, option, where));
-          });
-        }
-      },
-      option.member);
-}
-
-std::string value_text(const Config& config, const Option& option) {
-  return std::visit([&](auto member) { return text_of(config.*member); }, option.member);
-}
-
-bool is_default(const Config& config, const Option& option) {
-  return std::visit([&](auto member) { return config.*member == defaults().*member; },
-                    option.member);
-}
-
-void reset_to_default(Config& config, const Option& option) {
-  std::visit([&](auto member) { config.*member = defaults().*member; }, option.member);
-}
-
-namespace {
 
 /// Whether the row's arrangement of devices has what an option of this kind is about. The other
 /// dimensions of a tensor-parallel row are there only when its mesh says so.
@@ -219,7 +135,58 @@ bool arrangement_uses(UsedWhen used_when, const Config& config, const StrategyFa
 
 }  // namespace
 
+const Option& find_option(std::string_view name) {
+  std::vector<std::string> names;
+  for (const Option& option : option_table()) {
+    if (option.name == name) return option;
+    names.push_back(option.name);
+  }
+  throw std::invalid_argument(
+      fmt::format("unknown option \"{}\": did you mean \"{}\"?", name, nearest(name, names)));
+}
+
+void set_value(Config& config, const Option& option, std::string_view text,
+               const std::string& where, const Catalogue* catalogue) {
+  std::visit(
+      [&](auto member) {
+        auto& field = config.*member;
+        using Field = std::remove_reference_t<decltype(field)>;
+        if constexpr (std::is_same_v<Field, bool>) {
+          field = parse_bool(text, where);
+        } else if constexpr (std::is_same_v<Field, std::string>) {
+          field = parse_choice(text, option, where, catalogue);
+        } else if constexpr (std::is_arithmetic_v<Field>) {
+          field = parse_number<Field>(text, option, where);
+        } else if constexpr (std::is_same_v<Field, std::vector<std::string>>) {
+          field.clear();
+          for (const std::string_view part : runtime::split(text, '+')) {
+            field.push_back(parse_choice(part, option, where, catalogue));
+          }
+        } else {
+          field.clear();
+          for (const std::string_view part : runtime::split(text, '+')) {
+            field.push_back(parse_number<std::int64_t>(part, option, where));
+          }
+        }
+      },
+      option.member);
+}
+
+std::string value_text(const Config& config, const Option& option) {
+  return std::visit([&](auto member) { return text_of(config.*member); }, option.member);
+}
+
+bool is_default(const Config& config, const Option& option) {
+  return std::visit([&](auto member) { return config.*member == defaults().*member; },
+                    option.member);
+}
+
+void reset_to_default(Config& config, const Option& option) {
+  std::visit([&](auto member) { config.*member = defaults().*member; }, option.member);
+}
+
 bool is_used(const Option& option, const Config& config, const Catalogue& catalogue) {
+  const ModelFacts* model = catalogue.model(config.model);
   switch (option.used_when) {
     case UsedWhen::always:
       return true;
@@ -237,18 +204,12 @@ bool is_used(const Option& option, const Config& config, const Catalogue& catalo
       return schedule != nullptr && schedule->interleaved &&
              is_used(find_option("schedule"), config, catalogue);
     }
-    case UsedWhen::model_has_images: {
-      const ModelFacts* model = catalogue.model(config.model);
+    case UsedWhen::model_has_images:
       return model != nullptr && model->has_images;
-    }
-    case UsedWhen::model_has_tokens: {
-      const ModelFacts* model = catalogue.model(config.model);
+    case UsedWhen::model_has_tokens:
       return model != nullptr && model->has_tokens;
-    }
-    case UsedWhen::model_has_labels: {
-      const ModelFacts* model = catalogue.model(config.model);
+    case UsedWhen::model_has_labels:
       return model == nullptr || !model->has_tokens;
-    }
     case UsedWhen::on_cpu:
       return config.device == "cpu";
     case UsedWhen::on_cuda:
@@ -302,9 +263,7 @@ std::string users_of(const Option& option, const Catalogue& catalogue) {
 
 std::string help_text(const Option& option, const Catalogue& catalogue) {
   std::string text = option.meaning;
-  if (!option.unit.empty()) {
-    text += ", in " + option.unit;
-  }
+  if (!option.unit.empty()) text += ", in " + option.unit;
   if (const auto choices = choices_of(option, &catalogue); !choices.empty()) {
     text += fmt::format(": {}", fmt::join(choices, ", "));
   } else if (std::holds_alternative<bool Config::*>(option.member) && !option.is_switch) {

@@ -17,11 +17,12 @@
 
 #include "bench/config/catalogue.h"
 #include "bench/config/config.h"
+#include "models/registry/named_entries.h"
 #include "reports/record.h"
 
 namespace stratagem::bench {
 
-enum class OptionGroup { device, work, numerics, training, measurement };
+using models::nearest;
 
 /// Which rows read the option; in the others it keeps its default and is not shown.
 enum class UsedWhen {
@@ -46,8 +47,8 @@ constexpr bool is_listed_by_strategies(UsedWhen used_when) {
          used_when == UsedWhen::several_replicas || used_when == UsedWhen::sharded_layers;
 }
 
-/// Where the choices of a text option come from.
-enum class Choices { any_text, listed, strategies, models, schedules };
+/// Where the choices of a text option come from when it does not list them.
+enum class Choices { any_text, strategies, models, schedules };
 
 struct Bounds {
   double low = -std::numeric_limits<double>::infinity();
@@ -61,17 +62,17 @@ using Member =
                  std::vector<std::string> Config::*, std::vector<std::int64_t> Config::*>;
 
 struct Option {
-  std::string name;  // snake_case: config file, results
-  std::string flag;  // --kebab-case
+  std::string name;       // snake_case: config file, results
+  std::string flag = {};  // the table fills it in where it is the name in kebab-case
   Member member;
-  OptionGroup group = OptionGroup::work;
+  std::string group = {};  // in the help; filled in by the table
   UsedWhen used_when = UsedWhen::always;
   std::string meaning;    // without unit and default
   std::string unit = {};  // empty for none
   Bounds bounds = {};
   Choices choices = Choices::any_text;
-  std::vector<std::string> listed = {};
-  bool is_switch = false;  // a flag without a value that turns the default round
+  std::vector<std::string> listed = {};  // its choices
+  bool is_switch = false;                // a flag without a value that turns the default round
   bool in_row_name = true;
   bool of_process = false;        // the same for all rows, so no axis of a grid
   std::string row_name_key = {};  // where it differs from the name: "batch"
@@ -118,8 +119,5 @@ Config config_from_json(const nlohmann::json& value);
 
 /// Every option for the record; null where the row does not use it.
 reports::Values record_values(const Config& config, const Catalogue& catalogue);
-
-/// The candidate with the smallest edit distance; empty when there are none.
-std::string nearest(std::string_view name, const std::vector<std::string>& candidates);
 
 }  // namespace stratagem::bench

@@ -63,8 +63,7 @@ std::vector<int> Placement::group(int rank, std::string_view dimension) const {
 
 std::string schedule_name(const Config& config) {
   const StrategyEntry& strategy = strategies::find_strategy(config.strategy);
-  const bool reads = std::ranges::find(strategy.options, "schedule") != strategy.options.end();
-  return reads ? config.schedule : strategy.schedule;
+  return strategy.reads("schedule") ? config.schedule : strategy.schedule;
 }
 
 int stages_of(const Config& config) {

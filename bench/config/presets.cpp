@@ -1,11 +1,8 @@
 #include "bench/config/presets.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <stdexcept>
 
-#include "bench/config/options.h"
+#include "models/registry/named_entries.h"
 
 namespace stratagem::bench {
 namespace {
@@ -57,14 +54,10 @@ std::span<const Preset> presets() {
 const Preset& find_preset(std::string_view name) {
   std::vector<std::string> names;
   for (const Preset& preset : presets()) {
-    if (preset.name == name) {
-      return preset;
-    }
+    if (preset.name == name) return preset;
     names.push_back(preset.name);
   }
-  throw std::invalid_argument(
-      fmt::format("--preset: unknown preset \"{}\": did you mean \"{}\"? choices: {}", name,
-                  nearest(name, names), fmt::join(names, ", ")));
+  throw std::invalid_argument("--preset: " + models::unknown_name("preset", name, names));
 }
 
 }  // namespace stratagem::bench

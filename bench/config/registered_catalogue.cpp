@@ -6,7 +6,6 @@
 #include "strategies/schedules/registry.h"
 
 namespace stratagem::bench {
-
 namespace {
 
 std::vector<std::string> models_beyond(const strategies::StrategyEntry& strategy) {

@@ -26,10 +26,6 @@ std::string part(const Config& config, const Option& option) {
                      value);
 }
 
-bool is_leading(const Option& option) {
-  return std::find(leading.begin(), leading.end(), option.name) != leading.end();
-}
-
 }  // namespace
 
 std::string row_name(const Config& config, const Catalogue& catalogue) {
@@ -44,13 +40,11 @@ std::string row_name(const Config& config, const Catalogue& catalogue) {
     return option.in_row_name && is_used(option, config, catalogue) && !is_default(config, option);
   };
   for (const Option& option : option_table()) {
-    if (!is_leading(option) && option.name != trailing && is_named(option)) {
-      name += part(config, option);
-    }
+    const bool elsewhere =
+        option.name == trailing || std::ranges::find(leading, option.name) != leading.end();
+    if (!elsewhere && is_named(option)) name += part(config, option);
   }
-  if (const Option& cores = find_option(trailing); is_named(cores)) {
-    name += part(config, cores);
-  }
+  if (const Option& cores = find_option(trailing); is_named(cores)) name += part(config, cores);
   return name;
 }
 

@@ -9,6 +9,7 @@
 #include "bench/config/config_file.h"
 #include "bench/config/options.h"
 #include "bench/config/presets.h"
+#include "strategies/runtime/parse.h"
 
 namespace stratagem::bench {
 namespace {
@@ -16,22 +17,8 @@ namespace {
 constexpr const char* global_batch_size = "global_batch_size";
 
 std::string group_title(const Option& option, const Catalogue& catalogue) {
-  if (is_listed_by_strategies(option.used_when)) {
-    return "Options of " + users_of(option, catalogue);
-  }
-  switch (option.group) {
-    case OptionGroup::device:
-      return "Devices";
-    case OptionGroup::work:
-      return "Work";
-    case OptionGroup::numerics:
-      return "Numerics";
-    case OptionGroup::training:
-      return "Training";
-    case OptionGroup::measurement:
-      return "Measurement";
-  }
-  return "Options";
+  return is_listed_by_strategies(option.used_when) ? "Options of " + users_of(option, catalogue)
+                                                   : option.group;
 }
 
 void add_switch(CLI::App& app, const Option& option, RunOptions& options,
@@ -70,41 +57,30 @@ void add_per_device_batch_size(CLI::App& app, RunOptions& options) {
 }
 
 void add_files(CLI::App& app, RunOptions& options) {
-  const std::string group = "Files";
+  const auto add = [&app](const char* flag, std::string& target, const std::string& meaning,
+                          const char* type) {
+    app.add_option(flag, target, meaning)->group("Files")->type_name(type);
+  };
   std::vector<std::string> names;
-  for (const Preset& preset : presets()) {
-    names.push_back(preset.name);
-  }
-  app.add_option("--preset", options.preset,
-                 fmt::format("fills what is left open: {}", fmt::join(names, ", ")))
-      ->group(group)
-      ->type_name("");
-  app.add_option("--config", options.config,
-                 "JSON object of these options in snake_case; the command line wins")
-      ->group(group)
-      ->type_name("FILE");
-  app.add_option("--out", options.files.out,
-                 "results as JSON, \"-\" for the standard output; without it only the table")
-      ->group(group)
-      ->type_name("FILE");
-  app.add_option("--trace", options.files.trace, "timelines for ui.perfetto.dev")
-      ->group(group)
-      ->type_name("FILE");
+  for (const Preset& preset : presets()) names.push_back(preset.name);
+  add("--preset", options.preset,
+      fmt::format("fills what is left open: {}", fmt::join(names, ", ")), "");
+  add("--config", options.config,
+      "JSON object of these options in snake_case; the command line wins", "FILE");
+  add("--out", options.files.out,
+      "results as JSON, \"-\" for the standard output; without it only the table", "FILE");
+  add("--trace", options.files.trace, "timelines for ui.perfetto.dev", "FILE");
   app.add_flag("--resume", options.files.resume, "keep the finished rows of an interrupted run")
-      ->group(group);
-  app.add_flag("--quiet", options.files.quiet, "no progress")->group(group);
+      ->group("Files");
+  app.add_flag("--quiet", options.files.quiet, "no progress")->group("Files");
 }
 
 void refuse_unknown(const CLI::App& app) {
   const std::vector<std::string> unknown = app.remaining();
-  if (unknown.empty()) {
-    return;
-  }
+  if (unknown.empty()) return;
   std::vector<std::string> flags;
   for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) {
-      flags.push_back("--" + name);
-    }
+    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
   }
   const std::string name = unknown.front().substr(0, unknown.front().find('='));
   if (name.starts_with('-')) {
@@ -117,12 +93,8 @@ void refuse_unknown(const CLI::App& app) {
 
 std::vector<std::string> split_at_commas(const std::string& text, const std::string& where) {
   std::vector<std::string> parts;
-  std::size_t start = 0;
-  while (start <= text.size()) {
-    const std::size_t end = std::min(text.find(',', start), text.size());
-    parts.push_back(text.substr(start, end - start));
-    start = end + 1;
-    if (parts.back().empty()) {
+  for (const std::string_view part : runtime::split(text, ',')) {
+    if (parts.emplace_back(part).empty()) {
       throw std::invalid_argument(
           fmt::format("{}: value {} of \"{}\" is empty", where, parts.size(), text));
     }
@@ -189,9 +161,7 @@ void add_run_options(CLI::App& app, RunOptions& options, const Catalogue& catalo
     } else {
       add_valued(app, option, options, catalogue);
     }
-    if (option.name == global_batch_size) {
-      add_per_device_batch_size(app, options);
-    }
+    if (option.name == global_batch_size) add_per_device_batch_size(app, options);
   }
   add_files(app, options);
   app.allow_extras();

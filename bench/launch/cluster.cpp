@@ -7,21 +7,16 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
-#include <system_error>
 #include <utility>
-#include <vector>
 
 #include "bench/launch/exit_codes.h"
 #include "bench/launch/local_rank.h"
 #include "bench/launch/rank_supervisor.h"
-#include "bench/launch/remote_rank.h"
 #include "bench/machine/machine.h"
-#include "bench/machine/signals.h"
 #include "strategies/ranks/listening_socket.h"
 #include "strategies/runtime/communication_error.h"
 
 namespace stratagem::bench {
-
 namespace {
 
 using nlohmann::json;
@@ -151,14 +146,8 @@ int Cluster::lead(const std::function<int()>& body) {
   try {
     exit_code_ = body();
     return exit_code_;
-  } catch (const Interrupted&) {
-    exit_code_ = exit_codes::interrupted;
-    throw;
-  } catch (const std::invalid_argument&) {
-    exit_code_ = exit_codes::usage;
-    throw;
-  } catch (const std::system_error&) {
-    exit_code_ = exit_codes::usage;
+  } catch (const std::exception& error) {
+    exit_code_ = exit_code_of(error);
     throw;
   }
 }
@@ -245,7 +234,7 @@ int Cluster::follow_the_first() {
 }
 
 /// Runs this rank's worker of a job and answers.
-LaunchResult Cluster::perform(int number, const json& note) {
+void Cluster::perform(int number, const json& note) {
   LaunchOptions options;
   options.command = options_.worker_command;
   options.limit = std::chrono::duration<double>(note.at("limit").get<double>());
@@ -274,7 +263,6 @@ LaunchResult Cluster::perform(int number, const json& note) {
   store_->set(notes::answer(number, rank),
               to_json(outcome).dump(-1, ' ', false, json::error_handler_t::replace));
   say("", "");
-  return outcome.launched;
 }
 
 }  // namespace stratagem::bench

@@ -61,7 +61,7 @@ class Cluster {
   void send_heartbeat(const std::stop_token& stop);
   void say(const std::string& activity, const std::string& stall_reason);
   int follow_the_first();
-  LaunchResult perform(int number, const nlohmann::json& note);
+  void perform(int number, const nlohmann::json& note);
   /// The failure of a rank that was lost in an earlier job and has not been heard of since.
   std::optional<LaunchResult> known_loss();
   std::string who() const;

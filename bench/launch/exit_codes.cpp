@@ -11,26 +11,19 @@
 
 namespace stratagem::bench {
 
-namespace {
-
-int tell(const std::string& program, const std::exception& error, int code) {
-  fmt::print(stderr, "{}: {}\n", program, runtime::first_line(error));
-  return code;
+int exit_code_of(const std::exception& error) {
+  if (dynamic_cast<const Interrupted*>(&error) != nullptr) return exit_codes::interrupted;
+  const bool wrong_input = dynamic_cast<const std::invalid_argument*>(&error) != nullptr ||
+                           dynamic_cast<const std::system_error*>(&error) != nullptr;
+  return wrong_input ? exit_codes::usage : exit_codes::lost;
 }
-
-}  // namespace
 
 int run_main(const std::string& program, const std::function<int()>& body) {
   try {
     return body();
-  } catch (const Interrupted& error) {
-    return tell(program, error, exit_codes::interrupted);
-  } catch (const std::invalid_argument& error) {
-    return tell(program, error, exit_codes::usage);
-  } catch (const std::system_error& error) {
-    return tell(program, error, exit_codes::usage);
   } catch (const std::exception& error) {
-    return tell(program, error, exit_codes::lost);
+    fmt::print(stderr, "{}: {}\n", program, runtime::first_line(error));
+    return exit_code_of(error);
   }
 }
 

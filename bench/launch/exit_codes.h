@@ -1,6 +1,7 @@
 // Maps exceptions of main() to one line on stderr and an exit code.
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <string>
 
@@ -15,9 +16,12 @@ inline constexpr int lost = 4;  // a rank failed, hung or was lost
 inline constexpr int interrupted = 130;
 }  // namespace exit_codes
 
-/// Returns what `body` returns. An exception is told as "PROGRAM: LINE" on standard error:
-/// std::invalid_argument and std::system_error (a file) are usage, Interrupted is 130, any other
-/// is a loss.
+/// std::invalid_argument and std::system_error (a file) are usage, Interrupted is 130, any other is
+/// a loss.
+int exit_code_of(const std::exception& error);
+
+/// Returns what `body` returns, or exit_code_of() its exception, which is told as "PROGRAM: LINE" on
+/// standard error.
 int run_main(const std::string& program, const std::function<int()>& body);
 
 }  // namespace stratagem::bench

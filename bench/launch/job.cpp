@@ -9,116 +9,69 @@
 
 #include "bench/config/options.h"
 #include "reports/json_fields.h"
-#include "reports/record_json.h"
+#include "reports/record_fields.h"
 
 namespace stratagem::bench {
 namespace {
 
 using nlohmann::json;
+using nlohmann::ordered_json;
+using reports::json_fields::convert;
+using reports::json_fields::json_of;
+
+}  // namespace
+
+// Config and the structs of jobs as reports/json_fields.h reads and writes others; it finds these
+// by their namespace. Here every field must be there, and no other.
 
 /// A struct that names its fields.
 template <class T>
-concept HasFields = requires(T& value) {
+concept JobStruct = requires(T& value) {
   T::each_field(value, [](const char*, const auto&) {});
 };
 
-struct Writer {
-  static json write(const Config& config) { return to_json(config); }
-  static json write(const reports::Verification& value) { return json(reports::to_json(value)); }
-  static json write(const reports::Repetition& value) { return json(reports::to_json(value)); }
-  static json write(const std::vector<reports::TimelineEvent>& timeline) {
-    return json(reports::to_json(timeline));
-  }
+ordered_json json_of(const Config& config) { return to_json(config); }
 
-  template <class T>
-  static json write(const std::optional<T>& value) {
-    return value ? write(*value) : json();
-  }
+template <JobStruct T>
+ordered_json json_of(const T& value) {
+  ordered_json object = ordered_json::object();
+  T::each_field(value, [&](const char* name, const auto& field) { object[name] = json_of(field); });
+  return object;
+}
 
-  template <class T>
-  static json write(const std::vector<T>& values) {
-    json list = json::array();
-    for (const T& value : values) list.push_back(write(value));
-    return list;
+void convert(const json& value, const std::string& where, Config& target) {
+  try {
+    target = config_from_json(value);
+  } catch (const std::invalid_argument& error) {
+    throw std::invalid_argument(fmt::format("{}: {}", where, error.what()));
   }
-
-  template <HasFields T>
-  static json write(const T& value) {
-    json object = json::object();
-    T::each_field(value, [&](const char* name, const auto& field) { object[name] = write(field); });
-    return object;
-  }
-
-  template <class T>
-  static json write(const T& number_or_text) {
-    return number_or_text;
-  }
-};
+}
 
 /// `where` is the place of the value, "measure job: config", as messages begin with it.
-struct Reader {
-  static void read(const json& value, const std::string& where, Config& target) {
-    try {
-      target = config_from_json(value);
-    } catch (const std::invalid_argument& error) {
-      throw std::invalid_argument(fmt::format("{}: {}", where, error.what()));
-    }
-  }
-  static void read(const json& value, const std::string& where, reports::Verification& target) {
-    target = reports::verification_from_json(value, where);
-  }
-  static void read(const json& value, const std::string& where, reports::Repetition& target) {
-    target = reports::repetition_from_json(value, where);
-  }
-  static void read(const json& value, const std::string& where,
-                   std::vector<reports::TimelineEvent>& target) {
-    target = reports::timeline_from_json(value, where);
-  }
+template <JobStruct T>
+void convert(const json& value, const std::string& where, T& target) {
+  reports::json_fields::require_object(value, where);
+  const auto place = [&](const std::string& name) {
+    return where + (where.ends_with(" job") || where.ends_with(" result") ? ": " : ".") + name;
+  };
+  std::set<std::string> unknown;
+  for (const auto& [name, field] : value.items()) unknown.insert(name);
+  T::each_field(target, [&](const char* name, auto& field) {
+    if (unknown.erase(name) == 0) throw std::invalid_argument(place(name) + ": is missing");
+    convert(value.at(name), place(name), field);
+  });
+  if (unknown.empty()) return;
+  throw std::invalid_argument(place(*unknown.begin()) + ": is not known");
+}
 
-  template <class T>
-  static void read(const json& value, const std::string& where, std::optional<T>& target) {
-    target.reset();
-    if (!value.is_null()) read(value, where, target.emplace());
-  }
-
-  template <class T>
-  static void read(const json& value, const std::string& where, std::vector<T>& target) {
-    if (!value.is_array()) reports::json_fields::wrong_type(where, "a list", value);
-    target.clear();
-    for (const json& item : value) {
-      const std::string place = fmt::format("{}[{}]", where, target.size());
-      read(item, place, target.emplace_back());
-    }
-  }
-
-  template <HasFields T>
-  static void read(const json& value, const std::string& where, T& target) {
-    reports::json_fields::require_object(value, where);
-    const auto place = [&](const std::string& name) {
-      return where + (where.ends_with(" job") || where.ends_with(" result") ? ": " : ".") + name;
-    };
-    std::set<std::string> unknown;
-    for (const auto& [name, field] : value.items()) unknown.insert(name);
-    T::each_field(target, [&](const char* name, auto& field) {
-      if (unknown.erase(name) == 0) throw std::invalid_argument(place(name) + ": is missing");
-      read(value.at(name), place(name), field);
-    });
-    if (unknown.empty()) return;
-    throw std::invalid_argument(place(*unknown.begin()) + ": is not known");
-  }
-
-  template <class T>
-  static void read(const json& value, const std::string& where, T& number_or_text) {
-    reports::json_fields::convert(value, where, number_or_text);
-  }
-};
+namespace {
 
 template <class Kind>
 void read_kind(const json& value, const std::string& task, std::optional<Job>& job) {
   if (task != Kind::name) return;
   json fields = value;
   fields.erase("task");
-  Reader::read(fields, task + " job", job.emplace().emplace<Kind>());
+  convert(fields, task + " job", job.emplace().emplace<Kind>());
 }
 
 template <class... Kind>
@@ -142,7 +95,7 @@ const JobHeader& header_of(const Job& job) {
 json to_json(const Job& job) {
   return std::visit(
       [](const auto& own) {
-        json object = Writer::write(own);
+        json object = json_of(own);
         object["task"] = own.name;
         return object;
       },
@@ -150,7 +103,9 @@ json to_json(const Job& job) {
 }
 
 json to_json(const JobResult& result) {
-  return std::visit([](const auto& own) { return Writer::write(own); }, result);
+  const ordered_json object = std::visit([](const auto& own) { return json_of(own); }, result);
+  reports::json_fields::require_finite(object, "result");
+  return object;
 }
 
 Job job_from_json(const json& value) {
@@ -165,7 +120,7 @@ Job job_from_json(const json& value) {
 template <class Kind>
 typename Kind::Result result_from_json(const json& value) {
   typename Kind::Result result;
-  Reader::read(value, std::string(Kind::name) + " result", result);
+  convert(value, std::string(Kind::name) + " result", result);
   return result;
 }
 

@@ -52,6 +52,22 @@ struct JobHeader {
   }
 };
 
+/// A job that needs to know nothing but its row.
+template <class ResultOfJob>
+struct JobAboutRow {
+  static constexpr const char* name = ResultOfJob::job;
+  using Result = ResultOfJob;
+
+  JobHeader header = JobHeader();
+  Config config = {};
+
+  template <class Self, class Visit>
+  static void each_field(Self& self, Visit visit) {
+    visit("header", self.header);
+    visit("config", self.config);
+  }
+};
+
 /// A row after its check: why it cannot work, or how it is meant.
 struct CheckedRow {
   std::string error = {};  // empty: it can
@@ -102,6 +118,8 @@ struct FirstLoss {
 };
 
 struct VerifyResult {
+  static constexpr const char* job = "verify";
+
   reports::Verification verification = {};
   FirstLoss first_loss = {};
 
@@ -112,22 +130,12 @@ struct VerifyResult {
   }
 };
 
-struct VerifyJob {
-  static constexpr const char* name = "verify";
-  using Result = VerifyResult;
-
-  JobHeader header = JobHeader();
-  Config config = {};
-
-  template <class Self, class Visit>
-  static void each_field(Self& self, Visit visit) {
-    visit("header", self.header);
-    visit("config", self.config);
-  }
-};
+using VerifyJob = JobAboutRow<VerifyResult>;
 
 /// Of each device; the link is between the first and the last.
 struct CalibrateDeviceResult {
+  static constexpr const char* job = "calibrate_device";
+
   double gemm_gflops = 0;
   double convolution_gflops = 0;
   double memory_gb_per_s = 0;
@@ -144,21 +152,11 @@ struct CalibrateDeviceResult {
   }
 };
 
-struct CalibrateDeviceJob {
-  static constexpr const char* name = "calibrate_device";
-  using Result = CalibrateDeviceResult;
-
-  JobHeader header = JobHeader();
-  Config config = {};
-
-  template <class Self, class Visit>
-  static void each_field(Self& self, Visit visit) {
-    visit("header", self.header);
-    visit("config", self.config);
-  }
-};
+using CalibrateDeviceJob = JobAboutRow<CalibrateDeviceResult>;
 
 struct CalibrateStagesResult {
+  static constexpr const char* job = "calibrate_stages";
+
   std::vector<ActionCost> costs = {};
   std::vector<GradientBucket> buckets = {};  // of a row with replicas
 
@@ -169,19 +167,7 @@ struct CalibrateStagesResult {
   }
 };
 
-struct CalibrateStagesJob {
-  static constexpr const char* name = "calibrate_stages";
-  using Result = CalibrateStagesResult;
-
-  JobHeader header = JobHeader();
-  Config config = {};
-
-  template <class Self, class Visit>
-  static void each_field(Self& self, Visit visit) {
-    visit("header", self.header);
-    visit("config", self.config);
-  }
-};
+using CalibrateStagesJob = JobAboutRow<CalibrateStagesResult>;
 
 struct MeasureResult {
   std::vector<reports::Repetition> repetitions = {};  // one; under the tutorial's protocol all

@@ -14,6 +14,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/config/plugins.h"
@@ -52,6 +53,12 @@ struct Launched {
   Result result;         // when ok
   reports::Error error;  // otherwise
 };
+
+/// The outcome of a launch with another result.
+template <class Result, class Other>
+Launched<Result> with_result(const Launched<Other>& launched, Result result) {
+  return {.status = launched.status, .result = std::move(result), .error = launched.error};
+}
 
 /// As the worker wrote it.
 using LaunchResult = Launched<nlohmann::json>;

@@ -37,8 +37,7 @@ int LauncherSession::nothing_matched(const std::string& why) const {
 int LauncherSession::run(const RendezvousSettings& settings, const Body& body) const {
   const Interrupt interrupt;
   if (is_alone()) return body(interrupt, nullptr);
-  const auto cluster = rendezvous(*launcher_, std::chrono::duration<double>(settings.timeout),
-                                  interrupt, settings.verbose, settings.open);
+  const auto cluster = rendezvous(*launcher_, settings, interrupt);
   if (!is_first()) return cluster->follow();
   return cluster->lead([&] { return body(interrupt, cluster.get()); });
 }

@@ -12,13 +12,6 @@
 
 namespace stratagem::bench {
 
-/// How the ranks find each other.
-struct RendezvousSettings {
-  StoreConnector open = nullptr;
-  double timeout = 120;  // seconds
-  bool verbose = false;  // shows what the workers of the other ranks print
-};
-
 class LauncherSession {
  public:
   /// Throws std::invalid_argument, one line, where the options and the environment contradict.

@@ -10,12 +10,8 @@
 #include <cstring>
 #include <fstream>
 #include <string_view>
-#include <utility>
-
-#include "bench/machine/machine.h"
 
 namespace stratagem::bench {
-
 namespace {
 
 using nlohmann::json;
@@ -36,9 +32,8 @@ bool read_available(int fd, std::string& text) {
 std::string last_line(std::string_view text) {
   const auto end = text.find_last_not_of(" \t\r\n");
   if (end == std::string_view::npos) return "";
-  const auto begin = text.find_last_of('\n', end);
-  return std::string(text.substr(begin == std::string_view::npos ? 0 : begin + 1,
-                                 end - (begin == std::string_view::npos ? 0 : begin + 1) + 1));
+  const std::string_view up_to_end = text.substr(0, end + 1);
+  return std::string(up_to_end.substr(up_to_end.rfind('\n') + 1));
 }
 
 LaunchStatus status_of(const std::string& kind) {
@@ -96,16 +91,6 @@ std::optional<std::string> LocalRank::stall_reason() const {
       name_end != std::string::npos && name_end + 2 < text.size() && text[name_end + 2] == 'T';
   if (!stopped) return std::nullopt;
   return "was stopped (SIGSTOP?)";
-}
-
-LaunchResult LocalRank::failed(LaunchStatus status, std::string message) const {
-  LaunchResult launched;
-  launched.status = status;
-  launched.error = {.rank = rank(),
-                    .host = host_name(),
-                    .last_action = page_.summary(),
-                    .message = std::move(message)};
-  return launched;
 }
 
 void LocalRank::conclude() {

@@ -6,6 +6,7 @@
 
 #include "bench/launch/rank_handle.h"
 #include "bench/launch/worker_process.h"
+#include "bench/machine/machine.h"
 #include "strategies/runtime/progress_page.h"
 
 namespace stratagem::bench {
@@ -24,7 +25,7 @@ class LocalRank final : public RankHandle {
   std::optional<std::string> stall_reason() const override;
   const LaunchResult& result() const override { return result_; }
   FailureCause cause() const override { return cause_; }
-  LaunchResult failed(LaunchStatus status, std::string message) const override;
+  std::string host() const override { return host_name(); }
   std::string last_action() const override { return page_.summary(); }
 
  private:

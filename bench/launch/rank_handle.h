@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "bench/launch/launch.h"
 
@@ -40,8 +41,16 @@ class RankHandle {
   virtual FailureCause cause() const = 0;
 
   /// A failure of this rank with what it did last.
-  virtual LaunchResult failed(LaunchStatus status, std::string message) const = 0;
+  LaunchResult failed(LaunchStatus status, std::string message) const {
+    return {.status = status,
+            .result = {},
+            .error = {.rank = rank_,
+                      .host = host(),
+                      .last_action = last_action(),
+                      .message = std::move(message)}};
+  }
   virtual std::string last_action() const = 0;
+  virtual std::string host() const = 0;
 
  private:
   int rank_;

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 namespace stratagem::bench {
-
 namespace {
 
 constexpr auto poll_interval = std::chrono::milliseconds(200);

@@ -5,13 +5,23 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-namespace stratagem::bench {
+#include "reports/json_fields.h"
+#include "reports/record_fields.h"
 
+namespace stratagem::bench {
 namespace {
 
 constexpr auto answer_poll_interval = std::chrono::milliseconds(100);
 // Heartbeats are sent several times a second: after so long without one a rank is lost.
 constexpr std::chrono::duration<double> time_until_lost{3};
+
+RankOutcome outcome_from_json(const nlohmann::json& value) {
+  RankOutcome outcome;
+  outcome.launched.status = static_cast<LaunchStatus>(value.at("status").get<int>());
+  outcome.cause = static_cast<RankHandle::FailureCause>(value.at("cause").get<int>());
+  reports::json_fields::convert(value.at("error"), "error", outcome.launched.error);
+  return outcome;
+}
 
 }  // namespace
 
@@ -23,6 +33,12 @@ std::string answer(int number, int rank) { return fmt::format("answer/{}/{}", nu
 std::string heartbeat(int rank) { return fmt::format("heartbeat/{}", rank); }
 
 }  // namespace notes
+
+nlohmann::json to_json(const RankOutcome& outcome) {
+  return {{"status", static_cast<int>(outcome.launched.status)},
+          {"cause", static_cast<int>(outcome.cause)},
+          {"error", nlohmann::json(reports::json_fields::json_of(outcome.launched.error))}};
+}
 
 Heartbeat::Heartbeat(ranks::KeyValueStore& store, int rank) : store_(store), rank_(rank) {}
 
@@ -74,16 +90,6 @@ std::optional<std::string> RemoteRank::stall_reason() const {
 
 bool RemoteRank::silent() const {
   return !ended_ && heartbeat_.since_last_heartbeat() > time_until_lost;
-}
-
-LaunchResult RemoteRank::failed(LaunchStatus status, std::string message) const {
-  LaunchResult launched;
-  launched.status = status;
-  launched.error = {.rank = rank(),
-                    .host = heartbeat_.host(),
-                    .last_action = heartbeat_.activity(),
-                    .message = std::move(message)};
-  return launched;
 }
 
 }  // namespace stratagem::bench

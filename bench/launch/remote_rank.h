@@ -5,7 +5,6 @@
 #include <chrono>
 #include <string>
 
-#include "bench/launch/launch_json.h"
 #include "bench/launch/rank_handle.h"
 #include "strategies/ranks/key_value_store.h"
 
@@ -18,6 +17,14 @@ std::string abort(int number);             // rank 0: no more
 std::string answer(int number, int rank);  // each other rank: how it ended
 std::string heartbeat(int rank);           // a few times a second
 }  // namespace notes
+
+/// How a rank's worker ended, for controllers that tell one another.
+struct RankOutcome {
+  LaunchResult launched;  // without the result of any rank but the first, which nobody reads
+  RankHandle::FailureCause cause = RankHandle::FailureCause::failed;
+};
+
+nlohmann::json to_json(const RankOutcome& outcome);
 
 /// Follows the counter in a rank's heartbeat note.
 class Heartbeat {
@@ -54,7 +61,7 @@ class RemoteRank final : public RankHandle {
   std::optional<std::string> stall_reason() const override;
   const LaunchResult& result() const override { return outcome_.launched; }
   FailureCause cause() const override { return outcome_.cause; }
-  LaunchResult failed(LaunchStatus status, std::string message) const override;
+  std::string host() const override { return heartbeat_.host(); }
   std::string last_action() const override { return heartbeat_.activity(); }
   /// Nothing is heard of its controller.
   bool silent() const;

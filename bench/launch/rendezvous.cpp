@@ -5,20 +5,18 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <stdexcept>
 #include <string_view>
 
-#include "bench/config/options.h"
 #include "bench/config/placement.h"
 #include "bench/launch/exit_codes.h"
 #include "bench/launch/store_with_deadline.h"
 #include "bench/machine/machine.h"
 #include "strategies/runtime/communication_error.h"
+#include "strategies/runtime/parse.h"
 
 namespace stratagem::bench {
-
 namespace {
 
 using ranks::LauncherEnvironment;
@@ -37,19 +35,15 @@ void read_tcp(const std::string& method, StoreEndpoint& endpoint) {
   const std::string_view rest = std::string_view(method).substr(tcp_scheme.size());
   const auto colon = rest.rfind(':');
   if (colon == std::string_view::npos || colon == 0) throw wrong_method(method);
-  const std::string_view port = rest.substr(colon + 1);
-  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), endpoint.port);
-  if (error != std::errc() || end != port.data() + port.size() || endpoint.port == 0) {
-    throw wrong_method(method);
-  }
+  endpoint.port = runtime::number_in<std::uint16_t>(rest.substr(colon + 1)).value_or(0);
+  if (endpoint.port == 0) throw wrong_method(method);
   endpoint.address = rest.substr(0, colon);
 }
 
 std::optional<std::uint16_t> port_in(const std::optional<std::string>& text) {
   if (!text) return std::nullopt;
-  std::uint16_t port = 0;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), port);
-  if (error != std::errc() || end != text->data() + text->size() || port == 0) {
+  const auto port = runtime::number_in<std::uint16_t>(*text);
+  if (!port || *port == 0) {
     throw std::invalid_argument(fmt::format("MASTER_PORT={} is not a port", *text));
   }
   return port;
@@ -167,8 +161,9 @@ void fit_rows(std::vector<Config>& rows, const LauncherContext& launcher_context
 }
 
 std::unique_ptr<Cluster> rendezvous(const LauncherContext& launcher_context,
-                                    std::chrono::duration<double> timeout,
-                                    const Interrupt& interrupt, bool verbose, StoreConnector open) {
+                                    const RendezvousSettings& settings,
+                                    const Interrupt& interrupt) {
+  const std::chrono::duration<double> timeout(settings.timeout);
   ranks::StoreEndpoint endpoint = launcher_context.store;
   endpoint.timeout = std::chrono::duration_cast<std::chrono::milliseconds>(timeout);
   ClusterOptions options;
@@ -177,7 +172,7 @@ std::unique_ptr<Cluster> rendezvous(const LauncherContext& launcher_context,
   if (endpoint.file.empty()) options.master_address = endpoint.address;
   options.timeout = timeout;
   options.interrupt = &interrupt;
-  options.verbose = verbose;
+  options.verbose = settings.verbose;
   const auto give_up = [name = endpoint.name(), rank = options.info.rank, timeout] {
     fmt::print(stderr, "stratagem: rank {}: the store at {} did not answer within {:g} s\n", rank,
                name, timeout.count());
@@ -186,7 +181,7 @@ std::unique_ptr<Cluster> rendezvous(const LauncherContext& launcher_context,
   };
   const auto opened = [&] {
     try {
-      return open(endpoint);
+      return settings.open(endpoint);
     } catch (const runtime::CommunicationError& error) {
       throw runtime::CommunicationError(fmt::format("rank {} of {} ({}) on {}: {}",
                                                     options.info.rank, options.info.world_size,

@@ -49,9 +49,15 @@ void fit_rows(std::vector<Config>& rows, const LauncherContext& launcher_context
 using StoreConnector =
     std::unique_ptr<ranks::KeyValueStore> (*)(const ranks::StoreEndpoint& endpoint);
 
+/// How the ranks find each other.
+struct RendezvousSettings {
+  StoreConnector open = nullptr;
+  double timeout = 120;  // seconds
+  bool verbose = false;  // shows what the workers of the other ranks print
+};
+
 /// Meets the others.
 std::unique_ptr<Cluster> rendezvous(const LauncherContext& launcher_context,
-                                    std::chrono::duration<double> timeout,
-                                    const Interrupt& interrupt, bool verbose, StoreConnector open);
+                                    const RendezvousSettings& settings, const Interrupt& interrupt);
 
 }  // namespace stratagem::bench

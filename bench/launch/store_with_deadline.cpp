@@ -4,7 +4,6 @@
 #include <utility>
 
 namespace stratagem::bench {
-
 namespace {
 
 constexpr auto store_poll_interval = std::chrono::milliseconds(200);

@@ -7,7 +7,6 @@
 #include <sys/wait.h>
 
 #include <cerrno>
-#include <cstring>
 #include <string_view>
 #include <system_error>
 
@@ -15,7 +14,6 @@
 #include "reports/write_all.h"
 
 namespace stratagem::bench {
-
 namespace {
 
 constexpr int job_target = 3;

@@ -4,12 +4,10 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "bench/measure/job_launch.h"
 
 namespace stratagem::bench {
-
 namespace {
 
 bool on_cpu(const Config& config) { return config.device == "cpu"; }
@@ -33,10 +31,6 @@ Config calibration_config(const PreparedRow& prepared, std::size_t cores) {
 /// "cpu_float32", "cuda_float32_tf32".
 std::string calibration_name(const Config& config) {
   return config.device + "_" + config.dtype + (config.tf32 ? "_tf32" : "");
-}
-
-double cores_of_device(const Config& row) {
-  return on_cpu(row) ? static_cast<double>(row.cores_per_device) : 1;
 }
 
 double peak_of(const CalibrateDeviceResult& rates) {
@@ -74,7 +68,8 @@ reports::Values calibrate_devices(std::vector<PreparedRow>& rows,
     });
     for (PreparedRow& row : rows) {
       if (calibration_name(row.config) != name || peak_of(launched.result) <= 0) continue;
-      row.peak_gflops = peak_of(launched.result) * cores_of_device(row.config);
+      const std::int64_t cores = on_cpu(row.config) ? row.config.cores_per_device : 1;
+      row.peak_gflops = peak_of(launched.result) * static_cast<double>(cores);
     }
     observer.end(std::nullopt);
   }

@@ -6,7 +6,6 @@
 #include "bench/predict/predict.h"
 
 namespace stratagem::bench {
-
 namespace {
 
 /// A cached answer is good for the same code on the same kind of machine.
@@ -19,12 +18,6 @@ nlohmann::json identity_of(const std::string& build) {
           {"huge_pages", facts.huge_pages},
           {"gpu_models", facts.gpu_models},
           {"gpu_driver", facts.gpu_driver}};
-}
-
-/// How long a worker may show nothing new: an action's own limit, and time to start and to leave.
-std::chrono::duration<double> launch_limit(const JobHeader& header) {
-  constexpr double starting_and_leaving_s = 30;
-  return std::chrono::duration<double>(header.timeout + starting_and_leaving_s);
 }
 
 LaunchResult wrong_world(int wanted, int world) {
@@ -43,7 +36,9 @@ MeasureEnvironment make_environment(Catalogue catalogue, const Interrupt& interr
   environment.launch = [&interrupt, &observer, verbose, cluster](const Job& job) {
     const JobHeader& header = header_of(job);
     LaunchOptions options;
-    options.limit = launch_limit(header);
+    // An action's own limit, and time to start and to leave.
+    constexpr double starting_and_leaving_s = 30;
+    options.limit = std::chrono::duration<double>(header.timeout + starting_and_leaving_s);
     options.verbose = verbose;
     options.interrupt = &interrupt;
     options.on_wait = [&observer] { observer.tick(); };

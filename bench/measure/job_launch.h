@@ -21,9 +21,8 @@ Kind job_about(const Config& row, int ranks = 1) {
 
 /// A result that cannot be read is a failure, which names the field.
 template <class Kind>
-Launched<typename Kind::Result> with_typed_result(LaunchResult launched) {
-  Launched<typename Kind::Result> typed{
-      .status = launched.status, .result = {}, .error = std::move(launched.error)};
+Launched<typename Kind::Result> with_typed_result(const LaunchResult& launched) {
+  auto typed = with_result(launched, typename Kind::Result());
   if (launched.status != LaunchStatus::ok) return typed;
   try {
     typed.result = result_from_json<Kind>(launched.result);

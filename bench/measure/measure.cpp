@@ -6,8 +6,7 @@
 #include <set>
 
 #include "bench/config/core_demand.h"
-#include "bench/machine/core_lock.h"
-#include "bench/machine/machine.h"
+#include "bench/launch/exit_codes.h"
 #include "bench/measure/device_calibration.h"
 #include "bench/measure/noise_watch.h"
 #include "bench/measure/partial_file.h"
@@ -17,21 +16,16 @@
 #include "reports/json_writer.h"
 
 namespace stratagem::bench {
-
 namespace {
 
-CoreLocks hold_cores(const std::vector<Config>& rows, const MeasureEnvironment& environment,
-                     Observer& observer) {
+/// Those of all rows.
+std::vector<int> cores_of_rows(const std::vector<Config>& rows, const std::vector<int>& available) {
   std::set<int> cores;
   for (const Config& row : rows) {
-    const std::vector<int> own = cores_of(row, environment.cores);
+    const std::vector<int> own = cores_of(row, available);
     cores.insert(own.begin(), own.end());
   }
-  return CoreLocks({cores.begin(), cores.end()},
-                   {.timeout = std::chrono::duration<double>(rows.front().timeout),
-                    .folder = environment.lock_folder,
-                    .interrupt = environment.interrupt,
-                    .say = [&](const std::string& line) { observer.note(line); }});
+  return {cores.begin(), cores.end()};
 }
 
 /// What a reader of the results may compare, and which way is better.
@@ -52,16 +46,21 @@ std::vector<reports::Metric> metrics() {
   };
 }
 
-bool verification_failed(const reports::Repetition& repetition) {
-  return repetition.verification && !repetition.verification->passed;
-}
-
 }  // namespace
+
+CoreLocks hold_cores(const std::vector<int>& cores, double timeout,
+                     const MeasureEnvironment& environment, Observer& observer) {
+  return CoreLocks(cores, {.timeout = std::chrono::duration<double>(timeout),
+                           .folder = environment.lock_folder,
+                           .interrupt = environment.interrupt,
+                           .say = [&](const std::string& line) { observer.note(line); }});
+}
 
 Measurement measure(const std::vector<Config>& rows, const MeasureOptions& options,
                     const MeasureEnvironment& environment, Observer& observer) {
   std::vector<PreparedRow> prepared = check_rows(rows, environment, observer);
-  const CoreLocks locks = hold_cores(rows, environment, observer);
+  const CoreLocks locks = hold_cores(cores_of_rows(rows, environment.cores), rows.front().timeout,
+                                     environment, observer);
   if (environment.interrupt != nullptr && environment.interrupt->raised()) throw Interrupted();
   for (PreparedRow& row : prepared) {
     if (locks.waited()) row.marks.emplace_back("waited");
@@ -90,13 +89,13 @@ void write_results_and_clean_up(const std::filesystem::path& out,
 }
 
 int exit_code(const Measurement& measurement) {
-  if (measurement.interrupted) return 130;
-  int code = 0;
+  if (measurement.interrupted) return exit_codes::interrupted;
+  int code = exit_codes::done;
   for (const reports::Row& row : measurement.results.rows) {
     for (const reports::Repetition& repetition : row.repetitions) {
       if (!repetition.error) continue;
-      if (!verification_failed(repetition)) return 4;
-      code = 1;
+      if (!repetition.verification || repetition.verification->passed) return exit_codes::lost;
+      code = exit_codes::mismatch;
     }
   }
   return code;

@@ -20,6 +20,7 @@
 #include "bench/config/catalogue.h"
 #include "bench/config/config.h"
 #include "bench/launch/launch.h"
+#include "bench/machine/core_lock.h"
 #include "bench/machine/machine.h"
 #include "bench/measure/cache.h"
 #include "bench/measure/observer.h"
@@ -72,6 +73,10 @@ class WorkerFailure : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
+
+/// Waits for at most `timeout` seconds, telling the observer; see bench/machine/core_lock.h.
+CoreLocks hold_cores(const std::vector<int>& cores, double timeout,
+                     const MeasureEnvironment& environment, Observer& observer);
 
 /// Throws std::invalid_argument, one line, when a row cannot work; nothing was measured then. A row
 /// that fails later carries its error, and the others go on. On an interrupt the finished launches

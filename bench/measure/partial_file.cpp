@@ -11,7 +11,6 @@
 #include "reports/atomic_file.h"
 
 namespace stratagem::bench {
-
 namespace {
 
 using nlohmann::json;

@@ -13,7 +13,6 @@
 #include "bench/measure/job_launch.h"
 
 namespace stratagem::bench {
-
 namespace {
 
 using nlohmann::json;
@@ -26,11 +25,6 @@ PreparedRow prepared(const Config& requested, const CheckedRow& checked, std::st
   row.name = std::move(name);
   row.stages = checked.stages;
   return row;
-}
-
-// The row's name says which of several is meant; of a single one everybody knows.
-std::string line_about(const std::string& name, std::size_t rows, const std::string& message) {
-  return rows == 1 ? message : name + ": " + message;
 }
 
 reports::Repetition wrong_update(const reports::Verification& verification) {
@@ -47,6 +41,12 @@ reports::Repetition wrong_update(const reports::Verification& verification) {
       .last_action = "",
       .message = fmt::format("verification failed: {}{}", error, verification.message)};
   return repetition;
+}
+
+/// Whether the row's devices are this process's cores: those of other ranks may be others, which
+/// their workers check.
+bool on_own_cores(const Placement& placement, const MeasureEnvironment& environment) {
+  return environment.ranks_share_cores || placement.ranks == 1;
 }
 
 }  // namespace
@@ -74,24 +74,12 @@ void require_result(const std::string& what, LaunchStatus status, const reports:
   throw WorkerFailure(what + ": " + error.message);
 }
 
-namespace {
-
-/// Whether the row's devices are this process's cores: those of other ranks may be others, which
-/// their workers check.
-bool on_own_cores(const Placement& placement, const MeasureEnvironment& environment) {
-  return environment.ranks_share_cores || placement.ranks == 1;
-}
-
-}  // namespace
-
 std::vector<PreparedRow> check_rows(const std::vector<Config>& rows,
                                     const MeasureEnvironment& environment, Observer& observer) {
   observer.phase("checking", 1);
   observer.begin(rows.size() == 1 ? "1 row" : fmt::format("{} rows", rows.size()), "");
   for (const Config& row : rows) {
-    if (on_own_cores(placement_of(row), environment)) {
-      require_cores(row, environment.cores.size());
-    }
+    if (on_own_cores(placement_of(row), environment)) require_cores(row, environment.cores.size());
   }
   CheckJob job;
   job.header.timeout = rows.front().timeout;
@@ -103,7 +91,8 @@ std::vector<PreparedRow> check_rows(const std::vector<Config>& rows,
     const CheckedRow& checked = launched.result.rows.at(index);
     std::string name = row_name(rows[index], environment.catalogue);
     if (!checked.error.empty()) {
-      throw std::invalid_argument(line_about(name, rows.size(), checked.error));
+      // The name says which of several rows is meant; of a single one everybody knows.
+      throw std::invalid_argument((rows.size() == 1 ? "" : name + ": ") + checked.error);
     }
     PreparedRow& row = result.emplace_back(prepared(rows[index], checked, std::move(name)));
     row.marks = marks_of(rows[index], on_own_cores(row.placement, environment)

@@ -8,7 +8,6 @@
 #include <cmath>
 
 namespace stratagem::bench {
-
 namespace {
 
 std::string duration_text(double seconds) {
@@ -24,13 +23,13 @@ std::string step_text(double milliseconds) {
   return fmt::format("{:.3g} ms", milliseconds);
 }
 
-std::size_t terminal_width(std::FILE* out) {
-  winsize size{};
-  if (::ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  return 80;
-}
-
 }  // namespace
+
+std::optional<int> terminal_width(std::FILE* out) {
+  winsize size{};
+  const bool known = ::ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? std::optional<int>(size.ws_col) : std::nullopt;
+}
 
 std::string ProgressLine::render(std::size_t width) const {
   const std::string total = std::to_string(items);
@@ -50,7 +49,7 @@ Progress::Style Progress::style(bool quiet) {
 Progress::Progress(Style style, std::FILE* out)
     : style_(style), out_(out), item_begin_(Clock::now()) {}
 
-Progress::~Progress() { clear(); }
+Progress::~Progress() { finish(); }
 
 void Progress::phase(const std::string& name, std::size_t items) {
   phase_ = name;
@@ -77,7 +76,7 @@ void Progress::tick() { show(); }
 
 void Progress::note(const std::string& line) {
   if (style_ == Style::silent) return;
-  clear();
+  finish();
   fmt::print(out_, "{}\n", line);
   std::fflush(out_);
 }
@@ -95,12 +94,13 @@ void Progress::show() {
   if (style_ != Style::line) return;
   line_.remaining_seconds = remaining_seconds();
   // One column is left free: a full line would scroll on some terminals.
-  fmt::print(out_, "\r{}\x1b[K", line_.render(terminal_width(out_) - 1));
+  const int width = terminal_width(out_).value_or(80) - 1;
+  fmt::print(out_, "\r{}\x1b[K", line_.render(static_cast<std::size_t>(width)));
   std::fflush(out_);
   shown_ = true;
 }
 
-void Progress::clear() {
+void Progress::finish() {
   if (!shown_) return;
   fmt::print(out_, "\r\x1b[K");
   std::fflush(out_);

@@ -26,6 +26,9 @@ struct ProgressLine {
   std::string render(std::size_t width) const;
 };
 
+/// Columns of the terminal that `out` is; empty where it is a file or a pipe.
+std::optional<int> terminal_width(std::FILE* out);
+
 class Progress : public Observer {
  public:
   enum class Style {
@@ -47,14 +50,13 @@ class Progress : public Observer {
   void tick() override;
   void note(const std::string& line) override;
   /// Takes the line away: what is printed next begins at the left.
-  void finish() { clear(); }
+  void finish();
 
  private:
   using Clock = std::chrono::steady_clock;
 
   std::optional<double> remaining_seconds() const;
   void show();
-  void clear();
 
   Style style_;
   std::FILE* out_;

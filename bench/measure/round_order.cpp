@@ -5,7 +5,6 @@
 #include <utility>
 
 namespace stratagem::bench {
-
 namespace {
 
 // Written out because the library's shuffle may differ from one version to the next.

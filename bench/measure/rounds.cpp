@@ -11,7 +11,6 @@
 #include "reports/statistics.h"
 
 namespace stratagem::bench {
-
 namespace {
 
 using nlohmann::json;

@@ -11,7 +11,6 @@
 #include "strategies/registry.h"
 
 namespace stratagem::bench {
-
 namespace {
 
 using nlohmann::json;
@@ -67,8 +66,7 @@ Launched<std::vector<LinkTime>> price_link(const PreparedRow& row, std::size_t b
   const auto launched = environment.ranks_share_cores
                             ? cached_launch(environment, link_question(job), job, always)
                             : launch_job(environment, job);
-  Launched<std::vector<LinkTime>> link{
-      .status = launched.status, .result = {}, .error = launched.error};
+  auto link = with_result(launched, std::vector<LinkTime>());
   for (const MessageTimes& message : launched.result.messages) {
     link.result.push_back({.bytes = message.bytes,
                            .ms = reports::median(message.ms),
@@ -100,13 +98,11 @@ bool can_be_simulated(const Config& config) {
 }
 
 Launched<StageCosts> price_stages(const PreparedRow& row, const MeasureEnvironment& environment) {
-  auto launched =
+  const auto launched =
       cached_launch(environment, work_of(row.config), job_about<CalibrateStagesJob>(row.config),
                     [](const CalibrateStagesResult&) { return true; });
-  Launched<StageCosts> priced{.status = launched.status,
-                              .result = {.costs = std::move(launched.result.costs),
-                                         .buckets = std::move(launched.result.buckets)},
-                              .error = std::move(launched.error)};
+  auto priced = with_result(
+      launched, StageCosts{.costs = launched.result.costs, .buckets = launched.result.buckets});
   if (priced.status != LaunchStatus::ok) return priced;
   StageCosts& costs = priced.result;
   if (is_oversubscribed(row)) costs.costs = costs_alone(std::move(costs.costs));

@@ -4,13 +4,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 
 #include "bench/config/core_demand.h"
-#include "bench/config/options.h"
 #include "bench/config/plugins.h"
 #include "bench/config/registered_catalogue.h"
 #include "bench/google_benchmark/collectives.h"
@@ -54,34 +51,27 @@ struct Options {
 };
 
 void add_options(CLI::App& app, Options& options) {
-  app.add_option("--collectives", options.collectives, "which, joined by commas")
-      ->delimiter(',')
-      ->capture_default_str();
-  app.add_option("--min-bytes", options.low, "smallest message")->capture_default_str();
-  app.add_option("--max-bytes", options.high, "largest message")->capture_default_str();
+  app.option_defaults()->always_capture_default();
+  app.add_option("--collectives", options.collectives, "which, joined by commas")->delimiter(',');
+  app.add_option("--min-bytes", options.low, "smallest message");
+  app.add_option("--max-bytes", options.high, "largest message");
   app.add_option("--step-factor", options.factor, "each message is so many times the one before")
-      ->check(CLI::Range(2, 1024))
-      ->capture_default_str();
+      ->check(CLI::Range(2, 1024));
   app.add_option("--ranks", options.ranks, "processes, one device each")
-      ->check(CLI::Range(2, 1024))
-      ->capture_default_str();
+      ->check(CLI::Range(2, 1024));
   app.add_option("--device", options.device, "kind of device")
-      ->check(CLI::IsMember({"cpu", "cuda"}))
-      ->capture_default_str();
+      ->check(CLI::IsMember({"cpu", "cuda"}));
   app.add_option("--backend", options.backend, "auto: gloo on CPU, nccl on CUDA")
-      ->check(CLI::IsMember({"auto", "gloo", "nccl"}))
-      ->capture_default_str();
+      ->check(CLI::IsMember({"auto", "gloo", "nccl"}));
   app.add_option("--interface", options.interface,
-                 "network interface; auto: GLOO_SOCKET_IFNAME, else loopback")
-      ->capture_default_str();
+                 "network interface; auto: GLOO_SOCKET_IFNAME, else loopback");
   app.add_option("--timeout", options.timeout, "seconds that ranks wait for one another")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+      ->check(CLI::PositiveNumber);
   app.add_option("--repetitions", options.repetitions, "rounds: launches of every collective")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+      ->check(CLI::PositiveNumber);
   app.add_flag("--oversubscribe", options.oversubscribe, "more ranks than cores; marked");
   app.add_flag("--quiet", options.quiet, "no progress line");
+  app.option_defaults()->always_capture_default(false);
   app.add_option("--out", options.out, "results as JSON");
 }
 
@@ -166,11 +156,11 @@ double median_ms(const reports::Row& row) {
 
 void print_table(const std::vector<Family>& families) {
   using Column = reports::TextColumn;
-  Column name{.header = "collective", .right_aligned = false, .importance = 5, .cells = {}};
-  Column size{.header = "size", .importance = 4, .cells = {}};
-  Column time{.header = "time ms", .importance = 4, .cells = {}};
-  Column algorithm{.header = "algorithm GB/s", .importance = 3, .cells = {}};
-  Column bus{.header = "bus GB/s", .importance = 3, .cells = {}};
+  Column name{.header = "collective", .right_aligned = false, .importance = 5};
+  Column size{.header = "size", .importance = 4};
+  Column time{.header = "time ms", .importance = 4};
+  Column algorithm{.header = "algorithm GB/s", .importance = 3};
+  Column bus{.header = "bus GB/s", .importance = 3};
   for (const Family& family : families) {
     for (std::size_t index = 0; index < family.rows.size(); ++index) {
       const reports::Row& row = family.rows[index];
@@ -267,11 +257,8 @@ int measure(const Call& call, const Config& config, std::vector<Family> families
   const MeasureEnvironment environment =
       make_environment(registered_catalogue(), interrupt, progress, /*verbose=*/false, cluster);
   if (cluster == nullptr) require_cores(config, environment.cores.size());
-  const CoreLocks locks(cores_of(config, environment.cores),
-                        {.timeout = std::chrono::duration<double>(options.timeout),
-                         .folder = environment.lock_folder,
-                         .interrupt = &interrupt,
-                         .say = [&](const std::string& line) { progress.note(line); }});
+  const CoreLocks locks =
+      hold_cores(cores_of(config, environment.cores), config.timeout, environment, progress);
   progress.phase("measuring", families.size() * static_cast<std::size_t>(options.repetitions));
   bool wanted = true;
   for (int round = 0; wanted && round < options.repetitions; ++round) {

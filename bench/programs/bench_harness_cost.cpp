@@ -18,7 +18,6 @@
 #include "strategies/backends/backend.h"
 #include "strategies/schedules/executor.h"
 #include "strategies/schedules/registry.h"
-#include "strategies/schedules/timeline.h"
 
 namespace {
 

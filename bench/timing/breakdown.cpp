@@ -93,6 +93,15 @@ struct Activity {
 
 }  // namespace
 
+reports::TimelineEvent event_of(const schedules::TimelineEntry& entry, int device) {
+  return {.device = device,
+          .kind = std::string(schedules::name(entry.action.kind)),
+          .stage = entry.action.stage,
+          .micro_batch = entry.action.micro_batch,
+          .start_ms = entry.start_ms,
+          .end_ms = entry.end_ms};
+}
+
 reports::Breakdown breakdown(const schedules::Timeline& timeline, int device, int stages) {
   const Activity activity(timeline.of_device(device));
   const std::vector<TimelineEntry>& copies = activity.copies;

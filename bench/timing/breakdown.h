@@ -13,4 +13,7 @@ namespace stratagem::bench {
 /// several steps gives their total.
 reports::Breakdown breakdown(const schedules::Timeline& timeline, int device, int stages);
 
+/// As the record has it, of the job's device with this number.
+reports::TimelineEvent event_of(const schedules::TimelineEntry& entry, int device);
+
 }  // namespace stratagem::bench

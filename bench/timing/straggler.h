@@ -5,7 +5,6 @@
 #include <chrono>
 #include <functional>
 #include <optional>
-#include <string>
 
 #include "bench/config/config.h"
 #include "strategies/schedules/action.h"

@@ -65,7 +65,7 @@ class Calibration {
   runtime::Device& last() { return *group_.devices.back(); }
 
   double time(runtime::Device& device, const std::function<void()>& work) {
-    return fastest(device, timeout_of(config_), budget, work);
+    return fastest(device, to_milliseconds(config_.timeout), budget, work);
   }
 
   double gemm_gflops() {
@@ -112,7 +112,7 @@ class Calibration {
     at::Tensor source;
     first().enqueue(runtime::Stream::compute, "calibrate",
                     [&] { source = at::ones({bytes}, options_.dtype(at::kByte)); });
-    first().synchronize(timeout_of(config_));
+    first().synchronize(to_milliseconds(config_.timeout));
     return time(last(), [&] { finish(backends::copy_to(source, last().description())); });
   }
 

@@ -3,7 +3,6 @@
 // contain what the devices take from each other (memory bandwidth, caches) but no bubble. Then each
 // loops alone, because in a schedule's bubbles a device has the machine for itself.
 #include <ATen/ATen.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
@@ -127,7 +126,7 @@ class StageLoop {
         time(ActionKind::backward, index == 0, keep, [&] { stage_->backward(0); });
         continue;
       }
-      time(ActionKind::backward_input, false, keep, [&] { stage_->backward_input(0); });
+      time(ActionKind::backward_input, false, keep, [&] { stage_->backward(0); });
       time(ActionKind::backward_weight, index == 0, keep, [&] { stage_->backward_weight(0); });
     }
     time(ActionKind::optimizer, false, keep, [&] { stage_->update(); });
@@ -168,63 +167,55 @@ class StageCalibration {
 
  private:
   std::vector<ActionCost> measure(std::int64_t samples, int micro_batches) {
-    loops_ = make_loops(samples, micro_batches);
+    for (int replica = 0; replica < placement_.replicas(); ++replica) {
+      add_loops_of_a_replica(samples, micro_batches);
+    }
     // As many at a time as there are devices: interleaved stages take turns.
     const std::size_t devices = group_.devices.size();
     for (std::size_t wave = 0; wave < loops_.size(); wave += devices) {
-      const auto together = std::make_shared<MeasurementBarrier>(devices, timeout_of(config_));
+      const auto together =
+          std::make_shared<MeasurementBarrier>(devices, to_milliseconds(config_.timeout));
       for (std::size_t index = wave; index < wave + devices; ++index) {
         loops_[index]->enqueue(together, measured_busy, false);
       }
-      runtime::synchronize_all(group_.devices, timeout_of(config_));
+      runtime::synchronize_all(group_.devices, to_milliseconds(config_.timeout));
     }
     std::vector<ActionCost> costs;
     const auto stages = static_cast<std::size_t>(stages_of(config_));
     for (std::size_t stage = 0; stage < stages; ++stage) {  // the replicas are alike
-      loops_[stage]->enqueue(std::make_shared<MeasurementBarrier>(1, timeout_of(config_)),
-                             measured_alone, true);
-      runtime::synchronize_all(group_.devices, timeout_of(config_));
+      loops_[stage]->enqueue(
+          std::make_shared<MeasurementBarrier>(1, to_milliseconds(config_.timeout)), measured_alone,
+          true);
+      runtime::synchronize_all(group_.devices, to_milliseconds(config_.timeout));
       loops_[stage]->add_costs(static_cast<int>(stage), costs);
     }
     loops_.clear();
     return costs;
   }
 
-  std::vector<std::unique_ptr<StageLoop>> make_loops(std::int64_t samples, int micro_batches) {
-    std::vector<std::unique_ptr<StageLoop>> loops;
-    for (int replica = 0; replica < placement_.replicas(); ++replica) {
-      for (auto& loop : make_loops_of_a_replica(loops.size(), samples, micro_batches)) {
-        loops.push_back(std::move(loop));
-      }
-    }
-    return loops;
-  }
-
-  std::vector<std::unique_ptr<StageLoop>> make_loops_of_a_replica(std::size_t first_device,
-                                                                  std::int64_t samples,
-                                                                  int micro_batches) {
+  void add_loops_of_a_replica(std::int64_t samples, int micro_batches) {
+    const std::size_t first_device = loops_.size();
     models::Model model = workload_.make_model();
     auto parts =
         models::cut(std::move(model.layers), stages::boundaries_of(model.layers, config_.cut));
-    std::vector<std::unique_ptr<StageLoop>> loops(parts.size());
+    loops_.resize(first_device + parts.size());
     models::Shape shape = workload_.input_shape(samples);
     const auto devices = static_cast<std::size_t>(placement_.pipeline_devices());
     for (std::size_t index = 0; index < parts.size(); ++index) {
       runtime::Device& device = *group_.devices[first_device + index % devices];
       const stages::Stage::Position position{index == 0, index + 1 == parts.size()};
       const models::Shape output = models::output_shape(parts[index], shape);
-      device.enqueue(runtime::Stream::compute, "set-up", [&, index, position, shape] {
+      device.enqueue(runtime::Stream::compute, "set-up", [&, this, index, position, shape] {
         auto stage = std::make_unique<stages::Stage>(workload_, std::move(parts[index]), position,
                                                      device.description(), 1);
         stage->split_backward = schedule_of(config_).split_backward;
-        loops[index] =
+        loops_[first_device + index] =
             std::make_unique<StageLoop>(workload_, device, std::move(stage), position, shape,
                                         samples, std::min(micro_batches, longest_cycle));
       });
-      device.synchronize(timeout_of(config_));
+      device.synchronize(to_milliseconds(config_.timeout));
       shape = output;
     }
-    return loops;
   }
 
   Config config_;

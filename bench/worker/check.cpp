@@ -120,7 +120,7 @@ std::vector<std::string> cut_of(const Config& config, const TaskContext& context
     backends::DeviceGroup group = open_devices(config, placement_of(config), context);
     const models::Workload workload(workload_options(config));
     return stages::balanced_cut(workload, stages, slices_of(config).front().count,
-                                *group.devices.front(), timeout_of(config));
+                                *group.devices.front(), to_milliseconds(config.timeout));
   }
   if (config.cut.empty()) {
     const models::Workload workload(workload_options(config));

@@ -12,13 +12,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <ctime>
 #include <functional>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "bench/worker/session.h"
+#include "bench/worker/timed_run.h"
 
 namespace stratagem::bench {
 namespace {
@@ -29,12 +28,6 @@ using distributed::ProcessGroup;
 constexpr int batches = 5;
 constexpr double batch_seconds = 0.02;
 constexpr std::int64_t most_calls = 1000;
-
-double processor_seconds() {
-  timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
-}
 
 /// Small whole numbers, so that sums are exact in any order.
 at::Tensor values_of(std::int64_t rank, std::int64_t count, const at::TensorOptions& options) {
@@ -175,12 +168,9 @@ class CollectiveTiming {
         devices_(open_devices(config, placement_, context)),
         groups_(config, placement_, context, devices_.devices) {}
 
-  /// Of this rank, over the duration, in the last measurement.
-  double processor_share() const { return processor_share_; }
-
-  std::vector<double> milliseconds_of_a_call(const std::string& collective, std::int64_t bytes,
-                                             int in_flight) {
-    std::vector<double> times;
+  /// The processor's share is this rank's.
+  MessageTimes times_of(const std::string& collective, std::int64_t bytes, int in_flight) {
+    MessageTimes times{.bytes = bytes};
     runtime::Device& device = *devices_.devices.front();
     what_ = fmt::format("{} of {} bytes", collective, bytes);
     device.enqueue(runtime::Stream::compute, what_, [&] {
@@ -195,14 +185,14 @@ class CollectiveTiming {
       for (int batch = 0; batch < batches; ++batch) {
         const double seconds = timed(exchange, calls);
         wall += seconds * static_cast<double>(calls);
-        times.push_back(seconds * 1e3);
+        times.ms.push_back(seconds * 1e3);
       }
-      processor_share_ = processor_seconds_ / wall;
+      times.processor_share = processor_seconds_ / wall;
     });
     // All batches of a large message take longer than one action may.
-    device.synchronize(timeout_of(config_) * (batches + 2));
+    device.synchronize(to_milliseconds(config_.timeout) * (batches + 2));
     const double exchanged = collective == "send" ? 2 : in_flight;
-    for (double& time : times) time /= exchanged;
+    for (double& time : times.ms) time /= exchanged;
     return times;
   }
 
@@ -226,21 +216,18 @@ class CollectiveTiming {
       check(exchange, now);
       left -= now;
     }
-    for (const nlohmann::json& other : all_gather_json(context_, seconds)) {
-      seconds = std::max(seconds, other.get<double>());
-    }
-    return seconds / static_cast<double>(calls);
+    return slowest(context_, seconds) / static_cast<double>(calls);
   }
 
   double timed_at_once(const Exchange& exchange, std::int64_t calls) {
     exchange.fill();
     groups_.barrier();
-    const double processor_before = processor_seconds();
+    const double processor_before = processor_milliseconds();
     const auto start = Clock::now();
     for (std::int64_t call = 0; call < calls; ++call) exchange.call();
     if (exchange.result().is_cuda()) exchange.result().flatten()[0].item();  // waits
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    processor_seconds_ += processor_seconds() - processor_before;
+    processor_seconds_ += (processor_milliseconds() - processor_before) / 1e3;
     return seconds;
   }
 
@@ -251,7 +238,6 @@ class CollectiveTiming {
   JobGroups groups_;
   std::string what_;              // is measured
   double processor_seconds_ = 0;  // of calls
-  double processor_share_ = 0;
   AbortOnException abort_on_exception_{groups_};
 };
 
@@ -261,10 +247,7 @@ CollectivesResult collectives(const CollectivesJob& job, const TaskContext& cont
   CollectiveTiming timing(job.config, context);
   CollectivesResult result;
   for (const std::int64_t bytes : job.bytes) {
-    MessageTimes& message = result.messages.emplace_back();
-    message.bytes = bytes;
-    message.ms = timing.milliseconds_of_a_call(job.collective, bytes, job.in_flight);
-    message.processor_share = timing.processor_share();
+    result.messages.push_back(timing.times_of(job.collective, bytes, job.in_flight));
   }
   return result;
 }

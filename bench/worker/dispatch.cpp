@@ -6,7 +6,6 @@
 #include "strategies/distributed/rank_context.h"
 
 namespace stratagem::bench {
-
 namespace {
 
 /// Where the controller says that the ranks meet.

@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
-#include <exception>
 #include <numeric>
 #include <utility>
 
@@ -120,9 +119,7 @@ void JobGroups::barrier() const {
 
 distributed::CommunicationCounts JobGroups::counts() const {
   distributed::CommunicationCounts total;
-  for (const distributed::ProcessGroup* group : groups()) {
-    add(total, group->counts());
-  }
+  for (const distributed::ProcessGroup* group : groups()) add(total, group->counts());
   return total;
 }
 

@@ -81,7 +81,7 @@ TimedRun run_steps(const Session& session, const TaskContext& context, const mod
 std::vector<TimedRun> run_in_turns(const Session& session, const TaskContext& context,
                                    const models::Batch& batch, const std::string& socket) {
   std::optional<Lockstep> turns;
-  if (session.rank() == 0) turns.emplace(socket, timeout_of(session.config));
+  if (session.rank() == 0) turns.emplace(socket, to_milliseconds(session.config.timeout));
   std::vector<TimedRun> runs;
   for (std::int64_t step = 0; step < session.config.steps; ++step) {
     if (turns) turns->wait();
@@ -111,29 +111,23 @@ reports::Repetition record_of_turns(const Session& session, const TaskContext& c
   return record;
 }
 
-void note_warm_up(reports::Repetition& repetition, const WarmUpCriterion& end) {
-  repetition.counters["warm_up_steps"] = end.steps();
-  if (!end.stationary()) repetition.marks.emplace_back("not_stationary");
-}
-
 MeasureResult steady(Session& session, const TaskContext& context, const MeasureJob& job) {
   const models::Batch batch = host_batch(session, 0);
   const WarmUp warm = warm_up(session, context, batch);
   check_first_loss(job.first_loss, warm.first_loss);
   for (const auto& device : session.group.devices) device->reset_peak_memory();
+  MeasureResult result;
+  reports::Repetition& repetition = result.repetitions.emplace_back();
   if (!job.turns.empty()) {
     const auto runs = run_in_turns(session, context, batch, job.turns);
-    reports::Repetition repetition =
-        record_of_turns(session, context, runs, job.peak_gflops, warm.operators);
-    note_warm_up(repetition, warm.end);
-    return {.repetitions = {repetition}, .trace = {}};
+    repetition = record_of_turns(session, context, runs, job.peak_gflops, warm.operators);
+  } else {
+    const TimedRun run = run_steps(session, context, batch, session.config.steps);
+    repetition = record_of(session, context, run, job.peak_gflops, warm.operators);
+    if (job.trace) result.trace = trace_of(session, context, run);
   }
-  const TimedRun run = run_steps(session, context, batch, session.config.steps);
-  reports::Repetition repetition =
-      record_of(session, context, run, job.peak_gflops, warm.operators);
-  note_warm_up(repetition, warm.end);
-  MeasureResult result{.repetitions = {repetition}, .trace = {}};
-  if (job.trace) result.trace = trace_of(session, context, run);
+  repetition.counters["warm_up_steps"] = warm.end.steps();
+  if (!warm.end.stationary()) repetition.marks.emplace_back("not_stationary");
   return result;
 }
 

@@ -114,15 +114,12 @@ StateDictionary state_of(const models::Model& model, torch::optim::Optimizer& op
   return state;
 }
 
-double share(const schedules::Slice& slice, const models::Batch& batch) {
-  return static_cast<double>(slice.count) / static_cast<double>(batch.size());
-}
-
 at::Tensor slice_loss(const models::Workload& workload, const models::Model& model,
                       const models::Batch& batch, const schedules::Slice& slice) {
   const models::Batch part = batch.slice(slice.start, slice.count);
   const at::Tensor output = models::forward(model.layers, part.inputs);
-  return workload.loss(output, part.targets, share(slice, batch));
+  const double share = static_cast<double>(slice.count) / static_cast<double>(batch.size());
+  return workload.loss(output, part.targets, share);
 }
 
 void require_gradients(const std::vector<NamedTensor>& parameters) {

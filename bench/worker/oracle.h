@@ -3,7 +3,6 @@
 // and batch normalisation, LibTorch's own optimizers, no schedule, no executor.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "models/workload.h"

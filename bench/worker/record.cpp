@@ -6,11 +6,13 @@
 #include <numeric>
 
 #include "bench/timing/breakdown.h"
+#include "reports/json_fields.h"
 #include "reports/record_fields.h"
-#include "reports/record_json.h"
 
 namespace stratagem::bench {
 namespace {
+
+using reports::json_fields::json_of;
 
 schedules::Timeline whole_timeline(const TimedRun& run) {
   std::vector<const schedules::Execution*> all;
@@ -48,12 +50,7 @@ std::vector<reports::TimelineEvent> events_of(const Session& session,
   for (const auto& entry : timeline.entries) {
     // A device may load the next step's targets while another still finishes this one.
     if (entry.end_ms <= 0 && entry.start_ms <= 0) continue;
-    events.push_back({.device = number_in_job(session, entry.device),
-                      .kind = std::string(schedules::name(entry.action.kind)),
-                      .stage = entry.action.stage,
-                      .micro_batch = entry.action.micro_batch,
-                      .start_ms = entry.start_ms,
-                      .end_ms = entry.end_ms});
+    events.push_back(event_of(entry, number_in_job(session, entry.device)));
   }
   return events;
 }
@@ -95,15 +92,18 @@ void merge_counters(std::map<std::string, double>& counters, const nlohmann::jso
   operators = (first ? 0 : operators) + rank.at("aten_operators").get<double>();
 }
 
+template <class T>
+void append(std::vector<T>& all, const nlohmann::json& more, const std::string& where) {
+  for (T& one : reports::json_fields::read_as<std::vector<T>>(more, where)) {
+    all.push_back(std::move(one));
+  }
+}
+
 /// Adds what the other ranks have seen of their own devices.
 void merge_ranks(reports::Repetition& repetition, const TaskContext& context) {
-  nlohmann::json devices = nlohmann::json::array();
-  for (const auto& device : repetition.devices) {
-    devices.push_back(nlohmann::json(reports::to_json(device)));
-  }
   const std::vector<nlohmann::json> by_rank =
-      all_gather_json(context, {{"devices", devices},
-                                {"timeline", reports::to_json(repetition.timeline)},
+      all_gather_json(context, {{"devices", json_of(repetition.devices)},
+                                {"timeline", json_of(repetition.timeline)},
                                 {"counters", repetition.counters},
                                 {"cpu_ms", repetition.cpu_ms}});
   repetition.devices.clear();
@@ -111,11 +111,8 @@ void merge_ranks(reports::Repetition& repetition, const TaskContext& context) {
   repetition.cpu_ms = 0;
   bool first = true;
   for (const nlohmann::json& rank : by_rank) {
-    for (const nlohmann::json& device : rank.at("devices")) {
-      repetition.devices.push_back(reports::device_record_from_json(device, "devices"));
-    }
-    const auto events = reports::timeline_from_json(rank.at("timeline"), "timeline");
-    repetition.timeline.insert(repetition.timeline.end(), events.begin(), events.end());
+    append(repetition.devices, rank.at("devices"), "devices");
+    append(repetition.timeline, rank.at("timeline"), "timeline");
     repetition.cpu_ms += rank.at("cpu_ms").get<double>();
     merge_counters(repetition.counters, rank.at("counters"), first);
     first = false;
@@ -161,10 +158,9 @@ reports::Repetition record_of(const Session& session, const TaskContext& context
 std::vector<reports::TimelineEvent> trace_of(const Session& session, const TaskContext& context,
                                              const TimedRun& run) {
   std::vector<reports::TimelineEvent> all;
-  const nlohmann::json own = reports::to_json(events_of(session, whole_timeline(run)));
+  const nlohmann::json own = json_of(events_of(session, whole_timeline(run)));
   for (const nlohmann::json& rank : all_gather_json(context, own)) {
-    const auto events = reports::timeline_from_json(rank, "timeline");
-    all.insert(all.end(), events.begin(), events.end());
+    append(all, rank, "timeline");
   }
   return all;
 }

@@ -3,7 +3,6 @@
 #include <ATen/Context.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -97,6 +96,20 @@ std::vector<std::vector<int>> cores_by_device(const Config& config, const OwnDev
   return cores;
 }
 
+/// Whether devices of a host share cores: this rank's, or with those of ranks before it.
+/// Collective.
+bool is_oversubscribed(const Config& config, const Placement& placement,
+                       const TaskContext& context) {
+  if (config.device != "cpu" || !config.device_ids.empty()) return false;
+  const CoreShare share = core_share(context);
+  const std::int64_t devices = (share.ranks_before + 1) * own_devices(placement, context).count;
+  const bool own =
+      devices * config.cores_per_device > static_cast<std::int64_t>(share.cores.size());
+  bool any = false;
+  for (const nlohmann::json& rank : all_gather_json(context, own)) any = any || rank.get<bool>();
+  return any;
+}
+
 }  // namespace
 
 models::WorkloadOptions workload_options(const Config& config) {
@@ -144,28 +157,6 @@ backends::DeviceGroup open_devices(const Config& config, const Placement& placem
   return backends::make_device_group(options);
 }
 
-std::chrono::milliseconds timeout_of(const Config& config) {
-  return to_milliseconds(config.timeout);
-}
-
-namespace {
-
-/// Whether devices of a host share cores: this rank's, or with those of ranks before it.
-/// Collective.
-bool is_oversubscribed(const Config& config, const Placement& placement,
-                       const TaskContext& context) {
-  if (config.device != "cpu" || !config.device_ids.empty()) return false;
-  const CoreShare share = core_share(context);
-  const std::int64_t devices = (share.ranks_before + 1) * own_devices(placement, context).count;
-  const bool own =
-      devices * config.cores_per_device > static_cast<std::int64_t>(share.cores.size());
-  bool any = false;
-  for (const nlohmann::json& rank : all_gather_json(context, own)) any = any || rank.get<bool>();
-  return any;
-}
-
-}  // namespace
-
 Session::Session(const Config& row, const models::WorkloadOptions& options,
                  const TaskContext& context, ActionHook fault)
     : config(row),
@@ -184,7 +175,7 @@ std::unique_ptr<strategies::Strategy> Session::make_strategy() const {
              .devices = group.devices,
              .options = config,
              .groups = groups.view(),
-             .timeout = timeout_of(config),
+             .timeout = to_milliseconds(config.timeout),
              .before_action = before_action});
 }
 

@@ -1,7 +1,6 @@
 // Session: what every task builds from a row's configuration: workload, devices, strategy.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -25,8 +24,6 @@ models::WorkloadOptions workload_options(const Config& config);
 /// devices share cores. Sets the process's numerics (TF32, cuDNN) too.
 backends::DeviceGroup open_devices(const Config& config, const Placement& placement,
                                    const TaskContext& context);
-
-std::chrono::milliseconds timeout_of(const Config& config);
 
 using ActionHook = std::function<void(const schedules::Action&)>;
 

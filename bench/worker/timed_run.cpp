@@ -14,12 +14,6 @@ namespace {
 
 using Clock = TimedRun::Clock;
 
-double processor_milliseconds() {
-  timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
-}
-
 /// Which parts of the job a rank has.
 struct Coordinates {
   int replica = 0;
@@ -142,8 +136,14 @@ double milliseconds(Clock::duration duration) {
   return std::chrono::duration<double, std::milli>(duration).count();
 }
 
+double processor_milliseconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
+}
+
 void synchronize(const Session& session) {
-  runtime::synchronize_all(session.group.devices, timeout_of(session.config));
+  runtime::synchronize_all(session.group.devices, to_milliseconds(session.config.timeout));
 }
 
 double slowest(const TaskContext& context, double milliseconds) {

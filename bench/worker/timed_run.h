@@ -16,11 +16,13 @@ namespace stratagem::bench {
 using PendingSteps = std::vector<std::unique_ptr<strategies::PendingStep>>;
 
 double milliseconds(std::chrono::steady_clock::duration duration);
+/// Processor time of this process so far.
+double processor_milliseconds();
 
 /// Waits for this rank's devices.
 void synchronize(const Session& session);
 
-/// The longest that any rank took: all of them must come to the same decision. Collective.
+/// The largest of the ranks' numbers: all of them must come to the same decision. Collective.
 double slowest(const TaskContext& context, double milliseconds);
 
 /// Times count from the start, on every rank: they start together, behind a barrier. A step ends

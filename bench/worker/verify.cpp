@@ -11,7 +11,8 @@
 #include "bench/worker/oracle.h"
 #include "bench/worker/session.h"
 #include "bench/worker/timed_run.h"
-#include "reports/record_json.h"
+#include "reports/json_fields.h"
+#include "reports/record_fields.h"
 #include "strategies/distributed/counted_costs.h"
 
 namespace stratagem::bench {
@@ -36,7 +37,8 @@ double loss_tolerance(at::ScalarType dtype) {
 reports::Verification worst_of(const std::vector<nlohmann::json>& by_rank) {
   reports::Verification worst;
   for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
-    auto found = reports::verification_from_json(by_rank[rank], "verification");
+    auto found =
+        reports::json_fields::read_as<reports::Verification>(by_rank[rank], "verification");
     const bool worse = found.passed == worst.passed
                            ? found.max_relative_error > worst.max_relative_error
                            : !found.passed;
@@ -82,7 +84,8 @@ reports::Verification verification_of(const Config& row, const TaskContext& cont
   auto own = compare_with_oracle(*session.strategy, *session.workload,
                                  exact ? exact_tolerance : compressed_tolerance);
   compare_communication(session, own);
-  reports::Verification result = worst_of(all_gather_json(context, reports::to_json(own)));
+  reports::Verification result =
+      worst_of(all_gather_json(context, reports::json_fields::json_of(own)));
   result.scope = scope.text;
   return result;
 }

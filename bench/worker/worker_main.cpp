@@ -8,16 +8,12 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
-#include <string>
 #include <string_view>
 #include <system_error>
-#include <vector>
 
 #include "bench/config/plugins.h"
 #include "bench/launch/exit_codes.h"
@@ -26,9 +22,9 @@
 #include "strategies/runtime/communication_error.h"
 #include "strategies/runtime/device.h"
 #include "strategies/runtime/first_line.h"
+#include "strategies/runtime/parse.h"
 
 namespace stratagem::bench {
-
 namespace {
 
 using nlohmann::json;
@@ -37,10 +33,8 @@ using nlohmann::json;
 int descriptor(int argc, const char* const* argv, std::string_view flag) {
   for (int index = 2; index + 1 < argc; ++index) {
     if (argv[index] != flag) continue;
-    const std::string_view text = argv[index + 1];
-    int number = -1;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error == std::errc() && end == text.data() + text.size() && number >= 0) return number;
+    const int number = runtime::number_in<int>(argv[index + 1]).value_or(-1);
+    if (number >= 0) return number;
   }
   throw std::invalid_argument(
       fmt::format("worker: {} is missing; workers are started by `run`", flag));
@@ -96,14 +90,6 @@ int exit_status(const json& answer) {
   return answer.value("kind", "") == "usage" ? exit_codes::usage : exit_codes::lost;
 }
 
-/// c10d keeps a record of the last collectives, for its own diagnosis, in one table of the process.
-/// Threads of two groups write to it without a lock, and then it crashes: a size of 0 turns it off.
-void turn_off_flight_recorder() { ::setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/1); }
-
-/// Gloo writes to connections whose other end may be gone: that is an error of the call, which the
-/// rank can report, and not its end.
-void turn_off_broken_pipe_signal() { ::signal(SIGPIPE, SIG_IGN); }
-
 // The controller may have died before the request was made: then nobody reads the result.
 void die_with_controller(int result_fd) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -122,8 +108,12 @@ void worker_main(int argc, const char* const* argv) {
     const int job_fd = descriptor(argc, argv, "--job-fd");
     const int result_fd = descriptor(argc, argv, "--result-fd");
     die_with_controller(result_fd);
-    turn_off_flight_recorder();
-    turn_off_broken_pipe_signal();
+    // c10d keeps a record of the last collectives, for its own diagnosis, in one table of the
+    // process. Threads of two groups write to it without a lock, and then it crashes: 0 is off.
+    ::setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/1);
+    // Gloo writes to connections whose other end may be gone: that is an error of the call, which
+    // the rank can report, and not its end.
+    ::signal(SIGPIPE, SIG_IGN);
     runtime::ProgressPage page(descriptor(argc, argv, "--activity-fd"));
     const json result = answer({argv + 2, argv + argc}, read_all(job_fd), page);
     // Where this fails, nobody is left to tell.

@@ -6,11 +6,9 @@
 #include <cmath>
 #include <cstddef>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "models/cpu_kernels/deferred_weight_gradients.h"
-#include "models/cpu_kernels/functions.h"
 #include "models/cpu_kernels/kernels/batch_norm_kernels.h"
 #include "models/cpu_kernels/reference_kernels.h"
 

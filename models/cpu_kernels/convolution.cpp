@@ -31,20 +31,14 @@ ConvolutionPath convolution_path(const at::Tensor& x, const at::Tensor& weight, 
   const bool candidate = !uses_reference_kernels() && x.is_cpu() && at::get_num_threads() == 1 &&
                          !at::isReducedFloatingType(x.scalar_type()) &&
                          x.is_contiguous(at::MemoryFormat::ChannelsLast);
-  if (!candidate) {
-    return ConvolutionPath::plain;
-  }
+  if (!candidate) return ConvolutionPath::plain;
   if ((packed ? packed->full_size(weight) : weight.numel()) >= kLargeWeights) {
     return ConvolutionPath::packed;
   }
-  if (weight.size(2) != 1 || weight.size(3) != 1 || padding != 0) {
-    return ConvolutionPath::plain;
-  }
+  if (weight.size(2) != 1 || weight.size(3) != 1 || padding != 0) return ConvolutionPath::plain;
   const std::int64_t rows = x.size(0) * ((x.size(2) - 1) / stride + 1);
   const std::int64_t positions = rows * ((x.size(3) - 1) / stride + 1);
-  if (positions <= kProductPositions) {
-    return ConvolutionPath::product;
-  }
+  if (positions <= kProductPositions) return ConvolutionPath::product;
   const bool slow_in_aten = stride == 1 && x.size(0) < kPlainBatch;
   return slow_in_aten && rows >= kPlainBatch ? ConvolutionPath::folded : ConvolutionPath::plain;
 }

@@ -12,12 +12,9 @@
 //   small MKL product a sample below 16 samples without a stride;
 // - product: one MKL product over all positions, for which no weights are reordered.
 // So few positions take the product, more of them the fold while the batch is small, the rest is
-// plain. Measured forward and backward on a Zen 4 core, 8 samples of 128-pixel ResNet-50: the fold
-// is 1.05 to 1.13 times as fast as plain in layer1 and layer2; it gains about 2 where oneDNN has
-// full-width AVX-512 and MKL does not use it. Reduced precision is left alone; float64 has no
+// plain (docs/fast_on_cpus.md has the figures). Reduced precision is left alone; float64 has no
 // oneDNN kernel but goes the same ways, so that a check in float64 runs the code that float32 runs.
-// bench/programs/bench_convolution.cpp tells for which shapes this pays and when a later version
-// makes it superfluous.
+// bench/programs/bench_convolution.cpp tells for which shapes this pays.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,10 +1,8 @@
 // y = x W^T + b, and the one place that knows which kernel its three products run best on.
 //
 // On the CPU ATen hands float32 products to MKL, which does not use the full vector width of every
-// processor; oneDNN does (the `mkldnn::_linear_pointwise` operator). Measured on a Zen 4 core for
-// the layers of gpt-small, 128 and 1024 rows: forward 81 to 105 GFLOP/s against 63 to 95, the
-// input's gradient 83 to 109 against 60 to 93; the weight's gradient is MKL's (85 to 99 against 74
-// to 95 with strided operands), so it stays there. All three together: 1.05 to 1.20 times as fast.
+// processor; oneDNN does (the `mkldnn::_linear_pointwise` operator). The weight's gradient is
+// faster by MKL, so it stays there (docs/fast_on_cpus.md has the figures).
 // bench/programs/bench_linear.cpp tells when that changes. Other number formats and devices take
 // ATen's products in the same autograd node, so that a check in float64 runs the code that float32
 // runs.

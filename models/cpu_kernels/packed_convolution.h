@@ -10,10 +10,8 @@
 //   there is a sum over earlier micro-batches, the product adds to it while it writes, and theirs
 //   is one too.
 //
-// Measured on a Zen 4 core, 512 to 512 channels of 3x3 on 4x4 images, 4 / 12 / 48 samples:
-// output 2.1 / 6.5 / 25 ms in place of 4.3 / 9.1 / 27, input's gradient 2.2 / 7.1 / 27 of 4.1 / 9.0
-// / 29, weight's gradient 3.1 / 8.8 / 35 of 8.0 / 16 / 42. bench/programs/bench_convolution.cpp
-// tells when that changes.
+// docs/fast_on_cpus.md has the figures; bench/programs/bench_convolution.cpp tells when they
+// change.
 //
 // Other number formats take ATen's kernels on a copy that is kept as packed weights are, in the
 // same autograd node, and the same product for the weight's gradient, so that a check in float64

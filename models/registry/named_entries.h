@@ -5,10 +5,8 @@
 // nothing of models or tensors.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <map>
-#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -18,20 +16,14 @@
 namespace stratagem::models {
 
 /// Levenshtein distance: the fewest insertions, deletions and replacements that turn a into b.
-inline std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
-    }
-  }
-  return row[b.size()];
-}
+std::size_t edit_distance(std::string_view a, std::string_view b);
+
+/// The candidate with the smallest edit distance, the first of several; empty when there are none.
+std::string nearest(std::string_view name, const std::vector<std::string>& candidates);
+
+/// 'unknown model "resnet5": did you mean "resnet50"? choices: mlp, resnet50'.
+std::string unknown_name(std::string_view kind, std::string_view name,
+                         const std::vector<std::string>& choices);
 
 template <class Entry>
 class Registry {
@@ -50,37 +42,20 @@ class Registry {
   /// Throws std::invalid_argument with the choices and the nearest one.
   const Entry& find(std::string_view name) const {
     const auto found = entries_.find(name);
-    if (found == entries_.end()) {
-      throw std::invalid_argument(unknown_name(name));
-    }
+    if (found == entries_.end()) throw std::invalid_argument(unknown_name(kind_, name, names()));
     return found->second;
   }
 
   /// Sorted.
   std::vector<std::string> names() const {
     std::vector<std::string> all;
-    for (const auto& [name, entry] : entries_) {
-      all.push_back(name);
-    }
+    for (const auto& [name, entry] : entries_) all.push_back(name);
     return all;
   }
 
   std::size_t size() const { return entries_.size(); }
 
  private:
-  std::string unknown_name(std::string_view name) const {
-    std::string nearest;
-    std::string choices;
-    for (const auto& [candidate, entry] : entries_) {
-      if (nearest.empty() || edit_distance(name, candidate) < edit_distance(name, nearest)) {
-        nearest = candidate;
-      }
-      choices += (choices.empty() ? "" : ", ") + candidate;
-    }
-    return "unknown " + kind_ + " \"" + std::string(name) + "\": did you mean \"" + nearest +
-           "\"? choices: " + choices;
-  }
-
   std::string kind_;
   std::map<std::string, Entry, std::less<>> entries_;
 };

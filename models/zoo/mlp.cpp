@@ -27,9 +27,7 @@ Model make_mlp(const ModelOptions& options) {
     const std::int64_t in = i == 1 ? kFeatures : width;
     const std::int64_t out = i == kDepth ? class_count(options, kClasses) : width;
     model.layers.push_back(std::make_unique<LinearLayer>("fc" + number, in, out, generator));
-    if (i < kDepth) {
-      model.layers.push_back(std::make_unique<ReluLayer>("relu" + number));
-    }
+    if (i < kDepth) model.layers.push_back(std::make_unique<ReluLayer>("relu" + number));
   }
   return model;
 }
@@ -41,12 +39,9 @@ STRATAGEM_REGISTER_MODEL(stratagem::models::ModelEntry{
     .name = "mlp",
     .summary = "multi-layer perceptron: 8 linear layers of 1024 with ReLU",
     .input_kind = stratagem::models::InputKind::vector,
-    .default_image_size = 0,
     .features = stratagem::models::mlp::kFeatures,
     .classes = stratagem::models::mlp::kClasses,
     .make = stratagem::models::mlp::make_mlp,
-    .has_batch_norm = false,
-    .smallest_image = 0,
     .default_cut = {"fc5"},
     .layers = 2 * stratagem::models::mlp::kDepth - 1,
     .sharded_sizes = {{"hidden features", stratagem::models::mlp::kWidth}}});

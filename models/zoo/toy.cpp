@@ -33,12 +33,9 @@ STRATAGEM_REGISTER_MODEL(stratagem::models::ModelEntry{
     .name = "toy",
     .summary = "two linear layers, 10 -> 10 -> 5",
     .input_kind = stratagem::models::InputKind::vector,
-    .default_image_size = 0,
     .features = stratagem::models::toy::kFeatures,
     .classes = stratagem::models::toy::kClasses,
     .make = stratagem::models::toy::make_toy,
-    .has_batch_norm = false,
-    .smallest_image = 0,
     .default_cut = {"net2"},
     .layers = 3,
     .sharded_sizes = {{"hidden features", stratagem::models::toy::kWidth}}});

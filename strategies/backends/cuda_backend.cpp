@@ -12,7 +12,6 @@
 
 #include <atomic>
 #include <mutex>
-#include <optional>
 #include <utility>
 
 #include "strategies/backends/backend.h"

@@ -49,14 +49,7 @@ ReplicatedStrategy::ReplicatedStrategy(const strategies::StrategyContext& contex
   }
 }
 
-ReplicatedStrategy::~ReplicatedStrategy() {
-  try {
-    synchronize();
-  } catch (const std::exception&) {
-    // Whoever synchronised before has been told; a destructor has no one to tell.
-    return;
-  }
-}
+ReplicatedStrategy::~ReplicatedStrategy() { come_to_rest(); }
 
 strategies::Costs ReplicatedStrategy::costs() const {
   strategies::Costs costs = stages::StagedStrategy::costs();

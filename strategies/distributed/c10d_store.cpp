@@ -1,20 +1,28 @@
 #include "strategies/distributed/c10d_store.h"
 
+#include <c10/util/Logging.h>
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <functional>
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <utility>
 
-#include "strategies/distributed/library_log.h"
 #include "strategies/ranks/listening_socket.h"
 #include "strategies/runtime/communication_error.h"
 #include "strategies/runtime/first_line.h"
 
 namespace stratagem::distributed {
 namespace {
+
+/// Keeps c10's warnings and stack traces off stderr: what went wrong is said in one line, by
+/// whoever catches the exception that comes with them. TORCH_CPP_LOG_LEVEL=INFO brings them back.
+void quiet_library_log() {
+  constexpr int fatal_only = 3;
+  if (std::getenv("TORCH_CPP_LOG_LEVEL") == nullptr) FLAGS_caffe2_log_level = fatal_only;
+}
 
 class C10dStore final : public ranks::KeyValueStore {
  public:

@@ -26,6 +26,16 @@ std::int64_t children(int rank, int root, int size) {
   return count;
 }
 
+/// What `call` returns; whatever it throws is a CommunicationError about `label`.
+template <class Call>
+auto attempt(const std::string& label, const Call& call) {
+  try {
+    return call();
+  } catch (const std::exception& error) {
+    throw runtime::CommunicationError(fmt::format("{}: {}", label, runtime::first_line(error)));
+  }
+}
+
 /// Null for the calls whose works have none.
 c10::intrusive_ptr<c10::ivalue::Future> future_of(c10d::Work& work) {
   try {
@@ -56,12 +66,10 @@ Transfer::Transfer(std::string label, runtime::EventPointer start,
 }
 
 void Transfer::wait() {
-  try {
+  attempt(label_, [this] {
     work_->wait();
     if (finish_) std::exchange(finish_, {})();
-  } catch (const std::exception& error) {
-    throw runtime::CommunicationError(fmt::format("{}: {}", label_, runtime::first_line(error)));
-  }
+  });
   const std::lock_guard lock(ending_->mutex);
   if (!ending_->event) ending_->event = stamp_();
 }
@@ -141,21 +149,11 @@ TransferPointer ProcessGroup::receive(at::Tensor tensor, int from, int tag) {
 
 void ProcessGroup::barrier() {
   count("barrier", {1, 0, 0});
-  try {
-    group_->barrier()->wait();
-  } catch (const std::exception& error) {
-    throw runtime::CommunicationError(
-        fmt::format("barrier{}: {}", members_, runtime::first_line(error)));
-  }
+  attempt("barrier" + members_, [this] { group_->barrier()->wait(); });
 }
 
 void ProcessGroup::abort() {
-  try {
-    group_->abort();
-  } catch (const std::exception& error) {
-    throw runtime::CommunicationError(
-        fmt::format("abort{}: {}", members_, runtime::first_line(error)));
-  }
+  attempt("abort" + members_, [this] { group_->abort(); });
 }
 
 void ProcessGroup::count(const std::string& collective, const CollectiveCount& call) {
@@ -181,12 +179,10 @@ TransferPointer ProcessGroup::start(const std::string& collective, const at::Ten
   count(collective, cost);
   const auto stamp = [this] { return device_.stamp(); };
   runtime::EventPointer begun = stamp();
-  try {
+  return attempt(label, [&] {
     return std::make_shared<Transfer>(label, std::move(begun), call(), tensor, stamp,
                                       std::move(finish));
-  } catch (const std::exception& error) {
-    throw runtime::CommunicationError(fmt::format("{}: {}", label, runtime::first_line(error)));
-  }
+  });
 }
 
 }  // namespace stratagem::distributed

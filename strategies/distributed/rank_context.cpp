@@ -20,9 +20,7 @@ c10::intrusive_ptr<c10d::Store> connect(const Rendezvous& rendezvous) {
   options.isServer = rendezvous.serve;
   options.timeout = rendezvous.timeout;
   options.waitWorkers = false;
-  if (rendezvous.serve && rendezvous.listening_fd) {
-    options.masterListenFd = rendezvous.listening_fd;
-  }
+  if (rendezvous.serve && rendezvous.listening_fd) options.masterListenFd = rendezvous.listening_fd;
   try {
     const auto store = c10::make_intrusive<c10d::TCPStore>(rendezvous.address, options);
     store->setTimeout(rendezvous.timeout);

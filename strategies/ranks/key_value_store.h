@@ -6,7 +6,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 
@@ -37,7 +36,7 @@ struct StoreEndpoint {
   std::chrono::milliseconds timeout{120'000};
 
   /// "127.0.0.1:29500", or the file.
-  std::string name() const;
+  std::string name() const { return file.empty() ? address + ":" + std::to_string(port) : file; }
 };
 
 }  // namespace stratagem::ranks

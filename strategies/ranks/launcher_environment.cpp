@@ -2,10 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstdlib>
 #include <limits>
 #include <stdexcept>
+
+#include "strategies/runtime/parse.h"
 
 namespace stratagem::ranks {
 namespace {
@@ -41,12 +42,9 @@ class Reader {
 
  private:
   int parsed(const std::string& name, const std::string& text, int low) const {
-    int value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || value < low) {
-      throw wrong(name, text, fmt::format("a whole number from {} on", low));
-    }
-    return value;
+    const auto value = runtime::number_in<int>(text);
+    if (value && *value >= low) return *value;
+    throw wrong(name, text, fmt::format("a whole number from {} on", low));
   }
 
   std::invalid_argument missing(const std::string& name) const {
@@ -182,9 +180,7 @@ std::uint16_t port_from(const std::string& text) {
   constexpr std::uint32_t lowest = 20000;
   constexpr std::uint32_t count = 40000;
   std::uint32_t hash = 2166136261U;  // FNV-1a
-  for (const char letter : text) {
-    hash = (hash ^ static_cast<unsigned char>(letter)) * 16777619U;
-  }
+  for (const char letter : text) hash = (hash ^ static_cast<unsigned char>(letter)) * 16777619U;
   return static_cast<std::uint16_t>(lowest + hash % count);
 }
 

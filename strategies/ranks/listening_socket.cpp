@@ -9,7 +9,6 @@
 #include <system_error>
 
 namespace stratagem::ranks {
-
 namespace {
 
 [[noreturn]] void fail(const std::string& what) {

@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <stdexcept>
+
+#include "strategies/runtime/parse.h"
 
 namespace stratagem::ranks {
 namespace {
@@ -19,10 +20,8 @@ MeshDimension parse_dimension(std::string_view part, std::string_view whole) {
   };
   const auto equals = part.find('=');
   if (equals == std::string_view::npos) throw refuse();
-  const std::string_view digits = part.substr(equals + 1);
-  int size = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), size);
-  if (error != std::errc() || end != digits.data() + digits.size() || size < 1) throw refuse();
+  const int size = runtime::number_in<int>(part.substr(equals + 1)).value_or(0);
+  if (size < 1) throw refuse();
   return {std::string(part.substr(0, equals)), size};
 }
 
@@ -100,13 +99,10 @@ void Mesh::require_position(int position) const {
 
 Mesh parse_mesh(std::string_view text) {
   std::vector<MeshDimension> dimensions;
-  std::string_view rest = text;
-  while (true) {
-    const auto slash = rest.find('/');
-    dimensions.push_back(parse_dimension(rest.substr(0, slash), text));
-    if (slash == std::string_view::npos) return Mesh(dimensions);
-    rest.remove_prefix(slash + 1);
+  for (const auto part : runtime::split(text, '/')) {
+    dimensions.push_back(parse_dimension(part, text));
   }
+  return Mesh(dimensions);
 }
 
 }  // namespace stratagem::ranks

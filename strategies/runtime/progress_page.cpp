@@ -23,27 +23,20 @@ struct ProgressPage::Slot {
 
 ProgressPage::ProgressPage(int fd, int slots)
     : fd_(fd), slots_(slots), bytes_(sizeof(Slot) * static_cast<std::size_t>(slots)) {
+  const auto require = [](bool succeeded) {
+    if (!succeeded) throw std::system_error(errno, std::generic_category(), "activity board");
+  };
   if (fd_ < 0) {
-    fd_ = memfd_create("stratagem-activity", 0);
-    if (fd_ < 0) throw std::system_error(errno, std::generic_category(), "activity board");
-    owns_fd_ = true;
-    if (ftruncate(fd_, static_cast<off_t>(bytes_)) != 0) {
-      close(fd_);
-      throw std::system_error(errno, std::generic_category(), "activity board");
-    }
+    own_fd_ = UniqueFd(memfd_create("stratagem-activity", 0));
+    fd_ = own_fd_.get();
+    require(fd_ >= 0 && ftruncate(fd_, static_cast<off_t>(bytes_)) == 0);
   }
   void* mapped = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
-  if (mapped == MAP_FAILED) {
-    if (owns_fd_) close(fd_);
-    throw std::system_error(errno, std::generic_category(), "activity board");
-  }
+  require(mapped != MAP_FAILED);
   memory_ = static_cast<Slot*>(mapped);
 }
 
-ProgressPage::~ProgressPage() {
-  munmap(memory_, bytes_);
-  if (owns_fd_) close(fd_);
-}
+ProgressPage::~ProgressPage() { munmap(memory_, bytes_); }
 
 void ProgressPage::write(int slot, std::string_view text) {
   if (slot < 0 || slot >= slots_) return;

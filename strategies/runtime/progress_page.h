@@ -5,9 +5,10 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
+
+#include "strategies/runtime/unique_fd.h"
 
 namespace stratagem::runtime {
 
@@ -32,7 +33,7 @@ class ProgressPage {
  private:
   struct Slot;
   int fd_ = -1;
-  bool owns_fd_ = false;
+  UniqueFd own_fd_;  // where it was created here
   int slots_ = 0;
   std::size_t bytes_ = 0;
   Slot* memory_ = nullptr;  // mapped, not owned by a smart pointer

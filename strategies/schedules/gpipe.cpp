@@ -6,15 +6,13 @@ namespace stratagem::schedules {
 namespace {
 
 Schedule gpipe(const ScheduleSize& size) {
-  const int stages = size.devices;
-  const int micro_batches = size.micro_batches;
   Schedule schedule = empty_schedule("gpipe", size);
-  for (int stage = 0; stage < stages; ++stage) {
+  for (int stage = 0; stage < size.devices; ++stage) {
     auto& actions = schedule.actions[static_cast<std::size_t>(stage)];
-    for (int micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
+    for (int micro_batch = 0; micro_batch < size.micro_batches; ++micro_batch) {
       actions.push_back({ActionKind::forward, stage, micro_batch});
     }
-    for (int micro_batch = micro_batches - 1; micro_batch >= 0; --micro_batch) {
+    for (int micro_batch = size.micro_batches - 1; micro_batch >= 0; --micro_batch) {
       actions.push_back({ActionKind::backward, stage, micro_batch});
     }
   }

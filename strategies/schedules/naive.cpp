@@ -6,12 +6,10 @@ namespace stratagem::schedules {
 namespace {
 
 Schedule naive(const ScheduleSize& size) {
-  const int stages = size.devices;
-  const int micro_batches = size.micro_batches;
   Schedule schedule = empty_schedule("naive", size);
-  for (int stage = 0; stage < stages; ++stage) {
+  for (int stage = 0; stage < size.devices; ++stage) {
     auto& actions = schedule.actions[static_cast<std::size_t>(stage)];
-    for (int micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
+    for (int micro_batch = 0; micro_batch < size.micro_batches; ++micro_batch) {
       actions.push_back({ActionKind::forward, stage, micro_batch});
       actions.push_back({ActionKind::backward, stage, micro_batch});
     }

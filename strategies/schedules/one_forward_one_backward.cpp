@@ -9,20 +9,20 @@ namespace stratagem::schedules {
 namespace {
 
 Schedule one_forward_one_backward(const ScheduleSize& size) {
-  const int stages = size.devices;
-  const int micro_batches = size.micro_batches;
   Schedule schedule = empty_schedule("1f1b", size);
-  for (int stage = 0; stage < stages; ++stage) {
+  for (int stage = 0; stage < size.devices; ++stage) {
     auto& actions = schedule.actions[static_cast<std::size_t>(stage)];
-    const int warm_up = std::min(micro_batches, stages - 1 - stage);
+    const int warm_up = std::min(size.micro_batches, size.devices - 1 - stage);
     int forward = 0;
     int backward = 0;
     while (forward < warm_up) actions.push_back({ActionKind::forward, stage, forward++});
-    while (forward < micro_batches) {
+    while (forward < size.micro_batches) {
       actions.push_back({ActionKind::forward, stage, forward++});
       actions.push_back({ActionKind::backward, stage, backward++});
     }
-    while (backward < micro_batches) actions.push_back({ActionKind::backward, stage, backward++});
+    while (backward < size.micro_batches) {
+      actions.push_back({ActionKind::backward, stage, backward++});
+    }
   }
   return schedule;
 }

@@ -70,6 +70,18 @@ std::optional<Action> send_after(const Schedule& schedule, const Action& action)
   return std::nullopt;
 }
 
+/// An action of `kind` before each optimizer action, for its stage.
+void insert_before_optimizers(Schedule& schedule, ActionKind kind) {
+  for (auto& actions : schedule.actions) {
+    std::vector<Action> all;
+    for (const Action& action : actions) {
+      if (action.kind == ActionKind::optimizer) all.push_back({kind, action.stage, 0});
+      all.push_back(action);
+    }
+    actions = std::move(all);
+  }
+}
+
 }  // namespace
 
 Schedule lower(const Schedule& compute) {
@@ -93,36 +105,18 @@ Schedule lower(const Schedule& compute) {
 
 Schedule add_replication(const Schedule& lowered, bool with_buffers) {
   Schedule replicated = lowered;
-  for (auto& actions : replicated.actions) {
-    std::vector<Action> all;
-    for (const Action& action : actions) {
-      if (with_buffers && action.kind == ActionKind::optimizer) {
-        all.insert(all.begin(), {ActionKind::broadcast, action.stage, 0});
-      }
-    }
-    for (const Action& action : actions) {
-      if (action.kind == ActionKind::optimizer) {
-        all.push_back({ActionKind::gradient_wait, action.stage, 0});
-      }
-      all.push_back(action);
-    }
-    actions = std::move(all);
+  insert_before_optimizers(replicated, ActionKind::gradient_wait);
+  for (int stage = 0; with_buffers && stage < lowered.stages(); ++stage) {
+    const int device = lowered.device_of_stage[static_cast<std::size_t>(stage)];
+    auto& actions = replicated.actions[static_cast<std::size_t>(device)];
+    actions.insert(actions.begin(), {ActionKind::broadcast, stage, 0});
   }
   return replicated;
 }
 
 Schedule add_gradient_reduction(const Schedule& lowered) {
   Schedule reduced = lowered;
-  for (auto& actions : reduced.actions) {
-    std::vector<Action> all;
-    for (const Action& action : actions) {
-      if (action.kind == ActionKind::optimizer) {
-        all.push_back({ActionKind::reduce_gradients, action.stage, 0});
-      }
-      all.push_back(action);
-    }
-    actions = std::move(all);
-  }
+  insert_before_optimizers(reduced, ActionKind::reduce_gradients);
   return reduced;
 }
 

@@ -5,7 +5,6 @@
 #include <utility>
 
 namespace stratagem::schedules {
-
 namespace {
 
 /// One stream of one device: its actions in order, and the one that runs.

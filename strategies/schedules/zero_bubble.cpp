@@ -22,9 +22,7 @@ Schedule zero_bubble(const ScheduleSize& size) {
     for (int micro_batch = 0; micro_batch < size.micro_batches; ++micro_batch) {
       actions.push_back({ActionKind::backward_input, stage, micro_batch});
       if (micro_batch >= stage) actions.push_back({ActionKind::backward_weight, stage, weights++});
-      if (forward < size.micro_batches) {
-        actions.push_back({ActionKind::forward, stage, forward++});
-      }
+      if (forward < size.micro_batches) actions.push_back({ActionKind::forward, stage, forward++});
     }
     while (weights < size.micro_batches) {
       actions.push_back({ActionKind::backward_weight, stage, weights++});

@@ -3,8 +3,6 @@
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
-#include <utility>
-
 #include "strategies/backends/backend.h"
 
 namespace stratagem::stages {
@@ -86,8 +84,6 @@ void Stage::backward(int micro_batch) {
     own.input.reset();
   }
 }
-
-void Stage::backward_input(int micro_batch) { backward(micro_batch); }
 
 void Stage::backward_weight(int micro_batch) {
   std::exchange(slot(micro_batch).weight_gradients, nullptr)->run();

@@ -7,7 +7,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <functional>
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -39,9 +38,8 @@ class Stage {
     slot(micro_batch).output_gradient = std::move(output_gradient);
   }
   void forward(int micro_batch, double weight);
+  /// Of a stage whose `split_backward` is set, the first half; backward_weight() is the second.
   void backward(int micro_batch);
-  /// The two halves of backward(), of a stage whose `split_backward` is set.
-  void backward_input(int micro_batch);
   void backward_weight(int micro_batch);
   void update();
 

@@ -5,8 +5,6 @@
 #include <c10/util/accumulate.h>
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <map>
 #include <stdexcept>
 #include <utility>
 
@@ -133,7 +131,9 @@ void StagedStrategy::make_stages(const strategies::StrategyContext& context) {
   for (const int index : own_stages_) open_mailbox(index);
 }
 
-StagedStrategy::~StagedStrategy() {
+StagedStrategy::~StagedStrategy() { come_to_rest(); }
+
+void StagedStrategy::come_to_rest() {
   try {
     synchronize();
     drain();

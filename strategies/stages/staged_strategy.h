@@ -65,9 +65,10 @@ class StagedStrategy : public strategies::Strategy {
   /// Runs `work` on the stage's device and waits for it.
   void run_on_device(int stage, const std::string& label, std::function<void()> work);
   void synchronize();
+  /// Of a destructor: waits until the devices no longer touch the stages, whatever fails.
+  void come_to_rest();
 
  private:
-  using StepPointer = std::shared_ptr<StepInProgress>;
   void make_layout(const strategies::StrategyContext& context, tensor_parallel::Layout layout);
   void make_stages(const strategies::StrategyContext& context);
   void note_shapes(const std::vector<models::LayerList>& parts);

@@ -48,16 +48,8 @@ class Conjugate : public torch::autograd::Function<Conjugate<forward_pass, backw
 
 }  // namespace
 
-at::Tensor copy_to_ranks(const at::Tensor& x, TensorGroup& group) {
-  return Conjugate<nothing, all_reduced>::apply(x, &group, 0);
-}
-
 at::Tensor reduce_from_ranks(const at::Tensor& x, TensorGroup& group) {
   return Conjugate<all_reduced, nothing>::apply(x, &group, 0);
-}
-
-at::Tensor gather_from_ranks(const at::Tensor& x, TensorGroup& group, std::int64_t dimension) {
-  return Conjugate<gathered, scattered>::apply(x, &group, dimension);
 }
 
 at::Tensor scatter_to_ranks(const at::Tensor& x, TensorGroup& group, std::int64_t dimension) {
@@ -67,10 +59,6 @@ at::Tensor scatter_to_ranks(const at::Tensor& x, TensorGroup& group, std::int64_
 at::Tensor all_gather_whole_gradient(const at::Tensor& x, TensorGroup& group,
                                      std::int64_t dimension) {
   return Conjugate<gathered, own_part>::apply(x, &group, dimension);
-}
-
-at::Tensor split_to_own_part(const at::Tensor& x, TensorGroup& group, std::int64_t dimension) {
-  return Conjugate<own_part, gathered>::apply(x, &group, dimension);
 }
 
 }  // namespace stratagem::tensor_parallel

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 
 #include "strategies/costs.h"
@@ -33,6 +32,19 @@ struct LayerInput {
   std::int64_t element_bytes = 0;
   bool input_needs_gradient = true;
 };
+
+/// Of `bytes` of outputs that are sums over the ranks: an all-reduce, or with Layout::sequence a
+/// reduce-scatter, and an all-gather in the backward pass.
+inline Communication sum_communication(std::int64_t bytes, Layout layout, int ranks) {
+  Communication calls;
+  if (layout == Layout::tensor) {
+    add_call(calls, "all_reduce", bytes);
+  } else {
+    add_call(calls, "reduce_scatter", bytes);
+    add_call(calls, "all_gather", bytes / ranks);
+  }
+  return calls;
+}
 
 class ParallelLayer {
  public:

@@ -2,7 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include <stdexcept>
 #include <utility>
 
 #include "models/cpu_kernels/deferred_weight_gradients.h"
@@ -89,53 +88,22 @@ Communication ColumnParallelLinear::communication(const LayerInput& work) const 
 }
 
 RowParallelLinear::RowParallelLinear(std::string name, at::Tensor weight, at::Tensor bias,
-                                     TensorGroup& group, const RowOptions& options)
-    : Layer(std::move(name)), group_(group), options_(options) {
-  weight_ = register_parameter("weight", std::move(weight));
-  if (bias.defined()) bias_ = register_parameter("bias", std::move(bias));
-}
+                                     TensorGroup& group, Layout layout)
+    : LinearLayer(std::move(name), std::move(weight), std::move(bias)),
+      group_(group),
+      layout_(layout) {}
 
 at::Tensor RowParallelLinear::forward(const at::Tensor& input) {
-  const at::Tensor own = options_.input_is_parallel ? input : split_to_own_part(input, group_, -1);
-  const at::Tensor partial_sum = models::linear(own, weight_, {});
-  const at::Tensor y = options_.layout == Layout::sequence
+  const at::Tensor partial_sum = models::linear(input, weight(), {});
+  const at::Tensor y = layout_ == Layout::sequence
                            ? scatter_to_ranks(partial_sum, group_, sequence_dimension)
                            : reduce_from_ranks(partial_sum, group_);
-  return bias_.defined() ? models::add_bias(y, bias_) : y;
-}
-
-models::Shape RowParallelLinear::output_shape(const models::Shape& input) const {
-  const std::int64_t taken = options_.input_is_parallel ? 1 : group_.size();
-  if (input.size() < 2 || input.back() != weight_.size(1) * taken) {
-    throw std::invalid_argument("layer " + name() + " takes [n, ..., " +
-                                std::to_string(weight_.size(1) * taken) + "], not " +
-                                models::to_string(input));
-  }
-  models::Shape output = input;
-  output.back() = weight_.size(0);
-  return output;
-}
-
-models::LayerFlops RowParallelLinear::flops(const models::Shape& input) const {
-  double values = 1;
-  for (const std::int64_t size : output_shape(input)) values *= static_cast<double>(size);
-  const double one = 2.0 * values * static_cast<double>(weight_.size(1));
-  return {one, one, one};
+  return bias().defined() ? models::add_bias(y, bias()) : y;
 }
 
 Communication RowParallelLinear::communication(const LayerInput& work) const {
-  Communication calls;
-  const std::int64_t bytes = work.positions * weight_.size(0) * work.element_bytes;
-  if (options_.layout == Layout::sequence) {
-    add_call(calls, "reduce_scatter", bytes);
-    add_call(calls, "all_gather", bytes / group_.size());
-  } else {
-    add_call(calls, "all_reduce", bytes);
-  }
-  if (!options_.input_is_parallel && work.input_needs_gradient) {
-    add_call(calls, "all_gather", work.positions * weight_.size(1) * work.element_bytes);
-  }
-  return calls;
+  return sum_communication(work.positions * weight().size(0) * work.element_bytes, layout_,
+                           group_.size());
 }
 
 }  // namespace stratagem::tensor_parallel

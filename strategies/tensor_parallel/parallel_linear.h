@@ -35,27 +35,18 @@ class ColumnParallelLinear : public models::LinearLayer, public ParallelLayer {
   ColumnOptions options_;
 };
 
-struct RowOptions {
-  Layout layout = Layout::tensor;
-  bool input_is_parallel = true;  // else every rank has all inputs, and takes its part
-};
-
 /// [n, ..., in / ranks] -> [n, ..., out]. The bias is added once, after the sum.
-class RowParallelLinear : public models::Layer, public ParallelLayer {
+class RowParallelLinear : public models::LinearLayer, public ParallelLayer {
  public:
   /// This rank's columns of the weight, [out, in / ranks], and the whole bias.
   RowParallelLinear(std::string name, at::Tensor weight, at::Tensor bias, TensorGroup& group,
-                    const RowOptions& options);
+                    Layout layout);
   at::Tensor forward(const at::Tensor& input) override;
-  models::Shape output_shape(const models::Shape& input) const override;
-  models::LayerFlops flops(const models::Shape& input) const override;
   Communication communication(const LayerInput& work) const override;
 
  private:
-  at::Tensor weight_;
-  at::Tensor bias_;
   TensorGroup& group_;
-  RowOptions options_;
+  Layout layout_;
 };
 
 }  // namespace stratagem::tensor_parallel

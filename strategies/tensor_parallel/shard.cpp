@@ -1,7 +1,6 @@
 #include "strategies/tensor_parallel/shard.h"
 
 #include <ATen/ATen.h>
-#include <ATen/core/grad_mode.h>
 
 #include <stdexcept>
 #include <utility>
@@ -118,7 +117,7 @@ class Sharding {
     if (layer.bias().defined()) bias = layer.bias().detach();
     auto made = std::make_unique<RowParallelLinear>(
         layer.name(), shard(layer.name() + ".weight", layer.weight(), columns), bias, group_,
-        RowOptions{layout_, true});
+        layout_);
     result_.parallel.push_back(made.get());
     return made;
   }

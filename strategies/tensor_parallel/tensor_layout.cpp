@@ -42,9 +42,7 @@ at::Tensor TensorLayout::loss(const models::Workload& workload, const at::Tensor
 }
 
 models::Shape TensorLayout::boundary(models::Shape whole) const {
-  if (layout_ == Layout::sequence && whole.size() == 3) {
-    whole[sequence_dimension] /= group_.size();
-  }
+  if (layout_ == Layout::sequence && whole.size() == 3) whole[sequence_dimension] /= group_.size();
   return whole;
 }
 

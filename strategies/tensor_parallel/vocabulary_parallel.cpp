@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "models/cpu_kernels/functions.h"
-#include "strategies/tensor_parallel/group_capsule.h"
 #include "strategies/tensor_parallel/mappings.h"
 
 namespace stratagem::tensor_parallel {
@@ -92,21 +91,9 @@ models::Shape VocabParallelEmbedding::output_shape(const models::Shape& input) c
   return {input[0], input[1] / share, token_.size(1)};
 }
 
-models::LayerFlops VocabParallelEmbedding::flops(const models::Shape& input) const {
-  output_shape(input);
-  return {};
-}
-
 Communication VocabParallelEmbedding::communication(const LayerInput& work) const {
-  Communication calls;
-  const std::int64_t bytes = work.positions * token_.size(1) * work.element_bytes;
-  if (layout_ == Layout::tensor) {
-    add_call(calls, "all_reduce", bytes);
-    return calls;
-  }
-  add_call(calls, "reduce_scatter", bytes);
-  add_call(calls, "all_gather", bytes / group_.size());
-  return calls;
+  return sum_communication(work.positions * token_.size(1) * work.element_bytes, layout_,
+                           group_.size());
 }
 
 at::Tensor vocab_parallel_cross_entropy(const at::Tensor& logits, const at::Tensor& targets,

@@ -17,7 +17,6 @@ class VocabParallelEmbedding : public models::Layer, public ParallelLayer {
                          TensorGroup& group, Layout layout);
   at::Tensor forward(const at::Tensor& input) override;
   models::Shape output_shape(const models::Shape& input) const override;
-  models::LayerFlops flops(const models::Shape& input) const override;
   Communication communication(const LayerInput& work) const override;
 
  private:

@@ -17,6 +17,7 @@
 #include "models/optimizer.h"
 #include "models/token_data.h"
 #include "models/workload.h"
+#include "tests/models/parameter_count.h"
 #include "tests/models/reference_values.h"
 #include "tests/models/single_thread.h"
 
@@ -85,6 +86,23 @@ TEST_P(GptReference, IsPyTorchs) {
 
 INSTANTIATE_TEST_SUITE_P(Linear, GptReference, testing::Bool(),
                          [](const auto& instance) { return instance.param ? "own" : "atens"; });
+
+/// vocabulary x features twice, longest sequence x features, 12 features^2 + 13 features a block,
+/// and 2 features of the last normalisation.
+std::int64_t gpt_parameter_count(const GptSize& size) {
+  const std::int64_t d = size.features;
+  return 2 * size.vocabulary * d + size.longest_sequence * d + size.blocks * (12 * d * d + 13 * d) +
+         2 * d;
+}
+
+/// Forward and backward: 6 a parameter of the products, and 12 features x sequence a block for
+/// attention (Chowdhery et al. 2022, "PaLM", appendix B; without the mask's half).
+double gpt_flops_per_token(const GptSize& size, std::int64_t sequence) {
+  const auto d = static_cast<double>(size.features);
+  const auto blocks = static_cast<double>(size.blocks);
+  const double products = 12 * d * d * blocks + static_cast<double>(size.vocabulary) * d;
+  return 6 * products + 12 * d * blocks * static_cast<double>(sequence);
+}
 
 TEST(Gpt, ParametersAreThoseOfTheFormula) {
   for (const auto& [name, size] : {std::pair{"gpt-tiny", kTiny}, std::pair{"gpt-small", kSmall}}) {

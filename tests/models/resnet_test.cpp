@@ -12,6 +12,7 @@
 #include "models/cpu_kernels/convolution.h"
 #include "models/cpu_kernels/reference_kernels.h"
 #include "models/optimizer.h"
+#include "tests/models/parameter_count.h"
 #include "tests/models/single_thread.h"
 
 namespace stratagem::models {

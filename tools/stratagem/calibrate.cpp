@@ -8,7 +8,6 @@
 #include "bench/config/registered_catalogue.h"
 #include "bench/config/run_options.h"
 #include "bench/machine/core_lock.h"
-#include "bench/machine/machine.h"
 #include "bench/measure/environment.h"
 #include "bench/measure/job_launch.h"
 #include "bench/measure/preparation.h"
@@ -49,11 +48,8 @@ int calibrate(const Arguments& arguments) {
   bench::Progress progress(bench::Progress::style(selection.files.quiet));
   const auto environment = bench::make_environment(catalogue, interrupt, progress, false);
   bench::require_cores(config, environment.cores.size());
-  const bench::CoreLocks locks(bench::cores_of(config, environment.cores),
-                               {.timeout = std::chrono::duration<double>(config.timeout),
-                                .folder = {},
-                                .interrupt = &interrupt,
-                                .say = [&](const std::string& line) { progress.note(line); }});
+  const bench::CoreLocks locks = bench::hold_cores(bench::cores_of(config, environment.cores),
+                                                   config.timeout, environment, progress);
   const auto launched =
       bench::launch_job(environment, bench::job_about<bench::CalibrateDeviceJob>(config));
   bench::require_result("calibrating", launched.status, launched.error);

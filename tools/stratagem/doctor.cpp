@@ -2,14 +2,12 @@
 // "ok" or "warn"; a warning ends with its remedy.
 #include <dlfcn.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <sstream>
@@ -19,6 +17,7 @@
 #include "bench/machine/noise_sources.h"
 #include "bench/measure/cache.h"
 #include "reports/build_information.h"
+#include "strategies/ranks/launcher_environment.h"
 #include "tools/stratagem/parse.h"
 #include "tools/stratagem/python.h"
 
@@ -33,13 +32,8 @@ void warn(const std::string& what, const std::string& found, const std::string& 
   fmt::print("warn  {:<15} {}: {}\n", what, found, remedy);
 }
 
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 bool on_path(const std::string& program) {
-  std::istringstream folders(environment("PATH"));
+  std::istringstream folders(ranks::process_environment("PATH").value_or(""));
   for (std::string folder; std::getline(folders, folder, ':');) {
     if (::access((folder + "/" + program).c_str(), X_OK) == 0) return true;
   }
@@ -53,23 +47,22 @@ bool loadable(const char* library) {
   return handle != nullptr;
 }
 
+void tell(bool good, const std::string& what, const std::string& found, const std::string& wrong,
+          const std::string& remedy) {
+  good ? ok(what, found) : warn(what, wrong, remedy);
+}
+
 void report_build() {
   const reports::BuildInformation build = reports::build_information();
   ok("stratagem",
      fmt::format("{} ({}), compiled by {}", build.version, build.git_commit, build.compiler));
-  if (build.build_type == "Release" && build.sanitizers.empty()) {
-    ok("build", "Release");
-  } else {
-    warn("build", fmt::format("{} {}", build.build_type, build.sanitizers),
-         "times mean nothing; measure with cmake --preset release");
-  }
+  tell(build.build_type == "Release" && build.sanitizers.empty(), "build", "Release",
+       fmt::format("{} {}", build.build_type, build.sanitizers),
+       "times mean nothing; measure with cmake --preset release");
   ok("LibTorch", fmt::format("{} in {}", bench::torch_version(), bench::torch_library_path()));
-  if (bench::allocator_name() == "jemalloc") {
-    ok("allocator", "jemalloc, linked in");
-  } else {
-    warn("allocator", bench::allocator_name(),
-         "large activations are mapped anew in every step; build with jemalloc");
-  }
+  tell(bench::allocator_name() == "jemalloc", "allocator", "jemalloc, linked in",
+       bench::allocator_name(),
+       "large activations are mapped anew in every step; build with jemalloc");
 }
 
 void report_gpus(const bench::MachineFacts& facts) {
@@ -87,26 +80,22 @@ void report_gpus(const bench::MachineFacts& facts) {
     warn("CUDA", "this build has no CUDA backend", "configure with cmake --preset cuda");
   } else {
     ok("CUDA", "backend built in");
-    loadable("libnccl.so.2")
-        ? ok("NCCL", "libnccl.so.2")
-        : warn("NCCL", "libnccl.so.2 cannot be loaded", "install NCCL, or the full torch wheel");
+    tell(loadable("libnccl.so.2"), "NCCL", "libnccl.so.2", "libnccl.so.2 cannot be loaded",
+         "install NCCL, or the full torch wheel");
   }
 }
 
 // The headers alone are needed: LibTorch carries the library.
 void report_gloo() {
-  if (std::filesystem::exists("/usr/include/gloo/config.h")) {
-    ok("Gloo", "headers in /usr/include/gloo");
-  } else {
-    warn("Gloo", "no headers", "apt install libgloo-dev before building");
-  }
+  tell(std::filesystem::exists("/usr/include/gloo/config.h"), "Gloo",
+       "headers in /usr/include/gloo", "no headers", "apt install libgloo-dev before building");
 }
 
 void report_launcher() {
   for (const auto& [variable, name] :
        {std::pair{"TORCHELASTIC_RUN_ID", "torchrun"}, std::pair{"SLURM_PROCID", "srun"},
         std::pair{"OMPI_COMM_WORLD_RANK", "mpirun"}, std::pair{"PMI_RANK", "mpirun"}}) {
-    if (!environment(variable).empty()) {
+    if (!ranks::process_environment(variable).value_or("").empty()) {
       warn("launcher", fmt::format("started by {} ({})", name, variable),
            "one machine needs none; start stratagem itself");
       return;
@@ -121,11 +110,8 @@ void report_processor(const bench::MachineFacts& facts) {
   const std::string cores =
       fmt::format("{} of {} physical cores may be used, {} NUMA node{}", facts.available_cores,
                   facts.physical_cores, facts.numa_nodes, facts.numa_nodes == 1 ? "" : "s");
-  if (facts.available_cores >= 2) {
-    ok("cores", cores);
-  } else {
-    warn("cores", cores, "two devices need two cores; see taskset and the container's cpuset");
-  }
+  tell(facts.available_cores >= 2, "cores", cores, cores,
+       "two devices need two cores; see taskset and the container's cpuset");
 }
 
 /// Looks for a second at what would disturb a measurement.
@@ -171,30 +157,21 @@ void report_python() {
       " -c 'import sys, numpy, vl_convert; print(sys.version.split()[0], \"numpy\", "
       "numpy.__version__, \"vl-convert\", vl_convert.__version__)' 2>&1";
   const auto [answer, succeeded] = output_of("'" + python + "'" + question);
-  if (succeeded) {
-    ok("Python", fmt::format("{} in {}", answer, python));
-  } else {
-    warn("Python", fmt::format("{} says {}", python, answer.substr(answer.rfind('\n') + 1)),
-         "run tools/run once: it installs the packages");
-  }
+  tell(succeeded, "Python", fmt::format("{} in {}", answer, python),
+       fmt::format("{} says {}", python, answer.substr(answer.rfind('\n') + 1)),
+       "run tools/run once: it installs the packages");
   const std::string package = find_reports_package();
-  if (package.empty()) {
-    warn("reports", "the package stratagem_reports is not there", "install with cmake --install");
-  } else {
-    ok("reports", package);
-  }
+  tell(!package.empty(), "reports", package, "the package stratagem_reports is not there",
+       "install with cmake --install");
 }
 
 void report_cache() {
   const std::filesystem::path folder = bench::default_cache_folder();
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (::access(folder.c_str(), W_OK) == 0) {
-    ok("cache", folder.string());
-  } else {
-    warn("cache", folder.string() + " cannot be written",
-         "set XDG_CACHE_HOME; without it every run verifies and calibrates anew");
-  }
+  tell(::access(folder.c_str(), W_OK) == 0, "cache", folder.string(),
+       folder.string() + " cannot be written",
+       "set XDG_CACHE_HOME; without it every run verifies and calibrates anew");
 }
 
 }  // namespace

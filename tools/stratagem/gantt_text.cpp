@@ -6,7 +6,6 @@
 #include <cmath>
 
 namespace stratagem::tools {
-
 namespace {
 
 using schedules::ActionKind;

@@ -1,6 +1,5 @@
 // stratagem list: what this build knows and what this machine has.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -9,10 +8,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "bench/config/options.h"
 #include "bench/google_benchmark/command_line.h"
 #include "bench/machine/machine.h"
-#include "models/model.h"
+#include "models/registry/named_entries.h"
 #include "models/registry/registry.h"
 #include "strategies/registry.h"
 #include "strategies/schedules/registry.h"
@@ -26,27 +24,11 @@ struct Entry {
   std::string summary;
 };
 
-std::vector<Entry> strategy_entries() {
+/// Of a registry, by its functions.
+template <class Find>
+std::vector<Entry> entries_of(const std::vector<std::string>& names, Find find) {
   std::vector<Entry> entries;
-  for (const std::string& name : strategies::strategy_names()) {
-    entries.push_back({name, strategies::find_strategy(name).summary});
-  }
-  return entries;
-}
-
-std::vector<Entry> model_entries() {
-  std::vector<Entry> entries;
-  for (const std::string& name : models::model_names()) {
-    entries.push_back({name, models::find_model(name).summary});
-  }
-  return entries;
-}
-
-std::vector<Entry> schedule_entries() {
-  std::vector<Entry> entries;
-  for (const std::string& name : schedules::schedule_names()) {
-    entries.push_back({name, schedules::find_schedule(name).summary});
-  }
+  for (const std::string& name : names) entries.push_back({name, find(name).summary});
   return entries;
 }
 
@@ -77,11 +59,14 @@ std::vector<Entry> benchmark_entries() {
 using Listing = std::pair<std::string, std::function<std::vector<Entry>()>>;
 
 const std::vector<Listing>& listings() {
-  static const std::vector<Listing> all = {{"strategies", strategy_entries},
-                                           {"models", model_entries},
-                                           {"schedules", schedule_entries},
-                                           {"devices", device_entries},
-                                           {"benchmarks", benchmark_entries}};
+  static const std::vector<Listing> all = {
+      {"strategies",
+       [] { return entries_of(strategies::strategy_names(), strategies::find_strategy); }},
+      {"models", [] { return entries_of(models::model_names(), models::find_model); }},
+      {"schedules",
+       [] { return entries_of(schedules::schedule_names(), schedules::find_schedule); }},
+      {"devices", device_entries},
+      {"benchmarks", benchmark_entries}};
   return all;
 }
 
@@ -92,15 +77,13 @@ std::vector<Listing> chosen(const std::string& what) {
     if (listing.first == what) return {listing};
     names.push_back(listing.first);
   }
-  throw std::invalid_argument(fmt::format("list: unknown \"{}\": did you mean \"{}\"? choices: {}",
-                                          what, bench::nearest(what, names),
-                                          fmt::join(names, ", ")));
+  throw std::invalid_argument("list: " + models::unknown_name("list", what, names));
 }
 
 void print_text(const std::vector<Listing>& wanted) {
-  for (const auto& [what, entries_of] : wanted) {
+  for (const auto& [what, make_entries] : wanted) {
     if (wanted.size() > 1) fmt::print("{}\n", what);
-    const std::vector<Entry> entries = entries_of();
+    const std::vector<Entry> entries = make_entries();
     std::size_t width = 0;
     for (const Entry& entry : entries) width = std::max(width, entry.name.size());
     for (const Entry& entry : entries) {
@@ -111,9 +94,9 @@ void print_text(const std::vector<Listing>& wanted) {
 
 void print_json(const std::vector<Listing>& wanted) {
   nlohmann::ordered_json document;
-  for (const auto& [what, entries_of] : wanted) {
+  for (const auto& [what, make_entries] : wanted) {
     document[what] = nlohmann::ordered_json::array();
-    for (const Entry& entry : entries_of()) {
+    for (const Entry& entry : make_entries()) {
       document[what].push_back({{"name", entry.name}, {"summary", entry.summary}});
     }
   }

@@ -1,16 +1,14 @@
 // stratagem: measures how parallelism strategies train the same model on the same batch.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <array>
-#include <cstdio>
 #include <stdexcept>
 #include <string>
 
-#include "bench/config/options.h"
 #include "bench/launch/exit_codes.h"
 #include "bench/machine/machine.h"
 #include "bench/worker/worker_main.h"
+#include "models/registry/named_entries.h"
 #include "reports/build_information.h"
 #include "tools/stratagem/subcommand.h"
 
@@ -59,9 +57,7 @@ int dispatch(const std::string& name, const Arguments& arguments) {
     if (subcommand.name == name) return subcommand.perform(arguments);
     names.push_back(subcommand.name);
   }
-  throw std::invalid_argument(
-      fmt::format("unknown subcommand \"{}\": did you mean \"{}\"? choices: {}", name,
-                  bench::nearest(name, names), fmt::join(names, ", ")));
+  throw std::invalid_argument(models::unknown_name("subcommand", name, names));
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+// stratagem report, compare and history, which the Python package does.
 #include "tools/stratagem/python.h"
 
 #include <fmt/format.h>
@@ -11,9 +12,9 @@
 #include <system_error>
 
 #include "bench/config/plugins.h"
+#include "strategies/ranks/launcher_environment.h"
 
 namespace stratagem::tools {
-
 namespace {
 
 namespace fs = std::filesystem;
@@ -24,15 +25,12 @@ std::vector<fs::path> roots() {
   return {folder.parent_path().parent_path(), folder.parent_path() / "share/stratagem"};
 }
 
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 }  // namespace
 
 std::string find_python() {
-  if (const std::string chosen = environment("STRATAGEM_PYTHON"); !chosen.empty()) return chosen;
+  if (const auto chosen = ranks::process_environment("STRATAGEM_PYTHON").value_or("");
+      !chosen.empty())
+    return chosen;
   for (const fs::path& root : roots()) {
     const fs::path python = root / ".venv/bin/python";
     if (::access(python.c_str(), X_OK) == 0) return python;
@@ -60,7 +58,7 @@ void become_python(const std::string& subcommand, const Arguments& arguments) {
         "the Python package stratagem_reports lies neither in reports/ of a source tree around "
         "this executable nor in ../share/stratagem/reports; install with `cmake --install`");
   }
-  const std::string others = environment("PYTHONPATH");
+  const std::string others = ranks::process_environment("PYTHONPATH").value_or("");
   ::setenv("PYTHONPATH", (others.empty() ? package : package + ":" + others).c_str(), 1);
   Arguments words = {python, "-m", "stratagem_reports", subcommand};
   for (const std::string& word : bench::without_plugins(arguments)) words.push_back(word);
@@ -73,5 +71,11 @@ void become_python(const std::string& subcommand, const Arguments& arguments) {
       fmt::format("cannot start {}: {}; STRATAGEM_PYTHON names the Python to use", python,
                   std::generic_category().message(errno)));
 }
+
+int report(const Arguments& arguments) { become_python("report", arguments); }
+
+int compare(const Arguments& arguments) { become_python("compare", arguments); }
+
+int history(const Arguments& arguments) { become_python("history", arguments); }
 
 }  // namespace stratagem::tools

@@ -1,7 +1,6 @@
 // stratagem run: measures a grid of configurations, prints the table and leaves the files.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -50,8 +49,7 @@ void require_places(const bench::RunFiles& files) {
 reports::TableStyle table_style() {
   reports::TableStyle style;
   style.terminal = ::isatty(STDOUT_FILENO) != 0;
-  winsize size{};
-  if (style.terminal && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) style.width = size.ws_col;
+  style.width = bench::terminal_width(stdout).value_or(style.width);
   return style;
 }
 

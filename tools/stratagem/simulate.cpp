@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <stdexcept>
 
@@ -17,6 +16,7 @@
 #include "bench/measure/step_prediction.h"
 #include "bench/predict/predict.h"
 #include "strategies/distributed/c10d_store.h"
+#include "strategies/runtime/parse.h"
 #include "strategies/schedules/registry.h"
 #include "strategies/schedules/simulate.h"
 #include "tools/stratagem/parse.h"
@@ -37,26 +37,18 @@ struct GivenCosts {
   double link_ms = 0;
 };
 
-double number(const std::string& text, const std::string& flag) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0) {
-    throw std::invalid_argument(fmt::format(
-        "{}: \"{}\" is not a number of milliseconds; 0 or more, one a stage joined by +", flag,
-        text));
-  }
-  return value;
+double milliseconds_in(std::string_view text, const std::string& flag) {
+  const auto value = runtime::number_in<double>(text);
+  if (value && *value >= 0) return *value;
+  throw std::invalid_argument(
+      fmt::format("{}: \"{}\" is not a number of milliseconds; 0 or more, one a stage joined by +",
+                  flag, text));
 }
 
 /// "1.5" for every stage, or "1+2" with one for each.
 std::vector<double> per_stage(const std::string& text, int stages, const std::string& flag) {
   std::vector<double> values;
-  std::size_t start = 0;
-  while (start <= text.size()) {
-    const std::size_t end = std::min(text.find('+', start), text.size());
-    values.push_back(number(text.substr(start, end - start), flag));
-    start = end + 1;
-  }
+  for (const auto part : runtime::split(text, '+')) values.push_back(milliseconds_in(part, flag));
   if (values.size() == 1) values.resize(static_cast<std::size_t>(stages), values.front());
   if (values.size() != static_cast<std::size_t>(stages)) {
     throw std::invalid_argument(
@@ -149,25 +141,21 @@ int simulate_from_given(const Arguments& arguments) {
   GivenCosts given;
   SimulationOutput output;
   bool calibrated = false;
-  app.add_option("--schedule", given.schedule,
-                 fmt::format("{} [1f1b]", fmt::join(schedules::schedule_names(), ", ")))
-      ->type_name("");
-  app.add_option("--stages", given.stages, "stages, one a device unless interleaved [2]")
-      ->type_name("");
-  app.add_option("--virtual-stages", given.virtual_stages,
-                 "stages of each device, of an interleaved schedule [2]")
-      ->type_name("");
-  app.add_option("--micro-batches", given.micro_batches, "micro-batches of a step [4]")
-      ->type_name("");
-  app.add_option("--forward-ms", given.forward_ms,
-                 "forward of a micro-batch; one value, or one a stage joined by + [1]")
-      ->type_name("");
-  app.add_option("--backward-ms", given.backward_ms, "the same of the backward [2]")->type_name("");
-  app.add_option("--optimizer-ms", given.optimizer_ms, "optimizer of a stage [0]")->type_name("");
-  app.add_option("--link-latency-ms", given.link_latency_ms, "latency of a transfer [0]")
-      ->type_name("");
-  app.add_option("--link-ms", given.link_ms, "time of a transfer on the link beyond that [0]")
-      ->type_name("");
+  const auto add = [&app](const char* flag, auto& target, const std::string& meaning) {
+    app.add_option(flag, target, meaning)->type_name("");
+  };
+  add("--schedule", given.schedule,
+      fmt::format("{} [1f1b]", fmt::join(schedules::schedule_names(), ", ")));
+  add("--stages", given.stages, "stages, one a device unless interleaved [2]");
+  add("--virtual-stages", given.virtual_stages,
+      "stages of each device, of an interleaved schedule [2]");
+  add("--micro-batches", given.micro_batches, "micro-batches of a step [4]");
+  add("--forward-ms", given.forward_ms,
+      "forward of a micro-batch; one value, or one a stage joined by + [1]");
+  add("--backward-ms", given.backward_ms, "the same of the backward [2]");
+  add("--optimizer-ms", given.optimizer_ms, "optimizer of a stage [0]");
+  add("--link-latency-ms", given.link_latency_ms, "latency of a transfer [0]");
+  add("--link-ms", given.link_ms, "time of a transfer on the link beyond that [0]");
   app.add_flag("--calibrated", calibrated,
                "measure the costs of a row instead; takes the options of `run` for it");
   app.add_option("--out", output.out, "the simulation as JSON, \"-\" for standard output")

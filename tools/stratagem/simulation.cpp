@@ -2,18 +2,18 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <vector>
 
+#include "bench/measure/progress.h"
 #include "bench/timing/breakdown.h"
 #include "reports/atomic_file.h"
+#include "reports/json_fields.h"
 #include "reports/json_writer.h"
-#include "reports/record_json.h"
+#include "reports/record_fields.h"
 #include "reports/write_all.h"
 #include "strategies/schedules/registry.h"
 #include "strategies/schedules/simulate.h"
@@ -31,12 +31,7 @@ reports::Breakdown breakdown_of_a_replica(const Simulation& simulation) {
 nlohmann::ordered_json document_of(const Simulation& simulation) {
   std::vector<reports::TimelineEvent> events;
   for (const schedules::TimelineEntry& entry : simulation.timeline.entries) {
-    events.push_back({.device = entry.device,
-                      .kind = std::string(schedules::name(entry.action.kind)),
-                      .stage = entry.action.stage,
-                      .micro_batch = entry.action.micro_batch,
-                      .start_ms = entry.start_ms,
-                      .end_ms = entry.end_ms});
+    events.push_back(bench::event_of(entry, entry.device));
   }
   nlohmann::ordered_json body;
   body["title"] = simulation.title;
@@ -47,15 +42,8 @@ nlohmann::ordered_json document_of(const Simulation& simulation) {
     body["communication_exposed_ms"] = parts.communication_exposed;
     body["communication_hidden_ms"] = parts.communication_hidden;
   }
-  body["timeline"] = reports::to_json(events);
+  body["timeline"] = reports::json_fields::json_of(events);
   return {{"schema", reports::results_schema}, {"simulation", body}};
-}
-
-int terminal_width() {
-  constexpr int of_a_file = 100;
-  winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  return of_a_file;
 }
 
 void print_schedule(const Simulation& simulation, const schedules::Schedule& schedule) {
@@ -85,7 +73,9 @@ void print(const Simulation& simulation) {
   } else {
     print_replicas(simulation);
   }
-  fmt::print("{}", gantt_text(simulation.timeline, simulation.devices, terminal_width()));
+  constexpr int of_a_file = 100;
+  const int width = bench::terminal_width(stdout).value_or(of_a_file);
+  fmt::print("{}", gantt_text(simulation.timeline, simulation.devices, width));
 }
 
 void require_chart_name(const std::string& chart) {

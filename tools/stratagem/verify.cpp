@@ -98,14 +98,12 @@ Outcome verify_row(const bench::PreparedRow& row, const bench::MeasureEnvironmen
 }
 
 void print_table(const std::vector<Outcome>& outcomes) {
-  reports::TextColumn name{.header = "row", .right_aligned = false, .importance = 5, .cells = {}};
-  reports::TextColumn error{.header = "error", .importance = 4, .cells = {}};
-  reports::TextColumn limit{.header = "limit", .importance = 1, .cells = {}};
-  reports::TextColumn result{.header = "", .right_aligned = false, .importance = 3, .cells = {}};
-  reports::TextColumn oracle{
-      .header = "oracle", .right_aligned = false, .importance = 2, .cells = {}};
-  reports::TextColumn scope{
-      .header = "scope", .right_aligned = false, .importance = 1, .cells = {}};
+  reports::TextColumn name{.header = "row", .right_aligned = false, .importance = 5};
+  reports::TextColumn error{.header = "error", .importance = 4};
+  reports::TextColumn limit{.header = "limit", .importance = 1};
+  reports::TextColumn result{.header = "", .right_aligned = false, .importance = 3};
+  reports::TextColumn oracle{.header = "oracle", .right_aligned = false, .importance = 2};
+  reports::TextColumn scope{.header = "scope", .right_aligned = false, .importance = 1};
   for (const Outcome& outcome : outcomes) {
     const auto& found = outcome.verification;
     name.cells.push_back(outcome.name);

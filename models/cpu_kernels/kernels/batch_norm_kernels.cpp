@@ -3,7 +3,6 @@
 #include "models/cpu_kernels/kernels/batch_norm_choices.h"
 
 namespace stratagem::models::kernels {
-
 namespace {
 
 const BatchNormVariant& best() {

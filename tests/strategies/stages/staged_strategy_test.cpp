@@ -125,7 +125,8 @@ TEST(StagedStrategy, EveryOptimizerAndLoss) {
         auto options = strategies::small_workload(model, 5);
         options.loss = loss;
         options.optimizer = optimizer;
-        SCOPED_TRACE(std::string(to_string(loss)) + ", " + std::string(to_string(optimizer.kind)));
+        SCOPED_TRACE(std::string(to_string(loss)) + ", optimizer " +
+                     std::to_string(static_cast<int>(optimizer.kind)));
         expect_equal_to_oracle("pipeline", options, 2, {.split_size = 3, .schedule = "1f1b"});
       }
     }

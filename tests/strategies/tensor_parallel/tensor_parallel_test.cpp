@@ -71,19 +71,12 @@ TEST(ConjugateFunctions, BackwardIsTheOtherOfThePair) {
     const double own = 1 + rank.group->rank();
     const at::Tensor x = values({2, 4, 3}) * own;
     const at::Tensor sum = values({2, 4, 3}) * 3;
-    const auto copied = passes(x, x, [&](const auto& t) { return copy_to_ranks(t, *rank.group); });
-    expect_close(copied.y, x);
-    expect_close(copied.x_gradient, sum);
     const auto reduced =
         passes(x, x, [&](const auto& t) { return reduce_from_ranks(t, *rank.group); });
     expect_close(reduced.y, sum);
     expect_close(reduced.x_gradient, x);
 
     const at::Tensor part = rank.group->own_part(values({2, 4, 3}), 1);
-    const auto gathered =
-        passes(part, x, [&](const auto& t) { return gather_from_ranks(t, *rank.group, 1); });
-    expect_close(gathered.y, values({2, 4, 3}));
-    expect_close(gathered.x_gradient, rank.group->own_part(sum, 1));
     const auto scattered =
         passes(x, part, [&](const auto& t) { return scatter_to_ranks(t, *rank.group, 1); });
     expect_close(scattered.y, rank.group->own_part(sum, 1));
@@ -95,10 +88,6 @@ TEST(ConjugateFunctions, BackwardIsTheOtherOfThePair) {
     });
     expect_close(joined.y, values({2, 3, 4}));
     expect_close(joined.x_gradient, rank.group->own_part(values({2, 3, 4}, 1), 2));
-    const auto taken = passes(values({2, 3, 4}), last,
-                              [&](const auto& t) { return split_to_own_part(t, *rank.group, -1); });
-    expect_close(taken.y, last);
-    expect_close(taken.x_gradient, values({2, 3, 4}));
   });
 }
 
@@ -117,7 +106,6 @@ TEST(Slices, AreWholeAgainTogether) {
 
 struct LinearCase {
   bool gather_output = false;
-  bool input_is_parallel = true;
   Layout layout = Layout::tensor;
   bool overlap = true;
 };
@@ -135,15 +123,16 @@ void expect_pair_equals_whole(distributed::RankContext& ranks, const LinearCase&
   };
   ColumnParallelLinear column("up", own(up, 0), own(up_bias, 0), *rank.group,
                               {of.layout, of.gather_output});
-  RowParallelLinear row("down", own(down, 1), down_bias.clone(), *rank.group,
-                        {of.layout, of.input_is_parallel});
+  RowParallelLinear row("down", own(down, 1), down_bias.clone(), *rank.group, of.layout);
   const bool by_sequence = of.layout == Layout::sequence;
   const auto part = [&](const at::Tensor& t) {
     return by_sequence ? rank.group->own_part(t, 1).contiguous() : t;
   };
   const at::Tensor gradient = values({1, 12, 4}, 5);
-  const auto shared = passes(part(x), part(gradient),
-                             [&](const auto& t) { return row.forward(column.forward(t)); });
+  const auto shared = passes(part(x), part(gradient), [&](const auto& t) {
+    const at::Tensor middle = column.forward(t);
+    return row.forward(of.gather_output ? rank.group->own_part(middle, -1) : middle);
+  });
 
   std::vector<at::Tensor> whole;
   for (const auto& t : {up, up_bias, down, down_bias}) {
@@ -178,8 +167,7 @@ TEST(ParallelLinear, APairEqualsTheWholeLayers) {
   for (const int ranks : {1, 2, 4}) {
     for (const bool overlap : {true, false}) {
       for (const LinearCase of :
-           {LinearCase{.overlap = overlap},
-            LinearCase{.gather_output = true, .input_is_parallel = false, .overlap = overlap},
+           {LinearCase{.overlap = overlap}, LinearCase{.gather_output = true, .overlap = overlap},
             LinearCase{.layout = Layout::sequence, .overlap = overlap}}) {
         runtime::on_ranks(ranks, [&](distributed::RankContext& context) {
           expect_pair_equals_whole(context, of);
@@ -250,7 +238,7 @@ TEST(ParallelLayers, DeferTheirWeightGradients) {
   runtime::on_ranks(2, [](distributed::RankContext& ranks) {
     Rank rank(ranks);
     ColumnParallelLinear column("up", values({8, 4}), values({8}, 1), *rank.group, {});
-    RowParallelLinear row("down", values({4, 8}, 2), values({4}, 3), *rank.group, {});
+    RowParallelLinear row("down", values({4, 8}, 2), values({4}, 3), *rank.group, Layout::tensor);
     VocabParallelEmbedding embedding("embedding", values({5, 4}, 6), values({6, 4}, 7), *rank.group,
                                      Layout::tensor);
     const at::Tensor ids = at::tensor({0, 4, 5, 9, 7, 2}, at::kLong).view({1, 6});

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import fnmatch
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -102,6 +103,7 @@ class Comparison:
     interleaved: dict[str, Any] | None = None
     only_base: list[str] = field(default_factory=list)
     only_head: list[str] = field(default_factory=list)
+    accepted_in_vain: list[str] = field(default_factory=list)
 
     @property
     def software(self) -> dict[str, tuple[Any, Any]]:
@@ -124,6 +126,29 @@ class Comparison:
         if self.regressions:
             return 1
         return 5 if fail_on_ambiguous and self.ambiguous else 0
+
+
+def accept(comparison: Comparison, intended: list[str]) -> Comparison:
+    """Marks increases that are intended: "METRIC=ROW", with the shell's wildcards."""
+    grown = {
+        f"{change.metric}={row.name}"
+        for row in comparison.rows
+        for change in row.changes
+        if change.regression
+    }
+    accepted = {name for one in intended for name in fnmatch.filter(grown, one)}
+    rows = [
+        replace(
+            row,
+            changes=[
+                replace(change, accepted=f"{change.metric}={row.name}" in accepted)
+                for change in row.changes
+            ],
+        )
+        for row in comparison.rows
+    ]
+    vain = [one for one in intended if not fnmatch.filter(grown, one)]
+    return replace(comparison, rows=rows, accepted_in_vain=vain)
 
 
 def compare_result_sets(

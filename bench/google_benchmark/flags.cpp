@@ -1,6 +1,7 @@
 #include "bench/google_benchmark/flags.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -41,10 +42,15 @@ std::int64_t count(const std::string& name, const std::string& value) {
   return number;
 }
 
-std::string format(const std::string& name, const std::string& value) {
-  if (value == "console" || value == "json" || value == "csv") return value;
+std::string one_of(const std::vector<std::string>& choices, const std::string& name,
+                   const std::string& value) {
+  if (std::ranges::find(choices, value) != choices.end()) return value;
   throw std::invalid_argument(
-      fmt::format("--benchmark_{}: \"{}\" is none of console, json, csv", name, value));
+      fmt::format("--benchmark_{}: \"{}\" is none of {}", name, value, fmt::join(choices, ", ")));
+}
+
+std::string format(const std::string& name, const std::string& value) {
+  return one_of({"console", "json", "csv"}, name, value);
 }
 
 void add_context(BenchmarkFlags& flags, const std::string& value) {
@@ -84,10 +90,17 @@ const std::map<std::string, Setter>& setters() {
   const Setter refused = [](BenchmarkFlags&, const std::string& name, const std::string&) {
     refuse(name);
   };
-  const Setter to_library = [](BenchmarkFlags& flags, const std::string& name,
-                               const std::string& value) {
-    flags.for_library.push_back(std::string(prefix) + name + "=" +
-                                (value.empty() ? "true" : value));
+  const Setter color = [](BenchmarkFlags& flags, const std::string& name,
+                          const std::string& value) {
+    flags.console.color = value == "auto" ? std::nullopt : std::optional<bool>(truth(name, value));
+  };
+  const Setter tabular = [](BenchmarkFlags& flags, const std::string& name,
+                            const std::string& value) {
+    flags.console.counters_tabular = truth(name, value);
+  };
+  const Setter time_unit = [](BenchmarkFlags& flags, const std::string& name,
+                              const std::string& value) {
+    flags.console.time_unit = one_of({"ns", "us", "ms", "s"}, name, value);
   };
   static const std::map<std::string, Setter> all = {
       {"filter", setter(&BenchmarkFlags::filter, text)},
@@ -101,9 +114,9 @@ const std::map<std::string, Setter>& setters() {
       {"display_aggregates_only", setter(&BenchmarkFlags::display_aggregates_only, truth)},
       {"context", [](BenchmarkFlags& flags, const std::string&,
                      const std::string& value) { add_context(flags, value); }},
-      {"color", to_library},
-      {"counters_tabular", to_library},
-      {"time_unit", to_library},
+      {"color", color},
+      {"counters_tabular", tabular},
+      {"time_unit", time_unit},
       {"min_time", refused},
       {"min_warmup_time", refused},
       {"perf_counters", refused}};
@@ -136,7 +149,7 @@ BenchmarkFlags parse_benchmark_flags(const std::vector<std::string>& arguments) 
   read_environment(flags);
   for (const std::string& argument : arguments) {
     if (argument.starts_with("--v=")) {
-      flags.for_library.push_back(argument);
+      flags.console.verbosity = argument.substr(4);
     } else if (!argument.starts_with(prefix)) {
       flags.others.push_back(argument);
     } else {

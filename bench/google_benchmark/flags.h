@@ -1,8 +1,8 @@
 // Google Benchmark's flags, as far as they decide what is measured and where it is written.
 //
 // Its library applies a flag to the loop that it runs. Here the loop only replays what was
-// measured, so the flags that choose rows, rounds and files are taken out and applied before; the
-// others (colours, tabular counters, time unit, verbosity) are left for the library.
+// measured, so the flags that choose rows, rounds and files are applied before. Releases of the
+// library differ in the others that they know, so those are read here too.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,16 @@
 #include <vector>
 
 namespace stratagem::bench {
+
+/// How the library's console shows rows.
+struct ConsoleFlags {
+  std::optional<bool> color = {};  // none: as the terminal has it
+  bool counters_tabular = false;
+  std::string time_unit = "ms";  // ns, us, ms, s
+  std::string verbosity = "0";
+
+  bool operator==(const ConsoleFlags&) const = default;
+};
 
 struct BenchmarkFlags {
   std::string filter;  // regular expression, "-" in front leaves out what matches; empty: all
@@ -25,8 +35,8 @@ struct BenchmarkFlags {
   bool display_aggregates_only = false;
   std::vector<std::pair<std::string, std::string>> context = {};
 
-  std::vector<std::string> for_library = {};  // --benchmark_color=..., as given
-  std::vector<std::string> others = {};       // what is no flag of Google Benchmark
+  ConsoleFlags console = {};
+  std::vector<std::string> others = {};  // what is no flag of Google Benchmark
 };
 
 /// Also reads the environment as the library does: BENCHMARK_FILTER for --benchmark_filter.

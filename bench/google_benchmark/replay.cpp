@@ -1,8 +1,10 @@
 #include "bench/google_benchmark/replay.h"
 
 #include <benchmark/benchmark.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -10,7 +12,10 @@
 #include <optional>
 #include <set>
 #include <sstream>
+#include <string_view>
 #include <utility>
+
+#include "bench/google_benchmark/library_versions.h"
 
 namespace stratagem::bench {
 
@@ -105,7 +110,7 @@ class RowReporter : public BenchmarkReporter {
   }
 
   static void correct_processor_time(Run& run, const std::vector<double>& times) {
-    if (run.error_occurred || times.empty()) return;
+    if (was_skipped(run) || times.empty()) return;
     double milliseconds = 0;
     if (run.run_type == Run::RT_Iteration) {
       const auto index = static_cast<std::size_t>(std::max<std::int64_t>(run.repetition_index, 0));
@@ -156,13 +161,23 @@ bool has_result(const reports::Row& row) {
   return std::ranges::any_of(row.repetitions, [](const auto& one) { return !one.error; });
 }
 
-void register_row(const reports::Row& row, const std::set<std::string>& counters) {
+benchmark::TimeUnit time_unit(const std::string& name) {
+  static const std::map<std::string, benchmark::TimeUnit> units = {{"ns", benchmark::kNanosecond},
+                                                                   {"us", benchmark::kMicrosecond},
+                                                                   {"ms", benchmark::kMillisecond},
+                                                                   {"s", benchmark::kSecond}};
+  return units.at(name);
+}
+
+void register_row(const reports::Row& row, const std::set<std::string>& counters,
+                  benchmark::TimeUnit unit) {
   auto* registered = benchmark::RegisterBenchmark(
       row.name.c_str(), [&row, &counters, next = std::size_t{0}](benchmark::State& state) mutable {
         const std::size_t index = std::min(next++, row.repetitions.size() - 1);
         replay_repetition(state, row.repetitions[index], row.samples_per_step, counters);
       });
   registered->UseManualTime()
+      ->Unit(unit)
       ->Iterations(static_cast<benchmark::IterationCount>(steps_of(row)))
       ->Repetitions(static_cast<int>(row.repetitions.size()));
 }
@@ -174,40 +189,45 @@ class Silence : public BenchmarkReporter {
   void ReportRuns(const std::vector<Run>&) override {}
 };
 
-// The library's own choice follows its flag, which says csv or console here.
-ReporterPointer display_reporter(const BenchmarkFlags& flags) {
-  if (flags.format == "json") return std::make_unique<Silence>();
-  return ReporterPointer(benchmark::CreateDefaultDisplayReporter());
+bool terminal_has_color() {
+  const char* terminal = std::getenv("TERM");
+  return ::isatty(STDOUT_FILENO) != 0 && terminal != nullptr &&
+         std::string_view(terminal) != "dumb";
+}
+
+ReporterPointer console_reporter(const ConsoleFlags& flags) {
+  using Console = benchmark::ConsoleReporter;
+  const int color = flags.color.value_or(terminal_has_color()) ? Console::OO_Color : 0;
+  const int tabular = flags.counters_tabular ? Console::OO_Tabular : 0;
+  return std::make_unique<Console>(static_cast<Console::OutputOptions>(color | tabular));
 }
 
 // The library announces that its CSV will end with a later release; it is there in this one.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-ReporterPointer file_reporter(const BenchmarkFlags& flags) {
-  if (flags.out_format == "csv") return std::make_unique<benchmark::CSVReporter>();
-  return std::make_unique<benchmark::ConsoleReporter>(benchmark::ConsoleReporter::OO_None);
+ReporterPointer make_reporter(const std::string& format, const ConsoleFlags& console) {
+  if (format == "json") return std::make_unique<Silence>();
+  if (format == "csv") return std::make_unique<benchmark::CSVReporter>();
+  return console_reporter(console);
 }
 #pragma GCC diagnostic pop
 
 /// The library's command line. It keeps pointers into it.
 std::vector<std::string> library_words(const BenchmarkFlags& flags, const std::string& program) {
   // What the environment may ask of the library has been done already.
-  std::vector<std::string> words = {
-      program,
-      flags.format == "csv" ? "--benchmark_format=csv" : "--benchmark_format=console",
-      "--benchmark_out=",
-      "--benchmark_filter=",
-      "--benchmark_list_tests=false",
-      "--benchmark_enable_random_interleaving=false"};
-  words.insert(words.end(), flags.for_library.begin(), flags.for_library.end());
-  return words;
+  return {program,
+          "--benchmark_format=console",
+          "--benchmark_out=",
+          "--benchmark_filter=all",
+          "--benchmark_list_tests=false",
+          "--benchmark_enable_random_interleaving=false",
+          "--v=" + flags.console.verbosity};
 }
 
 void initialize(std::vector<std::string>& words, const BenchmarkFlags& flags) {
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
   int count = static_cast<int>(pointers.size());
-  benchmark::SetDefaultTimeUnit(benchmark::kMillisecond);
   benchmark::Initialize(&count, pointers.data());
   for (const auto& [key, value] : flags.context) benchmark::AddCustomContext(key, value);
 }
@@ -222,21 +242,23 @@ std::string replay(const std::vector<reports::Row>& rows, const BenchmarkFlags& 
   const std::set<std::string> counters = common_counters(rows);
   for (const bool with_result : {true, false}) {
     for (const reports::Row& row : rows) {
-      if (!row.repetitions.empty() && has_result(row) == with_result) register_row(row, counters);
+      if (row.repetitions.empty() || has_result(row) != with_result) continue;
+      register_row(row, counters, time_unit(flags.console.time_unit));
     }
   }
   std::ostringstream file;
   std::ostringstream remarks;  // a console has them on standard error, a file does without
   std::vector<RowReporter::Target> targets;
-  targets.push_back(
-      {display_reporter(flags), flags.report_aggregates_only || flags.display_aggregates_only});
+  targets.push_back({make_reporter(flags.format, flags.console),
+                     flags.report_aggregates_only || flags.display_aggregates_only});
   if (!flags.out.empty() && flags.out_format != "json") {
-    targets.push_back({file_reporter(flags), flags.report_aggregates_only});
+    targets.push_back(
+        {make_reporter(flags.out_format, {.color = false}), flags.report_aggregates_only});
     targets.back().reporter->SetOutputStream(&file);
     targets.back().reporter->SetErrorStream(&remarks);
   }
   RowReporter reporter(std::move(targets), processor_times(rows));
-  benchmark::RunSpecifiedBenchmarks(&reporter, ".");
+  benchmark::RunSpecifiedBenchmarks(&reporter);
   return file.str();
 }
 

@@ -82,7 +82,7 @@ void batch_norm(benchmark::State& state) {
 }
 
 // Those of ResNet-50 at 128 pixels: one micro-batch and a whole batch.
-void shapes(benchmark::internal::Benchmark* benchmark) {
+constexpr auto shapes = [](auto* benchmark) {
   benchmark->ArgNames({"channels", "side", "batch", "after"});
   for (const std::int64_t batch : {8, 48}) {
     for (const auto& [channels, side] : {std::pair{64, 32}, {128, 16}, {256, 8}, {512, 4}}) {
@@ -91,7 +91,7 @@ void shapes(benchmark::internal::Benchmark* benchmark) {
       benchmark->Args({4L * channels, side, batch, nothing});
     }
   }
-}
+};
 
 BENCHMARK(batch_norm)->Apply(shapes)->UseManualTime()->Unit(benchmark::kMillisecond);
 

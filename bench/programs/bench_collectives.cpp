@@ -275,13 +275,14 @@ int measure(const Call& call, const Config& config, std::vector<Family> families
   progress.finish();
   if (!wanted) throw Interrupted();
   const bool lost = failed(families);
-  if (flags.format == "console" && flags.for_library.empty()) {
+  const bool own_table = flags.format == "console" && flags.console == ConsoleFlags();
+  if (own_table) {
     print_table(families);
     print_link_models(families);
   }
   const reports::ResultFile results = results_of(std::move(families), command_line);
   std::string replayed;
-  if (flags.format != "console" || !flags.for_library.empty() || flags.out_format != "json") {
+  if (!own_table || flags.out_format != "json") {
     replayed = replay(results.rows, flags, program);
   }
   if (flags.format == "json") fmt::print("{}\n", reports::results_json(results).dump(1));

@@ -115,7 +115,7 @@ void convolution(benchmark::State& state) {
 }
 
 // Channels in, channels out, kernel, pixels a side; then the batch size.
-void shapes(benchmark::internal::Benchmark* benchmark) {
+constexpr auto shapes = [](auto* benchmark) {
   benchmark->ArgNames({"in", "out", "kernel", "image", "batch"});
   for (const std::vector<std::int64_t>& shape : {std::vector<std::int64_t>{64, 256, 1, 32},
                                                  {256, 64, 1, 32},
@@ -130,7 +130,7 @@ void shapes(benchmark::internal::Benchmark* benchmark) {
       benchmark->Args({shape[0], shape[1], shape[2], shape[3], batch});
     }
   }
-}
+};
 
 BENCHMARK(convolution)->Apply(shapes)->UseManualTime()->Unit(benchmark::kMillisecond);
 

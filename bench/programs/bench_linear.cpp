@@ -115,7 +115,7 @@ void linear(benchmark::State& state) {
 }
 
 // Those of gpt-small: rows of one sample, or of eight; in and out of its layers.
-void shapes(benchmark::internal::Benchmark* benchmark) {
+constexpr auto shapes = [](auto* benchmark) {
   benchmark->ArgNames({"rows", "in", "out"});
   for (const std::int64_t rows : {128, 1024}) {
     for (const auto& [in, out] :
@@ -123,7 +123,7 @@ void shapes(benchmark::internal::Benchmark* benchmark) {
       benchmark->Args({rows, in, out});
     }
   }
-}
+};
 
 BENCHMARK(linear)->Apply(shapes)->UseManualTime()->Unit(benchmark::kMillisecond);
 

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "bench/timing/breakdown.h"
+#include "bench/timing/per_step.h"
 #include "reports/json_fields.h"
 #include "reports/record_fields.h"
 
@@ -71,13 +72,12 @@ std::optional<double> utilisation(const Session& session, std::optional<double> 
   return flops / (step_ms / 1e3) / peak;
 }
 
-std::map<std::string, reports::CollectiveCount> per_step(
+std::map<std::string, reports::CollectiveCount> communication_of_a_step(
     const distributed::CommunicationCounts& counts, std::int64_t steps) {
   std::map<std::string, reports::CollectiveCount> result;
-  for (const auto& [collective, count] : counts) {
-    result[collective] = {.calls = count.calls / steps,
-                          .payload_bytes = count.payload_bytes / steps,
-                          .wire_bytes = count.wire_bytes / steps};
+  for (const auto& [collective, count] : per_step(counts, steps)) {
+    result[collective] = {
+        .calls = count.calls, .payload_bytes = count.payload_bytes, .wire_bytes = count.wire_bytes};
   }
   return result;
 }
@@ -138,7 +138,7 @@ reports::Repetition record_of(const Session& session, const TaskContext& context
   repetition.cpu_ms = run.processor_ms / static_cast<double>(steps);
   repetition.devices = device_records(session, run);
   repetition.timeline = median_timeline(session, run);
-  repetition.communication = per_step(run.communication, steps);
+  repetition.communication = communication_of_a_step(run.communication, steps);
   repetition.flops_per_step = session.strategy->costs().flops;
   const double mean = milliseconds(run.ends.back() - run.start) / static_cast<double>(steps);
   repetition.mfu = utilisation(session, peak_gflops, repetition.flops_per_step, mean);

@@ -13,7 +13,8 @@ namespace stratagem::bench {
 
 /// Of all ranks; breakdowns are means over the steps, the timeline is the median step's.
 /// `peak_gflops`: of each device, where it is known. `operators`: how many ATen operators this rank
-/// calls in a step, where that was counted. Collective.
+/// calls in a step, where that was counted. Collective. Throws std::runtime_error where the steps
+/// communicated different amounts.
 reports::Repetition record_of(const Session& session, const TaskContext& context,
                               const TimedRun& run, std::optional<double> peak_gflops,
                               const std::optional<std::int64_t>& operators);

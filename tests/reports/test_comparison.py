@@ -263,6 +263,19 @@ def test_markdown_and_junit_say_the_same(compare, tmp_path):
     assert (suite.attrib["failures"], suite.attrib["skipped"]) == ("0", "1")
 
 
+def test_nothing_of_a_name_becomes_markdown(compare, tmp_path):
+    name = "single/`x`|[a](https://a.example)<img src=x>*b*@someone"
+    error = {"rank": 0, "message": "[a](https://a.example) <b> *c* ~d~ &lt; @someone | \\ e"}
+    head = document({name: [launch(1.0, error=error)]}, software={"torch": "<i>@someone"})
+    compare(document({name: [launch(1.0)]}), head, "--markdown", tmp_path / "c.md")
+    text = (tmp_path / "c.md").read_text(encoding="utf-8")
+    shown = "single/'x'|[a](https://a.example)<img src=x>*b*@someone"
+    assert f"| `{shown}` |".replace("x'|", "x'\\|") in text and f"\n`{shown}`\n" in text
+    assert "\\[a\\](https:\\//a.example) \\<b\\> \\*c\\* \\~d\\~ \\&lt; @\u200bsomeone \\| \\\\ e" in text
+    assert "torch is 2.11.0 in the base and \\<i\\>@\u200bsomeone in the head" in text
+    assert len({line.replace("\\|", "").count("|") for line in text.splitlines() if line[:1] == "|"}) == 1
+
+
 def test_one_format_alone_on_standard_output(write_json, capsys):
     path = str(write_json(scaled(1)))
     head = str(write_json(scaled(1), "head.json"))

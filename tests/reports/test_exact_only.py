@@ -57,6 +57,37 @@ def test_one_more_of_anything_is_a_regression_and_one_less_is_not(compare, chang
     assert (code, found["rows"][0]["verdict"]) == (0, "does less")
 
 
+@pytest.mark.parametrize(
+    ("accepted", "code"),
+    [
+        (["communication.*=pipeline/*"], 0),
+        ([f"communication.all_reduce.{what}={ROW}" for what in ("calls", "payload_bytes", "wire_bytes")], 0),
+        (["communication.all_reduce.calls=*"], 1),
+        (["communication.*=ddp/*"], 1),
+        (["aten_operators=*"], 1),
+    ],
+)
+def test_an_increase_that_is_accepted_is_shown_and_passes(compare, tmp_path, accepted, code):
+    junit = tmp_path / "c.xml"
+    options = [word for one in accepted for word in ("--accept", one)]
+    exit_code, captured, found = compare(
+        one_launch(), one_launch(calls=3), "--junit", junit, *options
+    )
+    assert (exit_code, found["regression"]) == (code, code == 1)
+    assert found["rows"][0]["verdict"] == "does more"
+    assert ElementTree.parse(junit).getroot().attrib["failures"] == str(code)
+    assert ("2 \u2192 3 calls (+50.0%), accepted" in captured.out) is ("ddp" not in accepted[0] and "aten" not in accepted[0])
+    assert ("nothing of this grew" in captured.out) is ("ddp" in accepted[0] or "aten" in accepted[0])
+
+
+def test_a_decrease_needs_no_acceptance_and_none_without_a_row(compare, capsys):
+    code, captured, _ = compare(one_launch(calls=3), one_launch(), "--accept", "communication.*=*")
+    assert code == 0 and "communication.*=*: nothing of this grew" in captured.out
+    with pytest.raises(SystemExit) as caught:
+        compare(one_launch(), one_launch(), "--accept", "aten_operators")
+    assert caught.value.code == 2 and "expected METRIC=ROW" in capsys.readouterr().err
+
+
 def test_peak_memory_within_one_per_cent_is_the_same(compare):
     code, _, found = compare(one_launch(), one_launch(peak=1_009_000))
     assert (code, found["rows"][0]["verdict"]) == (0, "same")

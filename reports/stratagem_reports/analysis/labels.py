@@ -25,6 +25,7 @@ _SCHEDULES |= {"interleaved_1f1b": "Interleaved 1F1B", "zb_h1": "ZB-H1"}
 _USUAL = {"devices", "batch", "image", "sequence", "cores", "split", "schedule"}
 _USUAL |= {"protocol", "iterations", "repeats", "threads"}
 _DEVICES = {"cpu": "CPU", "cuda": "CUDA"}
+_MARKUP = {letter: f"\\{letter}" for letter in "\\|<>*[]~&"} | {"@": "@\u200b"}
 _UNITS = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 
 
@@ -103,6 +104,11 @@ def significant(value: float) -> str:
 def percent(fraction: float, digits: int = 1) -> str:
     """A fraction as a percentage."""
     return f"{100.0 * fraction:.{digits}f}%"
+
+
+def markdown_text(words: str) -> str:
+    """One line in which nothing of a name becomes markup, a link or a mention."""
+    return " ".join(words.split()).translate(str.maketrans(_MARKUP)).replace("://", ":\\//")
 
 
 def listing(words: list[str]) -> str:

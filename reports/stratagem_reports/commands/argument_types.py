@@ -41,6 +41,13 @@ def probability(text: str) -> float:
     return _number(text, 1.0)
 
 
+def acceptance(text: str) -> str:
+    """An intended increase, METRIC=ROW."""
+    if not all(text.partition("=")):
+        raise argparse.ArgumentTypeError(f"{text!r}: expected METRIC=ROW, as aten_operators=ddp/*")
+    return text
+
+
 def _number(text: str, most: float) -> float:
     try:
         value = float(text)

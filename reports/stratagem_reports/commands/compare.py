@@ -7,7 +7,7 @@ from pathlib import Path
 from ..comparison.launch import LaunchError
 from ..results.errors import InputError
 from ..results.files import write_together
-from .argument_types import count, percentage, positive
+from .argument_types import acceptance, count, percentage, positive
 
 _NOTHING_MATCHED, _LAUNCH_FAILED, _INTERRUPTED = 3, 4, 130
 _CONFIDENCE, _INTERLEAVED_CONFIDENCE, _THRESHOLD = 0.95, 0.97, 0.01
@@ -81,6 +81,11 @@ def register(commands: argparse._SubParsersAction) -> None:
     parser.add_argument(
         "--fail-on-ambiguous", action="store_true", help="exit 5 when a row cannot be told"
     )
+    parser.add_argument(
+        "--accept", type=acceptance, metavar="METRIC=ROW", action="append", default=[],
+        help="this increase of a deterministic metric is intended: shown, but no regression; "
+        "* and ? stand for any text; as often as needed",
+    )  # fmt: skip
     parser.add_argument("--html", type=Path, metavar="FILE", help="also write it as a page")
     for name, what in (("markdown", "Markdown"), ("json", "JSON"), ("junit", "JUnit XML")):
         meaning = f"also write it as {what}; - prints it alone"
@@ -187,11 +192,14 @@ def _progress(what: str, left_s: float | None) -> None:
 
 
 def _finish(comparison, options: argparse.Namespace) -> int:
+    from ..comparison.verdicts import accept
+
     if not comparison.rows:
         names = [next(iter(result_set.rows)) for result_set in (comparison.base, comparison.head)]
         return _nothing(
             f": no row has the same name on both sides: {names[0]} and {names[1]}, for example"
         )
+    comparison = accept(comparison, options.accept)
     told = any(row.regression or row.compared for row in comparison.rows)
     if comparison.deterministic_only and not told:
         return _nothing(

@@ -39,11 +39,12 @@ class MetricChange:
     base: float | None
     head: float | None
     kind: Kind
+    accepted: bool = False
 
     @property
     def regression(self) -> bool:
-        """True where the head does more than the base."""
-        return self.kind is Kind.MORE
+        """True where the head does more than the base, and nobody said that it should."""
+        return self.kind is Kind.MORE and not self.accepted
 
 
 def compare_metrics(

@@ -67,6 +67,7 @@ def _row(row: RowComparison) -> dict[str, Any]:
                 "head": item.head,
                 "change": item.kind.value,
                 "regression": item.regression,
+                "accepted": item.accepted,
             }
             for item in row.changes
         ],

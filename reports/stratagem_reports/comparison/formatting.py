@@ -103,7 +103,8 @@ def change_sentence(change: MetricChange) -> str:
         return f"{change.metric}: {change.kind.value} ({number(value)} {change.unit})".strip()
     relative = f" ({change.head / change.base - 1:+.1%})" if change.base else ""
     values = f"{number(change.base)} \u2192 {number(change.head)}"
-    return f"{change.metric}: {values} {change.unit}".rstrip() + relative
+    accepted = ", accepted" if change.accepted else ""
+    return f"{change.metric}: {values} {change.unit}".rstrip() + relative + accepted
 
 
 def notes(comparison: Comparison) -> list[str]:
@@ -112,6 +113,7 @@ def notes(comparison: Comparison) -> list[str]:
     words += machine_notes(comparison) + _software_notes(comparison)
     for side, names in (("base", comparison.only_base), ("head", comparison.only_head)):
         words += [f"Only in the {side}, not compared: {name}" for name in names]
+    words += [f"--accept {one}: nothing of this grew." for one in comparison.accepted_in_vain]
     few = [row.timing.note for row in comparison.rows if row.timing.verdict is Verdict.TOO_FEW]
     if few:
         words.append(f"Too few for a verdict on the time: {'; '.join(dict.fromkeys(few))}.")

@@ -1,6 +1,7 @@
 """Joins what the statistics and the deterministic metrics say into a verdict for each row."""
 
-from dataclasses import dataclass, field
+import fnmatch
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -98,6 +99,7 @@ class Comparison:
     deterministic_only: bool = False
     across_machines: dict[str, tuple[Any, Any]] = field(default_factory=dict)
     interleaved: dict[str, Any] | None = None
+    accepted_in_vain: list[str] = field(default_factory=list)
 
     @property
     def only_base(self) -> list[str]:
@@ -130,6 +132,29 @@ class Comparison:
         if self.regressions:
             return 1
         return 5 if fail_on_ambiguous and self.ambiguous else 0
+
+
+def accept(comparison: Comparison, intended: list[str]) -> Comparison:
+    """Marks increases that are intended: "METRIC=ROW", with the shell's wildcards."""
+    grown = {
+        f"{change.metric}={row.name}"
+        for row in comparison.rows
+        for change in row.changes
+        if change.regression
+    }
+    accepted = {name for one in intended for name in fnmatch.filter(grown, one)}
+    rows = [
+        replace(
+            row,
+            changes=[
+                replace(change, accepted=f"{change.metric}={row.name}" in accepted)
+                for change in row.changes
+            ],
+        )
+        for row in comparison.rows
+    ]
+    vain = [one for one in intended if not fnmatch.filter(grown, one)]
+    return replace(comparison, rows=rows, accepted_in_vain=vain)
 
 
 def compare_result_sets(

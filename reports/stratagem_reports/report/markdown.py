@@ -1,5 +1,6 @@
 """Renders report.md: the summary, the table, and links to the pictures beside it."""
 
+from ..analysis.labels import markdown_text
 from ..analysis.selection import Selection
 from ..charts.registry import ChartSet
 from ..results.load import Results
@@ -12,15 +13,15 @@ from .table import COLUMNS, build_table
 def render_markdown(results: Results, selection: Selection, charts: ChartSet) -> bytes:
     """The report as Markdown; the charts are the .png files of the same folder."""
     blocks = [
-        f"# Parallelism strategies: {_text(selection.workload or 'no working row')}",
+        f"# Parallelism strategies: {markdown_text(selection.workload or 'no working row')}",
         "## Summary",
         _list(sentences(results, selection)),
     ]
     if charts.charts:
         blocks.append("## Charts")
     for name, chart in charts.charts.items():
-        alternative = _text(chart.description).replace("[", "(").replace("]", ")")
-        blocks += [f"![{alternative}]({name}.png)", _text(chart.caption)]
+        alternative = markdown_text(chart.description)
+        blocks += [f"![{alternative}]({name}.png)", markdown_text(chart.caption)]
     if charts.left_out:
         left_out = [f"`{name}`: {reason}" for name, reason in charts.left_out.items()]
         blocks += ["Left out, because the data cannot feed them:", _list(left_out)]
@@ -43,16 +44,8 @@ def _cell(cell: Cell) -> str:
 
 def _table(headings: list[str], rows: list[list[str]]) -> str:
     lines = [headings, ["---"] * len(headings), *rows]
-    return "\n".join(f"| {' | '.join(_text(cell) for cell in line)} |" for line in lines)
+    return "\n".join(f"| {' | '.join(markdown_text(cell) for cell in line)} |" for line in lines)
 
 
 def _list(items: list[str]) -> str:
-    return "\n".join(f"- {_text(item)}" for item in items)
-
-
-def _text(words: str) -> str:
-    """One line in which nothing of a name becomes markup."""
-    words = " ".join(words.split())
-    for letter in ("\\", "|", "<", "*", "["):
-        words = words.replace(letter, f"\\{letter}")
-    return words
+    return "\n".join(f"- {markdown_text(item)}" for item in items)

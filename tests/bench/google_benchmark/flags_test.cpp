@@ -36,11 +36,14 @@ TEST(BenchmarkFlags, AreTakenOutOfTheOptions) {
   EXPECT_THAT(flags.context, ElementsAre(Pair("a", "b"), Pair("c", "d=e")));
 }
 
-TEST(BenchmarkFlags, LeaveTheLibraryWhatOnlyItDoes) {
+TEST(BenchmarkFlags, SayHowTheConsoleLooks) {
   const BenchmarkFlags flags =
-      parse_benchmark_flags({"--benchmark_color=false", "--benchmark_counters_tabular", "--v=2"});
-  EXPECT_THAT(flags.for_library,
-              ElementsAre("--benchmark_color=false", "--benchmark_counters_tabular=true", "--v=2"));
+      parse_benchmark_flags({"--benchmark_color=false", "--benchmark_counters_tabular",
+                             "--benchmark_time_unit=us", "--v=2"});
+  const ConsoleFlags expected = {
+      .color = false, .counters_tabular = true, .time_unit = "us", .verbosity = "2"};
+  EXPECT_EQ(flags.console, expected);
+  EXPECT_EQ(parse_benchmark_flags({"--benchmark_color=auto"}).console, ConsoleFlags());
   EXPECT_THAT(flags.others, IsEmpty());
 }
 
@@ -55,6 +58,7 @@ TEST(BenchmarkFlags, RefuseUnknownFlagsAndWrongValues) {
   EXPECT_THAT(refusal({"--benchmark_repetitions=0"}), HasSubstr("1 or more"));
   EXPECT_THAT(refusal({"--benchmark_list_tests=perhaps"}), HasSubstr("perhaps"));
   EXPECT_THAT(refusal({"--benchmark_out_format=xml"}), HasSubstr("xml"));
+  EXPECT_THAT(refusal({"--benchmark_time_unit=min"}), HasSubstr("none of ns, us, ms, s"));
   EXPECT_THAT(refusal({"--benchmark_context=novalue"}), HasSubstr("KEY=VALUE"));
 }
 

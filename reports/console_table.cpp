@@ -79,7 +79,7 @@ struct Column {
 /// What the table shows beside place and name, one line a column.
 std::vector<Column> figures(const std::string& time_header) {
   using Row = const RowSummary&;
-  return {{time_header, true, 11, [](Row row) { return milliseconds(row.median_ms); }},
+  return {{time_header, true, 11, [](Row row) { return milliseconds(row.time_ms()); }},
           {"interval", true, 6, interval},
           {"samples/s", true, 5, [](Row row) { return text_of(row.samples_per_second, rate); }},
           {"tokens/s", true, 5, [](Row row) { return text_of(row.tokens_per_second, rate); }},
@@ -153,7 +153,7 @@ Sorted sort_rows(const std::vector<Row>& rows) {
   }
   std::stable_sort(
       sorted.good.begin(), sorted.good.end(),
-      [](const RowSummary& a, const RowSummary& b) { return a.median_ms < b.median_ms; });
+      [](const RowSummary& a, const RowSummary& b) { return a.time_ms() < b.time_ms(); });
   return sorted;
 }
 

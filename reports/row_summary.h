@@ -70,6 +70,8 @@ struct RowSummary {
   bool oversubscribed() const;
   /// Whether it may be said to be faster or slower than others.
   bool ranked() const { return !error && !oversubscribed(); }
+  /// What the row is ranked by: the median, under the tutorial's protocol the mean, as it has it.
+  double time_ms() const { return tutorial ? mean_ms : median_ms; }
   /// How many times as fast as the baseline; nullptr without one, and for the baseline itself.
   const Ratio* speed_up() const;
 };

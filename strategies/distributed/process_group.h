@@ -27,7 +27,7 @@ namespace stratagem::distributed {
 using strategies::CollectiveCount;
 using strategies::CommunicationCounts;
 
-/// A collective in flight. It keeps its tensors until it has ended.
+/// A collective, send or receive in flight. It keeps its tensors until it has ended.
 class Transfer {
  public:
   using Stamp = std::function<runtime::EventPointer()>;

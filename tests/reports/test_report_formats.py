@@ -45,6 +45,16 @@ def test_csv_has_a_line_a_row_with_plain_numbers(written, write_json):
     assert lines[-1]["error"].startswith("rank 0: out of memory") and lines[-1]["median (ms)"] == ""
 
 
+def test_a_new_number_of_the_summary_needs_no_change_of_the_csv(write_json, tmp_path):
+    document = summarised(fixture_results.results())
+    first = next(entry for entry in document["benchmarks"] if entry["run_type"] == "iteration")
+    first["stratagem"]["summary"]["joules_per_step"] = 12.5
+    source = write_json(document)
+    assert command.main(["report", str(source), "--format", "csv"]) == 0
+    found = {line["row"]: line["joules_per_step"] for line in lines_of(tmp_path)}
+    assert found.pop(first["run_name"]) == "12.5" and set(found.values()) == {""}
+
+
 def test_csv_of_tutorial_rows_and_of_an_odd_name(written):
     document = fixture_results.results("tutorial", (10, 20), False, 4)
     document["benchmarks"][0]["stratagem"]["marks"] = ['a,"b"']

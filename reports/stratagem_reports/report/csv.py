@@ -54,7 +54,8 @@ def render_csv(results: Results, selection: Selection) -> bytes:
     """The file's rows, workload by workload, fastest first, failed ones last; unknowns empty."""
     measured, failed = by_time(results, selection)
     stream = io.StringIO()
-    writer = csv.DictWriter(stream, COLUMNS, restval="", lineterminator="\n")
+    others = dict.fromkeys(key for row in measured for key in row.summary.figures)
+    writer = csv.DictWriter(stream, (*COLUMNS, *others), restval="", lineterminator="\n")
     writer.writeheader()
     for row in measured:
         writer.writerow({key: _plain(value) for key, value in _working(row).items()})
@@ -74,7 +75,7 @@ def _working(row: Row) -> dict[str, object]:
     losses = next((repetition.loss for repetition in row.repetitions if repetition.loss), [None])
     found = _known(row)
     found |= {heading: attrgetter(name)(row.summary) for heading, name in _SUMMARY.items()}
-    return found | {
+    return found | row.summary.figures | {
         "largest relative error": row.verification.get("max_relative_error"),
         "tolerance": row.verification.get("tolerance"),
         "loss of the first step": losses[0],

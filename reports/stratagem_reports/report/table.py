@@ -18,7 +18,7 @@ COLUMNS = (
     ),
     Column(
         "Against the fastest",
-        "Extra time; cannot tell where the intervals overlap",
+        "Extra time; cannot tell where the ratio may be one, all pairs of rows together",
         number=True,
     ),
     Column("Samples/s", "Training samples a second; under it tokens a second", number=True),

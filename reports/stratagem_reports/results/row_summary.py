@@ -13,6 +13,7 @@ from .json_members import is_number, member, number, numbers
 VERIFICATIONS = ("passed", "failed", "not verified")
 _OPTIONAL = ("spread", "samples_per_second", "tokens_per_second", "mfu", "peak_memory_bytes")
 _OPTIONAL += ("predicted_ms", "prediction_error")
+_TIMES = ("mean", "median", "deviation")
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,8 @@ class Summary:
 
     A sample is a launch, the median of its timed steps; under the tutorial's protocol it is a whole
     training call, and `predicted_ms` is of one step. Rows of one `workload` may be ranked and
-    charted together: `ratios` says how many times as fast this row is as each other one.
+    charted together: `ratios` says how many times as fast this row is as each other one. `figures`
+    has every number of the summary that has no name here.
     """
 
     name: str
@@ -73,6 +75,7 @@ class Summary:
     prediction_error: float | None = None
     ratios: dict[str, Ratio] = field(default_factory=dict)
     cannot_tell: list[str] = field(default_factory=list)
+    figures: dict[str, float] = field(default_factory=dict)
 
     @property
     def count(self) -> int:
@@ -114,7 +117,7 @@ def _measured(holder: dict[str, Any], where: str) -> dict[str, Any]:
     return {
         "baseline": member(holder, "baseline", str, where, optional=True),
         "samples": samples,
-        **{key: _known(holder, f"{key}_ms", where) for key in ("mean", "median", "deviation")},
+        **{key: _known(holder, f"{key}_ms", where) for key in _TIMES},
         "interval": Interval(**interval),
         "wide": holder.get("wide") is True,
         "outliers": [int(index) for index in _list(holder, "outliers", where)],
@@ -124,6 +127,11 @@ def _measured(holder: dict[str, Any], where: str) -> dict[str, Any]:
         "communication_exposed": number(shares, "exposed", f"{where}.communication_share"),
         "communication_hidden": number(shares, "hidden", f"{where}.communication_share"),
         **{key: number(holder, key, where) for key in _OPTIONAL},
+        "figures": {
+            key: float(value)
+            for key, value in holder.items()
+            if is_number(value) and key.removesuffix("_ms") not in {*_OPTIONAL, *_TIMES}
+        },
         "ratios": {
             other: Ratio(**_required(ratios, other, parts_of_ratio, f"{where}.ratios"))
             for other in ratios

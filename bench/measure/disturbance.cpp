@@ -27,17 +27,22 @@ std::string canary_devices(const Config& config) {
                      config.tf32 ? " tf32" : "");
 }
 
-double canary_ms(const reports::Conditions& conditions) {
-  return std::min(slowest(conditions.canary_before_ms), slowest(conditions.canary_after_ms));
+std::pair<double, double> canaries_ms(const reports::Conditions& conditions) {
+  return {slowest(conditions.canary_before_ms), slowest(conditions.canary_after_ms)};
 }
 
-std::string disturbance_of(const reports::Conditions& conditions, double reference_ms) {
+double canary_ms(const reports::Conditions& conditions) {
+  const auto [before_ms, after_ms] = canaries_ms(conditions);
+  return std::min(before_ms, after_ms);
+}
+
+std::string disturbance_of(const reports::Conditions& conditions, double usual_ms) {
   std::vector<std::string> words;
-  const double worst =
-      std::max(slowest(conditions.canary_before_ms), slowest(conditions.canary_after_ms));
-  if (const double longer = worst - reference_ms; longer > slower_canary * reference_ms) {
+  const auto [before_ms, after_ms] = canaries_ms(conditions);
+  const double longer_ms = std::max(before_ms, after_ms) - usual_ms;
+  if (longer_ms > slower_canary * usual_ms) {
     words.push_back(
-        fmt::format("the canary took {:.0f}% longer than at best", 100 * longer / reference_ms));
+        fmt::format("the canary took {:.0f}% longer than usual", 100 * longer_ms / usual_ms));
   }
   const auto others = conditions.other_processes_cores;
   if (others > disturbing_cores(static_cast<int>(affinity_mask().size()))) {

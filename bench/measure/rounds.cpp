@@ -98,14 +98,14 @@ void Rounds::begin_partial_file() {
   if (partial_ == nullptr) return;
   std::vector<FinishedLaunch> finished;
   if (options_.resume) finished = read_partial(partial_->path(), plan_);
-  partial_->begin(plan_, finished);
+  write_partial_file([&](PartialFile& file) { file.begin(plan_, finished); });
   for (const FinishedLaunch& launch : finished) {
     if (launch.round >= rounds_of(rows_[launch.row].config)) continue;
     if (done_.insert({launch.row, launch.round}).second) keep(launch.row, launch.repetitions);
   }
   if (!done_.empty()) {
     observer_.note(fmt::format("{} finished launches taken over from {}", done_.size(),
-                               partial_->path().string()));
+                               partial_path(options_.out).string()));
   }
 }
 
@@ -124,18 +124,18 @@ std::vector<PlannedLaunch> Rounds::remaining_launches() {
 }
 
 void Rounds::mark_disturbed() {
-  std::map<std::string, double> best_ms;  // canary, by devices
+  std::map<std::string, std::vector<double>> canaries;  // of the run, by devices
   for (std::size_t row = 0; row < rows_.size(); ++row) {
     for (const reports::Repetition& launch : repetitions_[row]) {
-      const double own = canary_ms(launch.conditions);
-      double& best = best_ms.try_emplace(canary_devices(rows_[row].config), own).first->second;
-      best = std::min(best, own);
+      const auto [before_ms, after_ms] = canaries_ms(launch.conditions);
+      std::vector<double>& all = canaries[canary_devices(rows_[row].config)];
+      all.insert(all.end(), {before_ms, after_ms});
     }
   }
   for (std::size_t row = 0; row < rows_.size(); ++row) {
     for (reports::Repetition& launch : repetitions_[row]) {
-      const std::string why =
-          disturbance_of(launch.conditions, best_ms.at(canary_devices(rows_[row].config)));
+      const std::vector<double>& usual = canaries.at(canary_devices(rows_[row].config));
+      const std::string why = disturbance_of(launch.conditions, reports::median(usual));
       if (why.empty() || is_disturbed(launch)) continue;
       launch.marks.emplace_back(disturbed_mark);
       observer_.note(
@@ -198,15 +198,17 @@ void Rounds::take(const PlannedLaunch& planned, const Launched<MeasureResult>& l
   }
   if (!launched.result.trace.empty()) traces_[planned.row] = launched.result.trace;
   keep(planned.row, repetitions);
-  keep_for_later({planned.row, planned.round, repetitions});
+  write_partial_file([&](PartialFile& file) {
+    file.append({planned.row, planned.round, repetitions});
+  });
   observer_.end(step_ms.empty() ? std::nullopt : std::optional(reports::median(step_ms)));
 }
 
 /// A full disk ends what could be gone on from, not the measurement.
-void Rounds::keep_for_later(const FinishedLaunch& launch) {
+void Rounds::write_partial_file(const std::function<void(PartialFile&)>& write) {
   if (partial_ == nullptr) return;
   try {
-    partial_->append(launch);
+    write(*partial_);
   } catch (const std::system_error& error) {
     observer_.note(fmt::format("{}; going on without it", error.what()));
     partial_ = nullptr;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -37,7 +38,7 @@ class Rounds {
   void run(const std::string& phase, const std::vector<PlannedLaunch>& launches);
   bool run(const PlannedLaunch& planned);
   void take(const PlannedLaunch& planned, const Launched<MeasureResult>& launched);
-  void keep_for_later(const FinishedLaunch& launch);
+  void write_partial_file(const std::function<void(PartialFile&)>& write);
   void fail(const PlannedLaunch& planned, reports::Repetition failure);
   void keep(std::size_t row, const nlohmann::json& repetitions);
   reports::Row record(std::size_t index);

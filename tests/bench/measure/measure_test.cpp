@@ -65,8 +65,8 @@ TEST_F(MeasureTest, DoesNotPrepareTwice) {
   EXPECT_EQ(workers_.count<VerifyJob>(), 2u);
   EXPECT_EQ(workers_.count<CalibrateDeviceJob>(), 1u);
   EXPECT_EQ(workers_.count<CalibrateStagesJob>(), 2u);
-  EXPECT_EQ(workers_.count<CanaryJob>(), 1u);  // of now, to be held against that of then
-  EXPECT_EQ(workers_.jobs.size() - before, 1u + 1u + 4u);
+  EXPECT_EQ(workers_.count<CanaryJob>(), 2u);  // of now: of one device, and of two
+  EXPECT_EQ(workers_.jobs.size() - before, 1u + 2u + 4u);
 }
 
 TEST_F(MeasureTest, PreparesAnewForAnotherBuild) {

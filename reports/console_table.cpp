@@ -141,6 +141,42 @@ std::string spread_note(const std::vector<RowSummary>& rows,
       listed, rows.front().tutorial ? "calls" : "launches", 100 * wide_spread);
 }
 
+std::string ago(double seconds) {
+  if (seconds < 120) return fmt::format("{:.0f} s ago", seconds);
+  return seconds < 7200 ? fmt::format("{:.0f} min ago", seconds / 60)
+                        : fmt::format("{:.0f} h ago", seconds / 3600);
+}
+
+/// What the predictions were made of; empty without one.
+std::string prediction_note(const std::vector<Row>& rows) {
+  std::optional<double> oldest_s;
+  std::string doubt;
+  for (const Row& row : rows) {
+    if (row.repetitions.empty() || !row.repetitions.front().predicted_from) continue;
+    const PredictionBasis& basis = *row.repetitions.front().predicted_from;
+    oldest_s = std::max(oldest_s.value_or(0), basis.age_s);
+    if (doubt.empty() && !basis.doubt.empty()) doubt = row.name + ": " + basis.doubt;
+  }
+  if (!oldest_s) return "";
+  return fmt::format("predicted: from stage costs measured {}{}\n",
+                     *oldest_s > 0 ? ago(*oldest_s) : "in this run",
+                     doubt.empty() ? "" : "; not to be trusted: " + doubt);
+}
+
+/// How many launches something disturbed; empty without one.
+std::string disturbance_note(const std::vector<Row>& rows) {
+  std::size_t launches = 0;
+  std::size_t disturbed = 0;
+  for (const Row& row : rows) {
+    for (const Repetition& launch : row.repetitions) {
+      ++launches;
+      disturbed += std::ranges::count(launch.marks, "disturbed") > 0 ? 1 : 0;
+    }
+  }
+  if (disturbed == 0) return "";
+  return fmt::format("disturbed: {} of {} launches, outside the intervals\n", disturbed, launches);
+}
+
 struct Sorted {
   std::vector<RowSummary> good;  // fastest first
   std::vector<RowSummary> failed;
@@ -183,6 +219,7 @@ std::string console_table(const std::vector<Row>& rows, const TableStyle& style)
     text += render_table(columns_for(sorted.good, good_names), style.width);
     text += interval_note(sorted.good) + "\n";
     text += spread_note(sorted.good, good_names);
+    text += disturbance_note(rows) + prediction_note(rows);
     for (const std::string& line : verdicts(sorted.good, good_names)) {
       text += emphasised(line, style.terminal) + "\n";
     }

@@ -81,6 +81,19 @@ struct Error {
   std::string message;
 };
 
+/// What else the machine did during a launch.
+struct Conditions {
+  std::vector<double> canary_before_ms;         // [device]: a fixed product, on all at once
+  std::vector<double> canary_after_ms;          // the same, when the launch was done
+  std::optional<double> other_processes_cores;  // busy with other programs, where it is known
+};
+
+/// What a prediction is made of.
+struct PredictionBasis {
+  double age_s = 0;   // of the costs, when the step was predicted
+  std::string doubt;  // why they are not to be trusted; empty when they are
+};
+
 /// One launch of one row: fresh processes, warm-up, timed steps.
 struct Repetition {
   int index = 0;
@@ -90,13 +103,15 @@ struct Repetition {
   std::vector<DeviceRecord> devices;
   std::vector<TimelineEvent> timeline;  // of the median step
   std::optional<double> predicted_ms;
+  std::optional<PredictionBasis> predicted_from;
   std::map<std::string, CollectiveCount> communication;
   double flops_per_step = 0;
   std::optional<double> mfu;
   std::vector<double> loss;  // [step]
   std::optional<Verification> verification;
   std::optional<Error> error;
-  std::vector<std::string> marks;          // "shared", "oversubscribed", "waited", ...
+  Conditions conditions;
+  std::vector<std::string> marks;          // "shared", "oversubscribed", "disturbed", ...
   std::map<std::string, double> counters;  // Google Benchmark's: further figures of this launch
 };
 

@@ -68,6 +68,19 @@ void each_field(Self& error, Visit visit) {
   visit("message", error.message);
 }
 
+template <SameAs<Conditions> Self, class Visit>
+void each_field(Self& conditions, Visit visit) {
+  visit("canary_before_ms", conditions.canary_before_ms);
+  visit("canary_after_ms", conditions.canary_after_ms);
+  visit("other_processes_cores", conditions.other_processes_cores);
+}
+
+template <SameAs<PredictionBasis> Self, class Visit>
+void each_field(Self& basis, Visit visit) {
+  visit("age_s", basis.age_s);
+  visit("doubt", basis.doubt);
+}
+
 template <SameAs<Repetition> Self, class Visit>
 void each_field(Self& repetition, Visit visit) {
   visit("index", repetition.index);
@@ -77,12 +90,14 @@ void each_field(Self& repetition, Visit visit) {
   visit("devices", repetition.devices);
   visit("timeline", repetition.timeline);
   visit("predicted_ms", repetition.predicted_ms);
+  visit("predicted_from", repetition.predicted_from);
   visit("communication", repetition.communication);
   visit("flops_per_step", repetition.flops_per_step);
   visit("mfu", repetition.mfu);
   visit("loss", repetition.loss);
   visit("verification", repetition.verification);
   visit("error", repetition.error);
+  visit("conditions", repetition.conditions);
   visit("marks", repetition.marks);
   visit("counters", repetition.counters);
 }

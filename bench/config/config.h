@@ -56,6 +56,9 @@ struct Config : strategies::StrategyOptions {
   std::string order = "random";     // random, block
   std::string protocol = "steady";  // steady, isolated, tutorial
   bool verify = true;
+  bool predict = true;
+  bool recalibrate = false;
+  bool repeat_disturbed = true;
   std::vector<std::string> plugin;  // those loaded, as Plugin::identity
   std::string straggler = "none";   // RANK:MS: a rank that is delayed in each step
 

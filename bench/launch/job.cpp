@@ -126,6 +126,7 @@ typename Kind::Result result_from_json(const json& value) {
 
 template CheckResult result_from_json<CheckJob>(const json& value);
 template VerifyResult result_from_json<VerifyJob>(const json& value);
+template CanaryResult result_from_json<CanaryJob>(const json& value);
 template CalibrateDeviceResult result_from_json<CalibrateDeviceJob>(const json& value);
 template CalibrateStagesResult result_from_json<CalibrateStagesJob>(const json& value);
 template MeasureResult result_from_json<MeasureJob>(const json& value);

@@ -141,6 +141,8 @@ struct CalibrateDeviceResult {
   double memory_gb_per_s = 0;
   double link_gb_per_s = 0;
   double link_latency_ms = 0;
+  double peak_spread =
+      0;  // of the calls that may give the peak: the median over the fastest, less 1
 
   template <class Self, class Visit>
   static void each_field(Self& self, Visit visit) {
@@ -149,10 +151,31 @@ struct CalibrateDeviceResult {
     visit("memory_gb_per_s", self.memory_gb_per_s);
     visit("link_gb_per_s", self.link_gb_per_s);
     visit("link_latency_ms", self.link_latency_ms);
+    visit("peak_spread", self.peak_spread);
   }
 };
 
 using CalibrateDeviceJob = JobAboutRow<CalibrateDeviceResult>;
+
+struct CanaryResult {
+  template <class Self, class Visit>
+  static void each_field(Self& /*self*/, Visit /*visit*/) {}
+};
+
+/// Nothing but what stands before and after every job that is timed.
+struct CanaryJob {
+  static constexpr const char* name = "canary";
+  using Result = CanaryResult;
+
+  JobHeader header = JobHeader();
+  Config config = {};
+
+  template <class Self, class Visit>
+  static void each_field(Self& self, Visit visit) {
+    visit("header", self.header);
+    visit("config", self.config);
+  }
+};
 
 struct CalibrateStagesResult {
   static constexpr const char* job = "calibrate_stages";
@@ -245,9 +268,9 @@ struct CollectivesJob {
   }
 };
 
-using Job = std::variant<CheckJob, VerifyJob, CalibrateDeviceJob, CalibrateStagesJob, MeasureJob,
-                         CollectivesJob>;
-using JobResult = std::variant<CheckResult, VerifyResult, CalibrateDeviceResult,
+using Job = std::variant<CheckJob, VerifyJob, CanaryJob, CalibrateDeviceJob, CalibrateStagesJob,
+                         MeasureJob, CollectivesJob>;
+using JobResult = std::variant<CheckResult, VerifyResult, CanaryResult, CalibrateDeviceResult,
                                CalibrateStagesResult, MeasureResult, CollectivesResult>;
 
 JobHeader& header_of(Job& job);

@@ -50,14 +50,18 @@ enum class LaunchStatus {
 template <class Result>
 struct Launched {
   LaunchStatus status = LaunchStatus::failure;
-  Result result;         // when ok
-  reports::Error error;  // otherwise
+  Result result;                        // when ok
+  reports::Error error;                 // otherwise
+  reports::Conditions conditions = {};  // of a job that is timed
 };
 
 /// The outcome of a launch with another result.
 template <class Result, class Other>
 Launched<Result> with_result(const Launched<Other>& launched, Result result) {
-  return {.status = launched.status, .result = std::move(result), .error = launched.error};
+  return {.status = launched.status,
+          .result = std::move(result),
+          .error = launched.error,
+          .conditions = launched.conditions};
 }
 
 /// As the worker wrote it.

@@ -11,6 +11,9 @@
 #include <fstream>
 #include <string_view>
 
+#include "reports/json_fields.h"
+#include "reports/record_fields.h"
+
 namespace stratagem::bench {
 namespace {
 
@@ -118,6 +121,8 @@ LaunchResult LocalRank::answered(const json& answer) {
     LaunchResult launched;
     launched.status = LaunchStatus::ok;
     launched.result = answer.value("result", json());
+    launched.conditions = reports::json_fields::read_as<reports::Conditions>(
+        answer.value("conditions", json::object()), "worker: conditions");
     return launched;
   }
   const std::string kind = answer.value("kind", "failure");

@@ -2,63 +2,32 @@
 
 #include <algorithm>
 #include <fstream>
-#include <sstream>
+#include <set>
 #include <string>
-#include <vector>
 
 namespace stratagem::bench {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// A line of /proc/self/cgroup: "4:cpu,cpuacct:/slice/unit", or "0::/slice/unit" of version 2.
-struct Membership {
-  std::string controllers;
-  fs::path group;  // relative to the hierarchy's root
-};
-
-std::vector<Membership> memberships(const SystemPaths& paths) {
-  std::vector<Membership> found;
+/// The folders of this process's groups up to the roots, wherever a hierarchy may be mounted: those
+/// that are not there, or limit something else, lack the files that are read.
+std::set<fs::path> group_folders(const SystemPaths& paths) {
+  const fs::path root = paths.sys / "fs/cgroup";
+  std::set<fs::path> folders = {root, root / "unified"};
   std::ifstream file(paths.proc / "self/cgroup");
+  // "4:cpu,cpuacct:/slice/unit", or "0::/slice/unit" of version 2
   for (std::string line; std::getline(file, line);) {
     const auto first = line.find(':');
     const auto second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
-    found.push_back({line.substr(first + 1, second - first - 1),
-                     fs::path(line.substr(second + 1)).relative_path()});
-  }
-  if (found.empty()) found.push_back({"", ""});
-  return found;
-}
-
-bool names_cpu(const std::string& controllers) {
-  std::istringstream names(controllers);
-  for (std::string name; std::getline(names, name, ',');) {
-    if (name == "cpu") return true;
-  }
-  return false;
-}
-
-/// Where the hierarchy that limits processor time is mounted; empty for another hierarchy.
-fs::path root_of(const Membership& membership, const SystemPaths& paths) {
-  const fs::path root = paths.sys / "fs/cgroup";
-  std::error_code ignored;
-  if (names_cpu(membership.controllers)) return root / membership.controllers;
-  if (!membership.controllers.empty()) return {};
-  // Beside hierarchies of version 1, that of version 2 has a folder of its own.
-  return fs::is_directory(root / "unified", ignored) ? root / "unified" : root;
-}
-
-/// The folders of this process's groups, from the innermost to the roots.
-std::vector<fs::path> group_folders(const SystemPaths& paths) {
-  std::vector<fs::path> folders;
-  for (const Membership& membership : memberships(paths)) {
-    const fs::path root = root_of(membership, paths);
-    if (root.empty()) continue;
-    for (fs::path group = membership.group; !group.empty(); group = group.parent_path()) {
-      folders.push_back(root / group);
+    const fs::path controllers = line.substr(first + 1, second - first - 1);
+    if (!controllers.empty()) folders.insert(root / controllers);
+    for (fs::path group = fs::path(line.substr(second + 1)).relative_path(); !group.empty();
+         group = group.parent_path()) {
+      folders.insert(controllers.empty() ? root / group : root / controllers / group);
+      if (controllers.empty()) folders.insert(root / "unified" / group);
     }
-    folders.push_back(root);
   }
   return folders;
 }

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <stdexcept>
 #include <thread>
 
 namespace stratagem::bench {
@@ -62,9 +63,11 @@ CoreLocks::CoreLocks(std::vector<int> cores, const CoreLockOptions& options) {
   cores.erase(std::unique(cores.begin(), cores.end()), cores.end());
   const auto folder = options.folder.empty() ? default_folder() : options.folder;
   const auto deadline = std::chrono::steady_clock::now() + options.timeout;
+  const auto interrupted = [&] {
+    return options.interrupt != nullptr && options.interrupt->raised();
+  };
   const auto give_up = [&] {
-    return std::chrono::steady_clock::now() >= deadline ||
-           (options.interrupt != nullptr && options.interrupt->raised());
+    return std::chrono::steady_clock::now() >= deadline || interrupted();
   };
   for (const int core : cores) {
     runtime::UniqueFd lock = open_lock(folder / fmt::format("stratagem-cpu-{}.lock", core));
@@ -81,7 +84,11 @@ CoreLocks::CoreLocks(std::vector<int> cores, const CoreLockOptions& options) {
     }
     if (!locked) {
       shared_ = true;
-      continue;
+      if (options.share || interrupted()) continue;
+      throw std::runtime_error(
+          fmt::format("cores {} are still in use by {} after {:g} s; --timeout waits longer, "
+                      "--oversubscribe shares them",
+                      fmt::join(cores, ","), holder(lock.get()), options.timeout.count()));
     }
     leave_process_id(lock.get());
     held_.push_back(std::move(lock));

@@ -2,9 +2,9 @@
 //
 // A second run would halve the first one's speed and its own. So whoever measures on a CPU core
 // holds a lock on it, a file in memory that every user of the machine can open, until it ends. Who
-// comes second waits, for a limited time, and says so. Cores are locked in ascending order, so two
-// runs never wait for each other. The files lie in $STRATAGEM_LOCK_FOLDER, else in /dev/shm, else
-// in the folder for temporary files.
+// comes second waits, for a limited time, and says so; then it ends, unless it was told to share.
+// Cores are locked in ascending order, so two runs never wait for each other. The files lie in
+// $STRATAGEM_LOCK_FOLDER, else in /dev/shm, else in the folder for temporary files.
 #pragma once
 
 #include <chrono>
@@ -20,6 +20,7 @@ namespace stratagem::bench {
 
 struct CoreLockOptions {
   std::chrono::duration<double> timeout{120};
+  bool share = false;                    // goes on with another run's cores after the timeout
   std::filesystem::path folder;          // empty: see above
   const Interrupt* interrupt = nullptr;  // may be null
   /// Told once, when waiting begins: "waiting for cores 0,1: in use by process 4711".
@@ -28,7 +29,8 @@ struct CoreLockOptions {
 
 class CoreLocks {
  public:
-  /// Holds the cores, or gives up after the timeout or an interrupt and holds those it got.
+  /// Holds the cores. After the timeout it throws std::runtime_error or shares them; after an
+  /// interrupt it holds those that it got.
   CoreLocks(std::vector<int> cores, const CoreLockOptions& options);
 
   bool waited() const { return waited_; }

@@ -1,13 +1,12 @@
 #include "bench/machine/noise_sources.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <fstream>
-#include <functional>
 #include <optional>
 #include <sstream>
 
@@ -18,9 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double quiet_share = 0.1;    // of all processors, before anything is measured
-constexpr double busy_share = 0.05;    // of one processor, by another process
-constexpr double stolen_share = 0.01;  // of all processors
+constexpr double disturbing_share = 0.05;  // of the processors, by other programs
+constexpr double stolen_share = 0.01;      // of the processors
 
 std::string text_of(const fs::path& path) {
   std::ifstream file(path);
@@ -57,108 +55,50 @@ std::optional<std::int64_t> thermal_throttles(const SystemPaths& paths) {
   }
 }
 
-/// The first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal, and guests,
-/// which stand in user and nice already.
-void read_processors(const SystemPaths& paths, NoiseCounters& reading) {
+/// The lines "cpu0 ..." of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal, and
+/// guests, which stand in user and nice already.
+void read_processors(const SystemPaths& paths, const std::vector<int>& processors,
+                     NoiseCounters& reading) {
   constexpr int idle = 3;
   constexpr int iowait = 4;
   constexpr int steal = 7;
-  std::istringstream words(text_of(paths.proc / "stat"));
-  std::string name;
-  words >> name;
-  double ticks = 0;
-  for (int column = 0; column <= steal && words >> ticks; ++column) {
-    reading.processor_ticks += ticks;
-    if (column == idle || column == iowait) reading.idle_ticks += ticks;
-    if (column == steal) reading.stolen_ticks = ticks;
+  const auto ticks_a_second = static_cast<double>(::sysconf(_SC_CLK_TCK));
+  std::ifstream file(paths.proc / "stat");
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string name;
+    words >> name;
+    const auto is_it = [&](int processor) { return name == fmt::format("cpu{}", processor); };
+    if (std::ranges::none_of(processors, is_it)) continue;
+    double ticks = 0;
+    for (int column = 0; column <= steal && words >> ticks; ++column) {
+      if (column == idle || column == iowait) continue;
+      (column == steal ? reading.stolen_seconds : reading.busy_seconds) += ticks / ticks_a_second;
+    }
   }
 }
 
-struct Process {
-  std::string name;
-  int parent = 0;
+double own_seconds() {
   double seconds = 0;
-};
-
-/// Of /proc/PID/stat: the name stands in parentheses and may hold any sign.
-std::optional<Process> process_in(const fs::path& folder) {
-  const std::string line = text_of(folder / "stat");
-  const auto open = line.find('(');
-  const auto close = line.rfind(')');
-  if (open == std::string::npos || close == std::string::npos) return std::nullopt;
-  std::istringstream words(line.substr(close + 1));
-  constexpr int before_times = 9;  // from the process group to the faults of children
-  Process process{.name = line.substr(open + 1, close - open - 1)};
-  std::string skipped;
-  double user = 0;
-  double system = 0;
-  words >> skipped >> process.parent;
-  for (int column = 0; column < before_times; ++column) words >> skipped;
-  if (!(words >> user >> system)) return std::nullopt;
-  process.seconds = (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
-  return process;
-}
-
-std::map<int, Process> all_processes(const SystemPaths& paths) {
-  std::map<int, Process> processes;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(paths.proc, ignored)) {
-    const std::string name = entry.path().filename();
-    int number = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (error != std::errc() || end != name.data() + name.size()) continue;
-    if (auto process = process_in(entry.path())) processes.emplace(number, *std::move(process));
+  for (const auto who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    rusage usage{};
+    ::getrusage(who, &usage);
+    for (const timeval& time : {usage.ru_utime, usage.ru_stime}) {
+      seconds += static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+    }
   }
-  return processes;
+  return seconds;
 }
 
-/// This process, and whatever it has started.
-bool is_own(const std::map<int, Process>& processes, int number) {
-  constexpr int deepest = 64;
-  for (int depth = 0; depth < deepest; ++depth) {
-    if (number == ::getpid()) return true;
-    const auto found = processes.find(number);
-    if (found == processes.end()) return false;
-    number = found->second.parent;
-  }
-  return false;
-}
-
-/// The file that a process runs; empty where that may not be known.
-fs::path program_of(const SystemPaths& paths, int number) {
-  std::error_code unknown;
-  return fs::read_symlink(paths.proc / std::to_string(number) / "exe", unknown);
-}
-
-void read_processes(const SystemPaths& paths, NoiseCounters& reading) {
-  const std::map<int, Process> processes = all_processes(paths);
-  const fs::path own_program = program_of(paths, ::getpid());
-  for (const auto& [number, process] : processes) {
-    if (is_own(processes, number)) continue;
-    if (!own_program.empty() && program_of(paths, number) == own_program) continue;
-    reading.process_seconds[number] = process.seconds;
-    reading.process_names[number] = process.name;
-  }
+/// Cores' worth of a time that was counted between two readings.
+double cores_between(const NoiseCounters& before, const NoiseCounters& after, double seconds) {
+  const double passed = after.seconds - before.seconds;
+  return passed > 0 ? std::max(0.0, seconds / passed) : 0;
 }
 
 double stolen_between(const NoiseCounters& before, const NoiseCounters& after) {
-  const double all = after.processor_ticks - before.processor_ticks;
-  return all > 0 ? (after.stolen_ticks - before.stolen_ticks) / all : 0;
-}
-
-/// Share of one processor by process number, of those that were there at both readings.
-std::vector<std::pair<double, int>> busy_processes(const NoiseCounters& before,
-                                                   const NoiseCounters& after) {
-  std::vector<std::pair<double, int>> busy;
-  const double seconds = after.seconds - before.seconds;
-  for (const auto& [number, now] : after.process_seconds) {
-    const auto then = before.process_seconds.find(number);
-    if (then == before.process_seconds.end() || seconds <= 0) continue;
-    const double share = (now - then->second) / seconds;
-    if (share > busy_share) busy.emplace_back(share, number);
-  }
-  std::ranges::sort(busy, std::greater());
-  return busy;
+  return cores_between(before, after, after.stolen_seconds - before.stolen_seconds) /
+         after.processors;
 }
 
 }  // namespace
@@ -204,20 +144,30 @@ std::vector<NominalSetting> nominal_settings(const MachineFacts& facts, const Sy
       {"temperature", thermal_throttles(paths) ? "not throttled in this second"
                                                : "unknown: the kernel does not count throttling"},
       {"stolen time", "none"},
-      {"another process", "none that is busy"},
-      {"load", "processors at rest"}};
+      {"other programs", "none that are busy"}};
 }
 
-NoiseCounters read_noise(const SystemPaths& paths) {
+NoiseCounters read_noise(const SystemPaths& paths, const std::vector<int>& processors) {
   NoiseCounters reading;
   reading.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-  read_processors(paths, reading);
-  read_processes(paths, reading);
+  reading.processors = std::max(1, static_cast<int>(processors.size()));
+  reading.own_seconds = own_seconds();
+  read_processors(paths, processors, reading);
   reading.limited_periods = limited_periods(paths);
   reading.thermal_throttles = thermal_throttles(paths).value_or(0);
   return reading;
 }
+
+std::optional<double> other_processes_cores(const NoiseCounters& before,
+                                            const NoiseCounters& after) {
+  if (!after.own_are_all) return std::nullopt;
+  return cores_between(
+      before, after,
+      (after.busy_seconds - before.busy_seconds) - (after.own_seconds - before.own_seconds));
+}
+
+double disturbing_cores(int processors) { return disturbing_share * processors; }
 
 std::vector<NoiseSource> noise_sources_between(const NoiseCounters& before,
                                                const NoiseCounters& after) {
@@ -235,36 +185,17 @@ std::vector<NoiseSource> noise_sources_between(const NoiseCounters& before,
     found.push_back({"container", fmt::format("stopped by its limit in {} periods", limited),
                      "give it whole cores (cpuset) in place of a share of time"});
   }
-  constexpr std::size_t most = 3;
-  const auto busy = busy_processes(before, after);
-  for (std::size_t index = 0; index < std::min(most, busy.size()); ++index) {
-    const auto [share, number] = busy[index];
-    found.push_back({"another process",
-                     fmt::format("{} (process {}) used {:.0f}% of a core",
-                                 after.process_names.at(number), number, 100 * share),
-                     "end it, or measure when it is done"});
-  }
-  return found;
-}
-
-std::vector<NoiseSource> noise_sources_at_rest(const NoiseCounters& before,
-                                               const NoiseCounters& after) {
-  std::vector<NoiseSource> found = noise_sources_between(before, after);
-  const double all = after.processor_ticks - before.processor_ticks;
-  const double busy = all > 0 ? 1 - (after.idle_ticks - before.idle_ticks) / all : 0;
-  if (busy > quiet_share) {
-    found.push_back(
-        {"load", fmt::format("processors {:.0f}% busy before anything was measured", 100 * busy),
-         "measure on a quiet machine: other programs slow the devices down"});
+  if (const auto others = other_processes_cores(before, after);
+      others > disturbing_cores(after.processors)) {
+    found.push_back({"other programs", fmt::format("used {:.2f} cores' time", *others),
+                     "end them, or measure when they are done"});
   }
   return found;
 }
 
 reports::Values noise_figures(const MachineFacts& facts, const NoiseCounters& before,
                               const NoiseCounters& after, const SystemPaths& paths) {
-  const auto busy = busy_processes(before, after);
-  double others = 0;
-  for (const auto& [share, number] : busy) others += share;
+  const auto others = other_processes_cores(before, after);
   const std::string turbo_state = turbo(paths);
   const auto limit = limited_cores(paths);
   return {{"governor", facts.governor},
@@ -272,7 +203,7 @@ reports::Values noise_figures(const MachineFacts& facts, const NoiseCounters& be
           {"load_average", facts.load_average.empty() ? 0.0 : facts.load_average.front()},
           {"container_cores", limit ? reports::Value(*limit) : reports::Value()},
           {"stolen_fraction", stolen_between(before, after)},
-          {"other_processes_cores", others},
+          {"other_processes_cores", others ? reports::Value(*others) : reports::Value()},
           {"thermal_throttles", after.thermal_throttles - before.thermal_throttles},
           {"container_limited_periods", after.limited_periods - before.limited_periods}};
 }

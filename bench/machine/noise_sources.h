@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,29 +37,32 @@ std::vector<NominalSetting> nominal_settings(const MachineFacts& facts,
                                              const SystemPaths& paths = {});
 
 /// Counters that only grow: two readings tell what happened between them. Those that the kernel
-/// does not keep stay 0.
+/// does not keep stay 0. Of the processors that this process may use, in seconds of one.
 struct NoiseCounters {
-  double seconds = 0;                     // of a steady clock
-  double processor_ticks = 0;             // all that processors did, idle included
-  double idle_ticks = 0;                  // of these, without work or waiting for a disk
-  double stolen_ticks = 0;                // taken by the hypervisor for others
-  std::int64_t limited_periods = 0;       // in which the container's limit stopped it
-  std::int64_t thermal_throttles = 0;     // of all processors
-  std::map<int, double> process_seconds;  // processor time of others, by process
-  std::map<int, std::string> process_names;
+  double seconds = 0;                  // of a steady clock
+  double busy_seconds = 0;             // whoever kept them busy
+  double own_seconds = 0;              // this process, and its children that have ended
+  bool own_are_all = true;             // of this measurement's on this machine
+  double stolen_seconds = 0;           // taken by the hypervisor for others
+  int processors = 1;                  // how many there are
+  std::int64_t limited_periods = 0;    // in which the container's limit stopped it
+  std::int64_t thermal_throttles = 0;  // of all processors
 };
 
-NoiseCounters read_noise(const SystemPaths& paths = {});
+/// While children of this process run, what they use is not yet its own.
+NoiseCounters read_noise(const SystemPaths& paths = {},
+                         const std::vector<int>& processors = affinity_mask());
 
-/// What happened between two readings: stolen time, throttling, and other processes that were busy.
-/// Children of this process do not count as others, and neither do processes of the same program:
-/// other ranks of this measurement. (Another measurement is kept off these cores by their lock.)
+/// How many cores' time other programs used between two readings; none where it is not known which
+/// they are.
+std::optional<double> other_processes_cores(const NoiseCounters& before,
+                                            const NoiseCounters& after);
+
+/// From so many cores on, other programs disturb: a share of those that may be used.
+double disturbing_cores(int processors);
+
+/// What happened between two readings: stolen time, throttling, and other programs that were busy.
 std::vector<NoiseSource> noise_sources_between(const NoiseCounters& before,
-                                               const NoiseCounters& after);
-
-/// The same, of a time in which this process did nothing: then busy processors disturb, whoever has
-/// made them so.
-std::vector<NoiseSource> noise_sources_at_rest(const NoiseCounters& before,
                                                const NoiseCounters& after);
 
 /// The same as figures, for the record.

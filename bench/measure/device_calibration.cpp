@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <map>
 
-#include "bench/measure/job_launch.h"
-
 namespace stratagem::bench {
 namespace {
 
@@ -22,6 +20,7 @@ Config calibration_config(const PreparedRow& prepared, std::size_t cores) {
   if (on_cpu(row)) config.devices = std::min(config.devices, static_cast<std::int64_t>(cores));
   config.device_ids = row.device_ids;
   config.timeout = row.timeout;
+  config.recalibrate = row.recalibrate;
   config.dtype = row.dtype;
   config.tf32 = row.tf32;
   config.memory_format = row.memory_format;
@@ -40,7 +39,8 @@ double peak_of(const CalibrateDeviceResult& rates) {
 }  // namespace
 
 reports::Values calibrate_devices(std::vector<PreparedRow>& rows,
-                                  const MeasureEnvironment& environment, Observer& observer) {
+                                  const MeasureEnvironment& environment, Calibrator& calibrator,
+                                  Observer& observer) {
   // Devices that are measured together share power and memory: the most of them give the peak that
   // every row of the table is held against.
   std::map<std::string, Config> wanted;
@@ -50,12 +50,14 @@ reports::Values calibrate_devices(std::vector<PreparedRow>& rows,
     if (!added && found->second.devices < config.devices) found->second = config;
   }
   observer.phase("calibrating", wanted.size());
+  const auto contradiction = [](const CalibrateDeviceResult& rates) {
+    return peak_of(rates) > 0 ? "" : "no peak was found";
+  };
   reports::Values facts;
   for (const auto& [name, config] : wanted) {
     observer.begin(name, "");
-    const auto launched =
-        cached_launch(environment, work_of(config), job_about<CalibrateDeviceJob>(config),
-                      [](const CalibrateDeviceResult& rates) { return peak_of(rates) > 0; });
+    const auto [launched, basis] =
+        calibrator.calibrate(work_of(config), job_about<CalibrateDeviceJob>(config), contradiction);
     if (launched.status == LaunchStatus::interrupted) throw Interrupted();
     if (launched.status != LaunchStatus::ok) {
       observer.note(fmt::format("no peak rates of {}: {}", name, launched.error.message));
@@ -66,6 +68,10 @@ reports::Values calibrate_devices(std::vector<PreparedRow>& rows,
     CalibrateDeviceResult::each_field(launched.result, [&](const char* rate, double value) {
       facts.emplace_back(prefix + rate, value);
     });
+    facts.emplace_back(prefix + "age_s", basis.age_s);
+    facts.emplace_back(prefix + "canary_ms", canary_ms(launched.conditions));
+    facts.emplace_back(prefix + "doubt", basis.doubt);
+    if (!basis.doubt.empty()) observer.note(name + ": peak rates to be doubted: " + basis.doubt);
     for (PreparedRow& row : rows) {
       if (calibration_name(row.config) != name || peak_of(launched.result) <= 0) continue;
       const std::int64_t cores = on_cpu(row.config) ? row.config.cores_per_device : 1;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "bench/machine/machine.h"
+#include "bench/machine/noise_sources.h"
 #include "bench/predict/predict.h"
 
 namespace stratagem::bench {
@@ -18,6 +19,14 @@ nlohmann::json identity_of(const std::string& build) {
           {"huge_pages", facts.huge_pages},
           {"gpu_models", facts.gpu_models},
           {"gpu_driver", facts.gpu_driver}};
+}
+
+/// With what other programs used meanwhile.
+LaunchResult watched_launch(const Job& job, const LaunchOptions& options) {
+  const NoiseCounters before = read_noise();
+  LaunchResult launched = launch(job, options);
+  launched.conditions.other_processes_cores = other_processes_cores(before, read_noise());
+  return launched;
 }
 
 LaunchResult wrong_world(int wanted, int world) {
@@ -42,7 +51,8 @@ MeasureEnvironment make_environment(Catalogue catalogue, const Interrupt& interr
     options.verbose = verbose;
     options.interrupt = &interrupt;
     options.on_wait = [&observer] { observer.tick(); };
-    if (cluster == nullptr || header.ranks == 1) return launch(job, options);
+    if (cluster == nullptr) return watched_launch(job, options);
+    if (header.ranks == 1) return launch(job, options);
     if (header.ranks == cluster->info().world_size) return cluster->launch(job, options);
     return wrong_world(header.ranks, cluster->info().world_size);
   };

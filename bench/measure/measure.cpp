@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <optional>
 #include <set>
 
 #include "bench/config/core_demand.h"
@@ -38,6 +39,7 @@ std::vector<reports::Metric> metrics() {
       {.name = "mfu", .unit = "fraction", .better = "higher", .deterministic = false},
       {.name = "bubble_measured", .unit = "fraction", .better = "lower", .deterministic = false},
       {.name = "peak_memory_bytes", .unit = "bytes", .better = "lower", .deterministic = false},
+      {.name = "prediction_error", .unit = "fraction", .better = "lower", .deterministic = false},
       {.name = "flops_per_step", .unit = "FLOP", .better = "lower", .deterministic = true},
       {.name = "bubble_ideal", .unit = "fraction", .better = "lower", .deterministic = true},
       {.name = "communication", .unit = "calls or bytes", .better = "lower", .deterministic = true},
@@ -49,8 +51,9 @@ std::vector<reports::Metric> metrics() {
 }  // namespace
 
 CoreLocks hold_cores(const std::vector<int>& cores, double timeout,
-                     const MeasureEnvironment& environment, Observer& observer) {
+                     const MeasureEnvironment& environment, Observer& observer, bool share) {
   return CoreLocks(cores, {.timeout = std::chrono::duration<double>(timeout),
+                           .share = share,
                            .folder = environment.lock_folder,
                            .interrupt = environment.interrupt,
                            .say = [&](const std::string& line) { observer.note(line); }});
@@ -59,8 +62,10 @@ CoreLocks hold_cores(const std::vector<int>& cores, double timeout,
 Measurement measure(const std::vector<Config>& rows, const MeasureOptions& options,
                     const MeasureEnvironment& environment, Observer& observer) {
   std::vector<PreparedRow> prepared = check_rows(rows, environment, observer);
+  std::optional<PartialFile> partial;
+  if (!options.out.empty()) partial.emplace(partial_path(options.out));
   const CoreLocks locks = hold_cores(cores_of_rows(rows, environment.cores), rows.front().timeout,
-                                     environment, observer);
+                                     environment, observer, rows.front().oversubscribe);
   if (environment.interrupt != nullptr && environment.interrupt->raised()) throw Interrupted();
   for (PreparedRow& row : prepared) {
     if (locks.waited()) row.marks.emplace_back("waited");
@@ -71,12 +76,13 @@ Measurement measure(const std::vector<Config>& rows, const MeasureOptions& optio
     context.software.emplace_back("plugins", fmt::format("{}", fmt::join(plugins, ", ")));
   }
   context.metrics = metrics();
-  context.calibration = calibrate_devices(prepared, environment, observer);
+  NoiseWatch noise(environment.watched, environment.ranks_share_cores, observer);
+  Calibrator calibrator(environment);
+  context.calibration = calibrate_devices(prepared, environment, calibrator, observer);
   verify_rows(prepared, environment, observer);
-  predict_rows(prepared, environment, observer);
-  NoiseWatch noise(environment.watched, observer);
+  predict_rows(prepared, environment, calibrator, observer);
   Rounds rounds(prepared, options, environment, observer);
-  rounds.run();
+  rounds.run(partial ? &*partial : nullptr);
   noise.finish(context);
   return rounds.result(std::move(context));
 }

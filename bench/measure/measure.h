@@ -76,7 +76,7 @@ class WorkerFailure : public std::runtime_error {
 
 /// Waits for at most `timeout` seconds, telling the observer; see bench/machine/core_lock.h.
 CoreLocks hold_cores(const std::vector<int>& cores, double timeout,
-                     const MeasureEnvironment& environment, Observer& observer);
+                     const MeasureEnvironment& environment, Observer& observer, bool share = false);
 
 /// Throws std::invalid_argument, one line, when a row cannot work; nothing was measured then. A row
 /// that fails later carries its error, and the others go on. On an interrupt the finished launches

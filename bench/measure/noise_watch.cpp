@@ -1,26 +1,21 @@
 #include "bench/measure/noise_watch.h"
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 
 namespace stratagem::bench {
 
-NoiseWatch::NoiseWatch(const std::optional<SystemPaths>& paths, Observer& observer)
-    : paths_(paths), observer_(observer) {
+NoiseWatch::NoiseWatch(const std::optional<SystemPaths>& paths, bool alone, Observer& observer)
+    : paths_(paths), alone_(alone), observer_(observer) {
   if (!paths_) return;
-  constexpr std::chrono::milliseconds glance{200};
   facts_ = machine_facts(*paths_);
-  const NoiseCounters before = read_noise(*paths_);
-  std::this_thread::sleep_for(glance);
   start_ = read_noise(*paths_);
   take(standing_noise_sources(facts_, *paths_));
-  take(noise_sources_at_rest(before, start_));
 }
 
 void NoiseWatch::finish(reports::Context& context) {
   if (!paths_) return;
-  const NoiseCounters end = read_noise(*paths_);
+  NoiseCounters end = read_noise(*paths_);
+  end.own_are_all = alone_;
   take(noise_sources_between(start_, end));
   context.noise = noise_figures(facts_, start_, end, *paths_);
   context.disturbances = disturbances_;

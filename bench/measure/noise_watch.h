@@ -12,9 +12,9 @@ namespace stratagem::bench {
 
 class NoiseWatch {
  public:
-  /// Looks at the machine for a fifth of a second and notes what it found. Without paths it sees
-  /// nothing and records nothing.
-  NoiseWatch(const std::optional<SystemPaths>& paths, Observer& observer);
+  /// Notes what stands in the way. Without paths it sees nothing and records nothing. `alone`: no
+  /// ranks of this measurement have another parent on this machine.
+  NoiseWatch(const std::optional<SystemPaths>& paths, bool alone, Observer& observer);
 
   /// Notes what happened since, and writes all of it into the context.
   void finish(reports::Context& context);
@@ -23,6 +23,7 @@ class NoiseWatch {
   void take(const std::vector<NoiseSource>& found);
 
   std::optional<SystemPaths> paths_;
+  bool alone_;
   Observer& observer_;
   MachineFacts facts_;
   NoiseCounters start_;

@@ -2,13 +2,16 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <fstream>
 #include <stdexcept>
 #include <system_error>
 
-#include "reports/atomic_file.h"
+#include "reports/write_all.h"
 
 namespace stratagem::bench {
 namespace {
@@ -82,30 +85,44 @@ std::vector<FinishedLaunch> read_partial(const std::filesystem::path& path,
   return finished;
 }
 
-PartialFile::PartialFile(std::filesystem::path path, const PartialPlan& plan,
-                         const std::vector<FinishedLaunch>& finished)
-    : path_(std::move(path)) {
+// Locked is the file and not its name: another run may have removed it meanwhile.
+PartialFile::PartialFile(std::filesystem::path path) : path_(std::move(path)) {
+  struct stat named {};
+  struct stat opened {};
+  do {
+    file_ = runtime::UniqueFd(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+    if (!file_) fail("open", errno);
+    if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
+      throw std::invalid_argument(fmt::format(
+          "{}: another run writes it; choose another --out, or wait for its end", path_.string()));
+    }
+    ::fstat(file_.get(), &opened);
+  } while (::stat(path_.c_str(), &named) != 0 || named.st_ino != opened.st_ino);
+}
+
+PartialFile::~PartialFile() {
+  std::error_code absent;
+  if (std::filesystem::file_size(path_, absent) == 0) std::filesystem::remove(path_, absent);
+}
+
+// What is written over are the same bytes, up to a line that was cut off.
+void PartialFile::begin(const PartialPlan& plan, const std::vector<FinishedLaunch>& finished) {
   std::string text = header_line(plan);
   for (const FinishedLaunch& launch : finished) text += launch_line(launch);
-  reports::write_file_atomically(path_.string(), text);
-  file_ = runtime::UniqueFd(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
-  if (!file_)
-    throw std::system_error(errno, std::generic_category(), "cannot open " + path_.string());
+  write(text);
+  if (::ftruncate(file_.get(), static_cast<off_t>(text.size())) != 0) fail("write", errno);
 }
 
-void PartialFile::append(const FinishedLaunch& launch) {
-  const std::string line = launch_line(launch);
-  // One call: a line is never torn by the end of this process.
-  if (::write(file_.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
-    throw std::system_error(errno, std::generic_category(), "cannot write " + path_.string());
-  }
-  ::fdatasync(file_.get());
+void PartialFile::append(const FinishedLaunch& launch) { write(launch_line(launch)); }
+
+void PartialFile::write(const std::string& text) {
+  if (const int error = reports::write_all(file_.get(), text); error != 0) fail("write", error);
+  if (::fdatasync(file_.get()) != 0) fail("write", errno);
 }
 
-void PartialFile::remove() {
-  file_.reset();
-  std::error_code ignored;
-  std::filesystem::remove(path_, ignored);
+void PartialFile::fail(const char* what, int error) const {
+  throw std::system_error(error, std::generic_category(),
+                          fmt::format("cannot {} {}", what, path_.string()));
 }
 
 }  // namespace stratagem::bench

@@ -36,15 +36,25 @@ std::vector<FinishedLaunch> read_partial(const std::filesystem::path& path,
 
 class PartialFile {
  public:
-  /// Begins the file anew with what is already `finished`. Throws std::system_error.
-  PartialFile(std::filesystem::path path, const PartialPlan& plan,
-              const std::vector<FinishedLaunch>& finished);
+  /// Keeps other runs away from it while it lives. Throws std::invalid_argument when one is there,
+  /// std::system_error when the file cannot be opened.
+  explicit PartialFile(std::filesystem::path path);
+  /// Leaves no file behind in which nothing stands.
+  ~PartialFile();
+  PartialFile(const PartialFile&) = delete;
+  PartialFile& operator=(const PartialFile&) = delete;
 
+  /// Begins anew with what is already `finished`. Throws std::system_error, as append does.
+  void begin(const PartialPlan& plan, const std::vector<FinishedLaunch>& finished);
   /// Adds one launch and hands it to the disk.
   void append(const FinishedLaunch& launch);
-  void remove();
+
+  const std::filesystem::path& path() const { return path_; }
 
  private:
+  void write(const std::string& text);
+  [[noreturn]] void fail(const char* what, int error) const;
+
   std::filesystem::path path_;
   runtime::UniqueFd file_;
 };

@@ -53,8 +53,9 @@ bool on_own_cores(const Placement& placement, const MeasureEnvironment& environm
 
 json work_of(const Config& config) {
   json work = to_json(config);
-  for (const char* key : {"steps", "repetitions", "order", "protocol", "inputs", "verify",
-                          "timeout", "oversubscribe"}) {
+  for (const char* key :
+       {"steps", "repetitions", "order", "protocol", "inputs", "verify", "predict", "recalibrate",
+        "repeat_disturbed", "timeout", "oversubscribe"}) {
     work.erase(key);
   }
   return work;

@@ -22,6 +22,7 @@ struct PreparedRow {
   std::optional<VerifyResult> verification = {};  // empty when not verified
   std::optional<StageCosts> stage_costs = {};     // empty when not calibrated
   std::optional<double> predicted_ms = {};
+  std::optional<reports::PredictionBasis> predicted_from = {};
   std::vector<std::string> marks = {};
   std::optional<reports::Repetition> failure = {};  // why it is not timed
 };

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <system_error>
 
 #include "bench/config/options.h"
+#include "bench/measure/disturbance.h"
 #include "bench/measure/job_launch.h"
 #include "reports/record_json.h"
 #include "reports/row_summary.h"
@@ -23,7 +26,9 @@ std::int64_t rounds_of(const Config& config) {
 /// More rounds, another order or more patience may be asked for when going on.
 json planned_row(const Config& config) {
   json row = to_json(config);
-  for (const char* key : {"repetitions", "order", "timeout"}) row.erase(key);
+  for (const char* key : {"repetitions", "order", "timeout", "repeat_disturbed", "recalibrate"}) {
+    row.erase(key);
+  }
   return row;
 }
 
@@ -43,9 +48,14 @@ void add_marks(reports::Repetition& repetition, const PreparedRow& row) {
   }
 }
 
+bool is_disturbed(const reports::Repetition& launch) {
+  return std::ranges::count(launch.marks, disturbed_mark) > 0;
+}
+
 /// Adds what the worker does not know: predictions, marks and how the row was verified.
 void complete(reports::Repetition& repetition, const PreparedRow& row) {
   repetition.predicted_ms = row.predicted_ms;
+  repetition.predicted_from = row.predicted_from;
   if (!repetition.verification && row.verification) {
     repetition.verification = row.verification->verification;
   }
@@ -66,28 +76,36 @@ Rounds::Rounds(std::vector<PreparedRow>& rows, const MeasureOptions& options,
   plan_.build = environment.build;
 }
 
-void Rounds::run() {
-  open_partial_file();
-  const std::vector<PlannedLaunch> launches = remaining_launches();
-  observer_.phase("measuring", launches.size());
+void Rounds::run(PartialFile* partial) {
+  partial_ = partial;
+  begin_partial_file();
+  run("measuring", remaining_launches());
+  mark_disturbed();
+  if (interrupted_) return;
+  run("measuring again", launches_to_repeat());
+  mark_disturbed();
+}
+
+void Rounds::run(const std::string& phase, const std::vector<PlannedLaunch>& launches) {
+  if (launches.empty()) return;
+  observer_.phase(phase, launches.size());
   for (const PlannedLaunch& planned : launches) {
     if (!run(planned)) break;
   }
 }
 
-void Rounds::open_partial_file() {
-  if (options_.out.empty()) return;
-  const auto path = partial_path(options_.out);
+void Rounds::begin_partial_file() {
+  if (partial_ == nullptr) return;
   std::vector<FinishedLaunch> finished;
-  if (options_.resume) finished = read_partial(path, plan_);
-  partial_ = std::make_unique<PartialFile>(path, plan_, finished);
+  if (options_.resume) finished = read_partial(partial_->path(), plan_);
+  write_partial_file([&](PartialFile& file) { file.begin(plan_, finished); });
   for (const FinishedLaunch& launch : finished) {
     if (launch.round >= rounds_of(rows_[launch.row].config)) continue;
     if (done_.insert({launch.row, launch.round}).second) keep(launch.row, launch.repetitions);
   }
   if (!done_.empty()) {
-    observer_.note(
-        fmt::format("{} finished launches taken over from {}", done_.size(), path.string()));
+    observer_.note(fmt::format("{} finished launches taken over from {}", done_.size(),
+                               partial_path(options_.out).string()));
   }
 }
 
@@ -103,6 +121,43 @@ std::vector<PlannedLaunch> Rounds::remaining_launches() {
     return done_.contains({launch.row, launch.round});
   });
   return launches;
+}
+
+void Rounds::mark_disturbed() {
+  std::map<std::string, std::vector<double>> canaries;  // of the run, by devices
+  for (std::size_t row = 0; row < rows_.size(); ++row) {
+    for (const reports::Repetition& launch : repetitions_[row]) {
+      const auto [before_ms, after_ms] = canaries_ms(launch.conditions);
+      std::vector<double>& all = canaries[canary_devices(rows_[row].config)];
+      all.insert(all.end(), {before_ms, after_ms});
+    }
+  }
+  for (std::size_t row = 0; row < rows_.size(); ++row) {
+    for (reports::Repetition& launch : repetitions_[row]) {
+      const std::vector<double>& usual = canaries.at(canary_devices(rows_[row].config));
+      const std::string why = disturbance_of(launch.conditions, reports::median(usual));
+      if (why.empty() || is_disturbed(launch)) continue;
+      launch.marks.emplace_back(disturbed_mark);
+      observer_.note(
+          fmt::format("{}: launch {} was disturbed: {}", rows_[row].name, launch.index + 1, why));
+    }
+  }
+}
+
+/// Each with the number that follows its row's others. A tutorial's repetitions are one launch.
+std::vector<PlannedLaunch> Rounds::launches_to_repeat() {
+  std::vector<PlannedLaunch> again;
+  for (std::size_t row = 0; row < rows_.size(); ++row) {
+    const Config& config = rows_[row].config;
+    if (rows_[row].failure || !config.repeat_disturbed) continue;
+    const auto made = static_cast<std::int64_t>(repetitions_[row].size());
+    const std::int64_t disturbed = std::ranges::count_if(repetitions_[row], is_disturbed);
+    for (std::int64_t index = 0; index < std::min(disturbed, rounds_of(config)); ++index) {
+      again.push_back({row, made + index});
+    }
+  }
+  planned_ += again.size();
+  return again;
 }
 
 /// False when the user wants no more.
@@ -121,28 +176,43 @@ bool Rounds::run(const PlannedLaunch& planned) {
   if (interrupted_) return false;
   ++finished_;
   if (launched.status == LaunchStatus::ok) {
-    take(planned, std::move(launched.result));
+    take(planned, launched);
   } else {
     fail(planned, failed_repetition(planned.round, launched.error));
   }
   return true;
 }
 
-void Rounds::take(const PlannedLaunch& planned, MeasureResult measured) {
+void Rounds::take(const PlannedLaunch& planned, const Launched<MeasureResult>& launched) {
   json repetitions = json::array();
   std::vector<double> step_ms;
   std::int64_t index = planned.round;
-  for (reports::Repetition& repetition : measured.repetitions) {
+  for (reports::Repetition repetition : launched.result.repetitions) {
     complete(repetition, rows_[planned.row]);
+    // Whoever takes turns with another run is beside it by intention.
+    if (options_.turns.empty()) repetition.conditions = launched.conditions;
     repetition.index = static_cast<int>(index++);
     if (repetition.error) return fail(planned, std::move(repetition));
     step_ms.insert(step_ms.end(), repetition.step_ms.begin(), repetition.step_ms.end());
     repetitions.push_back(json(reports::to_json(repetition)));
   }
-  if (!measured.trace.empty()) traces_[planned.row] = std::move(measured.trace);
+  if (!launched.result.trace.empty()) traces_[planned.row] = launched.result.trace;
   keep(planned.row, repetitions);
-  if (partial_) partial_->append({planned.row, planned.round, repetitions});
+  write_partial_file([&](PartialFile& file) {
+    file.append({planned.row, planned.round, repetitions});
+  });
   observer_.end(step_ms.empty() ? std::nullopt : std::optional(reports::median(step_ms)));
+}
+
+/// A full disk ends what could be gone on from, not the measurement.
+void Rounds::write_partial_file(const std::function<void(PartialFile&)>& write) {
+  if (partial_ == nullptr) return;
+  try {
+    write(*partial_);
+  } catch (const std::system_error& error) {
+    observer_.note(fmt::format("{}; going on without it", error.what()));
+    partial_ = nullptr;
+  }
 }
 
 void Rounds::fail(const PlannedLaunch& planned, reports::Repetition failure) {
@@ -160,6 +230,14 @@ void Rounds::keep(std::size_t row, const json& repetitions) {
 }
 
 Measurement Rounds::result(reports::Context context) {
+  std::size_t disturbed = 0;
+  for (const auto& launches : repetitions_) {
+    disturbed += static_cast<std::size_t>(std::ranges::count_if(launches, is_disturbed));
+  }
+  if (disturbed > 0) {
+    context.disturbances.push_back(fmt::format(
+        "launches: {} of {} had company or a slow machine; see their marks", disturbed, finished_));
+  }
   Measurement measurement;
   measurement.results.context = std::move(context);
   measurement.interrupted = interrupted_;

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -22,18 +22,23 @@ class Rounds {
   Rounds(std::vector<PreparedRow>& rows, const MeasureOptions& options,
          const MeasureEnvironment& environment, Observer& observer);
 
-  /// Launches whatever an earlier run has not finished. Throws std::invalid_argument when that run
-  /// cannot be gone on from.
-  void run();
+  /// Launches whatever an earlier run has not finished, and once more what something disturbed.
+  /// `partial`, which may be null, keeps the launches. Throws std::invalid_argument when the
+  /// earlier run cannot be gone on from.
+  void run(PartialFile* partial);
 
   /// What was measured; to be called once, at the end.
   Measurement result(reports::Context context);
 
  private:
-  void open_partial_file();
+  void begin_partial_file();
   std::vector<PlannedLaunch> remaining_launches();
+  void mark_disturbed();
+  std::vector<PlannedLaunch> launches_to_repeat();
+  void run(const std::string& phase, const std::vector<PlannedLaunch>& launches);
   bool run(const PlannedLaunch& planned);
-  void take(const PlannedLaunch& planned, MeasureResult measured);
+  void take(const PlannedLaunch& planned, const Launched<MeasureResult>& launched);
+  void write_partial_file(const std::function<void(PartialFile&)>& write);
   void fail(const PlannedLaunch& planned, reports::Repetition failure);
   void keep(std::size_t row, const nlohmann::json& repetitions);
   reports::Row record(std::size_t index);
@@ -45,7 +50,7 @@ class Rounds {
   std::vector<std::vector<reports::Repetition>> repetitions_;  // [row]
   std::vector<std::vector<reports::TimelineEvent>> traces_;    // [row], in the clock's milliseconds
   PartialPlan plan_;
-  std::unique_ptr<PartialFile> partial_;
+  PartialFile* partial_ = nullptr;  // null: nothing is kept
   std::set<std::pair<std::size_t, std::int64_t>> done_;
   std::size_t planned_ = 0;
   std::size_t finished_ = 0;

@@ -1,11 +1,13 @@
 #include "bench/measure/step_prediction.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
-#include "bench/measure/job_launch.h"
 #include "bench/predict/predict.h"
 #include "reports/statistics.h"
 #include "strategies/registry.h"
@@ -58,14 +60,14 @@ json link_question(const CollectivesJob& job) {
 }
 
 /// What an all-reduce between the row's ranks takes, by size.
-Launched<std::vector<LinkTime>> price_link(const PreparedRow& row, std::size_t buckets,
-                                           const MeasureEnvironment& environment) {
+Calibrated<std::vector<LinkTime>> price_link(const PreparedRow& row, std::size_t buckets,
+                                             const MeasureEnvironment& environment,
+                                             Calibrator& calibrator) {
   const CollectivesJob job = link_job(row, buckets);
-  const auto always = [](const CollectivesResult&) { return true; };
   // Under a launcher the same names may mean another network next time.
-  const auto launched = environment.ranks_share_cores
-                            ? cached_launch(environment, link_question(job), job, always)
-                            : launch_job(environment, job);
+  const auto [launched, basis] = calibrator.calibrate(
+      link_question(job), job, [](const CollectivesResult&) { return ""; },
+      /*keep=*/environment.ranks_share_cores);
   auto link = with_result(launched, std::vector<LinkTime>());
   for (const MessageTimes& message : launched.result.messages) {
     link.result.push_back({.bytes = message.bytes,
@@ -75,7 +77,24 @@ Launched<std::vector<LinkTime>> price_link(const PreparedRow& row, std::size_t b
   if (launched.status == LaunchStatus::ok && is_oversubscribed(row)) {
     link.result = link_of_ring(link.result, row.placement.ranks);
   }
-  return link;
+  return {std::move(link), basis};
+}
+
+/// A stage that takes longer with the machine to itself was disturbed. Single actions may be too
+/// short to tell.
+std::string contradiction(const CalibrateStagesResult& result) {
+  constexpr double noise = 0.05;
+  std::map<int, std::pair<double, double>> stages;  // beside the others, and alone
+  for (const ActionCost& cost : result.costs) {
+    stages[cost.stage].first += cost.ms;
+    stages[cost.stage].second += cost.alone_ms < 0 ? cost.ms : cost.alone_ms;
+  }
+  for (const auto& [stage, ms] : stages) {
+    if (ms.second <= (1 + noise) * ms.first) continue;
+    return fmt::format("stage {} took {:.4g} ms alone and {:.4g} ms beside the others", stage,
+                       ms.second, ms.first);
+  }
+  return "";
 }
 
 /// A prediction is an addition to the measurement: one that cannot be made is left out, saying so.
@@ -97,33 +116,35 @@ bool can_be_simulated(const Config& config) {
          !strategies::find_strategy(config.strategy).reads("split_size");
 }
 
-Launched<StageCosts> price_stages(const PreparedRow& row, const MeasureEnvironment& environment) {
-  const auto launched =
-      cached_launch(environment, work_of(row.config), job_about<CalibrateStagesJob>(row.config),
-                    [](const CalibrateStagesResult&) { return true; });
+Calibrated<StageCosts> price_stages(const PreparedRow& row, const MeasureEnvironment& environment,
+                                    Calibrator& calibrator) {
+  auto [launched, basis] = calibrator.calibrate(
+      work_of(row.config), job_about<CalibrateStagesJob>(row.config), contradiction);
   auto priced = with_result(
       launched, StageCosts{.costs = launched.result.costs, .buckets = launched.result.buckets});
-  if (priced.status != LaunchStatus::ok) return priced;
+  if (priced.status != LaunchStatus::ok) return {priced, basis};
   StageCosts& costs = priced.result;
   if (is_oversubscribed(row)) costs.costs = costs_alone(std::move(costs.costs));
-  if (row.placement.replicas() == 1) return priced;
-  auto link = price_link(row, costs.buckets.size(), environment);
+  if (row.placement.replicas() == 1) return {priced, basis};
+  auto [link, link_basis] = price_link(row, costs.buckets.size(), environment, calibrator);
   costs.link = std::move(link.result);
   priced.status = link.status;
   priced.error = std::move(link.error);
-  return priced;
+  basis.age_s = std::max(basis.age_s, link_basis.age_s);
+  if (basis.doubt.empty()) basis.doubt = link_basis.doubt;
+  return {priced, basis};
 }
 
 void predict_rows(std::vector<PreparedRow>& rows, const MeasureEnvironment& environment,
-                  Observer& observer) {
+                  Calibrator& calibrator, Observer& observer) {
   std::vector<PreparedRow*> staged;
   for (PreparedRow& row : rows) {
-    if (!row.failure && is_made_of_stages(row)) staged.push_back(&row);
+    if (!row.failure && row.config.predict && is_made_of_stages(row)) staged.push_back(&row);
   }
   observer.phase("calibrating stages", staged.size());
   for (PreparedRow* row : staged) {
     observer.begin(row->name, "");
-    auto priced = price_stages(*row, environment);
+    auto [priced, basis] = price_stages(*row, environment, calibrator);
     observer.end(std::nullopt);
     if (priced.status == LaunchStatus::interrupted) throw Interrupted();
     if (priced.status != LaunchStatus::ok) {
@@ -131,6 +152,7 @@ void predict_rows(std::vector<PreparedRow>& rows, const MeasureEnvironment& envi
       continue;
     }
     row->stage_costs = std::move(priced.result);
+    row->predicted_from = std::move(basis);
     predict_row(*row, environment, observer);
   }
 }

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "bench/measure/calibrator.h"
 #include "bench/measure/preparation.h"
 
 namespace stratagem::bench {
@@ -13,10 +14,12 @@ bool can_be_simulated(const Config& config);
 
 /// What the stages of a row that can be simulated cost, from the cache or measured. A row that is
 /// oversubscribed gets the costs of a machine with a core for each device.
-Launched<StageCosts> price_stages(const PreparedRow& row, const MeasureEnvironment& environment);
+Calibrated<StageCosts> price_stages(const PreparedRow& row, const MeasureEnvironment& environment,
+                                    Calibrator& calibrator);
 
-/// Prices every row that is made of stages, and predicts its step.
+/// Prices every row that is made of stages, unless it asks for no prediction, and predicts its
+/// step.
 void predict_rows(std::vector<PreparedRow>& rows, const MeasureEnvironment& environment,
-                  Observer& observer);
+                  Calibrator& calibrator, Observer& observer);
 
 }  // namespace stratagem::bench

@@ -16,6 +16,7 @@ struct ActionCost {
   bool first = false;
   double ms = 0;         // while the other devices are busy
   double alone_ms = -1;  // while they are idle; negative: as while they are busy
+  double spread_ms = 0;  // of what `ms` is the median of: the range of its middle half
 
   template <class Self, class Visit>
   static void each_field(Self& self, Visit visit) {
@@ -25,6 +26,7 @@ struct ActionCost {
     visit("first", self.first);
     visit("ms", self.ms);
     visit("alone_ms", self.alone_ms);
+    visit("spread_ms", self.spread_ms);
   }
 };
 

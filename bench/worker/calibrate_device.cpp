@@ -7,19 +7,21 @@
 
 #include <algorithm>
 #include <chrono>
+#include <vector>
 
 #include "bench/worker/session.h"
 #include "models/cpu_kernels/linear.h"
+#include "reports/statistics.h"
 
 namespace stratagem::bench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Seconds of the fastest of several calls on the device's thread, within about `budget` seconds.
-double fastest(runtime::Device& device, std::chrono::milliseconds limit, double budget,
-               const std::function<void()>& work) {
-  double best = 0;
+/// Seconds of each of several calls on the device's thread, within about `budget` seconds.
+std::vector<double> times_of(runtime::Device& device, std::chrono::milliseconds limit,
+                             double budget, const std::function<void()>& work) {
+  std::vector<double> times;
   device.enqueue(runtime::Stream::compute, "calibrate", [&] {
     const c10::AutoGradMode no_gradient(false);
     work();
@@ -27,12 +29,11 @@ double fastest(runtime::Device& device, std::chrono::milliseconds limit, double 
     do {
       const auto start = Clock::now();
       work();
-      const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-      if (best == 0 || seconds < best) best = seconds;
+      times.push_back(std::chrono::duration<double>(Clock::now() - start).count());
     } while (std::chrono::duration<double>(Clock::now() - begin).count() < budget);
   });
   device.synchronize(limit);
-  return best;
+  return times;
 }
 
 /// Waits for a GPU; nothing to wait for on a CPU.
@@ -53,7 +54,8 @@ class Calibration {
             .convolution_gflops = convolution_gflops(),
             .memory_gb_per_s = memory_gigabytes_per_second(),
             .link_gb_per_s = static_cast<double>(link_bytes) / link_seconds(link_bytes) / 1e9,
-            .link_latency_ms = link_seconds(latency_bytes) * 1e3};
+            .link_latency_ms = link_seconds(latency_bytes) * 1e3,
+            .peak_spread = peak_spread_};
   }
 
  private:
@@ -64,25 +66,35 @@ class Calibration {
   runtime::Device& first() { return *group_.devices.front(); }
   runtime::Device& last() { return *group_.devices.back(); }
 
+  /// Seconds of the fastest call.
   double time(runtime::Device& device, const std::function<void()>& work) {
-    return fastest(device, to_milliseconds(config_.timeout), budget, work);
+    return std::ranges::min(times_of(device, to_milliseconds(config_.timeout), budget, work));
+  }
+
+  /// The same of a call that may give the peak.
+  double peak_time(const std::function<void()>& work) {
+    const auto times = times_of(first(), to_milliseconds(config_.timeout), budget, work);
+    const double fastest = std::ranges::min(times);
+    peak_spread_ = std::max(peak_spread_, reports::median(times) / fastest - 1);
+    return fastest;
   }
 
   double gemm_gflops() {
-    const std::int64_t n = config_.device == "cuda" ? 8192 : 1536;
+    // On a CPU a few milliseconds, which another program may well leave alone.
+    const std::int64_t n = config_.device == "cuda" ? 8192 : 512;
     const at::Tensor a = at::randn({n, n}, options_);
     const at::Tensor b = at::randn({n, n}, options_);
     const auto product = [&] { finish(at::mm(a, b)); };
-    double seconds = time(first(), product);
+    double seconds = peak_time(product);
     if (config_.device == "cpu" && config_.dtype == "float32") {  // oneDNN's: MKL's may be slower
-      seconds = std::min(
-          seconds, time(first(), [&] { finish(models::linear_product(a, b, at::Tensor())); }));
+      seconds =
+          std::min(seconds, peak_time([&] { finish(models::linear_product(a, b, at::Tensor())); }));
     }
     return 2.0 * static_cast<double>(n * n * n) / seconds / 1e9;
   }
 
   double convolution_gflops() {
-    constexpr std::int64_t batch = 16;
+    const std::int64_t batch = config_.device == "cuda" ? 16 : 2;
     constexpr std::int64_t channels = 128;
     constexpr std::int64_t size = 28;
     constexpr std::int64_t kernel = 3;
@@ -91,7 +103,7 @@ class Calibration {
     const at::Tensor w = at::randn({channels, channels, kernel, kernel}, options_)
                              .contiguous(at::MemoryFormat::ChannelsLast);
     const double seconds =
-        time(first(), [&] { finish(at::conv2d(x, w, {}, /*stride=*/1, /*padding=*/1)); });
+        peak_time([&] { finish(at::conv2d(x, w, {}, /*stride=*/1, /*padding=*/1)); });
     return 2.0 * static_cast<double>(batch * size * size * channels * channels * kernel * kernel) /
            seconds / 1e9;
   }
@@ -119,6 +131,7 @@ class Calibration {
   Config config_;
   backends::DeviceGroup group_;
   at::TensorOptions options_;
+  double peak_spread_ = 0;
 };
 
 }  // namespace

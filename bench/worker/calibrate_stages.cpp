@@ -84,8 +84,14 @@ class StageLoop {
     for (auto& [key, samples] : busy_samples_) {
       const auto& [kind, first] = key;
       const std::int64_t count = kind == ActionKind::optimizer ? 0 : samples_;
-      costs.push_back({std::string(schedules::name(kind)), stage, count, first,
-                       reports::median(samples), reports::median(alone_samples_.at(key))});
+      costs.push_back(
+          {.kind = std::string(schedules::name(kind)),
+           .stage = stage,
+           .samples = count,
+           .first = first,
+           .ms = reports::median(samples),
+           .alone_ms = reports::median(alone_samples_.at(key)),
+           .spread_ms = reports::percentile(samples, 0.75) - reports::percentile(samples, 0.25)});
     }
   }
 

@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/config/config.h"
+#include "bench/worker/canary.h"
 #include "bench/worker/tasks.h"
 #include "strategies/backends/memory_accounting.h"
 #include "strategies/distributed/rank_context.h"
@@ -25,6 +26,7 @@ struct Tasks {
 
   JobResult operator()(const CheckJob& job) const { return check(job, context); }
   JobResult operator()(const VerifyJob& job) const { return verify(job, context); }
+  JobResult operator()(const CanaryJob&) const { return CanaryResult(); }
   JobResult operator()(const CalibrateDeviceJob& job) const {
     return calibrate_device(job, context);
   }
@@ -35,16 +37,36 @@ struct Tasks {
   JobResult operator()(const CollectivesJob& job) const { return collectives(job, context); }
 };
 
+/// The row of a job that is timed, by itself; null for any other.
+struct TimedRow {
+  const Config* operator()(const CheckJob&) const { return nullptr; }
+  const Config* operator()(const VerifyJob&) const { return nullptr; }
+  const Config* operator()(const MeasureJob& job) const {
+    return job.turns.empty() ? &job.config : nullptr;
+  }
+  const Config* operator()(const auto& job) const { return &job.config; }
+};
+
+JobResult perform(const Job& job, const TaskContext& context) {
+  const Config* row = std::visit(TimedRow(), job);
+  if (row == nullptr || context.conditions == nullptr) return std::visit(Tasks{context}, job);
+  const Canary canary(*row, context);
+  context.conditions->canary_before_ms = canary.milliseconds();
+  JobResult result = std::visit(Tasks{context}, job);
+  context.conditions->canary_after_ms = canary.milliseconds();
+  return result;
+}
+
 }  // namespace
 
 nlohmann::json perform_task(const Job& job, const TaskContext& context) {
   backends::install_accounting_allocator();
   const JobHeader& header = header_of(job);
-  if (!header.rendezvous) return to_json(std::visit(Tasks{context}, job));
+  if (!header.rendezvous) return to_json(perform(job, context));
   distributed::RankContext ranks(rendezvous_of(*header.rendezvous, header.timeout));
   TaskContext own = context;
   own.ranks = &ranks;
-  const JobResult result = std::visit(Tasks{own}, job);
+  const JobResult result = perform(job, own);
   ranks.leave();
   return ranks.info().rank == 0 ? to_json(result) : nlohmann::json();
 }

@@ -137,9 +137,8 @@ models::WorkloadOptions workload_options(const Config& config) {
   return options;
 }
 
-backends::DeviceGroup open_devices(const Config& config, const Placement& placement,
-                                   const TaskContext& context) {
-  set_numerics(config);
+backends::DeviceGroupOptions device_options(const Config& config, const Placement& placement,
+                                            const TaskContext& context) {
   const OwnDevices own = own_devices(placement, context);
   backends::DeviceGroupOptions options;
   options.activity = context.activity;
@@ -154,7 +153,13 @@ backends::DeviceGroup open_devices(const Config& config, const Placement& placem
   } else {
     options.cores = cores_by_device(config, own, context);
   }
-  return backends::make_device_group(options);
+  return options;
+}
+
+backends::DeviceGroup open_devices(const Config& config, const Placement& placement,
+                                   const TaskContext& context) {
+  set_numerics(config);
+  return backends::make_device_group(device_options(config, placement, context));
 }
 
 Session::Session(const Config& row, const models::WorkloadOptions& options,

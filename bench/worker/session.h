@@ -20,8 +20,11 @@ namespace stratagem::bench {
 /// Throws std::invalid_argument for a name that is unknown.
 models::WorkloadOptions workload_options(const Config& config);
 
-/// This rank's devices of a row, pinned to the cores that the process may use. With --oversubscribe
-/// devices share cores. Sets the process's numerics (TF32, cuDNN) too.
+/// This rank's devices of a row: on CPUs the cores, of those that the process may use, that each is
+/// pinned to. With --oversubscribe devices share cores. Collective.
+backends::DeviceGroupOptions device_options(const Config& config, const Placement& placement,
+                                            const TaskContext& context);
+/// The devices themselves. Sets the process's numerics (TF32, cuDNN) too.
 backends::DeviceGroup open_devices(const Config& config, const Placement& placement,
                                    const TaskContext& context);
 

@@ -3,6 +3,7 @@
 //
 //   check             the rows' options against models and devices; fills in the cut
 //   verify            a strategy against its oracle in float64, and the first step's loss
+//   canary            a fixed product on each device, as before and after every task that is timed
 //   calibrate_device  peak rates and link of the devices
 //   calibrate_stages  what each action of a row costs, without running the row
 //   measure           the timed steps
@@ -23,6 +24,7 @@ namespace stratagem::bench {
 struct TaskContext {
   runtime::ProgressPage* activity = nullptr;  // where devices say what they do; may be null
   distributed::RankContext* ranks = nullptr;  // the way to the job's other ranks; null without any
+  reports::Conditions* conditions = nullptr;  // where the canary's times go; null: there is none
 };
 
 /// Throws std::invalid_argument for a job or configuration that cannot work, runtime::DeviceTimeout

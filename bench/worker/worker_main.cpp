@@ -14,10 +14,13 @@
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "bench/config/plugins.h"
 #include "bench/launch/exit_codes.h"
 #include "bench/worker/tasks.h"
+#include "reports/json_fields.h"
+#include "reports/record_fields.h"
 #include "reports/write_all.h"
 #include "strategies/runtime/communication_error.h"
 #include "strategies/runtime/device.h"
@@ -70,10 +73,14 @@ json refusal(const char* kind, const std::string& message, const runtime::Progre
 
 json answer(const std::vector<std::string>& arguments, const std::string& job,
             runtime::ProgressPage& page) {
-  const TaskContext context{.activity = &page};
+  reports::Conditions conditions;
+  const TaskContext context{.activity = &page, .conditions = &conditions};
   try {
     load_plugins(arguments);
-    return {{"ok", true}, {"result", perform_task(job_from_json(json::parse(job)), context)}};
+    json result = perform_task(job_from_json(json::parse(job)), context);
+    return {{"ok", true},
+            {"result", std::move(result)},
+            {"conditions", json(reports::json_fields::json_of(conditions))}};
   } catch (const std::invalid_argument& error) {
     return refusal("usage", error.what(), page);
   } catch (const runtime::CommunicationError& error) {

@@ -24,6 +24,20 @@ inline LaunchResult answered(const JobResult& result) {
   return {.status = LaunchStatus::ok, .result = to_json(result), .error = {}};
 }
 
+/// The same, of a job that was timed.
+inline LaunchResult answered(const JobResult& result, const reports::Conditions& conditions) {
+  LaunchResult launched = answered(result);
+  launched.conditions = conditions;
+  return launched;
+}
+
+/// On a machine where the canary takes so long before and after.
+inline reports::Conditions canary(double before_ms, double after_ms) {
+  return {.canary_before_ms = {before_ms, before_ms - 1},
+          .canary_after_ms = {after_ms - 1, after_ms},
+          .other_processes_cores = 0.0};
+}
+
 /// Stands for the worker processes: answers every job and remembers what it was asked.
 class FakeWorkers {
  public:
@@ -98,6 +112,7 @@ class FakeWorkers {
                              .passed = true,
                              .message = ""}};
   }
+  static CanaryResult answer(const CanaryJob&) { return {}; }
   static CalibrateDeviceResult answer(const CalibrateDeviceJob&) {
     return {.gemm_gflops = 100, .convolution_gflops = 250};
   }

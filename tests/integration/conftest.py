@@ -14,6 +14,7 @@ import slurm_cluster
 from marked_processes import MarkedProcesses
 
 ROOT = Path(__file__).resolve().parents[2]
+ONCE = "--no-repeat-disturbed"
 BIN = Path(os.environ.get("STRATAGEM_BIN", ROOT / "build" / "bin"))
 
 
@@ -28,6 +29,9 @@ class Commands:
     started: list[subprocess.Popen] = field(default_factory=list)
 
     def start(self, program: str, *arguments: str, **variables: str) -> subprocess.Popen:
+        """A run makes each launch once, whatever else this machine does."""
+        if (program, *arguments[:1]) == ("stratagem", "run"):
+            arguments = ("run", ONCE, *arguments[1:])
         return self.start_command([BIN / program, *arguments], **variables)
 
     def start_command(self, command: list, **variables: str) -> subprocess.Popen:

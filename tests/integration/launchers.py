@@ -29,7 +29,7 @@ def srun(*options) -> list:
 
 def run_under(commands, launcher: list, *options, **variables) -> subprocess.Popen:
     """Start `stratagem run` of the toy model behind a launcher's command line."""
-    stratagem = [commands.programs / "stratagem", "run", *TOY]
+    stratagem = [commands.programs / "stratagem", "run", "--no-repeat-disturbed", *TOY]
     return commands.start_command([*launcher, *stratagem, *options], **variables)
 
 

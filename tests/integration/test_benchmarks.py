@@ -13,7 +13,7 @@ import pytest
 
 # Small enough for a second: two linear layers.
 TOY = ["--model", "toy", "--global-batch-size", "20"]
-SMALL = [*TOY, "--split-size", "5", "--no-verify", "--benchmark_repetitions=2"]
+SMALL = [*TOY, "--split-size", "5", "--no-verify", "--benchmark_repetitions=2", "--no-repeat-disturbed"]
 PIPELINE = "pipeline/toy/devices:2/batch:20/split:5/schedule:1f1b"
 PROGRAMS = Path(__file__).resolve().parents[2] / "bench" / "programs"
 COMPARE = Path("/usr/share/benchmark/compare.py")

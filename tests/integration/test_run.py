@@ -209,15 +209,87 @@ def test_the_second_run_waits_for_the_first(commands, out, tmp_path):
     assert marks and all("waited" in mark and "shared_cores" not in mark for mark in marks)
 
 
-def test_after_the_timeout_the_second_run_shares_the_cores(commands, out, tmp_path):
-    start_long_run(commands, out)
+def test_after_the_timeout_the_second_run_gives_up(commands, out, tmp_path):
+    first = start_long_run(commands, out)
     second_out = tmp_path / "second.json"
     done = commands.stratagem(
         "run", *TOY, "--repetitions", 1, "--timeout", 2, "--out", second_out
     )
+    assert done.returncode == 4, done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert f"in use by process {first.pid} after 2 s" in last and "--oversubscribe" in last
+    assert not second_out.exists() and not commands.partial_of(second_out).exists()
+
+
+def test_two_runs_on_the_same_cores_are_both_marked(commands, out, tmp_path):
+    first = start_long_run(commands, out)
+    second_out = tmp_path / "second.json"
+    done = commands.stratagem(
+        "run", *TOY, "--repetitions", 3, "--timeout", 1, "--oversubscribe", "--out", second_out
+    )
     assert done.returncode == 0, done.stderr
     marks = [run["stratagem"]["marks"] for run in iterations(commands.results(second_out))]
-    assert marks and all("shared_cores" in mark for mark in marks)
+    assert marks and all({"shared_cores", "disturbed"} <= set(mark) for mark in marks)
+    first.send_signal(signal.SIGINT)
+    assert "was disturbed: " in commands.finish(first).stderr
+
+
+def test_two_runs_do_not_write_one_file(commands, out, tmp_path):
+    first = start_long_run(commands, out)
+    before = commands.finished_launches(out)
+    done = commands.stratagem(
+        "run", *TOY, "--out", out, STRATAGEM_LOCK_FOLDER=str(tmp_path)
+    )
+    assert done.returncode == 2, done.stderr
+    assert str(commands.partial_of(out)) in done.stderr and "another run" in done.stderr
+    commands.wait_until(lambda: commands.finished_launches(out) > before)
+    first.send_signal(signal.SIGINT)
+    assert commands.finish(first).returncode == 130
+
+
+def test_what_disturbs_a_launch_is_found_and_the_launch_made_again(commands, out):
+    """Beside loops of processes that each live for a fifth of a second."""
+    loop = "while :; do timeout 0.2 sh -c 'while :; do :; done'; done"
+    for _ in os.sched_getaffinity(0):
+        commands.start_command(["sh", "-c", loop])
+    done = commands.start_command(
+        [commands.programs / "stratagem", "run", *TOY, "--repetitions", 2, "--out", out]
+    )
+    done = commands.finish(done)
+    assert done.returncode == 0, done.stderr
+    assert "disturbed by other programs: used " in done.stderr
+    assert "disturbed: " in done.stdout
+    results = commands.results(out)
+    assert any("other programs" in line for line in results["context"]["stratagem"]["disturbances"])
+    by_row = {}
+    for run in iterations(results):
+        by_row.setdefault(run["run_name"], []).append(run["stratagem"])
+    for launches in by_row.values():
+        assert len(launches) == 4
+        for launch in launches:
+            conditions = launch["conditions"]
+            assert launch["marks"] == ["disturbed"]
+            assert conditions["other_processes_cores"] > 0.3
+            assert len(conditions["canary_before_ms"]) == len(launch["devices"])
+            assert len(conditions["canary_after_ms"]) == len(launch["devices"])
+
+
+def test_calibrations_are_kept_with_what_they_were_made_beside(commands, out):
+    def run(*options):
+        done = commands.stratagem(
+            "run", *TOY, "--strategy", "pipeline", "--split-size", 5, "--repetitions", 1, "--out", out,
+            *options,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        (entry,) = iterations(commands.results(out))
+        return entry["stratagem"], done.stdout
+
+    fresh, table = run("--recalibrate")
+    assert fresh["predicted_from"]["age_s"] == 0
+    assert "predicted: from stage costs measured in this run" in table
+    none, table = run("--no-predict")
+    assert none["predicted_ms"] is None and none["predicted_from"] is None
+    assert "predicted" not in table.split("ms", 1)[1]
 
 
 def test_oversubscribed_rows_are_marked(commands, out):

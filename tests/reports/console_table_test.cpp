@@ -93,6 +93,33 @@ TEST(ConsoleTable, SaysWhichRowsScatterTooMuch) {
   EXPECT_THAT(console_table(rows, {}), HasSubstr("more than 5% of the median"));
 }
 
+TEST(ConsoleTable, SaysHowManyLaunchesWereDisturbed) {
+  std::vector<Row> rows = {example_row("single", "batch:48", 1000),
+                           example_row("pipeline", "batch:48", 900)};
+  EXPECT_THAT(console_table(rows, {}), Not(HasSubstr("disturbed")));
+  rows[0].repetitions[1].marks = {"waited", "disturbed"};
+  rows[1].repetitions[2].marks = {"disturbed"};
+  EXPECT_THAT(console_table(rows, {}),
+              HasSubstr("disturbed: 2 of 6 launches, outside the intervals\n"));
+}
+
+TEST(ConsoleTable, SaysWhatPredictionsAreMadeOf) {
+  std::vector<Row> rows = {example_row("single", "batch:48", 1000),
+                           example_row("pipeline", "batch:48", 900),
+                           example_row("model_parallel", "batch:48", 900)};
+  EXPECT_THAT(console_table(rows, {}), Not(HasSubstr("predicted: ")));
+  for (Repetition& launch : rows[1].repetitions) launch.predicted_from = PredictionBasis{};
+  EXPECT_THAT(console_table(rows, {}),
+              HasSubstr("predicted: from stage costs measured in this run\n"));
+  for (Repetition& launch : rows[2].repetitions) launch.predicted_from = {40.4, ""};
+  EXPECT_THAT(console_table(rows, {}),
+              HasSubstr("predicted: from stage costs measured 40 s ago\n"));
+  for (Repetition& launch : rows[1].repetitions) launch.predicted_from = {7300, "a busy machine"};
+  EXPECT_THAT(console_table(rows, {}),
+              HasSubstr("predicted: from stage costs measured 2 h ago; not to be trusted: "
+                        "pipeline/resnet50/batch:48: a busy machine\n"));
+}
+
 TEST(ConsoleTable, FewLaunchesRankNothing) {
   std::vector<Row> rows = {example_row("single", "batch:48", 200),
                            example_row("pipeline", "batch:48", 100)};

@@ -26,6 +26,8 @@ std::string refusal(const json& value) {
 TEST(RecordJson, ARepetitionComesBackAsItWas) {
   Repetition full = example_repetition(2, {10, 11});
   full.predicted_ms = 10.4;
+  full.predicted_from = {40, "the canary took 9% longer"};
+  full.conditions = {{20, 21}, {20.5, 20}, 0.25};
   full.error = Error{1, "host", "B0 s1", "lost"};
   full.marks = {"shared", "waited"};
   full.verification->message = "largest at layer4.0.conv1.weight";

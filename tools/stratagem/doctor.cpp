@@ -119,7 +119,7 @@ void report_noise(const bench::MachineFacts& facts) {
   const bench::NoiseCounters before = bench::read_noise();
   std::this_thread::sleep_for(std::chrono::seconds(1));
   std::vector<bench::NoiseSource> found = bench::standing_noise_sources(facts);
-  for (auto& disturbance : bench::noise_sources_at_rest(before, bench::read_noise())) {
+  for (auto& disturbance : bench::noise_sources_between(before, bench::read_noise())) {
     found.push_back(std::move(disturbance));
   }
   for (const bench::NominalSetting& calm : bench::nominal_settings(facts)) {

@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <stdexcept>
+#include <system_error>
 
 #include "bench/config/grid.h"
 #include "bench/config/registered_catalogue.h"
@@ -141,7 +142,11 @@ int measure(const std::vector<bench::Config>& rows, const bench::Selection& sele
   if (measurement.interrupted) {
     tell_how_to_resume(measurement, files.out);
   } else {
-    write_files(measurement, files);
+    try {
+      write_files(measurement, files);
+    } catch (const std::system_error& error) {  // the places were there before: they are full
+      throw std::runtime_error(error.what());
+    }
   }
   return bench::exit_code(measurement);
 }

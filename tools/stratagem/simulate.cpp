@@ -120,8 +120,10 @@ Simulation simulate_calibrated(const bench::Config& config, const bench::Selecti
   const bench::PreparedRow row = bench::check_rows({config}, environment, progress).front();
   progress.phase("calibrating stages", 1);
   progress.begin(row.name, "");
-  const auto priced = bench::price_stages(row, environment);
+  bench::Calibrator calibrator(environment);
+  const auto [priced, basis] = bench::price_stages(row, environment, calibrator);
   bench::require_result("calibrating the stages", priced.status, priced.error);
+  if (!basis.doubt.empty()) progress.note("costs to be doubted: " + basis.doubt);
   progress.end(std::nullopt);
   progress.finish();
   Simulation simulation;

@@ -56,7 +56,8 @@ def _run(row: Row, results: Results, time: datetime, commit: str) -> Run:
         launches=launches,
         median=float(np.median(launches)),
         metrics={name: _metric(described.get(name), value) for name, value in values.items()}
-        | _communication(row.repetitions, described),
+        | _communication(row.repetitions, described)
+        | _prediction(row, described),
         hardware=hardware_of(results.section("fingerprint", "hardware")),
         software=results.section("fingerprint", "software"),
         marks=row.marks,
@@ -115,3 +116,11 @@ def _communication(repetitions: list[Repetition], described: dict[str, Any]) -> 
         for name, values in counts.items()
         if units[name]
     }
+
+
+def _prediction(row: Row, described: dict[str, Any]) -> dict[str, Metric]:
+    """How far the prediction was off, without its sign."""
+    error = row.summary.prediction_error if row.summary else None
+    if error is None:
+        return {}
+    return {"prediction_error": _metric(described.get("prediction_error"), abs(error))}

@@ -97,10 +97,8 @@ TEST(OptionTable, FlagsAreTheNamesInKebabCase) {
     EXPECT_TRUE(flags.insert(option.flag).second) << option.flag;
     std::string expected = "--" + option.name;
     std::replace(expected.begin(), expected.end(), '_', '-');
-    EXPECT_EQ(option.flag,
-              option.name == "verify" || option.name == "overlap" || option.name == "async"
-                  ? "--no-" + option.name
-                  : expected);
+    const bool turns_off = option.is_switch && value_text(Config(), option) == "on";
+    EXPECT_EQ(option.flag, turns_off ? "--no-" + expected.substr(2) : expected);
     EXPECT_FALSE(option.meaning.empty()) << option.name;
   }
 }

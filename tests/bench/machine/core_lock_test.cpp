@@ -79,9 +79,22 @@ TEST_F(CoreLockTest, WaitsForAnotherProcessAndSaysSoOnce) {
   EXPECT_EQ(said_[0], "waiting for cores 0,1: in use by process " + std::to_string(holder.pid()));
 }
 
-TEST_F(CoreLockTest, GoesOnAfterTheTimeoutAndSaysThatTheCoresAreShared) {
+TEST_F(CoreLockTest, GivesUpAfterTheTimeout) {
   const Holder holder({1}, folder_);
-  const CoreLocks locks({0, 1}, {.timeout = 200ms, .folder = folder_});
+  try {
+    const CoreLocks locks({0, 1}, {.timeout = 200ms, .folder = folder_});
+    FAIL() << "went on with another process's cores";
+  } catch (const std::runtime_error& error) {
+    const std::string words = "are still in use by process " + std::to_string(holder.pid());
+    EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+  }
+  const CoreLocks free({0}, {.timeout = 0s, .folder = folder_});
+  EXPECT_FALSE(free.waited()) << "core 0 was not given back";
+}
+
+TEST_F(CoreLockTest, SharesTheCoresAfterTheTimeoutWhenToldTo) {
+  const Holder holder({1}, folder_);
+  const CoreLocks locks({0, 1}, {.timeout = 200ms, .share = true, .folder = folder_});
   EXPECT_TRUE(locks.waited());
   EXPECT_TRUE(locks.shared());
 }

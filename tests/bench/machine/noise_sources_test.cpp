@@ -2,10 +2,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <fstream>
 #include <string>
+#include <vector>
 
 namespace stratagem::bench {
 namespace {
@@ -36,16 +40,10 @@ class NoiseSourcesTest : public ::testing::Test {
     std::filesystem::create_directories((root_ / path).parent_path());
     std::ofstream(root_ / path) << text << "\n";
   }
-  /// `seconds` of processor time, all of it in user mode.
-  void write_process(int number, const std::string& name, int parent, double seconds) const {
-    const auto ticks = seconds * static_cast<double>(::sysconf(_SC_CLK_TCK));
-    write("proc/" + std::to_string(number) + "/stat",
-          std::to_string(number) + " (" + name + ") R " + std::to_string(parent) +
-              " 1 1 0 -1 0 0 0 0 0 " + std::to_string(static_cast<long>(ticks)) + " 0 0 0");
-  }
   NoiseCounters reading_at(double seconds) const {
-    NoiseCounters reading = read_noise(paths_);
+    NoiseCounters reading = read_noise(paths_, {0, 1});
     reading.seconds = seconds;
+    reading.own_seconds = 0;
     return reading;
   }
 
@@ -135,37 +133,67 @@ TEST_F(NoiseSourcesTest, EveryDisturbanceHasItsWordsForWhereItIsAbsent) {
   for (const NominalSetting& calm : nominal_settings(facts_, paths_)) words.push_back(calm.what);
   NoiseCounters later;
   later.seconds = 1;
-  later.processor_ticks = 100;
-  later.stolen_ticks = 50;
+  later.busy_seconds = 0.4;
+  later.stolen_seconds = 0.5;
   later.thermal_throttles = 1;
-  later.process_seconds = {{1, 1.0}};
-  later.process_names = {{1, "other"}};
-  NoiseCounters before;
-  before.process_seconds = {{1, 0.0}};
   auto found = standing_noise_sources(facts_, paths_);
-  for (const NoiseSource& one : noise_sources_at_rest(before, later)) found.push_back(one);
-  EXPECT_THAT(found, SizeIs(8));
+  for (const NoiseSource& one : noise_sources_between({}, later)) found.push_back(one);
+  EXPECT_THAT(found, SizeIs(7));
   for (const NoiseSource& one : found) EXPECT_THAT(words, ::testing::Contains(one.what));
 }
 
+/// Columns of /proc/stat in seconds: user, nice, system, idle, iowait, irq, softirq, steal, guest.
+std::string processor(const std::string& name, const std::vector<double>& seconds) {
+  std::string line = name + " ";
+  for (const double each : seconds) {
+    line += " " + std::to_string(std::lround(each * static_cast<double>(::sysconf(_SC_CLK_TCK))));
+  }
+  return line + "\n";
+}
+
 TEST_F(NoiseSourcesTest, StolenTimeIsAShareOfAll) {
-  write("proc/stat", "cpu  100 0 100 800 0 0 0 0 0 0");
   const NoiseCounters before = reading_at(0);
-  write("proc/stat", "cpu  150 0 120 810 0 0 0 20 50 0");
-  const auto found = noise_sources_between(before, reading_at(1));
+  write("proc/stat", processor("cpu0", {0, 0, 0, 8, 0, 0, 0, 2, 0}) +
+                         processor("cpu1", {0, 0, 0, 8, 0, 0, 0, 2, 0}));
+  const auto found = noise_sources_between(before, reading_at(10));
   ASSERT_THAT(found, SizeIs(1));
   EXPECT_THAT(to_string(found[0]), HasSubstr("20.0% of the processors"));
 }
 
-TEST_F(NoiseSourcesTest, BusyProcessorsCountOnlyWhileThisProcessRests) {
-  write("proc/stat", "cpu  100 0 100 800 10 0 0 0 0 0");
+// Whoever they are, and however short each of them lives.
+TEST_F(NoiseSourcesTest, OtherProgramsAreWhatIsBusyBeyondOurOwn) {
   const NoiseCounters before = reading_at(0);
-  write("proc/stat", "cpu  150 0 100 840 20 0 0 0 0 0");
-  const NoiseCounters after = reading_at(1);
-  EXPECT_THAT(noise_sources_between(before, after), IsEmpty());
-  const auto found = noise_sources_at_rest(before, after);
+  write("proc/stat", processor("cpu", {99, 99, 99, 99, 99, 99, 99, 0, 0}) +
+                         processor("cpu0", {6, 1, 1, 0, 1, 0.5, 0.5, 0, 3}) +
+                         processor("cpu1", {2, 0, 0, 8, 0, 0, 0, 0, 0}) +
+                         processor("cpu2", {9, 0, 0, 0, 0, 0, 0, 0, 0}) +
+                         processor("cpu10", {9, 0, 0, 0, 0, 0, 0, 0, 0}));
+  NoiseCounters after = reading_at(10);
+  after.own_seconds = 7;
+  EXPECT_NEAR(*other_processes_cores(before, after), 0.4, 1e-9);
+  const auto found = noise_sources_between(before, after);
   ASSERT_THAT(found, SizeIs(1));
-  EXPECT_THAT(to_string(found[0]), HasSubstr("load: processors 50% busy"));
+  EXPECT_THAT(to_string(found[0]), HasSubstr("other programs: used 0.40 cores' time"));
+}
+
+TEST_F(NoiseSourcesTest, ALittleOfOtherProgramsIsQuiet) {
+  NoiseCounters after;
+  after.seconds = 10;
+  after.processors = 2;
+  after.busy_seconds = 8;
+  after.own_seconds = 7.1;
+  EXPECT_THAT(noise_sources_between({}, after), IsEmpty());
+  after.busy_seconds = 8.2;
+  EXPECT_THAT(noise_sources_between({}, after), SizeIs(1));
+}
+
+TEST_F(NoiseSourcesTest, BesideRanksOfAnotherParentNothingIsKnownOfOtherPrograms) {
+  NoiseCounters after;
+  after.seconds = 10;
+  after.busy_seconds = 10;
+  after.own_are_all = false;
+  EXPECT_FALSE(other_processes_cores({}, after));
+  EXPECT_THAT(noise_sources_between({}, after), IsEmpty());
 }
 
 TEST_F(NoiseSourcesTest, ThrottlingIsCounted) {
@@ -184,31 +212,19 @@ TEST_F(NoiseSourcesTest, ThrottlingIsCounted) {
                            ::testing::Pair("thermal_throttles", reports::Value(std::int64_t{4}))));
 }
 
-TEST_F(NoiseSourcesTest, BusyOthersAreNamedAndOurOwnAreNot) {
-  write_process(::getpid(), "stratagem", 1, 10);
-  write_process(900001, "worker", ::getpid(), 10);
-  write_process(900002, "a (strange) name", 1, 10);
-  write_process(900003, "idle", 1, 10);
-  write_process(900004, "rank", 1, 10);
-  for (const int number : {::getpid(), 900004}) {
-    std::filesystem::create_symlink(root_ / "stratagem",
-                                    root_ / "proc" / std::to_string(number) / "exe");
+TEST(NoiseSource, WhatThisProcessAndItsEndedChildrenUseIsTheirOwn) {
+  const NoiseCounters before = read_noise();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    rlimit second{.rlim_cur = 1, .rlim_max = 2};
+    ::setrlimit(RLIMIT_CPU, &second);  // ends it
+    while (true) ::getppid();
   }
-  const NoiseCounters before = reading_at(100);
-  write_process(::getpid(), "stratagem", 1, 12);
-  write_process(900001, "worker", ::getpid(), 12);
-  write_process(900002, "a (strange) name", 1, 12);
-  write_process(900003, "idle", 1, 10.1);
-  write_process(900004, "rank", 1, 14);
-  const auto found = noise_sources_between(before, reading_at(104));
-  ASSERT_THAT(found, SizeIs(1));
-  EXPECT_EQ(found[0].found, "a (strange) name (process 900002) used 50% of a core");
-}
-
-TEST(NoiseSource, ThisMachineCanBeRead) {
-  const NoiseCounters reading = read_noise();
-  EXPECT_GT(reading.processor_ticks, 0);
-  EXPECT_FALSE(reading.process_seconds.contains(::getpid()));
+  ASSERT_GT(child, 0);
+  ::waitpid(child, nullptr, 0);
+  const NoiseCounters after = read_noise();
+  EXPECT_GT(after.own_seconds - before.own_seconds, 0.9);
+  EXPECT_GT(after.busy_seconds - before.busy_seconds, 0.5);
 }
 
 }  // namespace

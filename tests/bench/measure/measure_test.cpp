@@ -24,6 +24,9 @@ const strategies::StrategyRegistration pieces{{.name = "test_pieces",
                                                .options = {"split_size"},
                                                .multi_device = true,
                                                .make = {}}};
+// What devices are calibrated with.
+const strategies::StrategyRegistration single{
+    {.name = "single", .summary = "", .options = {}, .multi_device = false, .make = {}}};
 const strategies::StrategyRegistration whole{
     {.name = "test_whole", .summary = "", .options = {}, .multi_device = false, .make = {}}};
 
@@ -62,7 +65,8 @@ TEST_F(MeasureTest, DoesNotPrepareTwice) {
   EXPECT_EQ(workers_.count<VerifyJob>(), 2u);
   EXPECT_EQ(workers_.count<CalibrateDeviceJob>(), 1u);
   EXPECT_EQ(workers_.count<CalibrateStagesJob>(), 2u);
-  EXPECT_EQ(workers_.jobs.size() - before, 1u + 4u);
+  EXPECT_EQ(workers_.count<CanaryJob>(), 2u);  // of now: of one device, and of two
+  EXPECT_EQ(workers_.jobs.size() - before, 1u + 2u + 4u);
 }
 
 TEST_F(MeasureTest, PreparesAnewForAnotherBuild) {
@@ -202,6 +206,53 @@ TEST_F(MeasureTest, PredictsRowsThatAreMadeOfStages) {
   const Measurement measured = measure_rows({row(4), row(4, "test_whole")});
   EXPECT_EQ(measured.results.rows[0].repetitions[0].predicted_ms, 40.0);
   EXPECT_FALSE(measured.results.rows[1].repetitions[0].predicted_ms);
+}
+
+TEST_F(MeasureTest, StagesThatTakeLongerAloneAreMeasuredAgain) {
+  // One action may, by the noise of short ones; the stage as a whole may not.
+  workers_.on<CalibrateStagesJob>([](const CalibrateStagesJob&) {
+    return answered(
+        CalibrateStagesResult{.costs = {{.kind = "copy_input", .ms = 1, .alone_ms = 3},
+                                        {.kind = "forward", .ms = 40, .alone_ms = 40}}});
+  });
+  const Measurement measured = measure_rows({row(4)});
+  EXPECT_EQ(workers_.count<CalibrateStagesJob>(), 1u);
+  EXPECT_EQ(measured.results.rows[0].repetitions[0].predicted_from->doubt, "");
+
+  workers_.on<CalibrateStagesJob>([](const CalibrateStagesJob&) {
+    return answered(CalibrateStagesResult{
+        .costs = {{.kind = "forward", .ms = 20, .alone_ms = 10},
+                  {.kind = "forward", .stage = 1, .ms = 20, .alone_ms = 24},
+                  {.kind = "backward", .stage = 1, .ms = 30, .alone_ms = 30}}});
+  });
+  const Measurement doubted = measure_rows({row(8)});
+  EXPECT_EQ(workers_.count<CalibrateStagesJob>(), 1u + 3u);
+  EXPECT_EQ(doubted.results.rows[0].repetitions[0].predicted_from->doubt,
+            "stage 1 took 54 ms alone and 50 ms beside the others");
+  EXPECT_EQ(doubted.results.rows[0].repetitions[0].predicted_ms, 200.0) << "it is said anyway";
+}
+
+TEST_F(MeasureTest, PredictsNothingWhenAsked) {
+  Config config = row(4);
+  config.predict = false;
+  const Measurement measured = measure_rows({config});
+  EXPECT_EQ(workers_.count<CalibrateStagesJob>(), 0u);
+  EXPECT_FALSE(measured.results.rows[0].repetitions[0].predicted_ms);
+  EXPECT_FALSE(measured.results.rows[0].repetitions[0].predicted_from);
+}
+
+TEST_F(MeasureTest, GoesOnWhereFinishedLaunchesCannotBeKept) {
+  std::filesystem::create_symlink("/dev/full", partial());
+  const Measurement measured = measure_rows({row(4)});
+  EXPECT_THAT(measured.results.rows[0].repetitions, SizeIs(2));
+  EXPECT_EQ(exit_code(measured), 0);
+  EXPECT_THAT(notes_.lines, ElementsAre(HasSubstr("No space left on device")));
+}
+
+TEST_F(MeasureTest, TwoRunsDoNotWriteOneFile) {
+  const PartialFile other(partial());
+  EXPECT_THROW(measure_rows({row(4)}), std::invalid_argument);
+  EXPECT_EQ(workers_.count<MeasureJob>(), 0u);
 }
 
 TEST_F(MeasureTest, AResultThatCannotBeReadIsAFailureThatNamesTheField) {

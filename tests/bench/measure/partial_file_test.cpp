@@ -38,7 +38,8 @@ class PartialFileTest : public testing::Test {
 };
 
 TEST_F(PartialFileTest, GivesBackWhatWasAppended) {
-  PartialFile file(path_, plan_, {});
+  PartialFile file(path_);
+  file.begin(plan_, {});
   file.append(launch(1, 0));
   file.append(launch(0, 0));
   const auto finished = read_partial(path_, plan_);
@@ -50,12 +51,15 @@ TEST_F(PartialFileTest, GivesBackWhatWasAppended) {
 
 TEST_F(PartialFileTest, BeginsWithWhatWasFinishedBefore) {
   const std::vector<FinishedLaunch> before = {launch(0, 0)};
-  PartialFile(path_, plan_, before).append(launch(0, 1));
+  PartialFile file(path_);
+  file.begin(plan_, before);
+  file.append(launch(0, 1));
   EXPECT_EQ(read_partial(path_, plan_).size(), 2u);
 }
 
 TEST_F(PartialFileTest, LeavesOutALineThatWasCutOff) {
-  PartialFile file(path_, plan_, {});
+  PartialFile file(path_);
+  file.begin(plan_, {});
   file.append(launch(0, 0));
   file.append(launch(1, 0));
   fs::resize_file(path_, fs::file_size(path_) - 10);
@@ -67,7 +71,8 @@ TEST_F(PartialFileTest, NoFileMeansNothingFinished) {
 }
 
 TEST_F(PartialFileTest, SaysWhichOptionDiffers) {
-  PartialFile(path_, plan_, {}).append(launch(0, 0));
+  PartialFile file(path_);
+  file.begin(plan_, {});
   EXPECT_THAT(refusal({.rows = {{{"split_size", 1}}, {{"split_size", 3}}}, .build = "abc"}),
               HasSubstr("row 2 has split_size 2 there and 3 in this command"));
   EXPECT_THAT(refusal({.rows = {{{"split_size", 1}}}, .build = "abc"}),
@@ -83,17 +88,62 @@ TEST_F(PartialFileTest, RefusesAFileOfSomethingElse) {
 }
 
 TEST_F(PartialFileTest, RefusesDamageInTheMiddle) {
-  { PartialFile(path_, plan_, {}).append(launch(0, 0)); }
+  {
+    PartialFile file(path_);
+    file.begin(plan_, {launch(0, 0)});
+  }
   std::ofstream(path_, std::ios::app)
       << "damage\n"
       << json{{"row", 1}, {"round", 0}, {"repetitions", {}}} << "\n";
   EXPECT_THAT(refusal(plan_), HasSubstr("not a finished launch"));
 }
 
-TEST_F(PartialFileTest, GoesAwayAtTheEnd) {
-  PartialFile file(path_, plan_, {});
-  file.remove();
+TEST_F(PartialFileTest, ForgetsWhatItHeldWhenItBeginsAnew) {
+  {
+    PartialFile longer(path_);
+    longer.begin(plan_, {launch(0, 0), launch(1, 0)});
+  }
+  PartialFile file(path_);
+  file.begin(plan_, {launch(1, 1)});
+  const auto finished = read_partial(path_, plan_);
+  ASSERT_EQ(finished.size(), 1u);
+  EXPECT_EQ(finished[0].round, 1);
+}
+
+TEST_F(PartialFileTest, KeepsASecondRunAwayUntilItEnds) {
+  {
+    PartialFile first(path_);
+    first.begin(plan_, {});
+    try {
+      PartialFile second(path_);
+      FAIL() << "two runs write one file";
+    } catch (const std::invalid_argument& error) {
+      EXPECT_THAT(error.what(), HasSubstr("another run writes it"));
+    }
+    first.append(launch(0, 0));
+    EXPECT_EQ(read_partial(path_, plan_).size(), 1u);
+    // Whoever removes it at its end leaves the name to others.
+    fs::remove(path_);
+    EXPECT_NO_THROW(PartialFile third(path_));
+  }
+  EXPECT_NO_THROW(PartialFile fourth(path_));
+}
+
+TEST_F(PartialFileTest, LeavesNoEmptyFileBehind) {
+  { const PartialFile file(path_); }
   EXPECT_FALSE(fs::exists(path_));
+}
+
+TEST_F(PartialFileTest, SaysThatTheDiskIsFull) {
+  fs::create_symlink("/dev/full", path_);
+  PartialFile file(path_);
+  try {
+    file.append(launch(0, 0));
+    FAIL() << "wrote to a full disk";
+  } catch (const std::system_error& error) {
+    EXPECT_EQ(error.code().value(), ENOSPC);
+    EXPECT_THAT(error.what(), HasSubstr(path_.string()));
+  }
 }
 
 }  // namespace

@@ -1,0 +1,72 @@
+// Calibrator: what devices, stages and links can do, measured now or kept from before.
+//
+// An answer is kept with its time and with the conditions that it was measured under, the canary
+// among them. It is used again for a day, while the canary of now agrees with it. One that was
+// disturbed or contradicts itself is doubted and not kept.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "bench/measure/disturbance.h"
+#include "bench/measure/job_launch.h"
+
+namespace stratagem::bench {
+
+template <class Result>
+struct Calibrated {
+  Launched<Result> launched;
+  reports::PredictionBasis basis = {};
+};
+
+class Calibrator {
+ public:
+  /// `environment` must outlive it.
+  explicit Calibrator(const MeasureEnvironment& environment) : environment_(environment) {}
+
+  /// The answer to `question`. `contradiction` says what cannot be true of a result, empty when all
+  /// can: such a result is measured again, up to twice. `keep`: whether it may be used again.
+  template <class Kind>
+  Calibrated<typename Kind::Result> calibrate(
+      const nlohmann::json& question, const Kind& job,
+      const std::function<std::string(const typename Kind::Result&)>& contradiction,
+      bool keep = true) {
+    Calibrated<typename Kind::Result> made;
+    const nlohmann::json asked{{"question", question}, {"identity", environment_.identity}};
+    if (auto kept = keep ? find(Kind::name, asked, job.config, made.basis) : std::nullopt) {
+      made.launched = with_typed_result<Kind>(*std::move(kept));
+      if (made.launched.status == LaunchStatus::ok) return made;
+    }
+    for (int measured = 0; measured < most_measurements; ++measured) {
+      made.launched = launch_job(environment_, job);
+      if (made.launched.status != LaunchStatus::ok) return made;
+      made.basis = {.age_s = 0, .doubt = contradiction(made.launched.result)};
+      if (made.basis.doubt.empty()) break;
+    }
+    const reports::Conditions& conditions = made.launched.conditions;
+    if (made.basis.doubt.empty()) {
+      made.basis.doubt = disturbance_of(conditions, canary_ms(conditions));
+    }
+    if (keep && made.basis.doubt.empty()) {
+      store(Kind::name, asked, to_json(JobResult(made.launched.result)), conditions);
+    }
+    return made;
+  }
+
+ private:
+  static constexpr int most_measurements = 3;
+
+  std::optional<LaunchResult> find(const std::string& kind, const nlohmann::json& asked,
+                                   const Config& config, reports::PredictionBasis& basis);
+  void store(const std::string& kind, const nlohmann::json& asked, nlohmann::json result,
+             const reports::Conditions& conditions) const;
+  double present_canary_ms(const Config& config);
+
+  const MeasureEnvironment& environment_;
+  std::map<std::string, double> present_canary_ms_;  // by devices
+};
+
+}  // namespace stratagem::bench

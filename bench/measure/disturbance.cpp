@@ -1,0 +1,54 @@
+#include "bench/measure/disturbance.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "bench/config/placement.h"
+#include "bench/machine/noise_sources.h"
+
+namespace stratagem::bench {
+
+namespace {
+
+constexpr double slower_canary = 0.05;
+
+double slowest(const std::vector<double>& devices) {
+  return devices.empty() ? 0 : *std::ranges::max_element(devices);
+}
+
+}  // namespace
+
+std::string canary_devices(const Config& config) {
+  return fmt::format("{} {} of {} cores, {}{}", placement_of(config).devices(), config.device,
+                     config.cores_per_device, fmt::join(config.device_ids, "+"),
+                     config.tf32 ? " tf32" : "");
+}
+
+std::pair<double, double> canaries_ms(const reports::Conditions& conditions) {
+  return {slowest(conditions.canary_before_ms), slowest(conditions.canary_after_ms)};
+}
+
+double canary_ms(const reports::Conditions& conditions) {
+  const auto [before_ms, after_ms] = canaries_ms(conditions);
+  return std::min(before_ms, after_ms);
+}
+
+std::string disturbance_of(const reports::Conditions& conditions, double usual_ms) {
+  std::vector<std::string> words;
+  const auto [before_ms, after_ms] = canaries_ms(conditions);
+  const double longer_ms = std::max(before_ms, after_ms) - usual_ms;
+  if (longer_ms > slower_canary * usual_ms) {
+    words.push_back(
+        fmt::format("the canary took {:.0f}% longer than usual", 100 * longer_ms / usual_ms));
+  }
+  const auto others = conditions.other_processes_cores;
+  if (others > disturbing_cores(static_cast<int>(affinity_mask().size()))) {
+    words.push_back(fmt::format("other programs used {:.2f} cores", *others));
+  }
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+}  // namespace stratagem::bench

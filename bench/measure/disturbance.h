@@ -1,0 +1,27 @@
+// What disturbed a launch, by what it ran beside (reports::Conditions).
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "bench/config/config.h"
+#include "reports/record.h"
+
+namespace stratagem::bench {
+
+/// The mark of a launch that something disturbed.
+inline constexpr const char* disturbed_mark = "disturbed";
+
+/// Canaries can be compared where this is equal: the devices that run it at once.
+std::string canary_devices(const Config& config);
+
+/// The slowest device's time, before and after; 0 without a canary.
+std::pair<double, double> canaries_ms(const reports::Conditions& conditions);
+/// Whichever is less.
+double canary_ms(const reports::Conditions& conditions);
+
+/// In words; empty when nothing did. A launch is disturbed when a canary takes more than 5% longer
+/// than it usually does, or other programs used more than 5% of the processors.
+std::string disturbance_of(const reports::Conditions& conditions, double usual_ms);
+
+}  // namespace stratagem::bench

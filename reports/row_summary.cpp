@@ -135,11 +135,16 @@ void add_prediction(RowSummary& summary, const Row& row) {
   }
 }
 
+bool is_calm(const Repetition& repetition) {
+  return !repetition.step_ms.empty() && std::ranges::count(repetition.marks, "disturbed") == 0;
+}
+
 void add_measurements(RowSummary& summary, const Row& row) {
   std::size_t steps = 1;
+  summary.disturbed = std::ranges::none_of(row.repetitions, is_calm);
   for (const Repetition& repetition : row.repetitions) {
     const std::vector<double>& step_ms = repetition.step_ms;
-    if (step_ms.empty()) continue;
+    if (step_ms.empty() || (!summary.disturbed && !is_calm(repetition))) continue;
     if (summary.tutorial) steps = step_ms.size();
     summary.samples_ms.push_back(
         summary.tutorial ? std::accumulate(step_ms.begin(), step_ms.end(), 0.0) : median(step_ms));
@@ -208,8 +213,8 @@ void compare(RowSummary& row, const std::vector<RowSummary>& rows, double confid
     const Ratio ratio = ratio_of(other.samples_ms, row.samples_ms, confidence);
     row.ratios[other.name] = ratio;
     if (!row.ranked() || !other.ranked()) continue;
-    const bool one_launch = row.tutorial;
-    if (one_launch || ratio.coverage < confidence || ratio.holds(1)) {
+    const bool says_little = row.tutorial || row.disturbed || other.disturbed;
+    if (says_little || ratio.coverage < confidence || ratio.holds(1)) {
       row.cannot_tell.push_back(other.name);
     }
   }

@@ -4,7 +4,8 @@
 // A sample is one launch, by the median of its timed steps: a fresh set of processes has one memory
 // layout and one set of neighbours, so its steps say little about the next launch. Under the
 // tutorial's protocol it is a whole training call, the sum of its steps. An interval speaks of one
-// run only. What is said of two rows holds with 95% for all pairs of rows together.
+// run only. A launch that something disturbed is no sample while there are others. What is said of
+// two rows holds with 95% for all pairs of rows together.
 #pragma once
 
 #include <cstddef>
@@ -38,6 +39,7 @@ struct RowSummary {
   std::string strategy;
   std::int64_t cores_per_device = 1;
   bool tutorial = false;
+  bool disturbed = false;  // every launch: the samples are there, and decide nothing
 
   std::string workload;                 // only rows of the same workload may be compared
   std::optional<std::string> baseline;  // the row that the speed-up refers to

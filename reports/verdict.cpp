@@ -39,6 +39,9 @@ std::string over_single(const RowSummary& row) {
 /// Why the first cannot be told from its rivals, of which `pairs` have to hold together.
 std::string reason(const Candidate& best, const std::vector<Candidate>& rivals, std::size_t pairs) {
   if (best.row->tutorial) return "the tutorial's protocol makes one launch of each";
+  for (const Candidate* candidate : {&best, &rivals.front()}) {
+    if (candidate->row->disturbed) return "every launch of " + *candidate->name + " was disturbed";
+  }
   std::size_t launches = best.row->samples_ms.size();
   for (const Candidate& rival : rivals) {
     launches = std::min(launches, rival.row->samples_ms.size());

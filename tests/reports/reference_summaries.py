@@ -55,7 +55,8 @@ def _measured(entries: list[dict], marks: list[str]) -> dict:
     launches = [entry["stratagem"] for entry in entries]
     tutorial = launches[0].get("config", {}).get("protocol") == "tutorial"
     steps = [own.get("step_ms") or [entry["real_time"]] for own, entry in zip(launches, entries)]
-    samples = [sum(own) if tutorial else statistics.median(own) for own in steps]
+    calm = [own for own, launch in zip(steps, launches) if "disturbed" not in launch.get("marks", [])]
+    samples = [sum(own) if tutorial else statistics.median(own) for own in calm or steps]
     median = statistics.median(samples)
     spread = (_quantile(samples, 0.9) - _quantile(samples, 0.1)) / median
     predicted = _median([own.get("predicted_ms") for own in launches])

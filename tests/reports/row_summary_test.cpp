@@ -222,6 +222,24 @@ TEST(RowSummary, ManyRowsWantMoreLaunches) {
   EXPECT_THAT(rows_apart(8, 7)[0].cannot_tell, IsEmpty());
 }
 
+TEST(RowSummary, ADisturbedLaunchIsNoSampleWhileThereAreOthers) {
+  std::vector<Row> rows = {row_of("single", 1000), row_of("pipeline", 900)};
+  rows[0].repetitions[1].marks = {"disturbed"};
+  std::vector<RowSummary> summaries = summarise(rows);
+  EXPECT_THAT(summaries[0].samples_ms, ElementsAre(995, 996, 1004, 997, 1003));
+  EXPECT_THAT(summaries[0].cannot_tell, IsEmpty())
+      << "five and six launches are enough for one pair";
+  for (Repetition& repetition : rows[0].repetitions) repetition.marks = {"disturbed"};
+  summaries = summarise(rows);
+  EXPECT_THAT(summaries[0].samples_ms, testing::SizeIs(6));
+  EXPECT_THAT(summaries[0].cannot_tell, ElementsAre(rows[1].name));
+  EXPECT_THAT(summaries[1].cannot_tell, ElementsAre(rows[0].name));
+  const std::vector<std::string> names = {"pipeline", "single"};
+  EXPECT_THAT(
+      verdicts({summaries[1], summaries[0]}, names),
+      ElementsAre("cannot tell pipeline from single: every launch of single was disturbed"));
+}
+
 TEST(RowSummary, OversubscribedRowsAreNotRankedAndTheirPredictionIsForOtherCores) {
   std::vector<Row> rows = {row_of("single", 1000), row_of("pipeline", 1000)};
   rows[1].repetitions[0].marks = {"oversubscribed"};

@@ -14,7 +14,7 @@ using nlohmann::ordered_json;
 namespace {
 
 template <class T>
-T from_json(const json& value, const std::string& where) {
+T parsed(const json& value, const std::string& where) {
   T target;
   json_fields::convert(value, where, target);
   return target;
@@ -49,19 +49,19 @@ ordered_json to_json(const Values& values) {
 }
 
 std::vector<TimelineEvent> timeline_from_json(const json& value, const std::string& where) {
-  return from_json<std::vector<TimelineEvent>>(value, where);
+  return parsed<std::vector<TimelineEvent>>(value, where);
 }
 
 DeviceRecord device_record_from_json(const json& value, const std::string& where) {
-  return from_json<DeviceRecord>(value, where);
+  return parsed<DeviceRecord>(value, where);
 }
 
 Verification verification_from_json(const json& value, const std::string& where) {
-  return from_json<Verification>(value, where);
+  return parsed<Verification>(value, where);
 }
 
 Repetition repetition_from_json(const json& value, const std::string& where) {
-  return from_json<Repetition>(value, where);
+  return parsed<Repetition>(value, where);
 }
 
 }  // namespace stratagem::reports

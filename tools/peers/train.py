@@ -7,8 +7,6 @@ optimizer.step. Steps warm up, a barrier stands before the timed steps and none 
 step time is the maximum over the ranks.
 """
 
-from __future__ import annotations
-
 import argparse
 import functools
 import importlib

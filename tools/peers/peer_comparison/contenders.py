@@ -1,7 +1,5 @@
 """Makes contenders: a row of `stratagem run`, or a PyTorch peer with and without the allocator."""
 
-from __future__ import annotations
-
 import ctypes.util
 import os
 import subprocess

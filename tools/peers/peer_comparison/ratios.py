@@ -9,8 +9,6 @@ Where a side has several candidates, the first rounds choose the best and only t
 it: who is best partly by luck is lucky in the rounds that chose it, not in others.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

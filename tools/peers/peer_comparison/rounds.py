@@ -3,8 +3,6 @@
 The first half of the rounds chooses among candidates; the second half goes on without the others.
 """
 
-from __future__ import annotations
-
 import random
 import statistics
 import time

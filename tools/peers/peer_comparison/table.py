@@ -1,7 +1,5 @@
 """Renders what was measured as text."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Sequence
 

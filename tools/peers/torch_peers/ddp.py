@@ -4,8 +4,6 @@ It averages the gradients of the ranks' means, which for parts of one size is th
 global mean.
 """
 
-from __future__ import annotations
-
 import argparse
 
 from torch.nn.parallel import DistributedDataParallel

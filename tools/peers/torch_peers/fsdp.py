@@ -3,8 +3,6 @@
 Gradients are averaged as in DistributedDataParallel.
 """
 
-from __future__ import annotations
-
 import argparse
 
 from torch.distributed.device_mesh import init_device_mesh

@@ -5,8 +5,6 @@ cross-entropy over random tokens made once from a seed. The rows of a query-key-
 ordered by head, so that a run of them is whole heads.
 """
 
-from __future__ import annotations
-
 import argparse
 
 import torch

@@ -1,7 +1,5 @@
 """How a peer measures itself: warm-up, a barrier, timed steps, and the answer of one rank."""
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections.abc import Callable

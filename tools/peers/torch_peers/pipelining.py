@@ -5,8 +5,6 @@ up to those of one process that accumulates over the same micro-batches, and the
 over all gradients (scale_grads) is saved. Outputs are not kept, which saves their copy.
 """
 
-from __future__ import annotations
-
 import argparse
 
 import torch

@@ -1,7 +1,5 @@
 """Ranks of one core each over Gloo on the loopback, for the peers that need them."""
 
-from __future__ import annotations
-
 import datetime
 import multiprocessing
 import os

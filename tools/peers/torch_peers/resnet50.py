@@ -4,8 +4,6 @@ Float32, 1000 classes, mean squared error against one-hot labels, SGD with learn
 no momentum, synthetic images made once from a seed.
 """
 
-from __future__ import annotations
-
 import argparse
 
 import torch

@@ -1,7 +1,5 @@
 """One thread on one core."""
 
-from __future__ import annotations
-
 import argparse
 
 from torch_peers.measurement import train

@@ -5,8 +5,6 @@ projections, embedding and head sharded over the vocabulary, and a loss that doe
 logits (loss_parallel).
 """
 
-from __future__ import annotations
-
 import argparse
 
 import torch

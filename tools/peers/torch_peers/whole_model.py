@@ -1,7 +1,5 @@
 """A model that is not cut, as the user of one device or of a data-parallel job holds it."""
 
-from __future__ import annotations
-
 import argparse
 
 import torch

@@ -3,8 +3,6 @@
 A scenario is a function of Settings that returns contenders and ratios as data.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

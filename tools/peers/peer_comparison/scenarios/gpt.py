@@ -1,7 +1,5 @@
 """A GPT on one core, data and tensor parallel over two, and pipelined over two, against PyTorch."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from peer_comparison.contender import Contender

@@ -1,7 +1,5 @@
 """ResNet-50 on one core and pipelined over two, against PyTorch."""
 
-from __future__ import annotations
-
 from peer_comparison.contender import Contender
 from peer_comparison.contenders import Scenario, Settings, names, stratagem_row, torch_peer
 from peer_comparison.ratios import Ratio

@@ -1,7 +1,5 @@
 """ResNet-50 data parallel on two ranks, against PyTorch's DistributedDataParallel."""
 
-from __future__ import annotations
-
 from peer_comparison.contenders import Scenario, Settings, names, stratagem_row, torch_peer
 from peer_comparison.ratios import Ratio
 

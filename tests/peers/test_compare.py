@@ -10,10 +10,11 @@ import time
 from pathlib import Path
 
 import pytest
+from peer_comparison.contenders import Settings
 from peer_comparison.progress import ProgressLine, describe_seconds
-from peer_comparison.ratios import Kind, Ratio, Target
+from peer_comparison.ratios import Ratio
 from peer_comparison.rounds import Result, Sample
-from peer_comparison.scenarios import SCENARIOS, Settings
+from peer_comparison.scenarios import SCENARIOS
 from peer_comparison.table import answers_as_json, contender_table, ratio_table
 
 COMPARE = Path(__file__).resolve().parents[2] / "tools" / "peers" / "compare"
@@ -58,21 +59,26 @@ def compare(*arguments, **environment):
 def test_fake_stratagem_end_to_end(stratagem, tmp_path):
     out = tmp_path / "peers.json"
     run = compare(
-        "--stratagem", stratagem, "--only", "^stratagem/(s|m|p.*(12|8)$)", "--rounds", 6,
-        "--out", out,
+        "--stratagem", stratagem, "--only", "^stratagem/(s|m|pipeline/1f1b/split:(12|8)$)",
+        "--rounds", 12, "--out", out,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
     assert run.stderr == ""
     content = json.loads(out.read_text())
-    assert len(content["samples"]) == 4 * 6
+    # The slower split size is measured in the rounds that choose, and not in those that judge.
+    assert len(content["samples"]) == 4 * 6 + 3 * 6
+    split_8 = [s for s in content["samples"] if s["contender"] == "stratagem/pipeline/1f1b/split:8"]
+    assert [sample["round"] for sample in split_8] == [1, 2, 3, 4, 5, 6]
     assert {tuple(sample["step_ms"]) for sample in content["samples"]} == {
         (100.0, 100.0), (50.0, 50.0), (60.0, 60.0),
     }  # fmt: skip
     ratios = {ratio["name"]: ratio for ratio in content["ratios"]}
-    assert ratios["model_parallel over single"]["verdict"] == "met"
-    assert ratios["pipeline: over model_parallel"]["faster"] == "stratagem/pipeline/split:12"
+    assert ratios["single over model_parallel"]["verdict"] == "at least"
+    assert len(ratios["single over model_parallel"]["per_round"]) == 12
+    assert ratios["pipeline: over model_parallel"]["faster"] == "stratagem/pipeline/1f1b/split:12"
     assert ratios["pipeline: over model_parallel"]["per_round"] == [2.0] * 6
-    assert "2.000  [2.000, 2.000]  at least 1.40" in run.stdout
+    assert "2.000  [2.000, 2.000]       6  1.40  at least" in run.stdout
+    assert "6 rounds to choose the best, 6 to judge it" in run.stdout
     assert {path.name for path in tmp_path.iterdir()} == {"stratagem", "peers.json"}
 
 
@@ -131,6 +137,7 @@ def test_interrupt_keeps_finished_rounds(stratagem, tmp_path):
         (["--out", "no_such_folder/peers.json"], 2, "cannot write no_such_folder"),
         (["--out", "."], 2, ". is a folder"),
         (["--timeout", "0"], 2, "not a number of seconds above 0"),
+        (["--scenario", "gpt", "--splits", "3"], 2, "split 3 does not cut batch 8"),
         (["--scenario", "none"], 2, "resnet_single_and_pipeline"),
     ],
 )
@@ -145,8 +152,8 @@ def test_bad_usage_is_one_line(arguments, code, message):
 def test_list_names_contenders_commands_and_targets():
     run = compare("--list", "--quick")
     assert run.returncode == 0
-    assert "  stratagem/pipeline/split:12" in run.stdout
-    assert "split:24" not in run.stdout
+    assert "  stratagem/pipeline/1f1b/split:8" in run.stdout
+    assert "split:12" not in run.stdout
     assert "LD_PRELOAD=libjemalloc" in run.stdout or "libjemalloc was not found" in run.stdout
     assert "pipeline: over model_parallel: at least 1.40" in run.stdout
 
@@ -154,11 +161,16 @@ def test_list_names_contenders_commands_and_targets():
 def test_both_sides_are_cut_alike():
     run = compare("--list", "--quick", "--cuts", "layer3,layer3.1")
     assert run.returncode == 0
-    for name in ("stratagem/pipeline", "torch/pipelining/nchw/gpipe", "torch/pipelining/nchw/1f1b"):
-        assert f"  {name}/split:8\n" in run.stdout
-        assert f"  {name}/split:8/cut:layer3.1\n" in run.stdout
-    assert "--split-size 8 --cut layer3.1" in run.stdout
-    assert "--split 8 --cut layer3.1" in run.stdout
+    ours = ("stratagem/pipeline/1f1b", "stratagem/pipeline/ranks:2/zb_h1")
+    for name in (*ours, "torch/pipelining/nchw/1f1b", "torch/pipelining/channels_last/1f1b"):
+        assert f"  {name}/split:8" in run.stdout
+        assert f"  {name}/split:8/cut:layer3.1" in run.stdout
+    for program in ("stratagem run", "train.py pipelining"):
+        lines = [line for line in run.stdout.splitlines() if program in line]
+        assert any("--cut layer3.1 --split-size 8" in line for line in lines)
+    # A schedule of four stages has cuts of its own.
+    assert "  torch/pipelining/nchw/dualpipe_v/split:8" in run.stdout
+    assert "dualpipe_v/split:8/cut:layer3.1" not in run.stdout
 
 
 def test_a_batch_need_not_suit_splits_that_are_not_used():
@@ -167,7 +179,7 @@ def test_a_batch_need_not_suit_splits_that_are_not_used():
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_ratios_of_a_scenario_name_contenders_that_exist(name):
-    scenario = SCENARIOS[name](Settings())
+    scenario = SCENARIOS[name].build(Settings())
     names = [contender.name for contender in scenario.contenders]
     assert len(set(names)) == len(names)
     asked = {side for ratio in scenario.ratios for side in (*ratio.slower, *ratio.faster)}
@@ -176,27 +188,47 @@ def test_ratios_of_a_scenario_name_contenders_that_exist(name):
 
 
 def test_only_the_allocator_contenders_preload_it():
-    for contender in SCENARIOS["resnet_single_and_pipeline"](Settings()).contenders:
+    for contender in SCENARIOS["resnet_single_and_pipeline"].build(Settings()).contenders:
         preloads = contender.timed.environment["MALLOC_CONF"] is not None
         assert preloads == contender.name.endswith("/allocator")
+
+
+def test_the_best_of_both_memory_formats_speaks_for_torch_pipelining():
+    scenario = SCENARIOS["resnet_single_and_pipeline"].build(Settings())
+    ratios = {ratio.name: ratio for ratio in scenario.ratios}
+    candidates = ratios["pipeline: over torch's best with allocator"].slower
+    assert {name.split("/")[2] for name in candidates} == {"nchw", "channels_last"}
+    assert all(name.endswith("/allocator") for name in candidates)
+    assert {name.split("/")[3] for name in candidates} == {"1f1b", "zb_v", "dualpipe_v"}
+    assert len(candidates) == 2 * 3 * len(Settings.splits)
+
+
+def test_a_compiled_peer_compiles_before_the_rounds():
+    contenders = SCENARIOS["gpt"].build(Settings()).contenders
+    compiled = [c for c in contenders if "--compile" in c.timed.command]
+    assert compiled
+    for contender in contenders:
+        if contender.name.startswith("torch/"):
+            assert (contender.preflight is not None) == (contender in compiled)
 
 
 def test_tables_show_spread_choice_and_short_coverage():
     samples = [
         Sample(index, 0, name, 1.0, (value,), None, {})
-        for index in (1, 2)
-        for name, value in (("slow", 30.0), ("first", 20.0), ("second", 10.0 * index))
+        for index in (1, 2, 3, 4)
+        for name, value in (("slow", 30.0), ("first", 40.0), ("second", 10.0 * ((index + 1) // 2)))
     ]
-    result = Result(samples, {"gone": "not built"}, 2)
-    ratios = [Ratio("r", ("slow",), ("first", "second"), Target(Kind.AT_LEAST, 1.5))]
+    result = Result(samples, {"gone": "not built"}, finished_rounds=4, selection_rounds=2)
+    ratios = [Ratio("r", ("slow",), ("first", "second"), 1.25), Ratio("s", ("slow",), ("first",))]
     lines = contender_table(["slow", "first", "second", "gone"], result).splitlines()
-    assert lines[3].split() == ["second", "15.0", "53.3%", "2"]
+    assert lines[3].split() == ["second", "15.0", "66.7%", "4"]
     assert lines[4] == "failed: gone: not built"
     text = ratio_table(ratios, result)
-    assert "2.250  [1.500, 3.000]  at least 1.50  cannot tell" in text
-    assert "covers 50.0%; 95% takes six rounds" in text
+    assert "1.500  [1.500, 1.500]       2  1.25  cannot tell" in text
+    assert "0.750  [0.750, 0.750]       4     -            -" in text
+    assert "covers 50.0% or more; 95% takes six rounds" in text
     assert "r: best is second" in text
-    assert answers_as_json(ratios, result)[0]["per_round"] == (3.0, 1.5)
+    assert answers_as_json(ratios, result)[0]["per_round"] == (1.5, 1.5)
 
 
 class Terminal(io.StringIO):
@@ -205,7 +237,7 @@ class Terminal(io.StringIO):
 
 
 def test_progress_shows_an_estimate_on_a_terminal_and_nothing_elsewhere():
-    contender = SCENARIOS["resnet_single_and_pipeline"](Settings()).contenders[0]
+    contender = SCENARIOS["resnet_single_and_pipeline"].build(Settings()).contenders[0]
     for stream in (Terminal(), io.StringIO()):
         line = ProgressLine(contenders=1, rounds=3, stream=stream)
         line(contender, 1, [contender.name])

@@ -3,6 +3,7 @@ import sys
 
 import pytest
 from peer_comparison.contender import Contender, Launchable, parse_peer
+from peer_comparison.ratios import Ratio
 from peer_comparison.rounds import order_of_round, run_rounds
 
 ANSWER = """
@@ -99,6 +100,22 @@ def test_an_interrupt_keeps_finished_rounds_only(log):
     assert result.finished_rounds == 1
     assert {sample.round for sample in result.samples} == {1}
     assert len(result.samples) == 2
+
+
+def test_the_second_half_goes_on_without_candidates_that_lost(log):
+    contenders = [answering(log, name, [ms]) for name, ms in {"a": 1.0, "b": 2.0, "c": 3.0}.items()]
+    ratios = [Ratio("r", ("a", "b"), ("c",))]
+    result = run_rounds(contenders, rounds=4, seed=1, limit_s=30, ratios=ratios)
+    assert result.selection_rounds == 2
+    assert {name: list(of) for name, of in sorted(result.step_times().items())} == {
+        "a": [1, 2, 3, 4], "b": [1, 2], "c": [1, 2, 3, 4],
+    }  # fmt: skip
+
+
+def test_a_single_round_chooses_nothing_and_leaves_nobody_out(log):
+    contenders = [answering(log, name) for name in "abc"]
+    ratios = [Ratio("r", ("a", "b"), ("c",))]
+    assert len(run_rounds(contenders, 1, 1, 30, ratios=ratios).samples) == 3
 
 
 def test_results_are_offered_after_every_round(log):

@@ -1,7 +1,5 @@
 """What is compared, as data: a contender is a command, its environment and how to read it."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """One line on a terminal that says what runs and how long the rest may take."""
 
-from __future__ import annotations
-
 import statistics
 import sys
 import time

@@ -1,14 +1,14 @@
-"""Ratios of paired samples with a sign-test interval, and what they say about a target.
+"""Ratios of paired samples with a sign-test interval, and what they say about an aim.
 
 A ratio of a round pairs the two contenders' launches of that round, so that drift of the machine
 cancels. The statement is about the median of those ratios, by the interval that reports give
 (stratagem_reports.analysis.statistics): twelve rounds reach 96.1%, six give 96.9% with their
 minimum and maximum, fewer cannot reach 95%.
+
+Where a side has several candidates, the first rounds choose the best and only the later ones judge
+it: who is best partly by luck is lucky in the rounds that chose it, not in others.
 """
 
-from __future__ import annotations
-
-import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,68 +19,39 @@ from stratagem_reports.results.row_summary import Interval
 
 
 class Verdict(Enum):
-    """What the samples say about a target."""
+    """What the samples say about an aim."""
 
-    MET = "met"
-    NOT_MET = "not met"
+    AT_LEAST = "at least"
+    BELOW = "below"
     CANNOT_TELL = "cannot tell"
 
 
-class Kind(Enum):
-    """How a target is to be read: see `Target.verdict`."""
-
-    AT_LEAST = "at least"
-    REACHES = "reaches"
-    WITHIN = "within"
-
-
-@dataclass(frozen=True)
-class Target:
-    """What a ratio should be; `value` is a ratio, or for WITHIN the distance from 1."""
-
-    kind: Kind
-    value: float
-
-    def __str__(self) -> str:
-        if self.kind is Kind.WITHIN:
-            return f"within {self.value:.0%}"
-        return f"{self.kind.value} {self.value:.2f}"
-
-    def verdict(self, interval: Interval) -> Verdict:
-        """Judges by the interval; one that covers too little tells nothing.
-
-        AT_LEAST and WITHIN: met when all of the interval fits, not met when none of it does.
-        REACHES: met when its upper end does, else not.
-        """
-        if interval.coverage < CONFIDENCE:
-            return Verdict.CANNOT_TELL
-        if self.kind is Kind.REACHES:
-            return Verdict.MET if interval.high >= self.value else Verdict.NOT_MET
-        lowest, highest = self.value, math.inf
-        if self.kind is Kind.WITHIN:
-            lowest, highest = 1 - self.value, 1 + self.value
-        if lowest <= interval.low and interval.high <= highest:
-            return Verdict.MET
-        outside = interval.high < lowest or interval.low > highest
-        return Verdict.NOT_MET if outside else Verdict.CANNOT_TELL
+def judge(interval: Interval, aim: float) -> Verdict:
+    """Says on which side of the aim the interval lies; one that covers too little tells nothing."""
+    if interval.coverage >= CONFIDENCE:
+        if interval.low >= aim:
+            return Verdict.AT_LEAST
+        if interval.high < aim:
+            return Verdict.BELOW
+    return Verdict.CANNOT_TELL
 
 
 @dataclass(frozen=True)
 class Ratio:
     """A named question: how many times as long as `faster`'s do `slower`'s steps take.
 
-    Each side lists candidates, of which the one with the lowest median over all rounds speaks.
+    Each side lists candidates, of which the best speaks. `aim` is what it should be at least.
     """
 
     name: str
     slower: tuple[str, ...]
     faster: tuple[str, ...]
-    target: Target | None = None
+    aim: float | None = None
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A ratio with its numbers; `verdict` is None where there is no target."""
+    """A ratio with its numbers, of the rounds that judge it; no aim, no verdict."""
 
     ratio: Ratio
     slower: str
@@ -95,26 +66,49 @@ class Answer:
 StepTimes = Mapping[str, Mapping[int, float]]
 
 
-def best(candidates: Sequence[str], times: StepTimes) -> str | None:
-    """Return the candidate with the lowest median, among those measured in the most rounds."""
+def best(candidates: Sequence[str], times: StepTimes, selection: int) -> str | None:
+    """Return the candidate with the lowest median over the rounds up to `selection`.
+
+    Among those measured in the most of them; a single candidate needs no such round.
+    """
     measured = [name for name in candidates if times.get(name)]
-    if not measured:
-        return None
-    rounds = max(len(times[name]) for name in measured)
-    complete = [name for name in measured if len(times[name]) == rounds]
-    return min(complete, key=lambda name: statistics.median(times[name].values()))
+    if len(measured) < 2:
+        return measured[0] if measured else None
+    chosen_by = {
+        name: [value for index, value in times[name].items() if index <= selection]
+        for name in measured
+    }
+    rounds = max(len(values) for values in chosen_by.values())
+    complete = [name for name in measured if rounds and len(chosen_by[name]) == rounds]
+    return min(complete, key=lambda name: statistics.median(chosen_by[name]), default=None)
 
 
-def answer(ratio: Ratio, times: StepTimes) -> Answer | None:
-    """Return the numbers of `ratio`, or None when a side was not measured in a common round."""
-    slower, faster = best(ratio.slower, times), best(ratio.faster, times)
+def finalists(
+    names: Sequence[str], ratios: Sequence[Ratio], times: StepTimes, selection: int
+) -> list[str]:
+    """Return the names without those that were candidates and are the best of no side."""
+    sides = [side for ratio in ratios for side in (ratio.slower, ratio.faster)]
+    winners = {best(side, times, selection) for side in sides}
+    losers = {name for side in sides for name in side} - winners
+    return [name for name in names if name not in losers]
+
+
+def answer(ratio: Ratio, times: StepTimes, selection: int) -> Answer | None:
+    """Return the numbers of `ratio`, or None when its sides share no round that may judge.
+
+    With several candidates on a side those are the rounds after `selection`, otherwise all.
+    """
+    slower, faster = (best(side, times, selection) for side in (ratio.slower, ratio.faster))
     if slower is None or faster is None:
         return None
+    sides = (ratio.slower, ratio.faster)
+    chosen = any(sum(name in times for name in side) > 1 for side in sides)
     common = sorted(times[slower].keys() & times[faster].keys())
-    if not common:
+    judging = [index for index in common if index > selection] if chosen else common
+    if not judging:
         return None
-    per_round = tuple(times[slower][index] / times[faster][index] for index in common)
+    per_round = tuple(times[slower][index] / times[faster][index] for index in judging)
     interval = interval_of_median(list(per_round))
-    verdict = ratio.target.verdict(interval) if ratio.target else None
+    verdict = None if ratio.aim is None else judge(interval, ratio.aim)
     median = statistics.median(per_round)
     return Answer(ratio, slower, faster, per_round, median, interval, verdict)

@@ -1,6 +1,7 @@
-"""Measures contenders in rounds: each round launches every one once, in seeded random order."""
+"""Measures contenders in rounds: each round launches every one once, in seeded random order.
 
-from __future__ import annotations
+The first half of the rounds chooses among candidates; the second half goes on without the others.
+"""
 
 import random
 import statistics
@@ -8,8 +9,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 
-from peer_comparison.contender import Contender, Launchable, Measurement
 from stratagem_reports.comparison.launch import LaunchError, launch
+
+from peer_comparison.contender import Contender, Launchable, Measurement
+from peer_comparison.ratios import Ratio, finalists
 
 # Is told the contender about to start, the round (0: preflight) and the launches still to come.
 Progress = Callable[[Contender, int, Sequence[str]], None]
@@ -40,6 +43,7 @@ class Result:
     samples: list[Sample] = field(default_factory=list)
     failures: dict[str, str] = field(default_factory=dict)
     finished_rounds: int = 0
+    selection_rounds: int = 0
     interrupted: bool = False
 
     def step_times(self) -> dict[str, dict[int, float]]:
@@ -85,15 +89,17 @@ def run_rounds(
     rounds: int,
     seed: int,
     limit_s: float,
+    ratios: Sequence[Ratio] = (),
     progress: Progress = lambda *_: None,
     after_round: Callable[[Result], None] = lambda _: None,
 ) -> Result:
     """Run the preflights once, then `rounds` rounds, and return the samples of finished rounds.
 
-    A contender that fails is not launched again and the others go on. `limit_s` holds for each
-    launch. KeyboardInterrupt ends the measuring, drops the unfinished round and is recorded.
+    After half of the rounds only those go on that `ratios` still need. A contender that fails is
+    not launched again and the others go on. `limit_s` holds for each launch. KeyboardInterrupt ends
+    the measuring, drops the unfinished round and is recorded.
     """
-    result = Result()
+    result = Result(selection_rounds=rounds // 2)
     for contender in contenders:
         if contender.unavailable:
             result.failures[contender.name] = contender.unavailable
@@ -102,8 +108,11 @@ def run_rounds(
         available = [by_name[name] for name in by_name if name not in result.failures]
         _run_preflight(available, result, limit_s, progress)
         for index in range(1, rounds + 1):
-            if len(result.failures) == len(by_name):
+            if by_name.keys() <= result.failures.keys():
                 break
+            if index == result.selection_rounds + 1 > 1:
+                needed = finalists(list(by_name), ratios, result.step_times(), index - 1)
+                by_name = {name: by_name[name] for name in needed}
             order = order_of_round(list(by_name), seed, index)
             result.samples += _run_round(by_name, order, index, result, limit_s, progress)
             result.finished_rounds = index

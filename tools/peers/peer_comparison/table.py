@@ -1,7 +1,5 @@
 """Renders what was measured as text."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Sequence
 
@@ -44,9 +42,10 @@ def contender_table(names: Sequence[str], result: Result) -> str:
 
 def _ratio_row(found: Answer) -> tuple[str, ...]:
     interval = f"[{found.interval.low:.3f}, {found.interval.high:.3f}]"
-    target = str(found.ratio.target) if found.ratio.target else "-"
+    aim = "-" if found.ratio.aim is None else f"{found.ratio.aim:.2f}"
     verdict = found.verdict.value if found.verdict else "-"
-    return found.ratio.name, f"{found.median:.3f}", interval, target, verdict
+    rounds = str(len(found.per_round))
+    return found.ratio.name, f"{found.median:.3f}", interval, rounds, aim, verdict
 
 
 def _choices(answers: Sequence[Answer]) -> list[str]:
@@ -62,27 +61,31 @@ def _choices(answers: Sequence[Answer]) -> list[str]:
 
 def ratio_table(ratios: Sequence[Ratio], result: Result) -> str:
     """Return the answers to the ratios that were measured, with how to read them."""
-    times = result.step_times()
-    answers = [found for ratio in ratios if (found := answer(ratio, times))]
+    answers = _answers(ratios, result)
     if not answers:
-        return "no ratio: no two contenders of one were measured in the same round"
-    rows = [("ratio of step times", "median", "interval", "target", "verdict")]
+        return "no ratio: no two contenders of one were measured in a round that judges it"
+    rows = [("ratio of step times", "median", "interval", "rounds", "aim", "verdict")]
     lines = _columns(rows + [_ratio_row(found) for found in answers])
     coverage = min(found.interval.coverage for found in answers)
     lines += [
         "",
         f"Interval of the median ratio over the rounds, by the sign test: covers {coverage:.1%}"
-        + ("." if coverage >= CONFIDENCE else "; 95% takes six rounds or more."),
-        "Best is the lowest median over all rounds, chosen on each side alike, so that it favours"
-        " neither.",
+        + (" or more." if coverage >= CONFIDENCE else " or more; 95% takes six rounds."),
+        f"Best is the lowest median over the first {result.selection_rounds} rounds, chosen on each"
+        " side alike and judged by the later ones.",
         *_choices(answers),
     ]
     return "\n".join(lines)
 
 
+def _answers(ratios: Sequence[Ratio], result: Result) -> list[Answer]:
+    """Return the answers to the ratios that were measured."""
+    times, selection = result.step_times(), result.selection_rounds
+    return [found for ratio in ratios if (found := answer(ratio, times, selection))]
+
+
 def answers_as_json(ratios: Sequence[Ratio], result: Result) -> list[dict]:
-    """Return the answers as JSON values, with the ratio of every round."""
-    times = result.step_times()
+    """Return the answers as JSON values, with the ratio of every round that judged."""
     return [
         {
             "name": found.ratio.name.strip(),
@@ -92,9 +95,8 @@ def answers_as_json(ratios: Sequence[Ratio], result: Result) -> list[dict]:
             "median": found.median,
             "interval": [found.interval.low, found.interval.high],
             "coverage": found.interval.coverage,
-            "target": str(found.ratio.target) if found.ratio.target else None,
+            "aim": found.ratio.aim,
             "verdict": found.verdict.value if found.verdict else None,
         }
-        for ratio in ratios
-        if (found := answer(ratio, times))
+        for found in _answers(ratios, result)
     ]

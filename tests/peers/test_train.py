@@ -1,0 +1,65 @@
+"""The peers with the real PyTorch: all of them take the same steps."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TRAIN = Path(__file__).resolve().parents[2] / "tools" / "peers" / "train.py"
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(importlib.util.find_spec("torchvision") is None, reason="no torchvision"),
+]
+GPT = "--model gpt-small --batch 4 --split-size 1 --steps 1"
+RESNET = "--batch 8 --image 32 --split-size 2 --steps 1"
+
+
+def peer(text):
+    return subprocess.run(
+        [sys.executable, str(TRAIN), *text.split()], capture_output=True, text=True, timeout=300
+    )
+
+
+def first_losses(text):
+    run = peer(text)
+    assert run.returncode == 0, run.stderr
+    losses = json.loads(run.stdout.splitlines()[-1])["first_losses"]
+    assert len(losses) == 3
+    return pytest.approx(losses, rel=1e-4)
+
+
+@pytest.fixture(scope="module")
+def single():
+    return first_losses(f"single {GPT}")
+
+
+@pytest.mark.parametrize("way", [
+    "ddp",
+    "fsdp",
+    "tensor_parallel",
+    "pipelining --schedule 1f1b --cut blocks.5",
+    "pipelining --schedule interleaved_zero_bubble --cut blocks.3+blocks.5+blocks.7",
+    "pipelining --schedule zb_v --cut blocks.2+blocks.5+blocks.7",
+    "pipelining --schedule dualpipe_v --cut blocks.2+blocks.5+blocks.7",
+])  # fmt: skip
+def test_every_way_takes_the_steps_of_one_device(way, single):
+    assert first_losses(f"{way} {GPT}").expected == single
+
+
+@pytest.mark.parametrize("schedule", ["1f1b", "dualpipe_v --cut layer2+layer3+layer4"])
+def test_the_memory_format_of_a_stage_changes_no_loss(schedule):
+    runs = [
+        first_losses(f"pipelining {RESNET} --memory-format {layout} --schedule {schedule}")
+        for layout in ("nchw", "channels_last")
+    ]
+    assert runs[0].expected == runs[1]
+
+
+def test_a_rank_that_fails_is_named_in_one_line():
+    run = peer(f"pipelining {RESNET} --cut nowhere")
+    assert run.returncode == 1
+    assert "ValueError: 'nowhere' is not in list" in run.stderr.splitlines()[-1]
+    assert run.stderr.splitlines()[-1].startswith("rank ")

@@ -1,0 +1,138 @@
+"""Makes contenders: a row of `stratagem run`, or a PyTorch peer with and without the allocator."""
+
+import ctypes.util
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from peer_comparison.contender import (
+    ALLOCATOR_LIBRARY,
+    ALLOCATOR_SETTINGS,
+    AS_INSTALLED,
+    Contender,
+    Launchable,
+    parse_peer,
+    parse_stratagem,
+)
+from peer_comparison.ratios import Ratio
+
+PEER = Path(__file__).resolve().parent.parent / "train.py"
+ROOT = PEER.parent.parent.parent
+JOBS = {
+    "resnet50": "--loss mse --optimizer sgd --momentum 0",
+    "gpt-small": "--optimizer adamw",
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The work that all contenders of a scenario do."""
+
+    batch: int = 48
+    image: int = 128
+    steps: int = 2
+    seed: int = 1
+    splits: tuple[int, ...] = (12, 8)
+    cuts: tuple[str, ...] = ("layer3",)
+    stratagem: Path = ROOT / "build" / "bin" / "stratagem"
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Contenders and the ratios to draw from them."""
+
+    contenders: tuple[Contender, ...]
+    ratios: tuple[Ratio, ...]
+
+
+def peer_python() -> str:
+    """Return the Python that runs the peers: $STRATAGEM_PYTHON, else the venv, else this one."""
+    venv = ROOT / ".venv" / "bin" / "python"
+    return os.environ.get("STRATAGEM_PYTHON") or (str(venv) if venv.exists() else sys.executable)
+
+
+@cache
+def _why_no_peer(allocator: bool) -> str | None:
+    """Return why a PyTorch peer cannot run on this machine, or None."""
+    find = "import importlib.util as u, sys; sys.exit(not all(map(u.find_spec, sys.argv[1:])))"
+    command = [peer_python(), "-c", find, "torch", "torchvision", "numpy", "sympy"]
+    try:
+        found = subprocess.run(command, capture_output=True, timeout=60).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        found = False
+    if not found:
+        return f"{peer_python()} lacks torch or torchvision: tools/test installs the full wheels"
+    if allocator and ctypes.util.find_library(ALLOCATOR_LIBRARY) is None:
+        return f"lib{ALLOCATOR_LIBRARY} was not found: install libjemalloc2"
+    return None
+
+
+def _options(values: dict[str, object]) -> tuple[str, ...]:
+    return tuple(text for key, value in values.items() for text in (key, str(value)))
+
+
+def torch_peer(name: str, model: str, options: str, settings: Settings) -> list[Contender]:
+    """Return two contenders of the options of train.py: as installed, and with the allocator.
+
+    A compiled one is launched once before the rounds, which fills the compiler's cache.
+    """
+    work = {
+        "--model": model,
+        "--batch": settings.batch,
+        "--image": settings.image,
+        "--steps": settings.steps,
+        "--seed": settings.seed,
+    }
+    command = (peer_python(), str(PEER), *options.split(), *_options(work))
+    preload = {"LD_PRELOAD": ctypes.util.find_library(ALLOCATOR_LIBRARY), **ALLOCATOR_SETTINGS}
+    installed = Launchable(command, AS_INSTALLED, parse_peer("system"))
+    preloaded = Launchable(command, {**AS_INSTALLED, **preload}, parse_peer(ALLOCATOR_LIBRARY))
+    compiled = "--compile" in command
+    return [
+        Contender(f"torch/{name}{end}", timed, timed if compiled else None, _why_no_peer(bool(end)))
+        for end, timed in (("", installed), ("/allocator", preloaded))
+    ]
+
+
+def stratagem_row(name: str, model: str, options: str, settings: Settings) -> Contender:
+    """Return Stratagem's contender of one row, verified once before the rounds."""
+    work = {
+        "--model": model,
+        "--global-batch-size": settings.batch,
+        **({"--image-size": settings.image} if model == "resnet50" else {}),
+        "--learning-rate": 0.001,
+        "--device": "cpu",
+        "--cores-per-device": 1,
+        "--seed": settings.seed,
+        "--repetitions": 1,
+        "--out": "{out}",
+    }
+    chosen = (*JOBS[model].split(), *options.split())
+    strategy = chosen[chosen.index("--strategy") + 1]
+    command = (str(settings.stratagem), "run", *_options(work), *chosen)
+    timed = (*command, "--steps", str(settings.steps), "--no-verify")
+    missing = None if settings.stratagem.exists() else f"{settings.stratagem} is not built"
+    return Contender(
+        f"stratagem/{name}",
+        Launchable(timed, AS_INSTALLED, parse_stratagem(strategy, verified=False)),
+        Launchable(
+            (*command, "--steps", "1"), AS_INSTALLED, parse_stratagem(strategy, verified=True)
+        ),
+        missing,
+    )
+
+
+def names(
+    contenders: Sequence[Contender], allocator: bool | None = None, part: str = ""
+) -> tuple[str, ...]:
+    """Return the names, of those with or without the allocator, or with `part`, where asked for."""
+    return tuple(
+        name
+        for name in (contender.name for contender in contenders)
+        if (allocator is None or name.endswith("/allocator") == allocator)
+        and (not part or part in name.split("/"))
+    )

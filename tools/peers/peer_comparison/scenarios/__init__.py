@@ -1,0 +1,30 @@
+"""The comparisons that can be run, one a file: which contenders, and which questions about them.
+
+A scenario is a function of Settings that returns contenders and ratios as data.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from peer_comparison.contenders import Scenario, Settings
+from peer_comparison.scenarios.gpt import gpt
+from peer_comparison.scenarios.resnet import resnet_single_and_pipeline
+from peer_comparison.scenarios.resnet_ddp import resnet_ddp
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A scenario with its usual batch and split sizes, and options of the work that it has not."""
+
+    build: Callable[[Settings], Scenario]
+    batch: int = Settings.batch
+    splits: tuple[int, ...] = Settings.splits
+    quick_splits: tuple[int, ...] = (8,)
+    lacks: tuple[str, ...] = ()
+
+
+SCENARIOS: dict[str, Entry] = {
+    "resnet_single_and_pipeline": Entry(resnet_single_and_pipeline),
+    "resnet_ddp": Entry(resnet_ddp, splits=(), quick_splits=(), lacks=("splits", "cuts")),
+    "gpt": Entry(gpt, batch=8, splits=(1, 2), quick_splits=(1,), lacks=("image", "cuts")),
+}

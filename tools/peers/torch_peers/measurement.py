@@ -1,0 +1,94 @@
+"""How a peer measures itself: warm-up, a barrier, timed steps, and the answer of one rank."""
+
+import argparse
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from torch import distributed
+
+STEPS_SHOWN = 3
+
+
+def slowest(seconds: float) -> float:
+    """The longest time of all ranks; the own one where there is no other."""
+    if not distributed.is_initialized():
+        return seconds
+    longest = torch.tensor(seconds, dtype=torch.float64)
+    distributed.all_reduce(longest, op=distributed.ReduceOp.MAX)
+    return longest.item()
+
+
+def timed(step: Callable[[], None]) -> float:
+    """Return the seconds that one step takes."""
+    start = time.perf_counter()
+    step()
+    return time.perf_counter() - start
+
+
+def warm_up(step: Callable[[], None]) -> None:
+    """Call `step` until two in a row agree within 5%, as bench/timing/warm_up.h does.
+
+    At least twice, and no further than 50 steps or 20 s. All ranks go by the slowest of them.
+    """
+    previous = total = 0.0
+    for count in range(1, 51):
+        took = slowest(timed(step))
+        total += took
+        if count > 1 and (abs(took - previous) <= 0.05 * previous or total >= 20.0):
+            break
+        previous = took
+
+
+def loaded_allocator() -> str:
+    """Return which malloc this process really uses, so that a preload that failed is noticed."""
+    return "jemalloc" if "libjemalloc" in Path("/proc/self/maps").read_text() else "system"
+
+
+def value_of(loss: torch.Tensor) -> float:
+    """Return a loss as a number; of a DTensor all ranks must ask."""
+    return (loss.full_tensor() if hasattr(loss, "full_tensor") else loss).item()
+
+
+def measure(arguments: argparse.Namespace, step: Callable[[], torch.Tensor | None]) -> dict:
+    """Warm up, time steps from a barrier of all ranks on, and return this rank's answer.
+
+    `step` returns the loss, or None on a rank that has none. A compiled model's first step, which
+    compiles, stands before the warm-up and is reported by itself.
+    """
+    losses: list[torch.Tensor] = []
+
+    def counted_step() -> None:
+        loss = step()
+        if loss is not None:
+            losses.append(loss.detach())
+
+    compiling_s = timed(counted_step) if arguments.compile else None
+    warm_up(counted_step)
+    if distributed.is_initialized():
+        distributed.barrier()
+    step_ms = [timed(counted_step) * 1e3 for _ in range(arguments.steps)]
+    values = [value_of(loss) for loss in [*losses[:STEPS_SHOWN], *losses[-1:]]]
+    return {
+        "step_ms": step_ms,
+        "loss": values[-1] if values else None,
+        "first_losses": values[:-1],
+        "compiling_s": compiling_s,
+        "torch": torch.__version__,
+        "allocator": loaded_allocator(),
+    }
+
+
+def train(arguments: argparse.Namespace, model, loss_of, batch, optimizer) -> dict:
+    """Measure steps of a whole model: copies of the batch, forward, loss, backward, update."""
+
+    def step() -> torch.Tensor:
+        inputs, targets = (tensor.clone() for tensor in batch)
+        optimizer.zero_grad()
+        loss = loss_of(model(inputs), targets)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return measure(arguments, step)

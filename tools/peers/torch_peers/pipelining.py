@@ -1,0 +1,120 @@
+"""torch.distributed.pipelining: any of its schedules, over the stages that --cut asks for.
+
+The loss function divides a micro-batch's mean by the number of micro-batches, so that gradients add
+up to those of one process that accumulates over the same micro-batches, and the library's own pass
+over all gradients (scale_grads) is saved. Outputs are not kept, which saves their copy.
+"""
+
+import argparse
+
+import torch
+from torch.distributed.pipelining import PipelineStage
+from torch.distributed.pipelining.schedules import PipelineScheduleSingle, get_schedule_class
+
+from torch_peers.measurement import measure
+from torch_peers.whole_model import in_memory_format
+
+# The library's name of each schedule.
+SCHEDULES = {
+    "gpipe": "GPipe",
+    "1f1b": "1F1B",
+    "interleaved": "Interleaved1F1B",
+    "interleaved_zero_bubble": "InterleavedZeroBubble",
+    "zb_v": "ZBVZeroBubble",
+    "dualpipe_v": "DualPipeV",
+}
+V_SHAPED = ("zb_v", "dualpipe_v")
+
+
+class Nhwc(torch.autograd.Function):
+    """The NHWC view of a channels_last tensor, as a tensor that is not known as a view.
+
+    The library detaches a stage's outputs in place, which views refuse.
+    """
+
+    @staticmethod
+    def forward(_, images: torch.Tensor) -> torch.Tensor:
+        """Return [batch, height, width, channels] over the same memory."""
+        return images.permute(0, 2, 3, 1).data
+
+    @staticmethod
+    def backward(_, gradient: torch.Tensor) -> torch.Tensor:
+        """Return the gradient of the images, in channels_last."""
+        return gradient.permute(0, 3, 1, 2)
+
+
+class ChannelsLast(torch.nn.Module):
+    """Runs `layers` in channels_last and gives its neighbours the tensor's NHWC view.
+
+    That view is contiguous, so nothing is copied; a first stage is fed images in channels_last, a
+    last one ends in a matrix.
+    """
+
+    def __init__(self, layers: torch.nn.Module, first: bool) -> None:
+        super().__init__()
+        self.layers = layers.to(memory_format=torch.channels_last)
+        self.first = first
+
+    def forward(self, value):
+        """Return the layers' output, images as [batch, height, width, channels]."""
+        output = self.layers(value if self.first else value.permute(0, 3, 1, 2))
+        return Nhwc.apply(output) if output.dim() == 4 else output
+
+
+class Stage(PipelineStage):
+    """A stage without the library's first handshake.
+
+    That one sends a tensor to each neighbour, and where both stages are on one rank, as in the
+    schedules in the shape of a V, to itself, which Gloo refuses. Gloo needs no handshake.
+    """
+
+    def _get_init_p2p_neighbors_ops(self) -> list:
+        return []
+
+
+def make_stages(arguments: argparse.Namespace, job) -> list[Stage]:
+    """Return this rank's stages."""
+    layers = job.make_layers(arguments.seed)
+    names = [*layers]
+    cuts = [names.index(name) for name in arguments.cut.split("+")]
+    bounds = [0, *cuts, len(names)]
+    count = len(bounds) - 1
+    mine = range(arguments.rank, count, arguments.ranks)
+    if arguments.schedule in V_SHAPED:
+        mine = (arguments.rank, count - 1 - arguments.rank)
+    stages = []
+    for index in mine:
+        module = torch.nn.Sequential(*[*layers.values()][bounds[index] : bounds[index + 1]])
+        if arguments.memory_format == "channels_last":
+            module = ChannelsLast(module, first=index == 0)
+        stages.append(Stage(module, index, count, torch.device("cpu")))
+    return stages
+
+
+def run(arguments: argparse.Namespace, job) -> dict:
+    """Train this rank's stages; the rank of the first has the inputs, of the last the targets."""
+    stages = make_stages(arguments, job)
+    count = arguments.batch // arguments.split_size
+
+    def part_of_loss(output: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        return job.loss_of(output, targets) / count
+
+    make_schedule = get_schedule_class(SCHEDULES[arguments.schedule])
+    one = issubclass(make_schedule, PipelineScheduleSingle)
+    schedule = make_schedule(
+        stages[0] if one else stages, count, loss_fn=part_of_loss, scale_grads=False
+    )
+    optimizer = job.make_optimizer([p for stage in stages for p in stage.submod.parameters()])
+    inputs, targets = in_memory_format(arguments, *job.make_batch(arguments))
+    first, last = stages[0].is_first, stages[-1].is_last
+
+    def step() -> torch.Tensor | None:
+        losses: list[torch.Tensor] = []
+        optimizer.zero_grad()
+        given = [inputs.clone()] if first else []
+        kept = {"target": targets.clone(), "losses": losses} if last else {}
+        schedule.step(*given, **kept, return_outputs=False)
+        optimizer.step()
+        return torch.stack([loss.detach() for loss in losses]).sum() if last else None
+
+    return measure(arguments, step)

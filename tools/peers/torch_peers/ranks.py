@@ -1,0 +1,94 @@
+"""Ranks of one core each over Gloo on the loopback, for the peers that need them."""
+
+import datetime
+import multiprocessing
+import os
+import statistics
+import tempfile
+from collections.abc import Callable
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+
+LIMIT = datetime.timedelta(seconds=240)
+
+
+def one_core_per_device(devices: int) -> list[int]:
+    """Return one CPU of each physical core of this process's affinity mask, `devices` of them.
+
+    Raises SystemExit when the mask holds fewer physical cores than that.
+    """
+    cores: dict[str, int] = {}
+    for cpu in sorted(os.sched_getaffinity(0)):
+        siblings = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+        core = siblings.read_text().strip() if siblings.exists() else str(cpu)
+        cores.setdefault(core, cpu)
+    if len(cores) < devices:
+        raise SystemExit(f"{devices} one-core devices need {devices} cores, found {len(cores)}")
+    return list(cores.values())[:devices]
+
+
+def use_one_thread_on(cpu: int) -> None:
+    """Pins this process, and all threads it makes later, to one CPU and one compute thread."""
+    os.sched_setaffinity(0, {cpu})
+    import torch
+
+    torch.set_num_threads(1)
+
+
+def _rank(rank: int, cores: list[int], store: str, run: Callable, answer: Connection) -> None:
+    """Is one rank's process: sends its answer, or why there is none."""
+    try:
+        use_one_thread_on(cores[rank])
+        from torch import distributed
+
+        os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+        distributed.init_process_group(
+            "gloo", init_method=store, rank=rank, world_size=len(cores), timeout=LIMIT
+        )
+        answer.send(run(rank))
+        distributed.barrier()
+        distributed.destroy_process_group()
+    except Exception as error:
+        answer.send(f"{type(error).__name__}: {error}")
+
+
+def _answers(ranks: int, run: Callable[[int], dict]) -> list[dict]:
+    """Return what each rank answers; raises SystemExit in one line at the first that fails."""
+    spawn = multiprocessing.get_context("spawn")
+    cores = one_core_per_device(ranks)
+    answers: dict[Connection, dict | None] = {}
+    with tempfile.TemporaryDirectory(prefix="stratagem_") as folder:
+        for rank in range(ranks):
+            receiver, sender = spawn.Pipe(duplex=False)
+            arguments = (rank, cores, f"file://{folder}/store", run, sender)
+            # A daemon is ended when this process ends.
+            spawn.Process(target=_rank, args=arguments, daemon=True).start()
+            sender.close()
+            answers[receiver] = None
+        while waited := [receiver for receiver, answer in answers.items() if answer is None]:
+            for receiver in wait(waited):
+                try:
+                    answers[receiver] = receiver.recv()
+                except EOFError:
+                    answers[receiver] = "ended without a word"
+                if isinstance(answers[receiver], str):
+                    rank = [*answers].index(receiver)
+                    raise SystemExit(f"rank {rank}: {answers[receiver]}".splitlines()[0])
+    return [*answers.values()]
+
+
+def merged(ranks: int, run: Callable[[int], dict]) -> dict:
+    """Run all ranks: the slowest one's time of each step, the mean loss of those that have one."""
+    answers = _answers(ranks, run)
+    step_ms = [answer["step_ms"] for answer in answers]
+    losses = [answer for answer in answers if answer["loss"] is not None]
+    return {
+        **answers[-1],
+        "step_ms": [max(times) for times in zip(*step_ms, strict=True)],
+        "per_rank_ms": step_ms,
+        "loss": statistics.fmean(answer["loss"] for answer in losses),
+        "first_losses": [
+            statistics.fmean(values)
+            for values in zip(*(answer["first_losses"] for answer in losses), strict=True)
+        ],
+    }

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <ranges>
 #include <set>
+#include <sstream>
 #include <string_view>
 
 namespace stratagem::reports {
@@ -16,7 +16,8 @@ constexpr std::array<std::string_view, 6> always_named = {"devices",  "batch", "
 
 std::vector<std::string> split_parts(const std::string& name) {
   std::vector<std::string> parts;
-  for (const auto part : std::views::split(name, '/')) parts.emplace_back(part.begin(), part.end());
+  std::istringstream stream(name);
+  for (std::string part; std::getline(stream, part, '/');) parts.push_back(part);
   return parts;
 }
 

@@ -1,8 +1,8 @@
 // One row's configuration: what is trained, how, on what, and how it is measured.
 //
 // A plain struct; it begins with what strategies read (strategies/options.h). The table of
-// bench/config/option_table.cpp names every field for the command line, the config file, the results
-// and the help; a grid is a product of option values (bench/config/grid.h).
+// bench/config/option_table.cpp names every field for the command line, the config file, the
+// results and the help; a grid is a product of option values (bench/config/grid.h).
 #pragma once
 
 #include <chrono>

@@ -20,8 +20,8 @@ inline constexpr int interrupted = 130;
 /// a loss.
 int exit_code_of(const std::exception& error);
 
-/// Returns what `body` returns, or exit_code_of() its exception, which is told as "PROGRAM: LINE" on
-/// standard error.
+/// Returns what `body` returns, or exit_code_of() its exception, which is told as "PROGRAM: LINE"
+/// on standard error.
 int run_main(const std::string& program, const std::function<int()>& body);
 
 }  // namespace stratagem::bench

@@ -100,7 +100,7 @@ TEST(ConsoleTable, SaysHowManyLaunchesWereDisturbed) {
   rows[0].repetitions[1].marks = {"waited", "disturbed"};
   rows[1].repetitions[2].marks = {"disturbed"};
   EXPECT_THAT(console_table(rows, {}),
-              HasSubstr("disturbed: 2 of 6 launches, outside the intervals\n"));
+              HasSubstr("disturbed: 2 of 12 launches, outside the intervals\n"));
 }
 
 TEST(ConsoleTable, SaysWhatPredictionsAreMadeOf) {

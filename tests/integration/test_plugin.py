@@ -20,7 +20,7 @@ PAGE = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 INSTALL, RUN = (text for language, text in BLOCKS if language == "sh")
 ROW = ["--model", "residual_mlp", "--global-batch-size", "12", "--split-size", "4"]
-ROW += ["--steps", "1", "--repetitions", "1"]
+ROW += ["--steps", "1", "--repetitions", "1", "--no-repeat-disturbed"]
 
 BROKEN = {
     "undefined": "void nowhere();\nnamespace { const bool called = (nowhere(), true); }\n",

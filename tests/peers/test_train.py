@@ -14,7 +14,7 @@ pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("torchvision") is None, reason="no torchvision"),
 ]
 GPT = "--model gpt-small --batch 4 --split-size 1 --steps 1"
-RESNET = "--batch 16 --image 64 --split-size 8 --steps 1"
+RESNET = "--batch 16 --image 64 --split-size 4 --steps 1"
 
 
 def peer(text):

@@ -1,0 +1,84 @@
+// The table's verdict on recorded rounds in which every row does the same work
+// (record_control_tables.py): how often it names a difference where there is none.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "reports/row_summary.h"
+#include "reports/verdict.h"
+#include "tests/reports/example_results.h"
+
+namespace stratagem::reports {
+namespace {
+
+constexpr std::size_t rounds_of_a_table = 7;  // what eleven rows need
+constexpr std::size_t tables_recorded = 20;
+
+using Rounds = std::vector<std::vector<double>>;  // [round][row], milliseconds
+
+std::vector<Rounds> recorded_tables(bool with_neighbour) {
+  std::ifstream file(std::string(STRATAGEM_TEST_DATA) + "/reports/control_tables.jsonl");
+  Rounds rounds;
+  for (std::string line; std::getline(file, line);) {
+    const auto round = nlohmann::json::parse(line);
+    if (round.at("neighbour") == with_neighbour) rounds.push_back(round.at("ms"));
+  }
+  std::vector<Rounds> tables;
+  for (std::size_t first = 0; first + rounds_of_a_table <= rounds.size();
+       first += rounds_of_a_table) {
+    const auto begin = rounds.begin() + static_cast<std::ptrdiff_t>(first);
+    tables.emplace_back(begin, begin + rounds_of_a_table);
+  }
+  return tables;
+}
+
+std::vector<RowSummary> summaries_of(const Rounds& rounds) {
+  std::vector<Row> rows;
+  for (std::size_t index = 0; index < rounds.front().size(); ++index) {
+    Row row = example_row("single", "batch:48/seed:" + std::to_string(index), 1);
+    row.repetitions.clear();
+    for (const std::vector<double>& round : rounds) {
+      row.repetitions.push_back(
+          example_repetition(static_cast<int>(row.repetitions.size()), {round[index]}));
+    }
+    rows.push_back(std::move(row));
+  }
+  return summarise(rows);
+}
+
+/// The pairs of rows that a table tells apart.
+std::size_t told_apart(const std::vector<RowSummary>& rows) {
+  std::size_t pairs = compared_pairs(rows);
+  for (const RowSummary& row : rows) {
+    for (const std::string& other : row.cannot_tell) pairs -= row.name < other ? 1 : 0;
+  }
+  return pairs;
+}
+
+TEST(ControlTables, NameNoDifferenceBetweenRowsOfEqualWorkBesideANeighbour) {
+  std::size_t wrong = 0;
+  const std::vector<Rounds> tables = recorded_tables(/*with_neighbour=*/true);
+  ASSERT_EQ(tables.size(), tables_recorded);
+  for (const Rounds& table : tables) wrong += told_apart(summaries_of(table)) > 0 ? 1 : 0;
+  EXPECT_LE(wrong, 1U);
+}
+
+TEST(ControlTables, NeverSayThatARowMadeSlowerIsFaster) {
+  std::size_t told = 0;
+  for (Rounds table : recorded_tables(/*with_neighbour=*/true)) {
+    for (std::vector<double>& round : table) round.front() *= 2;
+    const std::vector<RowSummary> rows = summaries_of(table);
+    told += rows.front().cannot_tell.size() < rows.size() / 2 ? 1 : 0;
+    for (const RowSummary& other : rows) {
+      if (&other == &rows.front()) continue;
+      EXPECT_GT(other.ratios.at(rows.front().name).high, 1);
+    }
+  }
+  EXPECT_GT(told, 0U);
+}
+
+}  // namespace
+}  // namespace stratagem::reports

@@ -174,7 +174,9 @@ std::string disturbance_note(const std::vector<Row>& rows) {
     }
   }
   if (disturbed == 0) return "";
-  return fmt::format("disturbed: {} of {} launches, outside the intervals\n", disturbed, launches);
+  return fmt::format(
+      "disturbed: {} of {} launches, outside the intervals of rows that have others\n", disturbed,
+      launches);
 }
 
 struct Sorted {

@@ -99,8 +99,9 @@ TEST(ConsoleTable, SaysHowManyLaunchesWereDisturbed) {
   EXPECT_THAT(console_table(rows, {}), Not(HasSubstr("disturbed")));
   rows[0].repetitions[1].marks = {"waited", "disturbed"};
   rows[1].repetitions[2].marks = {"disturbed"};
-  EXPECT_THAT(console_table(rows, {}),
-              HasSubstr("disturbed: 2 of 12 launches, outside the intervals\n"));
+  EXPECT_THAT(
+      console_table(rows, {}),
+      HasSubstr("disturbed: 2 of 12 launches, outside the intervals of rows that have others\n"));
 }
 
 TEST(ConsoleTable, SaysWhatPredictionsAreMadeOf) {

@@ -113,7 +113,8 @@ def stratagem_row(name: str, model: str, options: str, settings: Settings) -> Co
     }
     chosen = (*JOBS[model].split(), *options.split())
     strategy = chosen[chosen.index("--strategy") + 1]
-    command = (str(settings.stratagem), "run", *_options(work), *chosen)
+    once = ("--no-predict", "--no-repeat-disturbed")
+    command = (str(settings.stratagem), "run", *once, *_options(work), *chosen)
     timed = (*command, "--steps", str(settings.steps), "--no-verify")
     missing = None if settings.stratagem.exists() else f"{settings.stratagem} is not built"
     return Contender(

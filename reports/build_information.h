@@ -12,6 +12,8 @@ struct BuildInformation {
   std::string compiler;
   std::string sanitizers;  // empty for none
   bool cuda = false;
+  std::string cuda_version;  // of the headers; empty without the CUDA backend
+  std::string nccl_version;
   std::string plugin_interface;  // what a plug-in must have been built against: versions, headers
 };
 

@@ -164,7 +164,7 @@ std::string prediction_note(const std::vector<Row>& rows) {
 }
 
 /// How many launches something disturbed; empty without one.
-std::string disturbance_note(const std::vector<Row>& rows) {
+std::string disturbance_note(const std::vector<Row>& rows, bool compared_by_rounds) {
   std::size_t launches = 0;
   std::size_t disturbed = 0;
   for (const Row& row : rows) {
@@ -175,8 +175,11 @@ std::string disturbance_note(const std::vector<Row>& rows) {
   }
   if (disturbed == 0) return "";
   return fmt::format(
-      "disturbed: {} of {} launches, outside the intervals of rows that have others\n", disturbed,
-      launches);
+      "disturbed: {} of {} launches, outside the intervals of rows that have others{}\n", disturbed,
+      launches,
+      compared_by_rounds
+          ? "; rows are told apart by all launches of the rounds, where the calm ones agree"
+          : "");
 }
 
 struct Sorted {
@@ -221,7 +224,7 @@ std::string console_table(const std::vector<Row>& rows, const TableStyle& style)
     text += render_table(columns_for(sorted.good, good_names), style.width);
     text += interval_note(sorted.good) + "\n";
     text += spread_note(sorted.good, good_names);
-    text += disturbance_note(rows) + prediction_note(rows);
+    text += disturbance_note(rows, compared_by_rounds(sorted.good)) + prediction_note(rows);
     for (const std::string& line : verdicts(sorted.good, good_names)) {
       text += emphasised(line, style.terminal) + "\n";
     }

@@ -139,15 +139,24 @@ bool is_calm(const Repetition& repetition) {
   return !repetition.step_ms.empty() && std::ranges::count(repetition.marks, "disturbed") == 0;
 }
 
+/// A disturbed launch is made again after the rounds.
+bool is_of_the_rounds(const Repetition& repetition, const Row& row) {
+  const Value rounds = option(row, "repetitions");
+  const auto* count = std::get_if<std::int64_t>(&rounds);
+  return count == nullptr || repetition.index < *count;
+}
+
 void add_measurements(RowSummary& summary, const Row& row) {
   std::size_t steps = 1;
   summary.disturbed = std::ranges::none_of(row.repetitions, is_calm);
   for (const Repetition& repetition : row.repetitions) {
     const std::vector<double>& step_ms = repetition.step_ms;
-    if (step_ms.empty() || (!summary.disturbed && !is_calm(repetition))) continue;
+    if (step_ms.empty()) continue;
     if (summary.tutorial) steps = step_ms.size();
-    summary.samples_ms.push_back(
-        summary.tutorial ? std::accumulate(step_ms.begin(), step_ms.end(), 0.0) : median(step_ms));
+    const double sample =
+        summary.tutorial ? std::accumulate(step_ms.begin(), step_ms.end(), 0.0) : median(step_ms);
+    if (is_of_the_rounds(repetition, row)) summary.rounds_ms.push_back(sample);
+    if (summary.disturbed || is_calm(repetition)) summary.samples_ms.push_back(sample);
   }
   if (summary.samples_ms.empty()) {
     summary.error = "not measured";
@@ -205,15 +214,26 @@ const RowSummary* baseline_of(const RowSummary& row, const std::vector<RowSummar
   return baseline;
 }
 
+/// Whether at least two samples of each say what the ratio does, without exception.
+bool calm_launches_agree(const RowSummary& row, const RowSummary& other, const Ratio& ratio) {
+  const std::vector<double>& faster = ratio.value > 1 ? row.samples_ms : other.samples_ms;
+  const std::vector<double>& slower = ratio.value > 1 ? other.samples_ms : row.samples_ms;
+  return std::min(faster.size(), slower.size()) >= 2 &&
+         std::ranges::max(faster) < std::ranges::min(slower);
+}
+
 /// What a row's numbers say beside those of the others, each pair with its share of the level.
 void compare(RowSummary& row, const std::vector<RowSummary>& rows, double confidence) {
   if (const RowSummary* baseline = baseline_of(row, rows)) row.baseline = baseline->name;
+  const bool by_rounds = compared_by_rounds(rows);
   for (const RowSummary& other : rows) {
     if (&other == &row || other.error || other.workload != row.workload) continue;
-    const Ratio ratio = ratio_of(other.samples_ms, row.samples_ms, confidence);
+    const Ratio ratio = by_rounds ? ratio_of(other.rounds_ms, row.rounds_ms, confidence)
+                                  : ratio_of(other.samples_ms, row.samples_ms, confidence);
     row.ratios[other.name] = ratio;
     if (!row.ranked() || !other.ranked()) continue;
-    const bool says_little = row.tutorial || row.disturbed || other.disturbed;
+    const bool says_little = row.tutorial || row.disturbed || other.disturbed ||
+                             (by_rounds && !calm_launches_agree(row, other, ratio));
     if (says_little || ratio.coverage < confidence || ratio.holds(1)) {
       row.cannot_tell.push_back(other.name);
     }
@@ -240,6 +260,13 @@ bool RowSummary::oversubscribed() const {
 const Ratio* RowSummary::speed_up() const {
   const auto found = baseline ? ratios.find(*baseline) : ratios.end();
   return found == ratios.end() ? nullptr : &found->second;
+}
+
+bool compared_by_rounds(const std::vector<RowSummary>& rows) {
+  const auto needed = static_cast<std::size_t>(launches_to_tell_apart(compared_pairs(rows)));
+  return std::ranges::any_of(rows, [&](const RowSummary& row) {
+    return row.ranked() && row.samples_ms.size() < needed && row.rounds_ms.size() >= needed;
+  });
 }
 
 std::size_t compared_pairs(const std::vector<RowSummary>& rows) {

@@ -4,8 +4,12 @@
 // A sample is one launch, by the median of its timed steps: a fresh set of processes has one memory
 // layout and one set of neighbours, so its steps say little about the next launch. Under the
 // tutorial's protocol it is a whole training call, the sum of its steps. An interval speaks of one
-// run only. A launch that something disturbed is no sample while there are others. What is said of
-// two rows holds with 95% for all pairs of rows together.
+// run only. A launch that something disturbed is no sample while there are others.
+//
+// What is said of two rows holds with 95% for all pairs of rows together. Where some row has too
+// few calm launches for that, all launches of the rounds are compared in their place: which of them
+// were disturbed is chance, because a round's order is. They then tell two rows apart only where
+// the calm ones, at least two of each, all say the same.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +43,8 @@ struct RowSummary {
   std::string strategy;
   std::int64_t cores_per_device = 1;
   bool tutorial = false;
-  bool disturbed = false;  // every launch: the samples are there, and decide nothing
+  bool disturbed = false;         // every launch: the samples are there, and decide nothing
+  std::vector<double> rounds_ms;  // the launches of all rounds, disturbed or not, without repeats
 
   std::string workload;                 // only rows of the same workload may be compared
   std::optional<std::string> baseline;  // the row that the speed-up refers to
@@ -136,6 +141,10 @@ void each_field(Self& ratio, Visit visit) {
 
 /// The spread from which a row is wide: no claim of a few per cent can rest on it.
 inline constexpr double wide_spread = 0.05;
+
+/// Whether rows are compared by all launches of the rounds: some ranked row has enough of them, and
+/// too few calm ones.
+bool compared_by_rounds(const std::vector<RowSummary>& rows);
 
 /// The pairs of rows that are compared with each other: those of one workload.
 std::size_t compared_pairs(const std::vector<RowSummary>& rows);

@@ -42,11 +42,15 @@ std::string reason(const Candidate& best, const std::vector<Candidate>& rivals, 
   for (const Candidate* candidate : {&best, &rivals.front()}) {
     if (candidate->row->disturbed) return "every launch of " + *candidate->name + " was disturbed";
   }
-  std::size_t launches = best.row->samples_ms.size();
-  for (const Candidate& rival : rivals) {
-    launches = std::min(launches, rival.row->samples_ms.size());
-  }
+  std::size_t launches = best.row->rounds_ms.size();
+  bool disturbed = false;
   const auto needed = static_cast<std::size_t>(launches_to_tell_apart(pairs));
+  for (const Candidate& rival : rivals) {
+    launches = std::min(launches, rival.row->rounds_ms.size());
+    disturbed = disturbed || rival.row->samples_ms.size() < needed;
+  }
+  disturbed = disturbed || best.row->samples_ms.size() < needed;
+  if (launches >= needed && disturbed) return "too many of their launches were disturbed";
   if (launches >= needed) return "their times overlap";
   return fmt::format("{} launch{} of each, {} are needed for this table", launches,
                      launches == 1 ? "" : "es", needed);

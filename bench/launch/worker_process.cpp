@@ -113,6 +113,8 @@ WorkerProcess::WorkerProcess(std::vector<std::string> command, const std::string
                   std::to_string(result_target), "--activity-fd", std::to_string(activity_target)});
   std::vector<char*> arguments;
   for (std::string& argument : command) arguments.push_back(argument.data());
+  std::string shown_name = "stratagem";  // in the place of /proc/self/exe
+  arguments.front() = shown_name.data();
   arguments.push_back(nullptr);
   std::vector<char*> environment = worker_environment();
 

@@ -112,6 +112,11 @@ std::string selected(const std::string& choices) {
   return choices.substr(begin + 1, end - begin - 1);
 }
 
+std::string smt(const SystemPaths& paths) {
+  const std::string active = first_line(paths.sys / "devices/system/cpu/smt/active");
+  return active == "1" ? "on" : active == "0" ? "off" : "";
+}
+
 std::vector<double> load_average(const SystemPaths& paths) {
   std::istringstream line(first_line(paths.proc / "loadavg"));
   std::vector<double> loads;
@@ -192,10 +197,30 @@ MachineFacts machine_facts(const SystemPaths& paths) {
   facts.memory_gib = std::round(kib / 1024 / 1024 * 10) / 10;
   facts.huge_pages = selected(first_line(paths.sys / "kernel/mm/transparent_hugepage/enabled"));
   facts.governor = first_line(cpu_folder(paths, 0) / "cpufreq/scaling_governor", "none");
+  facts.kernel = first_line(paths.proc / "sys/kernel/osrelease");
+  facts.microcode = field(paths.proc / "cpuinfo", "microcode");
+  facts.smt = smt(paths);
   facts.load_average = load_average(paths);
   facts.gpu_models = gpu_models(paths);
   facts.gpu_driver = gpu_driver(paths);
   return facts;
+}
+
+std::string library_settings() {
+  constexpr std::string_view prefixes[] = {
+      "ATEN_", "CUBLAS_", "CUDA_",   "CUDNN_",      "DNNL_",   "GLIBC_TUNABLES=",
+      "GLOO_", "GOMP_",   "KMP_",    "LD_PRELOAD=", "MALLOC_", "MKL_",
+      "NCCL_", "OMP_",    "ONEDNN_", "PYTORCH_",    "TORCH_"};
+  std::vector<std::string_view> found;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view variable(*entry);
+    if (variable.starts_with("OMP_NUM_THREADS=")) continue;
+    if (std::ranges::any_of(prefixes, [&](auto prefix) { return variable.starts_with(prefix); })) {
+      found.push_back(variable);
+    }
+  }
+  std::ranges::sort(found);
+  return fmt::format("{}", fmt::join(found, " "));
 }
 
 std::string allocator_name() { return STRATAGEM_ALLOCATOR; }
@@ -213,6 +238,7 @@ reports::Context make_context(const std::string& command_line) {
   context.executable = fs::read_symlink("/proc/self/exe").string();
   context.num_cpus = facts.logical_cpus;
   context.mhz_per_cpu = facts.nominal_mhz;
+  context.cpu_scaling_enabled = facts.governor != "none" && facts.governor != "performance";
   context.load_average = facts.load_average;
   context.build_type = build.build_type;
   context.version = build.version;
@@ -229,9 +255,12 @@ reports::Context make_context(const std::string& command_line) {
                       {"governor", facts.governor},
                       {"allocator", allocator_name()},
                       {"gpu_models", fmt::format("{}", fmt::join(facts.gpu_models, ", "))}};
-  context.software = {{"torch", torch_version()},       {"compiler", build.compiler},
-                      {"sanitizers", build.sanitizers}, {"cuda_backend", build.cuda},
-                      {"gpu_driver", facts.gpu_driver}, {"build_id", build_id()}};
+  context.software = {{"torch", torch_version()},          {"compiler", build.compiler},
+                      {"sanitizers", build.sanitizers},    {"cuda_backend", build.cuda},
+                      {"cuda", build.cuda_version},        {"nccl", build.nccl_version},
+                      {"gpu_driver", facts.gpu_driver},    {"kernel", facts.kernel},
+                      {"microcode", facts.microcode},      {"smt", facts.smt},
+                      {"environment", library_settings()}, {"build_id", build_id()}};
   return context;
 }
 

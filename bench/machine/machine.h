@@ -42,12 +42,20 @@ struct MachineFacts {
   double memory_gib = 0;
   std::string huge_pages;  // always, madvise, never
   std::string governor;    // "none" where the kernel sets no frequency
+  std::string kernel;      // its release
+  std::string microcode;   // empty where the kernel does not say
+  std::string smt;         // "on", "off", or empty
   std::vector<double> load_average;
   std::vector<std::string> gpu_models;
   std::string gpu_driver;  // empty without one
 };
 
 MachineFacts machine_facts(const SystemPaths& paths = {});
+
+/// The variables of this process's environment by which libraries choose threads, kernels, memory
+/// and transports, as "NAME=value ...", ascending; workers inherit them. OMP_NUM_THREADS is not
+/// one: no worker sees it.
+std::string library_settings();
 
 /// The allocator that this executable was linked with.
 std::string allocator_name();

@@ -18,7 +18,10 @@ nlohmann::json identity_of(const std::string& build) {
           {"available_cores", facts.available_cores},
           {"huge_pages", facts.huge_pages},
           {"gpu_models", facts.gpu_models},
-          {"gpu_driver", facts.gpu_driver}};
+          {"gpu_driver", facts.gpu_driver},
+          {"kernel", facts.kernel},
+          {"microcode", facts.microcode},
+          {"environment", library_settings()}};
 }
 
 /// With what other programs used meanwhile.

@@ -1,6 +1,7 @@
 #include "bench/measure/rounds.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -133,13 +134,16 @@ void Rounds::mark_disturbed() {
     }
   }
   for (std::size_t row = 0; row < rows_.size(); ++row) {
+    std::vector<std::string> found;
     for (reports::Repetition& launch : repetitions_[row]) {
       const std::vector<double>& usual = canaries.at(canary_devices(rows_[row].config));
       const std::string why = disturbance_of(launch.conditions, reports::median(usual));
       if (why.empty() || is_disturbed(launch)) continue;
       launch.marks.emplace_back(disturbed_mark);
-      observer_.note(
-          fmt::format("{}: launch {} was disturbed: {}", rows_[row].name, launch.index + 1, why));
+      found.push_back(fmt::format("launch {} was disturbed: {}", launch.index + 1, why));
+    }
+    if (!found.empty()) {
+      observer_.note(fmt::format("{}: {}", rows_[row].name, fmt::join(found, "; ")));
     }
   }
 }

@@ -1,9 +1,11 @@
-// When a warm-up ends: as soon as step times are stationary, and never later than a bound.
+// When a warm-up ends: as soon as steps no longer get faster, and never later than a bound.
 #pragma once
 
 namespace stratagem::bench {
 
-/// Fed with the times of warm-up steps, which are stationary when two in a row agree within 5%. All
+/// Fed with the times of warm-up steps. They are stationary when one is as long as the fastest
+/// before it (at most 2% faster, at most 5% slower), or when two in a row are not more than 2%
+/// faster than that: what scatters by more than 5% is noise, which further steps do not end. All
 /// ranks must feed it the same times, so that all end after the same step.
 class WarmUpCriterion {
  public:
@@ -11,18 +13,20 @@ class WarmUpCriterion {
   static constexpr int most_steps = 50;
   static constexpr double most_ms = 20000;  // no further step begins after so much
   static constexpr double same = 0.05;
+  static constexpr double faster = 0.02;
 
   /// Takes the next step's time, in ms, the maximum over ranks; whether to go on with another.
   bool should_continue(double step_ms);
 
-  /// How many steps there were, and whether the last two agreed.
+  /// How many steps there were, and whether they were no longer getting faster.
   int steps() const { return steps_; }
   bool stationary() const { return stationary_; }
 
  private:
   int steps_ = 0;
+  int without_gain_ = 0;  // in a row
   bool stationary_ = false;
-  double previous_ms_ = 0;
+  double fastest_ms_ = 0;
   double total_ms_ = 0;
 };
 

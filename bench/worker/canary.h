@@ -18,7 +18,8 @@ class Canary {
   /// Collective.
   Canary(const Config& config, const TaskContext& context);
 
-  /// Of the fastest of three products, by device of the job. Collective.
+  /// Of the fastest product, by device of the job: of at least two, until the two fastest agree
+  /// within 2%, and at most ten. Collective.
   std::vector<double> milliseconds() const;
 
  private:

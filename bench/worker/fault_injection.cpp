@@ -16,6 +16,8 @@
 namespace stratagem::bench {
 namespace {
 
+constexpr const char* variable = "STRATAGEM_TEST_FAULT";
+
 void work_for(std::chrono::duration<double, std::milli> duration) {
   const auto end = std::chrono::steady_clock::now() + duration;
   const at::Tensor matrix = at::ones({128, 128});
@@ -42,10 +44,12 @@ void commit(const std::string& kind, const AllRanks& all_ranks) {
 
 }  // namespace
 
+bool faults_are_injected() { return std::getenv(variable) != nullptr; }
+
 std::function<void(const schedules::Action&)> injected_fault(FaultyTask task,
                                                              const std::string& strategy, int rank,
                                                              AllRanks all_ranks) {
-  const char* value = std::getenv("STRATAGEM_TEST_FAULT");
+  const char* value = std::getenv(variable);
   if (value == nullptr) return {};
   std::string_view text = value;
   constexpr std::string_view verify = "verify:";

@@ -21,6 +21,9 @@ using AllRanks = std::function<distributed::ProcessGroup*()>;
 
 enum class FaultyTask { measure, verify };
 
+/// Whether the environment asks for a fault in some row: its times are no measurement.
+bool faults_are_injected();
+
 /// Empty unless the environment asks for a fault in this task of a row of `strategy` on this rank.
 std::function<void(const schedules::Action&)> injected_fault(FaultyTask task,
                                                              const std::string& strategy, int rank,

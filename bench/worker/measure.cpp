@@ -172,8 +172,12 @@ MeasureResult measure(const MeasureJob& job, const TaskContext& context) {
       config, workload_options(config), context,
       with_straggler(straggler, rank, first_stage,
                      injected_fault(FaultyTask::measure, config.strategy, rank, all_ranks)));
-  return config.protocol == "tutorial" ? tutorial(*session, context, job)
-                                       : steady(*session, context, job);
+  MeasureResult result = config.protocol == "tutorial" ? tutorial(*session, context, job)
+                                                       : steady(*session, context, job);
+  if (faults_are_injected()) {
+    for (auto& repetition : result.repetitions) repetition.marks.emplace_back("test_fault");
+  }
+  return result;
 }
 
 }  // namespace stratagem::bench

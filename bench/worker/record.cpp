@@ -9,6 +9,7 @@
 #include "bench/timing/per_step.h"
 #include "reports/json_fields.h"
 #include "reports/record_fields.h"
+#include "reports/statistics.h"
 
 namespace stratagem::bench {
 namespace {
@@ -140,15 +141,15 @@ reports::Repetition record_of(const Session& session, const TaskContext& context
   repetition.timeline = median_timeline(session, run);
   repetition.communication = communication_of_a_step(run.communication, steps);
   repetition.flops_per_step = session.strategy->costs().flops;
-  const double mean = milliseconds(run.ends.back() - run.start) / static_cast<double>(steps);
-  repetition.mfu = utilisation(session, peak_gflops, repetition.flops_per_step, mean);
+  const double typical_ms = reports::median(repetition.step_ms);
+  repetition.mfu = utilisation(session, peak_gflops, repetition.flops_per_step, typical_ms);
   for (const auto& step : run.steps) repetition.loss.push_back(step->loss());
   repetition.counters["live_micro_batches"] = session.strategy->costs().live_micro_batches;
   if (operators) repetition.counters["aten_operators"] = static_cast<double>(*operators);
   if (const auto tokens = static_cast<double>(session.workload->sequence_length() *
                                               session.config.global_batch_size);
       tokens > 0) {
-    repetition.counters["tokens_per_second"] = 1e3 * tokens / mean;
+    repetition.counters["tokens_per_second"] = 1e3 * tokens / typical_ms;
   }
   if (session.ranks() > 1) merge_ranks(repetition, context);
   if (session.oversubscribed) repetition.marks.emplace_back("oversubscribed");

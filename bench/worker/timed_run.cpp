@@ -167,6 +167,7 @@ TimedRun timed(const Session& session, const TaskContext& context,
                const std::function<void(PendingSteps&)>& enqueue_steps) {
   TimedRun run;
   synchronize(session);
+  for (const auto& device : session.group.devices) device->synchronize_clock();
   session.groups.barrier();
   session.groups.reset_counts();
   const double processor_before = processor_milliseconds();

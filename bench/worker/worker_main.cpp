@@ -100,6 +100,7 @@ int exit_status(const json& answer) {
 // The controller may have died before the request was made: then nobody reads the result.
 void die_with_controller(int result_fd) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::prctl(PR_SET_NAME, "stratagem");  // not "exe", as which it was started
   pollfd reader{result_fd, 0, 0};
   if (::poll(&reader, 1, 0) > 0) ::_exit(exit_codes::lost);
 }

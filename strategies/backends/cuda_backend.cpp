@@ -42,7 +42,8 @@ class RawEvent {
   cudaEvent_t event_ = nullptr;
 };
 
-/// A device's clock: one event whose moment on the host's clock is known.
+/// A device's clock: one event whose moment on the host's clock is known. Events count in single
+/// precision from there: to 1 us for 8 s, to 16 us for two minutes.
 struct Anchor {
   explicit Anchor(int ordinal) : event(ordinal) {}
   RawEvent event;
@@ -158,17 +159,31 @@ class CudaDevice final : public runtime::Device {
     return {all.current, all.peak};
   }
 
+  void synchronize_clock() override { anchor_ = make_anchor(); }
+
   void reset_peak_memory() override { c10::cuda::CUDACachingAllocator::resetPeakStats(ordinal_); }
 
  private:
+  /// The event lies between two readings of the host's clock, of which the closest pair of a few
+  /// is taken: it is known to half of their distance, some 10 us.
   std::shared_ptr<const Anchor> make_anchor() const {
-    auto anchor = std::make_shared<Anchor>(ordinal_);
+    constexpr int tries = 5;
     const c10::cuda::CUDAGuard guard(ordinal_);
     C10_CUDA_CHECK(cudaStreamSynchronize(compute_.stream()));
-    C10_CUDA_CHECK(cudaEventRecord(anchor->event.get(), compute_.stream()));
-    C10_CUDA_CHECK(cudaEventSynchronize(anchor->event.get()));
-    anchor->time = std::chrono::steady_clock::now();
-    return anchor;
+    std::shared_ptr<Anchor> best;
+    auto closest = SteadyTime::duration::max();
+    for (int made = 0; made < tries; ++made) {
+      auto anchor = std::make_shared<Anchor>(ordinal_);
+      const SteadyTime before = std::chrono::steady_clock::now();
+      C10_CUDA_CHECK(cudaEventRecord(anchor->event.get(), compute_.stream()));
+      C10_CUDA_CHECK(cudaEventSynchronize(anchor->event.get()));
+      const SteadyTime::duration apart = std::chrono::steady_clock::now() - before;
+      anchor->time = before + apart / 2;
+      if (apart >= closest) continue;
+      closest = apart;
+      best = std::move(anchor);
+    }
+    return best;
   }
 
   c10::cuda::CUDAStream stream_of(runtime::Stream stream) const {

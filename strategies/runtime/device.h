@@ -80,6 +80,11 @@ class Device {
   /// which is then the group's failure.
   virtual void synchronize(std::chrono::milliseconds limit) = 0;
 
+  /// Ties the device's clock to the host's anew, for the events recorded from now on: clocks drift
+  /// apart, and what a device counts since then is the more exact the less it is. The device must
+  /// be idle.
+  virtual void synchronize_clock() {}
+
   virtual MemoryStatistics memory() const = 0;
   virtual void reset_peak_memory() = 0;
 

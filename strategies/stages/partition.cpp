@@ -48,13 +48,21 @@ double time_layer(models::Layer& layer, const at::Tensor& input, bool first) {
   return fastest;
 }
 
+std::size_t layer_to_cut_before(const models::LayerList& layers, const std::string& name) {
+  try {
+    return models::find_layer(layers, name);
+  } catch (const std::invalid_argument& error) {
+    throw std::invalid_argument(std::string("--cut: ") + error.what());
+  }
+}
+
 }  // namespace
 
 std::vector<std::size_t> boundaries_of(const models::LayerList& layers,
                                        const std::vector<std::string>& cut) {
   std::vector<std::size_t> boundaries;
   for (const std::string& name : cut) {
-    const std::size_t index = models::find_layer(layers, name);
+    const std::size_t index = layer_to_cut_before(layers, name);
     const std::size_t previous = boundaries.empty() ? 0 : boundaries.back();
     if (index <= previous) {
       throw std::invalid_argument(fmt::format(

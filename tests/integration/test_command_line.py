@@ -35,7 +35,7 @@ def one_line(text: str) -> str:
         (["run", "--split-size", "4"], ["--split-size", "pipeline"]),
         (
             ["run", *TOY, "--strategy", "pipeline", "--split-size", "5", "--cut", "layer9"],
-            ["cut", "layer9"],
+            ["--cut", "layer9"],
         ),
         (
             ["run", "--strategy", "pipeline", "--image-size", "2"],

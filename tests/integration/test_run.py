@@ -126,6 +126,8 @@ def test_a_row_that_fails_leaves_the_others(commands, out, fault, timeout, words
     commands.marked.expect_none()
     results = commands.results(out)
     assert len(iterations(results, strategy="model_parallel")) == 2
+    for launch in iterations(results, strategy="model_parallel"):
+        assert "test_fault" in launch["stratagem"]["marks"]
     (failed,) = iterations(results, strategy="pipeline")
     assert failed["error_occurred"] is True
     error = failed["stratagem"]["error"]

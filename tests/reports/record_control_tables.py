@@ -32,7 +32,8 @@ def launches(stratagem: str, rounds: int) -> list[list[float]]:
         command = [
             stratagem, "run", "--strategy", "single", "--model", "mlp", "--devices", "1",
             "--seed", ",".join(str(seed) for seed in range(1, ROWS + 1)), "--steps", "2",
-            "--repetitions", str(rounds), "--no-verify", "--out", str(out),
+            "--repetitions", str(rounds), "--no-verify", "--no-predict", "--no-repeat-disturbed",
+            "--out", str(out),
         ]  # fmt: skip
         subprocess.run(command, check=True, timeout=LONGEST_SECONDS, stdout=sys.stderr)
         return rounds_of(json.loads(out.read_text()))

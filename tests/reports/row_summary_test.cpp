@@ -135,6 +135,11 @@ TEST(RowSummary, TheTutorialsSampleIsAWholeCall) {
 TEST(RowSummary, FiguresOfTheDevices) {
   Row row = row_of("pipeline", 1000);
   row.repetitions.resize(3);
+  for (Repetition& repetition : row.repetitions) {
+    for (DeviceRecord& device : repetition.devices) {
+      device.breakdown_ms = {.compute = 700, .bubble = 250, .optimizer = 20, .input_copy = 10};
+    }
+  }
   Breakdown& parts = row.repetitions[0].devices[0].breakdown_ms;
   parts = {.compute = 100,
            .communication_exposed = 60,
@@ -238,6 +243,57 @@ TEST(RowSummary, ADisturbedLaunchIsNoSampleWhileThereAreOthers) {
   EXPECT_THAT(
       verdicts({summaries[1], summaries[0]}, names),
       ElementsAre("cannot tell pipeline from single: every launch of single was disturbed"));
+}
+
+/// Two rows of six rounds, of which the first launches of each so many were disturbed.
+std::vector<RowSummary> with_disturbed(double other_ms, std::size_t launches, double slowdown = 1) {
+  std::vector<Row> rows = {row_of("single", 1000), row_of("pipeline", other_ms)};
+  for (Row& row : rows) {
+    row.config.emplace_back("repetitions", std::int64_t{6});
+    for (std::size_t launch = 0; launch < launches; ++launch) {
+      row.repetitions[launch].marks = {"disturbed"};
+    }
+  }
+  for (std::size_t launch = 0; launch < launches; ++launch) {
+    for (double& step : rows[1].repetitions[launch].step_ms) step *= slowdown;
+  }
+  return summarise(rows);
+}
+
+TEST(RowSummary, WhereCalmLaunchesAreTooFewAllOfTheRoundsDecideWithThem) {
+  EXPECT_FALSE(compared_by_rounds(with_disturbed(900, 2)));
+  const std::vector<RowSummary> rows = with_disturbed(900, 3);
+  EXPECT_TRUE(compared_by_rounds(rows));
+  EXPECT_THAT(rows[0].samples_ms, testing::SizeIs(3));
+  EXPECT_THAT(rows[0].cannot_tell, IsEmpty()) << "three calm launches cannot say it, six can";
+  EXPECT_THAT(with_disturbed(1000, 3)[0].cannot_tell, Not(IsEmpty()));
+  EXPECT_THAT(with_disturbed(900, 5)[0].cannot_tell, Not(IsEmpty())) << "one calm launch of each";
+  EXPECT_THAT(with_disturbed(900, 3, 1.2)[0].cannot_tell, Not(IsEmpty()))
+      << "the disturbed ones contradict";
+}
+
+TEST(RowSummary, CalmLaunchesThatContradictTheOthersLeaveItOpen) {
+  std::vector<Row> rows = {row_of("single", 1000), row_of("pipeline", 900)};
+  for (Row& row : rows) row.config.emplace_back("repetitions", std::int64_t{12});
+  for (Row& row : rows) {
+    const std::vector<Repetition> six = row.repetitions;
+    row.repetitions.insert(row.repetitions.end(), six.begin(), six.end());
+    for (std::size_t launch = 3; launch < 12; ++launch) {
+      row.repetitions[launch].marks = {"disturbed"};
+    }
+  }
+  EXPECT_THAT(summarise(rows)[0].cannot_tell, IsEmpty());
+  rows[1].repetitions[0].step_ms = {1100};
+  EXPECT_THAT(summarise(rows)[0].cannot_tell, Not(IsEmpty()));
+}
+
+TEST(RowSummary, LaunchesMadeAgainStandInForNoneOfTheRounds) {
+  std::vector<Row> rows = {row_of("single", 1000), row_of("pipeline", 900)};
+  for (Row& row : rows) {
+    row.config.emplace_back("repetitions", std::int64_t{3});
+    for (Repetition& launch : row.repetitions) launch.marks = {"disturbed"};
+  }
+  EXPECT_THAT(summarise(rows)[0].rounds_ms, testing::SizeIs(3));
 }
 
 TEST(RowSummary, OversubscribedRowsAreNotRankedAndTheirPredictionIsForOtherCores) {

@@ -71,3 +71,18 @@ def test_rows_without_marks_or_outliers_have_no_column_for_them(compare):
     assert "Marks" not in captured.out and "Tukey" not in captured.out
     _, captured, _ = compare(steady(), steady(marks=["waited"]))
     assert captured.out.splitlines()[2].endswith(f"waited  {ROW}")
+
+
+def test_disturbed_launches_are_left_out_while_there_are_others(compare):
+    head = steady()
+    head["benchmarks"].append(head["benchmarks"][0] | {"repetition_index": 6})
+    head["benchmarks"][6]["stratagem"] = launch(200.0, marks=["disturbed"])
+    _, _, found = compare(steady(), head)
+    assert found["rows"][0]["head_ms"] == STEADY
+
+
+def test_nothing_is_said_of_a_side_that_was_disturbed_throughout(compare):
+    slow = document({ROW: launches([2 * time for time in STEADY], marks=["disturbed"])})
+    code, captured, found = compare(steady(), slow)
+    assert code == 0 and found["rows"][0]["verdict"] == "cannot tell"
+    assert "every launch of the head was disturbed" in captured.out

@@ -155,3 +155,11 @@ def test_where_a_device_holds_stages_its_boxes_name_them():
     ]
     labels = [row["label"] for row in rows(timeline("", "", actions), "start")]
     assert labels == ["0F3", "2F3"]
+
+
+def test_a_strategys_name_makes_no_folder(charts):
+    document = fixture_results.results()
+    for entry in document["benchmarks"]:
+        if entry.get("stratagem", {}).get("strategy") == "model_parallel":
+            entry["stratagem"]["strategy"] = "a/b"
+    assert "gantt_a_b" in charts(document).charts

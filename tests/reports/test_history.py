@@ -141,3 +141,35 @@ def test_usage_errors_are_one_line(capsys):
             history(*text.split())
         assert caught.value.code == 2
         assert capsys.readouterr().err.count("\n") == 1
+
+
+def conditions(before, after):
+    return {"canary_before_ms": before, "canary_after_ms": after, "other_processes_cores": None}
+
+
+def test_add_takes_the_canary_of_the_slowest_device_and_the_step_in_canaries(write_json, tmp_path):
+    document = fixture_results.results(splits=(), failed=False, repetitions=2)
+    for entry in document["benchmarks"]:
+        if entry["run_type"] == "iteration":
+            entry["stratagem"]["step_ms"] = [100.0]
+            entry["stratagem"]["conditions"] = conditions([20.0, 18.0], [19.0, 30.0])
+    assert history("add", write_json(document), "--dir", tmp_path / "h") == 0
+    for run in load(tmp_path / "h"):
+        assert run.metrics["canary_ms"].value == 25.0
+        assert run.metrics["step_in_canaries"].value == 4.0
+        assert run.metrics["step_in_canaries"].better == "lower"
+
+
+def test_add_leaves_disturbed_launches_out_and_keeps_the_mark_where_all_were(write_json, tmp_path):
+    for name, disturbed in (("some", 1), ("all", 3)):
+        document = fixture_results.results(splits=(), failed=False, repetitions=3)
+        for entry in document["benchmarks"]:
+            if entry["run_type"] == "iteration":
+                index = entry["repetition_index"]
+                entry["stratagem"]["step_ms"] = [100.0 + index]
+                entry["stratagem"]["marks"] = ["disturbed"] if index < disturbed else []
+        assert history("add", write_json(document), "--dir", tmp_path / name) == 0
+    assert {tuple(run.launches) for run in load(tmp_path / "some")} == {(101.0, 102.0)}
+    assert not any(run.marks for run in load(tmp_path / "some"))
+    assert {tuple(run.launches) for run in load(tmp_path / "all")} == {(100.0, 101.0, 102.0)}
+    assert all(run.marks == ["disturbed"] for run in load(tmp_path / "all"))

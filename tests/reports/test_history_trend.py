@@ -3,9 +3,11 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from stratagem_reports.charts.theme import in_theme, part_color, strategy_color
+from stratagem_reports.history.points import Metric
 from stratagem_reports.history.series import series_of
 from stratagem_reports.history.trend import trend_of
 
@@ -51,6 +53,38 @@ def test_few_runs_and_equal_runs_have_none():
 def test_direction_follows_the_metric():
     (change,) = changes(runs(40, step_at=25), "mfu")
     assert change.direction == "worse" and change.percent < 0.0
+
+
+def test_the_step_in_canaries_joins_all_hardware(tmp_path, capsys):
+    """A pool of two processors of unlike speed, and a slowdown of both."""
+    pool = []
+    for index, run in enumerate(runs(40, step_at=25)):
+        speed, machine = ((1.0, None), (1.6, OTHER))[index % 2]
+        made = runs(1, machine=machine)[0]
+        metrics = {
+            "canary_ms": Metric(20.0 * speed, "ms"),
+            "step_in_canaries": Metric(run.median / 20.0, "", "lower"),
+        }
+        changed = {"median": run.median * speed, "metrics": metrics, "hardware": made.hardware}
+        pool.append(replace(run, **changed))
+    folder = store(tmp_path / "h", pool)
+    options = ("--dir", folder, "--format", "json", "--metric")
+    assert history("trend", *options, "step_in_canaries") == 0
+    (trend,) = json.loads(capsys.readouterr().out)["series"]
+    (change,) = trend["change_points"]
+    assert change["first_commit_after"] == commit(25) and change["direction"] == "worse"
+    assert history("trend", *options, "step_ms") == 0
+    assert len(json.loads(capsys.readouterr().out)["series"]) == 2
+
+
+@pytest.mark.parametrize("mark", ["disturbed", "shared_cores"])
+def test_disturbed_runs_are_in_no_trend_of_times_and_that_is_said(tmp_path, capsys, mark):
+    slow = [replace(run, marks=[mark]) for run in runs(10, first=30, step_at=0, factor=2.0)]
+    folder = store(tmp_path / "h", runs(30), slow)
+    assert history("trend", "--dir", folder, "--fail-on-regression") == 0
+    assert f"{ROW}: left out 10 disturbed runs" in capsys.readouterr().out
+    trend = trend_of(series_of(slow)[0], "live_micro_batches", max_p=0.001, min_change=0.0)
+    assert len(trend.runs) == 10
 
 
 def test_hardware_is_never_joined_and_that_is_said(tmp_path, capsys):

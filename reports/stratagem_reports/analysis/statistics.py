@@ -22,10 +22,10 @@ CONFIDENCE = 0.95
 
 
 def timed_steps_ms(row: Row) -> list[float]:
-    """Every timed step, or under the tutorial's protocol every training call, of all launches."""
+    """Every timed step of the launches that count, or every call of the tutorial's protocol."""
     if row.tutorial:
-        return [sum(repetition.step_ms) for repetition in row.repetitions]
-    return [step for repetition in row.repetitions for step in repetition.step_ms]
+        return [sum(repetition.step_ms) for repetition in row.calm]
+    return [step for repetition in row.calm for step in repetition.step_ms]
 
 
 def outlying(samples: list[float]) -> list[int]:

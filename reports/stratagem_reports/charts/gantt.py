@@ -4,6 +4,7 @@ Charts of the pipeline's best and worst split and of each other strategy's faste
 comes from the repetition that is nearest to the row's median.
 """
 
+import re
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -159,7 +160,7 @@ def _strategies(_: Results, selection: Selection) -> dict[str, Drawn]:
         if item not in pipelined:
             rows.setdefault(item.strategy, []).append(item)
     return {
-        f"gantt_{strategy}": _strategy(selection, own, place)
+        f"gantt_{re.sub(r'[^A-Za-z0-9_.-]', '_', strategy)}": _strategy(selection, own, place)
         for place, (strategy, own) in enumerate(rows.items(), start=1)
     }
 

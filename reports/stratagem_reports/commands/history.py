@@ -14,6 +14,7 @@ EXTENSIONS = ("png", "svg")
 _TREND = """Change points are found by Apache Otava in the medians of the runs, one series for each
 row and kind of hardware. A change that is small against the noise shows only when several runs lie
 behind it."""
+_METRIC = """what to follow (default: step_ms); step_in_canaries joins the runs of all hardware"""
 _FAIL = """exit with 1 when, in some series, the newest change point is for the worse (slower) and
 its first run is among the last --window runs of the series; an older slowdown, or one that a
 newer change point followed, does not count"""
@@ -46,7 +47,7 @@ def _register_trend(kinds: argparse._SubParsersAction) -> None:
         "--format", choices=("text", "json", "markdown", "html"), default="text",
         help="html: trend.html with all charts inside, in --out-dir (default: text)",
     )  # fmt: skip
-    trend.add_argument("--metric", default="step_ms", help="what to follow (default: step_ms)")
+    trend.add_argument("--metric", default="step_ms", help=_METRIC)
     trend.add_argument(
         "--max-p", type=probability, default=0.001, metavar="P",
         help="significance of Otava's t-test (default: 0.001)",
@@ -138,13 +139,14 @@ def _show(options: argparse.Namespace) -> int:
 
 
 def _trend(options: argparse.Namespace) -> int:
+    from ..history.points import STEP_IN_CANARIES
     from ..history.series import kept_apart
-    from ..history.trend import regressed, trends_of
+    from ..history.trend import left_out, regressed, trends_of
     from ..history.trend_text import WRITERS
 
-    series = _series(options)
+    series = _series(options, across_hardware=options.metric == STEP_IN_CANARIES)
     trends = trends_of(series, options.metric, options.max_p, options.min_change)
-    notes = kept_apart(series)
+    notes = kept_apart(series) + left_out(series, options.metric)
     if options.format == "html":
         _trend_page(trends, notes, options.out_dir)
     else:
@@ -189,11 +191,11 @@ def _repair(options: argparse.Namespace) -> int:
     return 0
 
 
-def _series(options: argparse.Namespace) -> list:
+def _series(options: argparse.Namespace, across_hardware: bool = False) -> list:
     from ..history.series import series_of
     from ..history.store import load
 
-    return series_of(load(options.dir), options.name_part)
+    return series_of(load(options.dir), options.name_part, across_hardware)
 
 
 def _warn(message: str) -> None:

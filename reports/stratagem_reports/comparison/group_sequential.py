@@ -1,9 +1,10 @@
 """Group-sequential test over interleaved rounds: when to look, and what each look may spend.
 
 A round launches both builds once, one after the other; its ratio pairs them, so that drift of the
-machine cancels. The statement is about the median of the log ratios: the sign test asks whether it
-is zero, its inversion is the interval between two order statistics, and neither assumes anything of
-the distribution but that rounds are independent.
+machine cancels. Which build goes first is drawn in every round, so that log ratios are symmetric
+about zero where nothing has changed, and Wilcoxon's signed-rank test (1945) is exact. Its inversion
+gives estimate and interval (Hodges and Lehmann 1963; Tukey's Walsh averages), which hold where the
+ratios are symmetric about another value.
 
 Looking at the data several times and stopping when it looks clear would raise false alarms far
 above the level of one test. So the looks are planned before the first round, at fixed fractions of
@@ -18,9 +19,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.stats import binomtest
+from scipy.stats import rankdata
 
-from ..analysis.statistics import interval_of_median
 from .mann_whitney import Change
 from .verdicts import Verdict, holm, judge
 
@@ -111,24 +111,42 @@ def all_clear(decisions: Mapping[str, Decision]) -> bool:
     return all(decision.clear for decision in decisions.values())
 
 
-def _sign_test(values: Sequence[float]) -> float:
-    """Two-sided; rounds without any difference say nothing and are left out."""
-    slower = sum(1 for value in values if value > 0)
-    faster = sum(1 for value in values if value < 0)
-    return _p_value(slower, slower + faster)
+def _change(values: list[float], confidence: float) -> Change:
+    """The median of all averages of two rounds, with those that the test does not refuse."""
+    first, second = np.triu_indices(len(values))
+    averages = np.sort((np.take(values, first) + np.take(values, second)) / 2)
+    refused = _ranks_refused(len(values), 1 - confidence)
+    return Change(
+        ratio=math.exp(float(np.median(averages))),
+        low=None if refused is None else math.exp(averages[refused]),
+        high=None if refused is None else math.exp(averages[-1 - refused]),
+        p_value=_p_value(values),
+    )
+
+
+def _p_value(values: Sequence[float]) -> float:
+    """Two-sided and exact, also with ties; rounds without any difference are left out."""
+    different = np.array([value for value in values if value != 0.0])
+    doubled = np.rint(2 * rankdata(np.abs(different))).astype(int)  # ties have half ranks
+    at_most = np.cumsum(_rank_sums(tuple(sorted(doubled))))
+    slower = int(doubled[different > 0].sum())
+    return min(1.0, 2.0 * float(at_most[min(slower, int(doubled.sum()) - slower)]))
 
 
 @lru_cache(maxsize=4096)
-def _p_value(slower: int, count: int) -> float:
-    return float(binomtest(slower, count, 0.5).pvalue) if count else 1.0
+def _ranks_refused(count: int, level: float) -> int | None:
+    """The greatest sum of ranks that the test refuses; None where it refuses none."""
+    at_most = np.cumsum(_rank_sums(tuple(range(1, count + 1))))
+    refused = int(np.searchsorted(2.0 * at_most, level, side="right"))
+    return refused - 1 if refused > 0 else None
 
 
-def _change(values: list[float], confidence: float) -> Change:
-    interval = interval_of_median(values, confidence)
-    wide_enough = interval.coverage >= confidence
-    return Change(
-        ratio=math.exp(float(np.median(values))),
-        low=math.exp(interval.low) if wide_enough else None,
-        high=math.exp(interval.high) if wide_enough else None,
-        p_value=_sign_test(values),
-    )
+@lru_cache(maxsize=4096)
+def _rank_sums(ranks: tuple[int, ...]) -> np.ndarray:
+    """Each sum's probability when every rank counts with the toss of a coin."""
+    sums = np.ones(1)
+    for rank in ranks:
+        counted, left_out = np.zeros((2, len(sums) + rank))
+        counted[rank:], left_out[: len(sums)] = sums, sums
+        sums = (counted + left_out) / 2
+    return sums

@@ -172,7 +172,10 @@ def _comparison(builds, settings: Settings, measured: Rounds, seconds: float) ->
         rows=compare_rows(base, head, timings),
         threshold=settings.threshold,
         confidence=settings.confidence,
-        method="sign test over interleaved rounds at planned looks, corrected by Holm for the rows",
+        method=(
+            "Wilcoxon's signed-rank test over interleaved rounds at planned looks, corrected by "
+            "Holm for the rows"
+        ),
         interleaved=_about(measured, settings, seconds, complete),
     )
 

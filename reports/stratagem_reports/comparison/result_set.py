@@ -33,6 +33,7 @@ class Launches:
     marks: list[str] = field(default_factory=list)
     config: dict[str, Any] = field(default_factory=dict)
     workload: str | None = None
+    disturbed: bool = False  # in one of the files nothing but disturbed launches
 
     @property
     def sample(self) -> str:
@@ -186,16 +187,17 @@ def _add(known: Launches | None, row: Row, deterministic: set[str], source: str)
         marks=list(dict.fromkeys(joined.marks + row.marks)),
         config=joined.config | row.config,
         workload=joined.workload or workload,
+        disturbed=joined.disturbed or row.disturbed,
     )
 
 
 def launch_values(row: Row) -> list[float]:
-    """One step time in ms for each launch. Under the tutorial's protocol all repeats are one."""
+    """A step time in ms for each launch that counts; all repeats of the tutorial's are one."""
     if not row.repetitions:
         return []
     if row.tutorial:
-        return [float(np.median([sum(item.step_ms) for item in row.repetitions]))]
-    return [float(np.median(item.step_ms)) for item in row.repetitions]
+        return [float(np.median([sum(item.step_ms) for item in row.calm]))]
+    return [float(np.median(item.step_ms)) for item in row.calm]
 
 
 def deterministic_values(repetition: Repetition) -> dict[str, float]:

@@ -53,7 +53,7 @@ class Rounds:
 def steps_of(results: list[Results]) -> dict[str, list[float]]:
     """Each working row's steps in ms, in order; under the tutorial's protocol the whole launch."""
     return {
-        row.name: launch_values(row) if row.tutorial else row.repetitions[0].step_ms
+        row.name: launch_values(row) if row.tutorial else row.calm[0].step_ms
         for result in results
         for row in result.rows
         if row.error is None and row.repetitions

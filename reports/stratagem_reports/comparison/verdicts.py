@@ -271,6 +271,10 @@ def _timings(
     adjusted = dict(zip(working, holm([changes[name].p_value for name in working]), strict=True))
     for name in working:
         one, two = base.rows[name].step_ms, head.rows[name].step_ms
+        if disturbed := [own.label for own in (base, head) if own.rows[name].disturbed]:
+            note = f"every launch of the {' and the '.join(disturbed)} was disturbed"
+            timings[name] = Timing(one, two, changes[name], None, Verdict.CANNOT_TELL, note)
+            continue
         if smallest_p_value(len(one), len(two)) > level:
             needed = launches_needed(level)
             note = f"{len(one)} and {len(two)} launches; {needed} a side would be enough"

@@ -9,7 +9,15 @@ import numpy as np
 
 from ..analysis.statistics import median_or_none
 from ..results.load import Repetition, Results, Row, load_results
-from .points import STEP, Metric, Run, hardware_of, parse_commit, parse_time
+from .points import (
+    STEP,
+    STEP_IN_CANARIES,
+    Metric,
+    Run,
+    hardware_of,
+    parse_commit,
+    parse_time,
+)
 
 # The units of what is counted of each collective; direction and kind are the file's.
 _COMMUNICATION = {"calls": "count", "payload_bytes": "bytes", "wire_bytes": "bytes"}
@@ -46,9 +54,9 @@ def take(paths: list[Path], commit: str | None, date: str | None) -> Taken:
 
 
 def _run(row: Row, results: Results, time: datetime, commit: str) -> Run:
-    launches = [float(np.median(repetition.step_ms)) for repetition in row.repetitions]
+    launches = [float(np.median(repetition.step_ms)) for repetition in row.calm]
     described = results.section("metrics")
-    values = _values(row.repetitions)
+    values = _values(row.calm)
     return Run(
         time=time,
         commit=commit,
@@ -57,10 +65,11 @@ def _run(row: Row, results: Results, time: datetime, commit: str) -> Run:
         median=float(np.median(launches)),
         metrics={name: _metric(described.get(name), value) for name, value in values.items()}
         | _communication(row.repetitions, described)
-        | _prediction(row, described),
+        | _prediction(row, described)
+        | _canary(row.calm, launches),
         hardware=hardware_of(results.section("fingerprint", "hardware")),
         software=results.section("fingerprint", "software"),
-        marks=row.marks,
+        marks=[mark for mark in row.marks if mark != "disturbed" or row.disturbed],
         workload=row.summary.workload if row.summary else None,
     )
 
@@ -124,3 +133,18 @@ def _prediction(row: Row, described: dict[str, Any]) -> dict[str, Metric]:
     if error is None:
         return {}
     return {"prediction_error": _metric(described.get("prediction_error"), abs(error))}
+
+
+def _canary(repetitions: list[Repetition], launches: list[float]) -> dict[str, Metric]:
+    """The canary's time, and the step in canaries, which processors of unlike speed share."""
+    pairs = [
+        (step, item.canary_ms)
+        for step, item in zip(launches, repetitions, strict=True)
+        if item.canary_ms
+    ]
+    if len(pairs) < len(launches):
+        return {}
+    return {
+        "canary_ms": Metric(float(np.median([canary for _, canary in pairs])), "ms", ""),
+        STEP_IN_CANARIES: Metric(float(np.median([step / one for step, one in pairs])), "", "lower"),
+    }

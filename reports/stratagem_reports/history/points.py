@@ -16,7 +16,10 @@ from ..results.json_members import member, parse_object
 
 SCHEMA = "stratagem-history/1"
 STEP = "step_ms"
+STEP_IN_CANARIES = "step_in_canaries"
 UNKNOWN_HARDWARE = "unknown"
+ANY_HARDWARE = "any"
+_DISTURBED = {"shared_cores", "disturbed"}
 _SCHEMA_NAME = re.compile(r"stratagem-history/\d+")
 _COMMIT = re.compile(r"[0-9A-Za-z][0-9A-Za-z._/+-]{0,99}")
 _BETTER = ("lower", "higher", "")
@@ -64,6 +67,11 @@ class Run:
     def identity(self) -> str:
         """The same in words."""
         return f"{self.name} of commit {self.commit} at {self.time:%Y-%m-%dT%H:%M:%SZ}"
+
+    @property
+    def disturbed(self) -> bool:
+        """True where something else ran beside every launch, so that no time is to be trusted."""
+        return bool(_DISTURBED & set(self.marks))
 
     def value(self, metric: str) -> float | None:
         """The run's value of a metric, or None where it has none."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ..analysis.labels import counted
-from .points import Hardware, Run
+from .points import ANY_HARDWARE, Hardware, Run
 
 
 class NoMatchError(Exception):
@@ -26,19 +26,28 @@ class Series:
         return ", ".join([part for part in parts if part] + [self.hardware.digest])
 
 
-def series_of(runs: list[Run], name_part: str | None = None) -> list[Series]:
-    """Series by name and hardware; NoMatchError when no row's name contains the part."""
+def series_of(
+    runs: list[Run], name_part: str | None = None, across_hardware: bool = False
+) -> list[Series]:
+    """Series by name and hardware; NoMatchError when no row's name contains the part.
+
+    With `across_hardware` by name alone, for a metric that hardware does not change.
+    """
     by_key: dict[tuple[str, str], list[Run]] = {}
     for run in sorted(runs, key=lambda run: run.time):
         if name_part is None or name_part in run.name:
-            by_key.setdefault((run.name, run.hardware.digest), []).append(run)
+            digest = ANY_HARDWARE if across_hardware else run.hardware.digest
+            by_key.setdefault((run.name, digest), []).append(run)
     if not by_key:
         names = sorted({run.name for run in runs})
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         raise NoMatchError(
             f"no row's name contains {name_part!r}; there are {', '.join(names[:3])}{more}"
         )
-    return [Series(key[0], _hardware(own), own) for key, own in sorted(by_key.items())]
+    return [
+        Series(name, Hardware(digest) if across_hardware else _hardware(own), own)
+        for (name, digest), own in sorted(by_key.items())
+    ]
 
 
 def _hardware(runs: list[Run]) -> Hardware:

@@ -8,6 +8,7 @@ in, the median of its launches, because launches of one run are not independent 
 import sys
 from dataclasses import dataclass
 
+from ..analysis.labels import counted
 from ..results.errors import InputError
 from .points import STEP, Run
 from .series import NoMatchError, Series
@@ -56,8 +57,15 @@ class Trend:
 
 
 def trend_of(series: Series, metric: str, max_p: float, min_change: float) -> Trend | None:
-    """The trend of a metric over the runs that have it; None when none has."""
-    runs = [run for run in series.runs if run.value(metric) is not None]
+    """The trend of a metric over the runs that have it; None when none has.
+
+    Disturbed runs say nothing of times, and count only where chance has no part in the metric.
+    """
+    runs = [
+        run
+        for run in series.runs
+        if run.value(metric) is not None and not (run.disturbed and _is_timed(run, metric))
+    ]
     if not runs:
         return None
     values = [run.value(metric) for run in runs]
@@ -87,6 +95,20 @@ def trends_of(series: list[Series], metric: str, max_p: float, min_change: float
         names = ", ".join([STEP, *known])
         raise NoMatchError(f"no run has the metric {metric!r}; there are {names}")
     return found
+
+
+def left_out(series: list[Series], metric: str) -> list[str]:
+    """A line for each series that has disturbed runs, which its trend does without."""
+    notes = []
+    for item in series:
+        count = sum(run.disturbed and _is_timed(run, metric) for run in item.runs)
+        if count:
+            notes.append(f"{item.name}: left out {counted(count, 'disturbed run')}")
+    return notes
+
+
+def _is_timed(run: Run, metric: str) -> bool:
+    return metric == STEP or metric in run.metrics and not run.metrics[metric].deterministic
 
 
 def regressed(trend: Trend, window: int) -> bool:

@@ -47,6 +47,12 @@ class Repetition:
     flops_per_step: float | None = None
     communication: dict[str, dict[str, float]] = field(default_factory=dict)
     loss: list[float] = field(default_factory=list)
+    canary_ms: float | None = None  # of the slowest device, the mean of before and after
+
+    @property
+    def disturbed(self) -> bool:
+        """True where something else on the machine fell on the launch."""
+        return "disturbed" in self.marks
 
     @property
     def peak_memory_bytes(self) -> float | None:
@@ -94,6 +100,16 @@ class Row:
     def tutorial(self) -> bool:
         """True when the row was measured as the tutorial measures: whole training calls."""
         return self.option("protocol") == "tutorial"
+
+    @property
+    def calm(self) -> list[Repetition]:
+        """The launches whose times count: those that were not disturbed, or all where all were."""
+        return [item for item in self.repetitions if not item.disturbed] or self.repetitions
+
+    @property
+    def disturbed(self) -> bool:
+        """True where every launch was disturbed, so that the row's times say nothing."""
+        return bool(self.repetitions) and all(item.disturbed for item in self.repetitions)
 
     @property
     def time_ms(self) -> float:
@@ -293,7 +309,21 @@ def _repetition(index: int, entry: dict, own: dict, where: str) -> Repetition:
         flops_per_step=number(own, "flops_per_step", where),
         communication=_communication(own, where),
         loss=_loss(own, where),
+        canary_ms=_canary(own, where),
     )
+
+
+def _canary(own: dict, where: str) -> float | None:
+    """The canary of a launch; None where it was not run before and after."""
+    conditions = member(own, "conditions", dict, where, optional=True) or {}
+    place = f"{where}.conditions"
+    canaries = [
+        member(conditions, f"canary_{when}_ms", list, place, optional=True) or []
+        for when in ("before", "after")
+    ]
+    if not all(own and all(map(is_number, own)) for own in canaries):
+        return None
+    return sum(map(max, canaries)) / 2
 
 
 def _loss(own: dict, where: str) -> list[float]:

@@ -64,7 +64,10 @@ TEST_F(MachineTest, CountsProcessorsWithoutTopologyAsCores) {
 TEST_F(MachineTest, ReadsTheFacts) {
   add_cpu(0, "0,1", 0);
   add_cpu(1, "0,1", 0);
-  write("proc/cpuinfo", "processor\t: 0\nmodel name\t: A processor\nbogomips\t: 5192.26\n");
+  write("proc/cpuinfo",
+        "processor\t: 0\nmodel name\t: A processor\nmicrocode\t: 0xa1\nbogomips\t: 5192.26\n");
+  write("proc/sys/kernel/osrelease", "6.1.0-example\n");
+  write("sys/devices/system/cpu/smt/active", "1\n");
   write("proc/meminfo", "MemTotal:       33554432 kB\n");
   write("proc/loadavg", "0.50 0.25 0.10 1/200 4711\n");
   write("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
@@ -79,6 +82,9 @@ TEST_F(MachineTest, ReadsTheFacts) {
   EXPECT_EQ(facts.memory_gib, 32);
   EXPECT_EQ(facts.huge_pages, "madvise");
   EXPECT_EQ(facts.governor, "none");
+  EXPECT_EQ(facts.kernel, "6.1.0-example");
+  EXPECT_EQ(facts.microcode, "0xa1");
+  EXPECT_EQ(facts.smt, "on");
   EXPECT_THAT(facts.load_average, ElementsAre(0.5, 0.25, 0.1));
   EXPECT_THAT(facts.gpu_models, ElementsAre("A graphics card"));
   EXPECT_EQ(facts.gpu_driver, "580.65.06");
@@ -150,6 +156,19 @@ TEST(CoreDemand, TakesTheFirstCores) {
   Config config = config_of("test_spreading", 2, 1);
   config.device = "cuda";
   EXPECT_THAT(cores_of(config, {4, 6, 8}), IsEmpty());
+}
+
+TEST(Machine, KnowsTheVariablesThatLibrariesObey) {
+  ::setenv("MKL_EXAMPLE", "1", 1);
+  ::setenv("EXAMPLE_MKL", "1", 1);
+  ::setenv("OMP_NUM_THREADS", "1", 1);
+  EXPECT_THAT(library_settings(), HasSubstr("MKL_EXAMPLE=1"));
+  EXPECT_THAT(library_settings(), testing::Not(HasSubstr("EXAMPLE_MKL")));
+  EXPECT_THAT(library_settings(), testing::Not(HasSubstr("OMP_NUM_THREADS")));
+  ::unsetenv("MKL_EXAMPLE");
+  ::unsetenv("EXAMPLE_MKL");
+  ::unsetenv("OMP_NUM_THREADS");
+  EXPECT_THAT(library_settings(), testing::Not(HasSubstr("MKL_EXAMPLE")));
 }
 
 TEST(Machine, KnowsItself) {

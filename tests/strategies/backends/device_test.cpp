@@ -155,6 +155,18 @@ TEST_P(EveryDevice, EventsStampTheOrderOfWork) {
   EXPECT_LE(end->time() - slack, std::chrono::steady_clock::now());
 }
 
+TEST_P(EveryDevice, EventsLieBetweenReadingsOfTheHostsClock) {
+  for (int time = 0; time < 2; ++time) {
+    first().synchronize_clock();
+    const auto before = std::chrono::steady_clock::now();
+    const auto event = first().record(runtime::Stream::compute);
+    first().synchronize(ample);
+    constexpr std::chrono::milliseconds tolerance{1};  // of a GPU's clock
+    EXPECT_GE(event->time(), before - tolerance);
+    EXPECT_LE(event->time(), std::chrono::steady_clock::now() + tolerance);
+  }
+}
+
 TEST_P(EveryDevice, WaitsForAnEventOfAnotherDevice) {
   at::Tensor made;
   at::Tensor copy;

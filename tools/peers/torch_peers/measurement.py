@@ -28,17 +28,20 @@ def timed(step: Callable[[], None]) -> float:
 
 
 def warm_up(step: Callable[[], None]) -> None:
-    """Call `step` until two in a row agree within 5%, as bench/timing/warm_up.h does.
+    """Call `step` until steps no longer get faster, by the rule of bench/timing/warm_up.h.
 
     At least twice, and no further than 50 steps or 20 s. All ranks go by the slowest of them.
     """
-    previous = total = 0.0
-    for count in range(1, 51):
+    fastest = total = slowest(timed(step))
+    without_gain = 0
+    for _ in range(2, 51):
         took = slowest(timed(step))
         total += took
-        if count > 1 and (abs(took - previous) <= 0.05 * previous or total >= 20.0):
+        without_gain = 0 if took < 0.98 * fastest else without_gain + 1
+        stationary = without_gain == 1 and took <= 1.05 * fastest or without_gain == 2
+        if stationary or total >= 20.0:
             break
-        previous = took
+        fastest = min(fastest, took)
 
 
 def loaded_allocator() -> str:

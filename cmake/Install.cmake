@@ -4,7 +4,7 @@ if(STRATAGEM_TORCH)
   get_property(_programs GLOBAL PROPERTY stratagem_programs)
   install(TARGETS ${_programs} DESTINATION bin OPTIONAL)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/reports/stratagem_reports" DESTINATION share/stratagem/reports
-    FILES_MATCHING PATTERN "*.py" PATTERN "*.css" PATTERN "*.js"
+    FILES_MATCHING PATTERN "*.py" PATTERN "*.css" PATTERN "*.js" PATTERN "*.schema.json"
     PATTERN "__pycache__" EXCLUDE)
   foreach(_dir IN LISTS LibTorch_LIBRARY_DIRS)
     file(GLOB _libraries "${_dir}/libtorch_cpu.so" "${_dir}/libc10.so" "${_dir}/libgomp*.so*"

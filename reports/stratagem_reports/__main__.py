@@ -1,4 +1,4 @@
-"""The command: `python -m stratagem_reports report RESULTS.json`, `... compare`, `... history`.
+"""The command: `python -m stratagem_reports report RESULTS.json`, `... compare` and the like.
 
 Exit codes: 0 done; 1 a regression; 2 bad usage or input, with one line on stderr that says what,
 where, and what would be right; 3 nothing matched; 4 a launch failed; 5 cannot tell, where that is
@@ -9,7 +9,7 @@ Files appear whole or not at all.
 import argparse
 import sys
 
-from .commands import compare, gantt, history, report
+from .commands import compare, gantt, history, report, schema
 from .results.errors import InputError
 
 
@@ -36,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = _Parser(prog="stratagem", description=__doc__.split("\n\n")[0])
     commands = parser.add_subparsers(dest="command", required=True)
-    for command in (report, compare, history, gantt):
+    for command in (report, compare, history, schema, gantt):
         command.register(commands)
     words = sys.argv[1:] if arguments is None else arguments
     own, rest = _split(words)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import slurm_cluster
 from marked_processes import MarkedProcesses
+from schema_validation import expect_valid_results
 
 ROOT = Path(__file__).resolve().parents[2]
 ONCE = "--no-repeat-disturbed"
@@ -27,6 +28,7 @@ class Commands:
     limit_s: float = 240
     programs: Path = BIN
     started: list[subprocess.Popen] = field(default_factory=list)
+    printed: list[str] = field(default_factory=list)
 
     def start(self, program: str, *arguments: str, **variables: str) -> subprocess.Popen:
         """A run makes each launch once, whatever else this machine does."""
@@ -48,6 +50,7 @@ class Commands:
 
     def finish(self, process: subprocess.Popen) -> subprocess.CompletedProcess:
         out, err = process.communicate(timeout=self.limit_s)
+        self.printed.append(out)
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
     def __call__(self, program: str, *arguments: str, **variables: str):
@@ -63,6 +66,13 @@ class Commands:
             self.marked.kill()
             for process in self.started:
                 process.communicate()
+
+    def expect_valid_results(self, folder: Path) -> None:
+        """Every results file that was printed or written there is what its schema says."""
+        for path in folder.rglob("*.json"):
+            expect_valid_results(path.read_text(encoding="utf-8"), path)
+        for text in self.printed:
+            expect_valid_results(text, "the standard output")
 
     def stratagem(self, *arguments: str, **variables: str):
         return self("stratagem", *arguments, **variables)
@@ -131,6 +141,7 @@ def commands(cache_folder, tmp_path):
     commands = Commands(environment, marked)
     yield commands
     commands.end_all()
+    commands.expect_valid_results(tmp_path)
 
 
 @pytest.fixture

@@ -56,6 +56,7 @@ def one_line(text: str) -> str:
         (["simulate", "--micro-batches", "0"], ["micro-batch"]),
         (["simulate", "--chart", "chart.gif"], ["--chart", ".png or .svg"]),
         (["report", "/nonexistent.json"], ["/nonexistent.json"]),
+        (["schema", "resluts"], ["resluts", "results", "history"]),
         (["worker"], ["worker"]),
     ],
     ids=lambda value: " ".join(value) if value and value[0] in {"run", "simulate"} else None,
@@ -99,7 +100,8 @@ def test_an_output_that_cannot_be_written_is_said_before_measuring(commands, tmp
 
 
 def test_help_and_version(commands):
-    for arguments in (["--help"], ["run", "--help"], ["simulate", "--help"], ["--version"]):
+    helped = ("run", "simulate", "schema")
+    for arguments in (["--help"], *([name, "--help"] for name in helped), ["--version"]):
         done = commands.stratagem(*arguments)
         assert done.returncode == 0, arguments
         assert done.stdout and not done.stderr

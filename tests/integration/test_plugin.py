@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -211,6 +212,13 @@ def test_a_report_shows_it(installed, stratagem, out, tmp_path):
     page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
     assert "libmine.so@" in page and "Eager pipeline" in page
     assert (tmp_path / "report" / "gantt_eager_pipeline.svg").exists()
+
+
+def test_the_schemas_are_installed(stratagem):
+    for name, described in (("results", "stratagem/1"), ("history", "stratagem-history/1")):
+        done = stratagem("schema", name)
+        assert done.returncode == 0, done.stderr
+        assert f'"const": "{described}"' in done.stdout and json.loads(done.stdout)["title"]
 
 
 @pytest.mark.parametrize(("name", "words"), [

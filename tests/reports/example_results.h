@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "reports/record.h"
+#include "reports/statistics.h"
 
 namespace stratagem::reports {
 
@@ -12,12 +13,15 @@ inline Verification passed_verification() {
   return {"one device", "image 32, batch 16", 3e-13, 1e-9, true, ""};
 }
 
-inline DeviceRecord example_device(int device) {
+/// Of a step of so many milliseconds, which its parts add up to.
+inline DeviceRecord example_device(int device, double step_ms, Bubble bubble) {
   DeviceRecord record;
   record.device = device;
-  record.breakdown_ms = {.compute = 700, .bubble = 250, .optimizer = 20, .input_copy = 10};
-  record.bubble.measured = device == 0 ? 0.24 : 0.26;
-  record.bubble.ideal = 0.2;
+  record.bubble = bubble;
+  Breakdown& parts = record.breakdown_ms;
+  parts = {
+      .bubble = bubble.measured * step_ms, .optimizer = step_ms / 100, .input_copy = step_ms / 200};
+  parts.compute = step_ms - parts.bubble - parts.optimizer - parts.input_copy;
   record.peak_memory_bytes = (1200 + 100 * device) * std::int64_t{1024 * 1024};
   return record;
 }
@@ -26,9 +30,10 @@ inline Repetition example_repetition(int index, std::vector<double> step_ms) {
   Repetition repetition;
   repetition.index = index;
   repetition.step_ms = step_ms;
+  repetition.devices = {example_device(0, mean(step_ms), {.measured = 0.24, .ideal = 0.2}),
+                        example_device(1, mean(step_ms), {.measured = 0.26, .ideal = 0.2})};
   repetition.per_rank_ms = {std::move(step_ms)};
   repetition.cpu_ms = 3000;
-  repetition.devices = {example_device(0), example_device(1)};
   repetition.timeline = {{0, "forward", 0, 0, 0.0, 10.5}, {1, "backward", 1, 3, 10.5, 30.0}};
   repetition.communication["all_reduce"] = {2, 1024, 2048};
   repetition.flops_per_step = 1.5e12;
@@ -79,8 +84,8 @@ inline std::vector<Row> example_rows() {
                            failed_row()};
   for (std::size_t index : {std::size_t{0}, std::size_t{1}}) {
     for (Repetition& repetition : rows[index].repetitions) {
-      repetition.devices.resize(1);
-      repetition.devices[0].bubble = {};
+      repetition.devices = {example_device(0, mean(repetition.step_ms), {})};
+      for (TimelineEvent& event : repetition.timeline) event.device = event.stage = 0;
     }
   }
   for (Repetition& repetition : rows[3].repetitions) {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fixture_launch import google_benchmark_context, unmeasured
+
 NAMES = ("all_reduce", "reduce_scatter", "all_gather", "broadcast", "send")
 SIZES = (1024, 8192, 65536, 524288, 4194304)
 LATENCY_MS = 0.04
@@ -18,15 +20,17 @@ def collectives(names: tuple[str, ...] = NAMES, failed: bool = False) -> dict:
     calibration = {f"{name}_latency_ms": LATENCY_MS for name in names}
     calibration |= {f"{name}_gb_per_s": GB_PER_S for name in names if name != "send"}
     return {
-        "context": {
-            "date": "2026-01-15T10:20:30+00:00",
-            "host_name": "bench",
+        "context": google_benchmark_context() | {
             "stratagem": {
                 "schema": "stratagem/1",
                 "version": "0.1.0",
+                "git_commit": "0123456789abcdef",
                 "command_line": "bench_collectives",
-                "fingerprint": {"hardware": {"cpu_model": "Example EPYC 2-core"}},
+                "fingerprint": {"hardware": {"cpu_model": "Example EPYC 2-core"}, "software": {}},
                 "calibration": calibration,
+                "noise": {},
+                "disturbances": [],
+                "metrics": {},
             },
         },
         "benchmarks": benchmarks,
@@ -40,25 +44,40 @@ def _entry(name: str, size: int, index: int) -> dict:
     factor = 0.5 if name in ("reduce_scatter", "all_gather") else 1.0
     counters = {"bytes": size, "algorithm_gb_per_s": rate, "bus_gb_per_s": factor * rate}
     return _named(name, size, index) | {
+        "iterations": len(times),
         "real_time": sum(times) / len(times),
-        "time_unit": "ms",
+        "items_per_second": 0.0,
         "stratagem": _own(name, size) | {"step_ms": times, "counters": counters},
     }
 
 
 def _failed(name: str, size: int) -> dict:
+    error = {"rank": 1, "host": "", "last_action": "", "message": "no answer"}
     return _named(name, size, 0) | {
         "error_occurred": True,
-        "error_message": "rank 1 was lost",
-        "stratagem": _own(name, size) | {"step_ms": [], "error": {"message": "rank 1 was lost"}},
+        "error_message": "no answer",
+        "stratagem": _own(name, size) | {"error": error},
     }
 
 
 def _named(name: str, size: int, index: int) -> dict:
     row = f"{name}/gloo/ranks:2/bytes:{size}"
-    return {"name": row, "run_name": row, "run_type": "iteration", "repetition_index": index}
+    return {
+        "name": row,
+        "family_index": NAMES.index(name),
+        "per_family_instance_index": 0,
+        "run_name": row,
+        "run_type": "iteration",
+        "repetitions": 3,
+        "repetition_index": index,
+        "threads": 1,
+        "iterations": 0,
+        "real_time": 0.0,
+        "cpu_time": 0.0,
+        "time_unit": "ms",
+    }
 
 
 def _own(name: str, size: int) -> dict:
     config = {"collective": name, "bytes": size, "device": "cpu", "devices": 2, "backend": "gloo"}
-    return {"strategy": name, "model": "gloo", "config": config}
+    return unmeasured() | {"strategy": name, "model": "gloo", "config": config}

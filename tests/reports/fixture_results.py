@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+from fixture_launch import google_benchmark_context, unmeasured
 from fixture_timelines import (
     BATCH,
     INPUT_MS,
@@ -78,6 +79,8 @@ def _row(strategy, split, step_ms, protocol, repetitions, noise, timeline=None, 
         entries.append(
             {
                 "name": name,
+                "family_index": _family(strategy),
+                "per_family_instance_index": 0,
                 "run_name": name,
                 "run_type": "iteration",
                 "repetitions": repetitions,
@@ -97,17 +100,26 @@ def _row(strategy, split, step_ms, protocol, repetitions, noise, timeline=None, 
         entries.append(
             {
                 "name": f"{name}_{aggregate}",
+                "family_index": _family(strategy),
+                "per_family_instance_index": 0,
                 "run_name": name,
                 "run_type": "aggregate",
-                "aggregate_name": aggregate,
                 "repetitions": repetitions,
+                "threads": 1,
+                "aggregate_name": aggregate,
+                "aggregate_unit": "percentage" if aggregate == "cv" else "time",
                 "iterations": repetitions,
                 "real_time": 1.0,
                 "cpu_time": 1.0,
                 "time_unit": "ms",
+                "items_per_second": 1.0,
             }
         )
     return entries
+
+
+def _family(strategy) -> int:
+    return ("single", "model_parallel", "pipeline").index(strategy)
 
 
 def _own(strategy, split, step_ms, steps, protocol, timeline, cores, index) -> dict:
@@ -115,7 +127,7 @@ def _own(strategy, split, step_ms, steps, protocol, timeline, cores, index) -> d
     ideal = 1.0 / (-(-BATCH // split) + 1) if pipelined else 0.0
     if strategy == "model_parallel":
         ideal = 0.5
-    return {
+    return unmeasured() | {
         "strategy": strategy,
         "model": "resnet50",
         "mesh": "pipeline=2" if strategy != "single" else "",
@@ -123,10 +135,10 @@ def _own(strategy, split, step_ms, steps, protocol, timeline, cores, index) -> d
         "config": _config(strategy, split, protocol, cores),
         "step_ms": steps,
         "per_rank_ms": [steps],
+        "cpu_ms": sum(steps) / len(steps),
         "devices": _devices(strategy, step_ms, ideal, timeline),
         "timeline": timeline or [],
         "predicted_ms": step_ms * (1.03 if split != 1 else 0.94) if pipelined else None,
-        "communication": {},
         "flops_per_step": 4.1e9 * 3 * BATCH,
         "mfu": 0.62 * 1080.0 / step_ms,
         "loss": [0.0012],
@@ -139,7 +151,6 @@ def _own(strategy, split, step_ms, steps, protocol, timeline, cores, index) -> d
             "passed": True,
             "message": "",
         },
-        "error": None,
     }
 
 
@@ -208,21 +219,25 @@ def _failed_row(protocol) -> dict:
     name = f"pipeline/resnet50/devices:2/batch:{BATCH}/image:128/split:48/schedule:1f1b"
     return {
         "name": name,
+        "family_index": _family("pipeline"),
+        "per_family_instance_index": 0,
         "run_name": name,
         "run_type": "iteration",
         "repetitions": 1,
         "repetition_index": 0,
+        "threads": 1,
         "iterations": 0,
         "real_time": 0.0,
         "cpu_time": 0.0,
         "time_unit": "ms",
         "error_occurred": True,
         "error_message": "out of memory",
-        "stratagem": {
+        "stratagem": unmeasured() | {
             "strategy": "pipeline",
             "model": "resnet50",
+            "mesh": "pipeline=2",
+            "samples_per_step": BATCH,
             "config": _config("pipeline", 48, protocol, 1),
-            "step_ms": [],
             "error": {
                 "rank": 0,
                 "host": "localhost",
@@ -234,13 +249,7 @@ def _failed_row(protocol) -> dict:
 
 
 def _context(protocol) -> dict:
-    return {
-        "date": "2026-01-15T10:20:30+00:00",
-        "host_name": "bench",
-        "executable": "stratagem",
-        "num_cpus": 2,
-        "mhz_per_cpu": 2600,
-        "library_build_type": "release",
+    return google_benchmark_context() | {
         "stratagem": {
             "schema": "stratagem/1",
             "version": "0.1.0",
@@ -255,17 +264,17 @@ def _context(protocol) -> dict:
                     "nominal_mhz": 2600,
                     "huge_pages": "always",
                     "allocator": "jemalloc",
-                    "topology": {"sockets": 1, "numa_nodes": 1},
+                    "numa_nodes": 1,
                 },
-                "software": {"torch": "2.11.0", "compiler": "g++ 12.2.0", "cuda": None},
+                "software": {"torch": "2.11.0", "compiler": "g++ 12.2.0", "cuda": ""},
             },
             "calibration": {
-                "cpu:0": {
-                    "gemm_gflops": 243.1,
-                    "convolution_gflops": 231.0,
-                    "memory_gb_per_second": 18.2,
-                }
+                "gemm_gflops": 243.1,
+                "convolution_gflops": 231.0,
+                "memory_gb_per_s": 18.2,
             },
+            "noise": {"governor": "none", "stolen_fraction": 0.0},
+            "disturbances": [],
             "metrics": {
                 name: {"unit": unit, "better": better, "deterministic": deterministic}
                 for name, unit, better, deterministic in _METRICS

@@ -38,7 +38,7 @@ def test_lines_are_the_medians_of_the_rounds(write_json):
 
 def test_rows_that_failed_are_in_the_table_alone(written):
     _, page = written(fixture_collectives.collectives(failed=True))
-    assert "failed: rank 1 was lost" in page and "1 row failed" in page
+    assert "failed: rank 1: no answer" in page and "1 row failed" in page
     assert "16 MiB" not in page.split("<figure")[1].split("</figure>")[0]
 
 

@@ -136,7 +136,7 @@ def test_configuration_machine_and_measuring_are_told(whole):
     text = " ".join(whole[1].text)
     for words in (
         "Example EPYC 2-core",
-        "Topology, numa nodes",
+        "Numa nodes",
         "2.11.0",
         "channels_last",
         "forward, backward and the optimizer",

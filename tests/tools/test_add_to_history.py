@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from comparison_documents import document, launches
+from schema_validation import expect_valid
 
 pytestmark = pytest.mark.slow
 
@@ -59,7 +60,10 @@ def add(tree, day, time_ms, commit):
 def lines(tree):
     names = git(tree.parent / "origin.git", "ls-tree", "--name-only", "history").split()
     assert len(names) == 1, names
-    return git(tree.parent / "origin.git", "show", f"history:{names[0]}").splitlines()
+    written = git(tree.parent / "origin.git", "show", f"history:{names[0]}").splitlines()
+    for line in written:
+        expect_valid("history", json.loads(line))
+    return written
 
 
 def test_the_branch_is_made_and_grows_and_nothing_stays_behind(tree):

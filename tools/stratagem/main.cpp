@@ -15,7 +15,7 @@
 namespace stratagem::tools {
 namespace {
 
-const std::array<Subcommand, 9> subcommands = {
+const std::array<Subcommand, 10> subcommands = {
     {{"list", "strategies, models, schedules, devices, benchmarks", list},
      {"run", "measures one configuration or a grid of them", run},
      {"verify", "proves every strategy against one device, in float64", verify},
@@ -24,7 +24,8 @@ const std::array<Subcommand, 9> subcommands = {
      {"doctor", "what was found on this machine, and the remedy for what is missing", doctor},
      {"report", "charts and report.html of a results file", report},
      {"compare", "whether one build or results file is slower than another", compare},
-     {"history", "results over time, their trend and where it changed", history}}};
+     {"history", "results over time, their trend and where it changed", history},
+     {"schema", "the JSON Schema of results.json, or of a line of the history", schema}}};
 
 int print_help() {
   fmt::print(

@@ -1,4 +1,4 @@
-// stratagem report, compare and history, which the Python package does.
+// stratagem report, compare, history and schema, which the Python package does.
 #include "tools/stratagem/python.h"
 
 #include <fmt/format.h>
@@ -77,5 +77,7 @@ int report(const Arguments& arguments) { become_python("report", arguments); }
 int compare(const Arguments& arguments) { become_python("compare", arguments); }
 
 int history(const Arguments& arguments) { become_python("history", arguments); }
+
+int schema(const Arguments& arguments) { become_python("schema", arguments); }
 
 }  // namespace stratagem::tools

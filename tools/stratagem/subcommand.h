@@ -25,5 +25,6 @@ int doctor(const Arguments& arguments);
 int report(const Arguments& arguments);
 int compare(const Arguments& arguments);
 int history(const Arguments& arguments);
+int schema(const Arguments& arguments);
 
 }  // namespace stratagem::tools

@@ -86,7 +86,10 @@ def _machine(results: Results) -> str:
         "Software": results.section("fingerprint", "software"),
         "Calibration": results.section("calibration"),
     }
-    tables = "".join(_facts(name, _flatten(group)) for name, group in groups.items() if group)
+    tables = "".join(
+        _facts(name, {sentence(key): _plain(value) for key, value in group.items()})
+        for name, group in groups.items()
+    )
     return f'<div class="facts">{tables}</div>' if tables else "<p>Nothing was recorded.</p>"
 
 
@@ -98,17 +101,6 @@ def _facts(title: str, facts: dict[str, str]) -> str:
         for key, value in facts.items()
     )
     return f"<div><h3>{escape(title)}</h3><table><tbody>{rows}</tbody></table></div>"
-
-
-def _flatten(value: Any, prefix: str = "") -> dict[str, str]:
-    """Nested objects as one level, their keys joined."""
-    if not isinstance(value, dict):
-        return {prefix or "Value": _plain(value)}
-    flat: dict[str, str] = {}
-    for key, inner in value.items():
-        name = f"{prefix}, {key.replace('_', ' ')}" if prefix else sentence(str(key))
-        flat |= _flatten(inner, name)
-    return flat
 
 
 def _plain(value: Any) -> str:

@@ -72,6 +72,15 @@ def test_a_variant_is_named_in_few_files(kind: str, pattern: str, file: str) -> 
     assert len(found) <= promised(kind), sorted(found)
 
 
+@pytest.mark.parametrize("kind", ["broadcast", "reduce_gradients"])
+def test_a_kind_of_action_is_named_by_who_performs_it(kind: str) -> None:
+    """And by the schedules, which order it."""
+    named = files_with(rf"\bActionKind::{kind}\b|\bDescription{{{kind}\b", code_files())
+    found = {path for path in named if Path(path).name != "schedule"}
+    assert "strategies/schedules/action" in found
+    assert len(found) <= promised("a kind of action"), sorted(found)
+
+
 def test_a_benchmark_program_is_one_file() -> None:
     assert promised("a benchmark program") == 1
     assert (ROOT / "bench/programs/bench_batch_norm.cpp").is_file()

@@ -197,3 +197,23 @@ def test_names_are_escaped(make):
     text, page = make(document)
     assert "<script>x" not in text
     assert page.all("img") == []
+
+
+def test_what_predictions_and_intervals_rest_on_is_said(make):
+    document = fixture_results.results(splits=(12,), failed=False)
+    for entry in document["benchmarks"]:
+        if entry["run_type"] != "iteration":
+            continue
+        own = entry["stratagem"]
+        own["predicted_from"] = {"age_s": 0.0, "doubt": ""}
+        if entry["repetition_index"] == 1:
+            own["marks"] = [*own["marks"], "disturbed"]
+    text, _ = make(document)
+    assert "Predictions are made from stage costs that were measured in this run." in text
+    assert "4 of 28 launches were disturbed" in text and "not to be trusted" not in text
+    for entry in document["benchmarks"]:
+        if entry["run_type"] == "iteration":
+            entry["stratagem"]["predicted_from"] = {"age_s": 600.0, "doubt": "a neighbour"}
+    text, _ = make(document)
+    assert "were measured 600 s before" in text
+    assert "They are not to be trusted: " in text and ": a neighbour." in text

@@ -1,6 +1,6 @@
 """What the times mean, in words that follow from the rows' own options."""
 
-from ..analysis.labels import listing, percent
+from ..analysis.labels import counted, listing, percent, time_text
 from ..analysis.selection import working_rows
 from ..results.load import Results
 
@@ -23,15 +23,42 @@ def how_it_was_measured(results: Results) -> list[str]:
     words += _rounds(results)
     words += _noise(results)
     words.append(
-        "Intervals come from this run alone: another run on another day may differ by more. Where "
-        "two intervals overlap, the rows are not ranked."
+        "Intervals come from this run alone: another run on another day may differ by more. Two "
+        "rows are ranked where a test on their launches tells them apart, with 95% for all pairs."
     )
+    words += _predictions(results)
+    return words
+
+
+def _predictions(results: Results) -> list[str]:
+    """What the predictions were made of, and why they are not to be trusted if so."""
+    bases = [
+        (row.name, launch.predicted_from)
+        for row in results.rows
+        for launch in row.repetitions[:1]
+        if launch.predicted_from
+    ]
+    if not bases:
+        return []
+    oldest_s = max(basis.get("age_s") or 0.0 for _, basis in bases)
+    when = "in this run" if oldest_s == 0.0 else f"{time_text(1e3 * oldest_s)} before"
+    words = [f"Predictions are made from stage costs that were measured {when}."]
+    doubts = [f"{name}: {basis['doubt']}" for name, basis in bases if basis.get("doubt")]
+    if doubts:
+        words.append(f"They are not to be trusted: {doubts[0]}.")
     return words
 
 
 def _noise(results: Results) -> list[str]:
     """What disturbed the machine, and which rows scatter too much for a small claim."""
     words = [f"Disturbed by {line}." for line in results.stratagem.get("disturbances") or []]
+    launches = [launch for row in results.rows for launch in row.repetitions]
+    disturbed = sum(launch.disturbed for launch in launches)
+    if disturbed:
+        words.append(
+            f"{disturbed} of {counted(len(launches), 'launch')} were disturbed; they are "
+            "outside the intervals of rows that have others."
+        )
     measured = [row.summary for row in working_rows(results)]
     wide = [summary.spread for summary in measured if summary.wide]
     if wide:

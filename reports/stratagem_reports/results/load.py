@@ -47,6 +47,7 @@ class Repetition:
     flops_per_step: float | None = None
     communication: dict[str, dict[str, float]] = field(default_factory=dict)
     loss: list[float] = field(default_factory=list)
+    predicted_from: dict[str, Any] | None = None
     canary_ms: float | None = None  # of the slowest device, the mean of before and after
 
     @property
@@ -309,6 +310,7 @@ def _repetition(index: int, entry: dict, own: dict, where: str) -> Repetition:
         flops_per_step=number(own, "flops_per_step", where),
         communication=_communication(own, where),
         loss=_loss(own, where),
+        predicted_from=member(own, "predicted_from", dict, where, optional=True),
         canary_ms=_canary(own, where),
     )
 

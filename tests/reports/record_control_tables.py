@@ -4,7 +4,7 @@
 
 Each line is a round: the median step of each row's launch in milliseconds, and whether another
 program kept the cores busy meanwhile. Rows differ in their seed alone. With --neighbour two loops
-of matrix products come and go beside the launches. Twenty tables take ten minutes.
+of matrix products come and go beside the launches. Twenty tables take a quarter of an hour.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include "bench/machine/machine.h"
 #include "bench/machine/noise_sources.h"
 #include "bench/predict/predict.h"
@@ -67,6 +69,7 @@ MeasureEnvironment make_environment(Catalogue catalogue, const Interrupt& interr
   environment.cores = available_cores();
   environment.watched = SystemPaths();
   environment.interrupt = &interrupt;
+  environment.keep_calibrations = std::getenv("STRATAGEM_KEEP_CALIBRATIONS") != nullptr;
   return environment;
 }
 

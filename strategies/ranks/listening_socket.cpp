@@ -37,7 +37,9 @@ ListeningSocket listen_on(const std::string& address, std::uint16_t port) {
   if (!place.socket) fail("socket");
   sockaddr_in bound = resolved(address);
   bound.sin_port = htons(port);
-  const int on = 1;  // a port that an earlier run has just left can be had again
+  // A port that an earlier run has just left can be had again. Where any will do it has to be one
+  // that nobody else is given until somebody listens.
+  const int on = port == 0 ? 0 : 1;
   ::setsockopt(place.socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   socklen_t length = sizeof(bound);
   if (::bind(place.socket.get(), reinterpret_cast<sockaddr*>(&bound), length) != 0) {

@@ -88,11 +88,16 @@ def test_a_stopped_rank_ends_within_the_time_limit(commands, out, fault, rank, o
 
 
 def new_ranks(commands, process) -> list[int]:
-    """Wait for the next launch of two ranks, and return them before they can have met."""
+    """Wait for the next launch of two ranks, and return them before they can have met.
+
+    A child that has not begun its own program yet is none: its parent stands still until it does.
+    """
     before = set(commands.children_of(process.pid))
 
     def ranks() -> list[int]:
-        return [rank for rank in commands.children_of(process.pid) if rank not in before]
+        workers = {found.number for found in commands.marked.running() if found.is_worker}
+        found = commands.children_of(process.pid)
+        return [rank for rank in found if rank not in before and rank in workers]
 
     commands.wait_until(lambda: len(ranks()) == 2, interval_s=0.005)
     return ranks()

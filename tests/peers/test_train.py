@@ -13,8 +13,8 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(importlib.util.find_spec("torchvision") is None, reason="no torchvision"),
 ]
-GPT = "--model gpt-small --batch 4 --split-size 1 --steps 1"
-RESNET = "--batch 16 --image 64 --split-size 4 --steps 1"
+GPT = "--model gpt-small --batch 4 --split-size 1 --steps 1 --most-warm-up 2"
+RESNET = "--batch 16 --image 64 --split-size 4 --steps 1 --most-warm-up 2"
 
 
 def peer(text):

@@ -31,9 +31,10 @@ def summarised(document: dict) -> dict:
     for entry in entries:
         rows.setdefault(entry["run_name"], []).append(entry)
     found = {name: _alone(name, launches) for name, launches in rows.items()}
+    confidence = 1 - 0.05 / max(1, _pairs(found))
     for name, summary in found.items():
         if summary["error"] is None:
-            _beside(name, summary, found, rows)
+            _beside(name, summary, found, rows, confidence)
     for name, launches in rows.items():
         first = min(launches, key=lambda entry: entry.get("repetition_index", 0))
         first["stratagem"]["summary"] = found[name]
@@ -92,7 +93,15 @@ def _measured(entries: list[dict], marks: list[str]) -> dict:
     }
 
 
-def _beside(name: str, summary: dict, found: dict[str, dict], rows: dict[str, list]) -> None:
+def _pairs(found: dict[str, dict]) -> int:
+    """How many pairs of rows there are to tell apart: those of one workload that are ranked."""
+    ranked = Counter(summary["workload"] for summary in found.values() if _ranked(summary))
+    return sum(math.comb(rows, 2) for rows in ranked.values())
+
+
+def _beside(
+    name: str, summary: dict, found: dict[str, dict], rows: dict[str, list], confidence: float
+) -> None:
     """What a row is among the others of its workload."""
     others = {
         other: theirs
@@ -101,11 +110,6 @@ def _beside(name: str, summary: dict, found: dict[str, dict], rows: dict[str, li
     }
     baseline = next((other for other in others if _one_core(other, rows[other][0])), None)
     summary["baseline"] = baseline
-    pairs = sum(
-        theirs["workload"] == more["workload"] and _ranked(theirs) and _ranked(more)
-        for theirs, more in itertools.combinations(found.values(), 2)
-    )
-    confidence = 1 - 0.05 / max(1, pairs)
     summary["ratios"] = {
         other: _ratio(theirs["samples_ms"], summary["samples_ms"], confidence)
         for other, theirs in others.items()

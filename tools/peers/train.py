@@ -30,6 +30,7 @@ def parse_arguments() -> argparse.Namespace:
     add("--batch", type=int, default=48, help="samples in a step (48)")
     add("--image", type=int, default=128, help="image side in pixels (128)")
     add("--steps", type=int, default=2, help="timed steps (2)")
+    add("--most-warm-up", type=int, default=50, help="warm-up steps, at most (50)")
     add("--seed", type=int, default=1, help="of weights and data (1)")
     add("--memory-format", choices=("nchw", "channels_last"), default="nchw")
     add("--matmul", choices=("installed", "onednn"), default="installed", help="float32 products")

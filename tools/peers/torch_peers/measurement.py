@@ -27,14 +27,14 @@ def timed(step: Callable[[], None]) -> float:
     return time.perf_counter() - start
 
 
-def warm_up(step: Callable[[], None]) -> None:
+def warm_up(step: Callable[[], None], most_steps: int) -> None:
     """Call `step` until steps no longer get faster, by the rule of bench/timing/warm_up.h.
 
-    At least twice, and no further than 50 steps or 20 s. All ranks go by the slowest of them.
+    At least twice, and no further than `most_steps` or 20 s. All ranks go by the slowest of them.
     """
     fastest = total = slowest(timed(step))
     without_gain = 0
-    for _ in range(2, 51):
+    for _ in range(1, most_steps):
         took = slowest(timed(step))
         total += took
         without_gain = 0 if took < 0.98 * fastest else without_gain + 1
@@ -68,7 +68,7 @@ def measure(arguments: argparse.Namespace, step: Callable[[], torch.Tensor | Non
             losses.append(loss.detach())
 
     compiling_s = timed(counted_step) if arguments.compile else None
-    warm_up(counted_step)
+    warm_up(counted_step, arguments.most_warm_up)
     if distributed.is_initialized():
         distributed.barrier()
     step_ms = [timed(counted_step) * 1e3 for _ in range(arguments.steps)]

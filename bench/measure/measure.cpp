@@ -48,6 +48,17 @@ std::vector<reports::Metric> metrics() {
   };
 }
 
+/// False when the user has no patience for it: what was measured stays.
+bool predicted(std::vector<PreparedRow>& rows, const MeasureEnvironment& environment,
+               Calibrator& calibrator, Observer& observer) {
+  try {
+    predict_rows(rows, environment, calibrator, observer);
+    return true;
+  } catch (const Interrupted&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 CoreLocks hold_cores(const std::vector<int>& cores, double timeout,
@@ -80,11 +91,15 @@ Measurement measure(const std::vector<Config>& rows, const MeasureOptions& optio
   Calibrator calibrator(environment);
   context.calibration = calibrate_devices(prepared, environment, calibrator, observer);
   verify_rows(prepared, environment, observer);
-  predict_rows(prepared, environment, calibrator, observer);
   Rounds rounds(prepared, options, environment, observer);
   rounds.run(partial ? &*partial : nullptr);
   noise.finish(context);
-  return rounds.result(std::move(context));
+  // Last, so that the first figures come early; what is predicted depends on nothing measured.
+  const bool finished =
+      !rounds.interrupted() && predicted(prepared, environment, calibrator, observer);
+  Measurement measurement = rounds.result(std::move(context));
+  measurement.interrupted = !finished;
+  return measurement;
 }
 
 void write_results_and_clean_up(const std::filesystem::path& out,

@@ -53,10 +53,8 @@ bool is_disturbed(const reports::Repetition& launch) {
   return std::ranges::count(launch.marks, disturbed_mark) > 0;
 }
 
-/// Adds what the worker does not know: predictions, marks and how the row was verified.
+/// Adds what the worker does not know: marks and how the row was verified.
 void complete(reports::Repetition& repetition, const PreparedRow& row) {
-  repetition.predicted_ms = row.predicted_ms;
-  repetition.predicted_from = row.predicted_from;
   if (!repetition.verification && row.verification) {
     repetition.verification = row.verification->verification;
   }
@@ -244,7 +242,6 @@ Measurement Rounds::result(reports::Context context) {
   }
   Measurement measurement;
   measurement.results.context = std::move(context);
-  measurement.interrupted = interrupted_;
   measurement.finished_launches = finished_;
   measurement.planned_launches = planned_;
   for (std::size_t index = 0; index < rows_.size(); ++index) {
@@ -267,6 +264,10 @@ reports::Row Rounds::record(std::size_t index) {
   record.repetitions = std::move(repetitions_[index]);
   std::sort(record.repetitions.begin(), record.repetitions.end(),
             [](const auto& left, const auto& right) { return left.index < right.index; });
+  for (reports::Repetition& repetition : record.repetitions) {
+    repetition.predicted_ms = row.predicted_ms;
+    repetition.predicted_from = row.predicted_from;
+  }
   if (row.failure) record.repetitions.push_back(*row.failure);
   return record;
 }

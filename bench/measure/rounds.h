@@ -27,7 +27,9 @@ class Rounds {
   /// earlier run cannot be gone on from.
   void run(PartialFile* partial);
 
-  /// What was measured; to be called once, at the end.
+  bool interrupted() const { return interrupted_; }
+
+  /// What was measured, beside what was predicted; to be called once, at the end.
   Measurement result(reports::Context context);
 
  private:

@@ -20,6 +20,7 @@ constexpr std::int64_t cuda_size = 8192;
 constexpr double same = 0.02;
 constexpr int fewest_products = 2;
 constexpr int most_products = 10;
+constexpr double longest_ms = 300;
 
 /// One product for each core: a device of several computes each with all of them.
 double fastest_product_ms(const runtime::DeviceDescription& device) {
@@ -31,16 +32,19 @@ double fastest_product_ms(const runtime::DeviceDescription& device) {
   at::Tensor product = at::empty_like(factor);
   double fastest = std::numeric_limits<double>::infinity();
   double second = fastest;
-  const auto steady = [&](int made) {
-    return made > most_products || (made > fewest_products && second <= (1 + same) * fastest);
+  double total = 0;
+  const auto enough = [&](int made) {
+    if (made <= fewest_products) return false;
+    return made > most_products || total > longest_ms || second <= (1 + same) * fastest;
   };
-  for (int made = 0; !steady(made); ++made) {
+  for (int made = 0; !enough(made); ++made) {
     const auto start = std::chrono::steady_clock::now();
     for (std::size_t core = 0; core < std::max<std::size_t>(device.cores.size(), 1); ++core) {
       at::mm_out(product, factor, factor);
     }
     if (cuda) product[0][0].item();  // waits
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
+    total += took.count();
     if (made == 0) continue;  // to warm up
     second = std::min(second, std::max(fastest, took.count()));
     fastest = std::min(fastest, took.count());

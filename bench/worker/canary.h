@@ -19,7 +19,7 @@ class Canary {
   Canary(const Config& config, const TaskContext& context);
 
   /// Of the fastest product, by device of the job: of at least two, until the two fastest agree
-  /// within 2%, and at most ten. Collective.
+  /// within 2%, and at most ten, or as many as fit into 300 ms. Collective.
   std::vector<double> milliseconds() const;
 
  private:

@@ -70,6 +70,13 @@ class FakeWorkers {
         jobs, [](const Job& job) { return std::holds_alternative<Kind>(job); }));
   }
 
+  MeasureJob last_measurement() const {
+    for (auto job = jobs.rbegin(); job != jobs.rend(); ++job) {
+      if (const auto* measured = std::get_if<MeasureJob>(&*job)) return *measured;
+    }
+    throw std::logic_error("nothing was measured");
+  }
+
   /// The split sizes of the measurements, in order.
   std::vector<std::int64_t> measured_splits() const {
     std::vector<std::int64_t> splits;

@@ -46,14 +46,25 @@ TEST_F(MeasureTest, LaunchesEveryRowInEveryRound) {
   EXPECT_EQ(exit_code(measured), 0);
 }
 
-TEST_F(MeasureTest, PreparesBeforeItMeasures) {
+TEST_F(MeasureTest, ProvesBeforeItMeasuresAndPredictsAfterwards) {
   measure_rows({row(4)});
-  EXPECT_THAT(notes_.phases, ElementsAre("checking", "calibrating", "verifying",
-                                         "calibrating stages", "measuring"));
+  EXPECT_THAT(notes_.phases, ElementsAre("checking", "calibrating", "verifying", "measuring",
+                                         "calibrating stages"));
   const auto is = []<class Kind>(const Kind&) { return testing::VariantWith<Kind>(testing::_); };
   EXPECT_THAT(workers_.jobs,
               ElementsAre(is(CheckJob{}), is(CalibrateDeviceJob{}), is(VerifyJob{}),
-                          is(CalibrateStagesJob{}), is(MeasureJob{}), is(MeasureJob{})));
+                          is(MeasureJob{}), is(MeasureJob{}), is(CalibrateStagesJob{})));
+}
+
+TEST_F(MeasureTest, AnInterruptedPredictionKeepsWhatWasMeasured) {
+  workers_.on<CalibrateStagesJob>([](const CalibrateStagesJob&) -> FakeWorkers::Reply {
+    return LaunchResult{.status = LaunchStatus::interrupted, .result = {}, .error = {}};
+  });
+  const Measurement measured = measure_rows({row(4)});
+  EXPECT_TRUE(measured.interrupted);
+  EXPECT_THAT(measured.results.rows[0].repetitions, SizeIs(2));
+  EXPECT_FALSE(measured.results.rows[0].repetitions[0].predicted_ms);
+  EXPECT_EQ(exit_code(measured), 130);
 }
 
 TEST_F(MeasureTest, DoesNotPrepareTwice) {
@@ -182,14 +193,14 @@ TEST_F(MeasureTest, LeavesVerificationOutWhenAsked) {
   const Measurement measured = measure_rows({config});
   EXPECT_EQ(workers_.count<VerifyJob>(), 0u);
   EXPECT_FALSE(measured.results.rows[0].repetitions[0].verification);
-  EXPECT_FALSE(std::get<MeasureJob>(workers_.jobs.back()).first_loss);
+  EXPECT_FALSE(workers_.last_measurement().first_loss);
 }
 
 TEST_F(MeasureTest, HandsThePeakOfADeviceToTheWorker) {
   Config config = row(4, "test_whole");
   config.cores_per_device = 2;
   const Measurement measured = measure_rows({config});
-  EXPECT_EQ(std::get<MeasureJob>(workers_.jobs.back()).peak_gflops, 500.0);
+  EXPECT_EQ(workers_.last_measurement().peak_gflops, 500.0);
   EXPECT_THAT(measured.results.context.calibration,
               Contains(testing::Pair("convolution_gflops", reports::Value(250.0))));
 }
@@ -199,7 +210,7 @@ TEST_F(MeasureTest, MeasuresWithoutAPeakWhenCalibrationFails) {
       [](const CalibrateDeviceJob&) { return FakeWorkers::failure("lost"); });
   const Measurement measured = measure_rows({row(4)});
   EXPECT_EQ(exit_code(measured), 0);
-  EXPECT_FALSE(std::get<MeasureJob>(workers_.jobs.back()).peak_gflops);
+  EXPECT_FALSE(workers_.last_measurement().peak_gflops);
 }
 
 TEST_F(MeasureTest, PredictsRowsThatAreMadeOfStages) {
@@ -315,7 +326,7 @@ TEST_F(MeasureTest, AsksForATraceOnce) {
   const Measurement measured = measure_rows({row(4)});
   ASSERT_THAT(measured.traces, SizeIs(1));
   EXPECT_THAT(measured.traces[0].events, SizeIs(1));
-  EXPECT_FALSE(std::get<MeasureJob>(workers_.jobs.back()).trace);
+  EXPECT_FALSE(workers_.last_measurement().trace);
 }
 
 TEST_F(MeasureTest, ACrashWhileCheckingIsALoss) {

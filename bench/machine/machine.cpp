@@ -10,6 +10,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <ctime>
 #include <fstream>
 #include <map>
@@ -206,11 +207,16 @@ MachineFacts machine_facts(const SystemPaths& paths) {
   return facts;
 }
 
+bool is_untimed() {
+  const char* value = std::getenv("STRATAGEM_UNTIMED");
+  return value != nullptr && *value != '\0';
+}
+
 std::string library_settings() {
   constexpr std::string_view prefixes[] = {
       "ATEN_", "CUBLAS_", "CUDA_",   "CUDNN_",      "DNNL_",   "GLIBC_TUNABLES=",
       "GLOO_", "GOMP_",   "KMP_",    "LD_PRELOAD=", "MALLOC_", "MKL_",
-      "NCCL_", "OMP_",    "ONEDNN_", "PYTORCH_",    "TORCH_"};
+      "NCCL_", "OMP_",    "ONEDNN_", "PYTORCH_",    "TORCH_",  "STRATAGEM_UNTIMED"};
   std::vector<std::string_view> found;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view variable(*entry);

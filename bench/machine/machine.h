@@ -52,6 +52,10 @@ struct MachineFacts {
 
 MachineFacts machine_facts(const SystemPaths& paths = {});
 
+/// Whether $STRATAGEM_UNTIMED says that nobody looks at a time: then there is no canary, and
+/// calibrations are kept whatever disturbs them. For tests.
+bool is_untimed();
+
 /// The variables of this process's environment by which libraries choose threads, kernels, memory
 /// and transports, as "NAME=value ...", ascending; workers inherit them. OMP_NUM_THREADS is not
 /// one: no worker sees it.

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
-
 #include "bench/machine/machine.h"
 #include "bench/machine/noise_sources.h"
 #include "bench/predict/predict.h"
@@ -69,7 +67,7 @@ MeasureEnvironment make_environment(Catalogue catalogue, const Interrupt& interr
   environment.cores = available_cores();
   environment.watched = SystemPaths();
   environment.interrupt = &interrupt;
-  environment.keep_calibrations = std::getenv("STRATAGEM_KEEP_CALIBRATIONS") != nullptr;
+  environment.keep_calibrations = is_untimed();
   return environment;
 }
 

@@ -58,8 +58,7 @@ struct MeasureEnvironment {
   /// Where to look for what disturbs a measurement; nowhere when empty.
   std::optional<SystemPaths> watched = {};
   const Interrupt* interrupt = nullptr;
-  /// Calibrations are made once and used again whatever disturbs them:
-  /// $STRATAGEM_KEEP_CALIBRATIONS, for tests, which look at no time.
+  /// Calibrations are made once and used again whatever disturbs them; see is_untimed().
   bool keep_calibrations = false;
 };
 

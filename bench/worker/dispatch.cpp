@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/config/config.h"
+#include "bench/machine/machine.h"
 #include "bench/worker/canary.h"
 #include "bench/worker/tasks.h"
 #include "strategies/backends/memory_accounting.h"
@@ -49,7 +50,9 @@ struct TimedRow {
 
 JobResult perform(const Job& job, const TaskContext& context) {
   const Config* row = std::visit(TimedRow(), job);
-  if (row == nullptr || context.conditions == nullptr) return std::visit(Tasks{context}, job);
+  if (row == nullptr || context.conditions == nullptr || is_untimed()) {
+    return std::visit(Tasks{context}, job);
+  }
   const Canary canary(*row, context);
   context.conditions->canary_before_ms = canary.milliseconds();
   JobResult result = std::visit(Tasks{context}, job);

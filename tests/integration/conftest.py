@@ -135,7 +135,7 @@ def commands(cache_folder, tmp_path):
         **{key: value for key, value in os.environ.items() if not key.startswith("BENCHMARK_")},
         "XDG_CACHE_HOME": str(cache_folder),
         "STRATAGEM_LOCK_FOLDER": str(locks),
-        "STRATAGEM_KEEP_CALIBRATIONS": "1",  # other tests run beside this one
+        "STRATAGEM_UNTIMED": "1",  # other tests run beside this one
         **marked.variables,
     }
     environment.pop("STRATAGEM_TEST_FAULT", None)

@@ -224,6 +224,7 @@ def test_after_the_timeout_the_second_run_gives_up(commands, out, tmp_path):
 
 
 def test_two_runs_on_the_same_cores_are_both_marked(commands, out, tmp_path):
+    commands.environment.pop("STRATAGEM_UNTIMED")
     first = start_long_run(commands, out)
     second_out = tmp_path / "second.json"
     done = commands.stratagem(
@@ -251,6 +252,7 @@ def test_two_runs_do_not_write_one_file(commands, out, tmp_path):
 
 def test_what_disturbs_a_launch_is_found_and_the_launch_made_again(commands, out):
     """Beside loops of processes that each live for a fifth of a second."""
+    commands.environment.pop("STRATAGEM_UNTIMED")
     loop = "while :; do timeout 0.2 sh -c 'while :; do :; done'; done"
     for _ in os.sched_getaffinity(0):
         commands.start_command(["sh", "-c", loop])
@@ -277,6 +279,8 @@ def test_what_disturbs_a_launch_is_found_and_the_launch_made_again(commands, out
 
 
 def test_calibrations_are_kept_with_what_they_were_made_beside(commands, out):
+    commands.environment.pop("STRATAGEM_UNTIMED")
+
     def run(*options):
         done = commands.stratagem(
             "run", *TOY, "--strategy", "pipeline", "--split-size", 5, "--repetitions", 1, "--out", out,

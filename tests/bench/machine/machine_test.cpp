@@ -171,6 +171,16 @@ TEST(Machine, KnowsTheVariablesThatLibrariesObey) {
   EXPECT_THAT(library_settings(), testing::Not(HasSubstr("MKL_EXAMPLE")));
 }
 
+TEST(Machine, IsUntimedWhenTheEnvironmentSaysSo) {
+  EXPECT_FALSE(is_untimed());
+  ::setenv("STRATAGEM_UNTIMED", "", 1);
+  EXPECT_FALSE(is_untimed());
+  ::setenv("STRATAGEM_UNTIMED", "1", 1);
+  EXPECT_TRUE(is_untimed());
+  EXPECT_THAT(library_settings(), HasSubstr("STRATAGEM_UNTIMED=1"));
+  ::unsetenv("STRATAGEM_UNTIMED");
+}
+
 TEST(Machine, KnowsItself) {
   EXPECT_FALSE(affinity_mask().empty());
   EXPECT_FALSE(available_cores().empty());

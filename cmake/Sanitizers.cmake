@@ -1,5 +1,5 @@
 if(STRATAGEM_SANITIZE)
-  add_compile_options(-fsanitize=${STRATAGEM_SANITIZE} -fno-omit-frame-pointer -g -O1)
+  add_compile_options(-fsanitize=${STRATAGEM_SANITIZE} -fno-omit-frame-pointer -g1 -O1)
   add_link_options(-fsanitize=${STRATAGEM_SANITIZE})
   if(STRATAGEM_SANITIZE MATCHES "undefined")
     add_compile_options(-fno-sanitize-recover=undefined)

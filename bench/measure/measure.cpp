@@ -94,9 +94,11 @@ Measurement measure(const std::vector<Config>& rows, const MeasureOptions& optio
   Rounds rounds(prepared, options, environment, observer);
   rounds.run(partial ? &*partial : nullptr);
   noise.finish(context);
-  // Last, so that the first figures come early; what is predicted depends on nothing measured.
+  // Last, so that the first figures come early; what is predicted depends on nothing measured. Who
+  // takes turns with another run leaves it the cores.
+  const bool alone = options.turns.empty();
   const bool finished =
-      !rounds.interrupted() && predicted(prepared, environment, calibrator, observer);
+      !rounds.interrupted() && (!alone || predicted(prepared, environment, calibrator, observer));
   Measurement measurement = rounds.result(std::move(context));
   measurement.interrupted = !finished;
   return measurement;

@@ -56,6 +56,13 @@ TEST_F(MeasureTest, ProvesBeforeItMeasuresAndPredictsAfterwards) {
                           is(MeasureJob{}), is(MeasureJob{}), is(CalibrateStagesJob{})));
 }
 
+TEST_F(MeasureTest, WhoTakesTurnsPredictsNothing) {
+  options_.turns = "somewhere";
+  const Measurement measured = measure_rows({row(4)});
+  EXPECT_FALSE(measured.interrupted);
+  EXPECT_EQ(workers_.count<CalibrateStagesJob>(), 0u);
+}
+
 TEST_F(MeasureTest, AnInterruptedPredictionKeepsWhatWasMeasured) {
   workers_.on<CalibrateStagesJob>([](const CalibrateStagesJob&) -> FakeWorkers::Reply {
     return LaunchResult{.status = LaunchStatus::interrupted, .result = {}, .error = {}};

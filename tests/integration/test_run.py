@@ -298,6 +298,16 @@ def test_calibrations_are_kept_with_what_they_were_made_beside(commands, out):
     assert "predicted" not in table.split("ms", 1)[1]
 
 
+def test_without_a_look_at_times_there_is_no_canary(commands, out):
+    done = commands.stratagem("run", *TOY, "--repetitions", 1, "--out", out)
+    assert done.returncode == 0, done.stderr
+    results = commands.results(out)
+    assert "STRATAGEM_UNTIMED=1" in results["context"]["stratagem"]["fingerprint"]["software"]["environment"]
+    for run in iterations(results):
+        conditions = run["stratagem"]["conditions"]
+        assert conditions["canary_before_ms"] == conditions["canary_after_ms"] == []
+
+
 def test_oversubscribed_rows_are_marked(commands, out):
     devices = len(os.sched_getaffinity(0)) + 1
     if devices > 3:

@@ -30,7 +30,8 @@ class CalibratorTest : public MeasureTest {
   }
 
   Calibrated<CalibrateDeviceResult> calibrate(const Config& config = {}) {
-    const MeasureEnvironment own = environment();
+    MeasureEnvironment own = environment();
+    own.keep_calibrations = untimed_;
     return Calibrator(own).calibrate(json("the peak"), job_about<CalibrateDeviceJob>(config),
                                      [this](const auto&) {
                                        if (contradictions_.empty()) return std::string();
@@ -54,6 +55,7 @@ class CalibratorTest : public MeasureTest {
 
   reports::Conditions conditions_;
   std::vector<std::string> contradictions_;
+  bool untimed_ = false;
 };
 
 TEST_F(CalibratorTest, UsesItAgainWhileTheCanaryAgrees) {
@@ -115,6 +117,17 @@ TEST_F(CalibratorTest, DoubtsWhatWasDisturbedAndDoesNotKeepIt) {
   answer_with(20, 20);
   EXPECT_EQ(calibrate().basis.doubt, "");
   EXPECT_EQ(measured(), 3u);
+}
+
+TEST_F(CalibratorTest, KeepsAndUsesWhatWasDisturbedWhereNobodyLooksAtTimes) {
+  untimed_ = true;
+  contradictions_ = {"alone dearer than busy"};
+  answer_with(20, 23);
+  EXPECT_EQ(calibrate().basis.doubt, "alone dearer than busy");
+  answer_with(40, 40);
+  EXPECT_EQ(calibrate().launched.result.gemm_gflops, 100);
+  EXPECT_EQ(measured(), 1u);
+  EXPECT_EQ(workers_.count<CanaryJob>(), 0u);
 }
 
 TEST_F(CalibratorTest, MeasuresAContradictionAgain) {

@@ -147,20 +147,22 @@ std::string ago(double seconds) {
                         : fmt::format("{:.0f} h ago", seconds / 3600);
 }
 
-/// What the predictions were made of; empty without one.
-std::string prediction_note(const std::vector<Row>& rows) {
+/// What the predictions were made of, and which are not to be trusted; empty without one.
+std::string prediction_note(const std::vector<Row>& rows, const std::vector<RowSummary>& good,
+                            const std::vector<std::string>& names) {
   std::optional<double> oldest_s;
-  std::string doubt;
-  for (const Row& row : rows) {
+  std::vector<std::string> doubts;
+  for (std::size_t index = 0; index < good.size(); ++index) {
+    const Row& row = *std::ranges::find(rows, good[index].name, &Row::name);
     if (row.repetitions.empty() || !row.repetitions.front().predicted_from) continue;
     const PredictionBasis& basis = *row.repetitions.front().predicted_from;
     oldest_s = std::max(oldest_s.value_or(0), basis.age_s);
-    if (doubt.empty() && !basis.doubt.empty()) doubt = row.name + ": " + basis.doubt;
+    if (!basis.doubt.empty()) doubts.push_back(fmt::format("{} ({})", names[index], basis.doubt));
   }
   if (!oldest_s) return "";
-  return fmt::format("predicted: from stage costs measured {}{}\n",
+  return fmt::format("predicted: from stage costs measured {}{}{}\n",
                      *oldest_s > 0 ? ago(*oldest_s) : "in this run",
-                     doubt.empty() ? "" : "; not to be trusted: " + doubt);
+                     doubts.empty() ? "" : "; not to be trusted: ", fmt::join(doubts, ", "));
 }
 
 /// How many launches something disturbed; empty without one.
@@ -224,7 +226,8 @@ std::string console_table(const std::vector<Row>& rows, const TableStyle& style)
     text += render_table(columns_for(sorted.good, good_names), style.width);
     text += interval_note(sorted.good) + "\n";
     text += spread_note(sorted.good, good_names);
-    text += disturbance_note(rows, compared_by_rounds(sorted.good)) + prediction_note(rows);
+    text += disturbance_note(rows, compared_by_rounds(sorted.good)) +
+            prediction_note(rows, sorted.good, good_names);
     for (const std::string& line : verdicts(sorted.good, good_names)) {
       text += emphasised(line, style.terminal) + "\n";
     }

@@ -28,7 +28,8 @@ class Calibrator {
   explicit Calibrator(const MeasureEnvironment& environment) : environment_(environment) {}
 
   /// The answer to `question`. `contradiction` says what cannot be true of a result, empty when all
-  /// can: such a result is measured again, up to twice. `keep`: whether it may be used again.
+  /// can: such a result is measured again, up to twice, and a disturbed one once. `keep`: whether
+  /// it may be used again.
   template <class Kind>
   Calibrated<typename Kind::Result> calibrate(
       const nlohmann::json& question, const Kind& job,
@@ -41,18 +42,18 @@ class Calibrator {
       if (made.launched.status == LaunchStatus::ok) return made;
     }
     const bool any = environment_.keep_calibrations;
-    for (int measured = 0; measured < (any ? 1 : most_measurements); ++measured) {
+    int left = any ? 1 : most_measurements;
+    do {
       made.launched = launch_job(environment_, job);
       if (made.launched.status != LaunchStatus::ok) return made;
       made.basis = {.age_s = 0, .doubt = contradiction(made.launched.result)};
-      if (made.basis.doubt.empty()) break;
-    }
-    const reports::Conditions& conditions = made.launched.conditions;
-    if (made.basis.doubt.empty()) {
-      made.basis.doubt = disturbance_of(conditions, canary_ms(conditions));
-    }
+      if (!made.basis.doubt.empty()) continue;
+      made.basis.doubt =
+          disturbance_of(made.launched.conditions, canary_ms(made.launched.conditions));
+      left = std::min(left, job.config.repeat_disturbed ? 2 : 1);
+    } while (!made.basis.doubt.empty() && --left > 0);
     if (keep && (any || made.basis.doubt.empty())) {
-      store(Kind::name, asked, to_json(JobResult(made.launched.result)), conditions);
+      store(Kind::name, asked, to_json(JobResult(made.launched.result)), made.launched.conditions);
     }
     return made;
   }

@@ -118,7 +118,10 @@ TEST(ConsoleTable, SaysWhatPredictionsAreMadeOf) {
   for (Repetition& launch : rows[1].repetitions) launch.predicted_from = {7300, "a busy machine"};
   EXPECT_THAT(console_table(rows, {}),
               HasSubstr("predicted: from stage costs measured 2 h ago; not to be trusted: "
-                        "pipeline/resnet50/batch:48: a busy machine\n"));
+                        "pipeline (a busy machine)\n"));
+  for (Repetition& launch : rows[2].repetitions) launch.predicted_from = {40.4, "a neighbour"};
+  EXPECT_THAT(console_table(rows, {}), HasSubstr("not to be trusted: pipeline (a busy machine), "
+                                                 "model_parallel (a neighbour)\n"));
 }
 
 TEST(ConsoleTable, FewLaunchesRankNothing) {

@@ -15,35 +15,28 @@
 namespace stratagem::reports {
 namespace {
 
-constexpr std::size_t rounds_of_a_table = 7;  // what eleven rows need
 constexpr std::size_t tables_recorded = 20;
 
-using Rounds = std::vector<std::vector<double>>;  // [round][row], milliseconds
+using Table = std::vector<std::vector<double>>;  // [row][launch], milliseconds
 
-std::vector<Rounds> recorded_tables(bool with_neighbour) {
+std::vector<Table> recorded_tables(bool with_neighbour) {
   std::ifstream file(std::string(STRATAGEM_TEST_DATA) + "/reports/control_tables.jsonl");
-  Rounds rounds;
+  std::vector<Table> tables;
   for (std::string line; std::getline(file, line);) {
-    const auto round = nlohmann::json::parse(line);
-    if (round.at("neighbour") == with_neighbour) rounds.push_back(round.at("ms"));
-  }
-  std::vector<Rounds> tables;
-  for (std::size_t first = 0; first + rounds_of_a_table <= rounds.size();
-       first += rounds_of_a_table) {
-    const auto begin = rounds.begin() + static_cast<std::ptrdiff_t>(first);
-    tables.emplace_back(begin, begin + rounds_of_a_table);
+    const auto table = nlohmann::json::parse(line);
+    if (table.at("neighbour") == with_neighbour) tables.push_back(table.at("ms"));
   }
   return tables;
 }
 
-std::vector<RowSummary> summaries_of(const Rounds& rounds) {
+std::vector<RowSummary> summaries_of(const Table& table) {
   std::vector<Row> rows;
-  for (std::size_t index = 0; index < rounds.front().size(); ++index) {
+  for (std::size_t index = 0; index < table.size(); ++index) {
     Row row = example_row("single", "batch:48/seed:" + std::to_string(index), 1);
     row.repetitions.clear();
-    for (const std::vector<double>& round : rounds) {
+    for (const double sample : table[index]) {
       row.repetitions.push_back(
-          example_repetition(static_cast<int>(row.repetitions.size()), {round[index]}));
+          example_repetition(static_cast<int>(row.repetitions.size()), {sample}));
     }
     rows.push_back(std::move(row));
   }
@@ -63,9 +56,9 @@ class ControlTables : public testing::TestWithParam<bool> {};
 
 TEST_P(ControlTables, NameNoDifferenceBetweenRowsOfEqualWork) {
   std::size_t wrong = 0;
-  const std::vector<Rounds> tables = recorded_tables(/*with_neighbour=*/GetParam());
+  const std::vector<Table> tables = recorded_tables(/*with_neighbour=*/GetParam());
   ASSERT_EQ(tables.size(), tables_recorded);
-  for (const Rounds& table : tables) wrong += told_apart(summaries_of(table)) > 0 ? 1 : 0;
+  for (const Table& table : tables) wrong += told_apart(summaries_of(table)) > 0 ? 1 : 0;
   EXPECT_LE(wrong, 1U);
 }
 
@@ -77,8 +70,8 @@ INSTANTIATE_TEST_SUITE_P(Recorded, ControlTables, testing::Bool(), [](const auto
 /// from the fastest.
 std::size_t tables_that_find(double slowdown) {
   std::size_t found = 0;
-  for (Rounds table : recorded_tables(/*with_neighbour=*/false)) {
-    for (std::vector<double>& round : table) round.front() *= slowdown;
+  for (Table table : recorded_tables(/*with_neighbour=*/false)) {
+    for (double& sample : table.front()) sample *= slowdown;
     const std::vector<RowSummary> rows = summaries_of(table);
     const auto fastest = std::ranges::min_element(rows, {}, &RowSummary::median_ms);
     const bool ahead = fastest->name == rows.front().name;
@@ -96,8 +89,8 @@ TEST(ControlTable, FindsARowThatTakesLonger) {
 
 TEST(ControlTable, NeverSaysThatARowMadeSlowerIsFaster) {
   std::size_t told = 0;
-  for (Rounds table : recorded_tables(/*with_neighbour=*/true)) {
-    for (std::vector<double>& round : table) round.front() *= 2;
+  for (Table table : recorded_tables(/*with_neighbour=*/true)) {
+    for (double& sample : table.front()) sample *= 2;
     const std::vector<RowSummary> rows = summaries_of(table);
     told += rows.front().cannot_tell.size() < rows.size() / 2 ? 1 : 0;
     for (const RowSummary& other : rows) {

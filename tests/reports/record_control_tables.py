@@ -1,10 +1,12 @@
-"""Records rounds in which eleven rows do equal work: what control_tables.jsonl holds.
+"""Records tables of eleven rows of equal work: what control_tables.jsonl holds.
 
     python tests/reports/record_control_tables.py STRATAGEM FILE [--neighbour] [--tables 20]
 
-Each line is a round: the median step of each row's launch in milliseconds, and whether another
-program kept the cores busy meanwhile. Rows differ in their seed alone. With --neighbour two loops
-of matrix products come and go beside the launches. Twenty tables take a quarter of an hour.
+Each line is a table of seven rounds: the samples of each row in milliseconds, and whether another
+program kept the cores busy meanwhile. Rows differ in their seed alone. Without a neighbour a table
+is made as a user makes one: disturbed launches are repeated and are no samples. With --neighbour
+two loops come and go beside the launches, and every launch is a sample, the disturbed ones, too.
+Twenty tables take 25 minutes.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import argparse
 import json
 import os
 import random
+import signal
 import statistics
 import subprocess
 import sys
@@ -21,32 +24,36 @@ import time
 from pathlib import Path
 
 ROWS = 11
-ROUNDS_OF_A_TABLE = 7
-LONGEST_SECONDS = 7200
+ROUNDS = 7
+LONGEST_SECONDS = 600  # of a table
 
 
-def launches(stratagem: str, rounds: int) -> list[list[float]]:
-    """The launches' median steps in milliseconds, [round][row]."""
+def record(stratagem: str, neighbour: bool) -> list[list[float]]:
+    """The samples of a table in milliseconds, [row][launch]."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "results.json"
         command = [
             stratagem, "run", "--strategy", "single", "--model", "mlp", "--devices", "1",
-            "--seed", ",".join(str(seed) for seed in range(1, ROWS + 1)), "--steps", "2",
-            "--repetitions", str(rounds), "--no-verify", "--no-predict", "--no-repeat-disturbed",
-            "--out", str(out),
+            "--seed", ",".join(str(seed) for seed in range(1, ROWS + 1)),
+            "--global-batch-size", "8", "--steps", "40", "--repetitions", str(ROUNDS),
+            "--no-verify", "--no-predict", "--out", str(out),
         ]  # fmt: skip
+        if neighbour:
+            command.append("--no-repeat-disturbed")
         subprocess.run(command, check=True, timeout=LONGEST_SECONDS, stdout=sys.stderr)
-        return rounds_of(json.loads(out.read_text()))
+        return samples_of(json.loads(out.read_text()), neighbour)
 
 
-def rounds_of(document: dict) -> list[list[float]]:
-    """The rounds of a results file; rows in the order of the file."""
+def samples_of(document: dict, with_disturbed: bool) -> list[list[float]]:
+    """The rows of a results file in its order."""
     rows: dict[str, list[float]] = {}
     for entry in document["benchmarks"]:
-        if entry.get("run_type") != "aggregate":
-            median = statistics.median(entry["stratagem"]["step_ms"])
-            rows.setdefault(entry["run_name"], []).append(round(median, 3))
-    return [list(launch) for launch in zip(*rows.values(), strict=True)]
+        if entry.get("run_type") == "aggregate":
+            continue
+        own = entry["stratagem"]
+        every = rows.get(entry["run_name"], []) + [statistics.median(own["step_ms"])]
+        rows[entry["run_name"]] = every if with_disturbed else own["summary"]["samples_ms"]
+    return [[round(sample, 3) for sample in samples] for samples in rows.values()]
 
 
 def busy_now_and_then(until: float) -> None:
@@ -67,26 +74,30 @@ def main() -> None:
     parser.add_argument("--neighbour", action="store_true", help="with other work on the cores")
     parser.add_argument("--tables", type=int, default=20, help="of seven rounds each")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what runs here is ended, too
     neighbours = []
     if options.neighbour:
         script = (
             "import sys, time; sys.path.insert(0, sys.argv[1]); "
             "import record_control_tables as own; "
-            f"own.busy_now_and_then(time.monotonic() + {LONGEST_SECONDS})"
+            f"own.busy_now_and_then(time.monotonic() + {options.tables * LONGEST_SECONDS})"
         )
         folder = str(Path(__file__).resolve().parent)
         neighbours = [
             subprocess.Popen([sys.executable, "-c", script, folder]) for _ in range(2)
         ]
     try:
-        found = launches(options.stratagem, options.tables * ROUNDS_OF_A_TABLE)
+        for _ in range(options.tables):
+            table = {
+                "neighbour": options.neighbour,
+                "ms": record(options.stratagem, options.neighbour),
+            }
+            with options.file.open("a") as file:
+                file.write(json.dumps(table) + "\n")
     finally:
         for neighbour in neighbours:
             neighbour.kill()
             neighbour.wait()
-    with options.file.open("a") as file:
-        for launch in found:
-            file.write(json.dumps({"neighbour": options.neighbour, "ms": launch}) + "\n")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from functools import partial
 
 from ..analysis.labels import listing, schedule_label, time_text
 from ..analysis.selection import Selection
+from ..analysis.statistics import speed_up
 from ..results.load import Results, Row
 from . import marks
 from .chart import Chart
@@ -62,8 +63,8 @@ def _marks(
     bars, dotted = [], []
     for place, (label, item) in enumerate(found.items()):
         name = label.replace("\n", " ")
-        speed = selection.single.time_ms / item.time_ms
-        factor = "" if item is selection.single else f"{speed:.2f}\u00d7"
+        ratio = speed_up(selection.single.summary, item.summary)
+        factor = "" if item is selection.single else f"{ratio.value:.2f}\u00d7"
         count = f"{item.summary.count} samples"
         faster = factor and f"{factor} as fast as the single device"
         row = point(item, divisor, name, error, count, faster)

@@ -31,7 +31,7 @@ def how_it_was_measured(results: Results) -> list[str]:
 
 
 def _predictions(results: Results) -> list[str]:
-    """What the predictions were made of, and why they are not to be trusted if so."""
+    """What the predictions were made of, and which are not to be trusted, and why."""
     bases = [
         (row.name, launch.predicted_from)
         for row in results.rows
@@ -43,9 +43,9 @@ def _predictions(results: Results) -> list[str]:
     oldest_s = max(basis.get("age_s") or 0.0 for _, basis in bases)
     when = "in this run" if oldest_s == 0.0 else f"{time_text(1e3 * oldest_s)} before"
     words = [f"Predictions are made from stage costs that were measured {when}."]
-    doubts = [f"{name}: {basis['doubt']}" for name, basis in bases if basis.get("doubt")]
+    doubts = [f"{name} ({basis['doubt']})" for name, basis in bases if basis.get("doubt")]
     if doubts:
-        words.append(f"They are not to be trusted: {doubts[0]}.")
+        words.append(f"Not to be trusted are those of {'; '.join(doubts)}.")
     return words
 
 

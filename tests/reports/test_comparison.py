@@ -213,6 +213,10 @@ def test_other_software_is_reported(compare):
     assert code == 0
     assert "Software differs: torch is 2.11.0 in the base and 2.12.0 in the head" in captured.out
     assert found["software_differences"]["torch"]["head"] == "2.12.0"
+    _, captured, _ = compare(scaled(1), document({ROW: launches(STEADY)}, software={"torch": ""}))
+    assert "torch is 2.11.0 in the base and none in the head" in captured.out
+    _, captured, _ = compare(scaled(1), document({ROW: launches(STEADY)}, software={"nccl": "2"}))
+    assert "nccl is not recorded in the base and 2 in the head" in captured.out
 
 
 def test_software_that_differs_within_a_side_is_reported(compare):
@@ -223,7 +227,7 @@ def test_software_that_differs_within_a_side_is_reported(compare):
     assert code == 0
     (note,) = (line for line in captured.out.splitlines() if "Software differs" in line)
     assert note.startswith("- Software differs within the head: torch is 2.11.0 in ")
-    for words in ("head0.json, 2.12.0 in ", "head1.json and None in ", "head2.json."):
+    for words in ("head0.json, 2.12.0 in ", "head1.json and not recorded in ", "head2.json."):
         assert words in note
 
 

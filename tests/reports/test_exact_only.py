@@ -263,7 +263,7 @@ def test_a_build_with_another_allocator_is_compared_but_for_its_memory(build, co
     code, captured, found = compare_builds(build("base"), head)
     assert code == 0
     assert {tuple(row["not_compared"]) for row in found["rows"]} == {("peak_memory_bytes",)}
-    assert "Hardware differs (allocator: None and glibc)" in captured.out
+    assert "Hardware differs (allocator: not recorded and glibc)" in captured.out
     assert "--across-machines" not in captured.out, "it cannot be had with --interleave"
 
 

@@ -143,14 +143,24 @@ def machine_notes(comparison: Comparison) -> list[str]:
     if any(row.left_out for row in comparison.rows):
         return [_left_out(comparison)]
     return [
-        f"ACROSS MACHINES: {name} is {one} in the base and {two} in the head."
+        f"ACROSS MACHINES: {name} is {_shown(one)} in the base and {_shown(two)} in the head."
         for name, (one, two) in comparison.across_machines.items()
     ]
 
 
+def _shown(value: object) -> str:
+    """A field of a fingerprint, in words where it has none."""
+    if value is None:
+        return "not recorded"
+    return "none" if value == "" else str(value)
+
+
 def _left_out(comparison: Comparison) -> str:
     """Which metrics were not compared because of the hardware; those of some rows with a count."""
-    fields = [f"{name}: {one} and {two}" for name, (one, two) in comparison.across_machines.items()]
+    fields = [
+        f"{name}: {_shown(one)} and {_shown(two)}"
+        for name, (one, two) in comparison.across_machines.items()
+    ]
     rows = len(comparison.rows)
     metrics = Counter(metric for row in comparison.rows for metric in row.left_out)
     shown = [
@@ -166,12 +176,12 @@ def _left_out(comparison: Comparison) -> str:
 
 def _software_notes(comparison: Comparison) -> list[str]:
     words = [
-        f"Software differs: {name} is {one} in the base and {two} in the head."
+        f"Software differs: {name} is {_shown(one)} in the base and {_shown(two)} in the head."
         for name, (one, two) in comparison.software.items()
     ]
     for result_set in (comparison.base, comparison.head):
         for name, values in result_set.mixed_software.items():
-            shown = listing([f"{value} in {source}" for source, value in values])
+            shown = listing([f"{_shown(value)} in {source}" for source, value in values])
             words.append(f"Software differs within the {result_set.label}: {name} is {shown}.")
     return words
 

@@ -80,7 +80,8 @@ std::size_t tables_that_find(double slowdown) {
   return found;
 }
 
-// Two steps of 34 ms a launch: one in twenty launches takes a sixth longer than the median.
+// Recorded with two steps of 34 ms a launch and with every launch as a sample: one in twenty takes
+// a sixth longer than the median.
 TEST(ControlTable, FindsARowThatTakesLonger) {
   EXPECT_LE(tables_that_find(1.00), 1U);
   EXPECT_GE(tables_that_find(1.10), 10U);

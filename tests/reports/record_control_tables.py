@@ -6,7 +6,6 @@ Each line is a table of seven rounds: the samples of each row in milliseconds, a
 program kept the cores busy meanwhile. Rows differ in their seed alone. Without a neighbour a table
 is made as a user makes one: disturbed launches are repeated and are no samples. With --neighbour
 two loops come and go beside the launches, and every launch is a sample, the disturbed ones, too.
-Twenty tables take 25 minutes.
 """
 
 from __future__ import annotations

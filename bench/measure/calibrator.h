@@ -5,6 +5,7 @@
 // disturbed or contradicts itself is doubted and not kept.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>

@@ -302,7 +302,8 @@ def test_without_a_look_at_times_there_is_no_canary(commands, out):
     done = commands.stratagem("run", *TOY, "--repetitions", 1, "--out", out)
     assert done.returncode == 0, done.stderr
     results = commands.results(out)
-    assert "STRATAGEM_UNTIMED=1" in results["context"]["stratagem"]["fingerprint"]["software"]["environment"]
+    fingerprint = results["context"]["stratagem"]["fingerprint"]
+    assert "STRATAGEM_UNTIMED=1" in fingerprint["software"]["environment"]
     for run in iterations(results):
         conditions = run["stratagem"]["conditions"]
         assert conditions["canary_before_ms"] == conditions["canary_after_ms"] == []

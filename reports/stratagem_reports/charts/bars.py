@@ -50,7 +50,7 @@ def draw(_: Results, selection: Selection, with_pipeline: bool) -> Drawn:
         else "Model parallel against a single device",
         selection.workload,
         f"Bar: {centre}. Error bar: {error}. Dot: one sample. "
-        "The factor is the speed relative to the single device.",
+        "The factor is the speed relative to the single device, as the table has it.",
         f"Bars. {marks.described(bars)}",
         marks.view(max(470, 120 * len(bars)), 300, x, y, layers) | folding,
     )

@@ -83,8 +83,8 @@ Result run(const Case& one, bool own, const DeferredWeightGradientsPointer& defe
 void expect_close(const at::Tensor& actual, const at::Tensor& expected, std::int64_t terms = 1) {
   ASSERT_EQ(actual.sizes(), expected.sizes());
   const bool is_double = actual.scalar_type() == at::kDouble;
-  const double rounding = is_double ? std::numeric_limits<double>::epsilon()
-                                    : std::numeric_limits<float>::epsilon();
+  const double rounding =
+      is_double ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
   const double tolerance = (is_double ? 1e-12 : 2e-5) + rounding * static_cast<double>(terms);
   const double largest = expected.abs().max().item<double>();
   EXPECT_LE((actual - expected).abs().max().item<double>(), tolerance * (1 + largest));

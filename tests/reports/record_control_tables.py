@@ -34,7 +34,7 @@ def record(stratagem: str, neighbour: bool) -> list[list[float]]:
         command = [
             stratagem, "run", "--strategy", "single", "--model", "mlp", "--devices", "1",
             "--seed", ",".join(str(seed) for seed in range(1, ROWS + 1)),
-            "--global-batch-size", "8", "--steps", "40", "--repetitions", str(ROUNDS),
+            "--global-batch-size", "8", "--steps", "20", "--repetitions", str(ROUNDS),
             "--no-verify", "--no-predict", "--out", str(out),
         ]  # fmt: skip
         if neighbour:
@@ -50,8 +50,11 @@ def samples_of(document: dict, with_disturbed: bool) -> list[list[float]]:
         if entry.get("run_type") == "aggregate":
             continue
         own = entry["stratagem"]
-        every = rows.get(entry["run_name"], []) + [statistics.median(own["step_ms"])]
-        rows[entry["run_name"]] = every if with_disturbed else own["summary"]["samples_ms"]
+        samples = rows.setdefault(entry["run_name"], [])
+        if with_disturbed:
+            samples.append(statistics.median(own["step_ms"]))
+        elif "summary" in own:  # it stands in a row's first entry
+            samples += own["summary"]["samples_ms"]
     return [[round(sample, 3) for sample in samples] for samples in rows.values()]
 
 

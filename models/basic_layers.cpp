@@ -6,6 +6,7 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -110,6 +111,13 @@ at::Tensor ReluLayer::forward(const at::Tensor& input) {
 
 Shape ReluLayer::output_shape(const Shape& input) const { return input; }
 
+at::Tensor InputGradientLayer::forward(const at::Tensor& input) {
+  if (input.requires_grad() || !c10::GradMode::is_enabled()) return input;
+  return input.detach().requires_grad_(true);
+}
+
+Shape InputGradientLayer::output_shape(const Shape& input) const { return input; }
+
 at::Tensor MaxPoolLayer::forward(const at::Tensor& input) {
   return at::max_pool2d(input, {3, 3}, {2, 2}, {1, 1});
 }
@@ -129,12 +137,12 @@ Shape AveragePoolLayer::output_shape(const Shape& input) const {
 }
 
 LinearLayer::LinearLayer(std::string name, std::int64_t in_features, std::int64_t out_features,
-                         at::Generator& generator)
+                         at::Generator& generator, bool bias)
     : Layer(std::move(name)), in_features_(in_features), out_features_(out_features) {
   const double bound = 1 / std::sqrt(static_cast<double>(in_features));
   weight_ =
       register_parameter("weight", uniform_within({out_features, in_features}, bound, generator));
-  bias_ = register_parameter("bias", uniform_within({out_features}, bound, generator));
+  if (bias) bias_ = register_parameter("bias", uniform_within({out_features}, bound, generator));
 }
 
 LinearLayer::LinearLayer(std::string name, at::Tensor weight, at::Tensor bias)

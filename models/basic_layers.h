@@ -82,11 +82,20 @@ class AveragePoolLayer : public Layer {
   Shape output_shape(const Shape& input) const override;
 };
 
+/// Gives its input on, and asks for the gradient of the output as a layer with parameters before it
+/// would.
+class InputGradientLayer : public Layer {
+ public:
+  using Layer::Layer;
+  at::Tensor forward(const at::Tensor& input) override;
+  Shape output_shape(const Shape& input) const override;
+};
+
 /// [n, ..., in] -> [n, ..., out] with bias; both uniform within 1 / sqrt(in).
 class LinearLayer : public Layer {
  public:
   LinearLayer(std::string name, std::int64_t in_features, std::int64_t out_features,
-              at::Generator& generator);
+              at::Generator& generator, bool bias = true);
   /// Of these values; an undefined bias: none.
   LinearLayer(std::string name, at::Tensor weight, at::Tensor bias);
   at::Tensor forward(const at::Tensor& input) override;

@@ -1,8 +1,11 @@
 #include "models/loss.h"
 
 #include <ATen/core/Reduction.h>
+#include <ATen/ops/argmax.h>
 #include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/eq.h>
 #include <ATen/ops/mse_loss.h>
+#include <ATen/ops/sum.h>
 #include <ATen/ops/zeros.h>
 
 namespace stratagem::models {
@@ -14,6 +17,11 @@ at::Tensor loss(Loss kind, const at::Tensor& output, const at::Tensor& targets, 
                               ? at::mse_loss(output, targets, at::Reduction::Mean)
                               : at::cross_entropy_loss(output.flatten(0, -2), targets.flatten());
   return weight == 1.0 ? mean : mean.mul(weight);
+}
+
+at::Tensor correct_predictions(const at::Tensor& output, const at::Tensor& targets) {
+  const bool one_hot = targets.is_floating_point();
+  return output.argmax(-1).eq(one_hot ? targets.argmax(-1) : targets).sum();
 }
 
 at::Tensor make_targets(Loss kind, const at::Tensor& labels, std::int64_t classes,

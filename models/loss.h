@@ -23,6 +23,10 @@ std::string_view to_string(Loss loss);
 /// `output` is [n, ..., classes]; `targets` as made by make_targets. Returns a scalar.
 at::Tensor loss(Loss kind, const at::Tensor& output, const at::Tensor& targets, double weight);
 
+/// At how many positions the class of the largest output is the target's, [] (int64). `output` is
+/// [n, ..., classes], `targets` class indices or one-hot rows.
+at::Tensor correct_predictions(const at::Tensor& output, const at::Tensor& targets);
+
 /// The targets that a loss takes for class indices [n, ...] (int64): one-hot [n, classes] of
 /// `dtype` for mse, the indices themselves for cross_entropy.
 at::Tensor make_targets(Loss kind, const at::Tensor& labels, std::int64_t classes,

@@ -53,6 +53,8 @@ class Optimizer {
   void load(const std::map<std::string, at::Tensor>& state);
 
   const OptimizerOptions& options() const { return options_; }
+  /// Of the steps to come.
+  void set_learning_rate(double rate) { options_.learning_rate = rate; }
 
  private:
   /// One parameter and its moments; undefined until its first step.

@@ -40,6 +40,16 @@ void require_tokens(const ModelEntry& entry, const WorkloadOptions& options,
   }
 }
 
+void require_targets(const WorkloadOptions& options, std::int64_t classes) {
+  if (options.loss != Loss::cross_entropy) return;
+  if (options.targets == Targets::real) {
+    throw std::invalid_argument("targets real: cross_entropy takes classes; use loss mse");
+  }
+  if (classes == 1) {
+    throw std::invalid_argument("loss cross_entropy: that of one class is always 0; use mse");
+  }
+}
+
 }  // namespace
 
 Batch Batch::slice(std::int64_t start, std::int64_t count) const {
@@ -54,7 +64,7 @@ Workload::Workload(const WorkloadOptions& options)
   require_image_size(*entry_, image_size());
   require_tokens(*entry_, options, sequence_length());
   scaled_width(1, options.width);
-  classes();
+  require_targets(options, classes());
   Optimizer({}, options.optimizer);
 }
 
@@ -71,10 +81,14 @@ std::int64_t Workload::classes() const {
   return class_count({.classes = options_.classes}, entry_->classes);
 }
 
+std::int64_t Workload::features() const {
+  return options_.features == 0 ? entry_->features : options_.features;
+}
+
 Shape Workload::input_shape(std::int64_t batch) const {
   switch (entry_->input_kind) {
     case InputKind::vector:
-      return {batch, entry_->features};
+      return {batch, features()};
     case InputKind::tokens:
       return {batch, sequence_length()};
     case InputKind::image:
@@ -84,8 +98,11 @@ Shape Workload::input_shape(std::int64_t batch) const {
 }
 
 Model Workload::make_model() const {
-  Model model =
-      entry_->make({.width = options_.width, .classes = options_.classes, .seed = options_.seed});
+  Model model = entry_->make({.width = options_.width,
+                              .classes = options_.classes,
+                              .features = options_.features,
+                              .bias = options_.bias,
+                              .seed = options_.seed});
   for (const auto& layer : model.layers) layer->to(at::kCPU, options_.dtype, options_.format);
   return model;
 }
@@ -104,12 +121,16 @@ Batch Workload::make_batch(std::uint64_t index) const {
             drawn.narrow(1, 1, sequence_length()).contiguous()};
   }
   at::Tensor inputs = at::empty(input_shape(options_.batch)).normal_(0, 1, generator);
-  const at::Tensor labels =
-      at::empty({options_.batch}, at::TensorOptions(at::kLong)).random_(0, classes(), generator);
   const auto format =
       inputs.dim() == 4 ? options_.format : at::MemoryFormat(at::MemoryFormat::Contiguous);
-  return {inputs.to(options_.dtype).contiguous(format),
-          make_targets(options_.loss, labels, classes(), options_.dtype)};
+  inputs = inputs.to(options_.dtype).contiguous(format);
+  if (options_.targets == Targets::real) {
+    const at::Tensor targets = at::empty({options_.batch, classes()}).normal_(0, 1, generator);
+    return {std::move(inputs), targets.to(options_.dtype)};
+  }
+  const at::Tensor labels =
+      at::empty({options_.batch}, at::TensorOptions(at::kLong)).random_(0, classes(), generator);
+  return {std::move(inputs), make_targets(options_.loss, labels, classes(), options_.dtype)};
 }
 
 Optimizer Workload::make_optimizer(std::vector<NamedTensor> parameters) const {
@@ -119,6 +140,10 @@ Optimizer Workload::make_optimizer(std::vector<NamedTensor> parameters) const {
 at::Tensor Workload::loss(const at::Tensor& output, const at::Tensor& targets,
                           double weight) const {
   return models::loss(options_.loss, output, targets, weight);
+}
+
+at::Tensor Workload::correct(const at::Tensor& output, const at::Tensor& targets) const {
+  return options_.targets == Targets::real ? at::Tensor() : correct_predictions(output, targets);
 }
 
 }  // namespace stratagem::models

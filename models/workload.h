@@ -19,6 +19,11 @@
 
 namespace stratagem::models {
 
+enum class Targets {
+  classes,  // uniform class indices, as the loss takes them
+  real,     // standard normal [n, classes], for mse
+};
+
 struct WorkloadOptions {
   std::string model = "resnet50";
   std::int64_t batch = 1;            // samples in a global batch
@@ -31,13 +36,16 @@ struct WorkloadOptions {
   Loss loss = Loss::mse;
   OptimizerOptions optimizer = {};
   std::uint64_t seed = 0;
-  std::int64_t classes = 0;  // 0 is the model's default
+  std::int64_t classes = 0;   // 0 is the model's default
+  std::int64_t features = 0;  // of a model that takes sizes; 0 is its default
+  bool bias = true;           // likewise
+  Targets targets = Targets::classes;
 };
 
 struct Batch {
   at::Tensor inputs;   // [n, 3, size, size], [n, features] or token ids [n, sequence]
-  at::Tensor targets;  // as the loss takes them: one-hot [n, classes], or indices [n], or for
-                       // tokens [n, sequence] (int64)
+  at::Tensor targets;  // as the loss takes them: real or one-hot [n, classes], or indices [n], or
+                       // for tokens [n, sequence] (int64)
 
   std::int64_t size() const { return inputs.size(0); }
 
@@ -59,6 +67,7 @@ class Workload {
   std::int64_t image_size() const;
   std::int64_t sequence_length() const;  // 0 but for tokens
   std::int64_t classes() const;
+  std::int64_t features() const;
 
   Shape input_shape(std::int64_t batch) const;
 
@@ -73,6 +82,9 @@ class Workload {
 
   /// `weight` is the micro-batch's share of the global batch; see models/loss.h.
   at::Tensor loss(const at::Tensor& output, const at::Tensor& targets, double weight) const;
+
+  /// Correct predictions, [] (int64); undefined where targets are real numbers.
+  at::Tensor correct(const at::Tensor& output, const at::Tensor& targets) const;
 
  private:
   WorkloadOptions options_;

@@ -25,6 +25,8 @@ struct StrategyOptions {
   bool async_reduce = true;             // input gradients' all-reduce overlapped with W
   std::vector<std::string> cut = {};    // names of the layers that begin stages 1, 2, ...
   std::string inputs = "host";          // where a step finds its batch: host, device
+  std::int64_t output_device = 0;       // which of the devices has the outputs and the loss
+  std::string scatter = "first";        // a replica's samples come from: first (device), host
 
   bool operator==(const StrategyOptions&) const = default;
 };
@@ -36,6 +38,7 @@ inline constexpr std::array stage_options = {"cut", "partition"};
 inline constexpr std::array replica_options = {"bucket_mb", "overlap", "compression"};
 inline constexpr std::array accumulation_options = {"accumulation_steps"};
 inline constexpr std::array tensor_options = {"async"};
+inline constexpr std::array data_parallel_options = {"output_device", "scatter"};
 
 /// The names of several groups, one after another.
 std::vector<std::string> option_names(std::initializer_list<std::span<const char* const>> groups);

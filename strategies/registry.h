@@ -20,6 +20,7 @@ namespace stratagem::strategies {
 
 class Strategy;
 struct StrategyContext;
+struct StrategyOptions;
 
 struct StrategyEntry {
   std::string name;
@@ -34,8 +35,13 @@ struct StrategyEntry {
   std::function<std::unique_ptr<Strategy>(const StrategyContext&)> make;
   /// Empty: every model.
   std::function<bool(const models::ModelEntry&)> can_train = {};
+  /// Throws std::invalid_argument, in one line, for options that do not fit so many devices; may be
+  /// empty.
+  std::function<void(const StrategyOptions&, int devices)> check = {};
   /// The schedule that it runs, unless it reads the option "schedule".
   std::string schedule = "naive";
+  /// Whether one process drives all its devices, whatever the mesh.
+  bool one_process = false;
   /// Whether the ranks that share layers share a sample's positions, too.
   bool shares_sequence = false;
 

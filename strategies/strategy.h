@@ -1,4 +1,4 @@
-// Strategy: how a workload is trained on a group of devices. Seven methods, and every one means
+// Strategy: how a workload is trained on a group of devices. Nine methods, and every one means
 // the same for each strategy, so that one harness measures and verifies them all.
 #pragma once
 
@@ -56,15 +56,28 @@ class PendingStep {
   virtual double loss() const = 0;
 };
 
+/// What an evaluation says of a batch.
+struct Evaluation {
+  double loss = 0;  // the mean
+  std::int64_t correct =
+      0;  // positions whose class was predicted; 0 where targets are real numbers
+
+  bool operator==(const Evaluation&) const = default;
+};
+
 class Strategy {
  public:
   virtual ~Strategy() = default;
 
-  /// Enqueues one training step on the global batch, in host memory, and returns at once.
+  /// Enqueues one training step on a global batch of any size, in host memory, and returns at once;
+  /// the first step on a batch of another size waits for those before it.
   virtual std::unique_ptr<PendingStep> step(const models::Batch& batch) = 0;
 
-  /// The loss in evaluation mode, without an update. Synchronises.
-  virtual double evaluate(const models::Batch& batch) = 0;
+  /// Of the steps that are enqueued from now on; until then it is the workload's.
+  virtual void set_learning_rate(double rate) = 0;
+
+  /// In evaluation mode, without an update. Synchronises.
+  virtual Evaluation evaluate(const models::Batch& batch) = 0;
 
   /// Synchronises. Gradients are those of the last step.
   virtual StateDictionary state() = 0;
@@ -73,12 +86,17 @@ class Strategy {
   /// Throws std::invalid_argument for a missing entry or another shape.
   virtual void load(const StateDictionary& state) = 0;
 
-  /// Which samples are normalised together, in the order in which running statistics see them; of
-  /// all replicas. The buffers in state() are those of `replica`.
-  virtual std::vector<schedules::Slice> batch_partition() const = 0;
+  /// Which samples of a batch of `samples` are normalised together, in the order in which running
+  /// statistics see them; of all replicas. The buffers in state() are those of `replica`.
+  virtual std::vector<schedules::Slice> batch_partition(std::int64_t samples) const = 0;
   virtual int replica() const { return 0; }
 
-  virtual Costs costs() const = 0;
+  /// What moved between this process's devices, by name, since it was last asked. What moves
+  /// between ranks is counted by their groups.
+  virtual CommunicationCounts take_counts() { return {}; }
+
+  /// Of a step on a batch of `samples`.
+  virtual Costs costs(std::int64_t samples) const = 0;
 };
 
 }  // namespace stratagem::strategies

@@ -30,6 +30,7 @@ struct ModelFacts {
   std::int64_t smallest_image_size = 0;
   std::int64_t layers = 0;
   bool has_tokens = false;
+  bool takes_sizes = false;  // of its input and output, from options
   std::int64_t longest_sequence = 0;
   std::string family = {};  // of models that differ in their sizes alone; its own name: none
 };

@@ -35,6 +35,10 @@ struct Config : strategies::StrategyOptions {
   std::int64_t image_size = 128;     // 0 for models without images
   std::int64_t sequence_length = 0;  // tokens; 0 for models without
   std::string data = "random";       // of tokens: random, text
+  std::int64_t features = 0;         // of a model that takes sizes; 0: its own
+  std::int64_t outputs = 0;          // likewise
+  bool bias = true;                  // likewise
+  std::string targets = "class";     // class, real
 
   // numerics
   std::string dtype = "float32";

@@ -65,8 +65,11 @@ std::vector<Axis> axes_of(const Selection& selection) {
 
 class Grid {
  public:
-  Grid(const Selection& selection, const Catalogue& catalogue)
-      : selection_(selection), catalogue_(catalogue), axes_(axes_of(selection)) {}
+  Grid(const Selection& selection, const Catalogue& catalogue, Baselines baselines)
+      : selection_(selection),
+        catalogue_(catalogue),
+        baselines_(baselines),
+        axes_(axes_of(selection)) {}
 
   std::vector<Config> rows() {
     expand(0, Config{}, 0);
@@ -113,7 +116,8 @@ class Grid {
     canonicalise(config);
     config.plugin = catalogue_.plugins;
     add(config);
-    if (config.strategy == "single" && config.device == "cpu" && job_cores > 1) {
+    if (baselines_ == Baselines::every_core && config.strategy == "single" &&
+        config.device == "cpu" && job_cores > 1) {
       config.cores_per_device = job_cores;
       add(config);
     }
@@ -247,6 +251,7 @@ class Grid {
 
   const Selection& selection_;
   const Catalogue& catalogue_;
+  Baselines baselines_;
   std::vector<Axis> axes_;
   std::vector<Config> rows_;
   std::set<std::string> seen_;
@@ -255,8 +260,9 @@ class Grid {
 
 }  // namespace
 
-std::vector<Config> make_grid(const Selection& selection, const Catalogue& catalogue) {
-  return Grid(selection, catalogue).rows();
+std::vector<Config> make_grid(const Selection& selection, const Catalogue& catalogue,
+                              Baselines baselines) {
+  return Grid(selection, catalogue, baselines).rows();
 }
 
 }  // namespace stratagem::bench

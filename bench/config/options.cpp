@@ -210,6 +210,8 @@ bool is_used(const Option& option, const Config& config, const Catalogue& catalo
       return model != nullptr && model->has_tokens;
     case UsedWhen::model_has_labels:
       return model == nullptr || !model->has_tokens;
+    case UsedWhen::model_takes_sizes:
+      return model != nullptr && model->takes_sizes;
     case UsedWhen::on_cpu:
       return config.device == "cpu";
     case UsedWhen::on_cuda:
@@ -243,10 +245,12 @@ std::string users_of(const Option& option, const Catalogue& catalogue) {
     case UsedWhen::model_has_images:
     case UsedWhen::model_has_tokens:
     case UsedWhen::model_has_labels:
+    case UsedWhen::model_takes_sizes:
       for (const ModelFacts& model : catalogue.models) {
-        if (option.used_when == UsedWhen::model_has_images   ? model.has_images
-            : option.used_when == UsedWhen::model_has_tokens ? model.has_tokens
-                                                             : !model.has_tokens) {
+        if (option.used_when == UsedWhen::model_has_images    ? model.has_images
+            : option.used_when == UsedWhen::model_has_tokens  ? model.has_tokens
+            : option.used_when == UsedWhen::model_takes_sizes ? model.takes_sizes
+                                                              : !model.has_tokens) {
           users.push_back(model.name);
         }
       }

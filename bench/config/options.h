@@ -36,6 +36,7 @@ enum class UsedWhen {
   model_has_images,
   model_has_tokens,
   model_has_labels,
+  model_takes_sizes,
   on_cpu,
   on_cuda,
   optimizer_is_sgd

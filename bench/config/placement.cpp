@@ -81,6 +81,13 @@ bool can_train(const Config& config, const Catalogue& catalogue) {
 Placement placement_of(const Config& config) {
   const StrategyEntry& strategy = strategies::find_strategy(config.strategy);
   Placement placement{.mesh = mesh_of(config, strategy)};
+  if (strategy.one_process) {
+    if (config.ranks <= 1) return placement;
+    throw std::invalid_argument(
+        fmt::format("--ranks {}: {} drives its devices from one process; leave it out, or train "
+                    "with ddp",
+                    config.ranks, strategy.name));
+  }
   const bool shards_layers = placement.tensor_ranks() > 1;
   placement.ranks = shards_layers ? placement.devices() : placement.replicas();
   if (config.ranks == 0 || !strategy.multi_device) return placement;

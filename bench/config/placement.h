@@ -2,6 +2,7 @@
 // says of itself and what the user asks for.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,7 +26,8 @@ struct Placement {
   int pipeline_devices() const { return mesh.size("pipeline"); }
   /// Ranks that share every layer.
   int tensor_ranks() const { return mesh.size("tensor"); }
-  int ranks_per_replica() const { return ranks / replicas(); }
+  /// 1 where one process has several replicas, too.
+  int ranks_per_replica() const { return std::max(ranks / replicas(), 1); }
   /// Processes that a replica's stages are spread over.
   int pipeline_ranks() const { return ranks_per_replica() / tensor_ranks(); }
   int replica_of(int rank) const { return rank / ranks_per_replica(); }

@@ -26,7 +26,8 @@ Catalogue registered_catalogue() {
         {.name = name,
          .options = entry.options,
          .multi_device = entry.multi_device,
-         .replicated = entry.spreads_over("data") || entry.spreads_over("tensor"),
+         .replicated =
+             !entry.one_process && (entry.spreads_over("data") || entry.spreads_over("tensor")),
          .tensor_parallel = entry.spreads_over("tensor"),
          .cannot_train = models_beyond(entry)});
   }
@@ -39,6 +40,7 @@ Catalogue registered_catalogue() {
                                 .smallest_image_size = entry.smallest_image,
                                 .layers = entry.layers,
                                 .has_tokens = entry.input_kind == models::InputKind::tokens,
+                                .takes_sizes = entry.takes_sizes,
                                 .longest_sequence = entry.longest_sequence,
                                 .family = entry.family.empty() ? name : entry.family});
   }

@@ -153,9 +153,10 @@ bool is_tutorial_alone(const Selection& selection) {
 
 }  // namespace
 
-void add_run_options(CLI::App& app, RunOptions& options, const Catalogue& catalogue) {
+void add_row_options(CLI::App& app, RunOptions& options, const Catalogue& catalogue,
+                     const std::function<bool(const Option&)>& left_out) {
   for (const Option& option : option_table()) {
-    if (option.of_process) continue;
+    if (option.of_process || (left_out && left_out(option))) continue;
     if (option.is_switch) {
       add_switch(app, option, options, catalogue);
     } else {
@@ -163,9 +164,13 @@ void add_run_options(CLI::App& app, RunOptions& options, const Catalogue& catalo
     }
     if (option.name == global_batch_size) add_per_device_batch_size(app, options);
   }
-  add_files(app, options);
   app.allow_extras();
   app.parse_complete_callback([&app] { refuse_unknown(app); });
+}
+
+void add_run_options(CLI::App& app, RunOptions& options, const Catalogue& catalogue) {
+  add_row_options(app, options, catalogue);
+  add_files(app, options);
 }
 
 Selection select(const RunOptions& options) {
@@ -186,6 +191,17 @@ Selection select(const RunOptions& options) {
   if (is_tutorial_alone(selection)) {
     fill(selection,
          chosen_by(tutorial_protocol_values(), Origin::preset, "the tutorial's protocol"));
+  }
+  return selection;
+}
+
+Selection select(const RunOptions& options, const Preset* preset) {
+  Selection selection;
+  selection.files = options.files;
+  fill(selection,
+       chosen_by({options.values.begin(), options.values.end()}, Origin::command_line, ""));
+  if (preset != nullptr) {
+    fill(selection, chosen_by(preset->values, Origin::preset, "preset " + preset->name));
   }
   return selection;
 }

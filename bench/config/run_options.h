@@ -2,6 +2,7 @@
 // a preset.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 
@@ -14,6 +15,9 @@ class App;
 
 namespace stratagem::bench {
 
+struct Option;
+struct Preset;
+
 /// As typed; filled by CLI11 while the App lives.
 struct RunOptions {
   std::map<std::string, std::string> values;  // by snake_case name, "8,12,24"
@@ -25,9 +29,15 @@ struct RunOptions {
 /// Registers every option, grouped, with its help. An option that `app` does not know ends its
 /// parse with std::invalid_argument that names the nearest one. `options` must outlive `app`.
 void add_run_options(CLI::App& app, RunOptions& options, const Catalogue& catalogue);
+/// Those of a row alone: without files, and without an option of the table for which `left_out` is
+/// true.
+void add_row_options(CLI::App& app, RunOptions& options, const Catalogue& catalogue,
+                     const std::function<bool(const Option&)>& left_out = {});
 
 /// The command line over the config file over the preset; a sole `tutorial` protocol implies the
 /// rest of that protocol. Reads the config file. Throws std::invalid_argument in one line.
 Selection select(const RunOptions& options);
+/// The command line over `preset`, which may be null.
+Selection select(const RunOptions& options, const Preset* preset);
 
 }  // namespace stratagem::bench

@@ -25,6 +25,10 @@ const std::map<std::string, Factor, std::less<>>& factors() {
       {"reduce_scatter", [](double ranks) { return (ranks - 1) / ranks; }},
       {"all_gather", [](double ranks) { return (ranks - 1) / ranks; }},
       {"broadcast", [](double) { return 1.0; }},
+      {"reduce", [](double) { return 1.0; }},
+      {"gather", [](double ranks) { return (ranks - 1) / ranks; }},
+      {"scatter", [](double ranks) { return (ranks - 1) / ranks; }},
+      {"all_to_all", [](double ranks) { return (ranks - 1) / ranks; }},
       {"send", [](double) { return 1.0; }}};
   return all;
 }
@@ -33,7 +37,8 @@ const std::map<std::string, Factor, std::less<>>& factors() {
 
 const std::vector<std::string>& collective_names() {
   static const std::vector<std::string> names = {"all_reduce", "reduce_scatter", "all_gather",
-                                                 "broadcast", "send"};
+                                                 "broadcast",  "reduce",         "gather",
+                                                 "scatter",    "all_to_all",     "send"};
   return names;
 }
 

@@ -16,7 +16,7 @@
 
 namespace stratagem::bench {
 
-/// all_reduce, reduce_scatter, all_gather, broadcast, send.
+/// all_reduce, reduce_scatter, all_gather, broadcast, reduce, gather, scatter, all_to_all, send.
 const std::vector<std::string>& collective_names();
 
 /// Bus bandwidth over algorithm bandwidth. Throws std::invalid_argument for another name.

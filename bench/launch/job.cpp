@@ -131,5 +131,6 @@ template CalibrateDeviceResult result_from_json<CalibrateDeviceJob>(const json& 
 template CalibrateStagesResult result_from_json<CalibrateStagesJob>(const json& value);
 template MeasureResult result_from_json<MeasureJob>(const json& value);
 template CollectivesResult result_from_json<CollectivesJob>(const json& value);
+template TrainResult result_from_json<TrainJob>(const json& value);
 
 }  // namespace stratagem::bench

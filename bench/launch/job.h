@@ -16,6 +16,7 @@
 #include "bench/predict/stage_costs.h"
 #include "reports/record.h"
 #include "strategies/ranks/launcher_environment.h"
+#include "training/options.h"
 
 namespace stratagem::bench {
 
@@ -268,10 +269,48 @@ struct CollectivesJob {
   }
 };
 
+struct TrainResult {
+  std::int64_t steps = 0;
+  double seconds = 0;                          // of steps, without evaluations
+  double data_wait_ms = 0;                     // of them
+  double loss = 0;                             // of the last step
+  std::optional<double> validation_loss = {};  // the last, as is
+  std::optional<double> accuracy = {};
+  std::string stopped = {};  // why it ended before its last step
+
+  template <class Self, class Visit>
+  static void each_field(Self& self, Visit visit) {
+    visit("steps", self.steps);
+    visit("seconds", self.seconds);
+    visit("data_wait_ms", self.data_wait_ms);
+    visit("loss", self.loss);
+    visit("validation_loss", self.validation_loss);
+    visit("accuracy", self.accuracy);
+    visit("stopped", self.stopped);
+  }
+};
+
+struct TrainJob {
+  static constexpr const char* name = "train";
+  using Result = TrainResult;
+
+  JobHeader header = JobHeader();
+  Config config = {};
+  training::TrainingOptions training = {};
+
+  template <class Self, class Visit>
+  static void each_field(Self& self, Visit visit) {
+    visit("header", self.header);
+    visit("config", self.config);
+    visit("training", self.training);
+  }
+};
+
 using Job = std::variant<CheckJob, VerifyJob, CanaryJob, CalibrateDeviceJob, CalibrateStagesJob,
-                         MeasureJob, CollectivesJob>;
-using JobResult = std::variant<CheckResult, VerifyResult, CanaryResult, CalibrateDeviceResult,
-                               CalibrateStagesResult, MeasureResult, CollectivesResult>;
+                         MeasureJob, CollectivesJob, TrainJob>;
+using JobResult =
+    std::variant<CheckResult, VerifyResult, CanaryResult, CalibrateDeviceResult,
+                 CalibrateStagesResult, MeasureResult, CollectivesResult, TrainResult>;
 
 JobHeader& header_of(Job& job);
 const JobHeader& header_of(const Job& job);

@@ -91,11 +91,15 @@ std::optional<double> Progress::remaining_seconds() const {
 }
 
 void Progress::show() {
-  if (style_ != Style::line) return;
   line_.remaining_seconds = remaining_seconds();
+  show(line_);
+}
+
+void Progress::show(const ProgressLine& line) {
+  if (style_ != Style::line) return;
   // One column is left free: a full line would scroll on some terminals.
   const int width = terminal_width(out_).value_or(80) - 1;
-  fmt::print(out_, "\r{}\x1b[K", line_.render(static_cast<std::size_t>(width)));
+  fmt::print(out_, "\r{}\x1b[K", line.render(static_cast<std::size_t>(width)));
   std::fflush(out_);
   shown_ = true;
 }

@@ -49,6 +49,8 @@ class Progress : public Observer {
   void end(std::optional<double> step_ms) override;
   void tick() override;
   void note(const std::string& line) override;
+  /// A line of the caller's own in the place of the usual one.
+  void show(const ProgressLine& line);
   /// Takes the line away: what is printed next begins at the left.
   void finish();
 

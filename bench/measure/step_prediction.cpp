@@ -111,6 +111,7 @@ void predict_row(PreparedRow& row, const MeasureEnvironment& environment, Observ
 bool can_be_simulated(const Config& config) {
   const Placement placement = placement_of(config);
   if (placement.tensor_ranks() > 1) return false;
+  if (strategies::find_strategy(config.strategy).one_process) return false;
   if (placement.replicas() == 1) return true;
   return placement.pipeline_devices() == 1 &&
          !strategies::find_strategy(config.strategy).reads("split_size");

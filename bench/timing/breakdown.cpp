@@ -18,11 +18,6 @@ Interval overlap(const Interval& a, const Interval& b) {
   return {std::max(a.start, b.start), std::min(a.end, b.end)};
 }
 
-bool needs_another_stage(const schedules::Action& action, int stages) {
-  if (action.kind == ActionKind::forward) return action.stage > 0;
-  return schedules::is_backward(action.kind) && action.stage < stages - 1;
-}
-
 /// Sorts what happens in one gap between two pieces of computation.
 class GapAccount {
  public:
@@ -109,8 +104,7 @@ reports::Breakdown breakdown(const schedules::Timeline& timeline, int device, in
   GapAccount gaps(copies, total);
   double reached = 0;
   for (const TimelineEntry& entry : activity.computations) {
-    gaps.add({reached, entry.start_ms},
-             needs_another_stage(entry.action, stages) && !activity.stood_still_at(reached));
+    gaps.add({reached, entry.start_ms}, entry.awaits_device && !activity.stood_still_at(reached));
     const Interval busy{std::max(reached, entry.start_ms), entry.end_ms};
     (entry.action.kind == ActionKind::optimizer ? total.optimizer : total.compute) += busy.length();
     for (const TimelineEntry& copy : copies) {

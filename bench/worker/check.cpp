@@ -78,7 +78,11 @@ void check_sharing(const Config& config, const Placement& placement) {
                                             fmt::join(models_that(strategy.can_train), ", ")));
   }
   const std::int64_t degree = placement.tensor_ranks();
-  const std::vector<models::ShardedSize>& sizes = model.sharded_sizes;
+  std::vector<models::ShardedSize> sizes = model.sharded_sizes;
+  for (models::ShardedSize& one : sizes) {
+    if (one.size != models::outputs_from_options) continue;
+    one.size = config.outputs == 0 ? model.classes : config.outputs;
+  }
   for (const auto& [what, size] : sizes) {
     if (size % degree == 0) continue;
     const auto degrees = common_degrees(sizes);
@@ -135,6 +139,26 @@ std::vector<std::string> cut_of(const Config& config, const TaskContext& context
   return config.cut;
 }
 
+/// A normalisation needs two values of each channel at least.
+void check_batch_norm(const Config& config, const models::Workload& workload,
+                      const models::LayerList& layers) {
+  if (!workload.entry().has_batch_norm) return;
+  models::Shape shape = workload.input_shape(1);
+  std::int64_t fewest = shape[2] * shape[3];  // positions of a channel in any layer
+  for (const auto& layer : layers) {
+    shape = layer->output_shape(shape);
+    if (shape.size() == 4) fewest = std::min(fewest, shape[2] * shape[3]);
+  }
+  if (fewest > 1) return;
+  for (const schedules::Slice& slice : slices_of(config)) {
+    if (slice.count != 1) continue;
+    throw std::invalid_argument(fmt::format(
+        "--global-batch-size {}: replica {} has a part of 1 sample, of which BatchNorm sees one "
+        "value a channel at the end of {}; parts of 2 or more, or images of {} pixels, will do",
+        config.global_batch_size, slice.replica, config.model, 2 * workload.image_size()));
+  }
+}
+
 /// Throws where the row cannot work.
 CheckedRow checked_row(Config config, const TaskContext& context) {
   check_devices(config);
@@ -143,9 +167,12 @@ CheckedRow checked_row(Config config, const TaskContext& context) {
   slices_of(config);
   straggler_of(config, placement.ranks);
   check_sharing(config, placement);
+  const auto& strategy = strategies::find_strategy(config.strategy);
+  if (strategy.check) strategy.check(config, placement.devices());
   const models::Workload workload = small_copy(config);
   const models::Model model = workload.make_model();
   models::output_shape(model.layers, workload.input_shape(1));
+  check_batch_norm(config, workload, model.layers);
   schedules::find_schedule(config.schedule);
   config.cut = cut_of(config, context);
   const int stages = stages_of(config);

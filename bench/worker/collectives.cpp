@@ -63,6 +63,10 @@ class Exchanges {
     if (collective == "reduce_scatter") return reduce_scatter();
     if (collective == "all_gather") return all_gather();
     if (collective == "broadcast") return broadcast();
+    if (collective == "reduce") return reduce();
+    if (collective == "gather") return gather();
+    if (collective == "scatter") return scatter();
+    if (collective == "all_to_all") return all_to_all();
     if (collective == "send") return send();
     throw std::invalid_argument(fmt::format("--collectives: unknown \"{}\"", collective));
   }
@@ -124,6 +128,58 @@ class Exchanges {
             .call = [this, buffer] { group_.broadcast(buffer, 0)->wait(); },
             .result = [buffer] { return buffer; },
             .expected = values(0)};
+  }
+
+  /// The buffers of the others hold what it leaves there: each call begins with its own values.
+  Exchange reduce() {
+    at::Tensor buffer = at::empty({count_}, options_);
+    const at::Tensor own = values(group_.rank());
+    const bool root = group_.rank() == 0;
+    return {.fill = [] {},
+            .call =
+                [this, buffer, own] {
+                  buffer.copy_(own);
+                  group_.reduce(buffer, 0)->wait();
+                },
+            .result = [buffer, own, root] { return root ? buffer : own; },
+            .expected = root ? sum() : own};
+  }
+
+  /// A rank's part of what another one holds.
+  at::Tensor part(int of_rank, int part) const {
+    return values(of_rank).narrow(0, part * share(), share());
+  }
+
+  Exchange gather() {
+    const at::Tensor input = part(group_.rank(), 0);
+    at::Tensor output = at::empty({count_}, options_);
+    std::vector<at::Tensor> parts;
+    for (int rank = 0; rank < group_.size(); ++rank) parts.push_back(part(rank, 0));
+    const bool root = group_.rank() == 0;
+    return {.fill = [output] { output.zero_(); },
+            .call = [this, input, output] { group_.gather(output, input, 0)->wait(); },
+            .result = [input, output, root] { return root ? output : input; },
+            .expected = root ? at::cat(parts) : input};
+  }
+
+  Exchange scatter() {
+    const at::Tensor input = values(group_.rank());
+    at::Tensor output = at::empty({share()}, options_);
+    return {.fill = [output] { output.zero_(); },
+            .call = [this, input, output] { group_.scatter(output, input, 0)->wait(); },
+            .result = [output] { return output; },
+            .expected = part(0, group_.rank())};
+  }
+
+  Exchange all_to_all() {
+    const at::Tensor input = values(group_.rank());
+    at::Tensor output = at::empty({count_}, options_);
+    std::vector<at::Tensor> parts;
+    for (int rank = 0; rank < group_.size(); ++rank) parts.push_back(part(rank, group_.rank()));
+    return {.fill = [output] { output.zero_(); },
+            .call = [this, input, output] { group_.all_to_all(output, input)->wait(); },
+            .result = [output] { return output; },
+            .expected = at::cat(parts)};
   }
 
   /// There and back between neighbours, so that a call can be timed at one end; counted once.

@@ -36,12 +36,14 @@ struct Tasks {
   }
   JobResult operator()(const MeasureJob& job) const { return measure(job, context); }
   JobResult operator()(const CollectivesJob& job) const { return collectives(job, context); }
+  JobResult operator()(const TrainJob& job) const { return train(job, context); }
 };
 
 /// The row of a job that is timed, by itself; null for any other.
 struct TimedRow {
   const Config* operator()(const CheckJob&) const { return nullptr; }
   const Config* operator()(const VerifyJob&) const { return nullptr; }
+  const Config* operator()(const TrainJob&) const { return nullptr; }
   const Config* operator()(const MeasureJob& job) const {
     return job.turns.empty() ? &job.config : nullptr;
   }

@@ -118,8 +118,7 @@ at::Tensor slice_loss(const models::Workload& workload, const models::Model& mod
                       const models::Batch& batch, const schedules::Slice& slice) {
   const models::Batch part = batch.slice(slice.start, slice.count);
   const at::Tensor output = models::forward(model.layers, part.inputs);
-  const double share = static_cast<double>(slice.count) / static_cast<double>(batch.size());
-  return workload.loss(output, part.targets, share);
+  return workload.loss(output, part.targets, slice.weight(batch.size()));
 }
 
 void require_gradients(const std::vector<NamedTensor>& parameters) {
@@ -212,8 +211,9 @@ OracleRun run_oracle(const models::Workload& workload, const models::Batch& batc
 reports::Verification compare_with_oracle(strategies::Strategy& strategy,
                                           const models::Workload& workload, double tolerance) {
   const models::Batch batch = workload.make_batch(0);
+  const auto partition = strategy.batch_partition(batch.size());
   const OracleRun oracle =
-      run_oracle(workload, batch, strategy.batch_partition(), strategy.replica(), verified_steps);
+      run_oracle(workload, batch, partition, strategy.replica(), verified_steps);
   Comparison comparison;
   for (std::size_t index = 0; index < oracle.steps.size(); ++index) {
     const OracleStep& expected = oracle.steps[index];
@@ -226,10 +226,10 @@ reports::Verification compare_with_oracle(strategies::Strategy& strategy,
     if (index + 1 < oracle.steps.size()) strategy.load(expected.state);
   }
   comparison.add("loss in evaluation mode",
-                 relative(strategy.evaluate(batch), oracle.evaluation_loss));
+                 relative(strategy.evaluate(batch).loss, oracle.evaluation_loss));
 
   reports::Verification result;
-  const std::size_t slices = strategy.batch_partition().size();
+  const std::size_t slices = partition.size();
   result.oracle = fmt::format("one device, {} micro-batch{}, {} steps, float64", slices,
                               slices == 1 ? "" : "es", verified_steps);
   result.max_relative_error = comparison.worst();

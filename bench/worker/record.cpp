@@ -28,7 +28,7 @@ int number_in_job(const Session& session, int device) {
 }
 
 std::vector<reports::DeviceRecord> device_records(const Session& session, const TimedRun& run) {
-  const auto costs = session.strategy->costs();
+  const auto costs = costs_of_a_step(session);
   const auto timeline = whole_timeline(run);
   const auto steps = static_cast<double>(run.steps.size());
   std::vector<reports::DeviceRecord> records;
@@ -140,11 +140,11 @@ reports::Repetition record_of(const Session& session, const TaskContext& context
   repetition.devices = device_records(session, run);
   repetition.timeline = median_timeline(session, run);
   repetition.communication = communication_of_a_step(run.communication, steps);
-  repetition.flops_per_step = session.strategy->costs().flops;
+  repetition.flops_per_step = costs_of_a_step(session).flops;
   const double typical_ms = reports::median(repetition.step_ms);
   repetition.mfu = utilisation(session, peak_gflops, repetition.flops_per_step, typical_ms);
   for (const auto& step : run.steps) repetition.loss.push_back(step->loss());
-  repetition.counters["live_micro_batches"] = session.strategy->costs().live_micro_batches;
+  repetition.counters["live_micro_batches"] = costs_of_a_step(session).live_micro_batches;
   if (operators) repetition.counters["aten_operators"] = static_cast<double>(*operators);
   if (const auto tokens = static_cast<double>(session.workload->sequence_length() *
                                               session.config.global_batch_size);

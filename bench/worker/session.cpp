@@ -110,6 +110,13 @@ bool is_oversubscribed(const Config& config, const Placement& placement,
   return any;
 }
 
+/// Each of a row's devices is to have work in every micro-batch.
+void require_samples(std::int64_t samples, std::int64_t parts) {
+  if (samples >= parts) return;
+  throw std::invalid_argument(
+      fmt::format("--global-batch-size: {} samples cannot be shared by {}", samples, parts));
+}
+
 }  // namespace
 
 models::WorkloadOptions workload_options(const Config& config) {
@@ -134,6 +141,12 @@ models::WorkloadOptions workload_options(const Config& config) {
       config.loss);
   options.optimizer = optimizer_options(config);
   options.seed = static_cast<std::uint64_t>(config.seed);
+  options.classes = config.outputs;
+  options.features = config.features;
+  options.bias = config.bias;
+  options.targets = look_up<models::Targets>(
+      {{"class", models::Targets::classes}, {"real", models::Targets::real}}, "targets",
+      config.targets);
   return options;
 }
 
@@ -184,6 +197,21 @@ std::unique_ptr<strategies::Strategy> Session::make_strategy() const {
              .before_action = before_action});
 }
 
+strategies::CommunicationCounts Session::counts() const {
+  strategies::CommunicationCounts all = groups.counts();
+  add(all, strategy->take_counts());
+  return all;
+}
+
+void Session::reset_counts() const {
+  groups.reset_counts();
+  strategy->take_counts();
+}
+
+strategies::Costs costs_of_a_step(const Session& session) {
+  return session.strategy->costs(session.workload->options().batch);
+}
+
 std::vector<nlohmann::json> all_gather_json(const TaskContext& context, const nlohmann::json& own) {
   if (context.ranks == nullptr) return {own};
   std::vector<nlohmann::json> all;
@@ -197,15 +225,16 @@ std::vector<schedules::Slice> slices_of(const Config& config) {
   const strategies::StrategyEntry& strategy = strategies::find_strategy(config.strategy);
   const Placement placement = placement_of(config);
   const std::int64_t replicas = placement.replicas();
+  if (strategy.one_process) return schedules::chunk_batch(config.global_batch_size, replicas);
   // Where layers are shared, stages are there only when the mesh says so.
   const bool whole = strategy.spreads_over("tensor") && placement.pipeline_devices() == 1;
   if (strategy.reads("split_size") && !whole) {
     return schedules::split_batch_per_replica(config.global_batch_size, replicas,
                                               config.split_size);
   }
-  return schedules::split_batch_per_replica_by_count(
-      config.global_batch_size, replicas,
-      strategy.reads("accumulation_steps") ? config.accumulation_steps : 1);
+  const std::int64_t parts = strategy.reads("accumulation_steps") ? config.accumulation_steps : 1;
+  require_samples(config.global_batch_size / replicas, parts);
+  return schedules::split_batch_per_replica_by_count(config.global_batch_size, replicas, parts);
 }
 
 std::vector<std::int64_t> micro_batch_sizes(const Config& config) {

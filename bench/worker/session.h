@@ -36,6 +36,10 @@ struct Session {
           ActionHook fault = {});
   std::unique_ptr<strategies::Strategy> make_strategy() const;
 
+  /// What moved since the last reset: between ranks, and between the devices of this one.
+  strategies::CommunicationCounts counts() const;
+  void reset_counts() const;
+
   int rank() const { return groups.rank(); }
   int ranks() const { return groups.ranks(); }
 
@@ -50,6 +54,9 @@ struct Session {
   std::unique_ptr<strategies::Strategy> strategy;
   AbortOnException abort_on_exception{groups};
 };
+
+/// Of a step on the workload's batch.
+strategies::Costs costs_of_a_step(const Session& session);
 
 /// What every rank says, by rank; collective.
 std::vector<nlohmann::json> all_gather_json(const TaskContext& context, const nlohmann::json& own);

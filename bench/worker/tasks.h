@@ -8,6 +8,7 @@
 //   calibrate_stages  what each action of a row costs, without running the row
 //   measure           the timed steps
 //   collectives       what a collective between the ranks takes
+//   train             epochs over a data set
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -39,5 +40,6 @@ CalibrateDeviceResult calibrate_device(const CalibrateDeviceJob& job, const Task
 CalibrateStagesResult calibrate_stages(const CalibrateStagesJob& job, const TaskContext& context);
 MeasureResult measure(const MeasureJob& job, const TaskContext& context);
 CollectivesResult collectives(const CollectivesJob& job, const TaskContext& context);
+TrainResult train(const TrainJob& job, const TaskContext& context);
 
 }  // namespace stratagem::bench

@@ -169,13 +169,13 @@ TimedRun timed(const Session& session, const TaskContext& context,
   synchronize(session);
   for (const auto& device : session.group.devices) device->synchronize_clock();
   session.groups.barrier();
-  session.groups.reset_counts();
+  session.reset_counts();
   const double processor_before = processor_milliseconds();
   run.start = Clock::now();
   enqueue_steps(run.steps);
   synchronize(session);
   run.processor_ms = processor_milliseconds() - processor_before;
-  run.communication = session.groups.counts();
+  run.communication = session.counts();
   for (const auto& step : run.steps) run.executions.push_back(step->execution());
   agree(session, run, context);
   return run;

@@ -54,11 +54,11 @@ reports::Verification worst_of(const std::vector<nlohmann::json>& by_rank) {
 
 /// One more step, which must communicate what the strategy's costs say.
 void compare_communication(const Session& session, reports::Verification& verification) {
-  session.groups.reset_counts();
+  session.reset_counts();
   const auto pending = session.strategy->step(session.workload->make_batch(0));
   synchronize(session);
   const std::string difference =
-      distributed::difference_from_costs(session.groups.counts(), session.strategy->costs());
+      distributed::difference_from_costs(session.counts(), costs_of_a_step(session));
   if (difference.empty() || !verification.passed) return;
   verification.passed = false;
   verification.message = difference;

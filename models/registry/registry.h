@@ -14,10 +14,12 @@ namespace stratagem::models {
 struct Model;
 
 struct ModelOptions {
-  double width = 1.0;        // multiplies the hidden widths; each stays at least 1
-  std::int64_t classes = 0;  // outputs; 0 is the model's own number
-  std::uint64_t seed = 0;    // of the initial parameters
-  bool meta = false;         // large tensors without memory, to be counted only
+  double width = 1.0;         // multiplies the hidden widths; each stays at least 1
+  std::int64_t classes = 0;   // outputs; 0 is the model's own number
+  std::int64_t features = 0;  // of a model that takes sizes; 0 is its own number
+  bool bias = true;           // likewise
+  std::uint64_t seed = 0;     // of the initial parameters
+  bool meta = false;          // large tensors without memory, to be counted only
 };
 
 enum class InputKind {
@@ -30,6 +32,8 @@ struct ShardedSize {
   std::string what;  // "heads"
   std::int64_t size = 0;
 };
+/// Of a model that takes sizes: as many as it has outputs.
+inline constexpr std::int64_t outputs_from_options = 0;
 
 struct ModelEntry {
   std::string name = {};
@@ -48,6 +52,8 @@ struct ModelEntry {
   std::vector<ShardedSize> sharded_sizes = {};
   // What models share that differ in their sizes alone; empty: it is like no other.
   std::string family = {};
+  /// Whether features, outputs and bias come from the options.
+  bool takes_sizes = false;
 };
 
 /// A name that is taken is noted in registration_errors(). Returns true, so that a constant can

@@ -3,67 +3,57 @@
 #include <stdexcept>
 #include <utility>
 
+#include "strategies/schedules/lowering.h"
+
 namespace stratagem::data_parallel {
 namespace {
 
 using schedules::Action;
 using schedules::ActionKind;
 
-schedules::Schedule with_replication(const strategies::StrategyContext& context,
-                                     const schedules::Schedule& lowered) {
+stages::Planner with_replication(const strategies::StrategyContext& context,
+                                 stages::Planner planner) {
   if (context.groups.data.size() != context.devices.size()) {
     throw std::logic_error("replicas need a process group for each device");
   }
   const models::Model model = context.workload.make_model();
-  return schedules::add_replication(lowered, !models::buffers(model.layers).empty());
-}
-
-/// The last action of the stage that adds to its gradients.
-Action last_backward_of(const schedules::Schedule& schedule, int stage) {
-  Action last;
-  for (const auto& actions : schedule.actions) {
-    for (const Action& action : actions) {
-      if (action.stage == stage && makes_weight_gradients(action.kind)) last = action;
-    }
-  }
-  return last;
+  const bool with_buffers = !models::buffers(model.layers).empty();
+  return [planner = std::move(planner), with_buffers](std::int64_t samples) {
+    stages::StepPlan plan = planner(samples);
+    plan.schedule = schedules::add_replication(plan.schedule, with_buffers);
+    return plan;
+  };
 }
 
 }  // namespace
 
 ReplicatedStrategy::ReplicatedStrategy(const strategies::StrategyContext& context,
-                                       const schedules::Schedule& lowered, double ideal_bubble,
-                                       std::vector<schedules::Slice> partition,
+                                       const stages::Planner& planner,
                                        tensor_parallel::Layout layout)
-    : stages::StagedStrategy(context, with_replication(context, lowered), ideal_bubble,
-                             std::move(partition), layout) {
+    : stages::StagedStrategy(context, with_replication(context, planner), layout) {
   for (const int index : own_stages()) {
-    ReplicatedStage& own = replicated_[index];
-    own.last_backward = last_backward_of(schedule(), index);
+    std::unique_ptr<Replica>& own = replicas_[index];
     distributed::ProcessGroup& group =
         *groups().data.at(static_cast<std::size_t>(own_device_of(index)));
     run_on_device(index, "replicas", [this, index, &own, &group, &context] {
-      own.replica =
-          std::make_unique<data_parallel::Replica>(stage(index).layers(), group, context.options);
+      own = std::make_unique<Replica>(stage(index).layers(), group, context.options);
     });
   }
 }
 
 ReplicatedStrategy::~ReplicatedStrategy() { come_to_rest(); }
 
-strategies::Costs ReplicatedStrategy::costs() const {
-  strategies::Costs costs = stages::StagedStrategy::costs();
-  for (const auto& [stage, own] : replicated_) add(costs.collectives, own.replica->costs());
+strategies::Costs ReplicatedStrategy::costs(std::int64_t samples) const {
+  strategies::Costs costs = stages::StagedStrategy::costs(samples);
+  for (const auto& [stage, replica] : replicas_) add(costs.collectives, replica->costs());
   return costs;
 }
 
 void ReplicatedStrategy::perform(const Action& action, stages::StepInProgress& step) {
-  ReplicatedStage& own = replicated_.at(action.stage);
-  if (action.kind == ActionKind::broadcast) return own.replica->broadcast_buffers();
-  if (action.kind == ActionKind::gradient_wait) {
-    return keep(action.stage, own.replica->wait(), step);
-  }
-  if (action == own.last_backward) own.replica->before_last_backward();
+  Replica& replica = *replicas_.at(action.stage);
+  if (action.kind == ActionKind::broadcast) return replica.broadcast_buffers();
+  if (action.kind == ActionKind::gradient_wait) return keep(action.stage, replica.wait(), step);
+  if (action == step.plan.last_backward.at(action.stage)) replica.before_last_backward();
   stages::StagedStrategy::perform(action, step);
 }
 

@@ -14,14 +14,13 @@ namespace stratagem::data_parallel {
 
 class ReplicatedStrategy : public stages::StagedStrategy {
  public:
-  /// `lowered` is the schedule of one replica without what keeps replicas alike, which is added.
-  /// `context.groups.data` must name a group for each of this rank's devices.
-  ReplicatedStrategy(const strategies::StrategyContext& context, const schedules::Schedule& lowered,
-                     double ideal_bubble, std::vector<schedules::Slice> partition,
+  /// The planner's schedules are those of one replica without what keeps replicas alike, which is
+  /// added. `context.groups.data` must name a group for each of this rank's devices.
+  ReplicatedStrategy(const strategies::StrategyContext& context, const stages::Planner& planner,
                      tensor_parallel::Layout layout = tensor_parallel::Layout::tensor);
   ~ReplicatedStrategy() override;
 
-  strategies::Costs costs() const override;
+  strategies::Costs costs(std::int64_t samples) const override;
 
  protected:
   void perform(const schedules::Action& action, stages::StepInProgress& step) override;
@@ -29,12 +28,7 @@ class ReplicatedStrategy : public stages::StagedStrategy {
  private:
   void keep(int stage, const data_parallel::BucketTransfers& buckets, stages::StepInProgress& step);
 
-  struct ReplicatedStage {
-    std::unique_ptr<data_parallel::Replica> replica;
-    schedules::Action last_backward;  // of the stage's passes that make gradients
-  };
-
-  std::map<int, ReplicatedStage> replicated_;  // by stage
+  std::map<int, std::unique_ptr<data_parallel::Replica>> replicas_;  // by stage
 };
 
 }  // namespace stratagem::data_parallel

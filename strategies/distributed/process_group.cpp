@@ -124,6 +124,54 @@ TransferPointer ProcessGroup::broadcast(at::Tensor tensor, int root) {
   });
 }
 
+TransferPointer ProcessGroup::reduce(at::Tensor tensor, int root) {
+  const std::int64_t bytes = bytes_of(tensor);
+  // Gloo: a ring's reduce-scatter, and what a rank has of it to the root.
+  const std::int64_t to_root = rank() == root ? 0 : bytes / size();
+  const std::int64_t wire =
+      backend_ == "gloo" ? ring_pass(bytes) + to_root : (rank() == root ? 0 : bytes);
+  return start("reduce", tensor, {1, bytes, wire}, [&] {
+    std::vector<at::Tensor> tensors{tensor};
+    c10d::ReduceOptions options;
+    options.rootRank = root;
+    return group_->reduce(tensors, options);
+  });
+}
+
+TransferPointer ProcessGroup::gather(at::Tensor output, at::Tensor input, int root) {
+  const std::int64_t bytes = bytes_of(input);
+  const bool is_root = rank() == root;
+  return start("gather", is_root ? output : input, {1, bytes, is_root ? 0 : bytes}, [&] {
+    std::vector<std::vector<at::Tensor>> outputs;
+    if (is_root) outputs.push_back(output.chunk(size()));
+    std::vector<at::Tensor> inputs{input};
+    c10d::GatherOptions options;
+    options.rootRank = root;
+    return group_->gather(outputs, inputs, options);
+  });
+}
+
+TransferPointer ProcessGroup::scatter(at::Tensor output, at::Tensor input, int root) {
+  const bool is_root = rank() == root;
+  const std::int64_t bytes = is_root ? bytes_of(input) : 0;
+  return start("scatter", is_root ? input : output, {1, bytes, ring_pass(bytes)}, [&] {
+    std::vector<std::vector<at::Tensor>> inputs;
+    if (is_root) inputs.push_back(input.chunk(size()));
+    std::vector<at::Tensor> outputs{output};
+    c10d::ScatterOptions options;
+    options.rootRank = root;
+    return group_->scatter(outputs, inputs, options);
+  });
+}
+
+TransferPointer ProcessGroup::all_to_all(at::Tensor output, at::Tensor input) {
+  const std::int64_t bytes = bytes_of(input);
+  return start("all_to_all", output, {1, bytes, ring_pass(bytes)}, [&] {
+    std::vector<std::int64_t> equal;
+    return group_->alltoall_base(output, input, equal, equal);
+  });
+}
+
 TransferPointer ProcessGroup::send(at::Tensor tensor, int to, int tag) {
   const std::int64_t bytes = bytes_of(tensor);
   const at::Tensor sent = goes_by_the_host(tensor) ? tensor.cpu() : tensor;

@@ -2,9 +2,10 @@
 //
 // Every call is counted and stamped. `payload_bytes` is what the rank hands to the call;
 // `wire_bytes` is what it sends under the algorithm that the backend uses: a ring for all-reduce,
-// reduce-scatter and all-gather, a binomial tree for Gloo's broadcast. Calls of one group must be
-// made in the same order by all its ranks; a call that does not end within the group's time limit
-// is an error, never a hang.
+// reduce-scatter and all-gather, a binomial tree for Gloo's broadcast, a ring and a gather for its
+// reduce, one message a pair of ranks for gather, scatter and all-to-all. Calls of one group must
+// be made in the same order by all its ranks; a call that does not end within the group's time
+// limit is an error, never a hang.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -82,6 +83,14 @@ class ProcessGroup {
   TransferPointer reduce_scatter(at::Tensor output, at::Tensor input);
   TransferPointer all_gather(at::Tensor output, at::Tensor input);
   TransferPointer broadcast(at::Tensor tensor, int root);
+  /// The sum is the root's; what the others are left with is undefined.
+  TransferPointer reduce(at::Tensor tensor, int root);
+  /// The root's `output` holds the ranks' inputs one after another; the others' is ignored.
+  TransferPointer gather(at::Tensor output, at::Tensor input, int root);
+  /// Each rank's `output` is its part of the root's `input`; the others' is ignored.
+  TransferPointer scatter(at::Tensor output, at::Tensor input, int root);
+  /// The parts of `input` go to the ranks in their order; those of `output` come from them.
+  TransferPointer all_to_all(at::Tensor output, at::Tensor input);
   /// Between two ranks of the group. A send and a receive with the same tag meet; over NCCL, which
   /// has no tags, those of two ranks meet in the order of the calls. Tensors of a GPU are sent over
   /// Gloo by way of the host: a send waits for the current stream.

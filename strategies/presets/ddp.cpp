@@ -1,16 +1,12 @@
 // ddp: the whole model on every device, each a rank of its own that trains its share of the batch.
 #include "strategies/presets/staged.h"
 #include "strategies/registry.h"
-#include "strategies/schedules/batch_split.h"
 
 namespace stratagem::presets {
 namespace {
 
 std::unique_ptr<strategies::Strategy> make_ddp(const strategies::StrategyContext& context) {
-  return make_staged(context, "naive",
-                     schedules::split_batch_per_replica_by_count(
-                         context.workload.options().batch, context.groups.replicas,
-                         context.options.accumulation_steps));
+  return make_staged(context, "naive", by_count(context, context.options.accumulation_steps));
 }
 
 const strategies::StrategyRegistration ddp_registration{

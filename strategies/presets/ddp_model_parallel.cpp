@@ -3,17 +3,13 @@
 // pipeline of micro-batches.
 #include "strategies/presets/staged.h"
 #include "strategies/registry.h"
-#include "strategies/schedules/batch_split.h"
 
 namespace stratagem::presets {
 namespace {
 
 std::unique_ptr<strategies::Strategy> make_ddp_model_parallel(
     const strategies::StrategyContext& context) {
-  return make_staged(
-      context, context.options.schedule,
-      schedules::split_batch_per_replica(context.workload.options().batch, context.groups.replicas,
-                                         context.options.split_size));
+  return make_staged(context, context.options.schedule, by_split_size(context));
 }
 
 const strategies::StrategyRegistration ddp_model_parallel_registration{

@@ -2,16 +2,13 @@
 // works at a time. It makes room for a larger model, not speed: ideal bubble (p - 1) / p.
 #include "strategies/presets/staged.h"
 #include "strategies/registry.h"
-#include "strategies/schedules/batch_split.h"
 
 namespace stratagem::presets {
 namespace {
 
 std::unique_ptr<strategies::Strategy> make_model_parallel(
     const strategies::StrategyContext& context) {
-  return make_staged(
-      context, "naive",
-      schedules::split_batch_by_count(context.workload.options().batch, /*parts=*/1));
+  return make_staged(context, "naive", by_count(context, /*parts=*/1));
 }
 
 const strategies::StrategyRegistration model_parallel_registration{

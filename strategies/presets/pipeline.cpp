@@ -2,15 +2,12 @@
 // devices work at the same time. A schedule says who runs what when.
 #include "strategies/presets/staged.h"
 #include "strategies/registry.h"
-#include "strategies/schedules/batch_split.h"
 
 namespace stratagem::presets {
 namespace {
 
 std::unique_ptr<strategies::Strategy> make_pipeline(const strategies::StrategyContext& context) {
-  return make_staged(
-      context, context.options.schedule,
-      schedules::split_batch(context.workload.options().batch, context.options.split_size));
+  return make_staged(context, context.options.schedule, by_split_size(context));
 }
 
 const strategies::StrategyRegistration pipeline_registration{

@@ -2,14 +2,12 @@
 // with.
 #include "strategies/presets/staged.h"
 #include "strategies/registry.h"
-#include "strategies/schedules/batch_split.h"
 
 namespace stratagem::presets {
 namespace {
 
 std::unique_ptr<strategies::Strategy> make_single(const strategies::StrategyContext& context) {
-  const std::int64_t batch = context.workload.options().batch;
-  return make_staged(context, "naive", schedules::split_batch(batch, batch));
+  return make_staged(context, "naive", by_count(context, /*parts=*/1));
 }
 
 const strategies::StrategyRegistration single_registration{

@@ -3,23 +3,16 @@
 #include <utility>
 
 #include "strategies/presets/staged.h"
-#include "strategies/schedules/batch_split.h"
 
 namespace stratagem::presets {
 namespace {
 
 std::unique_ptr<strategies::Strategy> make(const strategies::StrategyContext& context,
                                            tensor_parallel::Layout layout) {
-  const std::int64_t batch = context.workload.options().batch;
-  const std::int64_t replicas = context.groups.replicas;
   if (!has_stages(context)) {
-    return make_staged(context, "naive",
-                       schedules::split_batch_per_replica_by_count(batch, replicas, /*parts=*/1),
-                       layout);
+    return make_staged(context, "naive", by_count(context, /*parts=*/1), layout);
   }
-  return make_staged(
-      context, context.options.schedule,
-      schedules::split_batch_per_replica(batch, replicas, context.options.split_size), layout);
+  return make_staged(context, context.options.schedule, by_split_size(context), layout);
 }
 
 }  // namespace

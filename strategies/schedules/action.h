@@ -21,6 +21,11 @@ enum class ActionKind {
   send_gradient,       // SB: hand the input gradient to the previous stage, on another rank
   receive_gradient,    // RB: take it there
   optimizer,           // O: update the stage's parameters
+  replicate,           // P: take over the first device's parameters and buffers
+  scatter,             // SC: bring a replica's part of the batch from the first device
+  gather,              // GO: bring the replicas' outputs to the device of the loss
+  scatter_gradient,    // SG: bring a replica's part of the outputs' gradient from there
+  sum_gradients,       // RA: add the other devices' gradients to the first one's
   broadcast,           // S: take over the first replica's buffers
   gradient_wait,       // R: wait for what is left of the gradients' all-reduce between replicas
   reduce_gradients,    // G: sum gradients of which every tensor-parallel rank has a partial sum

@@ -1,10 +1,7 @@
 #include "strategies/schedules/batch_split.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <functional>
-#include <stdexcept>
 
 namespace stratagem::schedules {
 namespace {
@@ -15,6 +12,10 @@ std::vector<Slice> cut_per_replica(std::int64_t batch, std::int64_t replicas, co
   std::vector<Slice> all;
   int replica = 0;
   for (const Slice& share : split_batch_by_count(batch, replicas)) {
+    if (share.count == 0) {
+      all.push_back({.start = 0, .count = 1, .replica = replica++, .counts = false});
+      continue;
+    }
     for (const Slice& part : cut(share.count)) {
       all.push_back({.start = share.start + part.start, .count = part.count, .replica = replica});
     }
@@ -34,10 +35,6 @@ std::vector<Slice> split_batch(std::int64_t batch, std::int64_t size) {
 }
 
 std::vector<Slice> split_batch_by_count(std::int64_t batch, std::int64_t parts) {
-  if (batch < parts) {
-    throw std::invalid_argument(
-        fmt::format("--global-batch-size: {} samples cannot be shared by {}", batch, parts));
-  }
   std::vector<Slice> slices;
   std::int64_t start = 0;
   for (std::int64_t part = 0; part < parts; ++part) {
@@ -48,6 +45,14 @@ std::vector<Slice> split_batch_by_count(std::int64_t batch, std::int64_t parts) 
   return slices;
 }
 
+std::vector<Slice> chunk_batch(std::int64_t batch, std::int64_t parts) {
+  std::vector<Slice> chunks = split_batch(batch, (batch + parts - 1) / parts);
+  for (std::size_t index = 0; index < chunks.size(); ++index) {
+    chunks[index].replica = static_cast<int>(index);
+  }
+  return chunks;
+}
+
 std::vector<Slice> split_batch_per_replica(std::int64_t batch, std::int64_t replicas,
                                            std::int64_t size) {
   return cut_per_replica(batch, replicas,
@@ -56,8 +61,9 @@ std::vector<Slice> split_batch_per_replica(std::int64_t batch, std::int64_t repl
 
 std::vector<Slice> split_batch_per_replica_by_count(std::int64_t batch, std::int64_t replicas,
                                                     std::int64_t parts) {
-  return cut_per_replica(
-      batch, replicas, [parts](std::int64_t count) { return split_batch_by_count(count, parts); });
+  return cut_per_replica(batch, replicas, [parts](std::int64_t count) {
+    return split_batch_by_count(count, std::min(count, parts));
+  });
 }
 
 }  // namespace stratagem::schedules

@@ -10,7 +10,13 @@ namespace stratagem::schedules {
 struct Slice {
   std::int64_t start = 0;
   std::int64_t count = 0;
-  int replica = 0;  // whose running statistics see them
+  int replica = 0;     // whose running statistics see them
+  bool counts = true;  // false: of a replica that has no samples, which takes part all the same
+
+  /// Its share in a batch of `samples`.
+  double weight(std::int64_t samples) const {
+    return counts ? static_cast<double>(count) / static_cast<double>(samples) : 0;
+  }
 
   bool operator==(const Slice&) const = default;
 };
@@ -19,11 +25,16 @@ struct Slice {
 std::vector<Slice> split_batch(std::int64_t batch, std::int64_t size);
 
 /// As many consecutive slices as asked for, the first ones a sample larger where it does not divide
-/// `batch`. Throws std::invalid_argument when there are fewer samples than parts.
+/// `batch`; empty ones where there are fewer samples than parts.
 std::vector<Slice> split_batch_by_count(std::int64_t batch, std::int64_t parts);
 
-/// Each replica's share of the batch, cut into micro-batches of `size` or into `parts` of them.
-/// Throws std::invalid_argument when there are fewer samples than slices.
+/// As torch.chunk: parts of ceil(batch / parts) samples, so that the last may be smaller and there
+/// may be fewer of them than asked for; each is a replica of its own.
+std::vector<Slice> chunk_batch(std::int64_t batch, std::int64_t parts);
+
+/// Each replica's share of the batch, cut into micro-batches of `size`, or into `parts` of them or
+/// as many as it has samples. A replica without samples has one slice, the first sample, that does
+/// not count.
 std::vector<Slice> split_batch_per_replica(std::int64_t batch, std::int64_t replicas,
                                            std::int64_t size);
 std::vector<Slice> split_batch_per_replica_by_count(std::int64_t batch, std::int64_t replicas,

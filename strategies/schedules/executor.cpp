@@ -13,10 +13,21 @@ Stream stream_of(const Action& action, const runtime::Device& device) {
                                                                            : Stream::compute;
 }
 
+/// The ends of actions of the step before.
+std::vector<runtime::EventPointer> ends_of(const Execution& before,
+                                           const std::vector<Action>& actions) {
+  std::vector<runtime::EventPointer> ends;
+  for (const ExecutedAction& entry : before) {
+    if (std::ranges::find(actions, entry.action) != actions.end()) ends.push_back(entry.end);
+  }
+  return ends;
+}
+
 }  // namespace
 
 Execution execute(const Schedule& lowered, runtime::DeviceSpan devices,
-                  const std::function<void(const Action&)>& perform, int first_device) {
+                  const std::function<void(const Action&)>& perform, int first_device,
+                  const Execution& before) {
   struct Enqueued {
     int device;
     Stream stream;
@@ -36,8 +47,15 @@ Execution execute(const Schedule& lowered, runtime::DeviceSpan devices,
         device.wait(stream, other->second.end);
       }
     }
-    ExecutedAction entry{
-        .device = index, .action = action, .start = device.record(stream), .end = nullptr};
+    if (const auto earlier = lowered.needs_before.find(action);
+        earlier != lowered.needs_before.end()) {
+      for (const auto& end : ends_of(before, earlier->second)) device.wait(stream, end);
+    }
+    ExecutedAction entry{.device = index,
+                         .action = action,
+                         .start = device.record(stream),
+                         .end = nullptr,
+                         .awaits_device = awaits_another_device(lowered, action)};
     device.enqueue(stream, to_string(action), [perform, action] { perform(action); });
     entry.end = device.record(stream);
     enqueued.emplace(action, Enqueued{index, stream, entry.end});
@@ -67,7 +85,8 @@ schedules::Timeline timeline_of(const std::vector<const Execution*>& executions,
                                   .action = entry.action,
                                   .start_ms = milliseconds(entry.start->time()),
                                   .end_ms = milliseconds(entry.end->time()),
-                                  .peers_ms = entry.peers ? milliseconds(*entry.peers) : 0});
+                                  .peers_ms = entry.peers ? milliseconds(*entry.peers) : 0,
+                                  .awaits_device = entry.awaits_device});
     }
   }
   std::ranges::stable_sort(timeline.entries, [](const auto& a, const auto& b) {

@@ -22,6 +22,7 @@ struct ExecutedAction {
   Action action;
   runtime::EventPointer start;
   runtime::EventPointer end;
+  bool awaits_device = false;  // see awaits_another_device()
   /// Of a collective: when its last peer had come to it. Of a receive: when the data was sent.
   std::optional<std::chrono::steady_clock::time_point> peers = {};
 };
@@ -30,9 +31,11 @@ using Execution = std::vector<ExecutedAction>;
 
 /// Enqueues the actions of the schedule's devices first_device, first_device + 1, ..., which are
 /// devices[0], devices[1], ... and count from 0 in the execution; the others are another rank's.
-/// `lowered` must be valid. `perform` runs on the device's thread.
+/// `lowered` must be valid. `perform` runs on the device's thread. `before` is the step before, for
+/// what the schedule needs of it.
 Execution execute(const Schedule& lowered, runtime::DeviceSpan devices,
-                  const std::function<void(const Action&)>& perform, int first_device = 0);
+                  const std::function<void(const Action&)>& perform, int first_device = 0,
+                  const Execution& before = {});
 
 /// The last moment at which any action of the execution ended. Valid after synchronisation.
 std::chrono::steady_clock::time_point end_of(const Execution& execution);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "models/registry/named_entries.h"
+#include "strategies/schedules/lowering.h"
 
 namespace stratagem::schedules {
 namespace {

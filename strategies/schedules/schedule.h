@@ -1,17 +1,23 @@
 // Schedule: which device runs which action, in which order. A value: it can be printed, validated,
 // simulated, executed and drawn, and no strategy has a loop of its own.
 //
-// A generator writes the compute order (F and B, or F, I and W); `lower` adds what moves data and
-// the optimizer.
+// A generator writes the compute order (F and B, or F, I and W); `lower` (lowering.h) adds what
+// moves data, the optimizer, and which action needs which.
 #pragma once
 
 #include <functional>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "strategies/schedules/action.h"
 
 namespace stratagem::schedules {
+
+/// By action: those that must have ended before it starts, apart from those earlier in its own
+/// device's list.
+using Edges = std::map<Action, std::vector<Action>>;
 
 struct Schedule {
   std::string name;
@@ -20,31 +26,22 @@ struct Schedule {
   std::vector<int> device_of_stage;          // [stage]
   std::vector<int> rank_of_device = {};      // [device]; empty: all belong to one process
   std::vector<std::vector<Action>> actions;  // [device], in the order of execution
+  Edges needs = {};                          // of a lowered schedule
+  Edges needs_before = {};                   // the same among the actions of the step before
+  std::set<int> not_updated = {};            // stages that no optimizer updates: copies of others
 
   int stages() const { return static_cast<int>(device_of_stage.size()); }
   int devices() const { return static_cast<int>(actions.size()); }
+  /// What makes the gradient of a stage's input, and what makes those of its weights.
+  ActionKind input_gradient_kind() const;
+  ActionKind weight_gradient_kind() const;
 };
 
-/// Adds the copies from the host, those between stages on different devices (made by the receiver,
-/// just before the action that needs them; between devices of different ranks a send just after the
-/// action that makes the data and a receive before the one that needs it) and one optimizer action
-/// a stage at the end.
-Schedule lower(const Schedule& compute);
+/// The action's needs; none where the schedule names none.
+const std::vector<Action>& predecessors(const Schedule& lowered, const Action& action);
 
-/// Adds what keeps the replicas of every stage alike: the gradients' all-reduce before each
-/// optimizer action and, where `with_buffers`, a broadcast of the buffers before all else.
-Schedule add_replication(const Schedule& lowered, bool with_buffers);
-
-/// Adds the sum, over the ranks that share layers, of gradients of which each has a partial sum,
-/// before each optimizer action.
-Schedule add_gradient_reduction(const Schedule& lowered);
-
-/// The forward passes alone, with the copies that they need: what an evaluation runs.
-Schedule forward_only(const Schedule& lowered);
-
-/// The actions that must have ended before `action` starts, apart from those earlier in its own
-/// device's list. `action` belongs to a lowered schedule.
-std::vector<Action> predecessors(const Schedule& lowered, const Action& action);
+/// Whether it waits for another device: by itself, or for what brings its data from there.
+bool awaits_another_device(const Schedule& lowered, const Action& action);
 
 /// Visits every action once, in an order that respects every device's list and all predecessors.
 /// Throws std::invalid_argument with the grid when no action can go next (a deadlock), and when an

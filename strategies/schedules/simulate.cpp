@@ -106,7 +106,11 @@ class Simulation {
       const Action& action = lane.actions[lane.next++];
       lane.running = false;
       ended_.insert(action);
-      timeline_.entries.push_back({lane.device, action, lane.start, now_});
+      timeline_.entries.push_back({.device = lane.device,
+                                   .action = action,
+                                   .start_ms = lane.start,
+                                   .end_ms = now_,
+                                   .awaits_device = awaits_another_device(lowered_, action)});
       timeline_.step_ms = now_;
     }
   }

@@ -16,6 +16,7 @@ struct TimelineEntry {
   double end_ms = 0;
   double peers_ms = 0;  // of a collective: when its last peer had come to it; of a receive: when
                         // the data was sent
+  bool awaits_device = false;  // idle time before it is a wait for another device
 };
 
 struct Timeline {

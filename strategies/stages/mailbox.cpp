@@ -18,21 +18,17 @@ at::Tensor on_wire(const at::Tensor& tensor, at::MemoryFormat format) {
 
 }  // namespace
 
-Mailbox::Mailbox(Directory directory, at::TensorOptions options, at::MemoryFormat format)
-    : directory_(std::move(directory)), options_(options), format_(format) {}
-
-void Mailbox::send(const schedules::Action& action, const at::Tensor& tensor) {
+void Mailbox::send(const schedules::Action& action, const at::Tensor& tensor, const Route& route) {
   wait_for_send(action);  // that of the step before
-  const Route route = directory_.route(action);
   sent_[action] = route.group->send(on_wire(tensor, format_), route.peer, route.tag);
 }
 
-at::Tensor Mailbox::receive(const schedules::Action& action) {
-  if (!posted_.contains(action)) post(action);
-  if (const auto next = directory_.next(action)) post(*next);
-  const Posted own = posted_.extract(action).mapped();
-  own.transfer->wait();
-  return own.tensor;
+at::Tensor Mailbox::receive(const Incoming& own, const std::optional<Incoming>& next) {
+  if (!posted_.contains(own.action)) post(own);
+  if (next) post(*next);
+  const Posted posted = posted_.extract(own.action).mapped();
+  posted.transfer->wait();
+  return posted.tensor;
 }
 
 void Mailbox::wait_for_send(const schedules::Action& sent) {
@@ -44,14 +40,13 @@ void Mailbox::drain() {
   for (const auto& [action, transfer] : std::exchange(sent_, {})) transfer->wait();
 }
 
-void Mailbox::post(const schedules::Action& receive) {
-  const models::Shape shape = directory_.shape(receive);
-  const bool image = shape.size() == 4;
-  at::Tensor tensor =
-      at::empty(shape, options_.memory_format(image ? format_ : at::MemoryFormat::Contiguous));
-  const Route route = directory_.route(receive);
+void Mailbox::post(const Incoming& incoming) {
+  const bool image = incoming.shape.size() == 4;
+  at::Tensor tensor = at::empty(
+      incoming.shape, options_.memory_format(image ? format_ : at::MemoryFormat::Contiguous));
   const at::Tensor wire = on_wire(tensor, format_);  // a view: the tensor has no gaps
-  posted_[receive] = {tensor, route.group->receive(wire, route.peer, route.tag)};
+  const Route& route = incoming.route;
+  posted_[incoming.action] = {tensor, route.group->receive(wire, route.peer, route.tag)};
 }
 
 }  // namespace stratagem::stages

@@ -6,7 +6,6 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <functional>
 #include <map>
 #include <optional>
 
@@ -23,18 +22,19 @@ class Mailbox {
     int peer = 0;  // its rank in the group
     int tag = 0;   // the same on both sides, and no other transfer's of the step
   };
-  struct Directory {
-    std::function<Route(const schedules::Action&)> route;          // of a send or a receive
-    std::function<models::Shape(const schedules::Action&)> shape;  // of what a receive brings
-    std::function<std::optional<schedules::Action>(const schedules::Action&)>
-        next;  // the stage's next receive like this
+  struct Incoming {
+    schedules::Action action;  // the receive
+    Route route;
+    models::Shape shape;
   };
 
   /// `options` and `format` are those of activations.
-  Mailbox(Directory directory, at::TensorOptions options, at::MemoryFormat format);
+  Mailbox(at::TensorOptions options, at::MemoryFormat format)
+      : options_(options), format_(format) {}
 
-  void send(const schedules::Action& action, const at::Tensor& tensor);
-  at::Tensor receive(const schedules::Action& action);
+  void send(const schedules::Action& action, const at::Tensor& tensor, const Route& route);
+  /// `next`: the stage's receive after this one in the same step, if there is one.
+  at::Tensor receive(const Incoming& own, const std::optional<Incoming>& next);
   /// The peer has what `sent` sent: it has answered. Forgets the tensor.
   void wait_for_send(const schedules::Action& sent);
   /// Waits until everything sent has arrived.
@@ -45,9 +45,8 @@ class Mailbox {
     at::Tensor tensor;
     distributed::TransferPointer transfer;
   };
-  void post(const schedules::Action& receive);
+  void post(const Incoming& incoming);
 
-  Directory directory_;
   at::TensorOptions options_;
   at::MemoryFormat format_;
   std::map<schedules::Action, Posted> posted_;

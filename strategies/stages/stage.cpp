@@ -62,6 +62,10 @@ void Stage::forward(int micro_batch, double weight) {
     backends::mark_used(own.targets);
     own.loss = loss ? loss(own.output, own.targets, weight)
                     : workload_->loss(own.output, own.targets, weight);
+    if (!trains) {
+      own.correct =
+          correct ? correct(own.output, own.targets) : workload_->correct(own.output, own.targets);
+    }
     own.output.reset();
   }
 }
@@ -100,6 +104,10 @@ at::Tensor Stage::take_input_gradient(int micro_batch) {
 
 at::Tensor Stage::take_loss(int micro_batch) {
   return std::exchange(slot(micro_batch).loss, at::Tensor()).detach();
+}
+
+at::Tensor Stage::take_correct(int micro_batch) {
+  return std::exchange(slot(micro_batch).correct, at::Tensor());
 }
 
 void Stage::release() {

@@ -42,6 +42,8 @@ class Stage {
   void backward(int micro_batch);
   void backward_weight(int micro_batch);
   void update();
+  /// The next forward pass begins with no gradients, as it does after update().
+  void drop_gradients() { gradients_are_old_ = true; }
 
   /// What the next stage receives; released by backward().
   const at::Tensor& output(int micro_batch) const { return slot(micro_batch).output; }
@@ -49,7 +51,13 @@ class Stage {
   at::Tensor take_input_gradient(int micro_batch);
   /// The weighted loss of a micro-batch, on the last stage.
   at::Tensor take_loss(int micro_batch);
+  /// Likewise its correct predictions, of a forward pass without gradients; may be undefined.
+  at::Tensor take_correct(int micro_batch);
 
+  /// Takes so many micro-batches from now on, if it took fewer.
+  void make_room(std::size_t micro_batches) {
+    if (slots_.size() < micro_batches) slots_.resize(micro_batches);
+  }
   /// Forgets every micro-batch, inputs that were kept too: before and after an evaluation.
   void release();
   void set_training(bool training) { models::set_training(layers_, training); }
@@ -57,6 +65,8 @@ class Stage {
   bool split_backward = false;
   /// The last stage's loss of outputs, targets and weight; the workload's where it is empty.
   std::function<at::Tensor(const at::Tensor&, const at::Tensor&, double)> loss = {};
+  /// Likewise the correct predictions.
+  std::function<at::Tensor(const at::Tensor&, const at::Tensor&)> correct = {};
 
   const models::LayerList& layers() const { return layers_; }
   models::Optimizer& optimizer() { return optimizer_; }
@@ -68,6 +78,7 @@ class Stage {
     at::Tensor targets;
     at::Tensor output;
     at::Tensor loss;
+    at::Tensor correct;
     at::Tensor output_gradient;
     at::Tensor input_gradient;
     models::DeferredWeightGradientsPointer weight_gradients;

@@ -10,7 +10,9 @@
 
 #include "strategies/backends/backend.h"
 #include "strategies/distributed/gather_state.h"
+#include "strategies/schedules/lowering.h"
 #include "strategies/stages/partition.h"
+#include "strategies/stages/stage_state.h"
 
 namespace stratagem::stages {
 namespace {
@@ -41,44 +43,31 @@ class StagedStep final : public strategies::PendingStep {
   Sum sum_;
 };
 
-void copy_in(const strategies::StateDictionary& state, const models::NamedTensor& target) {
-  const auto found = state.find(target.name);
-  if (found == state.end()) {
-    throw std::invalid_argument(fmt::format("the state has no entry \"{}\"", target.name));
-  }
-  if (found->second.sizes() != target.tensor.sizes()) {
-    throw std::invalid_argument(fmt::format("the state's \"{}\" has another shape", target.name));
-  }
-  target.tensor.detach().copy_(found->second);
-}
-
 }  // namespace
 
-StagedStrategy::StagedStrategy(const strategies::StrategyContext& context,
-                               schedules::Schedule lowered, double ideal_bubble,
-                               std::vector<schedules::Slice> partition,
+StagedStrategy::StagedStrategy(const strategies::StrategyContext& context, Planner planner,
                                tensor_parallel::Layout layout)
     : workload_(context.workload),
       devices_(context.devices),
       timeout_(context.timeout),
       before_action_(context.before_action),
       groups_(context.groups),
-      schedule_(std::move(lowered)),
-      forward_schedule_(schedules::forward_only(schedule_)),
-      ideal_bubble_(ideal_bubble),
-      partition_(std::move(partition)) {
-  for (const schedules::Slice& slice : partition_) {
-    if (slice.replica == groups_.replica) slices_.push_back(slice);
-  }
+      keep_inputs_(context.options.inputs == "device"),
+      learning_rate_(workload_.options().optimizer.learning_rate),
+      planner_(std::move(planner)) {
+  const schedules::Schedule usual = planner_(workload_.options().batch).schedule;
+  device_of_stage_ = usual.device_of_stage;
+  split_backward_ = usual.split_backward;
   if (groups_.activations != nullptr) {
     first_device_ = groups_.activations->rank() * static_cast<int>(devices_.size());
   }
-  for (int stage = 0; stage < schedule_.stages(); ++stage) {
+  for (int stage = 0; stage < stage_count(); ++stage) {
     const int device = own_device_of(stage);
     if (device >= 0 && device < static_cast<int>(devices_.size())) own_stages_.push_back(stage);
   }
   make_layout(context, layout);
   make_stages(context);
+  plan_of(workload_.options().batch);
 }
 
 void StagedStrategy::make_layout(const strategies::StrategyContext& context,
@@ -86,22 +75,66 @@ void StagedStrategy::make_layout(const strategies::StrategyContext& context,
   if (groups_.tensor == nullptr) return;
   layout_ = std::make_unique<tensor_parallel::TensorLayout>(*groups_.tensor, *devices_.front(),
                                                             layout, context.options.async_reduce);
-  if (layout_->needs_reduction()) schedule_ = schedules::add_gradient_reduction(schedule_);
 }
 
-std::unique_ptr<stages::Stage> StagedStrategy::make_stage(
-    const strategies::StrategyContext& context, int index, models::LayerList layers) {
-  const stages::Stage::Position position{index == 0, index + 1 == schedule_.stages()};
+RankPlan StagedStrategy::made_plan(std::int64_t samples) const {
+  RankPlan made{.plan = planner_(samples)};
+  schedules::Schedule& schedule = made.plan.schedule;
+  if (schedule.device_of_stage != device_of_stage_) {
+    throw std::logic_error(fmt::format("schedule {} has other stages for {} samples than for {}",
+                                       schedule.name, samples, workload_.options().batch));
+  }
+  if (layout_ && layout_->needs_reduction()) schedule = schedules::add_gradient_reduction(schedule);
+  made.evaluation = schedules::forward_only(schedule);
+  for (const schedules::Slice& slice : made.plan.partition) {
+    if (slice.replica == groups_.replica) made.slices.push_back(slice);
+  }
+  for (const int stage : own_stages_) note_order(stage, made);
+  return made;
+}
+
+void StagedStrategy::note_order(int stage, RankPlan& made) const {
+  std::map<ActionKind, Action> last;
+  const auto device =
+      static_cast<std::size_t>(device_of_stage_.at(static_cast<std::size_t>(stage)));
+  for (const Action& action : made.plan.schedule.actions.at(device)) {
+    if (action.stage != stage) continue;
+    if (makes_weight_gradients(action.kind)) made.last_backward[stage] = action;
+    if (!schedules::is_receive(action.kind)) continue;
+    const auto before = last.find(action.kind);
+    if (before != last.end()) made.next_receive.insert_or_assign(before->second, action);
+    last[action.kind] = action;
+  }
+}
+
+const RankPlan& StagedStrategy::plan_of(std::int64_t samples) {
+  const bool other_batch = keep_inputs_ && std::exchange(last_samples_, samples) != samples;
+  const bool is_new = !plans_.contains(samples);
+  if (is_new || other_batch) synchronize();
+  if (other_batch) {
+    for (const int index : own_stages_) stage(index).release();
+  }
+  if (!is_new) return plans_.at(samples);
+  const RankPlan& made = plans_.emplace(samples, made_plan(samples)).first->second;
+  for (const int index : own_stages_) stage(index).make_room(made.slices.size());
+  return made;
+}
+
+std::unique_ptr<stages::Stage> StagedStrategy::make_stage(int index, models::LayerList layers) {
+  const stages::Stage::Position position{index == 0, index + 1 == stage_count()};
   if (layout_) layers = layout_->shard(index, std::move(layers), position.last);
   auto made = std::make_unique<stages::Stage>(
       workload_, std::move(layers), position,
       devices_[static_cast<std::size_t>(own_device_of(index))]->description(),
-      schedule_.micro_batches);
-  made->keep_inputs = context.options.inputs == "device";
-  made->split_backward = schedule_.split_backward;
+      /*micro_batches=*/0);
+  made->keep_inputs = keep_inputs_;
+  made->split_backward = split_backward_;
   if (layout_) {
     made->loss = [this](const at::Tensor& output, const at::Tensor& targets, double weight) {
       return layout_->loss(workload_, output, targets, weight);
+    };
+    made->correct = [this](const at::Tensor& output, const at::Tensor& targets) {
+      return layout_->correct(workload_, output, targets);
     };
   }
   return made;
@@ -111,9 +144,9 @@ void StagedStrategy::make_stages(const strategies::StrategyContext& context) {
   models::Model model = workload_.make_model();
   const auto boundaries = stages::boundaries_of(model.layers, context.options.cut);
   std::vector<models::LayerList> parts = models::cut(std::move(model.layers), boundaries);
-  if (static_cast<int>(parts.size()) != schedule_.stages()) {
+  if (static_cast<int>(parts.size()) != stage_count()) {
     throw std::invalid_argument(fmt::format("--cut: {} cuts make {} stages, {} are needed",
-                                            boundaries.size(), parts.size(), schedule_.stages()));
+                                            boundaries.size(), parts.size(), stage_count()));
   }
   note_shapes(parts);
   stages_.resize(parts.size());
@@ -123,7 +156,7 @@ void StagedStrategy::make_stages(const strategies::StrategyContext& context) {
     const auto owner = static_cast<std::size_t>(own_device_of(index));
     devices_[owner]->enqueue(runtime::Stream::compute, "set-up", [&, this, index] {
       const auto slot = static_cast<std::size_t>(index);
-      stages_[slot] = make_stage(context, index, std::move(parts[slot]));
+      stages_[slot] = make_stage(index, std::move(parts[slot]));
     });
   }
   synchronize();
@@ -144,14 +177,15 @@ void StagedStrategy::come_to_rest() {
 }
 
 std::unique_ptr<strategies::PendingStep> StagedStrategy::step(const models::Batch& batch) {
-  auto step = std::make_shared<StepInProgress>(batch, slices_.size());
+  const RankPlan& plan = plan_of(batch.size());
+  auto step = std::make_shared<StepInProgress>(batch, plan, learning_rate_);
   const auto work = [this, step](const Action& action) {
     if (before_action_) before_action_(action);
     perform(action, *step);
     if (layout_) note_collectives(action, *step);
   };
   return std::make_unique<StagedStep>(
-      schedules::execute(schedule_, devices_, work, first_device_), step,
+      schedules::execute(plan.plan.schedule, devices_, work, first_device_), step,
       [this](const std::vector<at::Tensor>& parts) { return sum_of(parts); });
 }
 
@@ -173,11 +207,11 @@ void StagedStrategy::note_collectives(const Action& action, StepInProgress& step
 }
 
 /// Over the micro-batches of the last stages of all ranks.
-double StagedStrategy::sum_of(const std::vector<at::Tensor>& losses) const {
+double StagedStrategy::sum_of(const std::vector<at::Tensor>& parts) const {
   double sum = 0;
   const bool counts = !layout_ || layout_->counts();
-  for (const at::Tensor& loss : losses) {
-    if (counts && loss.defined()) sum += loss.item<double>();
+  for (const at::Tensor& part : parts) {
+    if (counts && part.defined()) sum += part.item<double>();
   }
   if (groups_.all == nullptr) return sum;
   return sum_over_ranks(sum, *groups_.all, backends::torch_device(devices_.front()->description()));
@@ -187,7 +221,7 @@ void StagedStrategy::perform(const Action& action, StepInProgress& step) {
   stages::Stage& own = stage(action.stage);
   switch (action.kind) {
     case ActionKind::copy_input:
-      return load_input(action, step.batch);
+      return load_input(action, step);
     case ActionKind::copy_activation:
       return own.receive_activation(action.micro_batch,
                                     stage(action.stage - 1).output(action.micro_batch));
@@ -195,23 +229,25 @@ void StagedStrategy::perform(const Action& action, StepInProgress& step) {
       return own.receive_gradient(action.micro_batch,
                                   stage(action.stage + 1).take_input_gradient(action.micro_batch));
     case ActionKind::send_activation:
-      return mailbox(action.stage).send(action, own.output(action.micro_batch));
+      return mailbox(action.stage)
+          .send(action, own.output(action.micro_batch), route_of(action, step.plan));
     case ActionKind::receive_activation:
-      return own.set_input(action.micro_batch, mailbox(action.stage).receive(action));
+      return own.set_input(action.micro_batch, receive(action, step.plan));
     case ActionKind::send_gradient:
-      return mailbox(action.stage).send(action, own.take_input_gradient(action.micro_batch));
+      return mailbox(action.stage)
+          .send(action, own.take_input_gradient(action.micro_batch), route_of(action, step.plan));
     case ActionKind::receive_gradient:
-      own.set_output_gradient(action.micro_batch, mailbox(action.stage).receive(action));
+      own.set_output_gradient(action.micro_batch, receive(action, step.plan));
       // The next stage has used what it was sent.
       return mailbox(action.stage)
           .wait_for_send({ActionKind::send_activation, action.stage, action.micro_batch});
     case ActionKind::forward:
-      own.forward(action.micro_batch, weight(action.micro_batch));
+      own.forward(action.micro_batch, weight(action.micro_batch, step));
       return;
     case ActionKind::backward:
     case ActionKind::backward_input:
       own.backward(action.micro_batch);
-      if (action.stage + 1 == schedule_.stages()) {
+      if (action.stage + 1 == stage_count()) {
         step.losses[static_cast<std::size_t>(action.micro_batch)] =
             own.take_loss(action.micro_batch);
       }
@@ -221,66 +257,57 @@ void StagedStrategy::perform(const Action& action, StepInProgress& step) {
     case ActionKind::reduce_gradients:
       return layout_->reduce_gradients(action.stage, own.layers());
     case ActionKind::optimizer:
+      own.optimizer().set_learning_rate(step.learning_rate);
       return own.update();
     default:
       throw std::logic_error(to_string(action) + " needs a strategy with replicas");
   }
 }
 
-void StagedStrategy::load_input(const Action& action, const models::Batch& batch) {
-  const schedules::Slice& slice = slices_.at(static_cast<std::size_t>(action.micro_batch));
-  const models::Batch part = batch.slice(slice.start, slice.count);
+void StagedStrategy::load_input(const Action& action, const StepInProgress& step) {
+  const schedules::Slice& slice = step.plan.slices.at(static_cast<std::size_t>(action.micro_batch));
+  const models::Batch part = step.batch.slice(slice.start, slice.count);
   stage(action.stage).load_input(action.micro_batch, part.inputs, part.targets);
 }
 
-double StagedStrategy::weight(int micro_batch) const {
-  return static_cast<double>(slices_.at(static_cast<std::size_t>(micro_batch)).count) /
-         static_cast<double>(workload_.options().batch);
+double StagedStrategy::weight(int micro_batch, const StepInProgress& step) const {
+  return step.plan.slices.at(static_cast<std::size_t>(micro_batch)).weight(step.batch.size());
 }
 
-double StagedStrategy::evaluate(const models::Batch& batch) {
+strategies::Evaluation StagedStrategy::evaluate(const models::Batch& batch) {
   synchronize();
+  const RankPlan& plan = plan_of(batch.size());
   for (const int index : own_stages_) {
     stage(index).set_training(false);
     stage(index).release();
   }
-  StepInProgress step(batch, slices_.size());
-  const auto forward = [this, &step](const Action& action) {
+  StepInProgress step(batch, plan, learning_rate_);
+  step.correct.resize(step.losses.size());
+  const auto forward = [this, &plan, &step](const Action& action) {
     const c10::AutoGradMode no_gradient(false);
     perform(action, step);
     if (layout_) layout_->take_collectives();
-    if (action.kind == ActionKind::forward && action.stage + 1 == schedule_.stages()) {
-      step.losses[static_cast<std::size_t>(action.micro_batch)] =
-          stage(action.stage).take_loss(action.micro_batch);
+    if (action.kind == ActionKind::forward && action.stage + 1 == stage_count()) {
+      const auto micro_batch = static_cast<std::size_t>(action.micro_batch);
+      step.losses[micro_batch] = stage(action.stage).take_loss(action.micro_batch);
+      if (!plan.slices[micro_batch].counts) return;
+      step.correct[micro_batch] = stage(action.stage).take_correct(action.micro_batch);
     }
   };
-  schedules::execute(forward_schedule_, devices_, forward, first_device_);
+  schedules::execute(plan.evaluation, devices_, forward, first_device_);
   synchronize();
   drain();
   for (const int index : own_stages_) {
     stage(index).set_training(true);
     stage(index).release();
   }
-  return sum_of(step.losses);
+  return {.loss = sum_of(step.losses), .correct = static_cast<std::int64_t>(sum_of(step.correct))};
 }
 
 strategies::StateDictionary StagedStrategy::state() {
   synchronize();
   strategies::StateDictionary all;
-  const auto add = [&](const std::string& name, const at::Tensor& tensor) {
-    all[name] = tensor.detach().to(at::kCPU, tensor.scalar_type(), false, /*copy=*/true);
-  };
-  for (const int index : own_stages_) {
-    stages::Stage& own = stage(index);
-    for (const auto& parameter : models::parameters(own.layers())) {
-      add(parameter.name, parameter.tensor);
-      if (parameter.tensor.grad().defined()) {
-        add("gradient." + parameter.name, parameter.tensor.grad());
-      }
-    }
-    for (const auto& buffer : models::buffers(own.layers())) add(buffer.name, buffer.tensor);
-    for (const auto& entry : own.optimizer().state()) add(entry.name, entry.tensor);
-  }
+  for (const int index : own_stages_) add_state(stage(index), all);
   const auto device = backends::torch_device(devices_.front()->description());
   if (layout_) all = layout_->gather(all, device);
   if (groups_.activations == nullptr) return all;
@@ -290,17 +317,11 @@ strategies::StateDictionary StagedStrategy::state() {
 void StagedStrategy::load(const strategies::StateDictionary& whole) {
   synchronize();
   const strategies::StateDictionary state = layout_ ? layout_->slices(whole) : whole;
-  const c10::AutoGradMode no_gradient(false);
-  for (const int index : own_stages_) {
-    stages::Stage& own = stage(index);
-    for (const auto& parameter : models::parameters(own.layers())) copy_in(state, parameter);
-    for (const auto& buffer : models::buffers(own.layers())) copy_in(state, buffer);
-    own.optimizer().load(state);
-  }
+  for (const int index : own_stages_) load_state(stage(index), state);
 }
 
 int StagedStrategy::own_device_of(int stage) const {
-  return schedule_.device_of_stage.at(static_cast<std::size_t>(stage)) - first_device_;
+  return device_of_stage_.at(static_cast<std::size_t>(stage)) - first_device_;
 }
 
 void StagedStrategy::run_on_device(int stage, const std::string& label,

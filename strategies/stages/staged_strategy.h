@@ -12,18 +12,32 @@
 #include "strategies/schedules/schedule.h"
 #include "strategies/stages/mailbox.h"
 #include "strategies/stages/stage.h"
+#include "strategies/stages/step_plan.h"
 #include "strategies/strategy.h"
 #include "strategies/tensor_parallel/tensor_layout.h"
 
 namespace stratagem::stages {
 
+/// A plan, and what follows from it on one rank.
+struct RankPlan {
+  StepPlan plan;
+  schedules::Schedule evaluation = {};                               // the plan's forward passes
+  std::vector<schedules::Slice> slices = {};                         // this replica's
+  std::map<schedules::Action, schedules::Action> next_receive = {};  // of the same stage and kind
+  std::map<int, schedules::Action> last_backward =
+      {};  // by stage: the last that adds to its gradients
+};
+
 /// What a step's actions work on, and what they record beside the schedule.
 struct StepInProgress {
-  StepInProgress(models::Batch of, std::size_t micro_batches)
-      : batch(std::move(of)), losses(micro_batches) {}
+  StepInProgress(models::Batch of, const RankPlan& by, double rate)
+      : plan(by), batch(std::move(of)), learning_rate(rate), losses(by.slices.size()) {}
 
+  const RankPlan& plan;  // the strategy's
   models::Batch batch;
-  std::vector<at::Tensor> losses;  // [micro-batch], on the rank of the last stage
+  double learning_rate;
+  std::vector<at::Tensor> losses;        // [micro-batch], on the rank of the last stage
+  std::vector<at::Tensor> correct = {};  // likewise, of an evaluation
   std::mutex mutex;
   std::vector<schedules::ExecutedAction> concurrent;  // transfers, and waits inside of actions
   int collectives = 0;                                // so far, of this rank's layers
@@ -31,32 +45,31 @@ struct StepInProgress {
 
 class StagedStrategy : public strategies::Strategy {
  public:
-  /// `lowered` must be valid; its stages are the model cut at `context.options.cut`, and its
-  /// devices those of one replica. `partition` are the parts of the global batch, one a
-  /// micro-batch, of all replicas. `layout`: how layers are shared with the ranks of
-  /// `context.groups.tensor`, if there are any. Collective among the job's ranks, as the other
-  /// methods are.
-  StagedStrategy(const strategies::StrategyContext& context, schedules::Schedule lowered,
-                 double ideal_bubble, std::vector<schedules::Slice> partition,
+  /// The planner's stages are the model cut at `context.options.cut`, and its devices those of one
+  /// replica. `layout`: how layers are shared with the ranks of `context.groups.tensor`, if there
+  /// are any. Collective among the job's ranks, as the other methods are.
+  StagedStrategy(const strategies::StrategyContext& context, Planner planner,
                  tensor_parallel::Layout layout = tensor_parallel::Layout::tensor);
   /// Waits until the devices no longer touch the stages.
   ~StagedStrategy() override;
 
   std::unique_ptr<strategies::PendingStep> step(const models::Batch& batch) override;
-  double evaluate(const models::Batch& batch) override;
+  void set_learning_rate(double rate) override { learning_rate_ = rate; }
+  strategies::Evaluation evaluate(const models::Batch& batch) override;
   strategies::StateDictionary state() override;
   void load(const strategies::StateDictionary& state) override;
-  std::vector<schedules::Slice> batch_partition() const override { return partition_; }
+  std::vector<schedules::Slice> batch_partition(std::int64_t samples) const override {
+    return planner_(samples).partition;
+  }
   int replica() const override { return groups_.replica; }
-  strategies::Costs costs() const override;
+  strategies::Costs costs(std::int64_t samples) const override;
 
  protected:
   /// Does one action. A strategy with replicas adds theirs; tests break single actions.
   virtual void perform(const schedules::Action& action, StepInProgress& step);
   /// The share of a micro-batch in the global batch.
-  virtual double weight(int micro_batch) const;
+  virtual double weight(int micro_batch, const StepInProgress& step) const;
   stages::Stage& stage(int index) { return *stages_.at(static_cast<std::size_t>(index)); }
-  const schedules::Schedule& schedule() const { return schedule_; }
   const strategies::RankGroups& groups() const { return groups_; }
   /// The stages on this rank's devices, ascending.
   const std::vector<int>& own_stages() const { return own_stages_; }
@@ -64,6 +77,7 @@ class StagedStrategy : public strategies::Strategy {
   int own_device_of(int stage) const;
   /// Runs `work` on the stage's device and waits for it.
   void run_on_device(int stage, const std::string& label, std::function<void()> work);
+  int stage_count() const { return static_cast<int>(device_of_stage_.size()); }
   void synchronize();
   /// Of a destructor: waits until the devices no longer touch the stages, whatever fails.
   void come_to_rest();
@@ -72,14 +86,20 @@ class StagedStrategy : public strategies::Strategy {
   void make_layout(const strategies::StrategyContext& context, tensor_parallel::Layout layout);
   void make_stages(const strategies::StrategyContext& context);
   void note_shapes(const std::vector<models::LayerList>& parts);
+  RankPlan made_plan(std::int64_t samples) const;
+  void note_order(int stage, RankPlan& made) const;
+  const RankPlan& plan_of(std::int64_t samples);
+  models::Shape output_shape(int stage, std::int64_t samples) const;
   void open_mailbox(int stage);
-  stages::Mailbox::Route route_of(const schedules::Action& action) const;
-  std::unique_ptr<stages::Stage> make_stage(const strategies::StrategyContext& context, int index,
-                                            models::LayerList layers);
+  stages::Mailbox::Route route_of(const schedules::Action& action, const RankPlan& plan) const;
+  stages::Mailbox::Incoming incoming(const schedules::Action& receive, const RankPlan& plan) const;
+  at::Tensor receive(const schedules::Action& action, const RankPlan& plan);
+  std::unique_ptr<stages::Stage> make_stage(int index, models::LayerList layers);
   void note_collectives(const schedules::Action& action, StepInProgress& step);
-  void add_collectives(strategies::Costs& costs) const;
-  void load_input(const schedules::Action& action, const models::Batch& batch);
-  double sum_of(const std::vector<at::Tensor>& losses) const;
+  void add_collectives(strategies::Costs& costs, const RankPlan& plan) const;
+  void add_transfers(strategies::Costs& costs, const RankPlan& plan) const;
+  void load_input(const schedules::Action& action, const StepInProgress& step);
+  double sum_of(const std::vector<at::Tensor>& parts) const;
   stages::Mailbox& mailbox(int stage) { return *mailboxes_.at(static_cast<std::size_t>(stage)); }
   void drain();
 
@@ -88,19 +108,20 @@ class StagedStrategy : public strategies::Strategy {
   std::chrono::milliseconds timeout_;
   std::function<void(const schedules::Action&)> before_action_;
   strategies::RankGroups groups_;
-  schedules::Schedule schedule_;
-  schedules::Schedule forward_schedule_;
-  double ideal_bubble_;
-  std::vector<schedules::Slice> partition_;
-  std::vector<schedules::Slice> slices_;  // this replica's
-  int first_device_ = 0;                  // of this rank, among the schedule's
+  bool keep_inputs_;
+  double learning_rate_;
+  Planner planner_;
+  std::map<std::int64_t, RankPlan> plans_;  // by samples; of every size that was stepped on
+  std::int64_t last_samples_ = 0;           // of the step before
+  std::vector<int> device_of_stage_;        // [stage], among the plans'
+  bool split_backward_ = false;
+  int first_device_ = 0;  // of this rank, among the plans'
   std::vector<int> own_stages_;
-  double flops_ = 0;
-  std::vector<std::vector<models::Shape>> output_shapes_;        // [stage][micro-batch]
-  std::map<schedules::Action, schedules::Action> next_receive_;  // of the same stage and kind
-  std::unique_ptr<tensor_parallel::TensorLayout> layout_;        // null: layers are whole
-  std::vector<std::unique_ptr<stages::Stage>> stages_;           // [stage]; null: another rank's
-  std::vector<std::unique_ptr<stages::Mailbox>> mailboxes_;      // [stage]; null: none is needed
+  double flops_of_a_sample_ = 0;
+  std::vector<models::Shape> output_shapes_;                 // [stage], of one sample
+  std::unique_ptr<tensor_parallel::TensorLayout> layout_;    // null: layers are whole
+  std::vector<std::unique_ptr<stages::Stage>> stages_;       // [stage]; null: another rank's
+  std::vector<std::unique_ptr<stages::Mailbox>> mailboxes_;  // [stage]; null: none is needed
 };
 
 }  // namespace stratagem::stages

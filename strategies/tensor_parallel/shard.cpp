@@ -58,8 +58,13 @@ class Sharding {
       is_language_model_ = true;
       return layer;
     }
-    if (dynamic_cast<models::ReluLayer*>(layer.get()) != nullptr) return layer;
+    if (is_element_wise(*layer)) return layer;
     throw std::invalid_argument("layer " + layer->name() + " cannot be sharded");
+  }
+
+  static bool is_element_wise(const Layer& layer) {
+    return dynamic_cast<const models::ReluLayer*>(&layer) != nullptr ||
+           dynamic_cast<const models::InputGradientLayer*>(&layer) != nullptr;
   }
 
   /// One that is left over, and whose outputs the ranks cannot share evenly.

@@ -41,6 +41,12 @@ at::Tensor TensorLayout::loss(const models::Workload& workload, const at::Tensor
   return vocab_parallel_cross_entropy(output, targets, weight, group_);
 }
 
+at::Tensor TensorLayout::correct(const models::Workload& workload, const at::Tensor& output,
+                                 const at::Tensor& targets) {
+  if (!vocabulary_parallel_logits_) return workload.correct(output, targets);
+  return vocab_parallel_correct_predictions(output, targets, group_);
+}
+
 models::Shape TensorLayout::boundary(models::Shape whole) const {
   if (layout_ == Layout::sequence && whole.size() == 3) whole[sequence_dimension] /= group_.size();
   return whole;

@@ -26,6 +26,10 @@ class TensorLayout {
   at::Tensor loss(const models::Workload& workload, const at::Tensor& output,
                   const at::Tensor& targets, double weight);
 
+  /// As Workload::correct; collective where logits are shared.
+  at::Tensor correct(const models::Workload& workload, const at::Tensor& output,
+                     const at::Tensor& targets);
+
   /// What lies between two stages on this rank, from its shape on a single device.
   models::Shape boundary(models::Shape whole) const;
 

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <limits>
 #include <stdexcept>
 #include <utility>
 
@@ -99,6 +100,18 @@ Communication VocabParallelEmbedding::communication(const LayerInput& work) cons
 at::Tensor vocab_parallel_cross_entropy(const at::Tensor& logits, const at::Tensor& targets,
                                         double weight, TensorGroup& group) {
   return CrossEntropy::apply(logits, targets, weight, &group);
+}
+
+at::Tensor vocab_parallel_correct_predictions(const at::Tensor& logits, const at::Tensor& targets,
+                                              TensorGroup& group) {
+  const auto [own, index] = logits.max(-1);
+  const at::Tensor largest = group.all_reduce(own.clone(), distributed::Reduction::maximum).wait();
+  // Of equal logits the first counts, as it does in argmax. In float64 every index is exact.
+  const at::Tensor id = (index + group.rank() * logits.size(-1)).to(at::kDouble);
+  const at::Tensor candidate =
+      id.neg().masked_fill(own.ne(largest), -std::numeric_limits<double>::infinity());
+  const at::Tensor first = group.all_reduce(candidate, distributed::Reduction::maximum).wait();
+  return first.neg().eq(targets).sum();
 }
 
 Communication cross_entropy_communication(std::int64_t positions, std::int64_t element_bytes) {

@@ -32,6 +32,10 @@ class VocabParallelEmbedding : public models::Layer, public ParallelLayer {
 at::Tensor vocab_parallel_cross_entropy(const at::Tensor& logits, const at::Tensor& targets,
                                         double weight, TensorGroup& group);
 
+/// models::correct_predictions of the same. Collective.
+at::Tensor vocab_parallel_correct_predictions(const at::Tensor& logits, const at::Tensor& targets,
+                                              TensorGroup& group);
+
 /// What the loss of so many positions exchanges.
 Communication cross_entropy_communication(std::int64_t positions, std::int64_t element_bytes);
 

@@ -25,10 +25,13 @@ using strategies::StrategyContext;
 /// Two stages, 1f1b: right as it is, and what the broken ones are made from.
 class PipelineOfTwo : public StagedStrategy {
  public:
-  PipelineOfTwo(const StrategyContext& context, int micro_batches)
-      : StagedStrategy(
-            context, schedules::make_schedule("1f1b", 2, micro_batches), 0,
-            schedules::split_batch(context.workload.options().batch, context.options.split_size)) {}
+  explicit PipelineOfTwo(const StrategyContext& context)
+      : StagedStrategy(context, [split_size = context.options.split_size](std::int64_t samples) {
+          stages::StepPlan plan{.partition = schedules::split_batch(samples, split_size)};
+          plan.schedule =
+              schedules::make_schedule("1f1b", 2, static_cast<int>(plan.partition.size()));
+          return plan;
+        }) {}
 
  protected:
   std::vector<models::NamedTensor> parameters(int index) {
@@ -56,7 +59,9 @@ class WeighsTheRemainderAsTheOthers : public PipelineOfTwo {
   using PipelineOfTwo::PipelineOfTwo;
 
  protected:
-  double weight(int) const override { return 1.0 / static_cast<double>(batch_partition().size()); }
+  double weight(int, const stages::StepInProgress& step) const override {
+    return 1.0 / static_cast<double>(step.plan.slices.size());
+  }
 };
 
 /// The second micro-batch's gradients of the first stage count twice.
@@ -173,7 +178,9 @@ class ReportsNoLoss : public PipelineOfTwo {
 class EvaluatesTooLittle : public PipelineOfTwo {
  public:
   using PipelineOfTwo::PipelineOfTwo;
-  double evaluate(const Batch& batch) override { return 0.5 * PipelineOfTwo::evaluate(batch); }
+  strategies::Evaluation evaluate(const Batch& batch) override {
+    return {.loss = 0.5 * PipelineOfTwo::evaluate(batch).loss};
+  }
 };
 
 /// It goes on with weights from before the last update, as if what was kept of them outlived it.
@@ -184,7 +191,7 @@ class OutlivesTheUpdate : public PipelineOfTwo {
     PipelineOfTwo::load(state);
     kept_ = state;
   }
-  double evaluate(const Batch& batch) override {
+  strategies::Evaluation evaluate(const Batch& batch) override {
     PipelineOfTwo::load(kept_);
     return PipelineOfTwo::evaluate(batch);
   }

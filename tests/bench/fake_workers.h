@@ -120,6 +120,7 @@ class FakeWorkers {
                              .message = ""}};
   }
   static CanaryResult answer(const CanaryJob&) { return {}; }
+  static TrainResult answer(const TrainJob&) { return {}; }
   static CalibrateDeviceResult answer(const CalibrateDeviceJob&) {
     return {.gemm_gflops = 100, .convolution_gflops = 250};
   }

@@ -57,7 +57,7 @@ def test_a_mesh_of_three_dimensions_equals_one_device(commands):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--model", "resnet18"], "cannot shard resnet18; it can gpt-small, gpt-tiny"),
+        (["--model", "resnet18"], "cannot shard resnet18; it can column_linear, gpt-small"),
         (["--mesh", "tensor=3", "--oversubscribe"], "4 heads of gpt-tiny cannot be shared by 3; possible: 2, 4"),
         (["--ranks", 1], "--ranks 1: devices that share layers are a rank each"),
         (["--mesh", "data=2/tensor=2", "--devices", 2], "product is the number of devices"),

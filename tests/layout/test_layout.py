@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("bench", "models", "reports", "strategies", "tests", "tools")
+FOLDERS = ("bench", "models", "reports", "strategies", "tests", "tools", "training")
 CPP_SUFFIXES = {".h", ".cpp", ".cu"}
 
 # Which of the project's folders a folder may include, besides itself.
@@ -15,9 +15,10 @@ MAY_INCLUDE = {
     "models": set(),
     "reports": set(),
     "strategies": {"models"},
-    "bench": {"strategies", "models", "reports"},
-    "tools": {"bench", "strategies", "models", "reports"},
-    "tests": {"bench", "strategies", "models", "reports", "tools"},
+    "training": {"strategies", "models"},
+    "bench": {"training", "strategies", "models", "reports"},
+    "tools": {"bench", "training", "strategies", "models", "reports"},
+    "tests": {"bench", "training", "strategies", "models", "reports", "tools"},
 }
 TORCH_HEADER = re.compile(r"^(ATen|c10|c10d|torch)/")
 BACKEND_FILE = re.compile(r"_backend(_\w+)?\.(h|cpp|cu)$")

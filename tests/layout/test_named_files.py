@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("bench", "cmake", "docs", "models", "reports", "strategies", "tests", "tools")
+FOLDERS = ("bench", "cmake", "docs", "models", "reports", "strategies", "tests", "tools", "training")
 SCRIPT = re.compile(r"#!.*\b(sh|bash|python3)\b")
 HASH_COMMENT = re.compile(r"(?:^|(?<=\s))#(?!!).*", re.MULTILINE)
 

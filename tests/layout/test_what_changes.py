@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PRODUCTION = ("bench", "models", "reports", "strategies", "tools/stratagem")
+PRODUCTION = ("bench", "models", "reports", "strategies", "tools/stratagem", "training")
 # Display names and colours: a variant without them is shown by its own name.
 OPTIONAL = {
     "reports/stratagem_reports/analysis/labels.py",
@@ -19,7 +19,7 @@ OPTIONAL = {
 }
 # Where rows are chosen: defaults, presets, benchmark programs.
 CHOOSERS = re.compile(
-    r"bench/(programs/|config/(presets|config)\.|config/(config_file|options)\.h$)"
+    r"bench/(programs/|config/(presets|training_presets|config)\.|config/(config_file|options)\.h$)"
     r"|models/workload\.h$|strategies/options\.h$|tools/stratagem/(simulate|verify)\.cpp$"
 )
 # Names that mean something to others, and to whom.
@@ -28,6 +28,10 @@ MEANT_BY = {
     "single": r"reports/(row_summary|verdict)\.cpp$|bench/(config/grid|launch/rendezvous)\.cpp$",
     # Also a dimension of the mesh.
     "pipeline": r"strategies/(ranks/mesh|presets/\w+)\.cpp$|strategies/registry\.h$|bench/|tools/",
+    # Also a schedule of the learning rate.
+    "linear": r"training/options\.cpp$",
+    # The one strategy with a schedule of its own says its name.
+    "data_parallel": r"strategies/data_parallel/data_parallel_schedule\.cpp$",
     # The order without overlap of stages, which presets of one stage run.
     "naive": r"strategies/registry\.h$|strategies/presets/\w+\.cpp$|bench/predict/predict\.cpp$",
 }
@@ -76,7 +80,7 @@ def test_a_variant_is_named_in_few_files(kind: str, pattern: str, file: str) -> 
 def test_a_kind_of_action_is_named_by_who_performs_it(kind: str) -> None:
     """And by the schedules, which order it."""
     named = files_with(rf"\bActionKind::{kind}\b|\bDescription{{{kind}\b", code_files())
-    found = {path for path in named if Path(path).name != "schedule"}
+    found = {path for path in named if Path(path).name not in {"schedule", "lowering"}}
     assert "strategies/schedules/action" in found
     assert len(found) <= promised("a kind of action"), sorted(found)
 

@@ -3,15 +3,12 @@
 
 #include "strategies/presets/staged.h"
 #include "strategies/registry.h"
-#include "strategies/schedules/batch_split.h"
 
 namespace stratagem::presets {
 namespace {
 
 std::unique_ptr<strategies::Strategy> make(const strategies::StrategyContext& context) {
-  return make_staged(
-      context, "eager_1f1b",
-      schedules::split_batch(context.workload.options().batch, context.options.split_size));
+  return make_staged(context, "eager_1f1b", by_split_size(context));
 }
 
 constexpr std::array own_options = {"split_size"};

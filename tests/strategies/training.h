@@ -1,6 +1,10 @@
 // What tests of strategies are made from: small workloads, unpinned CPU devices, a strategy.
 #pragma once
 
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -51,8 +55,9 @@ struct Training {
 
   StrategyContext context(StrategyOptions options = {}) {
     options.split_size = std::min(options.split_size, workload.options().batch);
-    if (options.cut.empty()) {
-      options.cut = stages::choose_cut(workload, static_cast<int>(group.devices.size()), "flops");
+    const auto stages = static_cast<int>(group.devices.size());
+    if (options.cut.empty() && stages <= workload.entry().layers) {
+      options.cut = stages::choose_cut(workload, stages, "flops");
     }
     return {.workload = workload, .devices = group.devices, .options = std::move(options)};
   }
@@ -66,5 +71,20 @@ struct Training {
   backends::DeviceGroup group;
   std::unique_ptr<Strategy> strategy;
 };
+
+/// Of any element of the entries, which are to be the same.
+inline double largest_difference(const StateDictionary& a, const StateDictionary& b) {
+  EXPECT_EQ(a.size(), b.size());
+  double largest = 0;
+  for (const auto& [name, tensor] : a) {
+    if (!b.contains(name)) {
+      ADD_FAILURE() << name << " is missing";
+      continue;
+    }
+    const at::Tensor difference = (tensor.to(at::kDouble) - b.at(name).to(at::kDouble)).abs();
+    largest = std::max(largest, difference.max().item<double>());
+  }
+  return largest;
+}
 
 }  // namespace stratagem::strategies

@@ -8,7 +8,7 @@ import re
 import sys
 from pathlib import Path
 
-FOLDERS = ("bench", "models", "reports", "strategies", "tools")
+FOLDERS = ("bench", "models", "reports", "strategies", "tools", "training")
 TORCH_INCLUDE = re.compile(r"(-I|-isystem)\s*\S*/torch/csrc/api/include")
 
 

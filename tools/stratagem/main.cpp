@@ -15,9 +15,10 @@
 namespace stratagem::tools {
 namespace {
 
-const std::array<Subcommand, 10> subcommands = {
+const std::array<Subcommand, 11> subcommands = {
     {{"list", "strategies, models, schedules, devices, benchmarks", list},
      {"run", "measures one configuration or a grid of them", run},
+     {"train", "epochs over a data set, by any strategy", train},
      {"verify", "proves every strategy against one device, in float64", verify},
      {"simulate", "a pipeline schedule without running it", simulate},
      {"calibrate", "peak rates, memory and link bandwidth of the devices", calibrate},

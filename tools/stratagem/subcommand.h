@@ -18,6 +18,7 @@ struct Subcommand {
 
 int list(const Arguments& arguments);
 int run(const Arguments& arguments);
+int train(const Arguments& arguments);
 int verify(const Arguments& arguments);
 int simulate(const Arguments& arguments);
 int calibrate(const Arguments& arguments);

@@ -19,7 +19,11 @@ TEST(Collectives, BusFactorsAreThoseOfNcclTests) {
   EXPECT_DOUBLE_EQ(bus_factor("all_gather", 4), 0.75);
   EXPECT_DOUBLE_EQ(bus_factor("broadcast", 4), 1.0);
   EXPECT_DOUBLE_EQ(bus_factor("send", 4), 1.0);
-  EXPECT_THROW(bus_factor("gather", 4), std::invalid_argument);
+  EXPECT_DOUBLE_EQ(bus_factor("reduce", 4), 1.0);
+  EXPECT_DOUBLE_EQ(bus_factor("gather", 4), 0.75);
+  EXPECT_DOUBLE_EQ(bus_factor("scatter", 4), 0.75);
+  EXPECT_DOUBLE_EQ(bus_factor("all_to_all", 4), 0.75);
+  EXPECT_THROW(bus_factor("all_scatter", 4), std::invalid_argument);
 }
 
 TEST(Collectives, EveryNameHasAFactor) {

@@ -21,6 +21,12 @@ TimelineEntry entry(int stage, ActionKind kind, double start, double end) {
   return {stage, {kind, stage, 0}, start, end};
 }
 
+/// One before which the device waits for another.
+TimelineEntry awaiting(TimelineEntry entry) {
+  entry.awaits_device = true;
+  return entry;
+}
+
 Timeline timeline(double step_ms, std::vector<TimelineEntry> entries) {
   return {std::move(entries), step_ms};
 }
@@ -52,10 +58,10 @@ TEST(Breakdown, OneStageHasNoBubble) {
 TEST(Breakdown, BubblesOfTwoStages) {
   //  stage 0: L F .  . . . . CB B B O
   //  stage 1: L . CF F F B B O  . . .    idle after the last computation is bubble too
-  const Timeline two =
-      timeline(11, {entry(0, L, 0, 1), entry(0, F, 1, 2), entry(0, CB, 7, 8), entry(0, B, 8, 10),
-                    entry(0, O, 10, 11), entry(1, L, 0, 1), entry(1, CF, 2, 3), entry(1, F, 3, 5),
-                    entry(1, B, 5, 7), entry(1, O, 7, 8)});
+  const Timeline two = timeline(
+      11, {entry(0, L, 0, 1), entry(0, F, 1, 2), entry(0, CB, 7, 8), awaiting(entry(0, B, 8, 10)),
+           entry(0, O, 10, 11), entry(1, L, 0, 1), entry(1, CF, 2, 3), awaiting(entry(1, F, 3, 5)),
+           entry(1, B, 5, 7), entry(1, O, 7, 8)});
   expect_parts(
       breakdown(two, 0, 2),
       {.compute = 3, .communication_exposed = 1, .bubble = 5, .optimizer = 1, .input_copy = 1}, 11);
@@ -65,19 +71,16 @@ TEST(Breakdown, BubblesOfTwoStages) {
       11);
 }
 
-TEST(Breakdown, OnlyWhatNeedsAnotherStageWaitsInABubble) {
-  // The first stage's forward, the last stage's backward and every optimizer wait for nobody.
-  const Timeline first = timeline(4, {entry(0, F, 2, 4)});
-  expect_parts(breakdown(first, 0, 3), {.compute = 2, .other = 2}, 4);
-  const Timeline last = timeline(4, {entry(2, B, 2, 4)});
-  expect_parts(breakdown(last, 2, 3), {.compute = 2, .other = 2}, 4);
+TEST(Breakdown, OnlyWhatNeedsAnotherDeviceWaitsInABubble) {
+  const Timeline own = timeline(4, {entry(0, F, 2, 4)});
+  expect_parts(breakdown(own, 0, 3), {.compute = 2, .other = 2}, 4);
   const Timeline update = timeline(4, {entry(1, O, 2, 4)});
   expect_parts(breakdown(update, 1, 3), {.optimizer = 2, .other = 2}, 4);
 
-  const Timeline forward = timeline(4, {entry(2, F, 2, 4)});
+  const Timeline forward = timeline(4, {awaiting(entry(2, F, 2, 4))});
   expect_parts(breakdown(forward, 2, 3), {.compute = 2, .bubble = 2}, 4);
-  const Timeline backward = timeline(4, {entry(1, B, 2, 4)});
-  expect_parts(breakdown(backward, 1, 3), {.compute = 2, .bubble = 2}, 4);
+  const Timeline summed = timeline(4, {awaiting(entry(1, O, 2, 4))});
+  expect_parts(breakdown(summed, 1, 3), {.bubble = 2, .optimizer = 2}, 4);
 }
 
 TEST(Breakdown, TheTailIsBubbleWhereOthersStillWork) {
@@ -94,7 +97,8 @@ TEST(Breakdown, ADeviceThatDidNothingIsAllBubble) {
 TEST(Breakdown, TransfersAreHiddenWhereTheDeviceComputes) {
   //  compute: F F F F . . F F        from 0 to 4 and from 6 to 8
   //  copies:  . . C C C . . .        from 2 to 5: two hidden, one exposed, one bubble
-  const Timeline step = timeline(8, {entry(1, F, 0, 4), entry(1, CF, 2, 5), entry(1, F, 6, 8)});
+  const Timeline step =
+      timeline(8, {entry(1, F, 0, 4), entry(1, CF, 2, 5), awaiting(entry(1, F, 6, 8))});
   expect_parts(breakdown(step, 1, 2),
                {.compute = 6, .communication_exposed = 1, .communication_hidden = 2, .bubble = 1},
                8);
@@ -123,8 +127,10 @@ TEST(Breakdown, TransfersAfterTheLastComputation) {
 TEST(Breakdown, SeveralStepsAddUp) {
   // The same step twice; in the two milliseconds between them the first stage waits for nobody.
   const auto both = [](ActionKind kind, double start, double end) {
-    return std::vector<TimelineEntry>{entry(0, kind, start, end),
-                                      entry(0, kind, start + 12, end + 12)};
+    const bool waits = kind == B;
+    const TimelineEntry first = entry(0, kind, start, end);
+    const TimelineEntry second = entry(0, kind, start + 12, end + 12);
+    return waits ? std::vector{awaiting(first), awaiting(second)} : std::vector{first, second};
   };
   Timeline steps;
   steps.step_ms = 22;

@@ -22,8 +22,7 @@ using ::testing::StartsWith;
 template <class Broken>
 reports::Verification verify(const models::WorkloadOptions& options, std::int64_t split) {
   Training training(options, 2);
-  Broken strategy(training.context({.split_size = split}),
-                  static_cast<int>((options.batch + split - 1) / split));
+  Broken strategy(training.context({.split_size = split}));
   return compare_with_oracle(strategy, training.workload);
 }
 

@@ -84,6 +84,16 @@ void expect_sound(const reports::Repetition& repetition, double step_ms) {
   for (const double loss : repetition.loss) EXPECT_TRUE(std::isfinite(loss));
 }
 
+TEST(CheckTask, PartsThatBatchNormCannotNormaliseAreRefused) {
+  Config row = unchecked_row("data_parallel", "resnet18");
+  row.global_batch_size = 3;  // parts of 2 and 1
+  EXPECT_EQ(refusal(row), "accepted") << "2x2 positions are enough";
+  row.image_size = 32;
+  EXPECT_THAT(refusal(row), HasSubstr("replica 1 has a part of 1 sample, of which BatchNorm"));
+  row.global_batch_size = 4;
+  EXPECT_EQ(refusal(row), "accepted");
+}
+
 TEST(CheckTask, FillsInTheCut) {
   EXPECT_THAT(checked(unchecked_row("pipeline", "resnet18")).config.cut, ElementsAre("layer3"));
   EXPECT_THAT(checked(unchecked_row("model_parallel", "toy")).config.cut, ElementsAre("net2"));

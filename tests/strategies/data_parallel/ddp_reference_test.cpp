@@ -60,9 +60,8 @@ TEST(Ddp, ComputesPyTorchsGradients) {
   runtime::on_ranks(2, [&](distributed::RankContext& ranks) {
     const models::WorkloadOptions options = workload_of(expected);
     strategies::RankTraining training(ranks, options, {.replicas = 2});
-    training.strategy =
-        presets::make_staged(training.rank_context(), "naive",
-                             schedules::split_batch_per_replica_by_count(options.batch, 2, 1));
+    const auto context = training.rank_context();
+    training.strategy = presets::make_staged(context, "naive", presets::by_count(context, 1));
     training.strategy->load(filled(training.workload.make_model()));
     const auto step = training.strategy->step(batch_of(expected));
     const strategies::StateDictionary state = training.strategy->state();

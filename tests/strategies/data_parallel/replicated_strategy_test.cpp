@@ -20,20 +20,23 @@ using schedules::Action;
 using schedules::ActionKind;
 using ::testing::HasSubstr;
 
-std::vector<schedules::Slice> shares(const strategies::StrategyContext& context) {
-  return schedules::split_batch_per_replica_by_count(context.workload.options().batch,
-                                                     context.groups.replicas,
-                                                     context.options.accumulation_steps);
+/// The preset's plan.
+stages::Planner planner(const strategies::StrategyContext& context) {
+  return [replicas = context.groups.replicas, replica = context.groups.replica,
+          parts = context.options.accumulation_steps](std::int64_t samples) {
+    stages::StepPlan plan;
+    plan.partition = schedules::split_batch_per_replica_by_count(samples, replicas, parts);
+    const auto own = std::ranges::count(plan.partition, replica, &schedules::Slice::replica);
+    plan.schedule = schedules::make_schedule("naive", 1, static_cast<int>(own));
+    return plan;
+  };
 }
 
 /// The preset "ddp", as a class that tests can break.
 class Ddp : public ReplicatedStrategy {
  public:
   explicit Ddp(const strategies::StrategyContext& context)
-      : ReplicatedStrategy(context,
-                           schedules::make_schedule(
-                               "naive", 1, static_cast<int>(context.options.accumulation_steps)),
-                           0.0, shares(context)) {}
+      : ReplicatedStrategy(context, planner(context)) {}
 };
 
 struct Case {
@@ -98,7 +101,9 @@ class SumsInPlaceOfAMean : public Ddp {
   using Ddp::Ddp;
 
  protected:
-  double weight(int micro_batch) const override { return 2 * Ddp::weight(micro_batch); }
+  double weight(int micro_batch, const stages::StepInProgress& step) const override {
+    return 2 * Ddp::weight(micro_batch, step);
+  }
 };
 
 /// Every rank keeps its own running statistics.
@@ -155,7 +160,8 @@ TEST(Ddp, CommunicatesExactlyWhatItsCostsSay) {
         step();
         training.reset_counts();
         step();
-        EXPECT_EQ(distributed::difference_from_costs(training.counts(), ddp.costs()), "")
+        EXPECT_EQ(distributed::difference_from_costs(training.counts(), ddp.costs(batch.size())),
+                  "")
             << model << ", buckets of " << options.bucket_mb << " MiB, micro-batches "
             << options.accumulation_steps << ", overlap " << options.overlap;
       });
@@ -203,7 +209,7 @@ TEST(Ddp, HalfPrecisionGradientsAreHalfTheBytesAndNearlyTheSame) {
     options.compression = "fp16";
     training.strategy = std::make_unique<Ddp>(training.rank_context(options));
     const std::int64_t bytes =
-        training.strategy->costs().collectives.at("all_reduce").payload_bytes;
+        training.strategy->costs(8).collectives.at("all_reduce").payload_bytes;
     const auto found = bench::compare_with_oracle(*training.strategy, training.workload,
                                                   bench::compressed_tolerance);
     EXPECT_TRUE(found.passed) << found.message;

@@ -116,6 +116,49 @@ TEST_P(ProcessGroupConformance, GatherAndScatterAreEachOthersReverse) {
   });
 }
 
+TEST_P(ProcessGroupConformance, ReduceGivesTheRootTheSum) {
+  for (const int ranks : {1, 2, 3}) {
+    in_group(ranks, [&](ProcessGroup& group) {
+      const at::Tensor tensor = ranks_tensor(group, 6);
+      const int size = group.size();
+      group.reduce(tensor, size - 1)->wait();
+      if (group.rank() + 1 < size) return;
+      EXPECT_TRUE(at::equal(tensor, at::full({6}, size * (size + 1) / 2.0, options(group))));
+    });
+  }
+}
+
+TEST_P(ProcessGroupConformance, OneRankGathersAndScattersTheParts) {
+  in_group(3, [&](ProcessGroup& group) {
+    const int root = group.size() - 1;
+    const at::Tensor all = at::zeros({2 * group.size()}, options(group));
+    group.gather(all, ranks_tensor(group, 2), root)->wait();
+    for (int rank = 0; group.rank() == root && rank < group.size(); ++rank) {
+      EXPECT_TRUE(at::equal(all.narrow(0, 2 * rank, 2), at::full({2}, rank + 1.0, options(group))));
+    }
+    const at::Tensor own = at::zeros({2}, options(group));
+    group.scatter(own, all, root)->wait();
+    EXPECT_TRUE(at::equal(own, ranks_tensor(group, 2)));
+    const auto counts = group.counts();
+    const bool is_root = group.rank() == root;
+    EXPECT_EQ(counts.at("gather"), (CollectiveCount{1, 16, is_root ? 0 : 16}));
+    const std::int64_t whole = 16 * group.size();
+    EXPECT_EQ(counts.at("scatter"),
+              is_root ? (CollectiveCount{1, whole, whole - 16}) : (CollectiveCount{1, 0, 0}));
+  });
+}
+
+TEST_P(ProcessGroupConformance, AllToAllTransposesRanksAndParts) {
+  in_group(3, [&](ProcessGroup& group) {
+    const std::int64_t size = group.size();
+    const at::Tensor input = at::arange(size, options(group)) + 10.0 * group.rank();
+    const at::Tensor output = at::zeros({size}, options(group));
+    group.all_to_all(output, input)->wait();
+    EXPECT_TRUE(at::equal(output, 10.0 * at::arange(size, options(group)) + group.rank()));
+    EXPECT_EQ(group.counts().at("all_to_all"), (CollectiveCount{1, 8 * size, 8 * (size - 1)}));
+  });
+}
+
 TEST_P(ProcessGroupConformance, ASendMeetsTheReceiveOfItsTag) {
   in_group(2, [&](ProcessGroup& group) {
     if (group.size() < 2) return;  // one GPU: nobody to send to

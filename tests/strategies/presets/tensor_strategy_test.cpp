@@ -79,7 +79,7 @@ void expect_costs(distributed::RankContext& ranks, const Case& of) {
     training.strategy->step(batch);
     runtime::synchronize_all(training.group.devices, std::chrono::seconds(20));
   }
-  EXPECT_EQ(distributed::difference_from_costs(training.counts(), training.strategy->costs()), "")
+  EXPECT_EQ(distributed::difference_from_costs(training.counts(), training.strategy->costs(4)), "")
       << of;
 }
 
@@ -161,8 +161,11 @@ class Forgets : public stages::StagedStrategy {
  public:
   Forgets(const strategies::StrategyContext& context, schedules::ActionKind what)
       : stages::StagedStrategy(
-            context, schedules::make_schedule("naive", 1, 1), 0,
-            schedules::split_batch_per_replica_by_count(context.workload.options().batch, 1, 1),
+            context,
+            [](std::int64_t samples) {
+              return stages::StepPlan{.schedule = schedules::make_schedule("naive", 1, 1),
+                                      .partition = schedules::split_batch(samples, samples)};
+            },
             tensor_parallel::Layout::sequence),
         what_(what) {}
   ~Forgets() override { synchronize(); }

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <stdexcept>
-
 namespace stratagem::schedules {
 namespace {
 
@@ -22,10 +20,18 @@ TEST(Slices, EachReplicaCutsItsOwnShare) {
             (std::vector<Slice>{{0, 2, 0}, {2, 2, 0}, {4, 2, 1}, {6, 1, 1}}));
 }
 
-TEST(Slices, FewerSamplesThanPartsAreRefused) {
-  EXPECT_THROW(split_batch_by_count(1, 2), std::invalid_argument);
-  EXPECT_THROW(split_batch_per_replica_by_count(1, 2, 1), std::invalid_argument);
-  EXPECT_THROW(split_batch_per_replica_by_count(4, 2, 3), std::invalid_argument);
+TEST(Slices, AReplicaHasNoMoreMicroBatchesThanSamples) {
+  EXPECT_EQ(split_batch_per_replica_by_count(3, 2, 3),
+            (std::vector<Slice>{{0, 1, 0}, {1, 1, 0}, {2, 1, 1}}));
+}
+
+TEST(Slices, AReplicaWithoutSamplesTakesPartAndDoesNotCount) {
+  for (const auto& slices :
+       {split_batch_per_replica(1, 2, 3), split_batch_per_replica_by_count(1, 2, 3)}) {
+    EXPECT_EQ(slices, (std::vector<Slice>{{0, 1, 0}, {0, 1, 1, /*counts=*/false}}));
+    EXPECT_EQ(slices[0].weight(1), 1);
+    EXPECT_EQ(slices[1].weight(1), 0);
+  }
 }
 
 }  // namespace

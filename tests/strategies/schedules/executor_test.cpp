@@ -8,6 +8,7 @@
 #include <mutex>
 #include <stdexcept>
 
+#include "strategies/schedules/lowering.h"
 #include "strategies/schedules/registry.h"
 #include "tests/strategies/action_letters.h"
 #include "tests/strategies/cpu_devices.h"

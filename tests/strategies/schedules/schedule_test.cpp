@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "models/registry/named_entries.h"
+#include "strategies/schedules/lowering.h"
 #include "strategies/schedules/registry.h"
 #include "strategies/schedules/simulate.h"
 #include "tests/strategies/action_letters.h"

@@ -34,9 +34,9 @@ std::ostream& operator<<(std::ostream& out, const Case& of) {
 
 std::unique_ptr<strategies::Strategy> make(const strategies::StrategyContext& context,
                                            const Case& of) {
-  return presets::make_staged(
-      context, of.schedule,
-      schedules::split_batch_per_replica(of.batch, of.spread.replicas, of.split));
+  return presets::make_staged(context, of.schedule, [of](std::int64_t samples) {
+    return schedules::split_batch_per_replica(samples, of.spread.replicas, of.split);
+  });
 }
 
 strategies::StrategyOptions options_of(const Case& of) {
@@ -94,8 +94,7 @@ TEST(RankPipeline, IsTheOneOfAProcessBitForBit) {
   const models::Batch batch = whole.workload.make_batch(0);
   strategies::StrategyOptions options;
   options.schedule = of.schedule;
-  whole.strategy = presets::make_staged(whole.context(options), of.schedule,
-                                        schedules::split_batch_per_replica(of.batch, 1, of.split));
+  whole.strategy = make(whole.context(options), of);
   const strategies::StateDictionary expected = trained(*whole.strategy, batch);
   runtime::on_ranks(2, [&](distributed::RankContext& ranks) {
     strategies::RankTraining training(ranks, strategies::small_workload(of.model, of.batch),
@@ -126,8 +125,9 @@ TEST(RankPipeline, CommunicatesExactlyWhatItsCostsSay) {
         training.strategy->step(batch);
         runtime::synchronize_all(training.group.devices, std::chrono::seconds(20));
       }
-      EXPECT_EQ(distributed::difference_from_costs(training.counts(), training.strategy->costs()),
-                "");
+      EXPECT_EQ(
+          distributed::difference_from_costs(training.counts(), training.strategy->costs(of.batch)),
+          "");
     });
   }
 }

@@ -70,26 +70,11 @@ void expect_every_strategy_equal_to_oracle(const models::WorkloadOptions& worklo
   }
 }
 
-double largest_difference(const strategies::StateDictionary& a,
-                          const strategies::StateDictionary& b) {
-  EXPECT_EQ(a.size(), b.size());
-  double largest = 0;
-  for (const auto& [name, tensor] : a) {
-    if (!b.contains(name)) {
-      ADD_FAILURE() << name << " is missing";
-      continue;
-    }
-    const at::Tensor difference = (tensor.to(at::kDouble) - b.at(name).to(at::kDouble)).abs();
-    largest = std::max(largest, difference.max().item<double>());
-  }
-  return largest;
-}
-
 TEST(StrategyRegistry, HoldsEveryStrategy) {
   // One whose self-registration is lost in linking would be missing here.
   EXPECT_THAT(strategies::strategy_names(),
-              ElementsAre("ddp", "ddp_model_parallel", "model_parallel", "pipeline",
-                          "sequence_parallel", "single", "tensor_parallel"));
+              ElementsAre("data_parallel", "ddp", "ddp_model_parallel", "model_parallel",
+                          "pipeline", "sequence_parallel", "single", "tensor_parallel"));
   for (const std::string& name : strategies::strategy_names()) {
     EXPECT_FALSE(strategies::find_strategy(name).summary.empty()) << name;
   }
@@ -166,7 +151,7 @@ TEST(StagedStrategy, StepsEnqueuedBackToBackAreThoseOfOneAtATime) {
     one_by_one.state();
     losses.push_back(step->loss());
   }
-  EXPECT_EQ(largest_difference(ahead.state(), one_by_one.state()), 0);
+  EXPECT_EQ(strategies::largest_difference(ahead.state(), one_by_one.state()), 0);
   for (std::size_t index = 0; index < losses.size(); ++index) {
     EXPECT_EQ(pending[index]->loss(), losses[index]);
   }
@@ -191,11 +176,11 @@ TEST(StagedStrategy, StateMovesBetweenStrategies) {
   strategies::StateDictionary loaded = second.state();
   strategies::StateDictionary wanted = state;
   std::erase_if(wanted, [](const auto& entry) { return entry.first.starts_with("gradient."); });
-  EXPECT_EQ(largest_difference(loaded, wanted), 0);
+  EXPECT_EQ(strategies::largest_difference(loaded, wanted), 0);
   // Both go on alike; gpipe adds the gradients in another order.
   first.step(batch);
   second.step(batch);
-  EXPECT_LT(largest_difference(first.state(), second.state()), 1e-9);
+  EXPECT_LT(strategies::largest_difference(first.state(), second.state()), 1e-9);
 }
 
 TEST(StagedStrategy, StateIsACopy) {
@@ -237,16 +222,16 @@ TEST(StagedStrategy, EvaluateChangesNothingAndNormalisesByRunningStatistics) {
   strategy.step(batch);
   other.step(batch);
   const strategies::StateDictionary before = strategy.state();
-  const double loss = strategy.evaluate(training.workload.make_batch(1));
-  EXPECT_EQ(largest_difference(strategy.state(), before), 0);
-  EXPECT_EQ(strategy.evaluate(training.workload.make_batch(1)), loss);
+  const strategies::Evaluation evaluation = strategy.evaluate(training.workload.make_batch(1));
+  EXPECT_EQ(strategies::largest_difference(strategy.state(), before), 0);
+  EXPECT_EQ(strategy.evaluate(training.workload.make_batch(1)), evaluation);
   const auto training_loss = bench::forward_loss(training.workload, training.workload.make_batch(1),
-                                                 strategy.batch_partition());
-  EXPECT_GT(std::abs(loss - training_loss), 1e-6);
+                                                 strategy.batch_partition(4));
+  EXPECT_GT(std::abs(evaluation.loss - training_loss), 1e-6);
   // It trains on as if it had never been asked.
   strategy.step(batch);
   other.step(batch);
-  EXPECT_EQ(largest_difference(strategy.state(), other.state()), 0);
+  EXPECT_EQ(strategies::largest_difference(strategy.state(), other.state()), 0);
 }
 
 TEST(StagedStrategy, EvaluateTakesItsOwnBatchWhenInputsStayOnTheDevice) {
@@ -263,14 +248,14 @@ TEST(StagedStrategy, EvaluateTakesItsOwnBatchWhenInputsStayOnTheDevice) {
   EXPECT_EQ(kept.evaluate(other), copied.evaluate(other));
   kept.step(batch);
   copied.step(batch);
-  EXPECT_EQ(largest_difference(kept.state(), copied.state()), 0);
+  EXPECT_EQ(strategies::largest_difference(kept.state(), copied.state()), 0);
 }
 
 TEST(StagedStrategy, BatchPartitionHasTheRemainderLast) {
   strategies::Training training(strategies::small_workload("toy", 10), 2);
   const auto sizes = [](const strategies::Strategy& strategy) {
     std::vector<std::pair<std::int64_t, std::int64_t>> all;
-    for (const schedules::Slice& slice : strategy.batch_partition())
+    for (const schedules::Slice& slice : strategy.batch_partition(10))
       all.emplace_back(slice.start, slice.count);
     return all;
   };
@@ -293,18 +278,18 @@ TEST(StagedStrategy, CostsByFormula) {
   const double others = 2 * n * (6 * hidden * hidden + hidden * 7);
   const double expected = 2 * first + 3 * others;
   strategies::Training one(options, 1);
-  EXPECT_DOUBLE_EQ(one.make("single").costs().flops, expected);
-  EXPECT_EQ(one.strategy->costs().stages, 1);
-  EXPECT_EQ(one.strategy->costs().ideal_bubble, 0);
+  EXPECT_DOUBLE_EQ(one.make("single").costs(6).flops, expected);
+  EXPECT_EQ(one.strategy->costs(6).stages, 1);
+  EXPECT_EQ(one.strategy->costs(6).ideal_bubble, 0);
 
   strategies::Training three(options, 3);
   const strategies::Costs costs =
-      three.make("pipeline", {.split_size = 4, .schedule = "gpipe"}).costs();
+      three.make("pipeline", {.split_size = 4, .schedule = "gpipe"}).costs(6);
   EXPECT_DOUBLE_EQ(costs.flops, expected) << "however the batch and the layers are cut";
   EXPECT_EQ(costs.stages, 3);
   EXPECT_DOUBLE_EQ(costs.ideal_bubble, 2.0 / 4);  // (p - 1) / (m + p - 1), m = 2
   EXPECT_TRUE(costs.collectives.empty());
-  EXPECT_DOUBLE_EQ(three.make("model_parallel").costs().ideal_bubble, 2.0 / 3);
+  EXPECT_DOUBLE_EQ(three.make("model_parallel").costs(6).ideal_bubble, 2.0 / 3);
 }
 
 TEST(StagedStrategy, ACutThatMakesTheWrongNumberOfStagesIsRefused) {

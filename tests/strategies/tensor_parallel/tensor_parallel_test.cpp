@@ -281,6 +281,25 @@ TEST(VocabParallel, CrossEntropyIsThatOfTheWholeLogits) {
   });
 }
 
+// The largest of some rows lie on either rank, and in one row two are equal.
+TEST(VocabParallel, CorrectPredictionsAreThoseOfTheWholeLogits) {
+  runtime::on_ranks(2, [](distributed::RankContext& ranks) {
+    Rank rank(ranks);
+    const at::Tensor logits = values({2, 3, 10});
+    logits[0][1][3] = logits[0][1][8] = 100;
+    const at::Tensor best = logits.argmax(2);
+    for (const std::int64_t off : {0, 5}) {  // the same place of the other rank's half
+      const at::Tensor targets = (best + off).remainder(10);
+      EXPECT_EQ(
+          vocab_parallel_correct_predictions(rank.group->own_part(logits, 2), targets, *rank.group)
+              .item<std::int64_t>(),
+          off == 0 ? 6 : 0);
+    }
+    EXPECT_LT(best.min().item<std::int64_t>(), 5);
+    EXPECT_GE(best.max().item<std::int64_t>(), 5);
+  });
+}
+
 TEST(VocabParallel, EmbeddingIsThatOfTheWholeTable) {
   for (const Layout layout : {Layout::tensor, Layout::sequence}) {
     runtime::on_ranks(2, [layout](distributed::RankContext& ranks) {

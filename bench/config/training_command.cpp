@@ -1,0 +1,209 @@
+#include "bench/config/training_command.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <stdexcept>
+#include <vector>
+
+#include "bench/config/options.h"
+#include "models/registry/named_entries.h"
+
+namespace stratagem::bench {
+namespace {
+
+using training::TrainingOptions;
+
+/// A fraction of the training set, `own` for the set's own part, or `none`.
+CLI::Option* add_part(CLI::App& app, const char* flag, double& part, const char* meaning) {
+  return app
+      .add_option_function<std::string>(
+          flag,
+          [&part, flag](const std::string& text) {
+            part = text == "own" ? -1 : 0;
+            if (text == "own" || text == "none") return;
+            const char* const end = text.data() + text.size();
+            const auto [stop, error] = std::from_chars(text.data(), end, part);
+            if (error == std::errc() && stop == end && part > 0 && part < 1) return;
+            throw std::invalid_argument(fmt::format(
+                "{} \"{}\": expected a fraction between 0 and 1, own or none", flag, text));
+          },
+          meaning)
+      ->type_name("");
+}
+
+class Adder {
+ public:
+  Adder(CLI::App& app, std::string group) : app_(app), group_(std::move(group)) {}
+
+  /// A value that lies between two bounds, with its default in the help.
+  template <class Value>
+  void number(const char* flag, Value& target, Value low, Value high, const std::string& meaning) {
+    app_.add_option_function<std::string>(
+            flag,
+            [=, &target](const std::string& text) {
+              Value value{};
+              const char* const end = text.data() + text.size();
+              const auto [stop, error] = std::from_chars(text.data(), end, value);
+              if (error != std::errc() || stop != end || !(value >= low) || !(value <= high)) {
+                throw std::invalid_argument(fmt::format("{} \"{}\": expected a number of {} {}",
+                                                        flag, text, low, upper(high)));
+              }
+              target = value;
+            },
+            fmt::format("{} [{}]", meaning, target))
+        ->group(group_)
+        ->type_name("");
+  }
+
+  void choice(const char* flag, std::string& target, const std::vector<std::string>& choices,
+              const std::string& meaning) {
+    app_.add_option_function<std::string>(
+            flag,
+            [=, &target](const std::string& text) {
+              if (std::ranges::find(choices, text) == choices.end()) {
+                throw std::invalid_argument(
+                    fmt::format("{}: {}", flag, models::unknown_name("choice", text, choices)));
+              }
+              target = text;
+            },
+            fmt::format("{}: {} [{}]", meaning, fmt::join(choices, ", "), target))
+        ->group(group_)
+        ->type_name("");
+  }
+
+  void text(const char* flag, std::string& target, const std::string& meaning, const char* type) {
+    app_.add_option(flag, target, meaning)->group(group_)->type_name(type);
+  }
+
+  void turn(const char* flag, bool& target, bool to, const std::string& meaning) {
+    app_.add_flag_callback(
+            flag, [&target, to] { target = to; }, meaning)
+        ->group(group_);
+  }
+
+  void part(const char* flag, double& target, const char* meaning) {
+    add_part(app_, flag, target, meaning)->group(group_);
+  }
+
+ private:
+  template <class Value>
+  static std::string upper(Value high) {
+    return high == std::numeric_limits<Value>::max() ? "or more" : fmt::format("to {}", high);
+  }
+
+  CLI::App& app_;
+  std::string group_;
+};
+
+constexpr auto any_count = std::numeric_limits<std::int64_t>::max();
+
+void add_data_options(CLI::App& app, TrainOptions& options) {
+  TrainingOptions& own = options.training;
+  Adder add(app, "Data");
+  add.text("--data", own.data,
+           fmt::format("random, shapes, text, mnist:FOLDER or cifar10:FOLDER; auto: by the model's "
+                       "inputs [{}]",
+                       own.data),
+           "");
+  add.number<std::int64_t>("--samples", own.samples, 1, any_count,
+                           "samples of the training set, of sets that are drawn");
+  add.part("--validation", own.validation,
+           "a fraction of the training set, own: the set's own test set, or none [none]");
+  add.part("--test", own.test, "likewise, evaluated once, at the end [none]");
+  add.choice("--tail", own.tail, training::tail_names(),
+             "samples that do not go round: the first ones once more, as DistributedSampler does, "
+             "whole batches alone, or each sample once");
+  add.turn("--no-shuffle", own.shuffle, false, "the samples in their own order in every epoch");
+  add.turn("--augment", own.augment, true, "images shifted and mirrored at random");
+  add.number<std::int64_t>("--loader-threads", own.loader_threads, 1, 256,
+                           "threads of each process that make batches");
+  add.number<std::int64_t>("--prefetch", own.prefetch, 1, 1024,
+                           "batches that they are ahead at most");
+}
+
+void add_length_options(CLI::App& app, TrainOptions& options) {
+  TrainingOptions& own = options.training;
+  Adder add(app, "Training");
+  add.number<std::int64_t>("--epochs", own.epochs, 1, any_count, "times through the training set");
+  add.number<std::int64_t>("--max-steps", own.max_steps, 0, any_count,
+                           "ends earlier, after so many steps; 0: it does not");
+  add.choice("--learning-rate-schedule", own.learning_rate_schedule, training::decay_names(),
+             "the learning rate over the steps");
+  add.number<std::int64_t>("--warmup-steps", own.warmup_steps, 0, any_count,
+                           "steps in which it rises to --learning-rate");
+  add.number<double>("--final-learning-rate", own.final_learning_rate, 0,
+                     std::numeric_limits<double>::max(), "what it falls to");
+  add.number<std::int64_t>("--schedule-steps", own.schedule_steps, 0, any_count,
+                           "steps of the schedule; 0: those of the training");
+  add.number<std::int64_t>("--evaluate-every", own.evaluate_every, 1, any_count,
+                           "epochs from one evaluation of the validation set to the next");
+  add.turn("--no-evaluate-first", own.evaluate_first, false, "none before the first step");
+}
+
+void add_output_options(CLI::App& app, TrainOptions& options) {
+  Adder add(app, "Files");
+  std::vector<std::string> names;
+  for (const TrainingPreset& preset : training_presets()) names.push_back(preset.row.name);
+  add.text("--preset", options.row.preset,
+           fmt::format("fills what is left open: {}", fmt::join(names, ", ")), "");
+  add.number<std::int64_t>("--log-every", options.training.log_every, 1, any_count,
+                           "steps that a line of the log is about");
+  add.text("--log", options.training.log, "what happens as it goes, as JSON lines", "FILE");
+  add.text("--out", options.row.files.out, "the whole training as JSON, at its end", "FILE");
+  add.turn("--show-shapes", options.show_shapes, true,
+           "what each device is given of every batch of the first epoch");
+  add.turn("--quiet", options.row.files.quiet, true, "nothing but errors");
+  app.add_option_function<std::string>(
+         "--require",
+         [&options](const std::string& text) { options.requirement = Requirement::parse(text); },
+         "exit 1 unless it is reached: loss:VALUE, accuracy:FRACTION, of the validation set "
+         "where there is one")
+      ->group("Files")
+      ->type_name("");
+}
+
+}  // namespace
+
+Requirement Requirement::parse(const std::string& text) {
+  Requirement wanted;
+  if (text.starts_with("loss:")) wanted.kind = Kind::loss;
+  if (text.starts_with("accuracy:")) wanted.kind = Kind::accuracy;
+  const std::string number = text.substr(text.find(':') + 1);
+  const char* const end = number.data() + number.size();
+  const auto [stop, error] = std::from_chars(number.data(), end, wanted.value);
+  if (wanted.kind != Kind::none && error == std::errc() && stop == end) return wanted;
+  throw std::invalid_argument(
+      fmt::format("--require \"{}\": expected loss:VALUE or accuracy:FRACTION", text));
+}
+
+void add_train_options(CLI::App& app, TrainOptions& options, const Catalogue& catalogue) {
+  add_row_options(app, options.row, catalogue, [](const Option& option) {
+    return (option.group == "Measurement" && option.name != "verify") || option.name == "data";
+  });
+  add_data_options(app, options);
+  add_length_options(app, options);
+  add_output_options(app, options);
+}
+
+const TrainingPreset* preset_among(std::span<const std::string> arguments) {
+  std::string wanted;
+  for (std::size_t index = 0; index < arguments.size(); ++index) {
+    const std::string& argument = arguments[index];
+    if (argument.starts_with("--preset=")) wanted = argument.substr(argument.find('=') + 1);
+    if (argument == "--preset" && index + 1 < arguments.size()) wanted = arguments[index + 1];
+  }
+  if (wanted.empty()) return nullptr;
+  std::vector<std::string> names;
+  for (const TrainingPreset& preset : training_presets()) {
+    if (preset.row.name == wanted) return &preset;
+    names.push_back(preset.row.name);
+  }
+  throw std::invalid_argument("--preset: " + models::unknown_name("preset", wanted, names));
+}
+
+}  // namespace stratagem::bench

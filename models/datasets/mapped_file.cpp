@@ -1,0 +1,61 @@
+#include "models/datasets/mapped_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+
+namespace stratagem::datasets {
+namespace {
+
+[[noreturn]] void refuse(const std::filesystem::path& path, const std::string& reason) {
+  throw std::invalid_argument(fmt::format("--data: {}: {}", path.string(), reason));
+}
+
+/// Why a file cannot be opened, and what would mend it.
+std::string reason_of(const std::filesystem::path& path, int error) {
+  const std::filesystem::path packed = path.string() + ".gz";
+  std::error_code ignored;
+  if (error == ENOENT && std::filesystem::exists(packed, ignored)) {
+    return fmt::format("there is only a packed one; unpack it: gunzip {}", packed.string());
+  }
+  return std::strerror(error);
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(const std::filesystem::path& path)
+      : number_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    if (number_ < 0) refuse(path, reason_of(path, errno));
+  }
+  ~Descriptor() { close(number_); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int number() const { return number_; }
+
+ private:
+  int number_;
+};
+
+}  // namespace
+
+MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
+  const Descriptor file(path);
+  struct stat status {};
+  if (fstat(file.number(), &status) != 0) refuse(path, std::strerror(errno));
+  if (!S_ISREG(status.st_mode)) refuse(path, "is not a file");
+  const auto size = static_cast<std::size_t>(status.st_size);
+  if (size == 0) refuse(path, "is empty");
+  void* address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number(), 0);
+  if (address == MAP_FAILED) refuse(path, std::strerror(errno));
+  bytes_ = {static_cast<const std::uint8_t*>(address), size};
+}
+
+MappedFile::~MappedFile() { munmap(const_cast<std::uint8_t*>(bytes_.data()), bytes_.size()); }
+
+}  // namespace stratagem::datasets

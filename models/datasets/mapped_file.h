@@ -1,0 +1,26 @@
+// A file in memory, read only. Its pages are read when they are used.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+
+namespace stratagem::datasets {
+
+class MappedFile {
+ public:
+  /// Throws std::invalid_argument: "FILE: reason".
+  explicit MappedFile(const std::filesystem::path& path);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  std::span<const std::uint8_t> bytes() const { return bytes_; }
+
+ private:
+  std::filesystem::path path_;
+  std::span<const std::uint8_t> bytes_;
+};
+
+}  // namespace stratagem::datasets

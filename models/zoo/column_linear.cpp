@@ -1,0 +1,50 @@
+// One linear layer without bias whose input's gradient is asked for: what an example of tensor
+// parallelism shards by columns, with an all-reduce of that gradient in its backward pass.
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/empty.h>
+
+#include <cmath>
+#include <memory>
+
+#include "models/basic_layers.h"
+#include "models/model.h"
+#include "models/registry/registry.h"
+
+namespace stratagem::models::column_linear {
+namespace {
+
+constexpr std::int64_t kFeatures = 1024;
+constexpr std::int64_t kOutputs = 1024;
+
+/// [out, in], uniform within sqrt(6 / (in + out)) (Glorot and Bengio 2010).
+at::Tensor xavier_uniform(std::int64_t out, std::int64_t in, at::Generator& generator) {
+  const double bound = std::sqrt(6.0 / static_cast<double>(in + out));
+  return at::empty({out, in}).uniform_(-bound, bound, generator);
+}
+
+Model make_column_linear(const ModelOptions& options) {
+  at::Generator generator = at::detail::createCPUGenerator(options.seed);
+  const std::int64_t features = options.features == 0 ? kFeatures : options.features;
+  Model model{"column_linear", {}};
+  model.layers.push_back(std::make_unique<InputGradientLayer>("input"));
+  model.layers.push_back(std::make_unique<LinearLayer>(
+      "column", xavier_uniform(class_count(options, kOutputs), features, generator), at::Tensor()));
+  return model;
+}
+
+}  // namespace
+}  // namespace stratagem::models::column_linear
+
+STRATAGEM_REGISTER_MODEL(stratagem::models::ModelEntry{
+    .name = "column_linear",
+    .summary = "one linear layer without bias, 1024 -> 1024 or of the sizes that options give, "
+               "whose input needs a gradient",
+    .input_kind = stratagem::models::InputKind::vector,
+    .features = stratagem::models::column_linear::kFeatures,
+    .classes = stratagem::models::column_linear::kOutputs,
+    .make = stratagem::models::column_linear::make_column_linear,
+    .default_cut = {"column"},
+    .layers = 2,
+    .sharded_sizes = {{"outputs", stratagem::models::outputs_from_options}},
+    .takes_sizes = true});

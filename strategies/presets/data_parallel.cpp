@@ -1,0 +1,25 @@
+// data_parallel: nn.DataParallel. One process copies the model to every device in each step,
+// gathers the outputs on one of them and sums the gradients on the first.
+#include <memory>
+
+#include "strategies/data_parallel/data_parallel_strategy.h"
+#include "strategies/registry.h"
+
+namespace stratagem::presets {
+namespace {
+
+const strategies::StrategyRegistration data_parallel_registration{
+    {.name = "data_parallel",
+     .summary = "the whole model on every device, copied from the first in each step",
+     .options = strategies::option_names({strategies::data_parallel_options}),
+     .multi_device = true,
+     .dimensions = {"data"},
+     .make =
+         [](const strategies::StrategyContext& context) {
+           return std::make_unique<data_parallel::DataParallelStrategy>(context);
+         },
+     .check = data_parallel::check_output_device,
+     .one_process = true}};
+
+}  // namespace
+}  // namespace stratagem::presets

@@ -1,0 +1,172 @@
+#include "strategies/schedules/lowering.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace stratagem::schedules {
+namespace {
+
+bool same_device(const Schedule& schedule, int stage, int other) {
+  return schedule.device_of_stage.at(static_cast<std::size_t>(stage)) ==
+         schedule.device_of_stage.at(static_cast<std::size_t>(other));
+}
+
+bool same_rank(const Schedule& schedule, int stage, int other) {
+  if (schedule.rank_of_device.empty()) return true;
+  const auto rank_of = [&](int of) {
+    const int device = schedule.device_of_stage.at(static_cast<std::size_t>(of));
+    return schedule.rank_of_device.at(static_cast<std::size_t>(device));
+  };
+  return rank_of(stage) == rank_of(other);
+}
+
+/// What has to be brought to the device just before `action`.
+std::vector<Action> copies_before(const Schedule& schedule, const Action& action) {
+  const auto [kind, stage, micro_batch] = action;
+  const int last = schedule.stages() - 1;
+  std::vector<Action> copies;
+  if (kind == ActionKind::forward) {
+    if (stage == 0 || stage == last) copies.push_back({ActionKind::copy_input, stage, micro_batch});
+    if (stage > 0 && !same_rank(schedule, stage, stage - 1)) {
+      copies.push_back({ActionKind::receive_activation, stage, micro_batch});
+    } else if (stage > 0 && !same_device(schedule, stage, stage - 1)) {
+      copies.push_back({ActionKind::copy_activation, stage, micro_batch});
+    }
+  } else if (is_backward(kind) && stage < last) {
+    if (!same_rank(schedule, stage, stage + 1)) {
+      copies.push_back({ActionKind::receive_gradient, stage, micro_batch});
+    } else if (!same_device(schedule, stage, stage + 1)) {
+      copies.push_back({ActionKind::copy_gradient, stage, micro_batch});
+    }
+  }
+  return copies;
+}
+
+/// What has to be handed to another rank just after `action`.
+std::optional<Action> send_after(const Schedule& schedule, const Action& action) {
+  const auto [kind, stage, micro_batch] = action;
+  if (kind == ActionKind::forward && stage + 1 < schedule.stages() &&
+      !same_rank(schedule, stage, stage + 1)) {
+    return Action{ActionKind::send_activation, stage, micro_batch};
+  }
+  if (is_backward(kind) && stage > 0 && !same_rank(schedule, stage, stage - 1)) {
+    return Action{ActionKind::send_gradient, stage, micro_batch};
+  }
+  return std::nullopt;
+}
+
+/// An action of `kind` before each optimizer action, for its stage.
+void insert_before_optimizers(Schedule& schedule, ActionKind kind) {
+  for (auto& actions : schedule.actions) {
+    std::vector<Action> all;
+    for (const Action& action : actions) {
+      if (action.kind == ActionKind::optimizer) {
+        const Action inserted{kind, action.stage, 0};
+        schedule.needs[inserted] = schedule.needs[action];
+        all.push_back(inserted);
+      }
+      all.push_back(action);
+    }
+    actions = std::move(all);
+  }
+}
+
+/// What an action of stages that follow one another waits for.
+std::vector<Action> needs_of(const Schedule& lowered, const Action& action) {
+  const auto [kind, stage, micro_batch] = action;
+  const int last = lowered.stages() - 1;
+  std::vector<Action> result;
+  switch (kind) {
+    case ActionKind::copy_activation:
+      result.push_back({ActionKind::forward, stage - 1, micro_batch});
+      break;
+    case ActionKind::copy_gradient:
+      result.push_back({lowered.input_gradient_kind(), stage + 1, micro_batch});
+      break;
+    case ActionKind::send_activation:
+      result.push_back({ActionKind::forward, stage, micro_batch});
+      break;
+    case ActionKind::send_gradient:
+      result.push_back({lowered.input_gradient_kind(), stage, micro_batch});
+      break;
+    case ActionKind::receive_activation:
+    case ActionKind::receive_gradient:
+      result.push_back(sender_of(action));
+      break;
+    case ActionKind::forward:
+      result = copies_before(lowered, action);
+      if (stage > 0 && same_device(lowered, stage, stage - 1)) {
+        result.push_back({ActionKind::forward, stage - 1, micro_batch});
+      }
+      break;
+    case ActionKind::backward:
+    case ActionKind::backward_input:
+      result = copies_before(lowered, action);
+      result.push_back({ActionKind::forward, stage, micro_batch});
+      if (stage < last && same_device(lowered, stage, stage + 1)) {
+        result.push_back({kind, stage + 1, micro_batch});
+      }
+      break;
+    case ActionKind::backward_weight:
+      result.push_back({ActionKind::backward_input, stage, micro_batch});
+      break;
+    case ActionKind::optimizer:
+      for (int index = 0; index < lowered.micro_batches; ++index) {
+        result.push_back({lowered.weight_gradient_kind(), stage, index});
+      }
+      break;
+    default:
+      break;  // waits for nothing
+  }
+  return result;
+}
+
+}  // namespace
+
+Schedule lower(const Schedule& compute) {
+  Schedule lowered = compute;
+  for (std::size_t device = 0; device < compute.actions.size(); ++device) {
+    auto& actions = lowered.actions[device];
+    actions.clear();
+    for (const Action& action : compute.actions[device]) {
+      for (const Action& copy : copies_before(compute, action)) actions.push_back(copy);
+      actions.push_back(action);
+      if (const auto send = send_after(compute, action)) actions.push_back(*send);
+    }
+    for (int stage = 0; stage < compute.stages(); ++stage) {
+      if (compute.device_of_stage[static_cast<std::size_t>(stage)] == static_cast<int>(device)) {
+        actions.push_back({ActionKind::optimizer, stage, 0});
+      }
+    }
+    for (const Action& action : actions) lowered.needs[action] = needs_of(lowered, action);
+  }
+  return lowered;
+}
+
+Schedule add_replication(const Schedule& lowered, bool with_buffers) {
+  Schedule replicated = lowered;
+  insert_before_optimizers(replicated, ActionKind::gradient_wait);
+  for (int stage = 0; with_buffers && stage < lowered.stages(); ++stage) {
+    const int device = lowered.device_of_stage[static_cast<std::size_t>(stage)];
+    auto& actions = replicated.actions[static_cast<std::size_t>(device)];
+    actions.insert(actions.begin(), {ActionKind::broadcast, stage, 0});
+  }
+  return replicated;
+}
+
+Schedule add_gradient_reduction(const Schedule& lowered) {
+  Schedule reduced = lowered;
+  insert_before_optimizers(reduced, ActionKind::reduce_gradients);
+  return reduced;
+}
+
+Schedule forward_only(const Schedule& lowered) {
+  Schedule forward = lowered;
+  for (auto& actions : forward.actions) {
+    std::erase_if(actions, [](const Action& action) { return !is_evaluation(action.kind); });
+  }
+  std::erase_if(forward.needs, [](const auto& edges) { return !is_evaluation(edges.first.kind); });
+  return forward;
+}
+
+}  // namespace stratagem::schedules

@@ -1,0 +1,26 @@
+// Lowering: from an order of computations to everything that devices do, and in which order they
+// must.
+#pragma once
+
+#include "strategies/schedules/schedule.h"
+
+namespace stratagem::schedules {
+
+/// Adds the copies from the host, those between stages on different devices (made by the receiver,
+/// just before the action that needs them; between devices of different ranks a send just after the
+/// action that makes the data and a receive before the one that needs it) and one optimizer action
+/// a stage at the end.
+Schedule lower(const Schedule& compute);
+
+/// Adds what keeps the replicas of every stage alike: the gradients' all-reduce before each
+/// optimizer action and, where `with_buffers`, a broadcast of the buffers before all else.
+Schedule add_replication(const Schedule& lowered, bool with_buffers);
+
+/// Adds the sum, over the ranks that share layers, of gradients of which each has a partial sum,
+/// before each optimizer action.
+Schedule add_gradient_reduction(const Schedule& lowered);
+
+/// The forward passes alone, with the copies that they need: what an evaluation runs.
+Schedule forward_only(const Schedule& lowered);
+
+}  // namespace stratagem::schedules

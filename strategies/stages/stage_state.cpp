@@ -1,0 +1,46 @@
+#include "strategies/stages/stage_state.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+namespace stratagem::stages {
+namespace {
+
+void copy_in(const strategies::StateDictionary& state, const models::NamedTensor& target) {
+  const auto found = state.find(target.name);
+  if (found == state.end()) {
+    throw std::invalid_argument(fmt::format("the state has no entry \"{}\"", target.name));
+  }
+  if (found->second.sizes() != target.tensor.sizes()) {
+    throw std::invalid_argument(fmt::format("the state's \"{}\" has another shape", target.name));
+  }
+  target.tensor.detach().copy_(found->second);
+}
+
+}  // namespace
+
+void add_state(Stage& stage, strategies::StateDictionary& all) {
+  const auto add = [&](const std::string& name, const at::Tensor& tensor) {
+    all[name] = tensor.detach().to(at::kCPU, tensor.scalar_type(), false, /*copy=*/true);
+  };
+  for (const auto& parameter : models::parameters(stage.layers())) {
+    add(parameter.name, parameter.tensor);
+    if (parameter.tensor.grad().defined()) {
+      add("gradient." + parameter.name, parameter.tensor.grad());
+    }
+  }
+  for (const auto& buffer : models::buffers(stage.layers())) add(buffer.name, buffer.tensor);
+  for (const auto& entry : stage.optimizer().state()) add(entry.name, entry.tensor);
+}
+
+void load_state(Stage& stage, const strategies::StateDictionary& state) {
+  const c10::AutoGradMode no_gradient(false);
+  for (const auto& parameter : models::parameters(stage.layers())) copy_in(state, parameter);
+  for (const auto& buffer : models::buffers(stage.layers())) copy_in(state, buffer);
+  stage.optimizer().load(state);
+}
+
+}  // namespace stratagem::stages

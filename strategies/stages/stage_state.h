@@ -1,0 +1,17 @@
+// A stage's part of a strategy's state.
+#pragma once
+
+#include "strategies/stages/stage.h"
+#include "strategies/state.h"
+
+namespace stratagem::stages {
+
+/// Copies the stage's parameters, gradients, buffers and optimizer state to the CPU. The stage's
+/// device must be idle.
+void add_state(Stage& stage, strategies::StateDictionary& all);
+
+/// Takes parameters, buffers and optimizer state. Throws std::invalid_argument for a missing entry
+/// or another shape.
+void load_state(Stage& stage, const strategies::StateDictionary& state);
+
+}  // namespace stratagem::stages

@@ -1,0 +1,24 @@
+// StepPlan: what a step does with a batch of some size. A value, made by a pure function, so that a
+// strategy trains and evaluates on batches of any size, the short last one of an epoch too.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "strategies/schedules/batch_split.h"
+#include "strategies/schedules/schedule.h"
+
+namespace stratagem::stages {
+
+struct StepPlan {
+  schedules::Schedule schedule = {};  // lowered and valid
+  double ideal_bubble = 0;
+  std::vector<schedules::Slice> partition = {};  // of the batch, one a micro-batch, of all replicas
+};
+
+/// The plan of a batch of `samples`. Plans differ in their micro-batches alone: the same stages
+/// stand on the same devices.
+using Planner = std::function<StepPlan(std::int64_t samples)>;
+
+}  // namespace stratagem::stages

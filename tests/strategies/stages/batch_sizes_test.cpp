@@ -1,0 +1,114 @@
+// A strategy takes batches of any size: the short last one of an epoch, and one that has no samples
+// for some replica.
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "bench/worker/oracle.h"
+#include "tests/strategies/rank_threads.h"
+#include "tests/strategies/rank_training.h"
+#include "tests/strategies/training.h"
+
+namespace stratagem::stages {
+namespace {
+
+using strategies::small_workload;
+using strategies::Training;
+
+constexpr std::int64_t largest = 7;
+const std::vector<std::int64_t> sizes = {7, 3, 7, 1, 5, 2, 7};
+
+/// Trains on the first samples of one batch after another, each at a rate of its own that later
+/// ones do not change.
+void train(strategies::Strategy& strategy, const models::Workload& workload,
+           std::vector<double>& losses) {
+  std::vector<std::unique_ptr<strategies::PendingStep>> steps;
+  for (const std::int64_t samples : sizes) {
+    strategy.set_learning_rate(0.1 / static_cast<double>(steps.size() + 1));
+    steps.push_back(strategy.step(workload.make_batch(steps.size()).slice(0, samples)));
+  }
+  strategy.set_learning_rate(100);
+  strategy.state();
+  for (const auto& step : steps) losses.push_back(step->loss());
+  for (const std::int64_t samples : {7, 2}) {
+    const auto evaluation = strategy.evaluate(workload.make_batch(9).slice(0, samples));
+    losses.push_back(evaluation.loss);
+    losses.push_back(static_cast<double>(evaluation.correct));
+  }
+}
+
+void expect_equal(strategies::Strategy& found, strategies::Strategy& expected,
+                  const models::Workload& workload) {
+  std::vector<double> losses;
+  std::vector<double> wanted;
+  train(expected, workload, wanted);
+  train(found, workload, losses);
+  ASSERT_EQ(losses.size(), wanted.size());
+  for (std::size_t step = 0; step < wanted.size(); ++step) {
+    EXPECT_NEAR(losses[step], wanted[step], 1e-12 * std::abs(wanted[step])) << "step " << step;
+  }
+  EXPECT_LT(strategies::largest_difference(found.state(), expected.state()), 1e-12);
+}
+
+TEST(BatchSizes, EveryStageScheduleTrainsAsOneDevice) {
+  for (const char* model : {"toy", "mlp"}) {
+    for (const char* schedule : {"gpipe", "1f1b", "zb_h1", "interleaved_1f1b"}) {
+      Training one(small_workload(model, largest), 1);
+      Training two(small_workload(model, largest), 2);
+      strategies::StrategyOptions options{.split_size = 2, .schedule = schedule};
+      if (options.schedule == "interleaved_1f1b") {
+        if (model == std::string("toy")) continue;
+        options.cut = {"fc3", "fc5", "fc7"};
+      }
+      SCOPED_TRACE(std::string(model) + ", " + schedule);
+      expect_equal(two.make("pipeline", options), one.make("single"), one.workload);
+    }
+  }
+}
+
+TEST(BatchSizes, ReplicasWithoutSamplesTakePart) {
+  runtime::on_ranks(3, [](distributed::RankContext& ranks) {
+    Training one(small_workload("mlp", largest), 1);
+    for (const std::int64_t accumulation : {1, 2}) {
+      strategies::RankTraining training(ranks, small_workload("mlp", largest), {.replicas = 3});
+      training.strategy = strategies::find_strategy("ddp").make(
+          training.rank_context({.accumulation_steps = accumulation}));
+      expect_equal(*training.strategy, one.make("single"), one.workload);
+    }
+  });
+}
+
+TEST(BatchSizes, NormalisedSamplesAreThoseOfThePartition) {
+  const auto options = small_workload("resnet18", 5);
+  for (const std::int64_t samples : {5, 3, 4}) {
+    Training training(options, 2);
+    strategies::Strategy& strategy =
+        training.make("pipeline", {.split_size = 2, .schedule = "1f1b"});
+    const models::Batch batch = training.workload.make_batch(0).slice(0, samples);
+    const auto expected = bench::run_oracle(training.workload, batch,
+                                            strategy.batch_partition(samples), 0, /*steps=*/1);
+    const auto step = strategy.step(batch);
+    const auto state = strategy.state();
+    EXPECT_NEAR(step->loss(), expected.steps[0].loss, 1e-12);
+    EXPECT_LT(strategies::largest_difference(state, expected.steps[0].state), 1e-9) << samples;
+  }
+}
+
+TEST(BatchSizes, InputsThatStayOnTheDeviceAreLoadedAnewForAnotherSize) {
+  Training one(small_workload("mlp", 6), 1);
+  Training two(small_workload("mlp", 6), 2);
+  strategies::Strategy& expected = one.make("single");
+  strategies::Strategy& found =
+      two.make("pipeline", {.split_size = 2, .schedule = "1f1b", .inputs = "device"});
+  const models::Batch batch = one.workload.make_batch(0);
+  for (const std::int64_t samples : {6, 3, 6}) {
+    expected.step(batch.slice(0, samples));
+    found.step(batch.slice(0, samples));
+  }
+  EXPECT_LT(strategies::largest_difference(found.state(), expected.state()), 1e-12);
+}
+
+}  // namespace
+}  // namespace stratagem::stages

@@ -1,0 +1,192 @@
+#include "training/loop/trainer.h"
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "models/datasets/dataset.h"
+#include "tests/strategies/training.h"
+
+namespace stratagem::training {
+namespace {
+
+using nlohmann::ordered_json;
+using testing::ElementsAre;
+using testing::SizeIs;
+
+constexpr std::int64_t features = 10;  // of the model that is trained here, as are
+constexpr std::int64_t classes = 5;
+
+datasets::Datasets random_data(std::int64_t samples, bool real, double validation = 0) {
+  datasets::DatasetOptions options;
+  options.samples = samples;
+  options.features = features;
+  options.outputs = classes;
+  options.real_targets = real;
+  options.seed = 3;
+  options.validation = validation;
+  return datasets::make_datasets(options, "");
+}
+
+struct Trained {
+  Outcome outcome = {};
+  std::vector<ordered_json> lines = {};
+  strategies::StateDictionary state = {};
+
+  std::vector<double> all(const char* event, const char* field) const {
+    std::vector<double> found;
+    for (const ordered_json& line : lines) {
+      if (line.at("event") == event) found.push_back(line.at(field));
+    }
+    return found;
+  }
+};
+
+struct Wanted {
+  std::string strategy = "single";
+  int devices = 1;
+  std::int64_t batch = 8;
+  models::Loss loss = models::Loss::cross_entropy;
+  bool real = false;
+};
+
+Trained trained(const Wanted& wanted, const datasets::Datasets& data,
+                const TrainingOptions& options) {
+  models::WorkloadOptions work = strategies::small_workload("toy", wanted.batch);
+  work.loss = wanted.loss;
+  work.targets = wanted.real ? models::Targets::real : models::Targets::classes;
+  strategies::Training training(work, wanted.devices);
+  strategies::Strategy& strategy =
+      training.make(wanted.strategy, {.split_size = 3, .schedule = "1f1b"});
+  Trained result;
+  const std::chrono::seconds limit(60);
+  result.outcome =
+      train({.workload = training.workload,
+             .strategy = strategy,
+             .synchronize = [&] { runtime::synchronize_all(training.group.devices, limit); },
+             .timeout = limit},
+            data, options, [&](const ordered_json& line) { result.lines.push_back(line); });
+  result.state = strategy.state();
+  return result;
+}
+
+class EveryTail : public testing::TestWithParam<const char*> {};
+
+// 43 samples in batches of 8: the last has 3, unless it is dropped.
+TEST_P(EveryTail, TrainsToTheSameLossesByEveryStrategy) {
+  const datasets::Datasets data = random_data(54, false, 0.2);
+  TrainingOptions options;
+  options.tail = GetParam();
+  options.epochs = 3;
+  options.learning_rate_schedule = "cosine";
+  options.loader_threads = 2;
+  const Trained expected = trained({}, data, options);
+  const std::size_t steps = options.tail == "drop" ? 15 : 18;
+  EXPECT_THAT(expected.all("step", "loss"), SizeIs(steps));
+  for (const auto& [strategy, devices] :
+       {std::pair{"data_parallel", 2}, std::pair{"data_parallel", 3},
+        std::pair{"model_parallel", 2}, std::pair{"pipeline", 2}}) {
+    SCOPED_TRACE(testing::Message() << strategy << " on " << devices);
+    const Trained found = trained({.strategy = strategy, .devices = devices}, data, options);
+    for (const char* event : {"step", "evaluation"}) {
+      EXPECT_THAT(found.all(event, "loss"),
+                  testing::Pointwise(testing::DoubleNear(1e-9), expected.all(event, "loss")));
+    }
+    EXPECT_EQ(found.all("evaluation", "correct"), expected.all("evaluation", "correct"));
+    EXPECT_LT(strategies::largest_difference(found.state, expected.state), 1e-9);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Tails, EveryTail, testing::Values("pad", "drop", "exact"));
+
+TEST(Trainer, AnEpochsLastBatchIsShort) {
+  const Trained found =
+      trained({.batch = 30, .loss = models::Loss::mse, .real = true}, random_data(100, true), {});
+  EXPECT_THAT(found.all("step", "batch"), ElementsAre(30, 30, 30, 10));
+  EXPECT_THAT(found.all("step", "samples"), ElementsAre(30, 60, 90, 100));
+  EXPECT_THAT(found.all("epoch", "steps"), ElementsAre(4));
+  EXPECT_EQ(found.outcome.steps, 4);
+}
+
+// The mean of the batches' means is another number.
+TEST(Trainer, EvaluationCountsEverySampleOnce) {
+  datasets::Datasets data = random_data(1001, false);
+  data.validation = data.training;
+  TrainingOptions options;
+  options.max_steps = 1;
+  const Trained whole = trained({.batch = 1001}, data, options);
+  const auto before = [](const Trained& of, const char* field) {
+    return of.all("evaluation", field).front();
+  };
+  for (const auto& [strategy, devices, batch] :
+       {std::tuple{"single", 1, 64}, std::tuple{"data_parallel", 3, 48},
+        std::tuple{"pipeline", 2, 7}}) {
+    SCOPED_TRACE(testing::Message() << strategy << " in batches of " << batch);
+    const Trained found =
+        trained({.strategy = strategy, .devices = devices, .batch = batch}, data, options);
+    EXPECT_NEAR(before(found, "loss"), before(whole, "loss"), 1e-12);
+    EXPECT_EQ(before(found, "correct"), before(whole, "correct"));
+    EXPECT_EQ(before(found, "positions"), 1001);
+  }
+}
+
+TEST(Trainer, EveryEpochHasAnOrderOfItsOwnUnlessItIsNotShuffled) {
+  const datasets::Datasets data = random_data(24, false);
+  TrainingOptions options;
+  options.epochs = 2;
+  const auto first_loss = [&](bool shuffle, std::int64_t batch) {
+    options.shuffle = shuffle;
+    return trained({.batch = batch}, data, options).all("step", "loss").front();
+  };
+  EXPECT_NE(first_loss(true, 8), first_loss(false, 8));
+  EXPECT_NEAR(first_loss(true, 24), first_loss(false, 24), 1e-12);
+}
+
+TEST(Trainer, LinesAreAboutAsManyStepsAsTheyAreAskedFor) {
+  const datasets::Datasets data = random_data(56, false);  // 7 steps
+  TrainingOptions options;
+  const Trained each = trained({}, data, options);
+  options.log_every = 3;
+  const Trained some = trained({}, data, options);
+  EXPECT_THAT(some.all("step", "step"), ElementsAre(3, 6, 7));
+  const std::vector<double> losses = each.all("step", "loss");
+  EXPECT_NEAR(some.all("step", "loss")[0], (losses[0] + losses[1] + losses[2]) / 3, 1e-12);
+}
+
+TEST(Trainer, ALossThatIsNotFiniteEndsTheTraining) {
+  models::WorkloadOptions work = strategies::small_workload("toy", 8);
+  TrainingOptions options;
+  options.epochs = 50;
+  datasets::Datasets data = random_data(64, true);
+  work.targets = models::Targets::real;
+  work.optimizer = {.learning_rate = 1e30};
+  strategies::Training diverging(work, 1);
+  strategies::Strategy& strategy = diverging.make("single");
+  const std::chrono::seconds limit(60);
+  const Outcome outcome =
+      train({.workload = diverging.workload,
+             .strategy = strategy,
+             .synchronize = [&] { runtime::synchronize_all(diverging.group.devices, limit); }},
+            data, options, [](const ordered_json&) {});
+  EXPECT_LT(outcome.steps, 400);
+  EXPECT_THAT(outcome.stopped, testing::HasSubstr("at step"));
+}
+
+TEST(Trainer, DataThatTheModelDoesNotTakeIsRefused) {
+  datasets::DatasetOptions options;
+  options.features = 7;
+  try {
+    trained({}, datasets::make_datasets(options, ""), {});
+    FAIL();
+  } catch (const std::invalid_argument& error) {
+    EXPECT_STREQ(error.what(), "--data: toy takes 10 features, the data set has 7");
+  }
+}
+
+}  // namespace
+}  // namespace stratagem::training

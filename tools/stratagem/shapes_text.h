@@ -1,0 +1,21 @@
+// What each device is given of the batches of an epoch, as text.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/config/config.h"
+#include "models/datasets/dataset.h"
+#include "training/options.h"
+
+namespace stratagem::tools {
+
+training::EpochShape shape_of(const bench::Config& row, const training::TrainingOptions& options,
+                              const datasets::Datasets& data);
+
+/// Of every step of the first epoch a line for the whole batch, and one for each part of it.
+std::vector<std::string> shapes_text(const bench::Config& row,
+                                     const training::TrainingOptions& options,
+                                     const datasets::Datasets& data);
+
+}  // namespace stratagem::tools

@@ -1,0 +1,53 @@
+// What a pickle of tensors holds: plain values, and tensors by where their numbers lie.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace stratagem::checkpoint {
+
+struct Value;
+
+struct List {
+  std::vector<Value> items;
+};
+struct Tuple {
+  std::vector<Value> items;
+};
+/// In the order of the file. Keys are strings or integers.
+struct Dictionary {
+  std::vector<std::pair<Value, Value>> items;
+};
+
+/// Element [i, j, ...] is number `offset` + i strides[0] + j strides[1] + ... of the storage.
+struct PickledTensor {
+  std::string storage;        // the name of its record: data/NAME
+  std::string storage_type;   // "FloatStorage"
+  std::int64_t elements = 0;  // of the storage
+  std::int64_t offset = 0;
+  std::vector<std::int64_t> sizes;
+  std::vector<std::int64_t> strides;
+};
+
+struct None {};
+
+struct Value {
+  std::variant<None, bool, std::int64_t, double, std::string, List, Tuple, Dictionary,
+               PickledTensor>
+      is;
+
+  /// Null where it is something else.
+  template <class Kind>
+  const Kind* as() const {
+    return std::get_if<Kind>(&is);
+  }
+  /// The last entry of a dictionary under a name; null where there is none, or this is no
+  /// dictionary.
+  const Value* find(std::string_view key) const;
+};
+
+}  // namespace stratagem::checkpoint

@@ -1,0 +1,42 @@
+// The log of a training: JSON lines, each written whole, that a person, the progress line and the
+// charts read while it goes on.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace stratagem::training {
+
+/// Appends to a file; an empty path is no log. Throws std::system_error.
+class LogWriter {
+ public:
+  explicit LogWriter(std::string path);
+  ~LogWriter();
+  LogWriter(const LogWriter&) = delete;
+  LogWriter& operator=(const LogWriter&) = delete;
+
+  /// In one write, so that a line is there whole or not at all. Numbers that are not finite are
+  /// written as texts: "nan", "inf", "-inf".
+  void write(const nlohmann::ordered_json& line);
+
+ private:
+  std::string path_;
+  int descriptor_ = -1;
+};
+
+/// Reads what has been appended to a log since it was last asked.
+class LogReader {
+ public:
+  /// Begins with what follows the first `offset` bytes.
+  explicit LogReader(std::string path, long offset = 0) : path_(std::move(path)), offset_(offset) {}
+
+  /// Whole lines only. Throws std::runtime_error, with file and line, for one that is no JSON.
+  std::vector<nlohmann::ordered_json> next();
+
+ private:
+  std::string path_;
+  long offset_;
+};
+
+}  // namespace stratagem::training

@@ -1,0 +1,71 @@
+// What a training is asked for beside the row (bench/config/config.h): data, length, tails,
+// learning rates, evaluations.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "training/epoch.h"
+#include "training/learning_rate.h"
+
+namespace stratagem::training {
+
+struct TrainingOptions {
+  std::string data = "auto";    // auto: by the model's inputs; see datasets::DatasetOptions
+  std::int64_t samples = 1000;  // of sets that are drawn
+  double validation = 0;        // see datasets::DatasetOptions
+  double test = 0;
+  std::int64_t epochs = 1;
+  std::int64_t max_steps = 0;  // 0: no limit
+  std::string tail = "pad";    // pad, drop, exact
+  bool shuffle = true;
+  bool augment = false;                             // images: shifted and mirrored
+  std::string learning_rate_schedule = "constant";  // constant, step, linear, cosine, wsd
+  std::int64_t warmup_steps = 0;
+  double final_learning_rate = 0;
+  std::int64_t schedule_steps = 0;  // of the schedule; 0: as many as the training has
+  std::int64_t evaluate_every = 1;  // epochs
+  bool evaluate_first = true;
+  std::int64_t loader_threads = 1;
+  std::int64_t prefetch = 2;   // batches
+  std::int64_t log_every = 1;  // steps
+  std::string log = {};        // of rank 0: where its lines go
+
+  template <class Self, class Visit>
+  static void each_field(Self& self, Visit visit) {
+    visit("data", self.data);
+    visit("samples", self.samples);
+    visit("validation", self.validation);
+    visit("test", self.test);
+    visit("epochs", self.epochs);
+    visit("max_steps", self.max_steps);
+    visit("tail", self.tail);
+    visit("shuffle", self.shuffle);
+    visit("augment", self.augment);
+    visit("learning_rate_schedule", self.learning_rate_schedule);
+    visit("warmup_steps", self.warmup_steps);
+    visit("final_learning_rate", self.final_learning_rate);
+    visit("schedule_steps", self.schedule_steps);
+    visit("evaluate_every", self.evaluate_every);
+    visit("evaluate_first", self.evaluate_first);
+    visit("loader_threads", self.loader_threads);
+    visit("prefetch", self.prefetch);
+    visit("log_every", self.log_every);
+    visit("log", self.log);
+  }
+};
+
+/// The choices by name. Throw std::invalid_argument with the choices.
+Tail tail_of(const std::string& name);
+DecayKind decay_of(const std::string& name);
+std::vector<std::string> tail_names();
+std::vector<std::string> decay_names();
+
+/// Steps of the whole training.
+std::int64_t steps_of(const TrainingOptions& options, const EpochShape& shape);
+
+/// `base`: the optimizer's learning rate.
+LearningRateSchedule schedule_of(const TrainingOptions& options, double base, std::int64_t steps);
+
+}  // namespace stratagem::training

@@ -54,6 +54,16 @@ void LogWriter::write(const ordered_json& line) {
   fail(path_);
 }
 
+std::string lines_until(const std::string& path, std::int64_t step) {
+  std::string text;
+  for (const ordered_json& line : LogReader(path).next()) {
+    text += line.dump() + "\n";
+    if (line.value("event", "") == "step" && line.value("step", std::int64_t{0}) == step)
+      return text;
+  }
+  return "";
+}
+
 std::vector<ordered_json> LogReader::next() {
   std::ifstream file(path_, std::ios::binary);
   file.seekg(offset_);

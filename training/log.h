@@ -2,6 +2,7 @@
 // charts read while it goes on.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -24,6 +25,9 @@ class LogWriter {
   std::string path_;
   int descriptor_ = -1;
 };
+
+/// The lines of a log up to the one that tells of this step, as text; empty where there is none.
+std::string lines_until(const std::string& path, std::int64_t step);
 
 /// Reads what has been appended to a log since it was last asked.
 class LogReader {

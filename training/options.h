@@ -28,9 +28,15 @@ struct TrainingOptions {
   std::int64_t evaluate_every = 1;  // epochs
   bool evaluate_first = true;
   std::int64_t loader_threads = 1;
-  std::int64_t prefetch = 2;   // batches
-  std::int64_t log_every = 1;  // steps
-  std::string log = {};        // of rank 0: where its lines go
+  std::int64_t prefetch = 2;          // batches
+  std::int64_t log_every = 1;         // steps
+  std::string checkpoint_dir = {};    // empty: none are written
+  bool checkpoint_first = false;      // one of the start, too
+  std::int64_t checkpoint_every = 0;  // steps; 0: at the ends of epochs
+  std::int64_t keep = 0;              // checkpoints; 0: all
+  std::string resume = {};            // the checkpoint to go on from; empty: none
+  std::string stop_file = {};         // on rank 0's host: the training ends when it is there
+  std::string log = {};               // of rank 0: where its lines go
 
   template <class Self, class Visit>
   static void each_field(Self& self, Visit visit) {
@@ -52,6 +58,12 @@ struct TrainingOptions {
     visit("loader_threads", self.loader_threads);
     visit("prefetch", self.prefetch);
     visit("log_every", self.log_every);
+    visit("checkpoint_dir", self.checkpoint_dir);
+    visit("checkpoint_first", self.checkpoint_first);
+    visit("checkpoint_every", self.checkpoint_every);
+    visit("keep", self.keep);
+    visit("resume", self.resume);
+    visit("stop_file", self.stop_file);
     visit("log", self.log);
   }
 };

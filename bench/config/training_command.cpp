@@ -155,6 +155,17 @@ void add_output_options(CLI::App& app, TrainOptions& options) {
                            "steps that a line of the log is about");
   add.text("--log", options.training.log, "what happens as it goes, as JSON lines", "FILE");
   add.text("--out", options.row.files.out, "the whole training as JSON, at its end", "FILE");
+  add.text("--checkpoint-dir", options.training.checkpoint_dir,
+           "where checkpoints go, which torch.load reads; without it there are none", "FOLDER");
+  add.number<std::int64_t>("--checkpoint-every", options.training.checkpoint_every, 0, any_count,
+                           "steps from one to the next; 0: at the ends of epochs");
+  add.turn("--checkpoint-first", options.training.checkpoint_first, true,
+           "one of the start, too, for others to begin with");
+  add.number<std::int64_t>("--keep", options.training.keep, 0, any_count,
+                           "how many stay, the last ones; 0: all");
+  add.text("--resume", options.resume,
+           "auto: from the folder's last checkpoint, if there is one; none; or its path [none]",
+           "");
   add.turn("--show-shapes", options.show_shapes, true,
            "what each device is given of every batch of the first epoch");
   add.turn("--quiet", options.row.files.quiet, true, "nothing but errors");

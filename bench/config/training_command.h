@@ -30,6 +30,7 @@ struct TrainOptions {
   RunOptions row;  // and preset, config, files
   training::TrainingOptions training;
   Requirement requirement;
+  std::string resume = "none";  // auto, none, or a checkpoint's path
   bool show_shapes = false;
 };
 

@@ -276,7 +276,8 @@ struct TrainResult {
   double loss = 0;                             // of the last step
   std::optional<double> validation_loss = {};  // the last, as is
   std::optional<double> accuracy = {};
-  std::string stopped = {};  // why it ended before its last step
+  std::string stopped = {};  // what went wrong so that it ended before its last step
+  bool interrupted = false;
 
   template <class Self, class Visit>
   static void each_field(Self& self, Visit visit) {
@@ -287,6 +288,7 @@ struct TrainResult {
     visit("validation_loss", self.validation_loss);
     visit("accuracy", self.accuracy);
     visit("stopped", self.stopped);
+    visit("interrupted", self.interrupted);
   }
 };
 

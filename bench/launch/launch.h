@@ -33,6 +33,9 @@ struct LaunchOptions {
   bool verbose = false;
   /// Ends the worker when raised; may be null.
   const Interrupt* interrupt = nullptr;
+  /// Called once when it is raised. True: the workers end by themselves, and are ended only when
+  /// they have not within the limit. May be empty.
+  std::function<bool()> on_interrupt = {};
   /// Asked a few times a second; true ends the worker like an interrupt. May be empty.
   std::function<bool()> cancelled = {};
   /// Called a few times a second while waiting; may be empty.

@@ -25,9 +25,7 @@ RankSupervisor::RankSupervisor(RankHandles& ranks, const LaunchOptions& options,
 LaunchResult RankSupervisor::run() {
   while (true) {
     wait_for_news();
-    const bool unwanted = (options_.interrupt != nullptr && options_.interrupt->raised()) ||
-                          (options_.cancelled && options_.cancelled());
-    if (unwanted) {
+    if (is_unwanted()) {
       kill_all();
       return ranks_.front()->failed(LaunchStatus::interrupted, "interrupted");
     }
@@ -45,9 +43,18 @@ LaunchResult RankSupervisor::run() {
   }
 }
 
+bool RankSupervisor::is_unwanted() {
+  if (options_.cancelled && options_.cancelled()) return true;
+  if (options_.interrupt == nullptr || !options_.interrupt->raised()) return false;
+  if (leaving_since_) return Clock::now() - *leaving_since_ > limit();
+  if (!options_.on_interrupt || !options_.on_interrupt()) return true;
+  leaving_since_ = Clock::now();
+  return false;
+}
+
 void RankSupervisor::wait_for_news() {
-  std::vector<pollfd> waiting{
-      {options_.interrupt != nullptr ? options_.interrupt->fd() : -1, POLLIN, 0}};
+  const bool may_interrupt = options_.interrupt != nullptr && !leaving_since_;
+  std::vector<pollfd> waiting{{may_interrupt ? options_.interrupt->fd() : -1, POLLIN, 0}};
   bool streams_open = false;
   for (const auto& rank : ranks_) {
     waiting.push_back({rank->result_fd(), POLLIN, 0});

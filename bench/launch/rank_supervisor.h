@@ -26,6 +26,7 @@ class RankSupervisor {
   using Clock = std::chrono::steady_clock;
 
   void wait_for_news();
+  bool is_unwanted();
   bool all_ended() const;
   bool somebody_failed() const;
   /// Whether some failure is more than the loss of another rank.
@@ -42,6 +43,7 @@ class RankSupervisor {
   std::chrono::duration<double> patience_;
   Clock::time_point last_news_;
   std::optional<Clock::time_point> failed_since_;
+  std::optional<Clock::time_point> leaving_since_;  // interrupted, and ending by themselves
 };
 
 }  // namespace stratagem::bench

@@ -54,6 +54,7 @@ MeasureEnvironment make_environment(Catalogue catalogue, const Interrupt& interr
     options.verbose = verbose;
     options.interrupt = &interrupt;
     options.on_wait = [&observer] { observer.tick(); };
+    options.on_interrupt = [&observer] { return observer.interrupted(); };
     if (cluster == nullptr) return watched_launch(job, options);
     if (header.ranks == 1) return launch(job, options);
     if (header.ranks == cluster->info().world_size) return cluster->launch(job, options);

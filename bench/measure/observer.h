@@ -19,6 +19,8 @@ class Observer {
   virtual void end(std::optional<double> /*step_ms*/) {}
   /// Called now and then while an item runs.
   virtual void tick() {}
+  /// The user wants no more. True: the workers have been told, and end by themselves.
+  virtual bool interrupted() { return false; }
   /// A line to be kept: a wait, a row that failed.
   virtual void note(const std::string& /*line*/) {}
 };

@@ -1,6 +1,11 @@
 // train: a row's strategy over the epochs of a data set.
+#include <fmt/format.h>
+
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <stdexcept>
+#include <system_error>
 
 #include "bench/config/training_data.h"
 #include "bench/worker/fault_injection.h"
@@ -8,36 +13,139 @@
 #include "bench/worker/tasks.h"
 #include "bench/worker/timed_run.h"
 #include "models/token_data.h"
+#include "strategies/distributed/gather_state.h"
+#include "training/checkpoint/folder.h"
 #include "training/log.h"
+#include "training/loop/checkpoint_file.h"
 #include "training/loop/trainer.h"
 
 namespace stratagem::bench {
+namespace {
+
+using training::Checkpoint;
+using training::Position;
+
+/// What must be the same when a training goes on; strategy and devices may differ.
+nlohmann::ordered_json work_of(const TrainJob& job) {
+  const Config& config = job.config;
+  const training::TrainingOptions& options = job.training;
+  return {{"model", config.model},
+          {"global_batch_size", config.global_batch_size},
+          {"image_size", config.image_size},
+          {"sequence_length", config.sequence_length},
+          {"features", config.features},
+          {"outputs", config.outputs},
+          {"targets", config.targets},
+          {"loss", config.loss},
+          {"dtype", config.dtype},
+          {"optimizer", config.optimizer},
+          {"momentum", config.momentum},
+          {"weight_decay", config.weight_decay},
+          {"seed", config.seed},
+          {"data", options.data},
+          {"samples", options.samples},
+          {"tail", options.tail},
+          {"shuffle", options.shuffle},
+          {"augment", options.augment}};
+}
+
+/// Throws std::invalid_argument with the first option that was another one.
+void require_same_work(const std::string& path, const std::string& then, const TrainJob& job) {
+  const auto was = nlohmann::ordered_json::parse(then, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::ordered_json now = work_of(job);
+  for (const auto& [name, value] : now.items()) {
+    const auto before = was.is_object() ? was.find(name) : was.end();
+    if (before != was.end() && *before == value) continue;
+    throw std::invalid_argument(
+        fmt::format("{}: is of a training with {} {}, this one has {}", path, name,
+                    before == was.end() ? "an unknown" : before->dump(), value.dump()));
+  }
+}
+
+/// Writes checkpoints on rank 0; the others wait for it.
+class Keeper {
+ public:
+  Keeper(const TrainJob& job, const Session& session, const training::Tell& tell)
+      : job_(job), session_(session), tell_(tell) {}
+
+  void operator()(const Position& position) {
+    Checkpoint checkpoint{
+        .state = session_.strategy->state(), .position = position, .work = work_of(job_).dump()};
+    if (session_.rank() == 0) keep(checkpoint);
+    session_.groups.barrier();
+  }
+
+ private:
+  static constexpr int most_failures = 3;  // one after another
+
+  void keep(const Checkpoint& checkpoint) {
+    const std::filesystem::path folder = job_.training.checkpoint_dir;
+    const auto path = checkpoint::Folder::path_of(folder, checkpoint.position.step);
+    try {
+      write_checkpoint(path, checkpoint, *session_.workload);
+      checkpoint::Folder::thin_out(folder, static_cast<std::size_t>(job_.training.keep));
+      failures_ = 0;
+      tell_(checkpoint::log_line({checkpoint.position.step, path}));
+    } catch (const std::system_error& error) {
+      tell_({{"event", "checkpoint"}, {"step", checkpoint.position.step}, {"error", error.what()}});
+      if (++failures_ == most_failures) throw std::runtime_error(error.what());
+    }
+  }
+
+  const TrainJob& job_;
+  const Session& session_;
+  const training::Tell& tell_;
+  int failures_ = 0;
+};
+
+/// Asks rank 0's host; all ranks hear the same.
+bool is_asked_to_stop(const Session& session, const std::string& stop_file) {
+  const bool own = session.rank() == 0 && std::filesystem::exists(stop_file);
+  const auto groups = session.groups.view();
+  if (groups.all == nullptr) return own;
+  const auto device = backends::torch_device(session.group.devices.front()->description());
+  return distributed::sum_over_ranks(own ? 1 : 0, *groups.all, device) > 0;
+}
+
+}  // namespace
 
 TrainResult train(const TrainJob& job, const TaskContext& context) {
   const Config& config = job.config;
-  const datasets::Datasets data = training_data(config, job.training, models::training_text());
+  const training::TrainingOptions& options = job.training;
+  const datasets::Datasets data = training_data(config, options, models::training_text());
   const int rank = context.ranks ? context.ranks->info().rank : 0;
   std::optional<Session> session;
   const AllRanks all_ranks = [&session] { return session->groups.view().all; };
   session.emplace(config, workload_options(config), context,
                   injected_fault(FaultyTask::measure, config.strategy, rank, all_ranks));
-  training::LogWriter log(session->rank() == 0 ? job.training.log : std::string());
+  training::LogWriter log(session->rank() == 0 ? options.log : std::string());
+  const training::Tell tell = [&log](const nlohmann::ordered_json& line) { log.write(line); };
   const bool one_process = strategies::find_strategy(config.strategy).one_process;
-  const training::Outcome outcome = training::train(
-      {.workload = *session->workload,
-       .strategy = *session->strategy,
-       .synchronize = [&session] { synchronize(*session); },
-       .replicas = one_process ? 1 : session->placement.replicas(),
-       .pinned = config.device == "cuda",
-       .timeout = to_milliseconds(config.timeout)},
-      data, job.training, [&log](const nlohmann::ordered_json& line) { log.write(line); });
-  return {.steps = outcome.steps,
-          .seconds = outcome.seconds,
+  training::TrainerContext trainer{.workload = *session->workload,
+                                   .strategy = *session->strategy,
+                                   .synchronize = [&session] { synchronize(*session); },
+                                   .replicas = one_process ? 1 : session->placement.replicas(),
+                                   .pinned = config.device == "cuda",
+                                   .timeout = to_milliseconds(config.timeout)};
+  if (!options.resume.empty()) {
+    const Checkpoint checkpoint = training::read_checkpoint(options.resume, *session->workload);
+    require_same_work(options.resume, checkpoint.work, job);
+    session->strategy->load(checkpoint.state);
+    trainer.start = checkpoint.position;
+  }
+  if (!options.checkpoint_dir.empty()) trainer.save = Keeper(job, *session, tell);
+  if (!options.stop_file.empty()) {
+    trainer.should_stop = [&] { return is_asked_to_stop(*session, options.stop_file); };
+  }
+  const training::Outcome outcome = training::train(trainer, data, options, tell);
+  return {.steps = outcome.position.step,
+          .seconds = outcome.position.seconds,
           .data_wait_ms = outcome.data_wait_ms,
           .loss = outcome.loss,
           .validation_loss = outcome.validation_loss,
           .accuracy = outcome.accuracy,
-          .stopped = outcome.stopped};
+          .stopped = outcome.stopped,
+          .interrupted = outcome.interrupted};
 }
 
 }  // namespace stratagem::bench

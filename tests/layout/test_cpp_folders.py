@@ -35,7 +35,8 @@ ORDER = {
     ),
     "training": (
         {"training"},
-        {"training/checkpoint", "training/loop"},
+        {"training/checkpoint"},
+        {"training/loop"},
     ),
     "bench": (
         {"bench/config", "bench/machine"},

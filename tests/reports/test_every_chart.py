@@ -9,6 +9,7 @@ import fixture_collectives
 import fixture_history
 import fixture_many_rows
 import fixture_results
+import fixture_trainings
 import pytest
 import stratagem_reports.charts
 from drawn import charts_of, layers, legend, rows
@@ -22,6 +23,7 @@ from stratagem_reports.history.series import series_of
 from stratagem_reports.history.trend import trend_of
 from stratagem_reports.history.trend_page import trend_chart
 from stratagem_reports.results.load import load_results, load_simulation
+from stratagem_reports.results.training import load_trainings
 
 ADDRESS = re.compile(r"\w+://[^\s\"'<>)]+")
 KNOWN_ADDRESSES = {
@@ -46,11 +48,15 @@ def every(tmp_path_factory):
     trend = trend_of(series, "step_ms", max_p=0.001, min_change=1.0)
     collectives = load_results(written(fixture_collectives.collectives()))
     simulation = load_simulation(written(fixture_results.simulation()))
+    start, *events, end = fixture_trainings.training()
+    whole = {"name": "single/toy", "start": start, "events": events, "end": end}
+    trainings = load_trainings([written({"schema": "stratagem-train/1", "trainings": [whole]})])
     return {
         "strategies": charts_of(written, fixture_many_rows.many_rows(60)),
         "collectives": draw_charts("collectives", collectives),
         "simulation": draw_charts("simulation", simulation),
         "trend": ChartSet({"trend": trend_chart(trend)}),
+        "training": draw_charts("training", trainings),
     }
 
 

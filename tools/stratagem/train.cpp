@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <optional>
 #include <set>
 
 #include "bench/config/core_demand.h"
@@ -25,38 +26,39 @@
 #include "tools/stratagem/parse.h"
 #include "tools/stratagem/shapes_text.h"
 #include "tools/stratagem/train_view.h"
+#include "training/checkpoint/folder.h"
 
 namespace stratagem::tools {
 namespace {
 
 using nlohmann::ordered_json;
 
-/// Where the worker writes and the command reads: the user's log, or a file that goes with it.
-class LogFile {
+/// A folder that goes with its object.
+class TemporaryFolder {
  public:
-  explicit LogFile(const std::string& wanted) : path_(wanted), is_users_(!wanted.empty()) {
-    if (is_users_) {
-      reports::write_file_atomically(path_, "");
-      return;
+  TemporaryFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "stratagem-train-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) {
+      throw std::system_error(errno, std::generic_category(), name);
     }
-    path_ = (std::filesystem::temp_directory_path() / "stratagem-train-XXXXXX").string();
-    const int descriptor = ::mkstemp(path_.data());
-    if (descriptor < 0) throw std::system_error(errno, std::generic_category(), path_);
-    ::close(descriptor);
+    path_ = name;
   }
-  ~LogFile() {
-    if (!is_users_) ::unlink(path_.c_str());
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
   }
-  LogFile(const LogFile&) = delete;
-  LogFile& operator=(const LogFile&) = delete;
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
-  const std::string& path() const { return path_; }
-  long size() const { return static_cast<long>(std::filesystem::file_size(path_)); }
+  std::string file(const char* name) const { return (path_ / name).string(); }
 
  private:
-  std::string path_;
-  bool is_users_;
+  std::filesystem::path path_;
 };
+
+long size_of(const std::string& file) {
+  return static_cast<long>(std::filesystem::file_size(file));
+}
 
 std::string sizes_text(const datasets::Datasets& data) {
   std::string text = fmt::format("{} training", data.training->size());
@@ -93,12 +95,19 @@ class Training {
  public:
   Training(const bench::TrainOptions& options, const Arguments& arguments,
            const datasets::Datasets& data)
-      : options_(options), data_(data), log_(options.training.log), view_(options.row.files.quiet) {
+      : options_(options),
+        data_(data),
+        log_(options.training.log.empty() ? folder_.file("log") : options.training.log),
+        view_(options.row.files.quiet) {
+    view_.end_by(folder_.file("stop"));
     document_ = {{"schema", "stratagem-train/1"},
                  {"command", fmt::format("stratagem train{}{}", arguments.empty() ? "" : " ",
                                          fmt::join(arguments, " "))},
                  {"trainings", ordered_json::array()}};
   }
+
+  /// Goes on from there.
+  void resume(checkpoint::Entry from) { resumed_ = std::move(from); }
 
   int run(const std::vector<bench::Config>& configs, const bench::Interrupt& interrupt,
           bench::Cluster* cluster) {
@@ -113,7 +122,10 @@ class Training {
     const auto locks = bench::hold_cores({cores.begin(), cores.end()}, first.timeout, environment,
                                          view_, first.oversubscribe);
     bench::verify_rows(rows, environment, view_);
-    for (const bench::PreparedRow& row : rows) train(row, environment);
+    begin_log();
+    for (const bench::PreparedRow& row : rows) {
+      if (code_ != bench::exit_codes::interrupted) train(row, environment);
+    }
     if (!options_.row.files.out.empty()) {
       reports::write_file_atomically(options_.row.files.out, document_.dump(1) + "\n");
     }
@@ -147,11 +159,17 @@ class Training {
                              {"name", row.name},
                              {"config", bench::to_json(row.config)},
                              {"training_samples", data_.training->size()}};
-    training::LogWriter(log_.path()).write(start);
+    training::LogWriter(log_).write(start);
+    if (resumed_) {
+      training::LogWriter(log_).write({{"event", "resume"}, {"step", resumed_->step}});
+      view_.print(fmt::format("goes on from {}", resumed_->path.string()));
+    }
     auto job = bench::job_about<bench::TrainJob>(row.config, row.placement.ranks);
     job.training = options_.training;
-    job.training.log = log_.path();
-    view_.follow(training::LogReader(log_.path(), log_.size()));
+    job.training.log = log_;
+    job.training.stop_file = folder_.file("stop");
+    if (resumed_) job.training.resume = resumed_->path;
+    view_.follow(training::LogReader(log_, size_of(log_)));
     const auto launched = bench::launch_job(environment, job);
     ordered_json events = view_.finish();
     bench::require_result(row.name, launched.status, launched.error);
@@ -169,12 +187,31 @@ class Training {
                      {"seconds", result.seconds},
                      {"data_wait_ms", result.data_wait_ms}};
     if (!result.stopped.empty()) end["stopped"] = result.stopped;
-    training::LogWriter(log_.path()).write(end);
+    if (!result.interrupted) training::LogWriter(log_).write(end);
     document_["trainings"].push_back(
         {{"name", row.name}, {"start", start}, {"events", std::move(events)}, {"end", end}});
     const std::string why =
         result.stopped.empty() ? shortfall(options_.requirement, result) : result.stopped;
+    if (result.interrupted) return tell_how_to_resume(result.steps);
     if (!why.empty()) fail(row.name, why, bench::exit_codes::mismatch);
+  }
+
+  void tell_how_to_resume(std::int64_t step) {
+    const bool kept = !options_.training.checkpoint_dir.empty();
+    fmt::print(stderr, "stratagem: interrupted after step {}; {}\n", step,
+               kept ? "the same command with --resume auto goes on"
+                    : "with --checkpoint-dir FOLDER it could go on");
+    code_ = bench::exit_codes::interrupted;
+  }
+
+  /// The log so far, as far as the checkpoint knows of it; else an empty one.
+  void begin_log() {
+    std::string text;
+    if (resumed_ && std::filesystem::exists(log_)) {
+      text = training::lines_until(log_, resumed_->step);
+    }
+    if (!text.empty()) text += checkpoint::log_line(*resumed_).dump() + "\n";
+    reports::write_file_atomically(log_, text);
   }
 
   void fail(const std::string& row, const std::string& why, int code) {
@@ -184,11 +221,37 @@ class Training {
 
   const bench::TrainOptions& options_;
   const datasets::Datasets& data_;
-  LogFile log_;
+  std::optional<checkpoint::Entry> resumed_;
+  TemporaryFolder folder_;
+  std::string log_;
   TrainView view_;
   ordered_json document_;
   int code_ = bench::exit_codes::done;
 };
+
+/// The checkpoint that the training goes on from, if it does.
+std::optional<checkpoint::Entry> start_of(const bench::TrainOptions& options,
+                                          const checkpoint::Folder* folder) {
+  const std::vector<checkpoint::Entry> kept =
+      folder == nullptr ? std::vector<checkpoint::Entry>() : folder->entries();
+  if (options.resume == "none") {
+    if (kept.empty()) return std::nullopt;
+    throw std::invalid_argument(fmt::format(
+        "--checkpoint-dir {}: has checkpoints up to step {}; --resume auto goes on from there, or "
+        "take another folder",
+        options.training.checkpoint_dir, kept.back().step));
+  }
+  if (options.resume == "auto") {
+    if (folder == nullptr) throw std::invalid_argument("--resume auto: needs --checkpoint-dir");
+    return kept.empty() ? std::nullopt : std::optional(kept.back());
+  }
+  const auto step = checkpoint::Folder::step_of(options.resume);
+  if (!step || !std::filesystem::exists(options.resume)) {
+    throw std::invalid_argument(fmt::format(
+        "--resume {}: expected auto, none or an existing step-NUMBER.pt", options.resume));
+  }
+  return checkpoint::Entry{*step, options.resume};
+}
 
 }  // namespace
 
@@ -224,7 +287,18 @@ int train(const Arguments& arguments) {
       .open = distributed::connect_store, .timeout = rows.front().timeout, .verbose = false};
   return session.run(settings, [&](const bench::Interrupt& interrupt, bench::Cluster* cluster) {
     if (!options.row.files.out.empty()) reports::check_writable(options.row.files.out);
-    return Training(options, arguments, data).run(rows, interrupt, cluster);
+    const bool keeps = !options.training.checkpoint_dir.empty();
+    if (rows.size() > 1 && (keeps || options.resume != "none")) {
+      throw std::invalid_argument(
+          fmt::format("--checkpoint-dir, --resume: of one training; these are {}", rows.size()));
+    }
+    std::optional<checkpoint::Folder> folder;
+    if (keeps) folder.emplace(options.training.checkpoint_dir);
+    Training training(options, arguments, data);
+    if (auto from = start_of(options, folder ? &*folder : nullptr)) {
+      training.resume(*std::move(from));
+    }
+    return training.run(rows, interrupt, cluster);
   });
 }
 

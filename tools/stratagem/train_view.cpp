@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <fstream>
 
 namespace stratagem::tools {
 namespace {
@@ -29,6 +30,11 @@ void TrainView::tick() {
   if (!step_.is_null()) tell_of_step(step_);
 }
 
+bool TrainView::interrupted() {
+  if (!log_ || stop_file_.empty()) return false;
+  return std::ofstream(stop_file_).good();
+}
+
 void TrainView::read() {
   for (ordered_json& line : log_->next()) {
     tell(line);
@@ -52,6 +58,10 @@ void TrainView::tell(const ordered_json& line) {
   if (event == "epoch") {
     close_epoch();
     tell_of_epoch(line);
+  }
+  if (event == "checkpoint" && line.contains("error")) {
+    print(fmt::format("no checkpoint of step {}: {}", line.at("step").dump(),
+                      line.at("error").get<std::string>()));
   }
   if (event != "evaluation") return;
   close_epoch();

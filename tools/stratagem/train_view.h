@@ -16,6 +16,8 @@ class TrainView : public bench::Observer {
 
   /// From now on ticks read this log.
   void follow(training::LogReader log) { log_ = std::move(log); }
+  /// On an interrupt the training is told by this file and ends by itself.
+  void end_by(std::string stop_file) { stop_file_ = std::move(stop_file); }
   /// Reads what is left of it; returns all lines since follow().
   nlohmann::ordered_json finish();
   /// A line that stays.
@@ -27,6 +29,7 @@ class TrainView : public bench::Observer {
   }
   void end(std::optional<double> step_ms) override { progress_.end(step_ms); }
   void tick() override;
+  bool interrupted() override;
   void note(const std::string& line) override { progress_.note(line); }
 
  private:
@@ -37,6 +40,7 @@ class TrainView : public bench::Observer {
   void close_epoch();
 
   bool quiet_;
+  std::string stop_file_;
   bench::Progress progress_;
   std::optional<training::LogReader> log_;
   nlohmann::ordered_json lines_ = nlohmann::ordered_json::array();

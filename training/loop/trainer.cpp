@@ -91,18 +91,24 @@ class Trainer {
         tell_(tell),
         shape_(epoch_shape()),
         steps_(steps_of(options, shape_)),
-        rates_(schedule_of(options, workload().optimizer.learning_rate, steps_)) {}
+        rates_(schedule_of(options, workload().optimizer.learning_rate, steps_)),
+        outcome_{.position = context.start} {}
 
   Outcome run() {
-    if (options_.evaluate_first) evaluate("validation", data_.validation, 0);
-    for (std::int64_t epoch = 0; outcome_.steps < steps_ && outcome_.stopped.empty(); ++epoch) {
-      train_epoch(epoch);
-      const bool last = outcome_.steps == steps_;
-      if (last || (epoch + 1) % options_.evaluate_every == 0) {
-        evaluate("validation", data_.validation, epoch + 1);
-      }
+    const std::int64_t each = steps_of_an_epoch(shape_);
+    std::int64_t epoch = position().step / each;
+    std::int64_t done = position().step % each;
+    if (position().step == 0) {
+      if (context_.save && options_.checkpoint_first) context_.save(position());
+      if (options_.evaluate_first) evaluate("validation", data_.validation, 0);
     }
-    if (outcome_.stopped.empty()) evaluate("test", data_.test, options_.epochs);
+    // A checkpoint at an epoch's end was written before what follows it.
+    if (position().step > 0 && done == 0) end_epoch(epoch);
+    for (; goes_on() && position().step < steps_; ++epoch, done = 0) {
+      train_epoch(epoch, done);
+      if (goes_on()) end_epoch(epoch + 1);
+    }
+    if (goes_on()) evaluate("test", data_.test, options_.epochs);
     return outcome_;
   }
 
@@ -134,25 +140,55 @@ class Trainer {
              .prefetch = options_.prefetch}};
   }
 
-  void train_epoch(std::int64_t epoch) {
+  Position& position() { return outcome_.position; }
+  bool goes_on() const { return outcome_.stopped.empty() && !outcome_.interrupted; }
+
+  void end_epoch(std::int64_t epochs) {
+    const bool last = position().step == steps_;
+    if (last || epochs % options_.evaluate_every == 0) {
+      evaluate("validation", data_.validation, epochs);
+    }
+  }
+
+  /// The epoch's steps but for those that are done.
+  void train_epoch(std::int64_t epoch, std::int64_t done) {
     std::vector<BatchIndices> all = batches_of_an_epoch(order_of(epoch), shape_);
-    all.resize(std::min(all.size(), static_cast<std::size_t>(steps_ - outcome_.steps)));
-    tell_({{"event", "epoch"},
-           {"epoch", epoch},
-           {"batch", shape_.batch},
-           {"replicas", shape_.replicas},
-           {"steps", all.size()}});
+    const std::int64_t left = steps_ - position().step + done;
+    all.resize(std::min(all.size(), static_cast<std::size_t>(left)));
+    if (done == 0) {
+      tell_({{"event", "epoch"},
+             {"epoch", epoch},
+             {"batch", shape_.batch},
+             {"replicas", shape_.replicas},
+             {"steps", all.size()}});
+    }
+    all.erase(all.begin(), all.begin() + done);
     BatchStream batches = stream(*data_.training, std::move(all), epoch, options_.augment);
     const auto start = Clock::now();
-    const double before = outcome_.seconds;
+    const double before = position().seconds;
     Told told{.waited_before_ms = 0};
     for (std::size_t index = 0; index < batches.batches(); ++index) {
       step(batches.next(), told);
-      outcome_.seconds = before + seconds(Clock::now() - start);
-      const bool due = outcome_.steps % options_.log_every == 0;
-      if (due || index + 1 == batches.batches()) tell_of(told, epoch, batches.waited_ms());
-      if (!outcome_.stopped.empty()) return;
+      position().seconds = before + seconds(Clock::now() - start);
+      const bool last = index + 1 == batches.batches();
+      const bool keeps = is_kept(last);
+      if (last || keeps || position().step % options_.log_every == 0) {
+        tell_of(told, epoch, batches.waited_ms());
+        outcome_.interrupted = context_.should_stop && context_.should_stop();
+      }
+      if (context_.save && (keeps || outcome_.interrupted) && outcome_.stopped.empty()) {
+        context_.save(position());
+      }
+      if (!goes_on()) return;
     }
+  }
+
+  /// Whether a checkpoint is due: every so many steps, else at the ends of epochs; and at the end.
+  bool is_kept(bool epochs_last) {
+    if (!context_.save) return false;
+    if (position().step == steps_) return true;
+    return options_.checkpoint_every == 0 ? epochs_last
+                                          : position().step % options_.checkpoint_every == 0;
   }
 
   /// The steps since the last line.
@@ -163,7 +199,8 @@ class Trainer {
   };
 
   void step(const models::Batch& batch, Told& told) {
-    told.rate = learning_rate(rates_, outcome_.steps++);
+    told.rate = learning_rate(rates_, position().step++);
+    position().samples += batch.size();
     context_.strategy.set_learning_rate(told.rate);
     told.steps.emplace_back(context_.strategy.step(batch), batch.size());
     context_.synchronize();  // the batch's memory is used again
@@ -176,31 +213,29 @@ class Trainer {
       sum += pending->loss() * static_cast<double>(size);
       samples += size;
     }
-    samples_ += samples;
     outcome_.loss = sum / static_cast<double>(samples);
     const double waited = waited_ms - std::exchange(told.waited_before_ms, waited_ms);
     outcome_.data_wait_ms += waited;
     tell_({{"event", "step"},
            {"epoch", epoch},
-           {"step", outcome_.steps},
+           {"step", position().step},
            {"of", steps_},
-           {"samples", samples_},
-           {"seconds", outcome_.seconds},
+           {"samples", position().samples},
+           {"seconds", position().seconds},
            {"loss", outcome_.loss},
            {"batch", told.steps.back().second},
            {"learning_rate", told.rate},
            {"data_wait_ms", waited}});
     told.steps.clear();
     if (std::isfinite(outcome_.loss)) return;
-    outcome_.stopped = fmt::format(
-        "the loss is {} at step {} (epoch {}); a smaller "
-        "--learning-rate may help",
-        outcome_.loss, outcome_.steps, epoch);
+    outcome_.stopped =
+        fmt::format("the loss is {} at step {} (epoch {}); a smaller --learning-rate may help",
+                    outcome_.loss, position().step, epoch);
   }
 
   /// Every sample once: sums over batches, divided by what there is.
   void evaluate(const char* split, const datasets::DatasetPointer& data, std::int64_t epoch) {
-    if (!data || !outcome_.stopped.empty()) return;
+    if (!data) return;
     std::vector<std::int64_t> order(static_cast<std::size_t>(data->size()));
     for (std::size_t index = 0; index < order.size(); ++index) {
       order[index] = static_cast<std::int64_t>(index);
@@ -224,8 +259,8 @@ class Trainer {
                        : batch.size();
     }
     const double loss = sum / static_cast<double>(data->size());
-    ordered_json line{{"event", "evaluation"},  {"split", split},          {"epoch", epoch},
-                      {"step", outcome_.steps}, {"samples", data->size()}, {"loss", loss}};
+    ordered_json line{{"event", "evaluation"},   {"split", split},          {"epoch", epoch},
+                      {"step", position().step}, {"samples", data->size()}, {"loss", loss}};
     const bool classes = workload().targets == models::Targets::classes;
     if (classes) {
       line["correct"] = correct;
@@ -247,7 +282,6 @@ class Trainer {
   EpochShape shape_;
   std::int64_t steps_;  // of the whole training
   LearningRateSchedule rates_;
-  std::int64_t samples_ = 0;  // trained so far
   Outcome outcome_;
 };
 

@@ -13,6 +13,7 @@
 #include "models/datasets/dataset.h"
 #include "strategies/strategy.h"
 #include "training/options.h"
+#include "training/position.h"
 
 namespace stratagem::training {
 
@@ -22,6 +23,12 @@ struct TrainerContext {
   std::function<void()> synchronize;  // with this rank's devices
   std::int64_t replicas = 1;          // each takes every so-manyth sample of a batch
   bool pinned = false;                // batches lie in page-locked memory
+  Position start = {};                // the strategy's state is that of
+  /// Keeps the strategy's state; called on every rank. May be empty.
+  std::function<void(const Position&)> save = {};
+  /// Whether the training is to end; asked on every rank at each line of the log, and the same on
+  /// all. May be empty.
+  std::function<bool()> should_stop = {};
   std::chrono::milliseconds timeout{120'000};
 };
 
@@ -29,13 +36,13 @@ struct TrainerContext {
 using Tell = std::function<void(const nlohmann::ordered_json&)>;
 
 struct Outcome {
-  std::int64_t steps = 0;
-  double seconds = 0;                          // of steps, without evaluations
+  Position position = {};
   double data_wait_ms = 0;                     // of them
   double loss = 0;                             // of the last step that was told
   std::optional<double> validation_loss = {};  // the last, as are
   std::optional<double> accuracy = {};
-  /// Why it ended before its last step; empty: it did not.
+  bool interrupted = false;  // somebody wanted it to end
+  /// What went wrong so that it ended before its last step; empty: nothing.
   std::string stopped = {};
 };
 

@@ -53,6 +53,7 @@ _STRATEGIES = {
     "single_all_cores": pair("#B3BAC4", "#66707C"),
     "model_parallel": pair("#E69F00", "#F0B030"),
     "pipeline": pair("#0072B2", "#3C9FE0"),
+    "data_parallel": pair("#8C6D1F", "#C9A94B"),
     "ddp": pair("#009E73", "#2BB88D"),
     "ddp_model_parallel": pair("#56B4E9", "#7CC8F2"),
     "tensor_parallel": pair("#CC79A7", "#DB92BB"),

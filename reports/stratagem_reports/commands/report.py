@@ -7,6 +7,7 @@ from ..charts.registry import ChartSet
 from ..results.errors import InputError
 from ..results.files import write_together
 from ..results.load import load_results, require_summaries
+from ..results.training import is_training, load_trainings
 
 EXTENSIONS = ("png", "svg")
 FORMATS = ("html", "markdown", "csv")
@@ -17,7 +18,13 @@ def register(commands: argparse._SubParsersAction) -> None:
     report = commands.add_parser(
         "report", help="charts (.png, .svg) and report.html of a results file"
     )
-    report.add_argument("results", type=Path, metavar="RESULTS.json", help="a results file")
+    report.add_argument(
+        "results",
+        type=Path,
+        nargs="+",
+        metavar="FILE",
+        help="a results file; or logs of trainings, whose curves are laid over each other",
+    )
     report.add_argument(
         "--format",
         choices=FORMATS,
@@ -33,6 +40,11 @@ def register(commands: argparse._SubParsersAction) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Writes the charts and the report, and prints their paths."""
+    if is_training(options.results[0]):
+        return _put_trainings(options)
+    if len(options.results) > 1:
+        raise InputError("expected one results file; only trainings are laid over each other")
+    (options.results,) = options.results
     results = load_results(options.results)
     require_summaries(results)
     from ..analysis.selection import select
@@ -62,6 +74,15 @@ def run(options: argparse.Namespace) -> int:
     markdown = options.format == "markdown"
     name, render = ("report.md", render_markdown) if markdown else ("report.html", render_report)
     return _put_charts(folder, charts, {name: render(results, selection, charts)})
+
+
+def _put_trainings(options: argparse.Namespace) -> int:
+    if options.format != "html":
+        raise InputError(f"--format {options.format}: trainings have charts alone")
+    from ..charts.registry import draw_charts
+
+    charts = draw_charts("training", load_trainings(options.results))
+    return _put_charts(options.out_dir or options.results[0].parent, charts, {})
 
 
 def _put_charts(folder: Path, charts: ChartSet, report: dict[str, bytes]) -> int:

@@ -110,7 +110,7 @@ TEST(Trainer, AnEpochsLastBatchIsShort) {
   EXPECT_THAT(found.all("step", "batch"), ElementsAre(30, 30, 30, 10));
   EXPECT_THAT(found.all("step", "samples"), ElementsAre(30, 60, 90, 100));
   EXPECT_THAT(found.all("epoch", "steps"), ElementsAre(4));
-  EXPECT_EQ(found.outcome.steps, 4);
+  EXPECT_EQ(found.outcome.position.step, 4);
 }
 
 // The mean of the batches' means is another number.
@@ -173,7 +173,7 @@ TEST(Trainer, ALossThatIsNotFiniteEndsTheTraining) {
              .strategy = strategy,
              .synchronize = [&] { runtime::synchronize_all(diverging.group.devices, limit); }},
             data, options, [](const ordered_json&) {});
-  EXPECT_LT(outcome.steps, 400);
+  EXPECT_LT(outcome.position.step, 400);
   EXPECT_THAT(outcome.stopped, testing::HasSubstr("at step"));
 }
 

@@ -1,0 +1,124 @@
+"""Reads trainings: the log of `stratagem train` (JSON lines), or the document of its --out."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .errors import InputError
+from .json_members import member, number
+
+SCHEMA = "stratagem-train/1"
+# What must be equal for curves to be laid over each other.
+_WORK = (
+    "model", "dtype", "global_batch_size", "image_size", "sequence_length", "features", "outputs",
+    "targets", "loss", "optimizer", "learning_rate", "momentum", "weight_decay", "seed",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Point:
+    """A loss, and where the training stood: steps, samples, seconds of steps."""
+
+    step: int
+    samples: int
+    seconds: float
+    loss: float
+
+
+@dataclass(frozen=True)
+class Training:
+    """One strategy's training: a loss for each line of the log, and the validation's."""
+
+    name: str
+    strategy: str
+    config: dict[str, Any]
+    training_samples: int
+    points: list[Point]
+    evaluations: list[Point]
+
+
+def is_training(path: Path) -> bool:
+    """Whether the file begins as a training's does."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            head = file.read(200)
+    except (OSError, UnicodeDecodeError):
+        return False
+    return head.startswith('{"event":"start"') or f'"{SCHEMA}"' in head
+
+
+def load_trainings(paths: list[Path]) -> list[Training]:
+    """Every training of the files in their order.
+
+    InputError for one without a step, and where two trained other work: their curves do not belong
+    on one picture.
+    """
+    trainings = [training for path in paths for training in _load(path)]
+    first = trainings[0]
+    for other in trainings[1:]:
+        for key in _WORK:
+            mine, its = first.config.get(key), other.config.get(key)
+            if mine != its:
+                raise InputError(
+                    f"{other.name}: trained with {key} {its}, {first.name} with {mine}; only "
+                    "trainings of the same work are laid over each other"
+                )
+    return trainings
+
+
+def _load(path: Path) -> list[Training]:
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    try:
+        if lines[0].startswith('{"event"'):
+            events = [json.loads(line) for line in lines if line.endswith("}")]
+        else:
+            document = json.loads(text)
+            events = [
+                event
+                for training in member(document, "trainings", list, str(path))
+                for event in (training["start"], *training["events"])
+            ]
+    except (json.JSONDecodeError, KeyError, TypeError):
+        raise InputError(f"{path}: not a training's log or document; expected JSON") from None
+    return _trainings(events, path)
+
+
+def _trainings(events: list[dict], path: Path) -> list[Training]:
+    """One that goes on after a checkpoint is one with what came before it."""
+    found: list[Training] = []
+    latest: dict[int, Point] = {}
+    for event in events:
+        kind = event.get("event")
+        if kind == "start":
+            name = str(event.get("name"))
+            if not found or found[-1].name != name:
+                config = member(event, "config", dict, f"{path}: start")
+                samples = int(number(event, "training_samples", f"{path}: start") or 0)
+                strategy = str(config.get("strategy"))
+                found.append(Training(name, strategy, config, samples, [], []))
+                latest = {0: Point(0, 0, 0.0, 0.0)}
+        elif kind == "step" and found:
+            point = Point(*(_value(event, key, path) for key in
+                            ("step", "samples", "seconds", "loss")))  # fmt: skip
+            found[-1].points.append(point)
+            latest[point.step] = point
+        elif kind == "evaluation" and event.get("split") == "validation" and found:
+            at = latest.get(_value(event, "step", path))
+            if at is not None:
+                loss = _value(event, "loss", path)
+                found[-1].evaluations.append(Point(at.step, at.samples, at.seconds, loss))
+    for training in found:
+        if not training.points:
+            raise InputError(f"{path}: {training.name} has no step; nothing to draw")
+    if not found:
+        raise InputError(f"{path}: holds no training")
+    return found
+
+
+def _value(event: dict, key: str, path: Path) -> Any:
+    value = number(event, key, f"{path}: {event.get('event')}")
+    if value is None:
+        raise InputError(f"{path}: a line of {event.get('event')} has no {key}")
+    return int(value) if key in ("step", "samples") else value

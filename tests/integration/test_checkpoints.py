@@ -1,0 +1,193 @@
+"""Checkpoints of `stratagem train`: what Python reads of them, and a training that goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import time
+
+import pytest
+import torch
+import torchvision
+
+EXAMPLE = {
+    "--model": "toy", "--loss": "cross_entropy", "--dtype": "float64", "--optimizer": "adamw",
+    "--learning-rate": 0.01, "--global-batch-size": 8, "--samples": 45, "--validation": "own",
+    "--tail": "exact",
+}  # fmt: skip
+
+
+def example(*changes) -> list:
+    """The example's options, with other values for some."""
+    options = EXAMPLE | dict(zip(changes[::2], changes[1::2], strict=True))
+    return ["--no-verify", *(part for option in options.items() for part in option)]
+
+
+def train(commands, folder, *arguments, code=0):
+    done = commands.stratagem("train", "--checkpoint-dir", folder, *arguments)
+    assert done.returncode == code, done.stderr
+    return done
+
+
+def told(log) -> list[dict]:
+    """What the log says of the training itself, without times."""
+    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    return [
+        {key: value for key, value in line.items() if key not in ("seconds", "data_wait_ms", "path")}
+        for line in lines
+        if line["event"] not in ("start", "resume", "end")
+    ]
+
+
+def last_of(folder):
+    return sorted(folder.glob("step-*.pt"))[-1]
+
+
+def same(left, right) -> bool:
+    if isinstance(left, torch.Tensor):
+        return torch.equal(left, right)
+    if isinstance(left, dict):
+        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
+    return left == right
+
+
+def state_of(path) -> dict:
+    whole = torch.load(path)  # weights_only, its default
+    assert whole["format"] == "stratagem/checkpoint-1"
+    return {"model": whole["model"], "optimizer": whole["optimizer"]}
+
+
+def test_torchvision_and_torch_optim_take_a_checkpoint(commands, tmp_path):
+    arguments = [
+        "--model", "resnet50", "--data", "shapes", "--samples", 4, "--global-batch-size", 4,
+        "--loss", "cross_entropy", "--momentum", 0.9, "--no-verify",
+    ]  # fmt: skip
+    train(commands, tmp_path, *arguments)
+    state = state_of(last_of(tmp_path))
+    model = torchvision.models.resnet50(num_classes=10)
+    model.load_state_dict(state["model"], strict=True)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1, momentum=0.5)
+    optimizer.load_state_dict(state["optimizer"])
+    assert optimizer.param_groups[0]["momentum"] == 0.9
+    moments = [optimizer.state[each]["momentum_buffer"].shape for each in model.parameters()]
+    assert moments == [each.shape for each in model.parameters()]
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam", "adamw"])
+def test_torch_optim_goes_on_as_we_do(commands, tmp_path, optimizer):
+    """One step of Python's from our checkpoint is our own next step."""
+    arguments = example("--optimizer", optimizer, "--checkpoint-every", 1, "--max-steps", 2)
+    if optimizer == "sgd":
+        arguments += ["--momentum", 0.9]
+    train(commands, tmp_path, *arguments, "--weight-decay", 0.1)
+    first, second = (state_of(path) for path in sorted(tmp_path.glob("step-*.pt")))
+    parameters = [torch.nn.Parameter(tensor) for tensor in first["model"].values()]
+    made = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
+    own = made[optimizer](parameters, lr=1)
+    own.load_state_dict(first["optimizer"])
+    # The gradient that our second step had, from what it made of the moments.
+    for index, parameter in enumerate(parameters):
+        was, now = (each["optimizer"]["state"][index] for each in (first, second))
+        if optimizer == "sgd":
+            decayed = now["momentum_buffer"] - 0.9 * was["momentum_buffer"]
+            parameter.grad = decayed - 0.1 * parameter.detach()
+        else:
+            gradient = (now["exp_avg"] - 0.9 * was["exp_avg"]) / 0.1
+            decay = 0.1 * parameter.detach() if optimizer == "adam" else 0
+            parameter.grad = gradient - decay
+    own.step()
+    for parameter, expected in zip(parameters, second["model"].values(), strict=True):
+        assert torch.allclose(parameter.detach(), expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("strategy", ["single", "ddp", "pipeline"])
+def test_a_training_goes_on_as_if_it_had_never_stopped(commands, tmp_path, strategy):
+    arguments = example("--strategy", strategy, "--epochs", 2, "--checkpoint-every", 5)
+    arguments += ["--split-size", 3] if strategy == "pipeline" else []
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    train(commands, whole, *arguments, "--log", tmp_path / "whole.log")
+    train(commands, parts, *arguments, "--log", tmp_path / "parts.log")
+    for path in sorted(parts.glob("step-*.pt"))[2:]:  # of steps 5 and 10 of 12
+        path.unlink()
+    done = train(commands, parts, *arguments, "--log", tmp_path / "parts.log", "--resume", "auto")
+    assert f"goes on from {parts}/step-00000010.pt" in done.stdout
+    assert told(tmp_path / "parts.log") == told(tmp_path / "whole.log")
+    assert same(state_of(last_of(parts)), state_of(last_of(whole)))
+
+
+def test_another_strategy_goes_on_along_the_same_curve(commands, tmp_path):
+    arguments = example("--epochs", 2, "--log", tmp_path / "log")
+    train(commands, tmp_path / "one", *arguments)
+    (tmp_path / "one" / "step-00000012.pt").unlink()
+    expected = told(tmp_path / "log")
+    train(commands, tmp_path / "one", *arguments, "--strategy", "data_parallel", "--resume", "auto")
+    found = told(tmp_path / "log")
+    losses = [[line["loss"] for line in lines if "loss" in line] for lines in (found, expected)]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-9)
+
+
+def test_a_training_that_is_killed_goes_on(commands, tmp_path):
+    """At random moments, until it comes to its end."""
+    arguments = example("--epochs", 200, "--checkpoint-every", 20, "--keep", 2)
+    train(commands, tmp_path / "whole", *arguments, "--log", tmp_path / "whole.log")
+    order = random.Random(18)
+    parts, log = tmp_path / "parts", tmp_path / "parts.log"
+    deaths = resumptions = 0
+    for _ in range(40):
+        process = commands.start("stratagem", "train", "--checkpoint-dir", parts, *arguments,
+                                 "--log", log, "--resume", "auto")  # fmt: skip
+        end = time.monotonic() + order.uniform(0.1, 0.8) + 0.05 * deaths
+        while deaths < 10 and time.monotonic() < end and process.poll() is None:
+            time.sleep(0.002)
+        if deaths < 10 and process.poll() is None:
+            process.kill()
+            deaths += 1
+        done = commands.finish(process)
+        resumptions += "goes on from" in done.stdout
+        if done.returncode == 0:
+            break
+        assert done.returncode == -signal.SIGKILL, done.stderr
+    assert done.returncode == 0
+    assert resumptions > 2
+    assert told(log) == told(tmp_path / "whole.log")
+    assert same(state_of(last_of(parts)), state_of(last_of(tmp_path / "whole")))
+    assert len(list(parts.glob("step-*.pt"))) == 2
+    assert not list(parts.glob(".step-*"))
+
+
+@pytest.mark.parametrize("strategy", ["single", "ddp"])
+def test_a_signal_ends_the_training_after_its_step(commands, tmp_path, strategy):
+    arguments = example("--strategy", strategy, "--epochs", 100_000, "--log", tmp_path / "log")
+    process = commands.start("stratagem", "train", "--checkpoint-dir", tmp_path / "c", *arguments,
+                             "--checkpoint-every", 1000_000)  # fmt: skip
+    limit = time.monotonic() + 60
+    while '"step"' not in (tmp_path / "log").read_text() if (tmp_path / "log").exists() else True:
+        assert time.monotonic() < limit and process.poll() is None
+        time.sleep(0.02)
+    os.kill(process.pid, signal.SIGTERM)
+    done = commands.finish(process)
+    assert done.returncode == 130
+    assert "the same command with --resume auto goes on" in done.stderr
+    steps = [line["step"] for line in told(tmp_path / "log") if line["event"] == "step"]
+    assert f"interrupted after step {steps[-1]};" in done.stderr
+    assert last_of(tmp_path / "c").name == f"step-{steps[-1]:08}.pt"
+
+
+def test_what_cannot_go_on_is_one_line(commands, tmp_path):
+    train(commands, tmp_path, *example())
+    for arguments, message in [
+        ([], "has checkpoints up to step 6; --resume auto goes on from there"),
+        (["--resume", "auto", "--seed", 2], "is of a training with seed 1, this one has 2"),
+        (["--resume", "auto", "--model", "linear"], "is of another model: it has no tensor"),
+        (["--resume", "nowhere.pt"], "--resume nowhere.pt: expected auto, none or an existing"),
+        (["--strategy", "single,ddp"], "--checkpoint-dir, --resume: of one training"),
+    ]:
+        done = train(commands, tmp_path, *example(*arguments), code=2)
+        assert message in done.stderr
+        assert done.stderr.count("\n") == 1
+    path = last_of(tmp_path)
+    path.write_bytes(path.read_bytes()[:-100])
+    done = train(commands, tmp_path, *example("--resume", "auto"), code=2)
+    assert f"{path}: is no archive that torch.save or a training has written whole" in done.stderr

@@ -1,0 +1,96 @@
+#include "training/checkpoint/folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "training/checkpoint/committed_file.h"
+
+namespace stratagem::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+fs::path fresh_folder(const char* name) {
+  fs::path path = fs::path(testing::TempDir()) / name;
+  fs::remove_all(path);
+  return path;
+}
+
+void touch(const fs::path& path) { std::ofstream(path) << "x"; }
+
+std::vector<std::int64_t> steps_in(const fs::path& folder) {
+  std::vector<std::int64_t> steps;
+  for (const Entry& entry : Folder::entries_in(folder)) steps.push_back(entry.step);
+  return steps;
+}
+
+TEST(CheckpointFolder, EntriesAreInTheOrderOfTheirSteps) {
+  const fs::path path = fresh_folder("stratagem_folder_order");
+  const Folder folder(path);
+  for (const std::int64_t step : {100, 9, 123456789}) touch(Folder::path_of(path, step));
+  for (const char* other : {"step-12.pt.old", "step-x.pt", "best.pt", "step-.pt"}) {
+    touch(path / other);
+  }
+  EXPECT_THAT(steps_in(path), ElementsAre(9, 100, 123456789));
+  EXPECT_EQ(folder.entries().front().path.filename(), "step-00000009.pt");
+}
+
+TEST(CheckpointFolder, WhatAnEndedRunLeftIsRemoved) {
+  const fs::path path = fresh_folder("stratagem_folder_left");
+  { const Folder folder(path); }
+  touch(CommittedFile::partial_of(Folder::path_of(path, 3)));
+  touch(Folder::path_of(path, 2));
+  const Folder folder(path);
+  EXPECT_FALSE(fs::exists(CommittedFile::partial_of(Folder::path_of(path, 3))));
+  EXPECT_THAT(steps_in(path), ElementsAre(2));
+}
+
+TEST(CheckpointFolder, OnlyOneRunHasIt) {
+  const fs::path path = fresh_folder("stratagem_folder_lock");
+  const Folder folder(path);
+  try {
+    const Folder other(path);
+    FAIL();
+  } catch (const std::invalid_argument& error) {
+    EXPECT_THAT(error.what(), HasSubstr("another run writes there"));
+  }
+}
+
+TEST(CheckpointFolder, TheLastOnesAreKept) {
+  const fs::path path = fresh_folder("stratagem_folder_keep");
+  const Folder folder(path);
+  for (std::int64_t step = 1; step <= 4; ++step) touch(Folder::path_of(path, step));
+  Folder::thin_out(path, 0);
+  EXPECT_THAT(steps_in(path), ElementsAre(1, 2, 3, 4));
+  Folder::thin_out(path, 2);
+  EXPECT_THAT(steps_in(path), ElementsAre(3, 4));
+}
+
+TEST(CommittedFile, IsThereWholeOrNotAtAll) {
+  const fs::path path = fresh_folder("stratagem_committed") / "file";
+  fs::create_directories(path.parent_path());
+  {
+    CommittedFile file(path);
+    file.write("whole", 5);
+  }
+  EXPECT_TRUE(fs::is_empty(path.parent_path())) << "what is not committed goes";
+  CommittedFile file(path);
+  file.write("wh", 2);
+  EXPECT_FALSE(fs::exists(path));
+  file.write("ole", 3);
+  file.commit();
+  std::string text;
+  std::getline(std::ifstream(path), text);
+  EXPECT_EQ(text, "whole");
+}
+
+}  // namespace
+}  // namespace stratagem::checkpoint

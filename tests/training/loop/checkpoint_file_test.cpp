@@ -1,0 +1,105 @@
+#include "training/loop/checkpoint_file.h"
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+
+#include "tests/strategies/training.h"
+
+namespace stratagem::training {
+namespace {
+
+using models::OptimizerOptions;
+using testing::HasSubstr;
+
+models::WorkloadOptions work(const std::string& model, OptimizerOptions::Kind kind) {
+  models::WorkloadOptions options = strategies::small_workload(model, 4);
+  options.optimizer.kind = kind;
+  if (kind != OptimizerOptions::Kind::sgd) options.optimizer.momentum = 0;
+  return options;
+}
+
+std::filesystem::path path_of(const char* name) {
+  return std::filesystem::path(testing::TempDir()) / name;
+}
+
+/// Of a training that took two steps.
+Checkpoint some_checkpoint(strategies::Training& training) {
+  strategies::Strategy& strategy = training.make("single");
+  for (std::uint64_t step = 0; step < 2; ++step) strategy.step(training.workload.make_batch(step));
+  return {.state = strategy.state(),
+          .position = {.step = 2, .samples = 8, .seconds = 0.25},
+          .work = "{\"seed\":3}"};
+}
+
+std::string refusal(const std::filesystem::path& path, const models::WorkloadOptions& options) {
+  try {
+    read_checkpoint(path, models::Workload(options));
+  } catch (const std::invalid_argument& error) {
+    EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos) << error.what();
+    EXPECT_THAT(error.what(), HasSubstr(path.string()));
+    return error.what();
+  }
+  return "accepted";
+}
+
+class EveryOptimizer : public testing::TestWithParam<OptimizerOptions::Kind> {};
+
+TEST_P(EveryOptimizer, GoesOnFromTheFileAsIfItHadNeverStopped) {
+  for (const char* model : {"toy", "resnet18"}) {
+    const auto options = work(model, GetParam());
+    strategies::Training training(options, 1);
+    const Checkpoint written = some_checkpoint(training);
+    const auto path = path_of("stratagem_round_trip.pt");
+    write_checkpoint(path, written, training.workload);
+    const Checkpoint read = read_checkpoint(path, training.workload);
+    EXPECT_EQ(read.position.step, 2);
+    EXPECT_EQ(read.position.samples, 8);
+    EXPECT_EQ(read.position.seconds, 0.25);
+    EXPECT_EQ(read.work, written.work);
+
+    strategies::Training resumed(options, 1);
+    strategies::Strategy& strategy = resumed.make("single");
+    strategy.load(read.state);
+    const models::Batch batch = training.workload.make_batch(2);
+    strategy.step(batch);
+    training.strategy->step(batch);
+    EXPECT_EQ(strategies::largest_difference(strategy.state(), training.strategy->state()), 0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Optimizers, EveryOptimizer,
+                         testing::Values(OptimizerOptions::Kind::sgd, OptimizerOptions::Kind::adam,
+                                         OptimizerOptions::Kind::adamw));
+
+TEST(CheckpointFile, OfAnotherModelOrOptimizerIsRefused) {
+  strategies::Training training(work("toy", OptimizerOptions::Kind::sgd), 1);
+  const auto path = path_of("stratagem_other.pt");
+  write_checkpoint(path, some_checkpoint(training), training.workload);
+  EXPECT_THAT(refusal(path, work("mlp", OptimizerOptions::Kind::sgd)),
+              HasSubstr("is of another model: it has no tensor \""));
+  EXPECT_THAT(refusal(path, work("toy", OptimizerOptions::Kind::adam)),
+              HasSubstr("is of another optimizer: it has no \"exp_avg\""));
+}
+
+TEST(CheckpointFile, WhatIsDamagedIsRefusedInOneLine) {
+  const auto options = work("toy", OptimizerOptions::Kind::sgd);
+  strategies::Training training(options, 1);
+  const auto path = path_of("stratagem_damaged.pt");
+  write_checkpoint(path, some_checkpoint(training), training.workload);
+  const auto size = std::filesystem::file_size(path);
+  for (const auto part : {size - 1, size / 2, std::uintmax_t{10}, std::uintmax_t{0}}) {
+    std::filesystem::resize_file(path, part);
+    EXPECT_THAT(refusal(path, options), HasSubstr("is no archive")) << part << " bytes";
+  }
+  std::filesystem::remove(path);
+  EXPECT_THAT(refusal(path, options), HasSubstr("is no archive"));
+}
+
+}  // namespace
+}  // namespace stratagem::training

@@ -1,0 +1,82 @@
+#include "training/checkpoint/folder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace stratagem::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view prefix = "step-";
+constexpr std::string_view suffix = ".pt";
+
+}  // namespace
+
+nlohmann::ordered_json log_line(const Entry& entry) {
+  return {{"event", "checkpoint"}, {"step", entry.step}, {"path", entry.path.string()}};
+}
+
+Folder::Folder(fs::path path) : path_(std::move(path)) {
+  fs::create_directories(path_);
+  const fs::path lock = path_ / ".lock";
+  lock_ = ::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (lock_ < 0) throw std::system_error(errno, std::generic_category(), lock.string());
+  if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
+    ::close(lock_);
+    throw std::invalid_argument(fmt::format(
+        "--checkpoint-dir {}: another run writes there; take another folder", path_.string()));
+  }
+  for (const auto& entry : fs::directory_iterator(path_)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(".step-") && name.ends_with(".partial")) fs::remove(entry.path());
+  }
+}
+
+Folder::~Folder() { ::close(lock_); }
+
+std::optional<std::int64_t> Folder::step_of(const fs::path& path) {
+  const std::string name = path.filename().string();
+  if (!name.starts_with(prefix) || !name.ends_with(suffix)) return std::nullopt;
+  const char* const end = name.data() + name.size() - suffix.size();
+  std::int64_t step = 0;
+  const auto [stop, error] = std::from_chars(name.data() + prefix.size(), end, step);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return step;
+}
+
+fs::path Folder::path_of(const fs::path& folder, std::int64_t step) {
+  return folder / fmt::format("{}{:08}{}", prefix, step, suffix);
+}
+
+std::vector<Entry> Folder::entries_in(const fs::path& folder) {
+  std::vector<Entry> entries;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (const auto step = step_of(entry.path())) {
+      entries.push_back({*step, entry.path()});
+    }
+  }
+  std::ranges::sort(entries, {}, &Entry::step);
+  return entries;
+}
+
+void Folder::thin_out(const fs::path& folder, std::size_t keep) {
+  const std::vector<Entry> entries = entries_in(folder);
+  if (keep == 0 || entries.size() <= keep) return;
+  for (std::size_t index = 0; index + keep < entries.size(); ++index) {
+    fs::remove(entries[index].path);
+  }
+}
+
+}  // namespace stratagem::checkpoint

@@ -128,28 +128,30 @@ def test_another_strategy_goes_on_along_the_same_curve(commands, tmp_path):
     assert losses[0] == pytest.approx(losses[1], rel=1e-9)
 
 
+def newest(folder) -> str:
+    return max((path.name for path in folder.glob("step-*.pt")), default="")
+
+
 def test_a_training_that_is_killed_goes_on(commands, tmp_path):
-    """At random moments, until it comes to its end."""
-    arguments = example("--epochs", 200, "--checkpoint-every", 20, "--keep", 2)
+    """Ten times: at any moment after its start, or after a checkpoint that it has written."""
+    arguments = example("--epochs", 400, "--checkpoint-every", 20, "--keep", 2)
     train(commands, tmp_path / "whole", *arguments, "--log", tmp_path / "whole.log")
     order = random.Random(18)
     parts, log = tmp_path / "parts", tmp_path / "parts.log"
-    deaths = resumptions = 0
-    for _ in range(40):
-        process = commands.start("stratagem", "train", "--checkpoint-dir", parts, *arguments,
-                                 "--log", log, "--resume", "auto")  # fmt: skip
-        end = time.monotonic() + order.uniform(0.1, 0.8) + 0.05 * deaths
-        while deaths < 10 and time.monotonic() < end and process.poll() is None:
-            time.sleep(0.002)
-        if deaths < 10 and process.poll() is None:
-            process.kill()
-            deaths += 1
-        done = commands.finish(process)
-        resumptions += "goes on from" in done.stdout
-        if done.returncode == 0:
-            break
-        assert done.returncode == -signal.SIGKILL, done.stderr
-    assert done.returncode == 0
+    again = ["--checkpoint-dir", parts, *arguments, "--log", log, "--resume", "auto"]
+    resumptions = 0
+    for death in range(10):
+        before = newest(parts)
+        process = commands.start("stratagem", "train", *again)
+        limit = time.monotonic() + 60
+        while death % 2 and newest(parts) == before and process.poll() is None:
+            assert time.monotonic() < limit
+            time.sleep(0.005)
+        time.sleep(order.uniform(0, 0.3))
+        process.kill()
+        resumptions += "goes on from" in commands.finish(process).stdout
+    done = commands.stratagem("train", *again)
+    assert done.returncode == 0, done.stderr
     assert resumptions > 2
     assert told(log) == told(tmp_path / "whole.log")
     assert same(state_of(last_of(parts)), state_of(last_of(tmp_path / "whole")))

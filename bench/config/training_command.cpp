@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <initializer_list>
 #include <limits>
 #include <stdexcept>
 #include <vector>
@@ -199,6 +200,28 @@ void add_train_options(CLI::App& app, TrainOptions& options, const Catalogue& ca
   add_data_options(app, options);
   add_length_options(app, options);
   add_output_options(app, options);
+}
+
+void refuse_unused(const CLI::App& app, const TrainOptions& options,
+                   const datasets::SampleFormat& format) {
+  const TrainingOptions& own = options.training;
+  const auto need = [&app](bool met, const char* needed, std::initializer_list<const char*> flags) {
+    for (const char* flag : flags) {
+      if (met || app.count(flag) == 0) continue;
+      throw std::invalid_argument(fmt::format("{}: {}", flag, needed));
+    }
+  };
+  const bool falls = own.learning_rate_schedule != "constant";
+  const bool is_drawn = own.data == "random" || own.data == "shapes" ||
+                        (own.data == "auto" && format.kind != datasets::SampleKind::tokens);
+  need(!own.checkpoint_dir.empty(), "needs --checkpoint-dir",
+       {"--checkpoint-every", "--checkpoint-first", "--keep"});
+  need(own.validation != 0, "needs --validation", {"--evaluate-every", "--no-evaluate-first"});
+  need(falls, "needs a --learning-rate-schedule", {"--schedule-steps", "--final-learning-rate"});
+  need(own.learning_rate_schedule != "step", "a schedule by steps has none",
+       {"--final-learning-rate"});
+  need(format.kind == datasets::SampleKind::image, "is for images", {"--augment"});
+  need(is_drawn, "is for data that are drawn: random, shapes", {"--samples"});
 }
 
 const TrainingPreset* preset_among(std::span<const std::string> arguments) {

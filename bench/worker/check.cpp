@@ -144,7 +144,8 @@ void check_batch_norm(const Config& config, const models::Workload& workload,
                       const models::LayerList& layers) {
   if (!workload.entry().has_batch_norm) return;
   models::Shape shape = workload.input_shape(1);
-  std::int64_t fewest = shape[2] * shape[3];  // positions of a channel in any layer
+  // Positions of a channel, where fewest; a vector has one.
+  std::int64_t fewest = shape.size() == 4 ? shape[2] * shape[3] : 1;
   for (const auto& layer : layers) {
     shape = layer->output_shape(shape);
     if (shape.size() == 4) fewest = std::min(fewest, shape[2] * shape[3]);
@@ -154,8 +155,9 @@ void check_batch_norm(const Config& config, const models::Workload& workload,
     if (slice.count != 1) continue;
     throw std::invalid_argument(fmt::format(
         "--global-batch-size {}: replica {} has a part of 1 sample, of which BatchNorm sees one "
-        "value a channel at the end of {}; parts of 2 or more, or images of {} pixels, will do",
-        config.global_batch_size, slice.replica, config.model, 2 * workload.image_size()));
+        "value a channel of {}; parts of 2 or more{} will do",
+        config.global_batch_size, slice.replica, config.model,
+        workload.image_size() > 0 ? ", or larger images," : ""));
   }
 }
 

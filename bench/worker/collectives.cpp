@@ -14,6 +14,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <stdexcept>
 
 #include "bench/worker/session.h"
@@ -130,19 +131,29 @@ class Exchanges {
             .expected = values(0)};
   }
 
-  /// The buffers of the others hold what it leaves there: each call begins with its own values.
+  /// It changes the buffers, those of the others too: each call has one of its own, and they are
+  /// filled again when all have been used.
   Exchange reduce() {
-    at::Tensor buffer = at::empty({count_}, options_);
+    constexpr std::int64_t most_buffers = 16;
+    constexpr std::int64_t most_elements = 8 * 1024 * 1024;  // of all
+    const std::int64_t calls = std::clamp<std::int64_t>(most_elements / count_, 1, most_buffers);
+    const at::Tensor buffers = at::empty({calls, count_}, options_);
     const at::Tensor own = values(group_.rank());
     const bool root = group_.rank() == 0;
-    return {.fill = [] {},
-            .call =
-                [this, buffer, own] {
-                  buffer.copy_(own);
-                  group_.reduce(buffer, 0)->wait();
+    const auto used = std::make_shared<std::size_t>(0);
+    return {.fill =
+                [buffers, own, used] {
+                  buffers.copy_(own);
+                  *used = 0;
                 },
-            .result = [buffer, own, root] { return root ? buffer : own; },
-            .expected = root ? sum() : own};
+            .call = [this, parts = buffers.unbind(),
+                     used] { group_.reduce(parts[(*used)++], 0)->wait(); },
+            .result =
+                [buffers, own, root, used] {
+                  return root ? buffers.narrow(0, 0, static_cast<std::int64_t>(*used)) : own;
+                },
+            .expected = root ? sum() : own,
+            .most_calls = calls};
   }
 
   /// A rank's part of what another one holds.

@@ -153,6 +153,11 @@ def test_the_whole_training_is_written_at_its_end(commands, tmp_path):
          "--global-batch-size 1: replica 0 has a part of 1 sample, of which BatchNorm sees one"),
         (["--strategy", "data_parallel", "--model", "toy", "--output-device", 2],
          "--output-device 2: the row has 2 devices; 0 to 1"),
+        (["--model", "toy", "--keep", 2], "--keep: needs --checkpoint-dir"),
+        (["--model", "toy", "--augment"], "--augment: is for images"),
+        (["--model", "gpt-tiny", "--samples", 9], "--samples: is for data that are drawn"),
+        (["--model", "toy", "--evaluate-every", 2], "--evaluate-every: needs --validation"),
+        (["--model", "toy", "--final-learning-rate", 0.1], "needs a --learning-rate-schedule"),
         (["--require", "speed:3", "--model", "toy"], "expected loss:VALUE"),
     ],
 )

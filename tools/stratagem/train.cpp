@@ -188,6 +188,7 @@ class Training {
                      {"data_wait_ms", result.data_wait_ms}};
     if (!result.stopped.empty()) end["stopped"] = result.stopped;
     if (!result.interrupted) training::LogWriter(log_).write(end);
+    if (resumed_) events = training::LogReader(log_).next();  // the whole, not this part of it
     document_["trainings"].push_back(
         {{"name", row.name}, {"start", start}, {"events", std::move(events)}, {"end", end}});
     const std::string why =
@@ -280,6 +281,7 @@ int train(const Arguments& arguments) {
   session.fit(rows);
   const datasets::Datasets data =
       bench::training_data(rows.front(), options.training, models::training_text());
+  bench::refuse_unused(app, options, data.training->format());
   for (bench::Config& row : rows) bench::fit_to_data(row, data.training->format());
   training::steps_of(options.training, shape_of(rows.front(), options.training, data));
 

@@ -27,6 +27,7 @@ struct OptimizerOptions {
   double beta1 = 0.9;  // of adam and adamw
   double beta2 = 0.999;
   double epsilon = 1e-8;
+  double clip_norm = 0;  // gradients are clipped to this global 2-norm first; 0: they are not
 };
 
 class Optimizer {

@@ -33,7 +33,14 @@ struct RankGroups {
   // Each direction has a group of its own: within one, sends and receives keep their order.
   distributed::ProcessGroup* activations = nullptr;
   distributed::ProcessGroup* gradients = nullptr;
+  // The same ranks, for what goes from the last of them to the first and back: between two ranks it
+  // would otherwise meet what goes the other way. Null where no stages are interleaved.
+  distributed::ProcessGroup* activations_around = nullptr;
+  distributed::ProcessGroup* gradients_around = nullptr;
   distributed::ProcessGroup* tensor = nullptr;  // the ranks that share this rank's layers
+  // All ranks of this rank's replica, for the norm of its gradients; null where it has one rank, or
+  // nothing is clipped.
+  distributed::ProcessGroup* norm = nullptr;
 };
 
 /// What a strategy is made from. The references outlive the strategy.
@@ -54,6 +61,8 @@ class PendingStep {
   virtual const schedules::Execution& execution() const = 0;
   /// The loss of the global batch.
   virtual double loss() const = 0;
+  /// The global 2-norm of its gradients before they were clipped; 0 where none are.
+  virtual double gradient_norm() const { return 0; }
 };
 
 /// What an evaluation says of a batch.

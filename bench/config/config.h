@@ -52,6 +52,7 @@ struct Config : strategies::StrategyOptions {
   double learning_rate = 0.001;
   double momentum = 0;
   double weight_decay = 0;
+  double clip_gradients = 0;  // their global 2-norm at most; 0: not clipped
   std::int64_t seed = 1;
 
   // measurement

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <numeric>
 #include <stdexcept>
 
 #include "bench/config/catalogue.h"
@@ -51,6 +52,12 @@ Mesh mesh_of(const Config& config, const StrategyEntry& strategy) {
 }
 
 }  // namespace
+
+std::vector<int> Placement::ranks_of_replica(int rank) const {
+  std::vector<int> members(static_cast<std::size_t>(ranks_per_replica()));
+  std::iota(members.begin(), members.end(), replica_of(rank) * ranks_per_replica());
+  return members;
+}
 
 std::vector<int> Placement::group(int rank, std::string_view dimension) const {
   std::vector<int> members;

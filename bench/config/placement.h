@@ -34,6 +34,8 @@ struct Placement {
   /// Which of the pipeline's ranks.
   int pipeline_rank_of(int rank) const { return rank % ranks_per_replica() / tensor_ranks(); }
 
+  /// All ranks of the replica that this rank belongs to, ascending.
+  std::vector<int> ranks_of_replica(int rank) const;
   /// The ranks that `rank` has a dimension's collectives with, itself among them, ascending: over
   /// data those that hold the same parts of the same stages, over pipeline those that share a
   /// replica and hold the same parts of other stages, over tensor those that share its layers.

@@ -11,6 +11,7 @@ constexpr std::int64_t image_reduction = 32;  // a ResNet's last feature map is 
 constexpr std::int64_t least_elements = 8;    // that a BatchNorm channel is normalised over
 constexpr std::int64_t few_tokens = 16;
 constexpr double small_width = 0.125;
+constexpr double always_clipped = 1e-3;  // a norm that the gradients of every model exceed
 
 /// The smallest image whose last feature map holds enough elements of `samples` samples.
 std::int64_t smallest_image(std::int64_t samples) {
@@ -65,6 +66,7 @@ VerificationScope shrink(const Config& row, const std::vector<std::int64_t>& mic
   scope.config.dtype = "float64";
   scope.config.learning_rate = row.optimizer == "sgd" ? 0.1 : 1e-3;
   scope.config.momentum = row.optimizer == "sgd" ? 0.9 : 0.0;
+  if (row.clip_gradients > 0) scope.config.clip_gradients = always_clipped;
   return scope;
 }
 

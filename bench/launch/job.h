@@ -273,8 +273,8 @@ struct TrainResult {
   std::int64_t steps = 0;
   double seconds = 0;                          // of steps, without evaluations
   double data_wait_ms = 0;                     // of them
-  double loss = 0;                             // of the last step
-  std::optional<double> validation_loss = {};  // the last, as is
+  std::optional<double> loss = {};             // of the last step; none: it is not a number
+  std::optional<double> validation_loss = {};  // the last, likewise, as is
   std::optional<double> accuracy = {};
   std::string stopped = {};  // what went wrong so that it ended before its last step
   bool interrupted = false;

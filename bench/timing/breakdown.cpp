@@ -106,7 +106,7 @@ reports::Breakdown breakdown(const schedules::Timeline& timeline, int device, in
   for (const TimelineEntry& entry : activity.computations) {
     gaps.add({reached, entry.start_ms}, entry.awaits_device && !activity.stood_still_at(reached));
     const Interval busy{std::max(reached, entry.start_ms), entry.end_ms};
-    (entry.action.kind == ActionKind::optimizer ? total.optimizer : total.compute) += busy.length();
+    (schedules::is_update(entry.action.kind) ? total.optimizer : total.compute) += busy.length();
     for (const TimelineEntry& copy : copies) {
       total.communication_hidden += overlap({copy.start_ms, copy.end_ms}, busy).length();
     }

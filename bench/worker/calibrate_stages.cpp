@@ -135,7 +135,10 @@ class StageLoop {
       time(ActionKind::backward_input, false, keep, [&] { stage_->backward(0); });
       time(ActionKind::backward_weight, index == 0, keep, [&] { stage_->backward_weight(0); });
     }
-    time(ActionKind::optimizer, false, keep, [&] { stage_->update(); });
+    time(ActionKind::optimizer, false, keep, [&] {
+      if (workload_.options().optimizer.clip_norm == 0) return stage_->update();
+      stage_->update(stage_->squared_gradient_norm().item<double>());
+    });
   }
 
   const models::Workload& workload_;

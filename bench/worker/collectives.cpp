@@ -203,11 +203,11 @@ class Exchanges {
     const auto call = [this, buffer, returned, rank, peer, alone] {
       if (alone) return;
       if (rank % 2 == 0) {
-        group_.send(buffer, peer, 0)->wait();
-        group_.receive(returned, peer, 1)->wait();
+        group_.send(buffer, peer)->wait();
+        group_.receive(returned, peer)->wait();
       } else {
-        group_.receive(buffer, peer, 0)->wait();
-        group_.send(buffer, peer, 1)->wait();
+        group_.receive(buffer, peer)->wait();
+        group_.send(buffer, peer)->wait();
       }
     };
     const bool first = rank % 2 == 0 && !alone;

@@ -43,18 +43,35 @@ class Factory {
   std::string backend_;
 };
 
-/// One element to each neighbour and back. NCCL connects two ranks at their first exchange, and may
-/// wait for the whole GPU then: not behind a receive that waits for the other side.
+/// One element to each neighbour and back, from the devices that will send and receive there. NCCL
+/// connects two ranks at their first exchange, and may wait for the whole GPU then: not behind a
+/// receive that waits for the other side.
 void greet_neighbours(distributed::ProcessGroup& activations, distributed::ProcessGroup& gradients,
                       runtime::DeviceSpan devices) {
   const int rank = activations.rank();
   const int last = activations.size() - 1;
   const at::Tensor front = element_on(*devices.front());
   const at::Tensor back = element_on(*devices.back());
-  if (rank > 0) activations.receive(front, rank - 1, 0)->wait();
-  if (rank < last) activations.send(front, rank + 1, 0)->wait();
-  if (rank < last) gradients.receive(back, rank + 1, 0)->wait();
-  if (rank > 0) gradients.send(back, rank - 1, 0)->wait();
+  if (rank > 0) activations.receive(front, rank - 1)->wait();
+  if (rank < last) activations.send(back, rank + 1)->wait();
+  if (rank < last) gradients.receive(back, rank + 1)->wait();
+  if (rank > 0) gradients.send(front, rank - 1)->wait();
+}
+
+/// Likewise between the last rank and the first.
+void greet_around(distributed::ProcessGroup& activations, distributed::ProcessGroup& gradients,
+                  runtime::DeviceSpan devices) {
+  const int rank = activations.rank();
+  const int last = activations.size() - 1;
+  if (rank == last) {
+    const at::Tensor back = element_on(*devices.back());
+    activations.send(back, 0)->wait();
+    gradients.receive(back, 0)->wait();
+  } else if (rank == 0) {
+    const at::Tensor front = element_on(*devices.front());
+    activations.receive(front, last)->wait();
+    gradients.send(front, last)->wait();
+  }
 }
 
 }  // namespace
@@ -80,9 +97,17 @@ JobGroups::JobGroups(const Config& config, Placement placement, const TaskContex
     activations_ = factory.make("activations", members, *devices.front());
     gradients_ = factory.make("gradients", members, *devices.back());
     greet_neighbours(*activations_, *gradients_, devices);
+    if (stages_of(config) > placement_.pipeline_devices()) {
+      activations_around_ = factory.make("activations around", members, *devices.front());
+      gradients_around_ = factory.make("gradients around", members, *devices.back());
+      greet_around(*activations_around_, *gradients_around_, devices);
+    }
   }
   if (placement_.tensor_ranks() > 1) {
     tensor_ = factory.make("tensor", placement_.group(rank, "tensor"), *devices.front());
+  }
+  if (config.clip_gradients > 0 && placement_.ranks_per_replica() > 1) {
+    norm_ = factory.make("norm", placement_.ranks_of_replica(rank), *devices.front());
   }
 }
 
@@ -109,7 +134,10 @@ strategies::RankGroups JobGroups::view() const {
   for (const GroupPointer& group : data_) view.data.push_back(group.get());
   view.activations = activations_.get();
   view.gradients = gradients_.get();
+  view.activations_around = activations_around_.get();
+  view.gradients_around = gradients_around_.get();
   view.tensor = tensor_.get();
+  view.norm = norm_.get();
   return view;
 }
 
@@ -129,7 +157,8 @@ void JobGroups::reset_counts() const {
 
 std::vector<distributed::ProcessGroup*> JobGroups::groups() const {
   std::vector<distributed::ProcessGroup*> present;
-  for (const GroupPointer* group : {&all_, &activations_, &gradients_, &tensor_}) {
+  for (const GroupPointer* group : {&all_, &activations_, &gradients_, &activations_around_,
+                                    &gradients_around_, &tensor_, &norm_}) {
     if (*group) present.push_back(group->get());
   }
   for (const GroupPointer& group : data_) present.push_back(group.get());

@@ -41,7 +41,10 @@ class JobGroups {
   std::vector<GroupPointer> data_;  // [own device]
   GroupPointer activations_;
   GroupPointer gradients_;
+  GroupPointer activations_around_;
+  GroupPointer gradients_around_;
   GroupPointer tensor_;
+  GroupPointer norm_;
 };
 
 /// Aborts the groups where an exception ends the scope or destroys the object that it is in: as its

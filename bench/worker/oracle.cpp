@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
+#include <torch/csrc/api/include/torch/nn/utils/clip_grad.h>
 #include <torch/csrc/api/include/torch/optim/adam.h>
 #include <torch/csrc/api/include/torch/optim/adamw.h>
 #include <torch/csrc/api/include/torch/optim/sgd.h>
@@ -193,6 +194,9 @@ OracleRun run_oracle(const models::Workload& workload, const models::Batch& batc
       buffers.leave(slice.replica);
     }
     if (step == 0) require_gradients(parameters);
+    if (plain.optimizer.clip_norm > 0) {
+      torch::nn::utils::clip_grad_norm_(tensors, plain.optimizer.clip_norm);
+    }
     optimizer->step();
     buffers.enter(replica);
     entry.state = state_of(model, *optimizer, plain.optimizer);

@@ -34,6 +34,7 @@ models::OptimizerOptions optimizer_options(const Config& config) {
   options.learning_rate = config.learning_rate;
   options.momentum = config.momentum;
   options.weight_decay = config.weight_decay;
+  options.clip_norm = config.clip_gradients;
   return options;
 }
 

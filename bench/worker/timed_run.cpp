@@ -31,6 +31,9 @@ struct Coordinates {
 /// send to the receiver of the same part in the same replica.
 std::string key_of(const schedules::Action& action, const Coordinates& own) {
   const std::string name = to_string(action);
+  if (schedules::is_replicas_own(action.kind)) {
+    return fmt::format("{} of replica {}", schedules::name(action.kind), own.replica);
+  }
   if (schedules::is_tensor_collective(action.kind)) {
     return fmt::format("{} of replica {}", name, own.replica);
   }

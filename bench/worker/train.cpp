@@ -1,6 +1,7 @@
 // train: a row's strategy over the epochs of a data set.
 #include <fmt/format.h>
 
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -41,12 +42,18 @@ nlohmann::ordered_json work_of(const TrainJob& job) {
           {"optimizer", config.optimizer},
           {"momentum", config.momentum},
           {"weight_decay", config.weight_decay},
+          {"clip_gradients", config.clip_gradients},
           {"seed", config.seed},
           {"data", options.data},
           {"samples", options.samples},
           {"tail", options.tail},
           {"shuffle", options.shuffle},
           {"augment", options.augment}};
+}
+
+/// JSON has no numbers that are not finite.
+std::optional<double> if_finite(std::optional<double> value) {
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 /// Throws std::invalid_argument with the first option that was another one.
@@ -141,8 +148,8 @@ TrainResult train(const TrainJob& job, const TaskContext& context) {
   return {.steps = outcome.position.step,
           .seconds = outcome.position.seconds,
           .data_wait_ms = outcome.data_wait_ms,
-          .loss = outcome.loss,
-          .validation_loss = outcome.validation_loss,
+          .loss = if_finite(outcome.loss),
+          .validation_loss = if_finite(outcome.validation_loss),
           .accuracy = outcome.accuracy,
           .stopped = outcome.stopped,
           .interrupted = outcome.interrupted};

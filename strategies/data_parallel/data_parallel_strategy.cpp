@@ -5,6 +5,7 @@
 #include <c10/util/accumulate.h>
 #include <fmt/format.h>
 
+#include <cmath>
 #include <stdexcept>
 #include <utility>
 
@@ -51,6 +52,7 @@ class DataParallelStrategy::Step final : public strategies::PendingStep {
 
   const schedules::Execution& execution() const override { return execution_; }
   double loss() const override { return work_->loss.item<double>(); }
+  double gradient_norm() const override { return work_->gradient_norm; }
 
  private:
   schedules::Execution execution_;
@@ -109,6 +111,9 @@ const DataParallelStrategy::Plan& DataParallelStrategy::plan_of(std::int64_t sam
                                           .replicas = static_cast<int>(plan.chunks.size()),
                                           .output_device = output_device_,
                                           .scatter_from_first = scatter_from_first_});
+  if (workload_.options().optimizer.clip_norm > 0) {
+    plan.schedule = schedules::add_clipping(plan.schedule, /*across_ranks=*/false);
+  }
   plan.evaluation = schedules::forward_only(plan.schedule);
   return plans_.emplace(samples, std::move(plan)).first->second;
 }
@@ -161,9 +166,11 @@ void DataParallelStrategy::perform(const Action& action, Work& work) {
       return scatter_gradient(action.stage, work);
     case ActionKind::sum_gradients:
       return sum_gradients(work.chunks.size());
+    case ActionKind::gradient_norm:
+      work.squared_norm = replica_at(action.stage).squared_gradient_norm();
+      return;
     case ActionKind::optimizer:
-      replica_at(action.stage).optimizer().set_learning_rate(work.learning_rate);
-      return replica_at(action.stage).update();
+      return update(action.stage, work);
     default:
       throw std::logic_error(to_string(action) + " is no action of data_parallel");
   }
@@ -268,6 +275,15 @@ void DataParallelStrategy::sum_gradients(std::size_t replicas) {
     count("sum_gradients", moved);
     replicas_[replica]->drop_gradients();
   }
+}
+
+void DataParallelStrategy::update(int replica, Work& work) {
+  stages::Stage& own = replica_at(replica);
+  own.optimizer().set_learning_rate(work.learning_rate);
+  if (!work.squared_norm.defined()) return own.update();
+  const auto squared_norm = work.squared_norm.item<double>();
+  work.gradient_norm = std::sqrt(squared_norm);
+  own.update(squared_norm);
 }
 
 void DataParallelStrategy::count(const char* collective, const std::vector<at::Tensor>& tensors) {

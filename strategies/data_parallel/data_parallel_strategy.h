@@ -43,7 +43,9 @@ class DataParallelStrategy : public strategies::Strategy {
     at::Tensor targets = {};                    // on the output device, as are
     at::Tensor outputs = {};                    // the replicas', one after another, and
     at::Tensor loss = {};
-    at::Tensor correct = {};  // of an evaluation
+    at::Tensor correct = {};       // of an evaluation
+    at::Tensor squared_norm = {};  // of the gradients, where they are clipped
+    double gradient_norm = 0;
     double learning_rate = 0;
     bool evaluates = false;
   };
@@ -76,6 +78,7 @@ class DataParallelStrategy : public strategies::Strategy {
   void backward(const schedules::Action& action, Work& work);
   void scatter_gradient(int replica, const Work& work);
   void sum_gradients(std::size_t replicas);
+  void update(int replica, Work& work);
   void count(const char* collective, const std::vector<at::Tensor>& tensors);
   std::int64_t bytes_of_an_input() const;
   void synchronize();

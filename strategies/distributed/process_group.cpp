@@ -12,6 +12,8 @@
 namespace stratagem::distributed {
 namespace {
 
+constexpr int no_tag = 0;
+
 std::int64_t bytes_of(const at::Tensor& tensor) {
   return static_cast<std::int64_t>(tensor.nbytes());
 }
@@ -172,16 +174,16 @@ TransferPointer ProcessGroup::all_to_all(at::Tensor output, at::Tensor input) {
   });
 }
 
-TransferPointer ProcessGroup::send(at::Tensor tensor, int to, int tag) {
+TransferPointer ProcessGroup::send(at::Tensor tensor, int to) {
   const std::int64_t bytes = bytes_of(tensor);
   const at::Tensor sent = goes_by_the_host(tensor) ? tensor.cpu() : tensor;
   return start("send", sent, {1, bytes, bytes}, [&] {
     std::vector<at::Tensor> tensors{sent};
-    return group_->send(tensors, to, tag);
+    return group_->send(tensors, to, no_tag);
   });
 }
 
-TransferPointer ProcessGroup::receive(at::Tensor tensor, int from, int tag) {
+TransferPointer ProcessGroup::receive(at::Tensor tensor, int from) {
   const bool staged = goes_by_the_host(tensor);
   const at::Tensor received = staged ? at::empty_like(tensor, at::kCPU) : tensor;
   std::function<void()> finish;
@@ -190,7 +192,7 @@ TransferPointer ProcessGroup::receive(at::Tensor tensor, int from, int tag) {
       "receive", received, {1, bytes_of(tensor), 0},
       [&] {
         std::vector<at::Tensor> tensors{received};
-        return group_->recv(tensors, from, tag);
+        return group_->recv(tensors, from, no_tag);
       },
       std::move(finish));
 }

@@ -91,11 +91,10 @@ class ProcessGroup {
   TransferPointer scatter(at::Tensor output, at::Tensor input, int root);
   /// The parts of `input` go to the ranks in their order; those of `output` come from them.
   TransferPointer all_to_all(at::Tensor output, at::Tensor input);
-  /// Between two ranks of the group. A send and a receive with the same tag meet; over NCCL, which
-  /// has no tags, those of two ranks meet in the order of the calls. Tensors of a GPU are sent over
-  /// Gloo by way of the host: a send waits for the current stream.
-  TransferPointer send(at::Tensor tensor, int to, int tag);
-  TransferPointer receive(at::Tensor tensor, int from, int tag);
+  /// Between two ranks of the group, whose sends and receives meet in the order of the calls.
+  /// Tensors of a GPU are sent over Gloo by way of the host: a send waits for the current stream.
+  TransferPointer send(at::Tensor tensor, int to);
+  TransferPointer receive(at::Tensor tensor, int from);
   /// Returns when every rank has come to it.
   void barrier();
   /// Ends the calls in flight, so that nothing on a GPU waits for a lost rank any more. Over NCCL

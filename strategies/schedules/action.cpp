@@ -17,6 +17,7 @@ enum class Movement {
   receive,              // from another rank
   among_replicas,       // a collective of the ranks that hold the same layers
   among_tensor_shards,  // a collective of the ranks that hold parts of the same layers
+  within_replica,       // a collective of all ranks of a replica
   stalled,              // an action stands still for a collective
 };
 
@@ -25,6 +26,7 @@ constexpr unsigned whole_stage = 1;       // of no micro-batch
 constexpr unsigned evaluation = 2;        // part of the forward passes alone
 constexpr unsigned input_gradient = 4;    // makes the gradient that the stage before waits for
 constexpr unsigned weight_gradients = 8;  // adds to the gradients of the stage's weights
+constexpr unsigned update = 16;           // part of the parameters' update
 
 struct Description {
   ActionKind kind;
@@ -52,7 +54,9 @@ const Description& describe(ActionKind kind) {
       Description{receive_activation, "RF", "receive_activation", receive, evaluation},
       Description{send_gradient, "SB", "send_gradient", send},
       Description{receive_gradient, "RB", "receive_gradient", receive},
-      Description{optimizer, "O", "optimizer", none, whole_stage},
+      Description{gradient_norm, "N", "gradient_norm", none, whole_stage | update},
+      Description{norm_sum, "NS", "norm_sum", within_replica, whole_stage},
+      Description{optimizer, "O", "optimizer", none, whole_stage | update},
       Description{replicate, "P", "replicate", copy, whole_stage | evaluation},
       Description{scatter, "SC", "scatter", copy, whole_stage | evaluation},
       Description{gather, "GO", "gather", copy, whole_stage | evaluation},
@@ -86,14 +90,21 @@ bool is_send(ActionKind kind) { return describe(kind).movement == Movement::send
 bool is_receive(ActionKind kind) { return describe(kind).movement == Movement::receive; }
 
 bool is_collective(ActionKind kind) {
-  return describe(kind).movement == Movement::among_replicas || is_tensor_collective(kind);
+  return describe(kind).movement == Movement::among_replicas || is_tensor_collective(kind) ||
+         is_replicas_own(kind);
 }
 
 bool is_tensor_collective(ActionKind kind) {
   return describe(kind).movement == Movement::among_tensor_shards;
 }
 
+bool is_replicas_own(ActionKind kind) {
+  return describe(kind).movement == Movement::within_replica;
+}
+
 bool moves_data(ActionKind kind) { return describe(kind).movement != Movement::none; }
+
+bool is_update(ActionKind kind) { return describe(kind).has(update); }
 
 bool is_evaluation(ActionKind kind) { return describe(kind).has(evaluation); }
 

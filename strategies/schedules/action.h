@@ -20,6 +20,8 @@ enum class ActionKind {
   receive_activation,  // RF: take it there
   send_gradient,       // SB: hand the input gradient to the previous stage, on another rank
   receive_gradient,    // RB: take it there
+  gradient_norm,       // N: the squared norm of the stage's gradients
+  norm_sum,            // NS: add up those of all ranks of the replica
   optimizer,           // O: update the stage's parameters
   replicate,           // P: take over the first device's parameters and buffers
   scatter,             // SC: bring a replica's part of the batch from the first device
@@ -56,8 +58,12 @@ bool is_receive(ActionKind kind);
 /// parts of the same layers.
 bool is_collective(ActionKind kind);
 bool is_tensor_collective(ActionKind kind);
+/// Whether all ranks of a replica take part in it, once a step.
+bool is_replicas_own(ActionKind kind);
 /// Whether it moves data, in whichever of these ways, and computes nothing.
 bool moves_data(ActionKind kind);
+/// Whether it belongs to the update of parameters.
+bool is_update(ActionKind kind);
 /// Whether an evaluation needs it: forward passes and what brings their inputs.
 bool is_evaluation(ActionKind kind);
 /// Whether it makes the gradient that the stage before waits for.

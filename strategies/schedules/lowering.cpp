@@ -1,6 +1,7 @@
 #include "strategies/schedules/lowering.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 namespace stratagem::schedules {
@@ -158,6 +159,40 @@ Schedule add_gradient_reduction(const Schedule& lowered) {
   Schedule reduced = lowered;
   insert_before_optimizers(reduced, ActionKind::reduce_gradients);
   return reduced;
+}
+
+Schedule add_clipping(const Schedule& lowered, bool across_ranks) {
+  Schedule clipped = lowered;
+  std::vector<Action> norms;
+  std::map<int, Action> sums;  // by rank: on the device of its first stage that is updated
+  for (int stage = 0; stage < lowered.stages(); ++stage) {
+    const Action update{ActionKind::optimizer, stage, 0};
+    if (lowered.not_updated.contains(stage)) continue;
+    const auto device =
+        static_cast<std::size_t>(lowered.device_of_stage.at(static_cast<std::size_t>(stage)));
+    const int rank = lowered.rank_of_device.empty() ? 0 : lowered.rank_of_device.at(device);
+    norms.push_back({ActionKind::gradient_norm, stage, 0});
+    if (across_ranks) sums.emplace(rank, Action{ActionKind::norm_sum, stage, 0});
+    clipped.needs[norms.back()] = clipped.needs[update];
+  }
+  for (std::size_t device = 0; device < clipped.actions.size(); ++device) {
+    const int rank = lowered.rank_of_device.empty() ? 0 : lowered.rank_of_device.at(device);
+    std::vector<Action> updates;
+    for (Action& action : clipped.actions[device]) {
+      if (action.kind != ActionKind::optimizer) continue;
+      updates.push_back(action);
+      action.kind = ActionKind::gradient_norm;
+      clipped.needs[updates.back()] = across_ranks ? std::vector<Action>{sums.at(rank)} : norms;
+    }
+    const auto sum = sums.find(rank);
+    const auto here = [&](const Action& action) { return action.stage == sum->second.stage; };
+    if (sum != sums.end() && std::ranges::any_of(updates, here)) {
+      clipped.needs[sum->second] = norms;
+      clipped.actions[device].push_back(sum->second);
+    }
+    clipped.actions[device].insert(clipped.actions[device].end(), updates.begin(), updates.end());
+  }
+  return clipped;
 }
 
 Schedule forward_only(const Schedule& lowered) {

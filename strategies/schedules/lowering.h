@@ -20,6 +20,11 @@ Schedule add_replication(const Schedule& lowered, bool with_buffers);
 /// before each optimizer action.
 Schedule add_gradient_reduction(const Schedule& lowered);
 
+/// Adds the clipping of gradients: before any optimizer action the norm of each stage's gradients
+/// and, where a replica's stages are spread over ranks (`across_ranks`), one sum a rank over them.
+/// Goes last: a norm is that of the gradients that are applied.
+Schedule add_clipping(const Schedule& lowered, bool across_ranks);
+
 /// The forward passes alone, with the copies that they need: what an evaluation runs.
 Schedule forward_only(const Schedule& lowered);
 

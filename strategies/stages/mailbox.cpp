@@ -20,13 +20,11 @@ at::Tensor on_wire(const at::Tensor& tensor, at::MemoryFormat format) {
 
 void Mailbox::send(const schedules::Action& action, const at::Tensor& tensor, const Route& route) {
   wait_for_send(action);  // that of the step before
-  sent_[action] = route.group->send(on_wire(tensor, format_), route.peer, route.tag);
+  sent_[action] = route.group->send(on_wire(tensor, format_), route.peer);
 }
 
-at::Tensor Mailbox::receive(const Incoming& own, const std::optional<Incoming>& next) {
-  if (!posted_.contains(own.action)) post(own);
-  if (next) post(*next);
-  const Posted posted = posted_.extract(own.action).mapped();
+at::Tensor Mailbox::take(const schedules::Action& receive) {
+  const Posted posted = posted_.extract(receive).mapped();
   posted.transfer->wait();
   return posted.tensor;
 }
@@ -40,13 +38,14 @@ void Mailbox::drain() {
   for (const auto& [action, transfer] : std::exchange(sent_, {})) transfer->wait();
 }
 
-void Mailbox::post(const Incoming& incoming) {
+void Mailbox::expect(const Incoming& incoming) {
+  if (posted_.contains(incoming.action)) return;
   const bool image = incoming.shape.size() == 4;
   at::Tensor tensor = at::empty(
       incoming.shape, options_.memory_format(image ? format_ : at::MemoryFormat::Contiguous));
   const at::Tensor wire = on_wire(tensor, format_);  // a view: the tensor has no gaps
   const Route& route = incoming.route;
-  posted_[incoming.action] = {tensor, route.group->receive(wire, route.peer, route.tag)};
+  posted_[incoming.action] = {tensor, route.group->receive(wire, route.peer)};
 }
 
 }  // namespace stratagem::stages

@@ -1,13 +1,14 @@
 // Mailbox: what a stage exchanges with neighbours on other ranks.
 //
-// A send returns at once; its tensor is kept until the other side has it. A receive posts its
-// successor before it waits, so that the next micro-batch is received while this one is computed.
+// A send returns at once; its tensor is kept until the other side has it. A receive is posted ahead
+// of the action that takes it, so that the next micro-batch is received while this one is computed.
+// Messages have no tags: those between two ranks of a group meet in the order of the calls, as over
+// NCCL, so receives are posted in the order in which the other rank sends.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <map>
-#include <optional>
 
 #include "models/layer.h"
 #include "strategies/distributed/process_group.h"
@@ -20,7 +21,6 @@ class Mailbox {
   struct Route {
     distributed::ProcessGroup* group = nullptr;
     int peer = 0;  // its rank in the group
-    int tag = 0;   // the same on both sides, and no other transfer's of the step
   };
   struct Incoming {
     schedules::Action action;  // the receive
@@ -33,8 +33,10 @@ class Mailbox {
       : options_(options), format_(format) {}
 
   void send(const schedules::Action& action, const at::Tensor& tensor, const Route& route);
-  /// `next`: the stage's receive after this one in the same step, if there is one.
-  at::Tensor receive(const Incoming& own, const std::optional<Incoming>& next);
+  /// Posts the receive, unless it was.
+  void expect(const Incoming& incoming);
+  /// What an expected receive brings.
+  at::Tensor take(const schedules::Action& receive);
   /// The peer has what `sent` sent: it has answered. Forgets the tensor.
   void wait_for_send(const schedules::Action& sent);
   /// Waits until everything sent has arrived.
@@ -45,7 +47,6 @@ class Mailbox {
     at::Tensor tensor;
     distributed::TransferPointer transfer;
   };
-  void post(const Incoming& incoming);
 
   at::TensorOptions options_;
   at::MemoryFormat format_;

@@ -3,6 +3,9 @@
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
+#include <cmath>
+
+#include "models/gradient_clipping.h"
 #include "strategies/backends/backend.h"
 
 namespace stratagem::stages {
@@ -16,12 +19,19 @@ models::LayerList moved_to(models::LayerList layers, const models::WorkloadOptio
   return layers;
 }
 
+std::vector<at::Tensor> tensors_of(const std::vector<models::NamedTensor>& named) {
+  std::vector<at::Tensor> tensors;
+  for (const models::NamedTensor& each : named) tensors.push_back(each.tensor);
+  return tensors;
+}
+
 }  // namespace
 
 Stage::Stage(const models::Workload& workload, models::LayerList layers, Position position,
              runtime::DeviceDescription device, int micro_batches)
     : workload_(&workload),
       layers_(moved_to(std::move(layers), workload.options(), device)),
+      parameters_(tensors_of(models::parameters(layers_))),
       position_(position),
       device_(std::move(device)),
       optimizer_(workload.make_optimizer(models::parameters(layers_))),
@@ -91,6 +101,19 @@ void Stage::backward(int micro_batch) {
 
 void Stage::backward_weight(int micro_batch) {
   std::exchange(slot(micro_batch).weight_gradients, nullptr)->run();
+}
+
+at::Tensor Stage::squared_gradient_norm() const {
+  const std::vector<at::Tensor>& parameters = counted ? *counted : parameters_;
+  return models::squared_gradient_norm(parameters, backends::torch_device(device_));
+}
+
+void Stage::update(double squared_norm) {
+  if (std::isfinite(squared_norm)) {
+    models::clip_gradients(parameters_, squared_norm, optimizer_.options().clip_norm);
+    optimizer_.step();
+  }
+  gradients_are_old_ = true;
 }
 
 void Stage::update() {

@@ -7,6 +7,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -41,7 +42,13 @@ class Stage {
   /// Of a stage whose `split_backward` is set, the first half; backward_weight() is the second.
   void backward(int micro_batch);
   void backward_weight(int micro_batch);
+  /// With clipping (OptimizerOptions::clip_norm): the sum of the squares of the gradients'
+  /// elements, [] (float64); of `counted` where it is set.
+  at::Tensor squared_gradient_norm() const;
   void update();
+  /// With gradients clipped first, `squared_norm` being that of the whole model. Where it is not
+  /// finite the parameters stay as they are.
+  void update(double squared_norm);
   /// The next forward pass begins with no gradients, as it does after update().
   void drop_gradients() { gradients_are_old_ = true; }
 
@@ -61,6 +68,9 @@ class Stage {
   /// Forgets every micro-batch, inputs that were kept too: before and after an evaluation.
   void release();
   void set_training(bool training) { models::set_training(layers_, training); }
+  /// The parameters of which this rank counts the norm, where it is not all: an element that
+  /// several ranks hold is counted by one of them.
+  std::optional<std::vector<at::Tensor>> counted = {};
   bool keep_inputs = false;  // inputs stay on the device once they were loaded
   bool split_backward = false;
   /// The last stage's loss of outputs, targets and weight; the workload's where it is empty.
@@ -90,6 +100,7 @@ class Stage {
 
   const models::Workload* workload_;
   models::LayerList layers_;
+  std::vector<at::Tensor> parameters_;
   Position position_;
   runtime::DeviceDescription device_;
   models::Optimizer optimizer_;

@@ -39,6 +39,9 @@ strategies::Costs StagedStrategy::costs(std::int64_t samples) const {
       live.begin() + first_device_ + static_cast<std::ptrdiff_t>(devices_.size()));
   if (layout_) add_collectives(costs, plan);
   add_transfers(costs, plan);
+  if (clips() && groups_.norm != nullptr) {
+    costs.collectives["all_reduce"] += {.calls = 1, .payload_bytes = sizeof(double)};
+  }
   return costs;
 }
 

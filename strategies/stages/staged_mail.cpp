@@ -1,7 +1,4 @@
 // What the stages of a StagedStrategy send to, and receive from, neighbours on other ranks.
-#include <algorithm>
-#include <optional>
-
 #include "strategies/backends/backend.h"
 #include "strategies/stages/staged_strategy.h"
 
@@ -24,9 +21,11 @@ stages::Mailbox::Route StagedStrategy::route_of(const Action& action, const Rank
   const int other = action.stage + (onwards ? 1 : -1);
   const schedules::Schedule& schedule = plan.plan.schedule;
   const int device = schedule.device_of_stage.at(static_cast<std::size_t>(other));
-  return {.group = forward ? groups_.activations : groups_.gradients,
-          .peer = schedule.rank_of_device.at(static_cast<std::size_t>(device)),
-          .tag = std::min(action.stage, other) * schedule.micro_batches + action.micro_batch};
+  const int peer = schedule.rank_of_device.at(static_cast<std::size_t>(device));
+  const int own = groups_.activations->rank();
+  const bool around = (action.stage < other) != (own < peer);  // from the last rank to the first
+  if (around) return {forward ? groups_.activations_around : groups_.gradients_around, peer};
+  return {forward ? groups_.activations : groups_.gradients, peer};
 }
 
 stages::Mailbox::Incoming StagedStrategy::incoming(const Action& receive,
@@ -40,11 +39,11 @@ stages::Mailbox::Incoming StagedStrategy::incoming(const Action& receive,
 }
 
 at::Tensor StagedStrategy::receive(const Action& action, const RankPlan& plan) {
-  const auto next = plan.next_receive.find(action);
-  return mailbox(action.stage)
-      .receive(incoming(action, plan), next == plan.next_receive.end()
-                                           ? std::nullopt
-                                           : std::optional(incoming(next->second, plan)));
+  mailbox(action.stage).expect(incoming(action, plan));
+  if (const auto next = plan.next_receive.find(action); next != plan.next_receive.end()) {
+    mailbox(next->second.stage).expect(incoming(next->second, plan));
+  }
+  return mailbox(action.stage).take(action);
 }
 
 void StagedStrategy::drain() {

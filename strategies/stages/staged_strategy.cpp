@@ -36,6 +36,7 @@ class StagedStep final : public strategies::PendingStep {
   }
 
   double loss() const override { return sum_(step_->losses); }
+  double gradient_norm() const override { return step_->gradient_norm; }
 
  private:
   mutable schedules::Execution execution_;
@@ -85,21 +86,21 @@ RankPlan StagedStrategy::made_plan(std::int64_t samples) const {
                                        schedule.name, samples, workload_.options().batch));
   }
   if (layout_ && layout_->needs_reduction()) schedule = schedules::add_gradient_reduction(schedule);
+  if (clips()) schedule = schedules::add_clipping(schedule, groups_.norm != nullptr);
   made.evaluation = schedules::forward_only(schedule);
   for (const schedules::Slice& slice : made.plan.partition) {
     if (slice.replica == groups_.replica) made.slices.push_back(slice);
   }
-  for (const int stage : own_stages_) note_order(stage, made);
+  for (int device = 0; device < static_cast<int>(devices_.size()); ++device) {
+    note_order(first_device_ + device, made);
+  }
   return made;
 }
 
-void StagedStrategy::note_order(int stage, RankPlan& made) const {
+void StagedStrategy::note_order(int device, RankPlan& made) const {
   std::map<ActionKind, Action> last;
-  const auto device =
-      static_cast<std::size_t>(device_of_stage_.at(static_cast<std::size_t>(stage)));
-  for (const Action& action : made.plan.schedule.actions.at(device)) {
-    if (action.stage != stage) continue;
-    if (makes_weight_gradients(action.kind)) made.last_backward[stage] = action;
+  for (const Action& action : made.plan.schedule.actions.at(static_cast<std::size_t>(device))) {
+    if (makes_weight_gradients(action.kind)) made.last_backward[action.stage] = action;
     if (!schedules::is_receive(action.kind)) continue;
     const auto before = last.find(action.kind);
     if (before != last.end()) made.next_receive.insert_or_assign(before->second, action);
@@ -130,6 +131,7 @@ std::unique_ptr<stages::Stage> StagedStrategy::make_stage(int index, models::Lay
   made->keep_inputs = keep_inputs_;
   made->split_backward = split_backward_;
   if (layout_) {
+    made->counted = layout_->counted(made->layers());
     made->loss = [this](const at::Tensor& output, const at::Tensor& targets, double weight) {
       return layout_->loss(workload_, output, targets, weight);
     };
@@ -179,6 +181,7 @@ void StagedStrategy::come_to_rest() {
 std::unique_ptr<strategies::PendingStep> StagedStrategy::step(const models::Batch& batch) {
   const RankPlan& plan = plan_of(batch.size());
   auto step = std::make_shared<StepInProgress>(batch, plan, learning_rate_);
+  step->squared_norms.resize(stages_.size());
   const auto work = [this, step](const Action& action) {
     if (before_action_) before_action_(action);
     perform(action, *step);
@@ -256,9 +259,13 @@ void StagedStrategy::perform(const Action& action, StepInProgress& step) {
       return own.backward_weight(action.micro_batch);
     case ActionKind::reduce_gradients:
       return layout_->reduce_gradients(action.stage, own.layers());
+    case ActionKind::gradient_norm:
+      step.squared_norms.at(static_cast<std::size_t>(action.stage)) = own.squared_gradient_norm();
+      return;
+    case ActionKind::norm_sum:
+      return sum_norms(action.stage, step);
     case ActionKind::optimizer:
-      own.optimizer().set_learning_rate(step.learning_rate);
-      return own.update();
+      return update(action.stage, step);
     default:
       throw std::logic_error(to_string(action) + " needs a strategy with replicas");
   }

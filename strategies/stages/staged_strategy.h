@@ -21,9 +21,10 @@ namespace stratagem::stages {
 /// A plan, and what follows from it on one rank.
 struct RankPlan {
   StepPlan plan;
-  schedules::Schedule evaluation = {};                               // the plan's forward passes
-  std::vector<schedules::Slice> slices = {};                         // this replica's
-  std::map<schedules::Action, schedules::Action> next_receive = {};  // of the same stage and kind
+  schedules::Schedule evaluation = {};        // the plan's forward passes
+  std::vector<schedules::Slice> slices = {};  // this replica's
+  // Of the same device and kind: it comes from the same rank.
+  std::map<schedules::Action, schedules::Action> next_receive = {};
   std::map<int, schedules::Action> last_backward =
       {};  // by stage: the last that adds to its gradients
 };
@@ -36,8 +37,11 @@ struct StepInProgress {
   const RankPlan& plan;  // the strategy's
   models::Batch batch;
   double learning_rate;
-  std::vector<at::Tensor> losses;        // [micro-batch], on the rank of the last stage
-  std::vector<at::Tensor> correct = {};  // likewise, of an evaluation
+  std::vector<at::Tensor> losses;              // [micro-batch], on the rank of the last stage
+  std::vector<at::Tensor> correct = {};        // likewise, of an evaluation
+  std::vector<at::Tensor> squared_norms = {};  // [stage], of this rank's
+  at::Tensor squared_norm = {};                // of all ranks of the replica, where it has several
+  double gradient_norm = 0;
   std::mutex mutex;
   std::vector<schedules::ExecutedAction> concurrent;  // transfers, and waits inside of actions
   int collectives = 0;                                // so far, of this rank's layers
@@ -87,7 +91,7 @@ class StagedStrategy : public strategies::Strategy {
   void make_stages(const strategies::StrategyContext& context);
   void note_shapes(const std::vector<models::LayerList>& parts);
   RankPlan made_plan(std::int64_t samples) const;
-  void note_order(int stage, RankPlan& made) const;
+  void note_order(int device, RankPlan& made) const;
   const RankPlan& plan_of(std::int64_t samples);
   models::Shape output_shape(int stage, std::int64_t samples) const;
   void open_mailbox(int stage);
@@ -100,6 +104,10 @@ class StagedStrategy : public strategies::Strategy {
   void add_transfers(strategies::Costs& costs, const RankPlan& plan) const;
   void load_input(const schedules::Action& action, const StepInProgress& step);
   double sum_of(const std::vector<at::Tensor>& parts) const;
+  bool clips() const { return workload_.options().optimizer.clip_norm > 0; }
+  void sum_norms(int stage, StepInProgress& step) const;
+  double squared_norm_on(int stage, const StepInProgress& step) const;
+  void update(int stage, StepInProgress& step);
   stages::Mailbox& mailbox(int stage) { return *mailboxes_.at(static_cast<std::size_t>(stage)); }
   void drain();
 

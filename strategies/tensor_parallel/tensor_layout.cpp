@@ -93,6 +93,14 @@ std::vector<at::Tensor> TensorLayout::replicated(const models::LayerList& layers
   return tensors;
 }
 
+std::vector<at::Tensor> TensorLayout::counted(const models::LayerList& layers) const {
+  std::vector<at::Tensor> tensors;
+  for (const auto& [name, tensor] : models::parameters(layers)) {
+    if (counts() || sharded_.contains(name)) tensors.push_back(tensor);
+  }
+  return tensors;
+}
+
 void TensorLayout::reduce_gradients(int stage, const models::LayerList& layers) {
   const at::NoGradGuard no_gradient;
   std::vector<at::Tensor> flat;

@@ -45,6 +45,10 @@ class TensorLayout {
   /// Whether there is something to reduce.
   bool needs_reduction() const { return layout_ == Layout::sequence; }
 
+  /// The parameters whose elements this rank counts: its slices, and on the first rank those that
+  /// are whole on every one.
+  std::vector<at::Tensor> counted(const models::LayerList& layers) const;
+
   /// Of one micro-batch through a stage.
   Communication communication(int stage, LayerInput work, bool first_stage, bool last_stage) const;
   /// Of reduce_gradients.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "strategies/stages/partition.h"
+#include "tests/strategies/in_order_backend.h"
 #include "tests/strategies/rank_threads.h"
 #include "tests/strategies/training.h"
 
@@ -16,6 +17,7 @@ struct Spread {
   int pipeline_ranks = 1;
   int devices_per_rank = 1;
   int tensor_ranks = 1;
+  bool in_order = false;  // over a backend that behaves as NCCL does
 
   int ranks_per_replica() const { return pipeline_ranks * tensor_ranks; }
   int ranks() const { return replicas * ranks_per_replica(); }
@@ -41,6 +43,11 @@ struct RankTraining : Training {
       sharing.push_back(rank - rank % of.tensor_ranks + part);
     }
     if (of.tensor_ranks > 1) tensor = make(ranks, "tensor", sharing);
+    if (options.optimizer.clip_norm > 0 && of.ranks_per_replica() > 1) {
+      std::vector<int> replica(static_cast<std::size_t>(of.ranks_per_replica()));
+      std::iota(replica.begin(), replica.end(), rank - rank % of.ranks_per_replica());
+      norm = make(ranks, "norm", replica);
+    }
     if (of.pipeline_ranks == 1) return;
     std::vector<int> own;
     const int first = rank / of.ranks_per_replica() * of.ranks_per_replica();
@@ -49,6 +56,8 @@ struct RankTraining : Training {
     }
     activations = make(ranks, "activations", own);
     gradients = make(ranks, "gradients", own);
+    activations_around = make(ranks, "activations around", own);
+    gradients_around = make(ranks, "gradients around", own);
   }
   ~RankTraining() { strategy.reset(); }
 
@@ -61,7 +70,10 @@ struct RankTraining : Training {
     for (const auto& each : data) own.groups.data.push_back(each.get());
     own.groups.activations = activations.get();
     own.groups.gradients = gradients.get();
+    own.groups.activations_around = activations_around.get();
+    own.groups.gradients_around = gradients_around.get();
     own.groups.tensor = tensor.get();
+    own.groups.norm = norm.get();
     return own;
   }
 
@@ -81,7 +93,10 @@ struct RankTraining : Training {
   std::vector<std::unique_ptr<distributed::ProcessGroup>> data;
   std::unique_ptr<distributed::ProcessGroup> activations;
   std::unique_ptr<distributed::ProcessGroup> gradients;
+  std::unique_ptr<distributed::ProcessGroup> activations_around;
+  std::unique_ptr<distributed::ProcessGroup> gradients_around;
   std::unique_ptr<distributed::ProcessGroup> tensor;
+  std::unique_ptr<distributed::ProcessGroup> norm;
 
  private:
   std::unique_ptr<distributed::ProcessGroup> make(distributed::RankContext& ranks,
@@ -89,12 +104,15 @@ struct RankTraining : Training {
                                                   const std::vector<int>& members) {
     distributed::BackendOptions backend;
     backend.timeout = std::chrono::seconds(20);
-    return ranks.make_group(name, members, "gloo", *group.devices[0], backend);
+    auto made = ranks.make_group(name, members, "gloo", *group.devices[0], backend);
+    if (!spread.in_order) return made;
+    return distributed::in_order(*made, name, *group.devices[0]);
   }
 
   std::vector<distributed::ProcessGroup*> groups() {
     std::vector<distributed::ProcessGroup*> present;
-    for (const auto* each : {&all, &activations, &gradients, &tensor}) {
+    for (const auto* each :
+         {&all, &activations, &gradients, &activations_around, &gradients_around, &tensor, &norm}) {
       if (*each) present.push_back(each->get());
     }
     for (const auto& each : data) present.push_back(each.get());

@@ -71,9 +71,10 @@ std::string sizes_text(const datasets::Datasets& data) {
 std::string shortfall(const bench::Requirement& wanted, const bench::TrainResult& found) {
   using Kind = bench::Requirement::Kind;
   if (wanted.kind == Kind::loss) {
-    const double loss = found.validation_loss.value_or(found.loss);
-    if (loss <= wanted.value) return "";
-    return fmt::format("--require loss:{:g}: the training reached {:g}", wanted.value, loss);
+    const std::optional<double> loss = found.validation_loss ? found.validation_loss : found.loss;
+    if (loss && *loss <= wanted.value) return "";
+    return fmt::format("--require loss:{:g}: the training reached {}", wanted.value,
+                       loss ? fmt::format("{:g}", *loss) : "no number");
   }
   if (wanted.kind == Kind::accuracy) {
     if (!found.accuracy) {

@@ -214,23 +214,48 @@ class Trainer {
       samples += size;
     }
     outcome_.loss = sum / static_cast<double>(samples);
+    const double gradient_norm = told.steps.back().first->gradient_norm();
     const double waited = waited_ms - std::exchange(told.waited_before_ms, waited_ms);
     outcome_.data_wait_ms += waited;
-    tell_({{"event", "step"},
-           {"epoch", epoch},
-           {"step", position().step},
-           {"of", steps_},
-           {"samples", position().samples},
-           {"seconds", position().seconds},
-           {"loss", outcome_.loss},
-           {"batch", told.steps.back().second},
-           {"learning_rate", told.rate},
-           {"data_wait_ms", waited}});
+    ordered_json line{{"event", "step"},
+                      {"epoch", epoch},
+                      {"step", position().step},
+                      {"of", steps_},
+                      {"samples", position().samples},
+                      {"seconds", position().seconds},
+                      {"loss", outcome_.loss},
+                      {"batch", told.steps.back().second},
+                      {"learning_rate", told.rate},
+                      {"data_wait_ms", waited}};
+    if (workload().optimizer.clip_norm > 0) line["gradient_norm"] = gradient_norm;
+    tell_(line);
+    const bool finite = std::isfinite(outcome_.loss) && norms_are_finite(told);
     told.steps.clear();
-    if (std::isfinite(outcome_.loss)) return;
+    if (finite) return;
     outcome_.stopped =
-        fmt::format("the loss is {} at step {} (epoch {}); a smaller --learning-rate may help",
-                    outcome_.loss, position().step, epoch);
+        fmt::format("{} at step {} (epoch {}){}; a smaller --learning-rate may help",
+                    std::isfinite(outcome_.loss) ? "the norm of the gradients is not finite"
+                                                 : fmt::format("the loss is {}", outcome_.loss),
+                    position().step, epoch, first_not_finite());
+  }
+
+  static bool norms_are_finite(const Told& told) {
+    return std::ranges::all_of(
+        told.steps, [](const auto& entry) { return std::isfinite(entry.first->gradient_norm()); });
+  }
+
+  /// In words: whose gradients of the last step are not finite, and whose values.
+  std::string first_not_finite() {
+    const strategies::StateDictionary state = context_.strategy.state();
+    std::size_t count = 0;
+    std::string first;
+    for (const auto& [name, tensor] : state) {
+      if (name.starts_with("optimizer.") || tensor.isfinite().all().item<bool>()) continue;
+      if (count++ == 0) first = name;
+    }
+    if (count == 0) return "";
+    return fmt::format("; not finite: {}{}", first,
+                       count == 1 ? "" : fmt::format(" and {} more", count - 1));
   }
 
   /// Every sample once: sums over batches, divided by what there is.

@@ -78,6 +78,8 @@ ACTIONS = {
     "backward": _BACKWARD,
     "backward_input": _BACKWARD,
     "backward_weight": pair("#C8553D", "#C8553D"),
+    "gradient_norm": _OPTIMIZER,
+    "norm_sum": _STALLED,
     "optimizer": _OPTIMIZER,
     "copy_input": pair("#9AA3AD", "#9AA3AD"),
     "copy_activation": _ACTIVATION,

@@ -102,6 +102,9 @@ TEST(VerificationScope, ComputesInFloat64WithAnUpdateThatShows) {
   EXPECT_EQ(of("sgd").momentum, 0.9);
   EXPECT_EQ(of("adam").learning_rate, 1e-3);
   EXPECT_EQ(of("adamw").learning_rate, 1e-3);
+  EXPECT_EQ(of("adamw").clip_gradients, 0);
+  row.clip_gradients = 1e6;  // a bound that would change nothing
+  EXPECT_EQ(of("adamw").clip_gradients, 1e-3);
 }
 
 TEST(VerificationScope, SaysWhatShrank) {

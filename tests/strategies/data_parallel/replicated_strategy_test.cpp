@@ -44,6 +44,7 @@ struct Case {
   std::int64_t batch = 8;
   int ranks = 2;
   strategies::StrategyOptions options = {};
+  bool in_order = false;
 };
 
 /// [rank]: what each finds of its own state.
@@ -52,7 +53,7 @@ std::vector<reports::Verification> verify(const Case& of) {
   std::vector<reports::Verification> found(static_cast<std::size_t>(of.ranks));
   runtime::on_ranks(of.ranks, [&](distributed::RankContext& ranks) {
     strategies::RankTraining training(ranks, strategies::small_workload(of.model, of.batch),
-                                      {.replicas = of.ranks});
+                                      {.replicas = of.ranks, .in_order = of.in_order});
     training.strategy = std::make_unique<Made>(training.rank_context(of.options));
     found[static_cast<std::size_t>(ranks.info().rank)] =
         bench::compare_with_oracle(*training.strategy, training.workload);
@@ -71,7 +72,8 @@ TEST(Ddp, EveryRankEqualsOneDeviceThatSeesTheSameShards) {
        {Case{"toy"}, Case{"mlp"}, Case{"mlp", 7, 3}, Case{"toy", 9, 2}, Case{"resnet18", 8, 2},
         Case{"resnet18", 5, 2}, Case{"resnet18", 8, 2, small_buckets},
         Case{"mlp", 8, 2, small_buckets}, Case{"resnet18", 8, 2, accumulated},
-        Case{"mlp", 7, 2, accumulated}, Case{"resnet18", 8, 2, afterwards}}) {
+        Case{"mlp", 7, 2, accumulated}, Case{"resnet18", 8, 2, afterwards},
+        Case{"resnet18", 8, 2, small_buckets, true}, Case{"mlp", 7, 3, accumulated, true}}) {
     SCOPED_TRACE(testing::Message()
                  << of.model << " batch " << of.batch << " ranks " << of.ranks << " accumulation "
                  << of.options.accumulation_steps << " overlap " << of.options.overlap);

@@ -164,15 +164,15 @@ TEST_P(ProcessGroupConformance, ASendMeetsTheReceiveOfItsTag) {
     if (group.size() < 2) return;  // one GPU: nobody to send to
     const auto number = [&](double value) { return at::full({3}, value, options(group)); };
     if (group.rank() == 0) {
-      const auto first = group.send(number(1), 1, 7);
-      const auto second = group.send(number(2), 1, 8);
+      const auto first = group.send(number(1), 1);
+      const auto second = group.send(number(2), 1);
       first->wait();
       second->wait();
     } else {
       const at::Tensor one = number(0);
       const at::Tensor two = number(0);
-      const auto first = group.receive(one, 0, 7);
-      const auto second = group.receive(two, 0, 8);
+      const auto first = group.receive(one, 0);
+      const auto second = group.receive(two, 0);
       second->wait();
       first->wait();
       EXPECT_TRUE(at::equal(one, number(1)));

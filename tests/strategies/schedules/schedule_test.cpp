@@ -358,6 +358,8 @@ TEST(Replication, StandsAroundTheStepOfEveryStage) {
   EXPECT_EQ(grid(add_replication(plain, false)), "device 0 | 0L0 0F0 0B0 0L1 0F1 0B1 0R 0O\n");
   EXPECT_EQ(grid(forward_only(add_replication(plain, true))), "device 0 | 0S 0L0 0F0 0L1 0F1\n");
   EXPECT_NO_THROW(validate(add_replication(make_schedule("1f1b", 2, 3), true)));
+  EXPECT_EQ(grid(add_clipping(add_replication(plain, false), false)),
+            "device 0 | 0L0 0F0 0B0 0L1 0F1 0B1 0R 0N 0O\n");
 }
 
 TEST(Validate, RefusesAStageThatNeverUpdates) {
@@ -370,6 +372,28 @@ TEST(Validate, RefusesAMicroBatchBeyondTheCount) {
   Schedule schedule = make_schedule("1f1b", 2, 2);
   schedule.actions[0].push_back({ActionKind::copy_input, 0, 2});
   EXPECT_THROW(validate(schedule), std::invalid_argument);
+}
+
+TEST(Lowering, ClippingUpdatesNoStageBeforeEveryNormIsKnown) {
+  const Schedule clipped = add_clipping(make_schedule("interleaved_1f1b", {2, 2, 2}), false);
+  EXPECT_NO_THROW(validate(clipped));
+  EXPECT_THAT(
+      predecessors(clipped, {ActionKind::optimizer, 0, 0}),
+      ElementsAre(Action{ActionKind::gradient_norm, 0, 0}, Action{ActionKind::gradient_norm, 1, 0},
+                  Action{ActionKind::gradient_norm, 2, 0},
+                  Action{ActionKind::gradient_norm, 3, 0}));
+}
+
+TEST(Lowering, ClippingAcrossRanksAddsUpOnceOnEach) {
+  Schedule pipeline = empty_schedule("hand-made", {2, 1});
+  pipeline.actions = {{{F, 0, 0}, {B, 0, 0}}, {{F, 1, 0}, {B, 1, 0}}};
+  pipeline.rank_of_device = {0, 1};
+  const Schedule clipped = add_clipping(lower(pipeline), true);
+  EXPECT_NO_THROW(validate(clipped));
+  EXPECT_THAT(grid(clipped), HasSubstr("0N 0NS 0O"));
+  EXPECT_THAT(grid(clipped), HasSubstr("1N 1NS 1O"));
+  EXPECT_THAT(predecessors(clipped, {ActionKind::optimizer, 1, 0}),
+              ElementsAre(Action{ActionKind::norm_sum, 1, 0}));
 }
 
 }  // namespace

@@ -45,8 +45,9 @@ strategies::StrategyOptions options_of(const Case& of) {
   return options;
 }
 
-void verify(const Case& of) {
-  SCOPED_TRACE(testing::Message() << of);
+void verify(Case of, bool in_order) {
+  of.spread.in_order = in_order;
+  SCOPED_TRACE(testing::Message() << of << (in_order ? ", in order" : ""));
   std::mutex mutex;
   runtime::on_ranks(of.spread.ranks(), [&](distributed::RankContext& ranks) {
     strategies::RankTraining training(ranks, strategies::small_workload(of.model, of.batch),
@@ -56,6 +57,11 @@ void verify(const Case& of) {
     const std::lock_guard lock(mutex);
     EXPECT_TRUE(found.passed) << "rank " << training.rank << ": " << found.message;
   });
+}
+
+/// Over Gloo, and over a backend that behaves as NCCL does.
+void verify(const Case& of) {
+  for (const bool in_order : {false, true}) verify(of, in_order);
 }
 
 TEST(RankPipeline, EqualsOneDevice) {

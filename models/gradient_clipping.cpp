@@ -1,0 +1,42 @@
+#include "models/gradient_clipping.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/_foreach_mul.h>
+#include <ATen/ops/_foreach_norm.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
+
+#include <cmath>
+
+namespace stratagem::models {
+namespace {
+
+constexpr double above_zero = 1e-6;  // what torch adds to the norm
+
+std::vector<at::Tensor> gradients_of(const std::vector<at::Tensor>& parameters) {
+  std::vector<at::Tensor> gradients;
+  for (const at::Tensor& parameter : parameters) {
+    if (parameter.grad().defined()) gradients.push_back(parameter.grad());
+  }
+  return gradients;
+}
+
+}  // namespace
+
+at::Tensor squared_gradient_norm(const std::vector<at::Tensor>& parameters,
+                                 const at::Device& device) {
+  const at::NoGradGuard no_gradient;
+  const std::vector<at::Tensor> gradients = gradients_of(parameters);
+  if (gradients.empty()) return at::zeros({}, at::TensorOptions(device).dtype(at::kDouble));
+  return at::stack(at::_foreach_norm(gradients)).to(at::kDouble).square().sum();
+}
+
+void clip_gradients(const std::vector<at::Tensor>& parameters, double squared_norm, double most) {
+  const double factor = most / (std::sqrt(squared_norm) + above_zero);
+  if (factor >= 1) return;
+  const at::NoGradGuard no_gradient;
+  const std::vector<at::Tensor> gradients = gradients_of(parameters);
+  if (!gradients.empty()) at::_foreach_mul_(gradients, factor);
+}
+
+}  // namespace stratagem::models

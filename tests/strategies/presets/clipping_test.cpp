@@ -1,0 +1,147 @@
+// Gradients clipped by the norm of the whole model, however it is spread: each element counts once.
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "bench/worker/oracle.h"
+#include "strategies/distributed/counted_costs.h"
+#include "strategies/registry.h"
+#include "strategies/stages/partition.h"
+#include "tests/strategies/rank_training.h"
+
+namespace stratagem::presets {
+namespace {
+
+struct Case {
+  std::string strategy;
+  strategies::Spread spread = {};
+  std::string schedule = "1f1b";
+  std::string model = "gpt-tiny";
+};
+
+std::ostream& operator<<(std::ostream& stream, const Case& of) {
+  return stream << of.strategy << " of " << of.model << ", " << of.schedule << ", "
+                << of.spread.replicas << "x" << of.spread.pipeline_ranks << "x"
+                << of.spread.tensor_ranks << ", " << of.spread.devices_per_rank
+                << " devices a rank";
+}
+
+models::WorkloadOptions clipped(const std::string& model) {
+  models::WorkloadOptions options = strategies::small_workload(model, 4);
+  options.optimizer.clip_norm = 1e-3;
+  if (!model.starts_with("gpt")) return options;
+  options.classes = 0;
+  options.image_size = 0;
+  options.sequence_length = 8;
+  options.loss = models::Loss::cross_entropy;
+  return options;
+}
+
+struct Found {
+  reports::Verification verification;
+  std::string costs;  // how counts differ from them
+};
+
+void count_a_step(strategies::RankTraining& training, std::string& difference) {
+  const auto batch = training.workload.make_batch(0);
+  for (int step = 0; step < 2; ++step) {
+    training.reset_counts();
+    training.strategy->step(batch);
+    runtime::synchronize_all(training.group.devices, std::chrono::seconds(20));
+  }
+  difference =
+      distributed::difference_from_costs(training.counts(), training.strategy->costs(batch.size()));
+}
+
+/// [rank]. `breaks` changes what the strategy is made from.
+std::vector<Found> verify(const Case& of,
+                          const std::function<void(strategies::StrategyContext&)>& breaks = {}) {
+  std::vector<Found> found(static_cast<std::size_t>(of.spread.ranks()));
+  runtime::on_ranks(of.spread.ranks(), [&](distributed::RankContext& ranks) {
+    Found& own = found[static_cast<std::size_t>(ranks.info().rank)];
+    strategies::RankTraining training(ranks, clipped(of.model), of.spread);
+    auto context = training.rank_context({.split_size = 2, .schedule = of.schedule});
+    if (breaks) breaks(context);
+    training.strategy = strategies::find_strategy(of.strategy).make(context);
+    own.verification = bench::compare_with_oracle(*training.strategy, training.workload);
+    count_a_step(training, own.costs);
+  });
+  return found;
+}
+
+TEST(Clipping, EqualsOneDeviceOverEveryMesh) {
+  for (const Case& of : std::vector<Case>{
+           {"single"},
+           {"model_parallel", {.devices_per_rank = 2}},
+           {"pipeline", {.devices_per_rank = 2}, "zb_h1"},
+           {"pipeline", {.pipeline_ranks = 2}},
+           {"ddp", {.replicas = 2}},
+           {"ddp_model_parallel", {.replicas = 2, .devices_per_rank = 2}},
+           {"ddp_model_parallel", {.replicas = 2, .pipeline_ranks = 2}},
+           {"tensor_parallel", {.tensor_ranks = 2}},
+           {"tensor_parallel", {.pipeline_ranks = 2, .tensor_ranks = 2}},
+           {"sequence_parallel", {.tensor_ranks = 2}},
+           {"sequence_parallel", {.replicas = 2, .pipeline_ranks = 2, .tensor_ranks = 2}},
+           {"ddp", {.replicas = 2}, "1f1b", "resnet18"}}) {
+    SCOPED_TRACE(testing::Message() << of);
+    for (const Found& rank : verify(of)) {
+      EXPECT_TRUE(rank.verification.passed) << rank.verification.message;
+      EXPECT_EQ(rank.costs, "");
+    }
+  }
+}
+
+TEST(Clipping, DataParallelClipsTheSumOfItsReplicas) {
+  for (const int devices : {1, 3}) {
+    strategies::Training training(clipped("mlp"), devices);
+    const auto verification =
+        bench::compare_with_oracle(training.make("data_parallel"), training.workload);
+    EXPECT_TRUE(verification.passed) << verification.message;
+  }
+}
+
+TEST(Clipping, ByThePartsThatARankHasIsSeen) {
+  for (const Case& of : std::vector<Case>{{"tensor_parallel", {.tensor_ranks = 2}},
+                                          {"pipeline", {.pipeline_ranks = 2}}}) {
+    SCOPED_TRACE(testing::Message() << of);
+    for (const Found& rank : verify(of, [](auto& context) { context.groups.norm = nullptr; })) {
+      EXPECT_FALSE(rank.verification.passed);
+    }
+  }
+}
+
+TEST(Clipping, TellsTheNormBeforeItWasClipped) {
+  strategies::Training training(clipped("toy"), 2);
+  strategies::Strategy& strategy = training.make("model_parallel");
+  const auto step = strategy.step(training.workload.make_batch(0));
+  const strategies::StateDictionary after = strategy.state();
+  double squares = 0;
+  for (const auto& [name, tensor] : after) {
+    if (name.starts_with("gradient.")) squares += tensor.square().sum().item<double>();
+  }
+  EXPECT_GT(step->gradient_norm(), 1e-2);
+  EXPECT_NEAR(std::sqrt(squares), 1e-3, 1e-6);
+}
+
+TEST(Clipping, GradientsThatAreNotFiniteChangeNothing) {
+  strategies::Training training(clipped("toy"), 2);
+  strategies::Strategy& strategy = training.make("model_parallel");
+  const strategies::StateDictionary before = strategy.state();
+  models::Batch batch = training.workload.make_batch(0);
+  batch.inputs = batch.inputs.clone();
+  batch.inputs.flatten()[0] = std::numeric_limits<double>::infinity();
+  const auto step = strategy.step(batch);
+  const strategies::StateDictionary after = strategy.state();
+  EXPECT_FALSE(std::isfinite(step->gradient_norm()));
+  for (const auto& [name, tensor] : before) {
+    if (!name.starts_with("gradient.")) {
+      EXPECT_TRUE(at::equal(tensor, after.at(name))) << name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stratagem::presets

@@ -11,7 +11,7 @@ import pytest
 TEXT = Path(__file__).resolve().parents[2] / "models" / "data" / "shakespeare.txt"
 
 SHAPES = [
-    "--model", "resnet18", "--data", "shapes", "--samples", 6000, "--validation", 0.2,
+    "--model", "resnet18", "--data", "shapes", "--samples", 10000, "--validation", 0.1,
     "--loss", "cross_entropy", "--strategy", "ddp", "--global-batch-size", 32,
     "--optimizer", "adam", "--learning-rate", 0.001, "--learning-rate-schedule", "cosine",
     "--warmup-steps", 20, "--epochs", 2,

@@ -39,11 +39,10 @@ models::Workload workload() {
 /// Reads all batches of an epoch and gives each back at once.
 void read_epoch(training::BatchMaker& maker, const std::vector<training::BatchIndices>& batches,
                 const training::LoaderOptions& options, std::uint64_t epoch) {
-  training::Loader loader(
-      batches.size(), options, [&](std::size_t batch, std::size_t slot) {
-        const auto size = static_cast<std::int64_t>(batches[batch].size());
-        maker.fill(slot, batches[batch], std::vector<schedules::Slice>{{0, size}}, epoch);
-      });
+  training::Loader loader(batches.size(), options, [&](std::size_t batch, std::size_t slot) {
+    const auto size = static_cast<std::int64_t>(batches[batch].size());
+    maker.fill(slot, batches[batch], std::vector<schedules::Slice>{{0, size}}, epoch);
+  });
   for (const training::BatchIndices& batch : batches) {
     const models::Batch made = maker.batch(loader.next(), static_cast<std::int64_t>(batch.size()));
     benchmark::DoNotOptimize(made.inputs.data_ptr());
@@ -64,8 +63,8 @@ void loader(benchmark::State& state) {
   std::size_t batches = 0;
   for (auto iteration : state) {
     sampler.set_epoch(epoch);
-    const auto order = training::batches_of_an_epoch(
-        sampler.indices(), {.samples = samples, .batch = batch_size});
+    const auto order =
+        training::batches_of_an_epoch(sampler.indices(), {.samples = samples, .batch = batch_size});
     batches = order.size();
     read_epoch(maker, order, options, epoch++);
   }

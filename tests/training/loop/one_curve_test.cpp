@@ -157,9 +157,9 @@ Work text(const std::string& tail) {
   return work;
 }
 
-class EveryTail : public testing::TestWithParam<const char*> {};
+class OneCurveOfATail : public testing::TestWithParam<const char*> {};
 
-TEST_P(EveryTail, AGptTrainsAlongOneCurveOnEveryMesh) {
+TEST_P(OneCurveOfATail, AGptTrainsAlongOneCurveOnEveryMesh) {
   Work work = text(GetParam());
   std::map<int, Curve> expected;
   for (const Mesh& mesh : meshes_of_a_gpt()) {
@@ -176,7 +176,7 @@ TEST_P(EveryTail, AGptTrainsAlongOneCurveOnEveryMesh) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Tails, EveryTail, testing::Values("pad", "drop", "exact"));
+INSTANTIATE_TEST_SUITE_P(Tails, OneCurveOfATail, testing::Values("pad", "drop", "exact"));
 
 TEST(OneCurve, NoStrategyIsLeftOut) {
   std::set<std::string> tried = {"single"};

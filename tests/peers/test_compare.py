@@ -25,6 +25,13 @@ import json, os, sys, time
 arguments = sys.argv[2:]
 options = dict(zip(arguments[::2], arguments[1::2]))
 verified = "--no-verify" not in arguments
+if sys.argv[1] == "train":
+    steps = [dict(event="step", epoch=epoch, step=4 * epoch + 4, seconds=seconds, loss=0.5)
+             for epoch, seconds in enumerate((0.25, 0.375))]
+    options = dict(zip(arguments[1::2], arguments[2::2]))  # after --quiet
+    with open(options["--out"], "w") as file:
+        json.dump(dict(trainings=[dict(name="toy", events=steps)]), file)
+    sys.exit()
 strategy = options["--strategy"]
 if os.environ.get("FAKE_FAILS") == strategy:
     sys.exit("stratagem: rank 1 was lost in 2F0")
@@ -127,6 +134,8 @@ def test_interrupt_keeps_finished_rounds(stratagem, tmp_path):
         (["--only", "nobody"], 3, "nothing matches --only nobody"),
         (["--only", "("], 2, "no regular expression"),
         (["--rounds", "0"], 2, "0 is not a whole number from 1 on"),
+        (["--scenario", "train", "--steps", "3"], 2, "--steps: scenario train has none"),
+        (["--scenario", "data_parallel", "--splits", "8"], 2, "--splits: scenario data_parallel"),
         (["--scenario", "gpt", "--image", "64"], 2, "--image: scenario gpt has none"),
         (["--scenario", "resnet_ddp", "--splits", "8"], 2, "--splits: scenario resnet_ddp has"),
         (["--splits", "7"], 2, "split 7 does not cut batch 48"),
@@ -171,6 +180,29 @@ def test_both_sides_are_cut_alike():
     # A schedule of four stages has cuts of its own.
     assert "  torch/pipelining/nchw/dualpipe_v/split:8" in run.stdout
     assert "dualpipe_v/split:8/cut:layer3.1" not in run.stdout
+
+
+def test_the_rows_of_data_parallel_say_what_runs_on_one_device():
+    for scenario in ("data_parallel", "data_parallel_gpt"):
+        run = compare("--list", "--scenario", scenario)
+        assert run.returncode == 0, run.stderr
+        assert "  torch/data_parallel_on_one_device/" in run.stdout
+        assert "train.py data_parallel --m" in run.stdout
+    assert "over our single: no aim" in run.stdout
+    assert "our ddp over it: at least 0.87" in run.stdout
+
+
+def test_a_training_is_no_work_of_a_batch(stratagem, tmp_path):
+    out = tmp_path / "peers.json"
+    run = compare(
+        "--scenario", "train", "--stratagem", stratagem, "--only", "toy_sgd/single", "--rounds", 1,
+        "--out", out,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stdout
+    (sample,) = json.loads(out.read_text())["samples"]
+    assert sample["step_ms"] == [62.5, 31.25]
+    assert "5 epochs; loader: batch 64 of 3x32x32" in run.stdout
+    assert "toy_sgd: batch 32 a rank" in json.loads(out.read_text())["work"]
 
 
 def test_a_batch_need_not_suit_splits_that_are_not_used():

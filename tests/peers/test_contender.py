@@ -1,7 +1,12 @@
 import json
 
 import pytest
-from peer_comparison.contender import parse_peer, parse_stratagem
+from peer_comparison.contender import (
+    parse_benchmark,
+    parse_peer,
+    parse_stratagem,
+    parse_training,
+)
 from stratagem_reports.comparison.launch import LaunchError, Output
 
 
@@ -80,3 +85,63 @@ def test_a_bad_results_file_is_refused(output, message):
 def test_rows_without_verification_are_fine_where_none_was_asked_for():
     output = results(row(own={"verification": None}))
     assert parse_stratagem("single", verified=False)(output).step_ms == (20.0, 22.0)
+
+
+def training(*steps, **changes):
+    events = [{"event": "epoch"}, *({"event": "step", "loss": 0.25, **step} for step in steps)]
+    content = {"trainings": [{"name": "toy", "events": events}]} | changes
+    return Output("", json.dumps(content), 1.0)
+
+
+def test_an_epoch_takes_what_lies_between_the_ends_of_two():
+    found = parse_training(
+        training(
+            {"epoch": 0, "step": 3, "seconds": 0.5},
+            {"epoch": 0, "step": 4, "seconds": 0.6},
+            {"epoch": 1, "step": 8, "seconds": 0.8},
+            {"epoch": 2, "step": 10, "seconds": 1.0},
+        )
+    )
+    assert found.step_ms == pytest.approx((150, 50, 100))
+    assert found.loss == 0.25
+    assert found.details == {"row": "toy"}
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        Output("", "", 1.0),
+        Output("", "[]", 1.0),
+        training(),
+        training({"epoch": 0, "step": 4}),
+        training({"epoch": 0, "step": 4, "seconds": 1}, trainings=[]),
+    ],
+)
+def test_a_training_that_is_not_whole_is_refused(output):
+    with pytest.raises(LaunchError, match="no readable training"):
+        parse_training(output)
+
+
+def benchmark_row(**changes):
+    row = {"name": "loader", "cpu_time": 300.0, "time_unit": "ms", "batches": 150.0}
+    return Output(json.dumps({"benchmarks": [row | changes]}), "", 1.0)
+
+
+def test_a_benchmarks_row_is_processor_time_of_a_batch():
+    assert parse_benchmark(benchmark_row()).step_ms == (2.0,)
+    assert parse_benchmark(benchmark_row(time_unit="us")).step_ms == (0.002,)
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        Output("", "", 1.0),
+        Output(json.dumps({"benchmarks": []}), "", 1.0),
+        benchmark_row(time_unit="h"),
+        benchmark_row(batches="many"),
+        benchmark_row(batches=0.0),
+    ],
+)
+def test_a_benchmark_without_its_row_is_refused(output):
+    with pytest.raises(LaunchError, match="no readable row"):
+        parse_benchmark(output)

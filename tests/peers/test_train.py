@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-TRAIN = Path(__file__).resolve().parents[2] / "tools" / "peers" / "train.py"
+TOOLS = Path(__file__).resolve().parents[2] / "tools" / "peers"
+TRAIN = TOOLS / "train.py"
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(importlib.util.find_spec("torchvision") is None, reason="no torchvision"),
@@ -17,9 +18,9 @@ GPT = "--model gpt-small --batch 4 --split-size 1 --steps 1 --most-warm-up 2"
 RESNET = "--batch 16 --image 64 --split-size 4 --steps 1 --most-warm-up 2"
 
 
-def peer(text):
+def peer(text, program=TRAIN):
     return subprocess.run(
-        [sys.executable, str(TRAIN), *text.split()], capture_output=True, text=True, timeout=300
+        [sys.executable, str(program), *text.split()], capture_output=True, text=True, timeout=300
     )
 
 
@@ -37,6 +38,7 @@ def single():
 
 
 @pytest.mark.parametrize("way", [
+    "data_parallel",
     "ddp",
     "fsdp",
     "tensor_parallel",
@@ -64,3 +66,30 @@ def test_a_rank_that_fails_is_named_in_one_line():
     assert run.returncode == 1
     assert "ValueError: 'nowhere' is not in list" in run.stderr.splitlines()[-1]
     assert run.stderr.splitlines()[-1].startswith("rank ")
+
+
+def test_data_parallel_has_one_device_and_says_so():
+    run = peer(f"data_parallel {RESNET}")
+    assert run.returncode == 0, run.stderr
+    answer = json.loads(run.stdout.splitlines()[-1])
+    assert (answer["devices"], answer["threads"]) == (1, 2)
+
+
+@pytest.mark.parametrize("work", [
+    "toy_sgd", "toy_sgd --fetch batches", "toy_sgd --ranks 2", "loader --transform tensors",
+    "loader",
+])  # fmt: skip
+def test_epochs_are_timed_one_by_one(work):
+    run = peer(f"{work} --epochs 2", TOOLS / "epochs.py")
+    assert run.returncode == 0, run.stderr
+    answer = json.loads(run.stdout.splitlines()[-1])
+    assert len(answer["step_ms"]) == 2
+    if work.startswith("toy_sgd"):
+        assert answer["steps_an_epoch"] == (32 if "--ranks" in work else 64)
+        assert 0 < answer["loss"] < 0.5
+
+
+def test_an_option_that_a_work_does_not_read_is_refused():
+    run = peer("loader --ranks 2", TOOLS / "epochs.py")
+    assert run.returncode == 2
+    assert "unrecognized arguments: --ranks 2" in run.stderr

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """PyTorch peer: trains a model by one of PyTorch's own ways and prints one JSON line.
 
-Every device is one thread pinned to one core. Inside the timed region of each rank: copy of its
+Every device is one thread pinned to one core; data_parallel's, which is one, has both cores. Inside the timed region of each rank: copy of its
 inputs and targets (plain clones), zero_grad, forward, loss, backward with its communication,
 optimizer.step. Steps warm up, a barrier stands before the timed steps and none between them; the
 step time is the maximum over the ranks.
@@ -18,7 +18,15 @@ import sys
 from torch_peers import ranks
 
 MODELS = ("resnet50", "gpt-small")
-STRATEGIES = {"single": 1, "ddp": 2, "fsdp": 2, "tensor_parallel": 2, "pipelining": 2}  # ranks
+STRATEGIES = {  # ranks
+    "single": 1,
+    "data_parallel": 1,
+    "ddp": 2,
+    "fsdp": 2,
+    "tensor_parallel": 2,
+    "pipelining": 2,
+}
+CORES = {"data_parallel": 2}  # of its one process, where they are more than one
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -68,7 +76,7 @@ def main() -> None:
     arguments = parse_arguments()
     count = STRATEGIES[arguments.strategy]
     if count == 1:
-        ranks.use_one_thread_on(ranks.one_core_per_device(1)[0])
+        ranks.use_threads_on(ranks.one_core_per_device(CORES.get(arguments.strategy, 1)))
         answer = run(arguments, 0)
     else:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit("interrupted"))

@@ -171,6 +171,48 @@ TEST(Ddp, CommunicatesExactlyWhatItsCostsSay) {
   }
 }
 
+/// Gradients are exchanged after every micro-batch, as by DDP without no_sync.
+class ExchangesEveryMicroBatch : public Ddp {
+ public:
+  using Ddp::Ddp;
+
+ protected:
+  void perform(const schedules::Action& action, stages::StepInProgress& step) override {
+    Ddp::perform(action, step);
+    const bool last = action == step.plan.last_backward.at(action.stage);
+    if (action.kind != schedules::ActionKind::backward || last) return;
+    for (const auto& [name, parameter] : models::parameters(stage(action.stage).layers())) {
+      groups().data.front()->all_reduce(parameter.grad().clone())->wait();
+    }
+  }
+};
+
+template <class Made>
+std::string difference_from_its_costs() {
+  std::string found;
+  runtime::on_ranks(2, [&](distributed::RankContext& ranks) {
+    strategies::RankTraining training(ranks, strategies::small_workload("mlp", 8), {.replicas = 2});
+    Made ddp(training.rank_context({.accumulation_steps = 2}));
+    const auto batch = training.workload.make_batch(0);
+    for (int step = 0; step < 3; ++step) {
+      training.reset_counts();
+      ddp.step(batch);
+      runtime::synchronize_all(training.group.devices, std::chrono::seconds(20));
+    }
+    if (ranks.info().rank == 0) {
+      found = distributed::difference_from_costs(training.counts(), ddp.costs(batch.size()));
+    }
+  });
+  return found;
+}
+
+// The update is right all the same, so that only the count tells.
+TEST(Ddp, CountingCatchesAnExchangeTooMany) {
+  EXPECT_EQ(difference_from_its_costs<Ddp>(), "");
+  EXPECT_THAT(difference_from_its_costs<ExchangesEveryMicroBatch>(), HasSubstr("all_reduce: "));
+  EXPECT_FALSE(is_caught<ExchangesEveryMicroBatch>("mlp"));
+}
+
 TEST(Ddp, TransfersRunBesideTheBackwardPassUnlessToldOtherwise) {
   for (const bool overlap : {true, false}) {
     runtime::on_ranks(2, [&](distributed::RankContext& ranks) {

@@ -163,7 +163,7 @@ TEST(PickleReader, RefusesWhatIsNestedOrRepeatedWithoutEnd) {
 
 // Whatever happens to a byte: a value or one line, and never anything else (ASan watches).
 TEST(PickleReader, BrokenFilesAreReadOrRefused) {
-  std::mt19937 random(0);
+  std::mt19937 random(static_cast<unsigned>(GTEST_FLAG_GET(random_seed)));
   for (const json& reference : references()) {
     const auto good = from_digits(reference.at("pickle"));
     for (int trial = 0; trial < 2000; ++trial) {

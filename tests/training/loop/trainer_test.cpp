@@ -10,7 +10,10 @@
 #include <vector>
 
 #include "models/datasets/dataset.h"
+#include "models/distributed_sampler.h"
 #include "tests/strategies/training.h"
+#include "training/epoch.h"
+#include "training/loop/batch_maker.h"
 
 namespace stratagem::training {
 namespace {
@@ -145,6 +148,43 @@ TEST(Trainer, EveryEpochHasAnOrderOfItsOwnUnlessItIsNotShuffled) {
   };
   EXPECT_NE(first_loss(true, 8), first_loss(false, 8));
   EXPECT_NEAR(first_loss(true, 24), first_loss(false, 24), 1e-12);
+}
+
+// At a rate of 0 a step's loss is that of its samples: neither batches that have changed places nor
+// an epoch with another one's order have it.
+TEST(Trainer, EveryStepTrainsTheSamplesOfItsBatch) {
+  constexpr std::int64_t samples = 43;
+  const datasets::Datasets data = random_data(samples, false);
+  models::WorkloadOptions work = strategies::small_workload("toy", 8);
+  work.loss = models::Loss::cross_entropy;
+  work.optimizer = {.learning_rate = 0};
+  strategies::Training training(work, 1);
+  strategies::Strategy& strategy = training.make("single");
+  std::vector<double> losses;
+  TrainingOptions options;
+  options.epochs = 3;
+  options.loader_threads = 3;
+  options.prefetch = 4;
+  train({.workload = training.workload,
+         .strategy = strategy,
+         .synchronize =
+             [&] { runtime::synchronize_all(training.group.devices, std::chrono::seconds(60)); }},
+        data, options, [&](const ordered_json& line) {
+          if (line.at("event") == "step") losses.push_back(line.at("loss"));
+        });
+  BatchMaker maker(training.workload, *data.training, {.largest = 8});
+  models::DistributedSampler sampler({.samples = samples, .seed = work.seed});
+  std::vector<double> expected;
+  for (const std::uint64_t epoch : {0U, 1U, 2U}) {
+    sampler.set_epoch(epoch);
+    for (const BatchIndices& batch :
+         batches_of_an_epoch(sampler.indices(), {.samples = samples, .batch = 8})) {
+      const std::int64_t size = std::ssize(batch);
+      maker.fill(0, batch, std::vector<schedules::Slice>{{0, size}}, epoch);
+      expected.push_back(strategy.evaluate(maker.batch(0, size)).loss);
+    }
+  }
+  EXPECT_THAT(losses, testing::Pointwise(testing::DoubleNear(1e-12), expected));
 }
 
 TEST(Trainer, LinesAreAboutAsManyStepsAsTheyAreAskedFor) {

@@ -88,6 +88,37 @@ def parse_peer(allocator: str) -> Callable[[Output], Measurement]:
     return parse
 
 
+def parse_training(output: Output) -> Measurement:
+    """Return the mean step time of each epoch of a training that `stratagem train` wrote.
+
+    Takes an epoch's last line of the log, which has the seconds of all epochs so far.
+    """
+    try:
+        (training,) = json.loads(output.out_file)["trainings"]
+        steps = [event for event in training["events"] if event["event"] == "step"]
+        ends = {step["epoch"]: (step["step"], step["seconds"]) for step in steps}
+        loss = steps[-1]["loss"]
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise LaunchError("stratagem wrote no readable training") from error
+    times = []
+    before, began = 0, 0.0
+    for step, seconds in ends.values():
+        times.append(1e3 * (seconds - began) / (step - before))
+        before, began = step, seconds
+    return Measurement(_check_times(times), loss, {"row": training["name"]})
+
+
+def parse_benchmark(output: Output) -> Measurement:
+    """Return the processor time of a batch, of the one row that a benchmark program printed."""
+    try:
+        (row,) = json.loads(output.stdout)["benchmarks"]
+        in_ms = {"ms": 1.0, "us": 1e-3, "s": 1e3}[row["time_unit"]]
+        times = [in_ms * row["cpu_time"] / row["batches"]]
+    except (ArithmeticError, KeyError, TypeError, ValueError) as error:
+        raise LaunchError("the benchmark printed no readable row") from error
+    return Measurement(_check_times(times), None, {"row": row["name"]})
+
+
 def parse_stratagem(strategy: str, verified: bool) -> Callable[[Output], Measurement]:
     """Return the parser of a results file of `stratagem run` that holds one row of `strategy`.
 

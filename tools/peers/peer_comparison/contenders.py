@@ -15,13 +15,15 @@ from peer_comparison.contender import (
     AS_INSTALLED,
     Contender,
     Launchable,
+    parse_benchmark,
     parse_peer,
     parse_stratagem,
+    parse_training,
 )
 from peer_comparison.ratios import Ratio
 
-PEER = Path(__file__).resolve().parent.parent / "train.py"
-ROOT = PEER.parent.parent.parent
+PEERS = Path(__file__).resolve().parent.parent
+ROOT = PEERS.parent.parent
 JOBS = {
     "resnet50": "--loss mse --optimizer sgd --momentum 0",
     "gpt-small": "--optimizer adamw",
@@ -47,6 +49,7 @@ class Scenario:
 
     contenders: tuple[Contender, ...]
     ratios: tuple[Ratio, ...]
+    work: str = ""  # in words, where the settings do not say it
 
 
 def peer_python() -> str:
@@ -76,10 +79,7 @@ def _options(values: dict[str, object]) -> tuple[str, ...]:
 
 
 def torch_peer(name: str, model: str, options: str, settings: Settings) -> list[Contender]:
-    """Return two contenders of the options of train.py: as installed, and with the allocator.
-
-    A compiled one is launched once before the rounds, which fills the compiler's cache.
-    """
+    """Return two contenders of the options of train.py: as installed, and with the allocator."""
     work = {
         "--model": model,
         "--batch": settings.batch,
@@ -87,7 +87,15 @@ def torch_peer(name: str, model: str, options: str, settings: Settings) -> list[
         "--steps": settings.steps,
         "--seed": settings.seed,
     }
-    command = (peer_python(), str(PEER), *options.split(), *_options(work))
+    return peer_program(name, "train.py", *options.split(), *_options(work))
+
+
+def peer_program(name: str, program: str, *arguments: str) -> list[Contender]:
+    """Return two contenders of a program beside train.py: as installed, and with the allocator.
+
+    A compiled one is launched once before the rounds, which fills the compiler's cache.
+    """
+    command = (peer_python(), str(PEERS / program), *arguments)
     preload = {"LD_PRELOAD": ctypes.util.find_library(ALLOCATOR_LIBRARY), **ALLOCATOR_SETTINGS}
     installed = Launchable(command, AS_INSTALLED, parse_peer("system"))
     preloaded = Launchable(command, {**AS_INSTALLED, **preload}, parse_peer(ALLOCATOR_LIBRARY))
@@ -116,15 +124,39 @@ def stratagem_row(name: str, model: str, options: str, settings: Settings) -> Co
     once = ("--no-predict", "--no-repeat-disturbed")
     command = (str(settings.stratagem), "run", *once, *_options(work), *chosen)
     timed = (*command, "--steps", str(settings.steps), "--no-verify")
-    missing = None if settings.stratagem.exists() else f"{settings.stratagem} is not built"
     return Contender(
         f"stratagem/{name}",
         Launchable(timed, AS_INSTALLED, parse_stratagem(strategy, verified=False)),
         Launchable(
             (*command, "--steps", "1"), AS_INSTALLED, parse_stratagem(strategy, verified=True)
         ),
-        missing,
+        _why_not_built(settings.stratagem),
     )
+
+
+def stratagem_training(name: str, options: str, settings: Settings) -> Contender:
+    """Return a training by `stratagem train`, verified before the rounds; a line an epoch."""
+    command = (str(settings.stratagem), "train", "--quiet", *options.split(), "--out", "{out}")
+    command = (*command, "--seed", str(settings.seed))
+    return Contender(
+        f"stratagem/{name}",
+        Launchable((*command, "--no-verify"), AS_INSTALLED, parse_training),
+        Launchable(command, AS_INSTALLED, parse_training),
+        _why_not_built(settings.stratagem),
+    )
+
+
+def stratagem_benchmark(name: str, row: str, settings: Settings) -> Contender:
+    """Return one row of a benchmark program beside the executable, named PROGRAM:ROW."""
+    program, _, wanted = row.partition(":")
+    path = settings.stratagem.parent / program
+    command = (str(path), f"--benchmark_filter=^{wanted}$", "--benchmark_format=json")
+    launchable = Launchable(command, AS_INSTALLED, parse_benchmark)
+    return Contender(f"stratagem/{name}", launchable, None, _why_not_built(path))
+
+
+def _why_not_built(program: Path) -> str | None:
+    return None if program.exists() else f"{program} is not built"
 
 
 def names(

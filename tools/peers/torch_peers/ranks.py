@@ -27,18 +27,18 @@ def one_core_per_device(devices: int) -> list[int]:
     return list(cores.values())[:devices]
 
 
-def use_one_thread_on(cpu: int) -> None:
-    """Pins this process, and all threads it makes later, to one CPU and one compute thread."""
-    os.sched_setaffinity(0, {cpu})
+def use_threads_on(cpus: list[int]) -> None:
+    """Pins this process, and all threads it makes later, to CPUs, with a compute thread for each."""
+    os.sched_setaffinity(0, set(cpus))
     import torch
 
-    torch.set_num_threads(1)
+    torch.set_num_threads(len(cpus))
 
 
 def _rank(rank: int, cores: list[int], store: str, run: Callable, answer: Connection) -> None:
     """Is one rank's process: sends its answer, or why there is none."""
     try:
-        use_one_thread_on(cores[rank])
+        use_threads_on([cores[rank]])
         from torch import distributed
 
         os.environ["GLOO_SOCKET_IFNAME"] = "lo"

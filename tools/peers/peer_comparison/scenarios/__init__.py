@@ -5,11 +5,14 @@ A scenario is a function of Settings that returns contenders and ratios as data.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from peer_comparison.contenders import Scenario, Settings
+from peer_comparison.scenarios.data_parallel import data_parallel
 from peer_comparison.scenarios.gpt import gpt
 from peer_comparison.scenarios.resnet import resnet_single_and_pipeline
 from peer_comparison.scenarios.resnet_ddp import resnet_ddp
+from peer_comparison.scenarios.train import train
 
 
 @dataclass(frozen=True)
@@ -27,4 +30,23 @@ SCENARIOS: dict[str, Entry] = {
     "resnet_single_and_pipeline": Entry(resnet_single_and_pipeline),
     "resnet_ddp": Entry(resnet_ddp, splits=(), quick_splits=(), lacks=("splits", "cuts")),
     "gpt": Entry(gpt, batch=8, splits=(1, 2), quick_splits=(1,), lacks=("image", "cuts")),
+    "data_parallel": Entry(
+        partial(data_parallel, model="resnet50"),
+        splits=(),
+        quick_splits=(),
+        lacks=("splits", "cuts"),
+    ),
+    "data_parallel_gpt": Entry(
+        partial(data_parallel, model="gpt-small"),
+        batch=8,
+        splits=(),
+        quick_splits=(),
+        lacks=("image", "splits", "cuts"),
+    ),
+    "train": Entry(
+        train,
+        splits=(),
+        quick_splits=(),
+        lacks=("batch", "image", "splits", "cuts", "steps"),
+    ),
 }

@@ -67,7 +67,7 @@ def test_curves_lie_on_one_another_over_samples_and_part_over_time(log):
     assert places["loss_over_time"] == [[0.1, 0.2, 0.3, 0.4], [0.05, 0.1, 0.15, 0.2]]
     for chart in charts.values():
         assert legend(chart) == ["Single device", "DDP", "validation"]
-        assert "DDP: from 4 to 1.667 in 4 steps and 0.2 s" in chart.words
+        assert "DDP: from 4 to 1.667 in 4 steps and 0.2 s, 0.5% of it waiting for data" in chart.words
 
 
 def test_other_work_is_not_laid_over(log):

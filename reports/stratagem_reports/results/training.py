@@ -28,7 +28,10 @@ class Point:
 
 @dataclass(frozen=True)
 class Training:
-    """One strategy's training: a loss for each line of the log, and the validation's."""
+    """One strategy's training: a loss for each line of the log, and the validation's.
+
+    `waits_ms`: how long steps waited for their batches, for each line that says so.
+    """
 
     name: str
     strategy: str
@@ -36,6 +39,15 @@ class Training:
     training_samples: int
     points: list[Point]
     evaluations: list[Point]
+    waits_ms: list[float]
+
+    @property
+    def waiting(self) -> float | None:
+        """The part of the steps' time that they waited for their batches; None: unknown."""
+        seconds = self.points[-1].seconds
+        if len(self.waits_ms) < len(self.points) or seconds <= 0:
+            return None
+        return sum(self.waits_ms) / 1e3 / seconds
 
 
 def is_training(path: Path) -> bool:
@@ -97,12 +109,15 @@ def _trainings(events: list[dict], path: Path) -> list[Training]:
                 config = member(event, "config", dict, f"{path}: start")
                 samples = int(number(event, "training_samples", f"{path}: start") or 0)
                 strategy = str(config.get("strategy"))
-                found.append(Training(name, strategy, config, samples, [], []))
+                found.append(Training(name, strategy, config, samples, [], [], []))
                 latest = {0: Point(0, 0, 0.0, 0.0)}
         elif kind == "step" and found:
             point = Point(*(_value(event, key, path) for key in
                             ("step", "samples", "seconds", "loss")))  # fmt: skip
             found[-1].points.append(point)
+            waited = number(event, "data_wait_ms", f"{path}: step")
+            if waited is not None:
+                found[-1].waits_ms.append(waited)
             latest[point.step] = point
         elif kind == "evaluation" and event.get("split") == "validation" and found:
             at = latest.get(_value(event, "step", path))

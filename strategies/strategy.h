@@ -52,8 +52,10 @@ class PendingStep {
  public:
   virtual ~PendingStep() = default;
   virtual const schedules::Execution& execution() const = 0;
-  /// The loss of the global batch.
+  /// The loss of the global batch. Collective.
   virtual double loss() const = 0;
+  /// This rank's part of it: their sum over the ranks is loss().
+  virtual double own_loss() const { return loss(); }
 };
 
 /// What an evaluation says of a batch.

@@ -99,7 +99,8 @@ class StagedStrategy : public strategies::Strategy {
   void add_collectives(strategies::Costs& costs, const RankPlan& plan) const;
   void add_transfers(strategies::Costs& costs, const RankPlan& plan) const;
   void load_input(const schedules::Action& action, const StepInProgress& step);
-  double sum_of(const std::vector<at::Tensor>& parts) const;
+  double own_sum_of(const std::vector<at::Tensor>& parts) const;
+  double sum_over_all(double own) const;
   stages::Mailbox& mailbox(int stage) { return *mailboxes_.at(static_cast<std::size_t>(stage)); }
   void drain();
 

@@ -1,7 +1,7 @@
 """Reads trainings: the log of `stratagem train` (JSON lines), or the document of its --out."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,20 +18,21 @@ _WORK = (
 
 @dataclass(frozen=True)
 class Point:
-    """A loss, and where the training stood: steps, samples, seconds of steps."""
+    """A loss, and where the training stood: steps, samples, seconds of steps.
+
+    `data_wait_ms`: how long the line's steps waited for their batches; None: it does not say.
+    """
 
     step: int
     samples: int
     seconds: float
     loss: float
+    data_wait_ms: float | None = None
 
 
 @dataclass(frozen=True)
 class Training:
-    """One strategy's training: a loss for each line of the log, and the validation's.
-
-    `waits_ms`: how long steps waited for their batches, for each line that says so.
-    """
+    """One strategy's training: a loss for each line of the log, and the validation's."""
 
     name: str
     strategy: str
@@ -39,15 +40,15 @@ class Training:
     training_samples: int
     points: list[Point]
     evaluations: list[Point]
-    waits_ms: list[float]
 
     @property
     def waiting(self) -> float | None:
         """The part of the steps' time that they waited for their batches; None: unknown."""
         seconds = self.points[-1].seconds
-        if len(self.waits_ms) < len(self.points) or seconds <= 0:
+        waits = [point.data_wait_ms for point in self.points if point.data_wait_ms is not None]
+        if len(waits) < len(self.points) or seconds <= 0:
             return None
-        return sum(self.waits_ms) / 1e3 / seconds
+        return sum(waits) / 1e3 / seconds
 
 
 def is_training(path: Path) -> bool:
@@ -109,15 +110,13 @@ def _trainings(events: list[dict], path: Path) -> list[Training]:
                 config = member(event, "config", dict, f"{path}: start")
                 samples = int(number(event, "training_samples", f"{path}: start") or 0)
                 strategy = str(config.get("strategy"))
-                found.append(Training(name, strategy, config, samples, [], [], []))
+                found.append(Training(name, strategy, config, samples, [], []))
                 latest = {0: Point(0, 0, 0.0, 0.0)}
         elif kind == "step" and found:
             point = Point(*(_value(event, key, path) for key in
                             ("step", "samples", "seconds", "loss")))  # fmt: skip
-            found[-1].points.append(point)
             waited = number(event, "data_wait_ms", f"{path}: step")
-            if waited is not None:
-                found[-1].waits_ms.append(waited)
+            found[-1].points.append(replace(point, data_wait_ms=waited))
             latest[point.step] = point
         elif kind == "evaluation" and event.get("split") == "validation" and found:
             at = latest.get(_value(event, "step", path))

@@ -97,12 +97,25 @@ Shape Workload::input_shape(std::int64_t batch) const {
   return {batch, entry_->features, image_size(), image_size()};
 }
 
+ModelOptions Workload::model_options() const {
+  return {.width = options_.width,
+          .classes = options_.classes,
+          .features = options_.features,
+          .bias = options_.bias,
+          .seed = options_.seed};
+}
+
+std::int64_t Workload::parameter_count() const {
+  ModelOptions options = model_options();
+  options.meta = true;
+  const Model model = entry_->make(options);
+  std::int64_t count = 0;
+  for (const NamedTensor& each : parameters(model.layers)) count += each.tensor.numel();
+  return count;
+}
+
 Model Workload::make_model() const {
-  Model model = entry_->make({.width = options_.width,
-                              .classes = options_.classes,
-                              .features = options_.features,
-                              .bias = options_.bias,
-                              .seed = options_.seed});
+  Model model = entry_->make(model_options());
   for (const auto& layer : model.layers) layer->to(at::kCPU, options_.dtype, options_.format);
   return model;
 }

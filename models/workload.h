@@ -74,6 +74,9 @@ class Workload {
   /// On the CPU, in the workload's dtype and memory format, training.
   Model make_model() const;
 
+  /// Counted; large models take no memory for it.
+  std::int64_t parameter_count() const;
+
   /// Batch number `index` in host memory: standard normal inputs and uniform labels, or tokens with
   /// those that follow them.
   Batch make_batch(std::uint64_t index) const;
@@ -87,6 +90,8 @@ class Workload {
   at::Tensor correct(const at::Tensor& output, const at::Tensor& targets) const;
 
  private:
+  ModelOptions model_options() const;
+
   WorkloadOptions options_;
   const ModelEntry* entry_;
 };

@@ -59,8 +59,10 @@ class PendingStep {
  public:
   virtual ~PendingStep() = default;
   virtual const schedules::Execution& execution() const = 0;
-  /// The loss of the global batch.
+  /// The loss of the global batch. Collective.
   virtual double loss() const = 0;
+  /// This rank's part of it: their sum over the ranks is loss().
+  virtual double own_loss() const { return loss(); }
   /// The global 2-norm of its gradients before they were clipped; 0 where none are.
   virtual double gradient_norm() const { return 0; }
 };

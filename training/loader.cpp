@@ -26,10 +26,16 @@ void lower_priority() {
 
 }  // namespace
 
+void add(LoaderWork& total, const LoaderWork& more) {
+  total.batches += more.batches;
+  total.elapsed += more.elapsed;
+  total.processor += more.processor;
+}
+
 Loader::Loader(std::size_t batches, const LoaderOptions& options, Fill fill)
     : batches_(batches), options_(options), fill_(std::move(fill)) {
   options_.prefetch = std::max<std::size_t>(options_.prefetch, 1);
-  for (std::size_t thread = 0; thread < std::max<std::size_t>(options_.threads, 1); ++thread) {
+  for (std::size_t thread = 0; thread < options_.threads; ++thread) {
     threads_.emplace_back([this] { work(); });
   }
 }
@@ -50,29 +56,42 @@ void Loader::work() {
     if (stopping_ || started_ == batches_) return;
     const std::size_t batch = started_++;
     lock.unlock();
-    std::exception_ptr error;
-    const auto before = processor_time();
-    try {
-      fill_(batch, batch % slots());
-    } catch (...) {
-      error = std::current_exception();
-    }
-    const auto took = processor_time() - before;
+    LoaderWork took;
+    std::exception_ptr error = filled(batch, took);
     lock.lock();
-    worked_ += took;
+    add(worked_, took);
     filled_.emplace(batch, std::move(error));
     changed_.notify_all();
   }
 }
 
+/// Fills a batch; returns what that threw.
+std::exception_ptr Loader::filled(std::size_t batch, LoaderWork& work) const {
+  const auto start = std::chrono::steady_clock::now();
+  const auto before = processor_time();
+  std::exception_ptr error;
+  try {
+    fill_(batch, batch % slots(options_));
+  } catch (...) {
+    error = std::current_exception();
+  }
+  work = {.batches = 1,
+          .elapsed = std::chrono::steady_clock::now() - start,
+          .processor = processor_time() - before};
+  return error;
+}
+
 std::size_t Loader::next() {
-  const auto asked = std::chrono::steady_clock::now();
   std::unique_lock lock(mutex_);
   const std::size_t batch = taken_;
   if (batch == batches_) throw std::runtime_error("loader: there are no more batches");
+  if (options_.threads == 0) {
+    LoaderWork took;
+    filled_.emplace(batch, filled(batch, took));
+    add(worked_, took);
+  }
   const bool came =
       changed_.wait_for(lock, options_.timeout, [&] { return filled_.contains(batch); });
-  waited_ += std::chrono::steady_clock::now() - asked;
   if (!came) {
     throw std::runtime_error(fmt::format("loader: batch {} did not come within {} s", batch,
                                          options_.timeout.count() / 1000));
@@ -82,10 +101,10 @@ std::size_t Loader::next() {
   lock.unlock();
   changed_.notify_all();
   if (error) std::rethrow_exception(error);
-  return batch % slots();
+  return batch % slots(options_);
 }
 
-std::chrono::nanoseconds Loader::worked() const {
+LoaderWork Loader::worked() const {
   const std::lock_guard lock(mutex_);
   return worked_;
 }

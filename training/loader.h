@@ -15,10 +15,20 @@
 namespace stratagem::training {
 
 struct LoaderOptions {
-  std::size_t threads = 1;
-  std::size_t prefetch = 2;  // batches that may be ready, or being filled, ahead of the one in use
+  std::size_t threads = 1;   // 0: next() fills the batch itself
+  std::size_t prefetch = 2;  // batches that may be ready, or being filled, ahead of those in use
+  std::size_t in_use = 1;    // batches that have been handed out and stay as they are
   std::chrono::milliseconds timeout{120'000};
 };
+
+/// What filling took, over all batches so far.
+struct LoaderWork {
+  std::size_t batches = 0;
+  std::chrono::nanoseconds elapsed{0};
+  std::chrono::nanoseconds processor{0};
+};
+
+void add(LoaderWork& total, const LoaderWork& more);
 
 class Loader {
  public:
@@ -33,18 +43,20 @@ class Loader {
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  std::size_t slots() const { return options_.prefetch + 1; }
+  static std::size_t slots(const LoaderOptions& options) {
+    return options.prefetch + options.in_use;
+  }
 
-  /// The slot with the next batch, and releases the one before. Throws what filling it threw, and
-  /// std::runtime_error when it does not come within the time limit or there is none.
+  /// The slot with the next batch, and releases the one that was handed out `in_use` batches
+  /// before. Throws what filling it threw, and std::runtime_error when it does not come within the
+  /// time limit or there is none.
   std::size_t next();
 
-  /// How long next() has waited so far, and how long the threads' processors have worked.
-  std::chrono::nanoseconds waited() const { return waited_; }
-  std::chrono::nanoseconds worked() const;
+  LoaderWork worked() const;
 
  private:
   void work();
+  std::exception_ptr filled(std::size_t batch, LoaderWork& work) const;
   bool may_start() const { return started_ < batches_ && started_ < taken_ + options_.prefetch; }
 
   std::size_t batches_;
@@ -56,8 +68,7 @@ class Loader {
   std::size_t taken_ = 0;                             // batches that next() has handed out
   std::map<std::size_t, std::exception_ptr> filled_;  // by batch: not taken yet; null: well
   bool stopping_ = false;
-  std::chrono::nanoseconds waited_{0};
-  std::chrono::nanoseconds worked_{0};
+  LoaderWork worked_;
   std::vector<std::jthread> threads_;  // last: they use the rest
 };
 

@@ -35,7 +35,9 @@ struct TrainingOptions {
   std::int64_t checkpoint_every = 0;  // steps; 0: at the ends of epochs
   std::int64_t keep = 0;              // checkpoints; 0: all
   std::string resume = {};            // the checkpoint to go on from; empty: none
+  std::string initial_state = {};     // a file whose model it begins with; empty: none
   std::string stop_file = {};         // on rank 0's host: the training ends when it is there
+  std::string save_file = {};         // likewise: a checkpoint is written, and the file goes
   std::string log = {};               // of rank 0: where its lines go
 
   template <class Self, class Visit>
@@ -63,7 +65,9 @@ struct TrainingOptions {
     visit("checkpoint_every", self.checkpoint_every);
     visit("keep", self.keep);
     visit("resume", self.resume);
+    visit("initial_state", self.initial_state);
     visit("stop_file", self.stop_file);
+    visit("save_file", self.save_file);
     visit("log", self.log);
   }
 };

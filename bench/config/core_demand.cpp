@@ -33,6 +33,15 @@ std::vector<int> cores_of(const Config& config, const std::vector<int>& availabl
   return {available.begin(), available.begin() + static_cast<std::ptrdiff_t>(count)};
 }
 
+std::vector<int> cores_of(const std::vector<Config>& rows, const std::vector<int>& available) {
+  std::set<int> cores;
+  for (const Config& row : rows) {
+    const std::vector<int> own = cores_of(row, available);
+    cores.insert(own.begin(), own.end());
+  }
+  return {cores.begin(), cores.end()};
+}
+
 void require_cores(const Config& config, std::size_t available) {
   require_cores(config, available, placement_of(config).devices());
 }

@@ -13,6 +13,9 @@ namespace stratagem::bench {
 /// The cores that a CPU row runs on; with --oversubscribe, as many of them as there are.
 std::vector<int> cores_of(const Config& config, const std::vector<int>& available);
 
+/// Those of all rows, each once.
+std::vector<int> cores_of(const std::vector<Config>& rows, const std::vector<int>& available);
+
 /// Throws std::invalid_argument when a CPU row needs more cores than there are and may not share
 /// them. The line says what would fit.
 void require_cores(const Config& config, std::size_t available);

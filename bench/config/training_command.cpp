@@ -122,7 +122,8 @@ void add_data_options(CLI::App& app, TrainOptions& options) {
   add.turn("--no-shuffle", own.shuffle, false, "the samples in their own order in every epoch");
   add.turn("--augment", own.augment, true, "images shifted and mirrored at random");
   add.number<std::int64_t>("--loader-threads", own.loader_threads, 1, 256,
-                           "threads of each process that make batches");
+                           "threads of each process that make batches, but those of at most 32 "
+                           "KiB, which are made between steps");
   add.number<std::int64_t>("--prefetch", own.prefetch, 1, 1024,
                            "batches that they are ahead at most");
 }
@@ -152,8 +153,9 @@ void add_output_options(CLI::App& app, TrainOptions& options) {
   for (const TrainingPreset& preset : training_presets()) names.push_back(preset.row.name);
   add.text("--preset", options.row.preset,
            fmt::format("fills what is left open: {}", fmt::join(names, ", ")), "");
-  add.number<std::int64_t>("--log-every", options.training.log_every, 1, any_count,
-                           "steps that a line of the log is about");
+  add.number<std::int64_t>(
+      "--log-every", options.training.log_every, 1, any_count,
+      "steps that a line of the log is about; the first step has one of its own");
   add.text("--log", options.training.log, "what happens as it goes, as JSON lines", "FILE");
   add.text("--out", options.row.files.out, "the whole training as JSON, at its end", "FILE");
   add.text("--checkpoint-dir", options.training.checkpoint_dir,
@@ -167,6 +169,9 @@ void add_output_options(CLI::App& app, TrainOptions& options) {
   add.text("--resume", options.resume,
            "auto: from the folder's last checkpoint, if there is one; none; or its path [none]",
            "");
+  add.text("--initial-state", options.training.initial_state,
+           "a model to begin with: a checkpoint, or what torch.save wrote of a state_dict()",
+           "FILE");
   add.turn("--show-shapes", options.show_shapes, true,
            "what each device is given of every batch of the first epoch");
   add.turn("--quiet", options.row.files.quiet, true, "nothing but errors");

@@ -27,7 +27,7 @@ const char* usual_data(InputKind kind) {
 const char* words_for(InputKind kind) {
   switch (kind) {
     case InputKind::image:
-      return "images: shapes, mnist:FOLDER or cifar10:FOLDER";
+      return "images: random, shapes, mnist:FOLDER or cifar10:FOLDER";
     case InputKind::tokens:
       return "tokens: text";
     case InputKind::vector:
@@ -52,6 +52,9 @@ datasets::Datasets training_data(const Config& row, const training::TrainingOpti
   wanted.samples = options.samples;
   wanted.features = row.features == 0 ? model.features : row.features;
   wanted.outputs = row.outputs == 0 ? model.classes : row.outputs;
+  if (model.input_kind == InputKind::image) {
+    wanted.image_size = row.image_size == 0 ? model.default_image_size : row.image_size;
+  }
   wanted.real_targets = row.targets == "real";
   wanted.sequence = row.sequence_length == 0 ? model.longest_sequence : row.sequence_length;
   wanted.seed = static_cast<std::uint64_t>(row.seed);

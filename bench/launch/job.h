@@ -271,8 +271,13 @@ struct CollectivesJob {
 
 struct TrainResult {
   std::int64_t steps = 0;
-  double seconds = 0;                          // of steps, without evaluations
-  double data_wait_ms = 0;                     // of them
+  double seconds = 0;              // of steps, without evaluations
+  double data_wait_ms = 0;         // of them: devices stood still for a batch
+  std::int64_t stalled_steps = 0;  // that waited for more than a hundredth of their time
+  double loader_ms = 0;            // that a batch takes one of the loader's threads,
+  double loader_processor_ms = 0;  // and of it on a processor
+  std::int64_t steps_before = 0;   // of the checkpoint that it went on from,
+  double seconds_before = 0;       // likewise
   std::optional<double> loss = {};             // of the last step; none: it is not a number
   std::optional<double> validation_loss = {};  // the last, likewise, as is
   std::optional<double> accuracy = {};
@@ -284,6 +289,11 @@ struct TrainResult {
     visit("steps", self.steps);
     visit("seconds", self.seconds);
     visit("data_wait_ms", self.data_wait_ms);
+    visit("stalled_steps", self.stalled_steps);
+    visit("loader_ms", self.loader_ms);
+    visit("loader_processor_ms", self.loader_processor_ms);
+    visit("steps_before", self.steps_before);
+    visit("seconds_before", self.seconds_before);
     visit("loss", self.loss);
     visit("validation_loss", self.validation_loss);
     visit("accuracy", self.accuracy);

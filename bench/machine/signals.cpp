@@ -4,6 +4,7 @@
 #include <sys/signalfd.h>
 
 #include <cerrno>
+#include <ctime>
 #include <system_error>
 
 namespace stratagem::bench {
@@ -38,6 +39,23 @@ Interrupt::~Interrupt() {
 bool Interrupt::raised() const {
   pollfd waiting{fd_.get(), POLLIN, 0};
   return ::poll(&waiting, 1, 0) > 0;
+}
+
+RequestSignal::RequestSignal(int signal) {
+  sigemptyset(&signal_);
+  sigaddset(&signal_, signal);
+  pthread_sigmask(SIG_BLOCK, &signal_, &original_mask_);
+}
+
+RequestSignal::~RequestSignal() {
+  while (take()) {
+  }
+  pthread_sigmask(SIG_SETMASK, &original_mask_, nullptr);
+}
+
+bool RequestSignal::take() const {
+  constexpr timespec at_once{};
+  return sigtimedwait(&signal_, nullptr, &at_once) > 0;
 }
 
 }  // namespace stratagem::bench

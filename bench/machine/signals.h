@@ -39,4 +39,21 @@ class Interrupt {
   runtime::UniqueFd fd_;
 };
 
+/// A signal that asks for something without ending anything. While it lives the process is not
+/// ended by the signal, nor are its children. Create it before the first thread.
+class RequestSignal {
+ public:
+  explicit RequestSignal(int signal);
+  ~RequestSignal();
+  RequestSignal(const RequestSignal&) = delete;
+  RequestSignal& operator=(const RequestSignal&) = delete;
+
+  /// Whether one has arrived since it was last asked. Never blocks.
+  bool take() const;
+
+ private:
+  sigset_t signal_{};
+  sigset_t original_mask_{};
+};
+
 }  // namespace stratagem::bench

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <optional>
-#include <set>
 
 #include "bench/config/core_demand.h"
 #include "bench/launch/exit_codes.h"
@@ -18,16 +17,6 @@
 
 namespace stratagem::bench {
 namespace {
-
-/// Those of all rows.
-std::vector<int> cores_of_rows(const std::vector<Config>& rows, const std::vector<int>& available) {
-  std::set<int> cores;
-  for (const Config& row : rows) {
-    const std::vector<int> own = cores_of(row, available);
-    cores.insert(own.begin(), own.end());
-  }
-  return {cores.begin(), cores.end()};
-}
 
 /// What a reader of the results may compare, and which way is better.
 std::vector<reports::Metric> metrics() {
@@ -75,7 +64,7 @@ Measurement measure(const std::vector<Config>& rows, const MeasureOptions& optio
   std::vector<PreparedRow> prepared = check_rows(rows, environment, observer);
   std::optional<PartialFile> partial;
   if (!options.out.empty()) partial.emplace(partial_path(options.out));
-  const CoreLocks locks = hold_cores(cores_of_rows(rows, environment.cores), rows.front().timeout,
+  const CoreLocks locks = hold_cores(cores_of(rows, environment.cores), rows.front().timeout,
                                      environment, observer, rows.front().oversubscribe);
   if (environment.interrupt != nullptr && environment.interrupt->raised()) throw Interrupted();
   for (PreparedRow& row : prepared) {

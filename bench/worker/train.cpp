@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <system_error>
 
@@ -105,13 +106,18 @@ class Keeper {
   int failures_ = 0;
 };
 
-/// Asks rank 0's host; all ranks hear the same.
-bool is_asked_to_stop(const Session& session, const std::string& stop_file) {
-  const bool own = session.rank() == 0 && std::filesystem::exists(stop_file);
-  const auto groups = session.groups.view();
-  if (groups.all == nullptr) return own;
-  const auto device = backends::torch_device(session.group.devices.front()->description());
-  return distributed::sum_over_ranks(own ? 1 : 0, *groups.all, device) > 0;
+/// What rank 0's host is asked for. A request for a checkpoint is taken: its file goes.
+training::Requests requests_of(const training::TrainingOptions& options) {
+  training::Requests asked;
+  std::error_code none;
+  if (!options.stop_file.empty()) asked.stop = std::filesystem::exists(options.stop_file, none);
+  if (!options.save_file.empty()) asked.save = std::filesystem::remove(options.save_file, none);
+  return asked;
+}
+
+double milliseconds_a_batch(std::chrono::nanoseconds time, const training::LoaderWork& work) {
+  if (work.batches == 0) return 0;
+  return milliseconds(time) / static_cast<double>(work.batches);
 }
 
 }  // namespace
@@ -130,7 +136,7 @@ TrainResult train(const TrainJob& job, const TaskContext& context) {
   const bool one_process = strategies::find_strategy(config.strategy).one_process;
   training::TrainerContext trainer{.workload = *session->workload,
                                    .strategy = *session->strategy,
-                                   .synchronize = [&session] { synchronize(*session); },
+                                   .devices = session->group.devices,
                                    .replicas = one_process ? 1 : session->placement.replicas(),
                                    .pinned = config.device == "cuda",
                                    .timeout = to_milliseconds(config.timeout)};
@@ -139,15 +145,26 @@ TrainResult train(const TrainJob& job, const TaskContext& context) {
     require_same_work(options.resume, checkpoint.work, job);
     session->strategy->load(checkpoint.state);
     trainer.start = checkpoint.position;
+  } else if (!options.initial_state.empty()) {
+    session->strategy->load(training::read_model(options.initial_state, *session->workload));
   }
   if (!options.checkpoint_dir.empty()) trainer.save = Keeper(job, *session, tell);
-  if (!options.stop_file.empty()) {
-    trainer.should_stop = [&] { return is_asked_to_stop(*session, options.stop_file); };
+  if (session->rank() == 0) trainer.requests = [&options] { return requests_of(options); };
+  if (auto* const all = session->groups.view().all; all != nullptr) {
+    const auto device = backends::torch_device(session->group.devices.front()->description());
+    trainer.sum_over_ranks = [all, device](std::span<double> values) {
+      distributed::sum_over_ranks(values, *all, device);
+    };
   }
   const training::Outcome outcome = training::train(trainer, data, options, tell);
   return {.steps = outcome.position.step,
           .seconds = outcome.position.seconds,
           .data_wait_ms = outcome.data_wait_ms,
+          .stalled_steps = outcome.stalled_steps,
+          .loader_ms = milliseconds_a_batch(outcome.loader.elapsed, outcome.loader),
+          .loader_processor_ms = milliseconds_a_batch(outcome.loader.processor, outcome.loader),
+          .steps_before = trainer.start.step,
+          .seconds_before = trainer.start.seconds,
           .loss = if_finite(outcome.loss),
           .validation_loss = if_finite(outcome.validation_loss),
           .accuracy = outcome.accuracy,

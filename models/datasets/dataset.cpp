@@ -94,8 +94,10 @@ Datasets whole_sets(const DatasetOptions& options, std::string_view characters) 
     refuse(options.name);
   }
   if (kind == "random") {
-    return drawn(options,
-                 [&](auto first, auto count) { return random_numbers(options, first, count); });
+    return drawn(options, [&](auto first, auto count) {
+      return options.image_size > 0 ? random_images(options, first, count)
+                                    : random_numbers(options, first, count);
+    });
   }
   if (kind == "shapes") {
     return drawn(options,

@@ -61,7 +61,8 @@ struct DatasetOptions {
   /// random, shapes, text, mnist:FOLDER or cifar10:FOLDER
   std::string name = "random";
   std::int64_t samples = 1000;  // of the training set, of sets that are drawn
-  std::int64_t features = 10;   // of random
+  std::int64_t features = 10;   // of random: numbers of a vector, channels of an image
+  std::int64_t image_size = 0;  // of random: pixels a side; 0: vectors
   std::int64_t outputs = 10;    // of random: classes, or real numbers
   bool real_targets = false;    // of random
   std::int64_t sequence = 128;  // tokens of a sample, of text

@@ -29,6 +29,9 @@ DatasetPointer shapes(std::int64_t first, std::int64_t count, std::uint64_t seed
 DatasetPointer random_numbers(const DatasetOptions& options, std::int64_t first,
                               std::int64_t count);
 
+/// Images of uniform noise and classes; likewise numbered.
+DatasetPointer random_images(const DatasetOptions& options, std::int64_t first, std::int64_t count);
+
 /// Windows of a text, side by side: each begins with the last token of the one before.
 DatasetPointer text(std::string_view characters, std::int64_t sequence);
 

@@ -137,18 +137,13 @@ class CudaDevice final : public runtime::Device {
 
   void synchronize(std::chrono::milliseconds limit) override {
     queue_.drain(limit);
-    const auto deadline = std::chrono::steady_clock::now() + limit;
-    for (const auto& stream : {compute_, copy_}) {
-      while (!stream.query()) {
-        monitor_->rethrow_if_failed();
-        if (std::chrono::steady_clock::now() > deadline) {
-          throw runtime::DeviceTimeout(
-              fmt::format("{} has not finished its kernels within {:.3g} s (--timeout)",
-                          description().name(), std::chrono::duration<double>(limit).count()));
-        }
-        std::this_thread::sleep_for(std::chrono::microseconds(50));
-      }
-    }
+    wait_for_kernels([this] { return compute_.query() && copy_.query(); }, limit);
+  }
+
+  void wait_on_host(const runtime::Event& event, std::chrono::milliseconds limit) override {
+    const auto& own = dynamic_cast<const CudaEvent&>(event);
+    queue_.wait_for([&own] { return own.recorded(); }, limit);
+    wait_for_kernels([&own] { return own.complete(); }, limit);
   }
 
   runtime::MemoryStatistics memory() const override {
@@ -164,6 +159,19 @@ class CudaDevice final : public runtime::Device {
   void reset_peak_memory() override { c10::cuda::CUDACachingAllocator::resetPeakStats(ordinal_); }
 
  private:
+  void wait_for_kernels(const std::function<bool()>& ended, std::chrono::milliseconds limit) const {
+    const auto deadline = std::chrono::steady_clock::now() + limit;
+    while (!ended()) {
+      monitor_->rethrow_if_failed();
+      if (std::chrono::steady_clock::now() > deadline) {
+        throw runtime::DeviceTimeout(
+            fmt::format("{} has not finished its kernels within {:.3g} s (--timeout)",
+                        description().name(), std::chrono::duration<double>(limit).count()));
+      }
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  }
+
   /// The event lies between two readings of the host's clock, of which the closest pair of a few
   /// is taken: it is known to half of their distance, some 10 us.
   std::shared_ptr<const Anchor> make_anchor() const {

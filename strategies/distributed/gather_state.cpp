@@ -63,10 +63,18 @@ strategies::StateDictionary gather_state(const strategies::StateDictionary& own,
   return all;
 }
 
+void sum_over_ranks(std::span<double> values, distributed::ProcessGroup& group,
+                    const at::Device& device) {
+  const auto count = static_cast<std::int64_t>(values.size());
+  const at::Tensor host = at::from_blob(values.data(), {count}, at::kDouble);
+  const at::Tensor sums = host.to(device, /*non_blocking=*/false, /*copy=*/true);
+  group.all_reduce(sums)->wait();
+  host.copy_(sums);
+}
+
 double sum_over_ranks(double value, distributed::ProcessGroup& group, const at::Device& device) {
-  const at::Tensor tensor = at::full({1}, value, at::TensorOptions(at::kDouble).device(device));
-  group.all_reduce(tensor)->wait();
-  return tensor.item<double>();
+  sum_over_ranks(std::span(&value, 1), group, device);
+  return value;
 }
 
 }  // namespace stratagem::distributed

@@ -1,6 +1,7 @@
 // One state of all stages from the parts that the ranks of a pipeline hold.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "strategies/distributed/process_group.h"
@@ -18,6 +19,10 @@ strategies::StateDictionary gather_state(const strategies::StateDictionary& own,
 std::vector<strategies::StateDictionary> gather_states(const strategies::StateDictionary& own,
                                                        distributed::ProcessGroup& group,
                                                        const at::Device& device);
+
+/// The sums of the ranks' numbers, in their place, on all ranks. Collective.
+void sum_over_ranks(std::span<double> values, distributed::ProcessGroup& group,
+                    const at::Device& device);
 
 /// The sum of every rank's number, on all ranks. Collective.
 double sum_over_ranks(double value, distributed::ProcessGroup& group, const at::Device& device);

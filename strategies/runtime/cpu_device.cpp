@@ -66,6 +66,19 @@ EventPointer CpuDevice::record(Stream /*stream*/) {
   return event;
 }
 
+/// One item in the queue, not three.
+TimedWork CpuDevice::enqueue_timed(Stream /*stream*/, std::string label,
+                                   std::function<void()> work) {
+  auto start = std::make_shared<CpuEvent>();
+  auto end = std::make_shared<CpuEvent>();
+  queue_.push(std::move(label), [start, end, monitor = monitor_, work = std::move(work)] {
+    start->finish();
+    work();
+    monitor->update([&] { end->finish(); });
+  });
+  return {std::move(start), std::move(end)};
+}
+
 EventPointer CpuDevice::stamp() {
   auto event = std::make_shared<CpuEvent>();
   event->finish();
@@ -80,6 +93,10 @@ void CpuDevice::wait(Stream /*stream*/, EventPointer event) {
 }
 
 void CpuDevice::synchronize(std::chrono::milliseconds limit) { queue_.drain(limit); }
+
+void CpuDevice::wait_on_host(const Event& event, std::chrono::milliseconds limit) {
+  queue_.wait_for([&] { return event.complete(); }, limit);
+}
 
 MemoryStatistics CpuDevice::memory() const {
   return memory_.read ? memory_.read() : MemoryStatistics{};

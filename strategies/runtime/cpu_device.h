@@ -30,9 +30,11 @@ class CpuDevice final : public Device {
 
   void enqueue(Stream stream, std::string label, std::function<void()> work) override;
   EventPointer record(Stream stream) override;
+  TimedWork enqueue_timed(Stream stream, std::string label, std::function<void()> work) override;
   EventPointer stamp() override;
   void wait(Stream stream, EventPointer event) override;
   void synchronize(std::chrono::milliseconds limit) override;
+  void wait_on_host(const Event& event, std::chrono::milliseconds limit) override;
   MemoryStatistics memory() const override;
   void reset_peak_memory() override;
 

@@ -3,11 +3,19 @@
 #include <fmt/format.h>
 
 #include <exception>
+#include <utility>
 
 namespace stratagem::runtime {
 
 std::string DeviceDescription::name() const {
   return kind == DeviceKind::cuda ? fmt::format("cuda:{}", ordinal) : fmt::format("cpu:{}", index);
+}
+
+TimedWork Device::enqueue_timed(Stream stream, std::string label, std::function<void()> work) {
+  TimedWork events{.start = record(stream), .end = nullptr};
+  enqueue(stream, std::move(label), std::move(work));
+  events.end = record(stream);
+  return events;
 }
 
 void synchronize_all(DeviceSpan devices, std::chrono::milliseconds limit) {

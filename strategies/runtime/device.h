@@ -24,10 +24,16 @@ class Event {
  public:
   virtual ~Event() = default;
   virtual bool complete() const = 0;
-  /// When it completed, on the steady clock. Valid after synchronize().
+  /// When it completed, on the steady clock. Valid once it is complete.
   virtual std::chrono::steady_clock::time_point time() const = 0;
 };
 using EventPointer = std::shared_ptr<Event>;
+
+/// The events around a piece of work.
+struct TimedWork {
+  EventPointer start;
+  EventPointer end;
+};
 
 struct MemoryStatistics {
   std::int64_t current_bytes = 0;
@@ -68,6 +74,9 @@ class Device {
   /// An event behind everything enqueued so far on `stream`.
   virtual EventPointer record(Stream stream) = 0;
 
+  /// enqueue() between two record().
+  virtual TimedWork enqueue_timed(Stream stream, std::string label, std::function<void()> work);
+
   /// An event at this very point of what the calling thread does with the device: at once on a CPU,
   /// on the thread's current stream on CUDA. For what threads other than the device's run for it.
   virtual EventPointer stamp() = 0;
@@ -79,6 +88,9 @@ class Device {
   /// ran meanwhile has ended, and DeviceTimeout when one work item takes longer than `limit`,
   /// which is then the group's failure.
   virtual void synchronize(std::chrono::milliseconds limit) = 0;
+
+  /// Returns when an event that was recorded here is complete; throws as synchronize() does.
+  virtual void wait_on_host(const Event& event, std::chrono::milliseconds limit) = 0;
 
   /// Ties the device's clock to the host's anew, for the events recorded from now on: clocks drift
   /// apart, and what a device counts since then is the more exact the less it is. The device must

@@ -8,22 +8,36 @@
 namespace stratagem::runtime {
 
 void Monitor::update(const std::function<void()>& change) {
+  std::vector<std::shared_ptr<Waiter>> ready;
   {
     const std::lock_guard lock(mutex_);
     change();
+    for (const auto& waiter : waiters_) {
+      if (can_go_on(waiter->ready)) ready.push_back(waiter);
+    }
   }
-  changed_.notify_all();
+  for (const auto& waiter : ready) waiter->woken.notify_one();
 }
 
 bool Monitor::wait(const std::function<bool()>& ready) {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return failed() || ready(); });
+  wait_until(ready, Clock::time_point::max());
   return !failed();
 }
 
 bool Monitor::wait_until(const std::function<bool()>& ready, Clock::time_point deadline) {
   std::unique_lock lock(mutex_);
-  return changed_.wait_until(lock, deadline, [&] { return failed() || ready(); });
+  if (can_go_on(ready)) return true;
+  const auto waiter = std::make_shared<Waiter>(ready);
+  waiters_.push_back(waiter);
+  const auto condition = [&] { return can_go_on(ready); };
+  bool came = true;
+  if (deadline == Clock::time_point::max()) {
+    waiter->woken.wait(lock, condition);
+  } else {
+    came = waiter->woken.wait_until(lock, deadline, condition);
+  }
+  std::erase(waiters_, waiter);
+  return came;
 }
 
 void Monitor::fail(std::exception_ptr error) {

@@ -1,4 +1,4 @@
-// Monitor: the one lock and condition on which the devices of a process meet.
+// Monitor: the one lock on which the devices of a process meet.
 //
 // Events complete under it, and it keeps the first failure: a device that fails stops its peers
 // before their next action, and the first error is the one that is shown. One lock for a process
@@ -30,10 +30,11 @@ class Monitor {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Runs `change` under the lock and wakes every waiter.
+  /// Runs `change` under the lock and wakes the waiters that are ready then.
   void update(const std::function<void()>& change);
 
-  /// Waits until `ready` holds or a failure is recorded. False: it failed meanwhile.
+  /// Waits until `ready` holds or a failure is recorded. False: it failed meanwhile. `ready` is
+  /// asked under the lock, by this thread and by those that update.
   bool wait(const std::function<bool()>& ready);
 
   /// As wait, but gives up at `deadline`. True: `ready` holds or a failure is recorded.
@@ -55,8 +56,18 @@ class Monitor {
   std::string overrun(std::chrono::milliseconds limit);
 
  private:
+  /// A thread that waits. It is woken when it can go on: a thread that waits for a step's end would
+  /// otherwise be woken by each of its actions.
+  struct Waiter {
+    explicit Waiter(const std::function<bool()>& until) : ready(until) {}
+    const std::function<bool()>& ready;  // valid while it waits
+    std::condition_variable woken;
+  };
+
+  bool can_go_on(const std::function<bool()>& ready) const { return failed() || ready(); }
+
   std::mutex mutex_;
-  std::condition_variable changed_;
+  std::vector<std::shared_ptr<Waiter>> waiters_;
   std::exception_ptr first_failure_;
   std::atomic<bool> failed_{false};
   std::vector<std::shared_ptr<Activity>> activities_;

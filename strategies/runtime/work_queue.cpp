@@ -69,15 +69,20 @@ void WorkQueue::push(WorkItem item) {
 }
 
 void WorkQueue::drain(std::chrono::milliseconds limit) {
+  wait_for([] { return false; }, limit);
+}
+
+void WorkQueue::wait_for(const std::function<bool()>& ready, std::chrono::milliseconds limit) {
   Monitor& monitor = *shared_->monitor;
   std::size_t target = 0;
   monitor.update([&] { target = shared_->pushed; });
-  const auto drained = [&] { return shared_->finished >= target; };
+  // After a failure items are skipped, and what they would have brought about never comes.
+  const auto ended = [&] { return shared_->finished >= target || ready(); };
   bool done = false;
   while (!done) {
     // Look again no later than when the item that runs now would have overrun.
-    monitor.wait_until(drained, Monitor::Clock::now() + limit / 4);
-    monitor.update([&] { done = drained(); });
+    monitor.wait_until(ended, Monitor::Clock::now() + limit / 4);
+    monitor.update([&] { done = ended(); });
     if (done) break;
     const std::string overrun = monitor.overrun(limit);
     if (!overrun.empty()) {
@@ -93,26 +98,26 @@ void WorkQueue::drain(std::chrono::milliseconds limit) {
 
 void WorkQueue::loop(const std::shared_ptr<Shared>& shared) {
   WorkItem item;
-  while (take(*shared, item)) {
+  for (bool has_run = false; take(*shared, item, has_run); has_run = true) {
     run(*shared, item);
     item = {};  // what it captured is released before it counts as finished
-    shared->monitor->update([&] {
-      shared->activity->label.clear();
-      ++shared->finished;
-    });
   }
   shared->monitor->update([&] { shared->ended = true; });
 }
 
-bool WorkQueue::take(Shared& shared, WorkItem& item) {
+/// The next item, once there is one; false: there will be none. `has_run`: the one before.
+bool WorkQueue::take(Shared& shared, WorkItem& item, bool has_run) {
   bool taken = false;
-  while (!taken) {
-    bool stop = false;
-    shared.monitor->wait([&] { return shared.stopping || !shared.items.empty(); });
+  bool stop = false;
+  while (true) {
     shared.monitor->update([&] {
-      if (shared.stopping) {
+      if (std::exchange(has_run, false)) {
+        shared.activity->label.clear();
+        ++shared.finished;
+      }
+      stop = shared.stopping;
+      if (stop) {
         shared.items.clear();
-        stop = true;
       } else if (!shared.items.empty()) {
         item = std::move(shared.items.front());
         shared.items.pop_front();
@@ -122,12 +127,11 @@ bool WorkQueue::take(Shared& shared, WorkItem& item) {
         taken = true;
       }
     });
-    if (stop) return false;
+    if (taken || stop) return taken;
+    shared.monitor->wait([&] { return shared.stopping || !shared.items.empty(); });
     // After a failure wait() returns at once: do not spin while nothing is left to skip.
-    if (!taken && shared.monitor->failed())
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (shared.monitor->failed()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  return true;
 }
 
 void WorkQueue::run(Shared& shared, WorkItem& item) {

@@ -42,6 +42,9 @@ class WorkQueue {
   /// Blocks until everything pushed so far has run; throws as Device::synchronize does.
   void drain(std::chrono::milliseconds limit);
 
+  /// Blocks until `ready` holds, which an item that has been pushed brings about; throws likewise.
+  void wait_for(const std::function<bool()>& ready, std::chrono::milliseconds limit);
+
   Monitor& monitor() { return *shared_->monitor; }
   const std::string& name() const { return shared_->options.name; }
 
@@ -65,7 +68,7 @@ class WorkQueue {
 
   void push(WorkItem item);
   static void loop(const std::shared_ptr<Shared>& shared);
-  static bool take(Shared& shared, WorkItem& item);
+  static bool take(Shared& shared, WorkItem& item, bool has_run);
   static void run(Shared& shared, WorkItem& item);
 
   std::shared_ptr<Shared> shared_;

@@ -51,15 +51,14 @@ Execution execute(const Schedule& lowered, runtime::DeviceSpan devices,
         earlier != lowered.needs_before.end()) {
       for (const auto& end : ends_of(before, earlier->second)) device.wait(stream, end);
     }
-    ExecutedAction entry{.device = index,
+    const runtime::TimedWork events =
+        device.enqueue_timed(stream, to_string(action), [perform, action] { perform(action); });
+    enqueued.emplace(action, Enqueued{index, stream, events.end});
+    execution.push_back({.device = index,
                          .action = action,
-                         .start = device.record(stream),
-                         .end = nullptr,
-                         .awaits_device = awaits_another_device(lowered, action)};
-    device.enqueue(stream, to_string(action), [perform, action] { perform(action); });
-    entry.end = device.record(stream);
-    enqueued.emplace(action, Enqueued{index, stream, entry.end});
-    execution.push_back(std::move(entry));
+                         .start = events.start,
+                         .end = events.end,
+                         .awaits_device = awaits_another_device(lowered, action)});
   });
   return execution;
 }

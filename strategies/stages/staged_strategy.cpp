@@ -22,10 +22,13 @@ using schedules::ActionKind;
 
 class StagedStep final : public strategies::PendingStep {
  public:
-  using Sum = std::function<double(const std::vector<at::Tensor>&)>;
+  struct Sums {
+    std::function<double(const std::vector<at::Tensor>&)> own;
+    std::function<double(double)> all;  // over the ranks
+  };
 
-  StagedStep(schedules::Execution execution, std::shared_ptr<StepInProgress> step, Sum sum)
-      : execution_(std::move(execution)), step_(std::move(step)), sum_(std::move(sum)) {}
+  StagedStep(schedules::Execution execution, std::shared_ptr<StepInProgress> step, Sums sums)
+      : execution_(std::move(execution)), step_(std::move(step)), sums_(std::move(sums)) {}
 
   const schedules::Execution& execution() const override {
     const std::lock_guard lock(step_->mutex);
@@ -35,13 +38,14 @@ class StagedStep final : public strategies::PendingStep {
     return execution_;
   }
 
-  double loss() const override { return sum_(step_->losses); }
+  double loss() const override { return sums_.all(own_loss()); }
+  double own_loss() const override { return sums_.own(step_->losses); }
   double gradient_norm() const override { return step_->gradient_norm; }
 
  private:
   mutable schedules::Execution execution_;
   std::shared_ptr<StepInProgress> step_;
-  Sum sum_;
+  Sums sums_;
 };
 
 }  // namespace
@@ -189,7 +193,8 @@ std::unique_ptr<strategies::PendingStep> StagedStrategy::step(const models::Batc
   };
   return std::make_unique<StagedStep>(
       schedules::execute(plan.plan.schedule, devices_, work, first_device_), step,
-      [this](const std::vector<at::Tensor>& parts) { return sum_of(parts); });
+      StagedStep::Sums{.own = [this](const auto& parts) { return own_sum_of(parts); },
+                       .all = [this](double own) { return sum_over_all(own); }});
 }
 
 /// What the action's layers exchanged, in the order in which all their ranks did.
@@ -209,15 +214,19 @@ void StagedStrategy::note_collectives(const Action& action, StepInProgress& step
   }
 }
 
-/// Over the micro-batches of the last stages of all ranks.
-double StagedStrategy::sum_of(const std::vector<at::Tensor>& parts) const {
+/// Over the micro-batches of this rank's last stage.
+double StagedStrategy::own_sum_of(const std::vector<at::Tensor>& parts) const {
   double sum = 0;
   const bool counts = !layout_ || layout_->counts();
   for (const at::Tensor& part : parts) {
     if (counts && part.defined()) sum += part.item<double>();
   }
-  if (groups_.all == nullptr) return sum;
-  return sum_over_ranks(sum, *groups_.all, backends::torch_device(devices_.front()->description()));
+  return sum;
+}
+
+double StagedStrategy::sum_over_all(double own) const {
+  if (groups_.all == nullptr) return own;
+  return sum_over_ranks(own, *groups_.all, backends::torch_device(devices_.front()->description()));
 }
 
 void StagedStrategy::perform(const Action& action, StepInProgress& step) {
@@ -308,6 +317,7 @@ strategies::Evaluation StagedStrategy::evaluate(const models::Batch& batch) {
     stage(index).set_training(true);
     stage(index).release();
   }
+  const auto sum_of = [this](const auto& parts) { return sum_over_all(own_sum_of(parts)); };
   return {.loss = sum_of(step.losses), .correct = static_cast<std::int64_t>(sum_of(step.correct))};
 }
 

@@ -103,7 +103,8 @@ class StagedStrategy : public strategies::Strategy {
   void add_collectives(strategies::Costs& costs, const RankPlan& plan) const;
   void add_transfers(strategies::Costs& costs, const RankPlan& plan) const;
   void load_input(const schedules::Action& action, const StepInProgress& step);
-  double sum_of(const std::vector<at::Tensor>& parts) const;
+  double own_sum_of(const std::vector<at::Tensor>& parts) const;
+  double sum_over_all(double own) const;
   bool clips() const { return workload_.options().optimizer.clip_norm > 0; }
   void sum_norms(int stage, StepInProgress& step) const;
   double squared_norm_on(int stage, const StepInProgress& step) const;

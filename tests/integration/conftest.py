@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import slurm_cluster
 from marked_processes import MarkedProcesses
-from schema_validation import expect_valid_results
+from schema_validation import expect_valid_results, expect_valid_trainings
 
 ROOT = Path(__file__).resolve().parents[2]
 ONCE = "--no-repeat-disturbed"
@@ -68,11 +68,13 @@ class Commands:
                 process.communicate()
 
     def expect_valid_results(self, folder: Path) -> None:
-        """Every results file that was printed or written there is what its schema says."""
+        """Every file that was printed or written there is what its schema says."""
         for path in folder.rglob("*.json"):
             expect_valid_results(path.read_text(encoding="utf-8"), path)
         for text in self.printed:
             expect_valid_results(text, "the standard output")
+        for path in (*folder.rglob("*.jsonl"), *folder.rglob("*.log"), *folder.rglob("training.*")):
+            expect_valid_trainings(path.read_text(encoding="utf-8"), path)
 
     def stratagem(self, *arguments: str, **variables: str):
         return self("stratagem", *arguments, **variables)

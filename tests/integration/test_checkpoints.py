@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
 import signal
@@ -193,3 +194,117 @@ def test_what_cannot_go_on_is_one_line(commands, tmp_path):
     path.write_bytes(path.read_bytes()[:-100])
     done = train(commands, tmp_path, *example("--resume", "auto"), code=2)
     assert f"{path}: is no archive that torch.save or a training has written whole" in done.stderr
+
+
+def started(commands, folder, *arguments):
+    """A training without end, once it has trained a step; its log is folder/run.log."""
+    log = folder / "run.log"
+    process = commands.start("stratagem", "train", *example("--epochs", 100_000), "--log", log,
+                             "--checkpoint-every", 1000_000, *arguments)  # fmt: skip
+    commands.wait_until(lambda: log.exists() and '"step"' in log.read_text())
+    return process
+
+
+@pytest.mark.parametrize("strategy", ["single", "ddp"])
+def test_sigusr1_saves_and_the_training_goes_on(commands, tmp_path, strategy):
+    kept = tmp_path / "kept"
+    process = started(commands, tmp_path, "--strategy", strategy, "--checkpoint-dir", kept)
+    for wanted in (1, 2):
+        os.kill(process.pid, signal.SIGUSR1)
+        commands.wait_until(lambda wanted=wanted: len(list(kept.glob("step-*.pt"))) == wanted)
+    os.kill(process.pid, signal.SIGTERM)
+    done = commands.finish(process)
+    assert done.returncode == 130
+    assert f"saved {sorted(kept.glob('step-*.pt'))[0]}" in done.stdout
+    saved = [line["step"] for line in told(tmp_path / "run.log") if line["event"] == "checkpoint"]
+    assert [f"step-{step:08}.pt" for step in saved] == sorted(each.name for each in kept.glob("step-*"))
+    assert len(saved) == 3
+    assert state_of(last_of(kept))
+
+
+def test_sigusr1_without_a_folder_is_one_line_and_ends_nothing(commands, tmp_path):
+    arguments = example("--epochs", 100_000, "--log", tmp_path / "run.log")
+    process = commands.start("stratagem", "train", *arguments)
+    log = tmp_path / "run.log"
+    commands.wait_until(lambda: log.exists() and '"step"' in log.read_text())
+    os.kill(process.pid, signal.SIGUSR1)
+    time.sleep(1)
+    os.kill(process.pid, signal.SIGTERM)
+    done = commands.finish(process)
+    assert done.returncode == 130
+    assert "SIGUSR1 asks for a checkpoint; --checkpoint-dir has to say where" in done.stderr
+
+
+def first_loss(commands, *arguments) -> float:
+    done = commands.stratagem("train", *example("--max-steps", 1), *arguments)
+    assert done.returncode == 0, done.stderr
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("first loss")]
+    return float(line.split()[2].rstrip(","))
+
+
+@pytest.mark.parametrize("form", ["plain", "model", "optimizer", "ordered"])
+def test_a_state_that_python_wrote_begins_a_training(commands, tmp_path, form):
+    """Without anything learnt every class is as likely: the loss is ln(classes)."""
+    train(commands, tmp_path / "own", *example("--max-steps", 1))
+    state = {name: torch.zeros_like(tensor)
+             for name, tensor in state_of(last_of(tmp_path / "own"))["model"].items()}  # fmt: skip
+    classes = list(state.values())[-1].numel()
+    written = {
+        "plain": state,
+        "model": {"model": state},
+        "optimizer": {"model": state, "epoch": 3, "optimizer": optimizer_state(state)},
+        "ordered": module_of(state).state_dict(),
+    }[form]
+    path = tmp_path / "python.pt"
+    torch.save(written, path)
+    for strategy in ("single", "ddp"):
+        loss = first_loss(commands, "--strategy", strategy, "--initial-state", path)
+        assert loss == pytest.approx(math.log(classes), rel=5e-3)
+    assert first_loss(commands) != pytest.approx(math.log(classes), rel=5e-3)
+
+
+def optimizer_state(state) -> dict:
+    parameters = [torch.nn.Parameter(tensor) for tensor in state.values()]
+    optimizer = torch.optim.AdamW(parameters)
+    for parameter in parameters:
+        parameter.grad = torch.ones_like(parameter)
+    optimizer.step()
+    return optimizer.state_dict()
+
+
+def module_of(state) -> torch.nn.Module:
+    """A module with parameters of these names: its state_dict is an OrderedDict with versions."""
+    whole = torch.nn.Module()
+    for name, tensor in state.items():
+        *path, last = name.split(".")
+        at = whole
+        for part in path:
+            if part not in at._modules:
+                at.add_module(part, torch.nn.Module())
+            at = at._modules[part]
+        at.register_parameter(last, torch.nn.Parameter(tensor))
+    return whole
+
+
+def test_a_state_of_another_model_is_one_line(commands, tmp_path):
+    torch.save(torchvision.models.resnet18(num_classes=10).state_dict(), tmp_path / "resnet18.pt")
+    torch.save([1, 2], tmp_path / "list.pt")
+    (tmp_path / "text.pt").write_text("hello")
+    for name, message in [
+        ("resnet18.pt", 'is of another model: it has no tensor "'),
+        ("list.pt", 'is of another model: it has no tensor "'),
+        ("text.pt", "is no archive that torch.save or a training has written whole"),
+        ("missing.pt", "no such file"),
+    ]:
+        done = commands.stratagem("train", *example(), "--initial-state", tmp_path / name)
+        assert done.returncode == 2, done.stderr
+        assert message in done.stderr and name in done.stderr
+        assert done.stderr.count("\n") == 1
+    arguments = ["--model", "resnet18", "--data", "shapes", "--samples", 4, "--loss",
+                 "cross_entropy", "--global-batch-size", 4, "--no-verify"]  # fmt: skip
+    done = commands.stratagem("train", *arguments, "--initial-state", tmp_path / "resnet18.pt")
+    assert done.returncode == 0, done.stderr
+    torch.save(torchvision.models.resnet18(num_classes=11).state_dict(), tmp_path / "eleven.pt")
+    done = commands.stratagem("train", *arguments, "--initial-state", tmp_path / "eleven.pt")
+    assert done.returncode == 2
+    assert 'its "fc.weight" is [11, 512], expected [10, 512]' in done.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from schema_validation import expect_valid
 
 FOUR_DEVICES = ["--oversubscribe", "--devices", 4]
 
@@ -37,7 +38,10 @@ def test_adam_on_one_rank_has_32_steps_and_a_last_one_of_8(commands, tmp_path):
     log = tmp_path / "log.jsonl"
     text = train(commands, "--preset", "toy_adam", "--log", log)
     assert "1000 training, 1000 validation, 1000 test samples" in text
+    assert "32 steps an epoch, 1010 parameters" in text
     assert "[rank 0 epoch 0: batch 32, 32 steps]" in text
+    assert "first loss" not in text  # its targets are no classes
+    assert "stalls: " in text and " of 32 steps, " in text
     assert "step 32, the last of 8 samples" in text
     (lines,) = curves(log).values()
     assert of(lines, "step", "batch") == [32] * 31 + [8]
@@ -135,6 +139,9 @@ def test_the_whole_training_is_written_at_its_end(commands, tmp_path):
     assert document["schema"] == "stratagem-train/1"
     (training,) = document["trainings"]
     assert [event["event"] for event in training["events"]] == ["epoch", "step"]
+    expect_valid("train", document)
+    assert training["start"]["parameters"] == 110
+    assert training["end"]["stalled_steps"] <= 1
     assert training["end"]["steps"] == 1
 
 
@@ -142,6 +149,8 @@ def test_the_whole_training_is_written_at_its_end(commands, tmp_path):
     ("arguments", "message"),
     [
         (["--data", "shapes", "--model", "toy"], "--data shapes: toy trains on vectors: random"),
+        (["--data", "random", "--model", "gpt-tiny"], "gpt-tiny trains on tokens: text"),
+        (["--initial-state", "nowhere.pt", "--model", "toy"], "nowhere.pt: no such file"),
         (["--data", "mnist:nowhere", "--model", "resnet18"], "nowhere"),
         (["--tail", "drop", "--samples", 4, "--model", "toy"], "make no whole batch"),
         (["--validation", 0.9, "--test", 0.2, "--model", "toy"], "none is left to train on"),
@@ -176,3 +185,16 @@ def test_a_requirement_that_is_not_reached_is_exit_1(commands):
     assert commands.stratagem(
         "train", "--preset", "toy_adam", "--require", "loss:0.2"
     ).returncode == 0  # fmt: skip
+
+
+def test_models_of_images_train_on_random_ones_of_any_size(commands, tmp_path):
+    log = tmp_path / "log.jsonl"
+    text = train(
+        commands, "--model", "resnet18", "--data", "random", "--image-size", 40, "--samples", 12,
+        "--global-batch-size", 4, "--loss", "cross_entropy", "--log", log,
+        "--strategy", "single,ddp", "--no-verify", "--dtype", "float64",
+    )  # fmt: skip
+    assert text.count("first loss ") == 2 and "ln(1000) = 6.91" in text
+    single, ddp = curves(log).values()
+    assert single[0]["config"]["image_size"] == 40
+    assert len(of(single, "step", "loss")) == len(of(ddp, "step", "loss")) == 3

@@ -1,4 +1,4 @@
-"""Holds results files and lines of the history against the schemas of `stratagem schema`."""
+"""Holds results files, lines of the history and trainings against `stratagem schema`'s schemas."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _validator(name: str) -> jsonschema.Draft202012Validator:
 
 
 def violations(name: str, document: object) -> list[str]:
-    """Each place that the schema "results" or "history" refuses, and why."""
+    """Each place that the schema "results", "history" or "train" refuses, and why."""
     found = _validator(name).iter_errors(document)
     return [f"{one.json_path}: {one.message:.300}" for one in found]
 
@@ -41,3 +41,18 @@ def expect_valid_results(text: str, where: object) -> None:
     document = json.loads(text)
     if "stratagem" in document.get("context", {}):  # what Google Benchmark writes alone has none
         expect_valid("results", document, where)
+
+
+def expect_valid_trainings(text: str, where: object) -> None:
+    """The same of the log of a training, or of the document of --out."""
+    if text.startswith('{"event"'):
+        lines = [json.loads(line) for line in text.splitlines() if line.endswith("}")]
+        # Of all kinds of lines the one that it says it is, for a message that says what is wrong.
+        for line in lines:
+            kind = schema("train")["$defs"][line["event"]]
+            found = jsonschema.Draft202012Validator(
+                kind | {"$defs": schema("train")["$defs"]}
+            ).iter_errors(line)
+            assert not (wrong := [one.message for one in found]), f"{where}: {line}: {wrong}"
+    elif '"stratagem-train/1"' in text[:100]:
+        expect_valid("train", json.loads(text), where)

@@ -10,11 +10,17 @@ import fixture_collectives
 import fixture_many_rows
 import fixture_ranks
 import fixture_results
+import fixture_trainings
 import jsonschema
 import pytest
 from reference_summaries import summarised
 from schema_page import PAGE, page_with
-from schema_validation import expect_valid_results, schema, violations
+from schema_validation import (
+    expect_valid_results,
+    expect_valid_trainings,
+    schema,
+    violations,
+)
 from stratagem_reports import __main__ as command
 from stratagem_reports.history.store import load
 
@@ -31,7 +37,7 @@ HIDDEN, CLOSE = "communication_hidden", 0.01
 
 
 @pytest.mark.parametrize(("words", "name"), [
-    ([], "results"), (["results"], "results"), (["history"], "history"),
+    ([], "results"), (["results"], "results"), (["history"], "history"), (["train"], "train"),
 ])
 def test_the_command_prints_a_schema(words, name, capsys):
     assert command.main(["schema", *words]) == 0
@@ -58,7 +64,7 @@ def parts(described: object) -> list[dict]:
     return [part for part in found if "properties" in part]
 
 
-@pytest.mark.parametrize("name", ["results", "history"])
+@pytest.mark.parametrize("name", ["results", "history", "train"])
 def test_every_field_is_described_and_what_must_be_there_is_a_field(name):
     for part in parts(schema(name)):
         for field, described in part["properties"].items():
@@ -153,6 +159,42 @@ def test_lines_of_the_history_that_are_otherwise_are_refused(change, tmp_path, w
     assert violations("history", line) == []
     change(line)
     assert len(violations("history", line)) >= 1
+
+
+def trainings(**changes) -> dict:
+    start, *events, end = fixture_trainings.training()
+    whole = {"name": start["name"], "start": start, "events": events, "end": end}
+    return {"schema": "stratagem-train/1", "command": "train", "trainings": [whole]} | changes
+
+
+def first_step(document: dict) -> dict:
+    return document["trainings"][0]["events"][1]
+
+
+def test_the_trainings_that_tests_make_are_what_the_schema_says():
+    assert violations("train", trainings()) == []
+    lines = [json.dumps(line, separators=(",", ":")) for line in fixture_trainings.training()]
+    expect_valid_trainings("\n".join(lines), "a log")
+    diverged = trainings()
+    first_step(diverged)["loss"] = "nan"
+    assert violations("train", diverged) == []
+
+
+@pytest.mark.parametrize("change", [
+    lambda document: document.update(schema="stratagem-train/2"),
+    lambda document: document["trainings"][0].pop("end"),
+    lambda document: document["trainings"][0]["start"].pop("parameters"),
+    lambda document: first_step(document).pop("loss"),
+    lambda document: first_step(document).update(loss=None),
+    lambda document: first_step(document).update(event="stop"),
+    lambda document: first_step(document).update(speed=3),
+    lambda document: document["trainings"][0]["events"].append({"event": "checkpoint", "step": 3}),
+    lambda document: document["trainings"][0]["end"].update(stalled_steps=0.5),
+])
+def test_trainings_that_are_otherwise_are_refused(change):
+    document = copy.deepcopy(trainings())
+    change(document)
+    assert len(violations("train", document)) >= 1
 
 
 def launches(document: dict) -> list[dict]:

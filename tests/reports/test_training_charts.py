@@ -54,7 +54,8 @@ def test_the_document_of_out_is_read_as_the_log_is(log, tmp_path):
 
 def test_curves_lie_on_one_another_over_samples_and_part_over_time(log):
     charts = draw_charts("training", load_trainings([log(training()), log(training("ddp", 0.05))])).charts
-    assert list(charts) == ["loss_over_samples", "loss_over_time"]
+    assert list(charts) == ["loss_over_samples", "loss_over_time", "data_wait"]
+    del charts["data_wait"]
     places = {
         name: [
             [row["x"] for row in layer["data"]["values"]]
@@ -67,7 +68,26 @@ def test_curves_lie_on_one_another_over_samples_and_part_over_time(log):
     assert places["loss_over_time"] == [[0.1, 0.2, 0.3, 0.4], [0.05, 0.1, 0.15, 0.2]]
     for chart in charts.values():
         assert legend(chart) == ["Single device", "DDP", "validation"]
-        assert "DDP: from 4 to 1.667 in 4 steps and 0.2 s" in chart.words
+        assert "DDP: from 4 to 1.667 in 4 steps and 0.2 s, 0.5% of it waiting for data" in chart.words
+
+
+def test_waiting_for_data_is_drawn_line_by_line(log):
+    slow = [line | {"data_wait_ms": 50.0} if line["event"] == "step" else line
+            for line in training("ddp", 0.2)]  # fmt: skip
+    chart = draw_charts("training", load_trainings([log(training(), slow)])).charts["data_wait"]
+    single, ddp = ([row["y"] for row in layer["data"]["values"]]
+                   for layer in chart.view["layer"][:2])  # fmt: skip
+    assert single == pytest.approx([0.2, 0.4, 0.6, 0.8])
+    assert ddp == pytest.approx([25.0] * 4)
+    assert "DDP: 25.0% of the steps' 0.8 s went into waiting" in chart.words
+
+
+def test_a_log_that_does_not_say_how_long_it_waited_has_no_such_chart(log):
+    silent = [{key: value for key, value in line.items() if key != "data_wait_ms"}
+              for line in training()]  # fmt: skip
+    drawn = draw_charts("training", load_trainings([log(silent)]))
+    assert "data_wait" in drawn.left_out
+    assert "waiting for data" not in drawn.charts["loss_over_time"].words
 
 
 def test_other_work_is_not_laid_over(log):

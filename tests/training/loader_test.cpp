@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <stdexcept>
 
@@ -13,24 +14,29 @@ using testing::HasSubstr;
 using testing::ThrowsMessage;
 
 // Whatever the threads and however far they run ahead: batches come in order, whole, and a slot
-// keeps its batch until the next one is asked for.
+// keeps its batch until as many others have been asked for as may be in use.
 TEST(Loader, GivesTheBatchesInOrder) {
   constexpr std::size_t batches = 200;
-  for (const std::size_t threads : {1U, 2U, 5U}) {
+  for (const std::size_t threads : {0U, 1U, 2U, 5U}) {
     for (const std::size_t prefetch : {1U, 2U, 7U}) {
-      std::vector<std::size_t> slots(prefetch + 1);
-      Loader loader(batches, {.threads = threads, .prefetch = prefetch},
-                    [&slots](std::size_t batch, std::size_t slot) {
-                      if (batch % 7 == 0) std::this_thread::yield();
-                      slots.at(slot) = batch;
-                    });
-      ASSERT_EQ(loader.slots(), slots.size());
-      for (std::size_t batch = 0; batch < batches; ++batch) {
-        const std::size_t slot = loader.next();
-        for (int look = 0; look < 3; ++look) {
-          EXPECT_EQ(slots.at(slot), batch);
-          std::this_thread::yield();
+      for (const std::size_t in_use : {1U, 2U, 3U}) {
+        const LoaderOptions options{.threads = threads, .prefetch = prefetch, .in_use = in_use};
+        std::vector<std::size_t> slots(Loader::slots(options));
+        Loader loader(batches, options, [&slots](std::size_t batch, std::size_t slot) {
+          if (batch % 7 == 0) std::this_thread::yield();
+          slots.at(slot) = batch;
+        });
+        std::vector<std::size_t> taken;
+        for (std::size_t batch = 0; batch < batches; ++batch) {
+          taken.push_back(loader.next());
+          for (int look = 0; look < 3; ++look) {
+            for (std::size_t back = 0; back < std::min(in_use, batch + 1); ++back) {
+              EXPECT_EQ(slots.at(taken[batch - back]), batch - back);
+            }
+            std::this_thread::yield();
+          }
         }
+        EXPECT_EQ(loader.worked().batches, batches);
       }
     }
   }
@@ -65,11 +71,24 @@ TEST(Loader, NoWaitIsWithoutLimit) {
     });
     EXPECT_THAT([&] { loader.next(); },
                 ThrowsMessage<std::runtime_error>(HasSubstr("batch 0 did not come within")));
-    EXPECT_GE(loader.waited(), std::chrono::milliseconds(30));
     ended = true;
   }
   Loader none(0, {}, [](std::size_t, std::size_t) {});
   EXPECT_THROW(none.next(), std::runtime_error);
+}
+
+// Sleep is no work of a processor.
+TEST(Loader, SaysWhatItsThreadsNeeded) {
+  constexpr std::chrono::milliseconds each{20};
+  for (const std::size_t threads : {0U, 1U}) {
+    Loader loader(3, {.threads = threads},
+                  [each](std::size_t, std::size_t) { std::this_thread::sleep_for(each); });
+    for (int batch = 0; batch < 3; ++batch) loader.next();
+    const LoaderWork work = loader.worked();
+    EXPECT_EQ(work.batches, 3U);
+    EXPECT_GE(work.elapsed, 3 * each);
+    EXPECT_LT(work.processor, work.elapsed / 2);
+  }
 }
 
 TEST(Loader, MayBeLeftAtAnyTime) {

@@ -26,7 +26,8 @@ const std::array<Subcommand, 11> subcommands = {
      {"report", "charts and report.html of a results file", report},
      {"compare", "whether one build or results file is slower than another", compare},
      {"history", "results over time, their trend and where it changed", history},
-     {"schema", "the JSON Schema of results.json, or of a line of the history", schema}}};
+     {"schema", "the JSON Schema of results.json, of a line of the history, or of trainings",
+      schema}}};
 
 int print_help() {
   fmt::print(

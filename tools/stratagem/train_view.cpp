@@ -4,6 +4,9 @@
 
 #include <cstdio>
 #include <fstream>
+#include <utility>
+
+#include "tools/stratagem/train_text.h"
 
 namespace stratagem::tools {
 namespace {
@@ -26,6 +29,7 @@ void TrainView::print(const std::string& line) {
 
 void TrainView::tick() {
   if (!log_) return progress_.tick();
+  ask_for_checkpoint();
   read();
   if (!step_.is_null()) tell_of_step(step_);
 }
@@ -33,6 +37,17 @@ void TrainView::tick() {
 bool TrainView::interrupted() {
   if (!log_ || stop_file_.empty()) return false;
   return std::ofstream(stop_file_).good();
+}
+
+void TrainView::ask_for_checkpoint() {
+  if (saves_ == nullptr || !saves_->take()) return;
+  if (save_file_.empty()) {
+    progress_.finish();
+    fmt::print(stderr,
+               "stratagem: SIGUSR1 asks for a checkpoint; --checkpoint-dir has to say where\n");
+    return;
+  }
+  asked_to_save_ = std::ofstream(save_file_).good();
 }
 
 void TrainView::read() {
@@ -54,15 +69,16 @@ ordered_json TrainView::finish() {
 
 void TrainView::tell(const ordered_json& line) {
   const std::string event = line.at("event");
-  if (event == "step") step_ = line;
+  if (event == "step") {
+    step_ = line;
+    const bool is_first = line.at("step") == 1 && line.at("loss").is_number();
+    if (is_first && classes_ > 0) print(first_loss_text(line.at("loss"), classes_));
+  }
   if (event == "epoch") {
     close_epoch();
     tell_of_epoch(line);
   }
-  if (event == "checkpoint" && line.contains("error")) {
-    print(fmt::format("no checkpoint of step {}: {}", line.at("step").dump(),
-                      line.at("error").get<std::string>()));
-  }
+  if (event == "checkpoint") tell_of_checkpoint(line);
   if (event != "evaluation") return;
   close_epoch();
   std::string text = fmt::format(
@@ -75,6 +91,15 @@ void TrainView::tell(const ordered_json& line) {
                         100.0 * static_cast<double>(correct) / static_cast<double>(positions));
   }
   print(text);
+}
+
+void TrainView::tell_of_checkpoint(const ordered_json& line) {
+  if (line.contains("error")) {
+    print(fmt::format("no checkpoint of step {}: {}", line.at("step").dump(),
+                      line.at("error").get<std::string>()));
+  } else if (std::exchange(asked_to_save_, false)) {
+    print(fmt::format("saved {}", line.at("path").get<std::string>()));
+  }
 }
 
 void TrainView::tell_of_epoch(const ordered_json& line) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "bench/machine/signals.h"
 #include "bench/measure/progress.h"
 #include "training/log.h"
 
@@ -14,10 +15,20 @@ class TrainView : public bench::Observer {
  public:
   explicit TrainView(bool quiet) : quiet_(quiet), progress_(bench::Progress::style(quiet)) {}
 
-  /// From now on ticks read this log.
-  void follow(training::LogReader log) { log_ = std::move(log); }
+  /// From now on ticks read this log. `classes`: those that a model which knows nothing guesses
+  /// among; 0: its first loss says nothing.
+  void follow(training::LogReader log, std::int64_t classes) {
+    log_ = std::move(log);
+    classes_ = classes;
+  }
   /// On an interrupt the training is told by this file and ends by itself.
   void end_by(std::string stop_file) { stop_file_ = std::move(stop_file); }
+  /// When the signal comes, which outlives this, the training is told by this file to write a
+  /// checkpoint; empty: there is nowhere to write it.
+  void save_by(std::string save_file, const bench::RequestSignal& signal) {
+    save_file_ = std::move(save_file);
+    saves_ = &signal;
+  }
   /// Reads what is left of it; returns all lines since follow().
   nlohmann::ordered_json finish();
   /// A line that stays.
@@ -37,10 +48,16 @@ class TrainView : public bench::Observer {
   void tell(const nlohmann::ordered_json& line);
   void tell_of_step(const nlohmann::ordered_json& line);
   void tell_of_epoch(const nlohmann::ordered_json& line);
+  void tell_of_checkpoint(const nlohmann::ordered_json& line);
   void close_epoch();
+  void ask_for_checkpoint();
 
   bool quiet_;
   std::string stop_file_;
+  std::string save_file_;
+  const bench::RequestSignal* saves_ = nullptr;
+  bool asked_to_save_ = false;
+  std::int64_t classes_ = 0;
   bench::Progress progress_;
   std::optional<training::LogReader> log_;
   nlohmann::ordered_json lines_ = nlohmann::ordered_json::array();

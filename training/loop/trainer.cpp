@@ -3,16 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <map>
-#include <memory>
 #include <utility>
 #include <vector>
 
 #include "models/distributed_sampler.h"
 #include "training/epoch.h"
-#include "training/loader.h"
-#include "training/loop/batch_maker.h"
+#include "training/loop/batch_stream.h"
+#include "training/loop/steps_in_flight.h"
 
 namespace stratagem::training {
 namespace {
@@ -22,64 +21,11 @@ using nlohmann::ordered_json;
 
 double seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
 
-/// The batches of an epoch or of an evaluation, one after another, as this rank reads them.
-class BatchStream {
- public:
-  struct Options {
-    bool augment = false;
-    std::uint64_t epoch = 0;
-    std::int64_t threads = 1;
-    std::int64_t prefetch = 2;
-  };
-
-  BatchStream(const TrainerContext& context, const datasets::Dataset& data,
-              std::vector<BatchIndices> batches, const Options& options)
-      : batches_(std::move(batches)),
-        rows_(rows_of(context, batches_)),
-        maker_(context.workload, data,
-               {.slots = static_cast<std::size_t>(options.prefetch) + 1,
-                .largest = static_cast<std::int64_t>(batches_.front().size()),
-                .pinned = context.pinned,
-                .augment = options.augment}),
-        loader_(batches_.size(),
-                {.threads = static_cast<std::size_t>(options.threads),
-                 .prefetch = static_cast<std::size_t>(options.prefetch),
-                 .timeout = context.timeout},
-                [this, epoch = options.epoch](std::size_t batch, std::size_t slot) {
-                  maker_.fill(slot, batches_[batch], rows_.at(batches_[batch].size()), epoch);
-                }) {}
-
-  std::size_t batches() const { return batches_.size(); }
-  /// What was handed out before must not be in use any more.
-  models::Batch next() {
-    const auto samples = static_cast<std::int64_t>(batches_[next_++].size());
-    return maker_.batch(loader_.next(), samples);
-  }
-  double waited_ms() const { return 1e3 * seconds(loader_.waited()); }
-
- private:
-  /// The rows of this rank's replica; a process with all replicas has them all. By samples.
-  static std::map<std::size_t, std::vector<schedules::Slice>> rows_of(
-      const TrainerContext& context, const std::vector<BatchIndices>& batches) {
-    std::map<std::size_t, std::vector<schedules::Slice>> rows;
-    for (const BatchIndices& batch : batches) {
-      const auto [entry, is_new] = rows.try_emplace(batch.size());
-      if (!is_new) continue;
-      for (const auto& slice :
-           context.strategy.batch_partition(static_cast<std::int64_t>(batch.size()))) {
-        const bool own = context.replicas == 1 || slice.replica == context.strategy.replica();
-        if (own) entry->second.push_back(slice);
-      }
-    }
-    return rows;
-  }
-
-  std::vector<BatchIndices> batches_;
-  std::map<std::size_t, std::vector<schedules::Slice>> rows_;
-  std::size_t next_ = 0;
-  BatchMaker maker_;
-  Loader loader_;  // last: its threads use the rest
-};
+/// One that runs, and the next: a device goes from one to the other by itself. Small steps are
+/// enqueued several at a time, so that the host is not woken at each.
+std::size_t most_in_flight(const datasets::SampleFormat& format, std::int64_t batch) {
+  return is_made_at_once(format, batch) ? 16 : 2;
+}
 
 class Trainer {
  public:
@@ -92,6 +38,8 @@ class Trainer {
         shape_(epoch_shape()),
         steps_(steps_of(options, shape_)),
         rates_(schedule_of(options, workload().optimizer.learning_rate, steps_)),
+        most_in_flight_(most_in_flight(data.training->format(), shape_.batch)),
+        in_flight_(context.devices, context.timeout),
         outcome_{.position = context.start} {}
 
   Outcome run() {
@@ -131,13 +79,18 @@ class Trainer {
 
   BatchStream stream(const datasets::Dataset& data, std::vector<BatchIndices> batches,
                      std::int64_t epoch, bool augment) const {
-    return {context_,
+    return {context_.workload,
+            context_.strategy,
             data,
             std::move(batches),
-            {.augment = augment,
+            {.replicas = context_.replicas,
+             .pinned = context_.pinned,
+             .augment = augment,
              .epoch = static_cast<std::uint64_t>(epoch),
              .threads = options_.loader_threads,
-             .prefetch = options_.prefetch}};
+             .prefetch = options_.prefetch,
+             .in_use = most_in_flight_,
+             .timeout = context_.timeout}};
   }
 
   Position& position() { return outcome_.position; }
@@ -164,23 +117,43 @@ class Trainer {
     }
     all.erase(all.begin(), all.begin() + done);
     BatchStream batches = stream(*data_.training, std::move(all), epoch, options_.augment);
-    const auto start = Clock::now();
     const double before = position().seconds;
-    Told told{.waited_before_ms = 0};
-    for (std::size_t index = 0; index < batches.batches(); ++index) {
-      step(batches.next(), told);
-      position().seconds = before + seconds(Clock::now() - start);
+    start_ = before_step_ = Clock::now();
+    for (std::size_t index = 0; index < batches.batches() && goes_on(); ++index) {
+      step(next_of(batches));
       const bool last = index + 1 == batches.batches();
       const bool keeps = is_kept(last);
-      if (last || keeps || position().step % options_.log_every == 0) {
-        tell_of(told, epoch, batches.waited_ms());
-        outcome_.interrupted = context_.should_stop && context_.should_stop();
-      }
-      if (context_.save && (keeps || outcome_.interrupted) && outcome_.stopped.empty()) {
+      const bool is_due = position().step == 1 || position().step % options_.log_every == 0;
+      if (!last && !keeps && !is_due) continue;
+      in_flight_.wait_until_left(0);
+      position().seconds = before + seconds(Clock::now() - start_);
+      const Requests asked = tell_of(epoch);
+      outcome_.interrupted = asked.stop;
+      if (context_.save && (keeps || asked.stop || asked.save) && outcome_.stopped.empty()) {
         context_.save(position());
       }
-      if (!goes_on()) return;
     }
+    add(outcome_.loader, batches.worked());
+  }
+
+  /// The next batch. The one that it takes the place of is used no more then.
+  models::Batch next_of(BatchStream& batches) {
+    if (in_flight_.size() == most_in_flight_) in_flight_.wait_until_left(most_in_flight_ / 2);
+    const auto asked = Clock::now();
+    models::Batch batch = batches.next();
+    const auto came = Clock::now();
+    if (const auto idle = in_flight_.idle_since()) {
+      note_wait(came - std::max({asked, *idle, start_}), came - before_step_);
+    }
+    before_step_ = came;
+    return batch;
+  }
+
+  /// `step`: the time since the batch before.
+  void note_wait(Clock::duration waited, Clock::duration step) {
+    constexpr double stall = 0.01;  // of a step
+    waited_ms_ += 1e3 * seconds(waited);
+    if (seconds(waited) > stall * seconds(step)) ++outcome_.stalled_steps;
   }
 
   /// Whether a checkpoint is due: every so many steps, else at the ends of epochs; and at the end.
@@ -191,57 +164,42 @@ class Trainer {
                                           : position().step % options_.checkpoint_every == 0;
   }
 
-  /// The steps since the last line.
-  struct Told {
-    std::vector<std::pair<std::unique_ptr<strategies::PendingStep>, std::int64_t>> steps = {};
-    double waited_before_ms = 0;
-    double rate = 0;
-  };
-
-  void step(const models::Batch& batch, Told& told) {
-    told.rate = learning_rate(rates_, position().step++);
+  void step(const models::Batch& batch) {
+    rate_ = learning_rate(rates_, position().step++);
     position().samples += batch.size();
-    context_.strategy.set_learning_rate(told.rate);
-    told.steps.emplace_back(context_.strategy.step(batch), batch.size());
-    context_.synchronize();  // the batch's memory is used again
+    context_.strategy.set_learning_rate(rate_);
+    in_flight_.add(context_.strategy.step(batch), batch.size());
   }
 
-  void tell_of(Told& told, std::int64_t epoch, double waited_ms) {
-    double sum = 0;
-    std::int64_t samples = 0;
-    for (const auto& [pending, size] : told.steps) {
-      sum += pending->loss() * static_cast<double>(size);
-      samples += size;
-    }
-    outcome_.loss = sum / static_cast<double>(samples);
-    const double gradient_norm = told.steps.back().first->gradient_norm();
-    const double waited = waited_ms - std::exchange(told.waited_before_ms, waited_ms);
+  /// Tells of the steps since the last line; returns what is asked for, on every rank alike.
+  Requests tell_of(std::int64_t epoch) {
+    const EndedSteps steps = in_flight_.take_ended();
+    const Requests own = context_.requests ? context_.requests() : Requests();
+    std::array sums{steps.own_sum, own.stop ? 1.0 : 0.0, own.save ? 1.0 : 0.0};
+    if (context_.sum_over_ranks) context_.sum_over_ranks(sums);
+    outcome_.loss = sums[0] / static_cast<double>(steps.samples);
+    const double waited = std::exchange(waited_ms_, 0);
     outcome_.data_wait_ms += waited;
     ordered_json line{{"event", "step"},
-                      {"epoch", epoch},
-                      {"step", position().step},
-                      {"of", steps_},
-                      {"samples", position().samples},
-                      {"seconds", position().seconds},
-                      {"loss", outcome_.loss},
-                      {"batch", told.steps.back().second},
-                      {"learning_rate", told.rate},
-                      {"data_wait_ms", waited}};
-    if (workload().optimizer.clip_norm > 0) line["gradient_norm"] = gradient_norm;
+           {"epoch", epoch},
+           {"step", position().step},
+           {"of", steps_},
+           {"samples", position().samples},
+           {"seconds", position().seconds},
+           {"loss", outcome_.loss},
+           {"batch", steps.last_batch},
+           {"learning_rate", rate_},
+           {"data_wait_ms", waited}};
+    if (workload().optimizer.clip_norm > 0) line["gradient_norm"] = steps.gradient_norm;
     tell_(line);
-    const bool finite = std::isfinite(outcome_.loss) && norms_are_finite(told);
-    told.steps.clear();
-    if (finite) return;
-    outcome_.stopped =
-        fmt::format("{} at step {} (epoch {}){}; a smaller --learning-rate may help",
-                    std::isfinite(outcome_.loss) ? "the norm of the gradients is not finite"
-                                                 : fmt::format("the loss is {}", outcome_.loss),
-                    position().step, epoch, first_not_finite());
-  }
-
-  static bool norms_are_finite(const Told& told) {
-    return std::ranges::all_of(
-        told.steps, [](const auto& entry) { return std::isfinite(entry.first->gradient_norm()); });
+    if (!std::isfinite(outcome_.loss) || !steps.norms_are_finite) {
+      outcome_.stopped =
+          fmt::format("{} at step {} (epoch {}){}; a smaller --learning-rate may help",
+                      std::isfinite(outcome_.loss) ? "the norm of the gradients is not finite"
+                                                   : fmt::format("the loss is {}", outcome_.loss),
+                      position().step, epoch, first_not_finite());
+    }
+    return {.stop = sums[1] > 0, .save = sums[2] > 0};
   }
 
   /// In words: whose gradients of the last step are not finite, and whose values.
@@ -307,6 +265,12 @@ class Trainer {
   EpochShape shape_;
   std::int64_t steps_;  // of the whole training
   LearningRateSchedule rates_;
+  std::size_t most_in_flight_;
+  StepsInFlight in_flight_;
+  Clock::time_point start_;        // of the epoch's steps
+  Clock::time_point before_step_;  // when the last batch came
+  double rate_ = 0;                // of the last step
+  double waited_ms_ = 0;           // for batches, since the last line
   Outcome outcome_;
 };
 

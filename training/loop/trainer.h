@@ -8,27 +8,36 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "models/datasets/dataset.h"
 #include "strategies/strategy.h"
+#include "training/loader.h"
 #include "training/options.h"
 #include "training/position.h"
 
 namespace stratagem::training {
 
+/// What somebody wants of a training that runs.
+struct Requests {
+  bool stop = false;  // it is to end
+  bool save = false;  // a checkpoint
+};
+
 struct TrainerContext {
   const models::Workload& workload;
   strategies::Strategy& strategy;
-  std::function<void()> synchronize;  // with this rank's devices
-  std::int64_t replicas = 1;          // each takes every so-manyth sample of a batch
-  bool pinned = false;                // batches lie in page-locked memory
-  Position start = {};                // the strategy's state is that of
+  runtime::DeviceSpan devices;  // this rank's
+  std::int64_t replicas = 1;    // each takes every so-manyth sample of a batch
+  bool pinned = false;          // batches lie in page-locked memory
+  Position start = {};          // the strategy's state is that of
   /// Keeps the strategy's state; called on every rank. May be empty.
   std::function<void(const Position&)> save = {};
-  /// Whether the training is to end; asked on every rank at each line of the log, and the same on
-  /// all. May be empty.
-  std::function<bool()> should_stop = {};
+  /// Asked on every rank at each line of the log; what one is asked for, all do. May be empty.
+  std::function<Requests()> requests = {};
+  /// Sums numbers over the ranks, in place. Collective. Empty: there is one.
+  std::function<void(std::span<double>)> sum_over_ranks = {};
   std::chrono::milliseconds timeout{120'000};
 };
 
@@ -37,8 +46,10 @@ using Tell = std::function<void(const nlohmann::ordered_json&)>;
 
 struct Outcome {
   Position position = {};
-  double data_wait_ms = 0;                     // of them
-  double loss = 0;                             // of the last step that was told
+  double data_wait_ms = 0;         // of them: devices stood still for a batch
+  std::int64_t stalled_steps = 0;  // that waited for more than a hundredth of their time
+  LoaderWork loader = {};          // of their batches
+  double loss = 0;                 // of the last step that was told
   std::optional<double> validation_loss = {};  // the last, as are
   std::optional<double> accuracy = {};
   bool interrupted = false;  // somebody wanted it to end

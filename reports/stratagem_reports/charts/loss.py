@@ -96,6 +96,8 @@ class _Curve:
             f"{label}: from {points[0].loss:.4g} to {last.loss:.4g} in {last.step} steps and "
             f"{last.seconds:.3g} s"
         )
+        if training.waiting is not None:
+            self.words += f", {100 * training.waiting:.1f}% of it waiting for data"
 
 
 def _rows(points: list[Point], place: Callable[[Point], float], name: str) -> list[marks.Datum]:

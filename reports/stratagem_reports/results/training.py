@@ -1,7 +1,7 @@
 """Reads trainings: the log of `stratagem train` (JSON lines), or the document of its --out."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,16 @@ _WORK = (
 
 @dataclass(frozen=True)
 class Point:
-    """A loss, and where the training stood: steps, samples, seconds of steps."""
+    """A loss, and where the training stood: steps, samples, seconds of steps.
+
+    `data_wait_ms`: how long the line's steps waited for their batches; None: it does not say.
+    """
 
     step: int
     samples: int
     seconds: float
     loss: float
+    data_wait_ms: float | None = None
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,15 @@ class Training:
     training_samples: int
     points: list[Point]
     evaluations: list[Point]
+
+    @property
+    def waiting(self) -> float | None:
+        """The part of the steps' time that they waited for their batches; None: unknown."""
+        seconds = self.points[-1].seconds
+        waits = [point.data_wait_ms for point in self.points if point.data_wait_ms is not None]
+        if len(waits) < len(self.points) or seconds <= 0:
+            return None
+        return sum(waits) / 1e3 / seconds
 
 
 def is_training(path: Path) -> bool:
@@ -102,7 +115,8 @@ def _trainings(events: list[dict], path: Path) -> list[Training]:
         elif kind == "step" and found:
             point = Point(*(_value(event, key, path) for key in
                             ("step", "samples", "seconds", "loss")))  # fmt: skip
-            found[-1].points.append(point)
+            waited = number(event, "data_wait_ms", f"{path}: step")
+            found[-1].points.append(replace(point, data_wait_ms=waited))
             latest[point.step] = point
         elif kind == "evaluation" and event.get("split") == "validation" and found:
             at = latest.get(_value(event, "step", path))

@@ -165,6 +165,32 @@ TEST(Dataset, RandomTargetsAreClassesOrRealNumbers) {
   EXPECT_EQ(real.training->format().classes, 0);
 }
 
+TEST(Dataset, RandomImagesAreAFunctionOfSeedAndNumber) {
+  const DatasetOptions options{.name = "random",
+                               .samples = 200,
+                               .features = 3,
+                               .image_size = 20,
+                               .outputs = 4,
+                               .validation = -1};
+  const Datasets sets = made(options);
+  const SampleFormat& format = sets.training->format();
+  EXPECT_EQ(format.kind, SampleKind::image);
+  EXPECT_EQ(format.channels, 3);
+  EXPECT_EQ(format.height, 20);
+  const Datasets again = made(options);
+  std::array<int, 4> counts{};
+  for (std::int64_t index = 0; index < 200; ++index) {
+    const Sample sample = sets.training->sample(index);
+    ++counts.at(static_cast<std::size_t>(sample.label));
+    ASSERT_EQ(sample.bytes.size(), 1200U);
+    EXPECT_TRUE(std::ranges::equal(sample.bytes, again.training->sample(index).bytes));
+  }
+  EXPECT_GE(*std::ranges::min_element(counts), 20);
+  const auto first = sets.training->sample(0).bytes;
+  EXPECT_FALSE(std::ranges::equal(first, sets.training->sample(1).bytes));
+  EXPECT_FALSE(std::ranges::equal(first, sets.validation->sample(0).bytes));
+}
+
 TEST(Dataset, ShapesAreOfAllClassesAndNoTwoAlike) {
   const Datasets sets = made({.name = "shapes", .samples = 300});
   std::array<int, 10> counts{};

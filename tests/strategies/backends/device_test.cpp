@@ -123,6 +123,22 @@ TEST_P(EveryDevice, EnqueueReturnsAtOnce) {
   EXPECT_TRUE(event->complete());
 }
 
+TEST_P(EveryDevice, TheHostWaitsForAnEventAndNotForWhatIsBehindIt) {
+  std::atomic<bool> may_go{false};
+  first().enqueue(runtime::Stream::compute, "work", [] {});
+  const runtime::EventPointer event = first().record(runtime::Stream::compute);
+  first().enqueue(runtime::Stream::compute, "gate", [&] {
+    while (!may_go) std::this_thread::yield();
+  });
+  first().wait_on_host(*event, ample);
+  EXPECT_TRUE(event->complete());
+  const runtime::EventPointer behind = first().record(runtime::Stream::compute);
+  EXPECT_THROW(first().wait_on_host(*behind, std::chrono::milliseconds(40)),
+               runtime::DeviceTimeout);
+  may_go = true;
+  EXPECT_THROW(first().synchronize(ample), runtime::DeviceTimeout);  // it keeps the failure
+}
+
 TEST_P(EveryDevice, DevicesWorkAtTheSameTime) {
   // Each waits for the other inside its work: one after the other they would never end.
   std::atomic<int> inside{0};

@@ -217,6 +217,28 @@ TEST(WorkQueue, ShowsTheCurrentItemOnThePage) {
   EXPECT_EQ(page.read(0), "");
 }
 
+// Not by each update: a thread that waits for a step's end sleeps through its actions.
+TEST(Monitor, WakesThoseThatAreReadyAlone) {
+  Monitor monitor;
+  int done = 0;
+  std::atomic<int> asked = 0;
+  std::thread last([&] {
+    monitor.wait([&] {
+      ++asked;
+      return done == 3;
+    });
+  });
+  std::thread first([&] { monitor.wait([&] { return done >= 1; }); });
+  while (asked == 0) std::this_thread::yield();
+  monitor.update([&] { ++done; });
+  first.join();
+  EXPECT_TRUE(monitor.wait_until([&] { return done == 1; }, Monitor::Clock::now()));
+  EXPECT_FALSE(monitor.wait_until([&] { return done == 2; },
+                                  Monitor::Clock::now() + std::chrono::milliseconds(5)));
+  monitor.update([&] { done = 3; });
+  last.join();
+}
+
 TEST(Monitor, WaitEndsWhenTheConditionHoldsOrTheGroupFailed) {
   Monitor monitor;
   bool ready = false;

@@ -4,9 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "models/datasets/dataset.h"
@@ -71,7 +74,7 @@ Trained trained(const Wanted& wanted, const datasets::Datasets& data,
   result.outcome =
       train({.workload = training.workload,
              .strategy = strategy,
-             .synchronize = [&] { runtime::synchronize_all(training.group.devices, limit); },
+             .devices = training.group.devices,
              .timeout = limit},
             data, options, [&](const ordered_json& line) { result.lines.push_back(line); });
   result.state = strategy.state();
@@ -193,9 +196,69 @@ TEST(Trainer, LinesAreAboutAsManyStepsAsTheyAreAskedFor) {
   const Trained each = trained({}, data, options);
   options.log_every = 3;
   const Trained some = trained({}, data, options);
-  EXPECT_THAT(some.all("step", "step"), ElementsAre(3, 6, 7));
+  EXPECT_THAT(some.all("step", "step"), ElementsAre(1, 3, 6, 7));  // and the start
   const std::vector<double> losses = each.all("step", "loss");
-  EXPECT_NEAR(some.all("step", "loss")[0], (losses[0] + losses[1] + losses[2]) / 3, 1e-12);
+  EXPECT_NEAR(some.all("step", "loss")[1], (losses[1] + losses[2]) / 2, 1e-12);
+}
+
+/// Takes its time over each sample.
+class Slow final : public datasets::Dataset {
+ public:
+  Slow(datasets::DatasetPointer whole, std::chrono::milliseconds each)
+      : whole_(std::move(whole)), each_(each) {}
+
+  const datasets::SampleFormat& format() const override { return whole_->format(); }
+  std::int64_t size() const override { return whole_->size(); }
+  datasets::Sample sample(std::int64_t index) const override {
+    std::this_thread::sleep_for(each_);
+    return whole_->sample(index);
+  }
+
+ private:
+  datasets::DatasetPointer whole_;
+  std::chrono::milliseconds each_;
+};
+
+// A step of this model is far shorter than the 64 ms that a batch takes.
+TEST(Trainer, ASlowDataSetShowsItsStall) {
+  datasets::Datasets data = random_data(48, false);
+  data.training = std::make_shared<Slow>(data.training, std::chrono::milliseconds(8));
+  const Trained found = trained({}, data, {});
+  const Outcome& outcome = found.outcome;
+  EXPECT_EQ(outcome.stalled_steps, 6);
+  EXPECT_EQ(outcome.loader.batches, 6U);
+  EXPECT_GE(outcome.loader.elapsed, std::chrono::milliseconds(6 * 64));
+  const double total_ms = 1e3 * outcome.position.seconds;
+  EXPECT_GE(total_ms, 6 * 64);
+  EXPECT_LE(outcome.data_wait_ms, total_ms);
+  EXPECT_GE(outcome.data_wait_ms, 0.5 * total_ms);
+  double told_ms = 0;
+  for (const double waited : found.all("step", "data_wait_ms")) told_ms += waited;
+  EXPECT_NEAR(told_ms, outcome.data_wait_ms, 1e-6);
+}
+
+TEST(Trainer, WhatIsAskedForIsDoneAtTheNextLine) {
+  const datasets::Datasets data = random_data(64, false);
+  TrainingOptions options;
+  options.log_every = 2;
+  std::vector<std::int64_t> saved;
+  int lines = 0;
+  strategies::Training training(strategies::small_workload("toy", 8), 1);
+  const std::chrono::seconds limit(60);
+  const Outcome outcome = train({.workload = training.workload,
+                                 .strategy = training.make("single"),
+                                 .devices = training.group.devices,
+                                 .save = [&](const Position& at) { saved.push_back(at.step); },
+                                 .requests =
+                                     [&] {
+                                       ++lines;  // of steps 1, 2, 4 and 6
+                                       return Requests{.stop = lines == 4, .save = lines == 3};
+                                     },
+                                 .timeout = limit},
+                                data, options, [](const ordered_json&) {});
+  EXPECT_THAT(saved, ElementsAre(4, 6));
+  EXPECT_TRUE(outcome.interrupted);
+  EXPECT_EQ(outcome.position.step, 6);
 }
 
 TEST(Trainer, ALossThatIsNotFiniteEndsTheTraining) {
@@ -208,11 +271,11 @@ TEST(Trainer, ALossThatIsNotFiniteEndsTheTraining) {
   strategies::Training diverging(work, 1);
   strategies::Strategy& strategy = diverging.make("single");
   const std::chrono::seconds limit(60);
-  const Outcome outcome =
-      train({.workload = diverging.workload,
-             .strategy = strategy,
-             .synchronize = [&] { runtime::synchronize_all(diverging.group.devices, limit); }},
-            data, options, [](const ordered_json&) {});
+  const Outcome outcome = train({.workload = diverging.workload,
+                                 .strategy = strategy,
+                                 .devices = diverging.group.devices,
+                                 .timeout = limit},
+                                data, options, [](const ordered_json&) {});
   EXPECT_LT(outcome.position.step, 400);
   EXPECT_THAT(outcome.stopped, testing::HasSubstr("at step"));
 }

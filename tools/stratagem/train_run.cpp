@@ -1,0 +1,189 @@
+#include "tools/stratagem/train_run.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <stdlib.h>
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "bench/config/core_demand.h"
+#include "bench/config/options.h"
+#include "bench/config/registered_catalogue.h"
+#include "bench/measure/job_launch.h"
+#include "bench/worker/session.h"
+#include "models/workload.h"
+#include "reports/atomic_file.h"
+#include "tools/stratagem/shapes_text.h"
+#include "tools/stratagem/train_text.h"
+
+namespace stratagem::tools {
+namespace {
+
+using nlohmann::ordered_json;
+
+long size_of(const std::string& file) {
+  return static_cast<long>(std::filesystem::file_size(file));
+}
+
+/// Classes that a model which knows nothing guesses among; 0: its loss is another.
+std::int64_t guessed_classes(const models::Workload& workload) {
+  return workload.options().loss == models::Loss::cross_entropy ? workload.classes() : 0;
+}
+
+}  // namespace
+
+TemporaryFolder::TemporaryFolder() {
+  std::string name = (std::filesystem::temp_directory_path() / "stratagem-train-XXXXXX").string();
+  if (::mkdtemp(name.data()) == nullptr) {
+    throw std::system_error(errno, std::generic_category(), name);
+  }
+  path_ = name;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+TrainRun::TrainRun(const bench::TrainOptions& options, const Arguments& arguments,
+                   const datasets::Datasets& data, const bench::RequestSignal& saves)
+    : options_(options),
+      data_(data),
+      log_(options.training.log.empty() ? folder_.file("log") : options.training.log),
+      view_(options.row.files.quiet) {
+  view_.end_by(folder_.file("stop"));
+  const bool keeps = !options.training.checkpoint_dir.empty();
+  view_.save_by(keeps ? folder_.file("save") : std::string(), saves);
+  document_ = {{"schema", "stratagem-train/1"},
+               {"command", fmt::format("stratagem train{}{}", arguments.empty() ? "" : " ",
+                                       fmt::join(arguments, " "))},
+               {"trainings", ordered_json::array()}};
+}
+
+int TrainRun::run(const std::vector<bench::Config>& configs, const bench::Interrupt& interrupt,
+                  bench::Cluster* cluster) {
+  const auto environment = bench::make_environment(bench::registered_catalogue(), interrupt, view_,
+                                                   /*verbose=*/false, cluster);
+  std::vector<bench::PreparedRow> rows =
+      bench::check_rows(with_last_batches(configs), environment, view_);
+  rows.resize(configs.size());
+  const bench::Config& first = rows.front().config;
+  const auto locks = bench::hold_cores(bench::cores_of(configs, environment.cores), first.timeout,
+                                       environment, view_, first.oversubscribe);
+  bench::verify_rows(rows, environment, view_);
+  begin_log();
+  for (const bench::PreparedRow& row : rows) {
+    if (code_ != bench::exit_codes::interrupted) train(row, environment);
+  }
+  if (!options_.row.files.out.empty()) {
+    reports::write_file_atomically(options_.row.files.out, document_.dump(1) + "\n");
+  }
+  return code_;
+}
+
+/// The rows, and behind them those whose epochs end with a shorter batch with that.
+std::vector<bench::Config> TrainRun::with_last_batches(std::vector<bench::Config> rows) const {
+  const std::size_t count = rows.size();
+  for (std::size_t index = 0; index < count; ++index) {
+    bench::Config last = rows[index];
+    last.global_batch_size = last_batch(shape_of(last, options_.training, data_));
+    if (last.global_batch_size != rows[index].global_batch_size) rows.push_back(last);
+  }
+  return rows;
+}
+
+void TrainRun::train(const bench::PreparedRow& row, const bench::MeasureEnvironment& environment) {
+  if (row.failure) {
+    fail(row.name, row.failure->error->message, bench::exit_codes::mismatch);
+    return;
+  }
+  const ordered_json start = start_line(row);
+  open(row, start);
+  auto job = bench::job_about<bench::TrainJob>(row.config, row.placement.ranks);
+  job.training = options_.training;
+  job.training.log = log_;
+  job.training.stop_file = folder_.file("stop");
+  job.training.save_file = folder_.file("save");
+  if (resumed_) job.training.resume = resumed_->path;
+  const models::Workload workload(bench::workload_options(row.config));
+  view_.follow(training::LogReader(log_, size_of(log_)), guessed_classes(workload));
+  const auto launched = bench::launch_job(environment, job);
+  ordered_json events = view_.finish();
+  bench::require_result(row.name, launched.status, launched.error);
+  conclude(row, start, std::move(events), launched.result);
+}
+
+ordered_json TrainRun::start_line(const bench::PreparedRow& row) const {
+  const models::Workload workload(bench::workload_options(row.config));
+  return {{"event", "start"},
+          {"name", row.name},
+          {"config", bench::to_json(row.config)},
+          {"training_samples", data_.training->size()},
+          {"steps_of_an_epoch",
+           training::steps_of_an_epoch(shape_of(row.config, options_.training, data_))},
+          {"parameters", workload.parameter_count()}};
+}
+
+/// The first lines.
+void TrainRun::open(const bench::PreparedRow& row, const ordered_json& start) {
+  view_.print(fmt::format("{}: {}, {} steps an epoch, {} parameters", row.name, sizes_text(data_),
+                          start.at("steps_of_an_epoch").dump(), start.at("parameters").dump()));
+  if (options_.show_shapes) {
+    for (const std::string& line : shapes_text(row.config, options_.training, data_)) {
+      view_.print(line);
+    }
+  }
+  training::LogWriter(log_).write(start);
+  if (!resumed_) return;
+  training::LogWriter(log_).write({{"event", "resume"}, {"step", resumed_->step}});
+  view_.print(fmt::format("goes on from {}", resumed_->path.string()));
+}
+
+void TrainRun::conclude(const bench::PreparedRow& row, const ordered_json& start,
+                        ordered_json events, const bench::TrainResult& result) {
+  view_.print(steps_text(result));
+  view_.print(stalls_text(result, options_.training.loader_threads));
+  ordered_json end{{"event", "end"},
+                   {"steps", result.steps},
+                   {"seconds", result.seconds},
+                   {"data_wait_ms", result.data_wait_ms},
+                   {"stalled_steps", result.stalled_steps},
+                   {"loader_ms", result.loader_ms},
+                   {"loader_processor_ms", result.loader_processor_ms}};
+  if (!result.stopped.empty()) end["stopped"] = result.stopped;
+  if (!result.interrupted) training::LogWriter(log_).write(end);
+  if (resumed_) events = training::LogReader(log_).next();  // the whole, not this part of it
+  document_["trainings"].push_back(
+      {{"name", row.name}, {"start", start}, {"events", std::move(events)}, {"end", end}});
+  const std::string why =
+      result.stopped.empty() ? shortfall(options_.requirement, result) : result.stopped;
+  if (result.interrupted) return tell_how_to_resume(result.steps);
+  if (!why.empty()) fail(row.name, why, bench::exit_codes::mismatch);
+}
+
+void TrainRun::tell_how_to_resume(std::int64_t step) {
+  const bool kept = !options_.training.checkpoint_dir.empty();
+  fmt::print(stderr, "stratagem: interrupted after step {}; {}\n", step,
+             kept ? "the same command with --resume auto goes on"
+                  : "with --checkpoint-dir FOLDER it could go on");
+  code_ = bench::exit_codes::interrupted;
+}
+
+/// The log so far, as far as the checkpoint knows of it; else an empty one.
+void TrainRun::begin_log() {
+  std::string text;
+  if (resumed_ && std::filesystem::exists(log_)) {
+    text = training::lines_until(log_, resumed_->step);
+  }
+  if (!text.empty()) text += checkpoint::log_line(*resumed_).dump() + "\n";
+  reports::write_file_atomically(log_, text);
+}
+
+void TrainRun::fail(const std::string& row, const std::string& why, int code) {
+  fmt::print(stderr, "{}: {}\n", row, why);
+  code_ = code;
+}
+
+}  // namespace stratagem::tools

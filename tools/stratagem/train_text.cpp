@@ -1,0 +1,73 @@
+#include "tools/stratagem/train_text.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace stratagem::tools {
+
+std::string sizes_text(const datasets::Datasets& data) {
+  std::string text = fmt::format("{} training", data.training->size());
+  if (data.validation) text += fmt::format(", {} validation", data.validation->size());
+  if (data.test) text += fmt::format(", {} test", data.test->size());
+  return text + " samples";
+}
+
+/// One line why the training has not reached what was asked for; empty: it has.
+std::string shortfall(const bench::Requirement& wanted, const bench::TrainResult& found) {
+  using Kind = bench::Requirement::Kind;
+  if (wanted.kind == Kind::loss) {
+    const std::optional<double> loss = found.validation_loss ? found.validation_loss : found.loss;
+    if (loss && *loss <= wanted.value) return "";
+    return fmt::format("--require loss:{:g}: the training reached {}", wanted.value,
+                       loss ? fmt::format("{:g}", *loss) : "no number");
+  }
+  if (wanted.kind == Kind::accuracy) {
+    if (!found.accuracy) {
+      return "--require accuracy: needs classes and a --validation set to count in";
+    }
+    if (*found.accuracy >= wanted.value) return "";
+    return fmt::format("--require accuracy:{:g}: the training reached {:g}", wanted.value,
+                       *found.accuracy);
+  }
+  return "";
+}
+
+std::string steps_text(const bench::TrainResult& found) {
+  const double seconds = found.seconds - found.seconds_before;
+  const std::int64_t steps = found.steps - found.steps_before;
+  if (steps == 0) return "no step was left";
+  return fmt::format("{} steps in {:.3g} s, {:.3g} ms a step", steps, seconds,
+                     1e3 * seconds / static_cast<double>(steps));
+}
+
+std::string stalls_text(const bench::TrainResult& found, std::int64_t threads) {
+  constexpr double worth_a_word = 0.01;  // of the time
+  const double milliseconds = 1e3 * (found.seconds - found.seconds_before);
+  const auto steps = static_cast<double>(found.steps - found.steps_before);
+  if (steps == 0 || milliseconds <= 0) return "stalls: none";
+  const double waited = found.data_wait_ms / milliseconds;
+  const double step_ms = (milliseconds - found.data_wait_ms) / steps;
+  std::string text = fmt::format(
+      "stalls: {} of {} steps, {:.1f}% of the time; the loader needs {:.3g} ms a batch of a "
+      "{:.3g} ms step",
+      found.stalled_steps, steps, 100 * waited, found.loader_ms, step_ms);
+  const double enough = std::ceil(found.loader_ms / step_ms);
+  if (waited > worth_a_word && enough > static_cast<double>(threads)) {
+    text += fmt::format("; {} threads would be enough", enough);
+  }
+  return text;
+}
+
+std::string first_loss_text(double loss, std::int64_t classes) {
+  constexpr double usual = 0.2;
+  const double knows_nothing = std::log(static_cast<double>(classes));
+  std::string text =
+      fmt::format("first loss {:.3g}, ln({}) = {:.3g}", loss, classes, knows_nothing);
+  if (std::abs(loss - knows_nothing) > usual * knows_nothing) {
+    text += ": more than 20% off; check the initial parameters and the scale of the inputs";
+  }
+  return text;
+}
+
+}  // namespace stratagem::tools

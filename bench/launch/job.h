@@ -74,12 +74,14 @@ struct CheckedRow {
   std::string error = {};  // empty: it can
   Config config = {};      // with the cut filled in
   int stages = 1;
+  std::string note = {};  // what to know of the row's devices; may be empty
 
   template <class Self, class Visit>
   static void each_field(Self& self, Visit visit) {
     visit("error", self.error);
     visit("config", self.config);
     visit("stages", self.stages);
+    visit("note", self.note);
   }
 };
 
@@ -182,12 +184,14 @@ struct CalibrateStagesResult {
   static constexpr const char* job = "calibrate_stages";
 
   std::vector<ActionCost> costs = {};
-  std::vector<GradientBucket> buckets = {};  // of a row with replicas
+  std::vector<GradientBucket> buckets = {};  // of a row with replicas on ranks of their own
+  std::vector<std::int64_t> owners = {};     // of one with replicas in one process
 
   template <class Self, class Visit>
   static void each_field(Self& self, Visit visit) {
     visit("costs", self.costs);
     visit("buckets", self.buckets);
+    visit("owners", self.owners);
   }
 };
 

@@ -83,7 +83,7 @@ class StageCalibration {
     for (std::size_t replica = 0; replica < group_.devices.size(); ++replica) {
       models::Model model = workload_.make_model();
       const auto cut = data_parallel::segments_of(
-          model.layers, config_, static_cast<int>(group_.devices.size()));
+          model.layers, config_, static_cast<int>(group_.devices.size()), /*width=*/1);
       auto parts = models::cut(std::move(model.layers), cut.boundaries);
       models::Shape shape = workload_.input_shape(samples);
       loops_.resize((parts.size() + (loss_apart ? 1 : 0)) * group_.devices.size());
@@ -163,7 +163,7 @@ std::vector<GradientBucket> buckets_of(const Config& config) {
 std::vector<std::int64_t> owners_of_segments(const Config& config) {
   const models::Model model = models::Workload(workload_options(config)).make_model();
   const auto cut =
-      data_parallel::segments_of(model.layers, config, placement_of(config).devices());
+      data_parallel::segments_of(model.layers, config, placement_of(config).devices(), /*width=*/1);
   return {cut.owners.begin(), cut.owners.end()};
 }
 

@@ -80,7 +80,8 @@ DataParallelStrategy::DataParallelStrategy(const strategies::StrategyContext& co
       models::flops(model.layers, input, /*first_input_needs_gradient=*/false).total();
   output_shape_ = models::output_shape(model.layers, input);
   has_buffers_ = !models::buffers(model.layers).empty();
-  const Segments cut = segments_of(model.layers, context.options, devices);
+  const Segments cut =
+      segments_of(model.layers, context.options, devices, workload_.options().width);
   owners_ = cut.owners;
   make_replicas(cut.boundaries);
 }

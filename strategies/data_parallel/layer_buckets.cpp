@@ -48,10 +48,11 @@ std::vector<int> owners_of(const std::vector<std::int64_t>& bytes, int devices) 
 }
 
 Segments segments_of(models::LayerSpan layers, const strategies::StrategyOptions& options,
-                     int devices) {
+                     int devices, double width) {
   Segments segments;
   if (strategies::exchanges_buckets(options)) {
-    segments.boundaries = bucket_boundaries(layers, strategies::bucket_bytes(options));
+    segments.boundaries =
+        bucket_boundaries(layers, strategies::bucket_bytes(options) * width * width);
   }
   segments.owners.assign(segments.boundaries.size() + 1, 0);
   if (options.update != "everywhere") return segments;

@@ -27,9 +27,11 @@ struct Segments {
   std::vector<int> owners = {};              // [segment]: the device that updates it
 };
 
-/// One segment, all layers, where nothing travels in buckets.
+/// One segment, all layers, where nothing travels in buckets. `width` is that of the layers
+/// (ModelOptions): parameters shrink by its square, and buckets with them, so that a narrow copy of
+/// a model has about as many.
 Segments segments_of(models::LayerSpan layers, const strategies::StrategyOptions& options,
-                     int devices);
+                     int devices, double width);
 
 std::int64_t bytes_of(std::span<const models::NamedTensor> tensors);
 

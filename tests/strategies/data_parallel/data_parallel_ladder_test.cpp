@@ -72,6 +72,23 @@ TEST(LayerBuckets, HoldWholeLayersAndBeginAtOnesWithParameters) {
   EXPECT_THAT(bucket_boundaries(model.layers, 1e6), ElementsAre());
 }
 
+TEST(LayerBuckets, ANarrowModelHasAsManyAsTheWholeOne) {
+  const StrategyOptions options{.bucket_mb = 4, .replicate = "kept", .update = "everywhere"};
+  models::WorkloadOptions workload = small_workload("resnet18", 2);
+  std::vector<std::size_t> segments;
+  for (const double width : {1.0, 0.125}) {
+    workload.width = width;
+    const models::Model model = models::Workload(workload).make_model();
+    const Segments found = segments_of(model.layers, options, 2, width);
+    EXPECT_EQ(found.owners.size(), found.boundaries.size() + 1);
+    EXPECT_THAT(found.owners, ::testing::Contains(0));
+    EXPECT_THAT(found.owners, ::testing::Contains(1));
+    segments.push_back(found.owners.size());
+  }
+  EXPECT_GT(segments[1], 3u);
+  EXPECT_NEAR(static_cast<double>(segments[0]), static_cast<double>(segments[1]), 2);
+}
+
 TEST(LayerBuckets, ADeviceUpdatesAboutItsShare) {
   EXPECT_THAT(owners_of({8, 18, 18, 24, 25, 5}, 2), ElementsAre(1, 1, 0, 1, 0, 0));
   EXPECT_THAT(owners_of({3}, 4), ElementsAre(0));

@@ -27,6 +27,10 @@ struct StrategyOptions {
   std::string inputs = "host";          // where a step finds its batch: host, device
   std::int64_t output_device = 0;       // which of the devices has the outputs and the loss
   std::string scatter = "first";        // a replica's samples come from: first (device), host
+  std::string loss_on = "gathered";     // which outputs: gathered ones, or each of the replicas its
+  std::string replicate = "step";       // copies of the model: anew in each step, or kept
+  std::string reduce = "after";         // the backward pass, or overlapped with it
+  std::string update = "first";         // device has all parameters, or each its share: everywhere
 
   bool operator==(const StrategyOptions&) const = default;
 };
@@ -38,7 +42,19 @@ inline constexpr std::array stage_options = {"cut", "partition"};
 inline constexpr std::array replica_options = {"bucket_mb", "overlap", "compression"};
 inline constexpr std::array accumulation_options = {"accumulation_steps"};
 inline constexpr std::array tensor_options = {"async"};
-inline constexpr std::array data_parallel_options = {"output_device", "scatter"};
+inline constexpr std::array data_parallel_options = {
+    "output_device", "scatter", "loss_on", "replicate", "reduce", "update", "bucket_mb"};
+
+/// What a bucket of gradients may hold.
+inline double bucket_bytes(const StrategyOptions& options) {
+  constexpr double bytes_per_mebibyte = 1024.0 * 1024.0;
+  return options.bucket_mb * bytes_per_mebibyte;
+}
+
+/// Whether one process's replicas exchange gradients, or parameters, in buckets.
+inline bool exchanges_buckets(const StrategyOptions& options) {
+  return options.reduce == "overlapped" || options.replicate == "kept";
+}
 
 /// The names of several groups, one after another.
 std::vector<std::string> option_names(std::initializer_list<std::span<const char* const>> groups);

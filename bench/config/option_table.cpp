@@ -157,7 +157,9 @@ std::vector<Option> cut_options() {
       {.name = "bucket_mb",
        .member = &Config::bucket_mb,
        .used_when = UsedWhen::several_replicas,
-       .meaning = "gradients in one all-reduce; the first takes at most 1",
+       .meaning =
+           "gradients in one all-reduce, or in a bucket of one process's replicas; the first "
+           "takes at most 1",
        .unit = "MiB",
        .bounds = more_than_zero,
        .row_name_key = "bucket"},
@@ -184,6 +186,30 @@ std::vector<Option> cut_options() {
        .meaning = "where a replica's samples come from: the first device, which gets the whole "
                   "batch, or the host",
        .listed = {"first", "host"}},
+      {.name = "loss_on",
+       .member = &Config::loss_on,
+       .used_when = UsedWhen::strategy_says,
+       .meaning = "where the loss is computed: of the outputs gathered on the output device, or of "
+                  "its own samples on each of the replicas",
+       .listed = {"gathered", "replicas"}},
+      {.name = "replicate",
+       .member = &Config::replicate,
+       .used_when = UsedWhen::strategy_says,
+       .meaning = "when the model is copied to the other devices: in each step before the forward "
+                  "pass, or, where copies are kept, behind the update, in buckets",
+       .listed = {"step", "kept"}},
+      {.name = "reduce",
+       .member = &Config::reduce,
+       .used_when = UsedWhen::strategy_says,
+       .meaning = "when gradients are summed: after the backward pass, or overlapped with it, in "
+                  "buckets",
+       .listed = {"after", "overlapped"}},
+      {.name = "update",
+       .member = &Config::update,
+       .used_when = UsedWhen::copies_kept,
+       .meaning = "who sums gradients and updates parameters: the first device, or everywhere each "
+                  "device its buckets; of copies that are kept",
+       .listed = {"first", "everywhere"}},
       {.name = "async",
        .flag = "--no-async",
        .member = &Config::async_reduce,

@@ -125,9 +125,12 @@ bool arrangement_uses(UsedWhen used_when, const Config& config, const StrategyFa
     case UsedWhen::several_stages:
       return !strategy.tensor_parallel || in_mesh("pipeline");
     case UsedWhen::several_replicas:
+      if (strategy.reads("reduce")) return strategies::exchanges_buckets(config);
       return !strategy.tensor_parallel || in_mesh("data");
     case UsedWhen::sharded_layers:
       return config.mesh == "auto" || in_mesh("tensor");
+    case UsedWhen::copies_kept:
+      return config.replicate == "kept";
     default:
       return true;
   }
@@ -194,7 +197,8 @@ bool is_used(const Option& option, const Config& config, const Catalogue& catalo
     case UsedWhen::between_ranks:
     case UsedWhen::several_stages:
     case UsedWhen::several_replicas:
-    case UsedWhen::sharded_layers: {
+    case UsedWhen::sharded_layers:
+    case UsedWhen::copies_kept: {
       const StrategyFacts* strategy = catalogue.strategy(config.strategy);
       return strategy != nullptr && strategy->reads(option.name) &&
              arrangement_uses(option.used_when, config, *strategy);
@@ -235,6 +239,8 @@ std::string users_of(const Option& option, const Catalogue& catalogue) {
         if (strategy.reads(option.name)) users.push_back(strategy.name);
       }
       break;
+    case UsedWhen::copies_kept:
+      return "--replicate kept";
     case UsedWhen::between_ranks:
       return "rows of several ranks";
     case UsedWhen::interleaved:

@@ -32,6 +32,7 @@ enum class UsedWhen {
   several_stages,    // likewise
   several_replicas,  // likewise
   sharded_layers,    // likewise
+  copies_kept,       // likewise
   interleaved,
   model_has_images,
   model_has_tokens,
@@ -45,7 +46,8 @@ enum class UsedWhen {
 /// Whether strategies list it among their options.
 constexpr bool is_listed_by_strategies(UsedWhen used_when) {
   return used_when == UsedWhen::strategy_says || used_when == UsedWhen::several_stages ||
-         used_when == UsedWhen::several_replicas || used_when == UsedWhen::sharded_layers;
+         used_when == UsedWhen::several_replicas || used_when == UsedWhen::sharded_layers ||
+         used_when == UsedWhen::copies_kept;
 }
 
 /// Where the choices of a text option come from when it does not list them.

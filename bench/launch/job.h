@@ -74,12 +74,14 @@ struct CheckedRow {
   std::string error = {};  // empty: it can
   Config config = {};      // with the cut filled in
   int stages = 1;
+  std::string note = {};  // what to know of the row's devices; may be empty
 
   template <class Self, class Visit>
   static void each_field(Self& self, Visit visit) {
     visit("error", self.error);
     visit("config", self.config);
     visit("stages", self.stages);
+    visit("note", self.note);
   }
 };
 
@@ -182,12 +184,14 @@ struct CalibrateStagesResult {
   static constexpr const char* job = "calibrate_stages";
 
   std::vector<ActionCost> costs = {};
-  std::vector<GradientBucket> buckets = {};  // of a row with replicas
+  std::vector<GradientBucket> buckets = {};  // of a row with replicas on ranks of their own
+  std::vector<std::int64_t> owners = {};     // of one with replicas in one process
 
   template <class Self, class Visit>
   static void each_field(Self& self, Visit visit) {
     visit("costs", self.costs);
     visit("buckets", self.buckets);
+    visit("owners", self.owners);
   }
 };
 
@@ -271,14 +275,14 @@ struct CollectivesJob {
 
 struct TrainResult {
   std::int64_t steps = 0;
-  double seconds = 0;              // of steps, without evaluations
-  double data_wait_ms = 0;         // of them: devices stood still for a batch
-  std::int64_t stalled_steps = 0;  // that waited for more than a hundredth of their time
-  double loader_ms = 0;            // that a batch takes one of the loader's threads,
-  double loader_processor_ms = 0;  // and of it on a processor
-  std::int64_t steps_before = 0;   // of the checkpoint that it went on from,
-  double seconds_before = 0;       // likewise
-  std::optional<double> loss = {};             // of the last step; none: it is not a number
+  double seconds = 0;               // of steps, without evaluations
+  double data_wait_ms = 0;          // of them: devices stood still for a batch
+  std::int64_t stalled_steps = 0;   // that waited for more than a hundredth of their time
+  double loader_ms = 0;             // that a batch takes one of the loader's threads,
+  double loader_processor_ms = 0;   // and of it on a processor
+  std::int64_t steps_before = 0;    // of the checkpoint that it went on from,
+  double seconds_before = 0;        // likewise
+  std::optional<double> loss = {};  // of the last step; none: it is not a number
   std::optional<double> validation_loss = {};  // the last, likewise, as is
   std::optional<double> accuracy = {};
   std::string stopped = {};  // what went wrong so that it ended before its last step

@@ -95,6 +95,7 @@ std::vector<PreparedRow> check_rows(const std::vector<Config>& rows,
       // The name says which of several rows is meant; of a single one everybody knows.
       throw std::invalid_argument((rows.size() == 1 ? "" : name + ": ") + checked.error);
     }
+    if (!checked.note.empty()) observer.note(name + ": " + checked.note);
     PreparedRow& row = result.emplace_back(prepared(rows[index], checked, std::move(name)));
     row.marks = marks_of(rows[index], on_own_cores(row.placement, environment)
                                           ? environment.cores.size()

@@ -111,7 +111,7 @@ void predict_row(PreparedRow& row, const MeasureEnvironment& environment, Observ
 bool can_be_simulated(const Config& config) {
   const Placement placement = placement_of(config);
   if (placement.tensor_ranks() > 1) return false;
-  if (strategies::find_strategy(config.strategy).one_process) return false;
+  if (strategies::find_strategy(config.strategy).one_process) return is_data_parallel(config);
   if (placement.replicas() == 1) return true;
   return placement.pipeline_devices() == 1 &&
          !strategies::find_strategy(config.strategy).reads("split_size");
@@ -121,12 +121,13 @@ Calibrated<StageCosts> price_stages(const PreparedRow& row, const MeasureEnviron
                                     Calibrator& calibrator) {
   auto [launched, basis] = calibrator.calibrate(
       work_of(row.config), job_about<CalibrateStagesJob>(row.config), contradiction);
-  auto priced = with_result(
-      launched, StageCosts{.costs = launched.result.costs, .buckets = launched.result.buckets});
+  auto priced = with_result(launched, StageCosts{.costs = launched.result.costs,
+                                                 .buckets = launched.result.buckets,
+                                                 .owners = launched.result.owners});
   if (priced.status != LaunchStatus::ok) return {priced, basis};
   StageCosts& costs = priced.result;
   if (is_oversubscribed(row)) costs.costs = costs_alone(std::move(costs.costs));
-  if (row.placement.replicas() == 1) return {priced, basis};
+  if (row.placement.replicas() == 1 || is_data_parallel(row.config)) return {priced, basis};
   auto [link, link_basis] = price_link(row, costs.buckets.size(), environment, calibrator);
   costs.link = std::move(link.result);
   priced.status = link.status;

@@ -8,8 +8,8 @@
 
 namespace stratagem::bench {
 
-/// Whether the simulator knows what the row does: stages and replicas, but neither stages in
-/// replicas nor shared layers.
+/// Whether the simulator knows what the row does: stages and replicas, also those of one process,
+/// but neither stages in replicas nor shared layers.
 bool can_be_simulated(const Config& config);
 
 /// What the stages of a row that can be simulated cost, from the cache or measured. A row that is

@@ -83,6 +83,7 @@ schedules::Timeline predict_step(const Config& config, const std::vector<ActionC
 }
 
 schedules::Timeline predict_timeline(const Config& config, const StageCosts& costs) {
+  if (is_data_parallel(config)) return predict_data_parallel(config, costs);
   if (placement_of(config).replicas() > 1) return predict_replicas(config, costs);
   return predict_step(config, costs.costs);
 }

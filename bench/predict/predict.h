@@ -23,7 +23,13 @@ schedules::Timeline predict_step(const Config& config, const std::vector<ActionC
 /// The step of a row of replicas of one stage.
 schedules::Timeline predict_replicas(const Config& config, const StageCosts& calibration);
 
-/// Either of them.
+/// Whether one process has all the row's replicas and runs their schedule.
+bool is_data_parallel(const Config& config);
+
+/// The step of replicas in one process. Throws as predict_step() does.
+schedules::Timeline predict_data_parallel(const Config& config, const StageCosts& calibration);
+
+/// Whichever of them the row is.
 schedules::Timeline predict_timeline(const Config& config, const StageCosts& costs);
 double predict_step_ms(const Config& config, const StageCosts& costs);
 

@@ -49,11 +49,14 @@ struct LinkTime {
   double processor_share = 0;  // of a core, while it lasts
 };
 
-/// Of a row. Buckets, in the order in which they become full, and link are empty without replicas.
+/// Of a row. Buckets, in the order in which they become full, and link are empty without replicas
+/// on ranks of their own. Replicas in one process have segments for stages, and the loss of the
+/// gathered outputs behind them; `owners` says which device updates a segment.
 struct StageCosts {
   std::vector<ActionCost> costs = {};
   std::vector<GradientBucket> buckets = {};
   std::vector<LinkTime> link = {};
+  std::vector<std::int64_t> owners = {};  // [segment]
 };
 
 }  // namespace stratagem::bench

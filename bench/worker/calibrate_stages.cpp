@@ -5,155 +5,22 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <utility>
 
 #include "bench/predict/predict.h"
-#include "bench/timing/measurement_barrier.h"
 #include "bench/worker/session.h"
-#include "reports/statistics.h"
+#include "bench/worker/stage_loop.h"
+#include "strategies/data_parallel/layer_buckets.h"
 #include "strategies/data_parallel/replica.h"
 #include "strategies/stages/partition.h"
-#include "strategies/stages/stage.h"
 
 namespace stratagem::bench {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-using schedules::ActionKind;
-
 constexpr std::chrono::milliseconds measured_busy{900};
 constexpr std::chrono::milliseconds measured_alone{350};
 constexpr int longest_cycle = 3;  // micro-batches between two updates
-constexpr int fewest_cycles = 2;  // measured, however long they take, and
-constexpr int fewest_passes = 3;  // so many micro-batches
-
-using Samples = std::vector<double>;  // of one cost, in milliseconds
-
-/// One stage with everything that its neighbours would hand it.
-class StageLoop {
- public:
-  StageLoop(const models::Workload& workload, runtime::Device& device,
-            std::unique_ptr<stages::Stage> stage, stages::Stage::Position position,
-            const models::Shape& input_shape, std::int64_t samples, int cycle)
-      : workload_(workload),
-        device_(device),
-        stage_(std::move(stage)),
-        position_(position),
-        samples_(samples),
-        cycle_(cycle),
-        batch_(workload.make_batch(0).slice(0, samples)) {
-    const auto options = at::TensorOptions().dtype(workload.options().dtype);
-    const models::Shape output_shape = models::output_shape(stage_->layers(), input_shape);
-    activation_ =
-        in_format(at::randn(input_shape, options)).to(backends::torch_device(device.description()));
-    gradient_ = in_format(at::randn(output_shape, options))
-                    .to(backends::torch_device(device.description()));
-  }
-
-  /// Enqueues cycles for as long as said, in pieces that each have the device's time limit; on a
-  /// GPU each action is waited for. Pieces that a failed device skips let go of their member.
-  void enqueue(const std::shared_ptr<MeasurementBarrier>& together, Clock::duration length,
-               bool alone) {
-    const auto member = std::make_shared<MeasurementBarrier::Participant>(together);
-    enqueue([this, member, alone] {
-      alone_ = alone;
-      run_cycle(2, false);  // allocates what later cycles use again
-      run_cycle(cycle_, false);
-      member->warm();
-    });
-    enqueue([this, member] {
-      while (member->others_warm_up()) run_cycle(cycle_, false);
-    });
-    enqueue([this, member, length] {
-      const auto end = Clock::now() + length;
-      for (int cycles = 0;
-           cycles < fewest_cycles || cycles * cycle_ < fewest_passes || Clock::now() < end;
-           ++cycles) {
-        run_cycle(cycle_, true);
-      }
-      member->done();
-    });
-    enqueue([this, member] {
-      while (member->others_measure()) run_cycle(cycle_, false);
-    });
-  }
-
-  void add_costs(int stage, std::vector<ActionCost>& costs) {
-    for (auto& [key, samples] : busy_samples_) {
-      const auto& [kind, first] = key;
-      const std::int64_t count = kind == ActionKind::optimizer ? 0 : samples_;
-      costs.push_back(
-          {.kind = std::string(schedules::name(kind)),
-           .stage = stage,
-           .samples = count,
-           .first = first,
-           .ms = reports::median(samples),
-           .alone_ms = reports::median(alone_samples_.at(key)),
-           .spread_ms = reports::percentile(samples, 0.75) - reports::percentile(samples, 0.25)});
-    }
-  }
-
- private:
-  at::Tensor in_format(const at::Tensor& tensor) const {
-    return tensor.dim() == 4 ? tensor.contiguous(workload_.options().format) : tensor;
-  }
-
-  void enqueue(std::function<void()> piece) {
-    device_.enqueue(runtime::Stream::compute, "calibrate", std::move(piece));
-  }
-
-  void time(ActionKind kind, bool first, bool keep, const std::function<void()>& work) {
-    const auto start = Clock::now();
-    work();
-    if (activation_.is_cuda()) at::zeros({1}, activation_.options()).item();  // waits
-    const std::chrono::duration<double, std::milli> took = Clock::now() - start;
-    if (keep) (alone_ ? alone_samples_ : busy_samples_)[{kind, first}].push_back(took.count());
-  }
-
-  void run_cycle(int micro_batches, bool keep) {
-    const double weight = 1.0 / micro_batches;
-    for (int index = 0; index < micro_batches; ++index) {
-      if (position_.first || position_.last) {
-        time(ActionKind::copy_input, false, keep,
-             [&] { stage_->load_input(0, batch_.inputs, batch_.targets); });
-      }
-      if (!position_.first) {
-        time(ActionKind::copy_activation, false, keep,
-             [&] { stage_->receive_activation(0, activation_); });
-      }
-      time(ActionKind::forward, false, keep, [&] { stage_->forward(0, weight); });
-      if (!position_.last) {
-        time(ActionKind::copy_gradient, false, keep,
-             [&] { stage_->receive_gradient(0, gradient_); });
-      }
-      if (!stage_->split_backward) {
-        time(ActionKind::backward, index == 0, keep, [&] { stage_->backward(0); });
-        continue;
-      }
-      time(ActionKind::backward_input, false, keep, [&] { stage_->backward(0); });
-      time(ActionKind::backward_weight, index == 0, keep, [&] { stage_->backward_weight(0); });
-    }
-    time(ActionKind::optimizer, false, keep, [&] {
-      if (workload_.options().optimizer.clip_norm == 0) return stage_->update();
-      stage_->update(stage_->squared_gradient_norm().item<double>());
-    });
-  }
-
-  const models::Workload& workload_;
-  runtime::Device& device_;
-  std::unique_ptr<stages::Stage> stage_;
-  stages::Stage::Position position_;
-  std::int64_t samples_;
-  int cycle_;
-  models::Batch batch_;
-  at::Tensor activation_;
-  at::Tensor gradient_;
-  bool alone_ = false;
-  std::map<std::pair<ActionKind, bool>, Samples> busy_samples_;
-  std::map<std::pair<ActionKind, bool>, Samples> alone_samples_;
-};
 
 class StageCalibration {
  public:
@@ -176,8 +43,12 @@ class StageCalibration {
 
  private:
   std::vector<ActionCost> measure(std::int64_t samples, int micro_batches) {
-    for (int replica = 0; replica < placement_.replicas(); ++replica) {
-      add_loops_of_a_replica(samples, micro_batches);
+    if (is_data_parallel(config_)) {
+      add_loops_of_replicas_in_one_process(samples);
+    } else {
+      for (int replica = 0; replica < placement_.replicas(); ++replica) {
+        add_loops_of_a_replica(samples, micro_batches);
+      }
     }
     // As many at a time as there are devices: interleaved stages take turns.
     const std::size_t devices = group_.devices.size();
@@ -190,16 +61,59 @@ class StageCalibration {
       runtime::synchronize_all(group_.devices, to_milliseconds(config_.timeout));
     }
     std::vector<ActionCost> costs;
-    const auto stages = static_cast<std::size_t>(stages_of(config_));
-    for (std::size_t stage = 0; stage < stages; ++stage) {  // the replicas are alike
-      loops_[stage]->enqueue(
-          std::make_shared<MeasurementBarrier>(1, to_milliseconds(config_.timeout)), measured_alone,
-          true);
+    // The replicas are alike; in one process they stand side by side.
+    const std::size_t replicas = is_data_parallel(config_) ? devices : 1;
+    const std::size_t stages = is_data_parallel(config_)
+                                   ? loops_.size() / devices
+                                   : static_cast<std::size_t>(stages_of(config_));
+    for (std::size_t stage = 0; stage < stages; ++stage) {
+      StageLoop& loop = *loops_[stage * replicas];
+      loop.enqueue(std::make_shared<MeasurementBarrier>(1, to_milliseconds(config_.timeout)),
+                   measured_alone, true);
       runtime::synchronize_all(group_.devices, to_milliseconds(config_.timeout));
-      loops_[stage]->add_costs(static_cast<int>(stage), costs);
+      loop.add_costs(static_cast<int>(stage), costs);
     }
     loops_.clear();
     return costs;
+  }
+
+  /// A wave for each segment, and one for the loss of the whole batch, on every device.
+  void add_loops_of_replicas_in_one_process(std::int64_t samples) {
+    const bool loss_apart = config_.loss_on != "replicas";
+    for (std::size_t replica = 0; replica < group_.devices.size(); ++replica) {
+      models::Model model = workload_.make_model();
+      const auto cut = data_parallel::segments_of(
+          model.layers, config_, static_cast<int>(group_.devices.size()), /*width=*/1);
+      auto parts = models::cut(std::move(model.layers), cut.boundaries);
+      models::Shape shape = workload_.input_shape(samples);
+      loops_.resize((parts.size() + (loss_apart ? 1 : 0)) * group_.devices.size());
+      for (std::size_t segment = 0; segment < parts.size(); ++segment) {
+        const bool last = !loss_apart && segment + 1 == parts.size();
+        const models::Shape output = models::output_shape(parts[segment], shape);
+        add_loop(segment, replica, std::move(parts[segment]), {segment == 0, last}, shape, samples);
+        shape = output;
+      }
+      shape.front() = config_.global_batch_size;
+      if (loss_apart) {
+        add_loop(parts.size(), replica, {}, {false, true}, shape, config_.global_batch_size);
+      }
+    }
+  }
+
+  void add_loop(std::size_t segment, std::size_t replica, models::LayerList layers,
+                stages::Stage::Position position, const models::Shape& shape,
+                std::int64_t samples) {
+    runtime::Device& device = *group_.devices[replica];
+    device.enqueue(runtime::Stream::compute, "set-up", [&] {
+      auto& loop = loops_[segment * group_.devices.size() + replica];
+      loop = std::make_unique<StageLoop>(
+          workload_, device,
+          std::make_unique<stages::Stage>(workload_, std::move(layers), position,
+                                          device.description(), 1),
+          position, shape, samples, /*cycle=*/1);
+      loop->exchange_with_a_replica();
+    });
+    device.synchronize(to_milliseconds(config_.timeout));
   }
 
   void add_loops_of_a_replica(std::int64_t samples, int micro_batches) {
@@ -246,11 +160,22 @@ std::vector<GradientBucket> buckets_of(const Config& config) {
   return buckets;
 }
 
+std::vector<std::int64_t> owners_of_segments(const Config& config) {
+  const models::Model model = models::Workload(workload_options(config)).make_model();
+  const auto cut =
+      data_parallel::segments_of(model.layers, config, placement_of(config).devices(), /*width=*/1);
+  return {cut.owners.begin(), cut.owners.end()};
+}
+
 }  // namespace
 
 CalibrateStagesResult calibrate_stages(const CalibrateStagesJob& job, const TaskContext& context) {
-  CalibrateStagesResult result{.costs = StageCalibration(job.config, context).run(), .buckets = {}};
-  if (placement_of(job.config).replicas() > 1) result.buckets = buckets_of(job.config);
+  CalibrateStagesResult result{.costs = StageCalibration(job.config, context).run()};
+  if (is_data_parallel(job.config)) {
+    result.owners = owners_of_segments(job.config);
+  } else if (placement_of(job.config).replicas() > 1) {
+    result.buckets = buckets_of(job.config);
+  }
   return result;
 }
 

@@ -13,6 +13,7 @@
 #include "bench/worker/session.h"
 #include "models/model.h"
 #include "models/registry/registry.h"
+#include "strategies/data_parallel/device_balance.h"
 #include "strategies/schedules/registry.h"
 #include "strategies/stages/partition.h"
 
@@ -161,6 +162,18 @@ void check_batch_norm(const Config& config, const models::Workload& workload,
   }
 }
 
+/// One process's replicas on GPUs that are not alike; CPU devices have cores alike.
+std::string note_of_devices(const Config& config, int devices) {
+  if (config.device != "cuda" || !strategies::find_strategy(config.strategy).one_process) return "";
+  std::vector<backends::DeviceCapacity> capacities;
+  for (int index = 0; index < devices; ++index) {
+    const auto place = static_cast<std::size_t>(index);
+    capacities.push_back(backends::cuda_capacity(
+        config.device_ids.empty() ? index : static_cast<int>(config.device_ids.at(place))));
+  }
+  return data_parallel::imbalance_of(capacities);
+}
+
 /// Throws where the row cannot work.
 CheckedRow checked_row(Config config, const TaskContext& context) {
   check_devices(config);
@@ -178,7 +191,8 @@ CheckedRow checked_row(Config config, const TaskContext& context) {
   schedules::find_schedule(config.schedule);
   config.cut = cut_of(config, context);
   const int stages = stages_of(config);
-  return {.error = {}, .config = std::move(config), .stages = stages};
+  std::string note = note_of_devices(config, placement.devices());
+  return {.error = {}, .config = std::move(config), .stages = stages, .note = std::move(note)};
 }
 
 }  // namespace

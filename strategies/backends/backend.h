@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "strategies/runtime/device.h"
@@ -41,6 +42,16 @@ std::unique_ptr<runtime::Device> make_cuda_device(runtime::DeviceDescription des
 
 /// How many GPUs can be used; 0 in a build without CUDA.
 int cuda_device_count();
+
+/// What a device can hold and compute with.
+struct DeviceCapacity {
+  std::string name = {};
+  double memory_bytes = 0;
+  double cores = 0;  // of a GPU, its multiprocessors
+};
+
+/// Of a GPU that can be used.
+DeviceCapacity cuda_capacity(int ordinal);
 
 at::Device torch_device(const runtime::DeviceDescription& description);
 

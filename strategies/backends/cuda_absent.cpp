@@ -7,6 +7,8 @@ namespace stratagem::backends {
 
 int cuda_device_count() { return 0; }
 
+DeviceCapacity cuda_capacity(int /*ordinal*/) { return {}; }
+
 std::unique_ptr<runtime::Device> make_cuda_device(runtime::DeviceDescription /*description*/,
                                                   std::shared_ptr<runtime::Monitor> /*monitor*/,
                                                   runtime::ProgressPage* /*activity*/) {

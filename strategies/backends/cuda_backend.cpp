@@ -218,6 +218,14 @@ void initialise_allocator() {
 
 int cuda_device_count() { return static_cast<int>(c10::cuda::device_count()); }
 
+DeviceCapacity cuda_capacity(int ordinal) {
+  cudaDeviceProp properties{};
+  C10_CUDA_CHECK(cudaGetDeviceProperties(&properties, ordinal));
+  return {.name = fmt::format("cuda:{}", ordinal),
+          .memory_bytes = static_cast<double>(properties.totalGlobalMem),
+          .cores = static_cast<double>(properties.multiProcessorCount)};
+}
+
 std::unique_ptr<runtime::Device> make_cuda_device(runtime::DeviceDescription description,
                                                   std::shared_ptr<runtime::Monitor> monitor,
                                                   runtime::ProgressPage* activity) {

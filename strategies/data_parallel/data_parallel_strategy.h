@@ -1,26 +1,29 @@
 // DataParallelStrategy: nn.DataParallel. One process keeps the parameters on its first device; in
 // each step the other devices get copies of them, and the first one all outputs' loss and all
-// gradients.
+// gradients. Options (loss_on, replicate, reduce, update) take these away one by one; see
+// docs/strategies.md, "From DataParallel to DDP".
 #pragma once
 
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
-#include "strategies/schedules/schedule.h"
+#include "strategies/schedules/data_parallel_schedule.h"
 #include "strategies/stages/stage.h"
 #include "strategies/strategy.h"
 
 namespace stratagem::data_parallel {
 
-/// Throws std::invalid_argument, in one line, for an output device that the job lacks.
-void check_output_device(const strategies::StrategyOptions& options, int devices);
+/// Throws std::invalid_argument, in one line, for an output device that the job lacks, and for
+/// options that contradict each other.
+void check_options(const strategies::StrategyOptions& options, int devices);
 
 class DataParallelStrategy : public strategies::Strategy {
  public:
-  /// Throws as check_output_device().
+  /// Throws as check_options().
   explicit DataParallelStrategy(const strategies::StrategyContext& context);
   /// Waits until the devices no longer touch the replicas.
   ~DataParallelStrategy() override;
@@ -35,52 +38,83 @@ class DataParallelStrategy : public strategies::Strategy {
   strategies::CommunicationCounts take_counts() override;
 
  protected:
+  struct Plan {
+    std::vector<schedules::Slice> chunks = {};  // [replica]
+    schedules::DataParallelShape shape = {};
+    schedules::Schedule schedule = {};
+    schedules::Schedule evaluation = {};  // its forward passes
+  };
   /// What a step works on.
   struct Work {
     models::Batch batch;
-    std::vector<schedules::Slice> chunks = {};  // [replica]
-    at::Tensor inputs = {};                     // the whole batch's, on the first device
-    at::Tensor targets = {};                    // on the output device, as are
-    at::Tensor outputs = {};                    // the replicas', one after another, and
-    at::Tensor loss = {};
-    at::Tensor correct = {};       // of an evaluation
-    at::Tensor squared_norm = {};  // of the gradients, where they are clipped
+    const Plan& plan;
+    at::Tensor inputs = {};   // the whole batch's, on the first device, where it scatters them, and
+    at::Tensor targets = {};  // those that go with them; or on the output device, as are
+    at::Tensor outputs = {};  // the replicas', one after another
+    std::vector<at::Tensor> losses = {};   // that are to be added up, as are
+    std::vector<at::Tensor> correct = {};  // the correct predictions of an evaluation
+    std::vector<at::Tensor> squared_norms =
+        {};  // [stage], of its gradients, where they are clipped
     double gradient_norm = 0;
     double learning_rate = 0;
     bool evaluates = false;
   };
   /// Does one action; tests break single ones.
   virtual void perform(const schedules::Action& action, Work& work);
-  stages::Stage& replica_at(int index) { return *replicas_.at(static_cast<std::size_t>(index)); }
+  /// A run of a replica's layers; with one segment, all.
+  stages::Stage& stage_at(int replica, int segment) {
+    return *replicas_.at(static_cast<std::size_t>(replica)).at(static_cast<std::size_t>(segment));
+  }
 
  private:
   class Step;
-  struct Plan {
-    std::vector<schedules::Slice> chunks;  // [replica]
-    schedules::Schedule schedule;
-    schedules::Schedule evaluation;  // its forward passes
+  /// The replica and segment that a stage is.
+  struct Place {
+    int replica = 0;
+    int segment = 0;
   };
 
+  void make_replicas(std::span<const std::size_t> boundaries);
   const Plan& plan_of(std::int64_t samples);
+  void bring_copies_up_to_date(int replicas);
+  int segments() const { return static_cast<int>(owners_.size()); }
+  int owner_of(int segment) const { return owners_.at(static_cast<std::size_t>(segment)); }
+  Place place_of(const schedules::Action& action) const {
+    return {action.stage / segments(), action.stage % segments()};
+  }
+  bool clips() const { return workload_.options().optimizer.clip_norm > 0; }
   bool is_loss(const schedules::Action& action, const Work& work) const {
-    return action.stage == static_cast<int>(work.chunks.size());
+    return !loss_on_replicas_ && action.stage == work.plan.shape.loss_stage();
   }
   const runtime::DeviceDescription& device_of(int index) const {
     return devices_[static_cast<std::size_t>(index)]->description();
   }
-  int loss_device(const Work& work) const { return work.chunks.size() > 1 ? output_device_ : 0; }
+  int loss_device(const Work& work) const {
+    return work.plan.chunks.size() > 1 ? output_device_ : 0;
+  }
+
+  // What actions do.
   void load_inputs(const schedules::Action& action, Work& work);
-  void load_chunk(int replica, const at::Tensor& from, const Work& work);
+  void load_chunk(int replica, const at::Tensor& inputs, const at::Tensor& targets,
+                  const Work& work);
   at::Tensor brought(std::size_t slot, const Work& work, const std::function<at::Tensor()>& bring);
-  void replicate(int to);
+  std::size_t slot_of_targets(int replica) const {
+    return replicas_.size() + static_cast<std::size_t>(replica);
+  }
+  void replicate(Place to);
   void gather(Work& work);
-  void forward(const schedules::Action& action, Work& work);
-  void backward(const schedules::Action& action, Work& work);
+  void forward(Place place, Work& work);
+  void forward_loss(Work& work);
+  void backward(Place place, Work& work);
+  void backward_loss(Work& work);
   void scatter_gradient(int replica, const Work& work);
-  void sum_gradients(std::size_t replicas);
-  void update(int replica, Work& work);
+  void sum_gradients(Place owner, int replicas);
+  void update(Place owner, Work& work);
   void count(const char* collective, const std::vector<at::Tensor>& tensors);
+
+  strategies::CommunicationCounts costs_of_copies(int replicas) const;
   std::int64_t bytes_of_an_input() const;
+  std::int64_t bytes_of_a_target() const;
   void synchronize();
 
   const models::Workload& workload_;
@@ -89,13 +123,21 @@ class DataParallelStrategy : public strategies::Strategy {
   std::function<void(const schedules::Action&)> before_action_;
   int output_device_;
   bool scatter_from_first_;
+  bool loss_on_replicas_;
+  bool copies_kept_;
+  bool reduce_overlapped_;
   bool keep_inputs_;
   double learning_rate_;
   double flops_of_a_sample_ = 0;
-  models::Shape output_shape_;                            // of one sample
-  std::map<std::int64_t, Plan> plans_;                    // by samples
-  std::vector<std::unique_ptr<stages::Stage>> replicas_;  // [device]; the first is the module
-  std::vector<at::Tensor> kept_;    // inputs that stay, [device], and the targets; may be undefined
+  models::Shape output_shape_;  // of one sample
+  std::vector<int> owners_;     // [segment]: the device that updates it
+  bool has_buffers_ = false;
+  std::map<std::int64_t, Plan> plans_;  // by samples
+  // [device][segment]; the first are the module.
+  std::vector<std::vector<std::unique_ptr<stages::Stage>>> replicas_;
+  int up_to_date_ = 1;  // so many replicas have the present parameters, where copies are kept
+  // Inputs that stay, [device], and then targets, likewise; may be undefined.
+  std::vector<at::Tensor> kept_;
   std::int64_t last_samples_ = 0;   // of the step before
   schedules::Execution last_step_;  // empty: the devices are idle
   std::mutex mutex_;

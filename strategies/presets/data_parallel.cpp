@@ -1,5 +1,6 @@
 // data_parallel: nn.DataParallel. One process copies the model to every device in each step,
-// gathers the outputs on one of them and sums the gradients on the first.
+// gathers the outputs on one of them and sums the gradients on the first. Options take one of
+// these costs away each, until it is DDP in one process.
 #include <memory>
 
 #include "strategies/data_parallel/data_parallel_strategy.h"
@@ -18,7 +19,7 @@ const strategies::StrategyRegistration data_parallel_registration{
          [](const strategies::StrategyContext& context) {
            return std::make_unique<data_parallel::DataParallelStrategy>(context);
          },
-     .check = data_parallel::check_output_device,
+     .check = data_parallel::check_options,
      .one_process = true}};
 
 }  // namespace

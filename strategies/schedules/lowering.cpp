@@ -12,13 +12,14 @@ bool same_device(const Schedule& schedule, int stage, int other) {
          schedule.device_of_stage.at(static_cast<std::size_t>(other));
 }
 
+int rank_of_stage(const Schedule& schedule, int stage) {
+  if (schedule.rank_of_device.empty()) return 0;
+  const int device = schedule.device_of_stage.at(static_cast<std::size_t>(stage));
+  return schedule.rank_of_device.at(static_cast<std::size_t>(device));
+}
+
 bool same_rank(const Schedule& schedule, int stage, int other) {
-  if (schedule.rank_of_device.empty()) return true;
-  const auto rank_of = [&](int of) {
-    const int device = schedule.device_of_stage.at(static_cast<std::size_t>(of));
-    return schedule.rank_of_device.at(static_cast<std::size_t>(device));
-  };
-  return rank_of(stage) == rank_of(other);
+  return rank_of_stage(schedule, stage) == rank_of_stage(schedule, other);
 }
 
 /// What has to be brought to the device just before `action`.
@@ -70,6 +71,12 @@ void insert_before_optimizers(Schedule& schedule, ActionKind kind) {
     }
     actions = std::move(all);
   }
+}
+
+/// Whether it is an update or needs one of the same step.
+bool follows_an_update(const Schedule& lowered, const Action& action) {
+  const auto updates = [](const Action& other) { return other.kind == ActionKind::optimizer; };
+  return updates(action) || std::ranges::any_of(predecessors(lowered, action), updates);
 }
 
 /// What an action of stages that follow one another waits for.
@@ -166,31 +173,29 @@ Schedule add_clipping(const Schedule& lowered, bool across_ranks) {
   std::vector<Action> norms;
   std::map<int, Action> sums;  // by rank: on the device of its first stage that is updated
   for (int stage = 0; stage < lowered.stages(); ++stage) {
-    const Action update{ActionKind::optimizer, stage, 0};
     if (lowered.not_updated.contains(stage)) continue;
-    const auto device =
-        static_cast<std::size_t>(lowered.device_of_stage.at(static_cast<std::size_t>(stage)));
-    const int rank = lowered.rank_of_device.empty() ? 0 : lowered.rank_of_device.at(device);
     norms.push_back({ActionKind::gradient_norm, stage, 0});
+    clipped.needs[norms.back()] = predecessors(lowered, {ActionKind::optimizer, stage, 0});
+    const int rank = rank_of_stage(lowered, stage);
     if (across_ranks) sums.emplace(rank, Action{ActionKind::norm_sum, stage, 0});
-    clipped.needs[norms.back()] = clipped.needs[update];
   }
-  for (std::size_t device = 0; device < clipped.actions.size(); ++device) {
-    const int rank = lowered.rank_of_device.empty() ? 0 : lowered.rank_of_device.at(device);
-    std::vector<Action> updates;
-    for (Action& action : clipped.actions[device]) {
-      if (action.kind != ActionKind::optimizer) continue;
-      updates.push_back(action);
-      action.kind = ActionKind::gradient_norm;
-      clipped.needs[updates.back()] = across_ranks ? std::vector<Action>{sums.at(rank)} : norms;
+  for (auto& actions : clipped.actions) {
+    std::vector<Action> before;  // any update
+    std::vector<Action> after;   // and the updates
+    for (const Action& action : actions) {
+      if (action.kind == ActionKind::optimizer) {
+        before.push_back({ActionKind::gradient_norm, action.stage, 0});
+        const Action sum = across_ranks ? sums.at(rank_of_stage(lowered, action.stage)) : action;
+        if (across_ranks && sum.stage == action.stage) {
+          clipped.needs[sum] = norms;
+          after.insert(after.begin(), sum);
+        }
+        clipped.needs[action] = across_ranks ? std::vector<Action>{sum} : norms;
+      }
+      (follows_an_update(lowered, action) ? after : before).push_back(action);
     }
-    const auto sum = sums.find(rank);
-    const auto here = [&](const Action& action) { return action.stage == sum->second.stage; };
-    if (sum != sums.end() && std::ranges::any_of(updates, here)) {
-      clipped.needs[sum->second] = norms;
-      clipped.actions[device].push_back(sum->second);
-    }
-    clipped.actions[device].insert(clipped.actions[device].end(), updates.begin(), updates.end());
+    actions = std::move(before);
+    actions.insert(actions.end(), after.begin(), after.end());
   }
   return clipped;
 }

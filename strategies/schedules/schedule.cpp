@@ -95,7 +95,8 @@ void validate(const Schedule& lowered) {
     }
   }
   for (int stage = 0; stage < lowered.stages(); ++stage) {
-    for (int micro_batch = 0; micro_batch < lowered.micro_batches; ++micro_batch) {
+    const int passes = lowered.not_trained.contains(stage) ? 0 : lowered.micro_batches;
+    for (int micro_batch = 0; micro_batch < passes; ++micro_batch) {
       for (const auto kind :
            {ActionKind::forward, lowered.input_gradient_kind(), lowered.weight_gradient_kind()}) {
         const Action action{kind, stage, micro_batch};

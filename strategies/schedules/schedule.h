@@ -29,6 +29,7 @@ struct Schedule {
   Edges needs = {};                          // of a lowered schedule
   Edges needs_before = {};                   // the same among the actions of the step before
   std::set<int> not_updated = {};            // stages that no optimizer updates: copies of others
+  std::set<int> not_trained = {};            // stages without samples: others make their gradients
 
   int stages() const { return static_cast<int>(device_of_stage.size()); }
   int devices() const { return static_cast<int>(actions.size()); }

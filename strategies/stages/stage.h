@@ -35,6 +35,9 @@ class Stage {
   void receive_gradient(int micro_batch, const at::Tensor& next_input_gradient);
   /// The same with a tensor that lies on this device already, and is nobody else's.
   void set_input(int micro_batch, at::Tensor input) { slot(micro_batch).input = std::move(input); }
+  void set_targets(int micro_batch, at::Tensor targets) {
+    slot(micro_batch).targets = std::move(targets);
+  }
   void set_output_gradient(int micro_batch, at::Tensor output_gradient) {
     slot(micro_batch).output_gradient = std::move(output_gradient);
   }

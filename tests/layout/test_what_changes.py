@@ -31,7 +31,7 @@ MEANT_BY = {
     # Also a schedule of the learning rate.
     "linear": r"training/options\.cpp$",
     # The one strategy with a schedule of its own says its name.
-    "data_parallel": r"strategies/data_parallel/data_parallel_schedule\.cpp$",
+    "data_parallel": r"strategies/schedules/data_parallel_schedule\.cpp$",
     # The order without overlap of stages, which presets of one stage run.
     "naive": r"strategies/registry\.h$|strategies/presets/\w+\.cpp$|bench/predict/predict\.cpp$",
 }

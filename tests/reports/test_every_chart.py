@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import fixture_collectives
 import fixture_history
+import fixture_ladder
 import fixture_many_rows
 import fixture_results
 import fixture_trainings
@@ -51,8 +52,11 @@ def every(tmp_path_factory):
     start, *events, end = fixture_trainings.training()
     whole = {"name": "single/toy", "start": start, "events": events, "end": end}
     trainings = load_trainings([written({"schema": "stratagem-train/1", "trainings": [whole]})])
+    strategies = charts_of(written, fixture_many_rows.many_rows(60))
+    ladder = charts_of(written, fixture_ladder.ladder()).charts
+    strategies.charts["data_parallel_ladder"] = ladder["data_parallel_ladder"]
     return {
-        "strategies": charts_of(written, fixture_many_rows.many_rows(60)),
+        "strategies": strategies,
         "collectives": draw_charts("collectives", collectives),
         "simulation": draw_charts("simulation", simulation),
         "trend": ChartSet({"trend": trend_chart(trend)}),

@@ -106,7 +106,7 @@ bench::Config one_row(bench::Selection selection, const bench::LauncherSession& 
   if (!bench::can_be_simulated(rows.front())) {
     throw std::invalid_argument(fmt::format(
         "simulate --calibrated: no model of {} on this mesh: stages, or replicas of one stage "
-        "(pipeline, model_parallel, ddp), can be simulated",
+        "(pipeline, model_parallel, ddp, data_parallel), can be simulated",
         rows.front().strategy));
   }
   return rows.front();

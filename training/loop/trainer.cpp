@@ -181,15 +181,15 @@ class Trainer {
     const double waited = std::exchange(waited_ms_, 0);
     outcome_.data_wait_ms += waited;
     ordered_json line{{"event", "step"},
-           {"epoch", epoch},
-           {"step", position().step},
-           {"of", steps_},
-           {"samples", position().samples},
-           {"seconds", position().seconds},
-           {"loss", outcome_.loss},
-           {"batch", steps.last_batch},
-           {"learning_rate", rate_},
-           {"data_wait_ms", waited}};
+                      {"epoch", epoch},
+                      {"step", position().step},
+                      {"of", steps_},
+                      {"samples", position().samples},
+                      {"seconds", position().seconds},
+                      {"loss", outcome_.loss},
+                      {"batch", steps.last_batch},
+                      {"learning_rate", rate_},
+                      {"data_wait_ms", waited}};
     if (workload().optimizer.clip_norm > 0) line["gradient_norm"] = steps.gradient_norm;
     tell_(line);
     if (!std::isfinite(outcome_.loss) || !steps.norms_are_finite) {

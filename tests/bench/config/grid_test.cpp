@@ -135,6 +135,38 @@ TEST(Grid, RefusesWhatNoRowUses) {
             "--cores-per-device: no chosen row uses it; it is for --device cpu");
 }
 
+/// Rows of nn.DataParallel, by what sets their names apart.
+std::vector<std::string> rungs_of(const Values& values) {
+  Catalogue catalogue = example_catalogue();
+  catalogue.strategies.push_back(
+      {"data_parallel", strategies::option_names({strategies::data_parallel_options}), true});
+  RunOptions options;
+  options.values = values;
+  options.values["strategy"] = "data_parallel";
+  options.values["model"] = "mlp";
+  std::vector<std::string> names;
+  for (const Config& row : make_grid(select(options), catalogue)) {
+    names.push_back(row_name(row, catalogue)
+                        .substr(std::string("data_parallel/mlp/devices:2/batch:48").size()));
+  }
+  return names;
+}
+
+TEST(Grid, OptionsOfDataParallelAreUsedWhereAnotherMakesRoomForThem) {
+  EXPECT_THAT(rungs_of({{"replicate", "step,kept"}, {"update", "first,everywhere"}}),
+              ElementsAre("", "/replicate:kept", "/replicate:kept/update:everywhere"));
+  EXPECT_THAT(rungs_of({{"reduce", "after,overlapped"}, {"bucket_mb", "4"}}),
+              ElementsAre("", "/bucket:4/reduce:overlapped"));
+  EXPECT_EQ(error_of([] {
+              rungs_of({{"update", "everywhere"}});
+            }),
+            "--update: no chosen row uses it; it is for --replicate kept");
+  EXPECT_EQ(error_of([] {
+              rungs_of({{"bucket_mb", "4"}});
+            }),
+            "--bucket-mb: no chosen row uses it; it is for data_parallel");
+}
+
 TEST(Grid, RefusesACutBesideAPartition) {
   EXPECT_EQ(refusal({{"strategy", "pipeline"}, {"cut", "layer3"}, {"partition", "balanced"}}),
             "--cut and --partition exclude each other; give one of them");

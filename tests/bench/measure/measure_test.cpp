@@ -56,6 +56,15 @@ TEST_F(MeasureTest, ProvesBeforeItMeasuresAndPredictsAfterwards) {
                           is(MeasureJob{}), is(MeasureJob{}), is(CalibrateStagesJob{})));
 }
 
+TEST_F(MeasureTest, WhatTheCheckSaysOfARowsDevicesIsShown) {
+  workers_.on<CheckJob>([](const CheckJob& job) {
+    return answered(CheckResult{{{.config = job.configs.front(), .stages = 2, .note = "unlike"}}});
+  });
+  measure_rows({row(4)});
+  EXPECT_THAT(notes_.lines, Contains(HasSubstr("split:4")));
+  EXPECT_THAT(notes_.lines, Contains(HasSubstr(": unlike")));
+}
+
 TEST_F(MeasureTest, WhoTakesTurnsPredictsNothing) {
   options_.turns = "somewhere";
   const Measurement measured = measure_rows({row(4)});

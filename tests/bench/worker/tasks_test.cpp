@@ -321,6 +321,32 @@ TEST(CalibrateStages, PricesEveryActionOfTheRow) {
   EXPECT_GT(predict_step_ms(row, costs), 0) << "the costs are the schedule's neighbours' too";
 }
 
+TEST(CalibrateStages, PricesWhatReplicasOfOneProcessDo) {
+  for (const bool changed : {false, true}) {
+    Config row = small_row("data_parallel");
+    row.global_batch_size = 5;  // parts of 3 and 2
+    if (changed) {
+      row.loss_on = "replicas";
+      row.replicate = "kept";
+      row.reduce = "overlapped";
+      row.update = "everywhere";
+      row.bucket_mb = 1e-6;
+    }
+    const CalibrateStagesResult found = calibrate_stages({.config = row}, {});
+    EXPECT_EQ(found.owners,
+              changed ? (std::vector<std::int64_t>{0, 1}) : (std::vector<std::int64_t>{0}));
+    const auto timeline = predict_timeline(row, {.costs = found.costs, .owners = found.owners});
+    EXPECT_GT(timeline.step_ms, 0);
+    std::set<std::string> predicted;
+    for (const auto& entry : timeline.entries) {
+      predicted.insert(std::string(schedules::name(entry.action.kind)));
+    }
+    for (const auto& event : measured(row).timeline) {
+      EXPECT_TRUE(predicted.contains(event.kind)) << event.kind;
+    }
+  }
+}
+
 TEST(CalibrateDevice, FindsPositiveRates) {
   const Config row = small_row("pipeline", "toy");
   const CalibrateDeviceResult rates = calibrate_device({.config = row}, {});

@@ -1,4 +1,4 @@
-// nn.DataParallel's way: chunks, schedule, update, what moves, and mistakes that verification sees.
+// nn.DataParallel's way: chunks, update, what moves, and mistakes that verification sees.
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "bench/worker/oracle.h"
-#include "strategies/data_parallel/data_parallel_schedule.h"
 #include "strategies/data_parallel/data_parallel_strategy.h"
 #include "strategies/distributed/counted_costs.h"
 #include "tests/strategies/training.h"
@@ -33,35 +32,6 @@ TEST(ChunkBatch, IsTorchChunk) {
                                                   .count = expected[index].size(0),
                                                   .replica = static_cast<int>(index)}));
         start += found[index].count;
-      }
-    }
-  }
-}
-
-TEST(DataParallelSchedule, FollowsItsPicture) {
-  EXPECT_EQ(grid(data_parallel_schedule({.devices = 2, .replicas = 2})),
-            "device 0 | 0L0 0F0 2L0 2GO 2F0 2B0 0SG 0B0 0RA 0O\n"
-            "device 1 | 1P 1SC 1F0 1SG 1B0\n");
-  EXPECT_EQ(grid(data_parallel_schedule(
-                {.devices = 3, .replicas = 2, .output_device = 2, .scatter_from_first = false})),
-            "device 0 | 0L0 0F0 0SG 0B0 0RA 0O\n"
-            "device 1 | 1P 1L0 1F0 1SG 1B0\n"
-            "device 2 | 2L0 2GO 2F0 2B0\n");
-}
-
-TEST(DataParallelSchedule, OneReplicaIsASingleDevice) {
-  EXPECT_EQ(grid(data_parallel_schedule({.devices = 2, .replicas = 1, .output_device = 1})),
-            "device 0 | 0L0 0F0 1L0 1F0 1B0 0B0 0O\n"
-            "device 1 |\n");
-}
-
-TEST(DataParallelSchedule, EveryShapeIsValid) {
-  for (int devices = 1; devices <= 5; ++devices) {
-    for (int replicas = 1; replicas <= devices; ++replicas) {
-      for (int output = 0; output < devices; ++output) {
-        for (const bool first : {true, false}) {
-          EXPECT_NO_THROW(data_parallel_schedule({devices, replicas, output, first}));
-        }
       }
     }
   }
@@ -208,8 +178,8 @@ class KeepsTheWrongBuffers : public DataParallelStrategy {
   void perform(const Action& action, Work& work) override {
     DataParallelStrategy::perform(action, work);
     if (action.kind != ActionKind::optimizer) return;
-    const auto own = models::buffers(replica_at(0).layers());
-    const auto other = models::buffers(replica_at(1).layers());
+    const auto own = models::buffers(stage_at(0, 0).layers());
+    const auto other = models::buffers(stage_at(1, 0).layers());
     for (std::size_t index = 0; index < own.size(); ++index) {
       own[index].tensor.copy_(other[index].tensor);
     }

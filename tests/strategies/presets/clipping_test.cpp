@@ -95,11 +95,19 @@ TEST(Clipping, EqualsOneDeviceOverEveryMesh) {
 }
 
 TEST(Clipping, DataParallelClipsTheSumOfItsReplicas) {
+  const strategies::StrategyOptions shares = {.bucket_mb = 0.01,
+                                              .loss_on = "replicas",
+                                              .replicate = "kept",
+                                              .reduce = "overlapped",
+                                              .update = "everywhere"};
   for (const int devices : {1, 3}) {
-    strategies::Training training(clipped("mlp"), devices);
-    const auto verification =
-        bench::compare_with_oracle(training.make("data_parallel"), training.workload);
-    EXPECT_TRUE(verification.passed) << verification.message;
+    for (const strategies::StrategyOptions& options : {strategies::StrategyOptions(), shares}) {
+      SCOPED_TRACE(testing::Message() << devices << " devices, update " << options.update);
+      strategies::Training training(clipped("mlp"), devices);
+      const auto verification =
+          bench::compare_with_oracle(training.make("data_parallel", options), training.workload);
+      EXPECT_TRUE(verification.passed) << verification.message;
+    }
   }
 }
 

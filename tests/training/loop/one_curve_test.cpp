@@ -17,6 +17,7 @@
 #include "models/datasets/dataset.h"
 #include "models/datasets/random_bits.h"
 #include "models/token_data.h"
+#include "strategies/distributed/gather_state.h"
 #include "tests/strategies/rank_training.h"
 #include "training/epoch.h"
 #include "training/loop/trainer.h"
@@ -77,11 +78,17 @@ Curve trained_rank(distributed::RankContext& ranks, const Mesh& mesh, const Work
   }
   training.strategy = strategies::find_strategy(mesh.strategy).make(training.rank_context(options));
   const std::chrono::seconds limit(60);
+  const auto sum = [&](std::span<double> numbers) {
+    for (double& number : numbers) {
+      number = distributed::sum_over_ranks(number, *training.all, at::kCPU);
+    }
+  };
   Curve curve;
   train({.workload = training.workload,
          .strategy = *training.strategy,
-         .synchronize = [&] { runtime::synchronize_all(training.group.devices, limit); },
+         .devices = training.group.devices,
          .replicas = work.replicas == 0 ? mesh.spread.replicas : work.replicas,
+         .sum_over_ranks = sum,
          .timeout = limit},
         work.data, work.options, [&](const nlohmann::ordered_json& line) { curve.add(line); });
   curve.state = training.strategy->state();
@@ -146,8 +153,10 @@ Work text(const std::string& tail) {
   workload.image_size = 0;
   workload.sequence_length = 8;
   workload.loss = models::Loss::cross_entropy;
-  workload.optimizer = {
-      .kind = models::OptimizerOptions::Kind::adamw, .learning_rate = 0.01, .weight_decay = 0.1};
+  workload.optimizer = {.kind = models::OptimizerOptions::Kind::adamw,
+                        .learning_rate = 0.01,
+                        .weight_decay = 0.1,
+                        .clip_norm = 1};
   Work work{.workload = workload};
   work.data = datasets::make_datasets({.name = "text", .sequence = 8, .validation = 0.2},
                                       models::training_text().substr(0, 8 * 54 + 1));

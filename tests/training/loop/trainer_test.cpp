@@ -168,10 +168,7 @@ TEST(Trainer, EveryStepTrainsTheSamplesOfItsBatch) {
   options.epochs = 3;
   options.loader_threads = 3;
   options.prefetch = 4;
-  train({.workload = training.workload,
-         .strategy = strategy,
-         .synchronize =
-             [&] { runtime::synchronize_all(training.group.devices, std::chrono::seconds(60)); }},
+  train({.workload = training.workload, .strategy = strategy, .devices = training.group.devices},
         data, options, [&](const ordered_json& line) {
           if (line.at("event") == "step") losses.push_back(line.at("loss"));
         });

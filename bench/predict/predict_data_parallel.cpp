@@ -1,0 +1,139 @@
+// Predicting the step of replicas in one process: their own schedule with calibrated costs.
+#include <fmt/format.h>
+
+#include <map>
+#include <stdexcept>
+#include <tuple>
+
+#include "bench/config/placement.h"
+#include "bench/predict/predict.h"
+#include "strategies/registry.h"
+#include "strategies/schedules/batch_split.h"
+#include "strategies/schedules/data_parallel_schedule.h"
+#include "strategies/schedules/simulate.h"
+
+namespace stratagem::bench {
+namespace {
+
+using schedules::Action;
+using schedules::ActionKind;
+using schedules::Cost;
+
+Cost times(const Cost& cost, double factor) {
+  return {factor * cost.alone_ms, factor * cost.busy_ms};
+}
+
+Cost sum_of(const Cost& a, const Cost& b) {
+  return {a.alone_ms + b.alone_ms, a.busy_ms + b.busy_ms};
+}
+
+/// What an action costs: calibrated by segment and samples, those of all others in proportion.
+class Prices {
+ public:
+  Prices(const Config& config, const StageCosts& calibration)
+      : config_(config),
+        devices_(placement_of(config).devices()),
+        chunks_(schedules::chunk_batch(config.global_batch_size, devices_)) {
+    shape_ = {.devices = devices_,
+              .replicas = static_cast<int>(chunks_.size()),
+              .output_device = static_cast<int>(config.output_device),
+              .scatter_from_first = config.scatter == "first",
+              .loss_on_replicas = config.loss_on == "replicas",
+              .copies_kept = config.replicate == "kept",
+              .reduce_overlapped = config.reduce == "overlapped",
+              .owners = {calibration.owners.begin(), calibration.owners.end()}};
+    if (shape_.owners.empty()) throw std::invalid_argument("no calibrated segments");
+    for (const ActionCost& cost : calibration.costs) {
+      const double alone_ms = cost.alone_ms < 0 ? cost.ms : cost.alone_ms;
+      table_[{cost.kind, cost.stage, cost.samples}] = Cost(alone_ms, cost.ms);
+    }
+  }
+
+  const schedules::DataParallelShape& shape() const { return shape_; }
+
+  Cost of(const Action& action) const {
+    const int segment = action.stage % shape_.segments();
+    const int replica = action.stage / shape_.segments();
+    if (!shape_.loss_on_replicas && action.stage == shape_.loss_stage())
+      return of_loss(action.kind);
+    switch (action.kind) {
+      case ActionKind::copy_input:
+      case ActionKind::scatter:
+        return of_inputs(action.kind, replica);
+      case ActionKind::scatter_gradient:
+        return replica == shape_.output_device
+                   ? Cost()
+                   : find(ActionKind::copy_gradient, segment, samples_of(replica));
+      case ActionKind::forward:
+      case ActionKind::backward:
+        return find(action.kind, segment, samples_of(replica));
+      case ActionKind::sum_gradients:
+        return times(find(action.kind, segment, 0), shape_.replicas - (replica < shape_.replicas));
+      case ActionKind::replicate:
+        // An owner gets buffers alone, which are few.
+        return owner_of(segment) == replica ? Cost() : find(action.kind, segment, 0);
+      default:
+        return find(action.kind, segment, 0);
+    }
+  }
+
+ private:
+  int owner_of(int segment) const { return shape_.owners.at(static_cast<std::size_t>(segment)); }
+  std::int64_t samples_of(int replica) const {
+    return chunks_.at(static_cast<std::size_t>(replica)).count;
+  }
+
+  Cost find(ActionKind kind, int stage, std::int64_t samples) const {
+    const auto found = table_.find({std::string(schedules::name(kind)), stage, samples});
+    if (found != table_.end()) return found->second;
+    throw std::invalid_argument(fmt::format("no calibrated cost for {} of stage {} with {} samples",
+                                            schedules::name(kind), stage, samples));
+  }
+
+  /// The first device may get the whole batch. Targets go to the last segment.
+  Cost of_inputs(ActionKind kind, int replica) const {
+    const int last = shape_.segments() - 1;
+    const std::int64_t samples = samples_of(replica);
+    Cost cost = find(ActionKind::copy_input, 0, samples);
+    if (shape_.loss_on_replicas && last > 0) {
+      cost = sum_of(cost, find(ActionKind::copy_input, last, samples));
+    }
+    const bool whole = replica == 0 && kind == ActionKind::copy_input && shape_.scatter_from_first;
+    if (!whole) return cost;
+    return times(cost,
+                 static_cast<double>(config_.global_batch_size) / static_cast<double>(samples));
+  }
+
+  /// Its stage is the one behind the segments, its samples are the batch.
+  Cost of_loss(ActionKind kind) const {
+    const std::int64_t batch = config_.global_batch_size;
+    if (kind != ActionKind::gather) return find(kind, shape_.segments(), batch);
+    // The others' outputs come, and all are joined: either is a copy.
+    const bool has_own = shape_.output_device < shape_.replicas;
+    const double own = has_own ? static_cast<double>(samples_of(shape_.output_device)) : 0;
+    return times(find(ActionKind::copy_activation, shape_.segments(), batch),
+                 2 - own / static_cast<double>(batch));
+  }
+
+  const Config& config_;
+  int devices_;
+  std::vector<schedules::Slice> chunks_;
+  schedules::DataParallelShape shape_;
+  std::map<std::tuple<std::string, int, std::int64_t>, Cost> table_;
+};
+
+}  // namespace
+
+bool is_data_parallel(const Config& config) {
+  const strategies::StrategyEntry& strategy = strategies::find_strategy(config.strategy);
+  return strategy.one_process && strategy.reads("replicate");
+}
+
+schedules::Timeline predict_data_parallel(const Config& config, const StageCosts& calibration) {
+  const Prices prices(config, calibration);
+  return schedules::simulate(schedules::data_parallel_schedule(prices.shape()),
+                             [&](const Action& action) { return prices.of(action); },
+                             {.separate_copy_stream = config.device == "cuda"});
+}
+
+}  // namespace stratagem::bench

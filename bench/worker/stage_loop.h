@@ -1,0 +1,68 @@
+// StageLoop: one stage with everything that its neighbours would hand it, run over and over to find
+// what its actions cost.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "bench/predict/stage_costs.h"
+#include "bench/timing/measurement_barrier.h"
+#include "strategies/schedules/action.h"
+#include "strategies/stages/stage.h"
+
+namespace stratagem::bench {
+
+class StageLoop {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// `cycle`: micro-batches between two updates.
+  StageLoop(const models::Workload& workload, runtime::Device& device,
+            std::unique_ptr<stages::Stage> stage, stages::Stage::Position position,
+            const models::Shape& input_shape, std::int64_t samples, int cycle);
+
+  /// Each cycle ends with what replicas of one process exchange; on the device's thread.
+  void exchange_with_a_replica();
+
+  /// Enqueues cycles for as long as said, in pieces that each have the device's time limit; on a
+  /// GPU each action is waited for. Pieces that a failed device skips let go of their member.
+  void enqueue(const std::shared_ptr<MeasurementBarrier>& together, Clock::duration length,
+               bool alone);
+
+  /// What was measured, as that of a stage of this number.
+  void add_costs(int stage, std::vector<ActionCost>& costs);
+
+ private:
+  using Samples = std::vector<double>;  // of one cost, in milliseconds
+
+  at::Tensor in_format(const at::Tensor& tensor) const;
+  void enqueue(std::function<void()> piece);
+  void time(schedules::ActionKind kind, bool first, bool keep, const std::function<void()>& work);
+  void run_cycle(int micro_batches, bool keep);
+  void add_the_replicas_gradients();
+  void copy_the_replica();
+
+  const models::Workload& workload_;
+  runtime::Device& device_;
+  std::unique_ptr<stages::Stage> stage_;
+  stages::Stage::Position position_;
+  std::int64_t samples_;
+  int cycle_;
+  models::Batch batch_;
+  at::Tensor activation_;
+  at::Tensor gradient_;
+  /// Parameters and buffers, and a replica's.
+  std::vector<std::pair<at::Tensor, at::Tensor>> replica_;
+  bool alone_ = false;
+  std::map<std::pair<schedules::ActionKind, bool>, Samples> busy_samples_;
+  std::map<std::pair<schedules::ActionKind, bool>, Samples> alone_samples_;
+};
+
+}  // namespace stratagem::bench

@@ -1,0 +1,77 @@
+// What a step of DataParallelStrategy moves, by formula.
+#include <c10/util/accumulate.h>
+
+#include "strategies/data_parallel/data_parallel_strategy.h"
+#include "strategies/data_parallel/layer_buckets.h"
+
+namespace stratagem::data_parallel {
+
+strategies::Costs DataParallelStrategy::costs(std::int64_t samples) const {
+  const std::vector<schedules::Slice> chunks = batch_partition(samples);
+  const auto others = static_cast<std::int64_t>(chunks.size()) - 1;
+  strategies::Costs costs;
+  costs.flops = flops_of_a_sample_ * static_cast<double>(samples);
+  costs.stages = static_cast<int>(chunks.size()) + 1;
+  costs.collectives = costs_of_copies(static_cast<int>(chunks.size()));
+  if (others == 0) return costs;
+  const std::int64_t output =
+      c10::multiply_integers(output_shape_) *
+      static_cast<std::int64_t>(c10::elementSize(workload_.options().dtype));
+  for (const schedules::Slice& chunk : chunks) {
+    if (loss_on_replicas_ || chunk.replica == output_device_) continue;
+    for (const char* name : {"gather", "scatter_gradient"}) {
+      costs.collectives[name] += {1, chunk.count * output, 0};
+    }
+  }
+  if (scatter_from_first_ && !keep_inputs_) {
+    const std::int64_t scattered = samples - chunks.front().count;
+    costs.collectives["scatter"] = {others, scattered * bytes_of_an_input(), 0};
+    if (loss_on_replicas_) {
+      costs.collectives["scatter"] += {others, scattered * bytes_of_a_target(), 0};
+    }
+  }
+  return costs;
+}
+
+/// Of each segment: its parameters to, and their gradients from, all replicas but its owner's, and
+/// the first one's buffers to the others.
+strategies::CommunicationCounts DataParallelStrategy::costs_of_copies(int replicas) const {
+  strategies::CommunicationCounts costs;
+  for (int segment = 0; segment < segments(); ++segment) {
+    const auto& layers = replicas_.front().at(static_cast<std::size_t>(segment))->layers();
+    const std::int64_t parameters = bytes_of(models::parameters(layers));
+    const std::int64_t buffers = bytes_of(models::buffers(layers));
+    for (int replica = 0; replica < replicas; ++replica) {
+      const bool owns = owner_of(segment) == replica;
+      if (!owns) costs["sum_gradients"] += {1, parameters, 0};
+      const bool gets_buffers = replica > 0 && buffers > 0;
+      if (owns && !gets_buffers) continue;
+      costs["replicate"] += {1, (owns ? 0 : parameters) + (gets_buffers ? buffers : 0), 0};
+    }
+  }
+  return costs;
+}
+
+/// Tokens are indices.
+std::int64_t DataParallelStrategy::bytes_of_an_input() const {
+  const auto type =
+      workload_.sequence_length() > 0 && workload_.entry().input_kind == models::InputKind::tokens
+          ? at::kLong
+          : workload_.options().dtype;
+  return c10::multiply_integers(workload_.input_shape(1)) *
+         static_cast<std::int64_t>(c10::elementSize(type));
+}
+
+/// Real numbers or one-hot rows, else indices: one of a sample, or of each of its tokens.
+std::int64_t DataParallelStrategy::bytes_of_a_target() const {
+  const models::WorkloadOptions& options = workload_.options();
+  const bool tokens = workload_.entry().input_kind == models::InputKind::tokens;
+  const bool rows = options.targets == models::Targets::real || options.loss == models::Loss::mse;
+  if (!tokens && rows) {
+    return workload_.classes() * static_cast<std::int64_t>(c10::elementSize(options.dtype));
+  }
+  const std::int64_t indices = tokens ? workload_.sequence_length() : 1;
+  return indices * static_cast<std::int64_t>(c10::elementSize(at::kLong));
+}
+
+}  // namespace stratagem::data_parallel

@@ -1,0 +1,77 @@
+#include "strategies/data_parallel/layer_buckets.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace stratagem::data_parallel {
+namespace {
+
+constexpr double first_bucket_bytes = 1024 * 1024;
+
+}  // namespace
+
+std::vector<std::size_t> bucket_boundaries(models::LayerSpan layers, double bucket_bytes) {
+  std::vector<std::size_t> boundaries;
+  double cap = std::min(first_bucket_bytes, bucket_bytes);
+  double filled = 0;
+  std::size_t begin = layers.size();  // the first layer with parameters of the bucket
+  for (std::size_t index = layers.size(); index-- > 0;) {
+    const auto bytes = static_cast<double>(bytes_of(layers[index]->parameters()));
+    if (bytes == 0) continue;
+    if (filled > 0 && filled + bytes > cap) {
+      boundaries.push_back(begin);
+      filled = 0;
+      cap = bucket_bytes;
+    }
+    filled += bytes;
+    begin = index;
+  }
+  std::ranges::reverse(boundaries);
+  return boundaries;
+}
+
+std::vector<int> owners_of(const std::vector<std::int64_t>& bytes, int devices) {
+  std::vector<std::size_t> by_size(bytes.size());
+  std::iota(by_size.begin(), by_size.end(), std::size_t{0});
+  std::ranges::stable_sort(by_size, std::ranges::greater(),
+                           [&](std::size_t bucket) { return bytes[bucket]; });
+  std::vector<std::int64_t> owned(static_cast<std::size_t>(devices), 0);
+  std::vector<int> owners(bytes.size(), 0);
+  for (const std::size_t bucket : by_size) {
+    const auto least = std::ranges::min_element(owned);
+    *least += bytes[bucket];
+    owners[bucket] = static_cast<int>(least - owned.begin());
+  }
+  return owners;
+}
+
+Segments segments_of(models::LayerSpan layers, const strategies::StrategyOptions& options,
+                     int devices, double width) {
+  Segments segments;
+  if (strategies::exchanges_buckets(options)) {
+    segments.boundaries =
+        bucket_boundaries(layers, strategies::bucket_bytes(options) * width * width);
+  }
+  segments.owners.assign(segments.boundaries.size() + 1, 0);
+  if (options.update != "everywhere") return segments;
+  std::vector<std::int64_t> bytes;
+  std::size_t begin = 0;
+  for (std::size_t index = 0; index <= segments.boundaries.size(); ++index) {
+    const std::size_t end =
+        index < segments.boundaries.size() ? segments.boundaries[index] : layers.size();
+    bytes.push_back(bytes_of(models::parameters(layers.subspan(begin, end - begin))));
+    begin = end;
+  }
+  segments.owners = owners_of(bytes, devices);
+  return segments;
+}
+
+std::int64_t bytes_of(std::span<const models::NamedTensor> tensors) {
+  std::int64_t bytes = 0;
+  for (const auto& entry : tensors) bytes += static_cast<std::int64_t>(entry.tensor.nbytes());
+  return bytes;
+}
+
+}  // namespace stratagem::data_parallel

@@ -37,6 +37,7 @@ def train(commands, *arguments):
 
 @pytest.mark.slow
 def test_two_epochs_tell_97_of_100_shapes(commands):
+    commands.limit_s = 360
     done = train(commands, *SHAPES, "--require", "accuracy:0.97")
     assert done.returncode == 0, done.stderr
 

@@ -10,6 +10,7 @@
 
 #include "strategies/data_parallel/layer_buckets.h"
 #include "strategies/schedules/batch_split.h"
+#include "strategies/schedules/lowering.h"
 #include "strategies/stages/stage_state.h"
 
 namespace stratagem::data_parallel {

@@ -105,6 +105,8 @@ class Trainer {
 
   /// The epoch's steps but for those that are done.
   void train_epoch(std::int64_t epoch, std::int64_t done) {
+    const double before = position().seconds;
+    start_ = before_step_ = Clock::now();
     std::vector<BatchIndices> all = batches_of_an_epoch(order_of(epoch), shape_);
     const std::int64_t left = steps_ - position().step + done;
     all.resize(std::min(all.size(), static_cast<std::size_t>(left)));
@@ -117,8 +119,6 @@ class Trainer {
     }
     all.erase(all.begin(), all.begin() + done);
     BatchStream batches = stream(*data_.training, std::move(all), epoch, options_.augment);
-    const double before = position().seconds;
-    start_ = before_step_ = Clock::now();
     for (std::size_t index = 0; index < batches.batches() && goes_on(); ++index) {
       step(next_of(batches));
       const bool last = index + 1 == batches.batches();

@@ -174,6 +174,8 @@ TEST_P(OneCurveOfATail, AGptTrainsAlongOneCurveOnEveryMesh) {
   Work work = text(GetParam());
   std::map<int, Curve> expected;
   for (const Mesh& mesh : meshes_of_a_gpt()) {
+    // How an epoch ends concerns those who share its batches; the others end it once.
+    if (work.options.tail != "exact" && mesh.spread.replicas == 1) continue;
     SCOPED_TRACE(testing::Message() << mesh);
     // One device has the samples of as many replicas in each of its steps.
     work.replicas = mesh.spread.replicas;

@@ -27,6 +27,7 @@ void lower_priority() {
 }  // namespace
 
 void add(LoaderWork& total, const LoaderWork& more) {
+  total.threads = std::max(total.threads, more.threads);
   total.batches += more.batches;
   total.elapsed += more.elapsed;
   total.processor += more.processor;
@@ -35,6 +36,7 @@ void add(LoaderWork& total, const LoaderWork& more) {
 Loader::Loader(std::size_t batches, const LoaderOptions& options, Fill fill)
     : batches_(batches), options_(options), fill_(std::move(fill)) {
   options_.prefetch = std::max<std::size_t>(options_.prefetch, 1);
+  worked_.threads = options_.threads;
   for (std::size_t thread = 0; thread < options_.threads; ++thread) {
     threads_.emplace_back([this] { work(); });
   }

@@ -23,6 +23,7 @@ struct LoaderOptions {
 
 /// What filling took, over all batches so far.
 struct LoaderWork {
+  std::size_t threads = 0;  // 0: the caller's own
   std::size_t batches = 0;
   std::chrono::nanoseconds elapsed{0};
   std::chrono::nanoseconds processor{0};

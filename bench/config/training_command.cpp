@@ -122,10 +122,10 @@ void add_data_options(CLI::App& app, TrainOptions& options) {
   add.turn("--no-shuffle", own.shuffle, false, "the samples in their own order in every epoch");
   add.turn("--augment", own.augment, true, "images shifted and mirrored at random");
   add.number<std::int64_t>("--loader-threads", own.loader_threads, 1, 256,
-                           "threads of each process that make batches, but those of at most 32 "
-                           "KiB, which are made between steps");
+                           "threads of each process that make batches, but those of at most 8192 "
+                           "numbers, which are made between steps");
   add.number<std::int64_t>("--prefetch", own.prefetch, 1, 1024,
-                           "batches that they are ahead at most");
+                           "batches that these threads are ahead at most");
 }
 
 void add_length_options(CLI::App& app, TrainOptions& options) {

@@ -280,6 +280,7 @@ struct TrainResult {
   std::int64_t stalled_steps = 0;   // that waited for more than a hundredth of their time
   double loader_ms = 0;             // that a batch takes one of the loader's threads,
   double loader_processor_ms = 0;   // and of it on a processor
+  std::int64_t loader_threads = 0;  // 0: batches were made between steps
   std::int64_t steps_before = 0;    // of the checkpoint that it went on from,
   double seconds_before = 0;        // likewise
   std::optional<double> loss = {};  // of the last step; none: it is not a number
@@ -296,6 +297,7 @@ struct TrainResult {
     visit("stalled_steps", self.stalled_steps);
     visit("loader_ms", self.loader_ms);
     visit("loader_processor_ms", self.loader_processor_ms);
+    visit("loader_threads", self.loader_threads);
     visit("steps_before", self.steps_before);
     visit("seconds_before", self.seconds_before);
     visit("loss", self.loss);

@@ -195,7 +195,8 @@ OracleRun run_oracle(const models::Workload& workload, const models::Batch& batc
     }
     if (step == 0) require_gradients(parameters);
     if (plain.optimizer.clip_norm > 0) {
-      torch::nn::utils::clip_grad_norm_(tensors, plain.optimizer.clip_norm);
+      entry.gradient_norm =
+          torch::nn::utils::clip_grad_norm_(tensors, plain.optimizer.clip_norm);
     }
     optimizer->step();
     buffers.enter(replica);
@@ -225,6 +226,10 @@ reports::Verification compare_with_oracle(strategies::Strategy& strategy,
     const StateDictionary state = strategy.state();
     comparison.add(fmt::format("the loss of step {}", index + 1),
                    relative(pending->loss(), expected.loss));
+    if (expected.gradient_norm > 0) {
+      comparison.add(fmt::format("the gradients' norm of step {}", index + 1),
+                     relative(pending->gradient_norm(), expected.gradient_norm));
+    }
     for (const auto& [name, tensor] : expected.state) comparison.add(name, state, tensor);
     // Not after the last: the evaluation sees the weights as the strategy left them.
     if (index + 1 < oracle.steps.size()) strategy.load(expected.state);

@@ -13,6 +13,7 @@ namespace stratagem::bench {
 
 struct OracleStep {
   double loss = 0;                    // before the update
+  double gradient_norm = 0;           // before it was clipped; 0: it was not
   strategies::StateDictionary state;  // after it, with the gradients that led to it
 };
 

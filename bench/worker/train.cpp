@@ -163,6 +163,7 @@ TrainResult train(const TrainJob& job, const TaskContext& context) {
           .stalled_steps = outcome.stalled_steps,
           .loader_ms = milliseconds_a_batch(outcome.loader.elapsed, outcome.loader),
           .loader_processor_ms = milliseconds_a_batch(outcome.loader.processor, outcome.loader),
+          .loader_threads = static_cast<std::int64_t>(outcome.loader.threads),
           .steps_before = trainer.start.step,
           .seconds_before = trainer.start.seconds,
           .loss = if_finite(outcome.loss),

@@ -53,13 +53,22 @@ struct Anchor {
 class CudaEvent final : public runtime::Event {
  public:
   CudaEvent(int ordinal, std::shared_ptr<const Anchor> anchor)
-      : event_(ordinal), anchor_(std::move(anchor)) {}
+      : ordinal_(static_cast<c10::DeviceIndex>(ordinal)),
+        event_(ordinal),
+        anchor_(std::move(anchor)) {}
 
   bool complete() const override {
-    return recorded() && cudaEventQuery(event_.get()) == cudaSuccess;
+    if (!recorded()) return false;
+    const c10::cuda::CUDAGuard guard(ordinal_);
+    const cudaError_t answer = cudaEventQuery(event_.get());
+    if (answer == cudaSuccess) return true;
+    if (answer != cudaErrorNotReady) C10_CUDA_CHECK(answer);
+    (void)cudaGetLastError();  // else the thread's next launch would be told of it
+    return false;
   }
 
   SteadyTime time() const override {
+    const c10::cuda::CUDAGuard guard(ordinal_);
     float milliseconds = 0;
     C10_CUDA_CHECK(cudaEventElapsedTime(&milliseconds, anchor_->event.get(), event_.get()));
     const std::chrono::duration<double, std::milli> since(milliseconds);
@@ -73,6 +82,7 @@ class CudaEvent final : public runtime::Event {
   cudaEvent_t get() const { return event_.get(); }
 
  private:
+  c10::DeviceIndex ordinal_;
   RawEvent event_;
   std::shared_ptr<const Anchor> anchor_;
   std::atomic<bool> recorded_{false};

@@ -109,11 +109,9 @@ at::Tensor Stage::squared_gradient_norm() const {
 }
 
 void Stage::update(double squared_norm) {
-  if (std::isfinite(squared_norm)) {
-    models::clip_gradients(parameters_, squared_norm, optimizer_.options().clip_norm);
-    optimizer_.step();
-  }
-  gradients_are_old_ = true;
+  if (!std::isfinite(squared_norm)) return;
+  models::clip_gradients(parameters_, squared_norm, optimizer_.options().clip_norm);
+  update();
 }
 
 void Stage::update() {

@@ -27,6 +27,7 @@ class CallQueue {
  public:
   CallQueue() : thread_([this](const std::stop_token& stop) { run(stop); }) {}
   ~CallQueue() {
+    const std::lock_guard lock(mutex_);
     thread_.request_stop();
     changed_.notify_all();
   }

@@ -144,7 +144,7 @@ void TrainRun::open(const bench::PreparedRow& row, const ordered_json& start) {
 void TrainRun::conclude(const bench::PreparedRow& row, const ordered_json& start,
                         ordered_json events, const bench::TrainResult& result) {
   view_.print(steps_text(result));
-  view_.print(stalls_text(result, options_.training.loader_threads));
+  view_.print(stalls_text(result));
   ordered_json end{{"event", "end"},
                    {"steps", result.steps},
                    {"seconds", result.seconds},

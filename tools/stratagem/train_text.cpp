@@ -41,7 +41,7 @@ std::string steps_text(const bench::TrainResult& found) {
                      1e3 * seconds / static_cast<double>(steps));
 }
 
-std::string stalls_text(const bench::TrainResult& found, std::int64_t threads) {
+std::string stalls_text(const bench::TrainResult& found) {
   constexpr double worth_a_word = 0.01;  // of the time
   const double milliseconds = 1e3 * (found.seconds - found.seconds_before);
   const auto steps = static_cast<double>(found.steps - found.steps_before);
@@ -53,7 +53,8 @@ std::string stalls_text(const bench::TrainResult& found, std::int64_t threads) {
       "{:.3g} ms step",
       found.stalled_steps, steps, 100 * waited, found.loader_ms, step_ms);
   const double enough = std::ceil(found.loader_ms / step_ms);
-  if (waited > worth_a_word && enough > static_cast<double>(threads)) {
+  const auto threads = static_cast<double>(found.loader_threads);  // 0: none would help
+  if (waited > worth_a_word && threads > 0 && enough > threads) {
     text += fmt::format("; {} threads would be enough", enough);
   }
   return text;

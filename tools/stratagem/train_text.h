@@ -20,7 +20,7 @@ std::string steps_text(const bench::TrainResult& found);
 
 /// Whether steps waited for their batches, and how many of the loader's threads would be enough
 /// where those that there are were not.
-std::string stalls_text(const bench::TrainResult& found, std::int64_t threads);
+std::string stalls_text(const bench::TrainResult& found);
 
 /// The first loss beside ln(classes), that of a model that knows nothing.
 std::string first_loss_text(double loss, std::int64_t classes);

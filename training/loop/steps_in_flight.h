@@ -20,7 +20,9 @@ struct EndedSteps {
   std::int64_t samples = 0;
   std::int64_t last_batch = 0;  // samples of the last step
   double gradient_norm = 0;     // of the last step, see PendingStep
-  bool norms_are_finite = true;
+  // Which of them is the first whose norm is not finite, from 0; none: all are.
+  std::optional<std::int64_t> not_finite = {};
+  std::int64_t steps = 0;
 };
 
 class StepsInFlight {

@@ -128,7 +128,7 @@ class Trainer {
       in_flight_.wait_until_left(0);
       position().seconds = before + seconds(Clock::now() - start_);
       const Requests asked = tell_of(epoch);
-      outcome_.interrupted = asked.stop;
+      outcome_.interrupted = asked.stop && outcome_.stopped.empty();
       if (context_.save && (keeps || asked.stop || asked.save) && outcome_.stopped.empty()) {
         context_.save(position());
       }
@@ -143,7 +143,8 @@ class Trainer {
     models::Batch batch = batches.next();
     const auto came = Clock::now();
     if (const auto idle = in_flight_.idle_since()) {
-      note_wait(came - std::max({asked, *idle, start_}), came - before_step_);
+      note_wait(std::max(came - std::max({asked, *idle, start_}), Clock::duration::zero()),
+                came - before_step_);
     }
     before_step_ = came;
     return batch;
@@ -175,7 +176,8 @@ class Trainer {
   Requests tell_of(std::int64_t epoch) {
     const EndedSteps steps = in_flight_.take_ended();
     const Requests own = context_.requests ? context_.requests() : Requests();
-    std::array sums{steps.own_sum, own.stop ? 1.0 : 0.0, own.save ? 1.0 : 0.0};
+    std::array sums{steps.own_sum, own.stop ? 1.0 : 0.0, own.save ? 1.0 : 0.0,
+                    steps.not_finite ? 1.0 : 0.0};
     if (context_.sum_over_ranks) context_.sum_over_ranks(sums);
     outcome_.loss = sums[0] / static_cast<double>(steps.samples);
     const double waited = std::exchange(waited_ms_, 0);
@@ -192,17 +194,22 @@ class Trainer {
                       {"data_wait_ms", waited}};
     if (workload().optimizer.clip_norm > 0) line["gradient_norm"] = steps.gradient_norm;
     tell_(line);
-    if (!std::isfinite(outcome_.loss) || !steps.norms_are_finite) {
-      outcome_.stopped =
-          fmt::format("{} at step {} (epoch {}){}; a smaller --learning-rate may help",
-                      std::isfinite(outcome_.loss) ? "the norm of the gradients is not finite"
-                                                   : fmt::format("the loss is {}", outcome_.loss),
-                      position().step, epoch, first_not_finite());
+    if (!std::isfinite(outcome_.loss) || sums[3] > 0) {
+      outcome_.stopped = why_it_stops(epoch, position().step - steps.steps + 1 +
+                                                 steps.not_finite.value_or(steps.steps - 1));
     }
     return {.stop = sums[1] > 0, .save = sums[2] > 0};
   }
 
-  /// In words: whose gradients of the last step are not finite, and whose values.
+  /// `step`: the first whose gradients have no finite norm, or the last one.
+  std::string why_it_stops(std::int64_t epoch, std::int64_t step) {
+    return fmt::format("{} at step {} (epoch {}){}; a smaller --learning-rate may help",
+                       std::isfinite(outcome_.loss) ? "the norm of the gradients is not finite"
+                                                    : fmt::format("the loss is {}", outcome_.loss),
+                       step, epoch, first_not_finite());
+  }
+
+  /// In words: which gradients and parameters are not finite.
   std::string first_not_finite() {
     const strategies::StateDictionary state = context_.strategy.state();
     std::size_t count = 0;

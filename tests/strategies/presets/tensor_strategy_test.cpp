@@ -37,6 +37,7 @@ struct Case {
   strategies::Spread spread = {.tensor_ranks = 2};
   bool async_reduce = true;
   std::int64_t virtual_stages = 1;
+  std::int64_t batch = 4;
 };
 
 std::ostream& operator<<(std::ostream& stream, const Case& of) {
@@ -64,14 +65,14 @@ strategies::StrategyOptions options_of(const Case& of, const models::Workload& w
 }
 
 void expect_oracles_update(distributed::RankContext& ranks, const Case& of) {
-  strategies::RankTraining training(ranks, workload_of(of.model, 4), of.spread);
+  strategies::RankTraining training(ranks, workload_of(of.model, of.batch), of.spread);
   training.strategy = make(training.rank_context(options_of(of, training.workload)), of);
   const auto verified = bench::compare_with_oracle(*training.strategy, training.workload);
   EXPECT_TRUE(verified.passed) << of << ": " << verified.message;
 }
 
 void expect_costs(distributed::RankContext& ranks, const Case& of) {
-  strategies::RankTraining training(ranks, workload_of(of.model, 4), of.spread);
+  strategies::RankTraining training(ranks, workload_of(of.model, of.batch), of.spread);
   training.strategy = make(training.rank_context(options_of(of, training.workload)), of);
   const auto batch = training.workload.make_batch(0);
   for (int step = 0; step < 3; ++step) {
@@ -79,7 +80,7 @@ void expect_costs(distributed::RankContext& ranks, const Case& of) {
     training.strategy->step(batch);
     runtime::synchronize_all(training.group.devices, std::chrono::seconds(20));
   }
-  EXPECT_EQ(distributed::difference_from_costs(training.counts(), training.strategy->costs(4)), "")
+  EXPECT_EQ(distributed::difference_from_costs(training.counts(), training.strategy->costs(of.batch)), "")
       << of;
 }
 
@@ -123,7 +124,8 @@ std::vector<Case> cases_without_tensor_ranks() {
       {.strategy = "pipeline",
        .schedule = "interleaved_1f1b",
        .spread = {.pipeline_ranks = 2},
-       .virtual_stages = 2}};
+       .virtual_stages = 2,
+       .batch = 8}};
   for (const char* schedule : {"naive", "gpipe", "1f1b", "zb_h1"}) {
     all.push_back({.strategy = "pipeline", .schedule = schedule, .spread = {.pipeline_ranks = 2}});
     all.push_back({.strategy = "ddp_model_parallel",

@@ -8,17 +8,17 @@ import pytest
 
 GPT = [
     "--model", "gpt-tiny", "--data", "text", "--sequence-length", 16, "--global-batch-size", 4,
-    "--split-size", 2, "--max-steps", 5, "--dtype", "float64", "--optimizer", "adamw",
+    "--max-steps", 5, "--dtype", "float64", "--optimizer", "adamw",
     "--learning-rate", 0.003, "--clip-gradients", 0.5, "--no-verify", "--oversubscribe",
 ]  # fmt: skip
 MESHES = {
     "single": ["--devices", 1],
     "ddp": ["--devices", 2],
     "data_parallel": ["--devices", 3],
-    "pipeline": ["--devices", 2, "--ranks", 2, "--schedule", "zb_h1"],
-    "ddp_model_parallel": ["--devices", 4],
+    "pipeline": ["--devices", 2, "--ranks", 2, "--schedule", "zb_h1", "--split-size", 2],
+    "ddp_model_parallel": ["--devices", 4, "--split-size", 1],
     "tensor_parallel": ["--devices", 4, "--mesh", "data=2/tensor=2"],
-    "sequence_parallel": ["--devices", 4, "--mesh", "pipeline=2/tensor=2"],
+    "sequence_parallel": ["--devices", 4, "--mesh", "pipeline=2/tensor=2", "--split-size", 2],
 }
 
 

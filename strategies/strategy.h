@@ -61,8 +61,8 @@ class PendingStep {
   virtual const schedules::Execution& execution() const = 0;
   /// The loss of the global batch. Collective.
   virtual double loss() const = 0;
-  /// This rank's part of it: their sum over the ranks is loss(). To be overridden by a strategy that
-  /// spreads over ranks.
+  /// This rank's part of it: their sum over the ranks is loss(). To be overridden by a strategy
+  /// that spreads over ranks.
   virtual double own_loss() const { return loss(); }
   /// The global 2-norm of its gradients before they were clipped; 0 where none are.
   virtual double gradient_norm() const { return 0; }

@@ -195,8 +195,7 @@ OracleRun run_oracle(const models::Workload& workload, const models::Batch& batc
     }
     if (step == 0) require_gradients(parameters);
     if (plain.optimizer.clip_norm > 0) {
-      entry.gradient_norm =
-          torch::nn::utils::clip_grad_norm_(tensors, plain.optimizer.clip_norm);
+      entry.gradient_norm = torch::nn::utils::clip_grad_norm_(tensors, plain.optimizer.clip_norm);
     }
     optimizer->step();
     buffers.enter(replica);

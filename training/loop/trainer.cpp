@@ -195,8 +195,8 @@ class Trainer {
     if (workload().optimizer.clip_norm > 0) line["gradient_norm"] = steps.gradient_norm;
     tell_(line);
     if (!std::isfinite(outcome_.loss) || sums[3] > 0) {
-      outcome_.stopped = why_it_stops(epoch, position().step - steps.steps + 1 +
-                                                 steps.not_finite.value_or(steps.steps - 1));
+      outcome_.stopped = why_it_stops(
+          epoch, position().step - steps.steps + 1 + steps.not_finite.value_or(steps.steps - 1));
     }
     return {.stop = sums[1] > 0, .save = sums[2] > 0};
   }

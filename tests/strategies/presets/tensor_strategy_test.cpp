@@ -80,7 +80,8 @@ void expect_costs(distributed::RankContext& ranks, const Case& of) {
     training.strategy->step(batch);
     runtime::synchronize_all(training.group.devices, std::chrono::seconds(20));
   }
-  EXPECT_EQ(distributed::difference_from_costs(training.counts(), training.strategy->costs(of.batch)), "")
+  EXPECT_EQ(
+      distributed::difference_from_costs(training.counts(), training.strategy->costs(of.batch)), "")
       << of;
 }
 

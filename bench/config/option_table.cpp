@@ -119,61 +119,68 @@ std::vector<Option> work_options() {
            .listed = {"random", "text"}}};
 }
 
-/// How the work is cut and what its parts exchange.
+/// How the work is cut.
 std::vector<Option> cut_options() {
+  return {{.name = "split_size",
+           .member = &Config::split_size,
+           .used_when = UsedWhen::several_stages,
+           .meaning = "size of a micro-batch",
+           .unit = "samples",
+           .bounds = positive_count,
+           .row_name_key = "split"},
+          {.name = "schedule",
+           .member = &Config::schedule,
+           .used_when = UsedWhen::several_stages,
+           .meaning = "order of forwards and backwards on the stages",
+           .choices = Choices::schedules},
+          {.name = "virtual_stages",
+           .member = &Config::virtual_stages,
+           .used_when = UsedWhen::interleaved,
+           .meaning = "stages of each device",
+           .bounds = {2, most_devices}},
+          {.name = "cut",
+           .member = &Config::cut,
+           .used_when = UsedWhen::several_stages,
+           .meaning = "layers that begin the stages after the first, joined by +"},
+          {.name = "partition",
+           .member = &Config::partition,
+           .used_when = UsedWhen::several_stages,
+           .meaning = "how the stages are cut when --cut does not say",
+           .listed = {"auto", "tutorial", "flops", "balanced"}},
+          {.name = "accumulation_steps",
+           .member = &Config::accumulation_steps,
+           .used_when = UsedWhen::strategy_says,
+           .meaning = "micro-batches of a rank before gradients are exchanged",
+           .bounds = positive_count,
+           .row_name_key = "accumulation"}};
+}
+
+std::vector<Option> replica_options() {
+  return {{.name = "bucket_mb",
+           .member = &Config::bucket_mb,
+           .used_when = UsedWhen::several_replicas,
+           .meaning =
+               "gradients in one all-reduce, or in a bucket of one process's replicas; the first "
+               "takes at most 1",
+           .unit = "MiB",
+           .bounds = more_than_zero,
+           .row_name_key = "bucket"},
+          {.name = "overlap",
+           .flag = "--no-overlap",
+           .member = &Config::overlap,
+           .used_when = UsedWhen::several_replicas,
+           .meaning = "one all-reduce after the backward pass, to show what overlap is worth",
+           .is_switch = true},
+          {.name = "compression",
+           .member = &Config::compression,
+           .used_when = UsedWhen::several_replicas,
+           .meaning = "format in which gradients are sent between replicas: their own, or fp16",
+           .listed = {"none", "fp16"}}};
+}
+
+/// Of replicas in one process.
+std::vector<Option> data_parallel_options() {
   return {
-      {.name = "split_size",
-       .member = &Config::split_size,
-       .used_when = UsedWhen::several_stages,
-       .meaning = "size of a micro-batch",
-       .unit = "samples",
-       .bounds = positive_count,
-       .row_name_key = "split"},
-      {.name = "schedule",
-       .member = &Config::schedule,
-       .used_when = UsedWhen::several_stages,
-       .meaning = "order of forwards and backwards on the stages",
-       .choices = Choices::schedules},
-      {.name = "virtual_stages",
-       .member = &Config::virtual_stages,
-       .used_when = UsedWhen::interleaved,
-       .meaning = "stages of each device",
-       .bounds = {2, most_devices}},
-      {.name = "cut",
-       .member = &Config::cut,
-       .used_when = UsedWhen::several_stages,
-       .meaning = "layers that begin the stages after the first, joined by +"},
-      {.name = "partition",
-       .member = &Config::partition,
-       .used_when = UsedWhen::several_stages,
-       .meaning = "how the stages are cut when --cut does not say",
-       .listed = {"auto", "tutorial", "flops", "balanced"}},
-      {.name = "accumulation_steps",
-       .member = &Config::accumulation_steps,
-       .used_when = UsedWhen::strategy_says,
-       .meaning = "micro-batches of a rank before gradients are exchanged",
-       .bounds = positive_count,
-       .row_name_key = "accumulation"},
-      {.name = "bucket_mb",
-       .member = &Config::bucket_mb,
-       .used_when = UsedWhen::several_replicas,
-       .meaning =
-           "gradients in one all-reduce, or in a bucket of one process's replicas; the first "
-           "takes at most 1",
-       .unit = "MiB",
-       .bounds = more_than_zero,
-       .row_name_key = "bucket"},
-      {.name = "overlap",
-       .flag = "--no-overlap",
-       .member = &Config::overlap,
-       .used_when = UsedWhen::several_replicas,
-       .meaning = "one all-reduce after the backward pass, to show what overlap is worth",
-       .is_switch = true},
-      {.name = "compression",
-       .member = &Config::compression,
-       .used_when = UsedWhen::several_replicas,
-       .meaning = "format in which gradients are sent between replicas: their own, or fp16",
-       .listed = {"none", "fp16"}},
       {.name = "output_device",
        .member = &Config::output_device,
        .used_when = UsedWhen::strategy_says,
@@ -209,14 +216,18 @@ std::vector<Option> cut_options() {
        .used_when = UsedWhen::copies_kept,
        .meaning = "who sums gradients and updates parameters: the first device, or everywhere each "
                   "device its buckets; of copies that are kept",
-       .listed = {"first", "everywhere"}},
-      {.name = "async",
-       .flag = "--no-async",
-       .member = &Config::async_reduce,
-       .used_when = UsedWhen::sharded_layers,
-       .meaning = "wait for each layer's input gradient before the weights' gradients are begun, "
-                  "to show what overlap is worth",
-       .is_switch = true}};
+       .listed = {"first", "everywhere"}}};
+}
+
+std::vector<Option> tensor_options() {
+  return {{.name = "async",
+           .flag = "--no-async",
+           .member = &Config::async_reduce,
+           .used_when = UsedWhen::sharded_layers,
+           .meaning =
+               "wait for each layer's input gradient before the weights' gradients are begun, "
+               "to show what overlap is worth",
+           .is_switch = true}};
 }
 
 std::vector<Option> numerics_options() {
@@ -345,7 +356,8 @@ std::vector<Option> make_table() {
   using Part = std::pair<const char*, std::vector<Option>>;
   std::vector<Option> table;
   for (const auto& [group, options] :
-       {Part{"Work", work_options()}, Part{"Work", cut_options()},
+       {Part{"Work", work_options()}, Part{"Work", cut_options()}, Part{"Work", replica_options()},
+        Part{"Work", data_parallel_options()}, Part{"Work", tensor_options()},
         Part{"Devices", device_options()}, Part{"Numerics", numerics_options()},
         Part{"Training", training_options()}, Part{"Measurement", measurement_options()}}) {
     for (Option option : options) {

@@ -3,7 +3,8 @@
 // Every call is counted and stamped. `payload_bytes` is what the rank hands to the call;
 // `wire_bytes` is what it sends under the algorithm that the backend uses: a ring for all-reduce,
 // reduce-scatter and all-gather, a binomial tree for Gloo's broadcast, a ring and a gather for its
-// reduce, one message a pair of ranks for gather, scatter and all-to-all. Calls of one group must
+// reduce, one message a pair of ranks for gather, scatter, all-to-all and small all-reduces over
+// Gloo, which every rank then adds up in the order of the ranks. Calls of one group must
 // be made in the same order by all its ranks; a call that does not end within the group's time
 // limit is an error, never a hang.
 #pragma once
@@ -109,6 +110,7 @@ class ProcessGroup {
 
  private:
   using Call = std::function<c10::intrusive_ptr<c10d::Work>()>;
+  TransferPointer all_reduce_by_exchange(const at::Tensor& tensor, Reduction reduction);
   TransferPointer start(const std::string& collective, const at::Tensor& tensor,
                         CollectiveCount cost, const Call& call, std::function<void()> finish = {});
   void count(const std::string& collective, const CollectiveCount& call);

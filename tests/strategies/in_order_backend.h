@@ -123,6 +123,13 @@ class InOrderBackend : public c10d::Backend {
       return gloo_->_reduce_scatter_base(output, input, options);
     });
   }
+  WorkPointer alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<int64_t>& to,
+                            std::vector<int64_t>& from,
+                            const c10d::AllToAllOptions& options) override {
+    return later(collectives_, [this, output, input, to, from, options]() mutable {
+      return gloo_->alltoall_base(output, input, to, from, options);
+    });
+  }
   WorkPointer barrier(const c10d::BarrierOptions& options) override {
     return later(collectives_, [this, options] { return gloo_->barrier(options); });
   }

@@ -83,15 +83,27 @@ class ProcessGroupConformance : public testing::TestWithParam<Backend> {
   }
 };
 
-TEST_P(ProcessGroupConformance, AllReduceSums) {
+TEST_P(ProcessGroupConformance, AllReduceSumsTensorsOfAnySize) {
   for (const int ranks : {1, 2, 3}) {
     in_group(ranks, [&](ProcessGroup& group) {
-      const at::Tensor tensor = ranks_tensor(group, 5);
-      group.all_reduce(tensor)->wait();
-      const int size = group.size();
-      EXPECT_TRUE(at::equal(tensor, at::full({5}, size * (size + 1) / 2.0, options(group))));
+      for (const std::int64_t elements : {1, 5, 50'000}) {
+        const at::Tensor tensor = ranks_tensor(group, elements);
+        group.all_reduce(tensor)->wait();
+        const double sum = group.size() * (group.size() + 1) / 2.0;
+        EXPECT_TRUE(at::equal(tensor, at::full({elements}, sum, options(group))));
+      }
     });
   }
+}
+
+TEST_P(ProcessGroupConformance, AllReduceFindsTheMaximumOfTensorsOfAnySize) {
+  in_group(3, [&](ProcessGroup& group) {
+    for (const std::int64_t elements : {1, 5, 50'000}) {
+      const at::Tensor tensor = -ranks_tensor(group, elements);
+      group.all_reduce(tensor, Reduction::maximum)->wait();
+      EXPECT_TRUE(at::equal(tensor, at::full({elements}, -1.0, options(group))));
+    }
+  });
 }
 
 TEST_P(ProcessGroupConformance, BroadcastGivesTheRootsTensor) {

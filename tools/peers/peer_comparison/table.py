@@ -15,6 +15,12 @@ def _spread(values: Sequence[float]) -> str:
     return f"{(deciles[-1] - deciles[0]) / statistics.median(values):.1%}"
 
 
+def _milliseconds(values: Sequence[float]) -> str:
+    """Return the median: to a tenth, or of a short time to three digits."""
+    median = statistics.median(values)
+    return f"{median:.1f}" if median >= 100 else f"{median:.3g}"
+
+
 def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return the rows as lines: the first column to the left, the others to the right."""
     widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
@@ -34,8 +40,7 @@ def contender_table(names: Sequence[str], result: Result) -> str:
     for name in names:
         if name in times:
             values = list(times[name].values())
-            row = (name, f"{statistics.median(values):.1f}", _spread(values), str(len(values)))
-            rows.append(row)
+            rows.append((name, _milliseconds(values), _spread(values), str(len(values))))
     lines = _columns(rows) if len(rows) > 1 else ["nothing was measured in a whole round"]
     return "\n".join(lines + [f"failed: {name}: {why}" for name, why in result.failures.items()])
 

@@ -254,10 +254,12 @@ void StagedStrategy::perform(const Action& action, StepInProgress& step) {
       return mailbox(action.stage)
           .wait_for_send({ActionKind::send_activation, action.stage, action.micro_batch});
     case ActionKind::forward:
+      take_over_activation(action);
       own.forward(action.micro_batch, weight(action.micro_batch, step));
       return;
     case ActionKind::backward:
     case ActionKind::backward_input:
+      take_over_gradient(action);
       own.backward(action.micro_batch);
       if (action.stage + 1 == stage_count()) {
         step.losses[static_cast<std::size_t>(action.micro_batch)] =
@@ -278,6 +280,23 @@ void StagedStrategy::perform(const Action& action, StepInProgress& step) {
     default:
       throw std::logic_error(to_string(action) + " needs a strategy with replicas");
   }
+}
+
+bool StagedStrategy::on_one_device(int stage, int next) const {
+  return stage >= 0 && next < stage_count() && own_device_of(stage) == own_device_of(next);
+}
+
+void StagedStrategy::take_over_activation(const Action& action) {
+  if (!on_one_device(action.stage - 1, action.stage)) return;
+  stage(action.stage)
+      .set_input(action.micro_batch, stage(action.stage - 1).output(action.micro_batch).detach());
+}
+
+void StagedStrategy::take_over_gradient(const Action& action) {
+  if (!on_one_device(action.stage, action.stage + 1)) return;
+  stage(action.stage)
+      .set_output_gradient(action.micro_batch,
+                           stage(action.stage + 1).take_input_gradient(action.micro_batch));
 }
 
 void StagedStrategy::load_input(const Action& action, const StepInProgress& step) {

@@ -103,6 +103,10 @@ class StagedStrategy : public strategies::Strategy {
   void add_collectives(strategies::Costs& costs, const RankPlan& plan) const;
   void add_transfers(strategies::Costs& costs, const RankPlan& plan) const;
   void load_input(const schedules::Action& action, const StepInProgress& step);
+  // Neighbouring stages of one device hand over what they exchange: no action stands between them.
+  bool on_one_device(int stage, int next) const;
+  void take_over_activation(const schedules::Action& action);
+  void take_over_gradient(const schedules::Action& action);
   double own_sum_of(const std::vector<at::Tensor>& parts) const;
   double sum_over_all(double own) const;
   bool clips() const { return workload_.options().optimizer.clip_norm > 0; }

@@ -21,7 +21,7 @@ FROM_ROOT = re.compile(rf"(?<![\w/.$}}>-])(?:{'|'.join(FOLDERS)})/[\w./*{{}},-]*
 FILE_NAME = re.compile(r"(?<![\w/.<$}*-])[\w/-]*\w\.(?:h|cpp|py|md|sh|cmake)\b(?![.(/\w])")
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[\w-]*)?\)")
 # What a run writes, and files of other projects.
-ELSEWHERE = {"comparison.md", "report.md", "trend.md", "doc/PERFORMANCE.md", "crt/host_config.h",
+ELSEWHERE = {"comparison.md", "page.md", "report.md", "trend.md", "doc/PERFORMANCE.md", "crt/host_config.h",
              "TorchConfig.cmake", "version.py"}
 
 

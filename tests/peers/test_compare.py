@@ -148,6 +148,9 @@ def test_interrupt_keeps_finished_rounds(stratagem, tmp_path):
         (["--timeout", "0"], 2, "not a number of seconds above 0"),
         (["--scenario", "gpt", "--splits", "3"], 2, "split 3 does not cut batch 8"),
         (["--scenario", "none"], 2, "resnet_single_and_pipeline"),
+        (["--devices", "4"], 2, "--devices: scenario resnet_single_and_pipeline has none"),
+        (["--scenario", "every_way", "--devices", "1"], 2, "--devices: 1 is not from 2 to 16"),
+        (["--scenario", "train", "--device", "cuda"], 2, "--device: scenario train has none"),
     ],
 )
 def test_bad_usage_is_one_line(arguments, code, message):

@@ -1,5 +1,7 @@
 """The peers with the real PyTorch: all of them take the same steps."""
 
+import argparse
+import importlib
 import importlib.util
 import json
 import subprocess
@@ -27,7 +29,9 @@ def peer(text, program=TRAIN):
 def first_losses(text):
     run = peer(text)
     assert run.returncode == 0, run.stderr
-    losses = json.loads(run.stdout.splitlines()[-1])["first_losses"]
+    answer = json.loads(run.stdout.splitlines()[-1])
+    assert (answer["device"], answer.get("backend", "gloo")) == ("cpu", "gloo")
+    losses = answer["first_losses"]
     assert len(losses) == 3
     return pytest.approx(losses, rel=1e-4)
 
@@ -61,6 +65,38 @@ def test_the_memory_format_of_a_stage_changes_no_loss(schedule):
     assert runs[0].expected[0] == pytest.approx(runs[1].expected[0], rel=1e-4)
 
 
+@pytest.mark.parametrize("model", ["gpt_small", "resnet50"])
+def test_a_model_computes_on_the_gpu_that_it_is_given(model, monkeypatch):
+    """With tensors that have a device and no memory: one of another device is refused."""
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch_peers.measurement import fetched
+    from torch_peers.whole_model import make_model
+
+    place = torch.device("cuda:1")
+    arguments = argparse.Namespace(seed=1, batch=2, image=64, memory_format="nchw", place="cuda:1")
+    job = importlib.import_module(f"torch_peers.{model}")
+    monkeypatch.setattr(
+        torch.utils, "swap_tensors", lambda own, moved: setattr(own, "fake_device", place)
+    )
+    with FakeTensorMode():
+        layers = make_model(arguments, job)
+        inputs, targets = (fetched(tensor, arguments.place) for tensor in job.make_batch(arguments))
+        loss = job.loss_of(layers(inputs), targets)
+    assert {tensor.device for tensor in (*layers.parameters(), loss)} == {place}
+
+
+@pytest.mark.parametrize(("options", "code", "why"), [
+    ("single --device cuda", 1, "--device cuda: PyTorch sees no GPU"),
+    ("ddp --device cuda --matmul onednn", 2, "--matmul onednn: of CPUs, and --device is cuda"),
+])
+def test_a_gpu_that_cannot_be_used_is_one_line(options, code, why, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    run = peer(options)
+    assert run.returncode == code
+    assert run.stderr.splitlines()[-1].endswith(why)
+
+
 def test_a_rank_that_fails_is_named_in_one_line():
     run = peer(f"pipelining {RESNET} --cut nowhere")
     assert run.returncode == 1
@@ -72,7 +108,7 @@ def test_data_parallel_has_one_device_and_says_so():
     run = peer(f"data_parallel {RESNET}")
     assert run.returncode == 0, run.stderr
     answer = json.loads(run.stdout.splitlines()[-1])
-    assert (answer["devices"], answer["threads"]) == (1, 2)
+    assert (answer["devices"], answer["threads"], answer["device"]) == (1, 2, "cpu")
 
 
 @pytest.mark.parametrize("work", [

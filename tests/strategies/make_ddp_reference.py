@@ -4,9 +4,11 @@ Run by hand, with torch and torchvision installed, when the checks change:
     python tests/strategies/make_ddp_reference.py
 
 ResNet-18 in float64 with the parameters, statistics and images of tests/models/make_reference.py;
-each rank trains two of the four images.
+each rank trains two of the four images, at once or accumulating over them one by one: then all
+backward passes but the last are under no_sync.
 """
 
+import contextlib
 import json
 import os
 import sys
@@ -22,15 +24,23 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "models"))
 import make_reference as single
 
 RANKS = 2
+ACCUMULATION_STEPS = (1, 2)
 
 
-def train(rank: int, folder: str) -> None:
-    """One step's forward and backward pass; rank 0 writes what it finds."""
-    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
-    torch.set_num_threads(1)
-    distributed.init_process_group(
-        "gloo", init_method=f"file://{folder}/store", rank=rank, world_size=RANKS
-    )
+def accumulate(replica: DistributedDataParallel, inputs, targets, parts: int) -> torch.Tensor:
+    """The backward passes of a rank's share in so many parts; returns the share's mean loss."""
+    losses = []
+    for images, wanted in zip(inputs.chunk(parts), targets.chunk(parts)):
+        last = len(losses) + 1 == parts
+        with contextlib.nullcontext() if last else replica.no_sync():
+            loss = torch.nn.functional.mse_loss(replica(images), wanted) / parts
+            loss.backward()
+        losses.append(loss.detach())
+    return torch.stack(losses).sum()
+
+
+def figures(rank: int, parts: int) -> dict:
+    """What a step's forward and backward passes compute, on this rank."""
     model = torchvision.models.resnet18(weights=None).double()
     single.fill(model)
     replica = DistributedDataParallel(model)
@@ -40,10 +50,25 @@ def train(rank: int, folder: str) -> None:
     targets = torch.nn.functional.one_hot(torch.tensor(single.LABELS), 1000).double()
     share = single.BATCH // RANKS
     own = slice(rank * share, (rank + 1) * share)
-    loss = torch.nn.functional.mse_loss(replica(inputs[own]), targets[own])
-    loss.backward()
-    total = loss.detach().clone()
+    total = accumulate(replica, inputs[own], targets[own], parts)
     distributed.all_reduce(total)
+    names = (name for name, _ in model.named_parameters())
+    return {
+        "accumulation_steps": parts,
+        "loss": total.item() / RANKS,
+        "gradients": dict(zip(names, single.gradients(model))),
+        "buffers": {name: single.checksum(b) for name, b in model.named_buffers()},
+    }
+
+
+def train(rank: int, folder: str) -> None:
+    """Train a step of each kind as one rank; rank 0 writes what it finds."""
+    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+    torch.set_num_threads(1)
+    distributed.init_process_group(
+        "gloo", init_method=f"file://{folder}/store", rank=rank, world_size=RANKS
+    )
+    runs = [figures(rank, parts) for parts in ACCUMULATION_STEPS]
     if rank == 0:
         document = {
             "torch": torch.__version__.split("+")[0],
@@ -52,11 +77,7 @@ def train(rank: int, folder: str) -> None:
             "image": single.IMAGE,
             "labels": single.LABELS,
             "input_index": single.INPUT_INDEX,
-            "loss": total.item() / RANKS,
-            "gradients": dict(
-                zip((name for name, _ in model.named_parameters()), single.gradients(model))
-            ),
-            "buffers": {name: single.checksum(b) for name, b in model.named_buffers()},
+            "runs": runs,
         }
         (Path(folder) / "result.json").write_text(json.dumps(document, indent=1) + "\n")
     distributed.destroy_process_group()

@@ -24,6 +24,18 @@ struct Spread {
   int stages() const { return pipeline_ranks * devices_per_rank; }
 };
 
+/// Runs a test of what has a Spread over Gloo and, where it has ranks, over a backend that behaves
+/// as NCCL does.
+template <class Case, class Test>
+void over_both_backends(Case of, const Test& test) {
+  for (const bool in_order : {false, true}) {
+    if (in_order && of.spread.ranks() == 1) return;
+    of.spread.in_order = in_order;
+    SCOPED_TRACE(in_order ? "in order" : "over Gloo");
+    test(of);
+  }
+}
+
 struct RankTraining : Training {
   RankTraining(distributed::RankContext& ranks, const models::WorkloadOptions& options,
                const Spread& of)

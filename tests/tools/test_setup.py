@@ -335,4 +335,7 @@ def test_a_second_set_up_waits_for_the_first(ready: Tree) -> None:
 def test_gpu_check_refuses_a_machine_without_a_gpu(tree: Tree) -> None:
     result = tree.run("tools/gpu_check")
     assert result.returncode == 2
-    assert result.stderr == "tools/gpu_check: no GPU here: nvidia-smi lists none\n"
+    assert result.stderr == (
+        "tools/gpu_check: no GPU here: nvidia-smi lists none; --rehearse tries the script on CPU "
+        "devices\n"
+    )

@@ -13,6 +13,7 @@ import importlib
 import json
 
 from torch_peers import ranks
+from torch_peers.placement import place
 
 MODULES = {"toy_sgd": "torch_peers.toy_sgd", "loader": "torch_peers.batches"}
 
@@ -47,7 +48,7 @@ def main() -> None:
         ranks.use_threads_on(ranks.one_core_per_device(1))
         answer = run(arguments, 0)
     else:
-        answer = ranks.merged(count, functools.partial(run, arguments))
+        answer = ranks.merged(place("cpu", count), functools.partial(run, arguments))
     print(json.dumps({"peer": arguments.work, **answer}), flush=True)
 
 

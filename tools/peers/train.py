@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """PyTorch peer: trains a model by one of PyTorch's own ways and prints one JSON line.
 
-Every device is one thread pinned to one core; data_parallel's, which is one, has both cores. Inside the timed region of each rank: copy of its
-inputs and targets (plain clones), zero_grad, forward, loss, backward with its communication,
+A CPU device is one thread pinned to one core; data_parallel's, which is one, has all cores. A CUDA
+device is a GPU. Inside the timed region of each rank: copy of its inputs and targets (clones, to a
+GPU from page-locked memory), zero_grad, forward, loss, backward with its communication,
 optimizer.step. Steps warm up, a barrier stands before the timed steps and none between them; the
 step time is the maximum over the ranks.
 """
@@ -16,24 +17,21 @@ import signal
 import sys
 
 from torch_peers import ranks
+from torch_peers.placement import Placement, place
 
 MODELS = ("resnet50", "gpt-small")
-STRATEGIES = {  # ranks
-    "single": 1,
-    "data_parallel": 1,
-    "ddp": 2,
-    "fsdp": 2,
-    "tensor_parallel": 2,
-    "pipelining": 2,
-}
-CORES = {"data_parallel": 2}  # of its one process, where they are more than one
+RANKED = ("ddp", "fsdp", "tensor_parallel", "pipelining")  # a rank for each device
+STRATEGIES = ("single", "data_parallel", *RANKED)
+SHARE_A_GPU = ("single", "ddp")  # Gloo reduces tensors of GPUs, and sends none
 
 
 def parse_arguments() -> argparse.Namespace:
     """Return the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
-    add("strategy", choices=[*STRATEGIES])
+    add("strategy", choices=STRATEGIES)
+    add("--device", choices=("cpu", "cuda"), default="cpu")
+    add("--devices", type=int, default=2, help="of all strategies but single, which has one (2)")
     add("--model", choices=MODELS, default=MODELS[0])
     add("--batch", type=int, default=48, help="samples in a step (48)")
     add("--image", type=int, default=128, help="image side in pixels (128)")
@@ -46,11 +44,36 @@ def parse_arguments() -> argparse.Namespace:
     add("--schedule", default="1f1b", help="of pipelining (1f1b)")
     add("--split-size", type=int, default=12, help="micro-batch size of pipelining (12)")
     add("--cut", default="layer3", help="first layers of the stages after the first, joined by +")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if arguments.device == "cuda" and arguments.matmul != "installed":
+        parser.error(f"--matmul {arguments.matmul}: of CPUs, and --device is cuda")
+    return arguments
 
 
-def choose_matmul(matmul: str) -> None:
-    """Switch oneDNN's float32 products on where asked.
+def placement_of(arguments: argparse.Namespace, gpus: int) -> Placement:
+    """Return where the strategy's ranks or replicas compute, with so many GPUs to be seen."""
+    count = 1 if arguments.strategy == "single" else arguments.devices
+    placement = place(arguments.device, count, gpus)
+    if count > len(set(placement.devices)) and arguments.device == "cuda":
+        if arguments.strategy not in SHARE_A_GPU:
+            raise SystemExit(
+                f"{arguments.strategy}: --devices {count} needs as many GPUs, found {gpus}"
+            )
+    return placement
+
+
+def visible_gpus(device: str) -> int:
+    """Return how many GPUs PyTorch sees; a job on CPUs sees none."""
+    if device == "cpu":
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
+        return 0
+    import torch
+
+    return torch.cuda.device_count()
+
+
+def choose_arithmetic(arguments: argparse.Namespace) -> None:
+    """Switch oneDNN's float32 products on where asked, and TF32 off, as Stratagem has it.
 
     The precision that sends products to oneDNN also allows it bfloat16 units, where the processor
     has them: another arithmetic than this comparison's, 2.5e-3 off in place of 1e-6. The bound on
@@ -58,15 +81,19 @@ def choose_matmul(matmul: str) -> None:
     """
     import torch
 
-    if matmul == "onednn":
+    if arguments.device == "cuda":
+        torch.backends.cudnn.allow_tf32 = False
+    if arguments.matmul == "onednn":
         os.environ["ONEDNN_MAX_CPU_ISA"] = "AVX512_CORE"
         torch.set_float32_matmul_precision("medium")
 
 
 def run(arguments: argparse.Namespace, rank: int) -> dict:
-    """Train as one rank, in a process that has its core."""
-    choose_matmul(arguments.matmul)
-    arguments.rank, arguments.ranks = rank, STRATEGIES[arguments.strategy]
+    """Train as one rank, in a process that has its core or GPU."""
+    choose_arithmetic(arguments)
+    devices = arguments.placement.devices
+    arguments.rank, arguments.ranks = rank, len(devices) if arguments.strategy in RANKED else 1
+    arguments.place = devices[rank]
     job = importlib.import_module(f"torch_peers.{arguments.model.replace('-', '_')}")
     return importlib.import_module(f"torch_peers.{arguments.strategy}").run(arguments, job)
 
@@ -74,13 +101,15 @@ def run(arguments: argparse.Namespace, rank: int) -> dict:
 def main() -> None:
     """Train and print the JSON line."""
     arguments = parse_arguments()
-    count = STRATEGIES[arguments.strategy]
-    if count == 1:
-        ranks.use_threads_on(ranks.one_core_per_device(CORES.get(arguments.strategy, 1)))
-        answer = run(arguments, 0)
-    else:
+    arguments.placement = placement_of(arguments, visible_gpus(arguments.device))
+    if arguments.strategy in RANKED:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit("interrupted"))
-        answer = ranks.merged(count, functools.partial(run, arguments))
+        answer = ranks.merged(arguments.placement, functools.partial(run, arguments))
+    else:
+        if arguments.device == "cpu":
+            cores = len(arguments.placement.devices)
+            ranks.use_threads_on(ranks.one_core_per_device(cores))
+        answer = run(arguments, 0)
     print(json.dumps({"peer": f"{arguments.model}/{arguments.strategy}", **answer}), flush=True)
 
 

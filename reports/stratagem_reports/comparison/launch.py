@@ -29,7 +29,8 @@ class Output:
     exit_code: int = 0
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
+    """Make this process, before it becomes a command, end when its parent does."""
     set_parent_death_signal = 1
     ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGTERM)
 
@@ -43,11 +44,11 @@ def _signal_group(group: int, number: int) -> bool:
     return True
 
 
-def _end_group(leader: subprocess.Popen) -> None:
+def end_group(leader: subprocess.Popen, grace_s: float = GRACE_S) -> None:
     """End all processes of the leader's group: asks first, then forces."""
     if _signal_group(leader.pid, signal.SIGTERM):
         with contextlib.suppress(subprocess.TimeoutExpired):
-            leader.wait(GRACE_S)
+            leader.wait(grace_s)
     _signal_group(leader.pid, signal.SIGKILL)
     leader.wait()
 
@@ -89,7 +90,7 @@ def launch(
                     stderr=stderr,
                     env=_environment(environment),
                     start_new_session=True,
-                    preexec_fn=_end_with_parent,
+                    preexec_fn=end_with_parent,
                 )
             except OSError as error:
                 raise LaunchError(f"cannot start {arguments[0]}: {error.strerror}") from error
@@ -98,7 +99,7 @@ def launch(
             except subprocess.TimeoutExpired as error:
                 raise LaunchError(f"no result within {limit_s:g} s") from error
             finally:
-                _end_group(process)
+                end_group(process)
         seconds = time.monotonic() - start
         if exit_code not in accepted:
             message = _last_line(paths[1].read_text(errors="replace"))

@@ -1,13 +1,13 @@
-// ddp against PyTorch's DistributedDataParallel on two ranks, float64: loss, gradients and running
-// statistics as recorded by make_ddp_reference.py, to a relative 1e-9.
+// ddp against PyTorch's DistributedDataParallel on two ranks, float64, with and without
+// accumulation under no_sync: loss, gradients and running statistics as recorded by
+// make_ddp_reference.py, to a relative 1e-9.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "strategies/presets/staged.h"
-#include "strategies/schedules/batch_split.h"
+#include "strategies/registry.h"
 #include "tests/models/reference_values.h"
 #include "tests/strategies/rank_training.h"
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr double tolerance = 1e-9;
 
-nlohmann::json reference() {
+nlohmann::json recorded() {
   std::ifstream file(STRATAGEM_TEST_DATA "/strategies/reference_ddp.json");
   return nlohmann::json::parse(file);
 }
@@ -55,32 +55,47 @@ models::Batch batch_of(const nlohmann::json& expected) {
           at::one_hot(labels, 1000).to(at::kDouble)};
 }
 
+void expect_figures(const strategies::StateDictionary& state, const nlohmann::json& expected,
+                    int rank) {
+  for (const auto& [name, figures] : expected.at("gradients").items()) {
+    const at::Tensor& gradient = state.at("gradient." + name);
+    const double norm = figures[0];
+    EXPECT_NEAR(gradient.norm().item<double>(), norm, tolerance * norm) << name;
+    EXPECT_NEAR(models::checksum(gradient), figures[1].get<double>(),
+                tolerance * std::max(norm, std::abs(figures[1].get<double>())))
+        << name;
+  }
+  if (rank != 0) return;  // running statistics are each rank's own until the next step
+  for (const auto& [name, sum] : expected.at("buffers").items()) {
+    EXPECT_NEAR(models::checksum(state.at(name)), sum.get<double>(),
+                tolerance * std::abs(sum.get<double>()))
+        << name;
+  }
+}
+
+struct Case {
+  strategies::Spread spread = {.replicas = 2};
+  std::int64_t accumulation_steps = 1;
+};
+
 TEST(Ddp, ComputesPyTorchsGradients) {
-  const nlohmann::json expected = reference();
-  runtime::on_ranks(2, [&](distributed::RankContext& ranks) {
-    const models::WorkloadOptions options = workload_of(expected);
-    strategies::RankTraining training(ranks, options, {.replicas = 2});
-    const auto context = training.rank_context();
-    training.strategy = presets::make_staged(context, "naive", presets::by_count(context, 1));
-    training.strategy->load(filled(training.workload.make_model()));
-    const auto step = training.strategy->step(batch_of(expected));
-    const strategies::StateDictionary state = training.strategy->state();
-    EXPECT_NEAR(step->loss(), expected.at("loss").get<double>(), tolerance);
-    for (const auto& [name, figures] : expected.at("gradients").items()) {
-      const at::Tensor& gradient = state.at("gradient." + name);
-      const double norm = figures[0];
-      EXPECT_NEAR(gradient.norm().item<double>(), norm, tolerance * norm) << name;
-      EXPECT_NEAR(models::checksum(gradient), figures[1].get<double>(),
-                  tolerance * std::max(norm, std::abs(figures[1].get<double>())))
-          << name;
-    }
-    if (training.rank != 0) return;  // running statistics are each rank's own until the next step
-    for (const auto& [name, sum] : expected.at("buffers").items()) {
-      EXPECT_NEAR(models::checksum(state.at(name)), sum.get<double>(),
-                  tolerance * std::abs(sum.get<double>()))
-          << name;
-    }
-  });
+  const nlohmann::json reference = recorded();
+  for (const nlohmann::json& expected : reference.at("runs")) {
+    const Case of{.accumulation_steps = expected.at("accumulation_steps").get<std::int64_t>()};
+    SCOPED_TRACE(testing::Message() << of.accumulation_steps << " accumulation steps");
+    strategies::over_both_backends(of, [&](const Case& each) {
+      runtime::on_ranks(each.spread.ranks(), [&](distributed::RankContext& ranks) {
+        strategies::RankTraining training(ranks, workload_of(reference), each.spread);
+        const auto context = training.rank_context({.accumulation_steps = each.accumulation_steps});
+        training.strategy = strategies::find_strategy("ddp").make(context);
+        training.strategy->load(filled(training.workload.make_model()));
+        const auto step = training.strategy->step(batch_of(reference));
+        const strategies::StateDictionary state = training.strategy->state();
+        EXPECT_NEAR(step->loss(), expected.at("loss").get<double>(), tolerance);
+        expect_figures(state, expected, training.rank);
+      });
+    });
+  }
 }
 
 }  // namespace

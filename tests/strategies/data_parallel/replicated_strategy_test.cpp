@@ -42,18 +42,17 @@ class Ddp : public ReplicatedStrategy {
 struct Case {
   std::string model;
   std::int64_t batch = 8;
-  int ranks = 2;
+  strategies::Spread spread = {.replicas = 2};
   strategies::StrategyOptions options = {};
-  bool in_order = false;
 };
 
 /// [rank]: what each finds of its own state.
 template <class Made>
 std::vector<reports::Verification> verify(const Case& of) {
-  std::vector<reports::Verification> found(static_cast<std::size_t>(of.ranks));
-  runtime::on_ranks(of.ranks, [&](distributed::RankContext& ranks) {
+  std::vector<reports::Verification> found(static_cast<std::size_t>(of.spread.ranks()));
+  runtime::on_ranks(of.spread.ranks(), [&](distributed::RankContext& ranks) {
     strategies::RankTraining training(ranks, strategies::small_workload(of.model, of.batch),
-                                      {.replicas = of.ranks, .in_order = of.in_order});
+                                      of.spread);
     training.strategy = std::make_unique<Made>(training.rank_context(of.options));
     found[static_cast<std::size_t>(ranks.info().rank)] =
         bench::compare_with_oracle(*training.strategy, training.workload);
@@ -68,18 +67,22 @@ TEST(Ddp, EveryRankEqualsOneDeviceThatSeesTheSameShards) {
   accumulated.accumulation_steps = 2;
   strategies::StrategyOptions afterwards;
   afterwards.overlap = false;
+  const strategies::Spread two{.replicas = 2};
+  const strategies::Spread three{.replicas = 3};
   for (const Case& of :
-       {Case{"toy"}, Case{"mlp"}, Case{"mlp", 7, 3}, Case{"toy", 9, 2}, Case{"resnet18", 8, 2},
-        Case{"resnet18", 5, 2}, Case{"resnet18", 8, 2, small_buckets},
-        Case{"mlp", 8, 2, small_buckets}, Case{"resnet18", 8, 2, accumulated},
-        Case{"mlp", 7, 2, accumulated}, Case{"resnet18", 8, 2, afterwards},
-        Case{"resnet18", 8, 2, small_buckets, true}, Case{"mlp", 7, 3, accumulated, true}}) {
+       {Case{"toy"}, Case{"mlp"}, Case{"mlp", 7, three}, Case{"toy", 9}, Case{"resnet18"},
+        Case{"resnet18", 5}, Case{"resnet18", 8, two, small_buckets},
+        Case{"mlp", 8, two, small_buckets}, Case{"resnet18", 8, two, accumulated},
+        Case{"mlp", 7, three, accumulated}, Case{"resnet18", 8, two, afterwards}}) {
     SCOPED_TRACE(testing::Message()
-                 << of.model << " batch " << of.batch << " ranks " << of.ranks << " accumulation "
-                 << of.options.accumulation_steps << " overlap " << of.options.overlap);
-    for (const auto& verification : verify<Ddp>(of)) {
-      EXPECT_TRUE(verification.passed) << verification.message;
-    }
+                 << of.model << " batch " << of.batch << " ranks " << of.spread.ranks()
+                 << " accumulation " << of.options.accumulation_steps << " overlap "
+                 << of.options.overlap);
+    strategies::over_both_backends(of, [](const Case& each) {
+      for (const auto& verification : verify<Ddp>(each)) {
+        EXPECT_TRUE(verification.passed) << verification.message;
+      }
+    });
   }
 }
 
@@ -141,6 +144,26 @@ TEST(Ddp, VerificationCatchesAnUnsynchronisedBuffer) {
   EXPECT_FALSE(is_caught<LeavesBuffersAlone>("mlp")) << "it has none";
 }
 
+void expect_its_costs(const Case& of) {
+  runtime::on_ranks(of.spread.ranks(), [&](distributed::RankContext& ranks) {
+    strategies::RankTraining training(ranks, strategies::small_workload(of.model, of.batch),
+                                      of.spread);
+    Ddp ddp(training.rank_context(of.options));
+    const auto batch = training.workload.make_batch(0);
+    const auto step = [&] {
+      ddp.step(batch);
+      runtime::synchronize_all(training.group.devices, std::chrono::seconds(20));
+    };
+    step();  // the Reducer arranges its buckets after the first
+    step();
+    training.reset_counts();
+    step();
+    EXPECT_EQ(distributed::difference_from_costs(training.counts(), ddp.costs(batch.size())), "")
+        << of.model << ", buckets of " << of.options.bucket_mb << " MiB, micro-batches "
+        << of.options.accumulation_steps << ", overlap " << of.options.overlap;
+  });
+}
+
 TEST(Ddp, CommunicatesExactlyWhatItsCostsSay) {
   std::vector<strategies::StrategyOptions> cases;
   for (const double bucket : {0.01, 0.1, 25.0}) cases.push_back({.bucket_mb = bucket});
@@ -149,24 +172,7 @@ TEST(Ddp, CommunicatesExactlyWhatItsCostsSay) {
   cases.push_back({.bucket_mb = 0.01, .compression = "fp16"});
   for (const char* model : {"toy", "mlp", "resnet18"}) {
     for (const strategies::StrategyOptions& options : cases) {
-      runtime::on_ranks(2, [&](distributed::RankContext& ranks) {
-        strategies::RankTraining training(ranks, strategies::small_workload(model, 8),
-                                          {.replicas = 2});
-        Ddp ddp(training.rank_context(options));
-        const auto batch = training.workload.make_batch(0);
-        const auto step = [&] {
-          ddp.step(batch);
-          runtime::synchronize_all(training.group.devices, std::chrono::seconds(20));
-        };
-        step();  // the Reducer arranges its buckets after the first
-        step();
-        training.reset_counts();
-        step();
-        EXPECT_EQ(distributed::difference_from_costs(training.counts(), ddp.costs(batch.size())),
-                  "")
-            << model << ", buckets of " << options.bucket_mb << " MiB, micro-batches "
-            << options.accumulation_steps << ", overlap " << options.overlap;
-      });
+      strategies::over_both_backends(Case{.model = model, .options = options}, expect_its_costs);
     }
   }
 }
@@ -213,45 +219,56 @@ TEST(Ddp, CountingCatchesAnExchangeTooMany) {
   EXPECT_FALSE(is_caught<ExchangesEveryMicroBatch>("mlp"));
 }
 
+/// Notes how many all-reduces were begun when the last gradient of the backward pass, that of the
+/// first layer's weight, is there.
+class CountsAtTheLastGradient : public Ddp {
+ public:
+  explicit CountsAtTheLastGradient(const strategies::StrategyContext& context) : Ddp(context) {
+    const at::Tensor first = models::parameters(stage(0).layers()).front().tensor;
+    first.register_hook([this](const at::Tensor& /*gradient*/) { begun = all_reduces(); });
+  }
+
+  std::int64_t all_reduces() const {
+    const auto counts = groups().data.front()->counts();
+    const auto found = counts.find("all_reduce");
+    return found == counts.end() ? 0 : found->second.calls;
+  }
+
+  std::int64_t begun = 0;
+};
+
 TEST(Ddp, TransfersRunBesideTheBackwardPassUnlessToldOtherwise) {
   for (const bool overlap : {true, false}) {
-    runtime::on_ranks(2, [&](distributed::RankContext& ranks) {
-      strategies::RankTraining training(ranks, strategies::small_workload("resnet18", 8),
-                                        {.replicas = 2});
-      strategies::StrategyOptions options;
-      options.bucket_mb = 0.05;
-      options.overlap = overlap;
-      Ddp ddp(training.rank_context(options));
-      const auto batch = training.workload.make_batch(0);
-      const auto step = ddp.step(batch);
-      runtime::synchronize_all(training.group.devices, std::chrono::seconds(20));
-      std::chrono::steady_clock::time_point backward_end;
-      for (const auto& entry : step->execution()) {
-        if (entry.action.kind == schedules::ActionKind::backward) backward_end = entry.end->time();
-      }
-      int transfers = 0;
-      int overlapped = 0;
-      for (const auto& entry : step->execution()) {
-        if (entry.action.kind != schedules::ActionKind::all_reduce) continue;
-        ++transfers;
-        overlapped += entry.start->time() < backward_end ? 1 : 0;
-      }
-      if (overlap) {
-        EXPECT_GT(transfers, 3);
-        EXPECT_GT(overlapped, transfers / 2);
-      } else {
-        EXPECT_EQ(transfers, 1);
-      }
+    const Case of{.model = "resnet18", .options = {.bucket_mb = 0.05, .overlap = overlap}};
+    strategies::over_both_backends(of, [](const Case& each) {
+      runtime::on_ranks(each.spread.ranks(), [&](distributed::RankContext& ranks) {
+        strategies::RankTraining training(ranks, strategies::small_workload(each.model, each.batch),
+                                          each.spread);
+        CountsAtTheLastGradient ddp(training.rank_context(each.options));
+        training.reset_counts();
+        const auto step = ddp.step(training.workload.make_batch(0));
+        runtime::synchronize_all(training.group.devices, std::chrono::seconds(20));
+        const auto transfers =
+            std::ranges::count_if(step->execution(), [](const schedules::ExecutedAction& entry) {
+              return entry.action.kind == schedules::ActionKind::all_reduce;
+            });
+        EXPECT_EQ(ddp.all_reduces(), transfers);
+        EXPECT_EQ(ddp.begun, transfers - 1) << "all but that of the last gradient itself";
+        if (each.options.overlap) {
+          EXPECT_GT(transfers, 3);
+        } else {
+          EXPECT_EQ(transfers, 1);
+        }
+      });
     });
   }
 }
 
-TEST(Ddp, HalfPrecisionGradientsAreHalfTheBytesAndNearlyTheSame) {
-  runtime::on_ranks(2, [](distributed::RankContext& ranks) {
-    strategies::RankTraining training(ranks, strategies::small_workload("mlp", 8), {.replicas = 2});
-    strategies::StrategyOptions options;
-    options.compression = "fp16";
-    training.strategy = std::make_unique<Ddp>(training.rank_context(options));
+void expect_half_precision(const Case& of) {
+  runtime::on_ranks(of.spread.ranks(), [&](distributed::RankContext& ranks) {
+    strategies::RankTraining training(ranks, strategies::small_workload(of.model, of.batch),
+                                      of.spread);
+    training.strategy = std::make_unique<Ddp>(training.rank_context({.compression = "fp16"}));
     const std::int64_t bytes =
         training.strategy->costs(8).collectives.at("all_reduce").payload_bytes;
     const auto found = bench::compare_with_oracle(*training.strategy, training.workload,
@@ -268,6 +285,10 @@ TEST(Ddp, HalfPrecisionGradientsAreHalfTheBytesAndNearlyTheSame) {
     }
     EXPECT_EQ(bytes, 2 * parameters);
   });
+}
+
+TEST(Ddp, HalfPrecisionGradientsAreHalfTheBytesAndNearlyTheSame) {
+  strategies::over_both_backends(Case{"mlp"}, expect_half_precision);
 }
 
 TEST(Ddp, EveryMemberOfAReplicaStartsWithTheFirstOnesParameters) {

@@ -44,6 +44,11 @@ class ProcessGroupConformance : public testing::TestWithParam<Backend> {
   /// Runs `work` on every rank of a group over all of them; with fewer ranks where the backend
   /// cannot have so many here.
   void in_group(int wanted, const std::function<void(ProcessGroup&)>& work) {
+    with_device(wanted, [&](ProcessGroup& group, runtime::Device& /*device*/) { work(group); });
+  }
+
+  /// The same with the rank's device.
+  void with_device(int wanted, const std::function<void(ProcessGroup&, runtime::Device&)>& work) {
     const int ranks = std::min(wanted, most_ranks());
     runtime::on_ranks(ranks, [&](RankContext& context) {
       const int rank = context.info().rank;
@@ -54,7 +59,7 @@ class ProcessGroupConformance : public testing::TestWithParam<Backend> {
       options.timeout = std::chrono::seconds(10);
       const auto group =
           context.make_group("all", members, GetParam().name, *devices.devices[0], options);
-      work(*group);
+      work(*group, *devices.devices[0]);
     });
   }
 
@@ -229,13 +234,20 @@ TEST_P(ProcessGroupConformance, CountsCallsPayloadAndWireBytes) {
 }
 
 TEST_P(ProcessGroupConformance, StampsBeginAndEndOfATransfer) {
-  in_group(2, [&](ProcessGroup& group) {
-    const auto transfer = group.all_reduce(ranks_tensor(group, 1'000'000));
-    transfer->wait();
-    if (GetParam().device == runtime::DeviceKind::cuda)
-      return;  // its stamps want the device's thread
+  with_device(2, [&](ProcessGroup& group, runtime::Device& device) {
+    device.synchronize_clock();
+    const auto before = std::chrono::steady_clock::now();
+    TransferPointer transfer;
+    device.enqueue(runtime::Stream::compute, "all_reduce", [&] {
+      transfer = group.all_reduce(ranks_tensor(group, 1'000'000));
+      transfer->wait();
+    });
+    device.synchronize(std::chrono::seconds(20));
+    // A GPU's clock is tied to the host's at one moment only.
+    const std::chrono::milliseconds slack(GetParam().device == runtime::DeviceKind::cpu ? 0 : 20);
+    EXPECT_GE(transfer->start()->time(), before - slack);
     EXPECT_GT(transfer->end()->time(), transfer->start()->time());
-    EXPECT_LE(transfer->end()->time(), std::chrono::steady_clock::now());
+    EXPECT_LE(transfer->end()->time(), std::chrono::steady_clock::now() + slack);
   });
 }
 

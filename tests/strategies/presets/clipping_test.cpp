@@ -87,10 +87,12 @@ TEST(Clipping, EqualsOneDeviceOverEveryMesh) {
            {"sequence_parallel", {.replicas = 2, .pipeline_ranks = 2, .tensor_ranks = 2}},
            {"ddp", {.replicas = 2}, "1f1b", "resnet18"}}) {
     SCOPED_TRACE(testing::Message() << of);
-    for (const Found& rank : verify(of)) {
-      EXPECT_TRUE(rank.verification.passed) << rank.verification.message;
-      EXPECT_EQ(rank.costs, "");
-    }
+    strategies::over_both_backends(of, [](const Case& each) {
+      for (const Found& rank : verify(each)) {
+        EXPECT_TRUE(rank.verification.passed) << rank.verification.message;
+        EXPECT_EQ(rank.costs, "");
+      }
+    });
   }
 }
 

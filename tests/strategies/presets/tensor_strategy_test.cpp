@@ -44,7 +44,7 @@ std::ostream& operator<<(std::ostream& stream, const Case& of) {
   return stream << of.strategy << " of " << of.model << ", " << of.schedule << ", "
                 << of.spread.replicas << "x" << of.spread.pipeline_ranks << "x"
                 << of.spread.tensor_ranks << ", " << of.virtual_stages << " stages a device, async "
-                << of.async_reduce;
+                << of.async_reduce << (of.spread.in_order ? ", in order" : "");
 }
 
 std::unique_ptr<strategies::Strategy> make(const strategies::StrategyContext& context,
@@ -136,31 +136,27 @@ std::vector<Case> cases_without_tensor_ranks() {
   return all;
 }
 
-/// Over Gloo, and over a backend that behaves as NCCL does.
-void expect_oracles_update(Case of) {
-  for (const bool in_order : {false, true}) {
-    of.spread.in_order = in_order;
-    runtime::on_ranks(of.spread.ranks(),
-                      [&](distributed::RankContext& ranks) { expect_oracles_update(ranks, of); });
-  }
+using Expectation = void (*)(distributed::RankContext&, const Case&);
+
+void on_ranks(const Case& of, Expectation expect) {
+  strategies::over_both_backends(of, [expect](const Case& each) {
+    runtime::on_ranks(each.spread.ranks(),
+                      [&](distributed::RankContext& ranks) { expect(ranks, each); });
+  });
 }
 
 TEST(TensorParallel, EqualsOneDevice) {
-  for (const Case& of : cases()) expect_oracles_update(of);
+  for (const Case& of : cases()) on_ranks(of, expect_oracles_update);
 }
 
 TEST(TensorParallel, CommunicatesExactlyWhatItsCostsSay) {
-  for (const Case& of : cases()) {
-    runtime::on_ranks(of.spread.ranks(),
-                      [&](distributed::RankContext& ranks) { expect_costs(ranks, of); });
-  }
+  for (const Case& of : cases()) on_ranks(of, expect_costs);
 }
 
 TEST(Transformer, EveryStrategyWithoutTensorRanksTrainsIt) {
   for (const Case& of : cases_without_tensor_ranks()) {
-    expect_oracles_update(of);
-    runtime::on_ranks(of.spread.ranks(),
-                      [&](distributed::RankContext& ranks) { expect_costs(ranks, of); });
+    on_ranks(of, expect_oracles_update);
+    on_ranks(of, expect_costs);
   }
 }
 
@@ -198,23 +194,24 @@ TEST(SequenceParallel, VerificationCatchesGradientsThatAreNotSummed) {
   });
 }
 
+void expect_collectives_in_the_timeline(distributed::RankContext& ranks, const Case& of) {
+  strategies::RankTraining training(ranks, workload_of(of.model, of.batch), of.spread);
+  training.strategy = make(training.rank_context(options_of(of, training.workload)), of);
+  const auto step = training.strategy->step(training.workload.make_batch(0));
+  runtime::synchronize_all(training.group.devices, std::chrono::seconds(20));
+  const auto& execution = step->execution();
+  const auto count = [&](schedules::ActionKind kind) {
+    return std::ranges::count_if(execution,
+                                 [kind](const auto& entry) { return entry.action.kind == kind; });
+  };
+  // Two blocks four times, the embedding, the head's input and the loss twice.
+  EXPECT_EQ(count(schedules::ActionKind::tensor_transfer), 2 * 4 + 1 + 1 + 2);
+  EXPECT_EQ(count(schedules::ActionKind::tensor_wait), 12);
+  for (const auto& entry : execution) EXPECT_LE(entry.start->time(), entry.end->time());
+}
+
 TEST(TensorParallel, CollectivesStandInTheTimeline) {
-  const Case of;
-  runtime::on_ranks(2, [&](distributed::RankContext& ranks) {
-    strategies::RankTraining training(ranks, workload_of(of.model, 4), of.spread);
-    training.strategy = make(training.rank_context(options_of(of, training.workload)), of);
-    const auto step = training.strategy->step(training.workload.make_batch(0));
-    runtime::synchronize_all(training.group.devices, std::chrono::seconds(20));
-    const auto& execution = step->execution();
-    const auto count = [&](schedules::ActionKind kind) {
-      return std::ranges::count_if(execution,
-                                   [kind](const auto& entry) { return entry.action.kind == kind; });
-    };
-    // Two blocks four times, the embedding, the head's input and the loss twice.
-    EXPECT_EQ(count(schedules::ActionKind::tensor_transfer), 2 * 4 + 1 + 1 + 2);
-    EXPECT_EQ(count(schedules::ActionKind::tensor_wait), 12);
-    for (const auto& entry : execution) EXPECT_LE(entry.start->time(), entry.end->time());
-  });
+  on_ranks(Case{}, expect_collectives_in_the_timeline);
 }
 
 }  // namespace

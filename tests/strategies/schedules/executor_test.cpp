@@ -124,19 +124,33 @@ TEST(Executor, WaitsForASlowNeighbour) {
   expect_in_order(schedule, log);
 }
 
-TEST(Executor, StagesOfOneDeviceRunOnIt) {
+/// Every device runs the forward passes of its stages, then the backward passes.
+Schedule over_stages(const std::vector<int>& device_of_stage) {
   Schedule compute;
-  compute.name = "two stages a device";
-  compute.device_of_stage = {0, 1, 0, 1};
-  compute.actions = {{{F, 0, 0}, {F, 2, 0}, {B, 2, 0}, {B, 0, 0}},
-                     {{F, 1, 0}, {F, 3, 0}, {B, 3, 0}, {B, 1, 0}}};
-  const Schedule schedule = lower(compute);
-  validate(schedule);
-  Log log;
-  runtime::CpuDevices devices(2);
-  execute(schedule, devices.all, [&](const Action& action) { log.perform(action, 1); });
-  runtime::synchronize_all(devices.all, ample);
-  expect_in_order(schedule, log);
+  compute.name = "stages of two devices";
+  compute.device_of_stage = device_of_stage;
+  compute.actions.resize(2);
+  const int stages = compute.stages();
+  const auto actions_of = [&](int stage) -> auto& {
+    return compute.actions.at(
+        static_cast<std::size_t>(device_of_stage.at(static_cast<std::size_t>(stage))));
+  };
+  for (int stage = 0; stage < stages; ++stage) actions_of(stage).push_back({F, stage, 0});
+  for (int stage = stages - 1; stage >= 0; --stage) actions_of(stage).push_back({B, stage, 0});
+  return lower(compute);
+}
+
+TEST(Executor, StagesOfOneDeviceRunOnIt) {
+  for (const std::vector<int>& device_of_stage :
+       {std::vector{0, 1, 0, 1}, std::vector{0, 1, 1, 0}, std::vector{0, 0, 1, 1}}) {
+    const Schedule schedule = over_stages(device_of_stage);
+    validate(schedule);
+    Log log;
+    runtime::CpuDevices devices(2);
+    execute(schedule, devices.all, [&](const Action& action) { log.perform(action, 1); });
+    runtime::synchronize_all(devices.all, ample);
+    expect_in_order(schedule, log);
+  }
 }
 
 TEST(Executor, ReturnsBeforeTheDevicesAreDone) {

@@ -68,15 +68,21 @@ TEST(BatchSizes, EveryStageScheduleTrainsAsOneDevice) {
   }
 }
 
+struct Replicas {
+  strategies::Spread spread = {.replicas = 3};
+};
+
 TEST(BatchSizes, ReplicasWithoutSamplesTakePart) {
-  runtime::on_ranks(3, [](distributed::RankContext& ranks) {
-    Training one(small_workload("mlp", largest), 1);
-    for (const std::int64_t accumulation : {1, 2}) {
-      strategies::RankTraining training(ranks, small_workload("mlp", largest), {.replicas = 3});
-      training.strategy = strategies::find_strategy("ddp").make(
-          training.rank_context({.accumulation_steps = accumulation}));
-      expect_equal(*training.strategy, one.make("single"), one.workload);
-    }
+  strategies::over_both_backends(Replicas{}, [](const Replicas& of) {
+    runtime::on_ranks(of.spread.ranks(), [&](distributed::RankContext& ranks) {
+      Training one(small_workload("mlp", largest), 1);
+      for (const std::int64_t accumulation : {1, 2}) {
+        strategies::RankTraining training(ranks, small_workload("mlp", largest), of.spread);
+        training.strategy = strategies::find_strategy("ddp").make(
+            training.rank_context({.accumulation_steps = accumulation}));
+        expect_equal(*training.strategy, one.make("single"), one.workload);
+      }
+    });
   });
 }
 

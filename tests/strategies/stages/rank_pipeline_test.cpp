@@ -9,6 +9,7 @@
 #include "strategies/distributed/counted_costs.h"
 #include "strategies/presets/staged.h"
 #include "strategies/schedules/batch_split.h"
+#include "strategies/schedules/registry.h"
 #include "tests/strategies/rank_training.h"
 
 namespace stratagem::stages {
@@ -23,13 +24,18 @@ struct Case {
   std::string schedule = "1f1b";
   std::int64_t batch = 8;
   std::int64_t split = 2;
-  std::vector<std::string> cut = {};
+  std::string compression = "none";
 };
 
 std::ostream& operator<<(std::ostream& out, const Case& of) {
   return out << of.model << ", replicas " << of.spread.replicas << ", pipeline ranks "
              << of.spread.pipeline_ranks << ", devices a rank " << of.spread.devices_per_rank
-             << ", schedule " << of.schedule << ", batch " << of.batch << ", split " << of.split;
+             << ", schedule " << of.schedule << ", batch " << of.batch << ", split " << of.split
+             << ", compression " << of.compression << (of.spread.in_order ? ", in order" : "");
+}
+
+models::WorkloadOptions workload_of(const Case& of) {
+  return strategies::small_workload(of.model, of.batch);
 }
 
 std::unique_ptr<strategies::Strategy> make(const strategies::StrategyContext& context,
@@ -40,33 +46,38 @@ std::unique_ptr<strategies::Strategy> make(const strategies::StrategyContext& co
 }
 
 strategies::StrategyOptions options_of(const Case& of) {
-  strategies::StrategyOptions options;
-  options.cut = of.cut;
+  strategies::StrategyOptions options{.compression = of.compression, .schedule = of.schedule};
+  const auto each = schedules::find_schedule(of.schedule).interleaved ? options.virtual_stages : 1;
+  options.cut = stages::choose_cut(models::Workload(workload_of(of)),
+                                   of.spread.stages() * static_cast<int>(each), "flops");
   return options;
 }
 
-void verify(Case of, bool in_order) {
-  of.spread.in_order = in_order;
-  SCOPED_TRACE(testing::Message() << of << (in_order ? ", in order" : ""));
-  std::mutex mutex;
+/// Calls `work` on each rank with its training.
+void on_ranks(const Case& of, const std::function<void(strategies::RankTraining&)>& work) {
   runtime::on_ranks(of.spread.ranks(), [&](distributed::RankContext& ranks) {
-    strategies::RankTraining training(ranks, strategies::small_workload(of.model, of.batch),
-                                      of.spread);
+    strategies::RankTraining training(ranks, workload_of(of), of.spread);
     training.strategy = make(training.rank_context(options_of(of)), of);
-    const auto found = bench::compare_with_oracle(*training.strategy, training.workload);
-    const std::lock_guard lock(mutex);
-    EXPECT_TRUE(found.passed) << "rank " << training.rank << ": " << found.message;
+    work(training);
   });
 }
 
-/// Over Gloo, and over a backend that behaves as NCCL does.
 void verify(const Case& of) {
-  for (const bool in_order : {false, true}) verify(of, in_order);
+  strategies::over_both_backends(of, [](const Case& each) {
+    std::mutex mutex;
+    on_ranks(each, [&](strategies::RankTraining& training) {
+      const auto found = bench::compare_with_oracle(*training.strategy, training.workload);
+      const std::lock_guard lock(mutex);
+      EXPECT_TRUE(found.passed) << each << ", rank " << training.rank << ": " << found.message;
+    });
+  });
 }
 
 TEST(RankPipeline, EqualsOneDevice) {
-  for (const char* schedule : {"naive", "gpipe", "1f1b"}) {
+  for (const std::string& schedule : schedules::schedule_names()) {
     for (const char* model : {"toy", "mlp", "resnet18"}) {
+      // The toy has three layers, too few for two stages on each of two devices.
+      if (model == std::string("toy") && schedules::find_schedule(schedule).interleaved) continue;
       verify({.model = model, .spread = {.pipeline_ranks = 2}, .schedule = schedule});
     }
   }
@@ -85,6 +96,22 @@ TEST(RankPipeline, WithReplicasEqualsOneDeviceThatSeesTheSameShards) {
           .spread = {.replicas = 2, .pipeline_ranks = 2},
           .batch = 11,
           .split = 3});
+  for (const char* schedule : {"interleaved_1f1b", "zb_h1"}) {
+    verify({.model = "mlp", .spread = {.replicas = 2, .pipeline_ranks = 2}, .schedule = schedule});
+  }
+}
+
+TEST(RankPipeline, ReplicasMaySendTheirGradientsInHalfPrecision) {
+  const Case of{
+      .model = "mlp", .spread = {.replicas = 2, .pipeline_ranks = 2}, .compression = "fp16"};
+  strategies::over_both_backends(of, [](const Case& each) {
+    on_ranks(each, [&](strategies::RankTraining& training) {
+      const auto found = bench::compare_with_oracle(*training.strategy, training.workload,
+                                                    bench::compressed_tolerance);
+      EXPECT_TRUE(found.passed) << each << ", rank " << training.rank << ": " << found.message;
+      EXPECT_GT(found.max_relative_error, bench::exact_tolerance) << "it was not compressed";
+    });
+  });
 }
 
 /// The state after two steps.
@@ -94,56 +121,62 @@ strategies::StateDictionary trained(strategies::Strategy& strategy, const models
   return strategy.state();
 }
 
-TEST(RankPipeline, IsTheOneOfAProcessBitForBit) {
-  const Case of{.model = "resnet18", .spread = {.pipeline_ranks = 2}};
-  strategies::Training whole(strategies::small_workload(of.model, of.batch), 2);
+void expect_the_bits_of_one_process(const Case& of) {
+  strategies::Training whole(workload_of(of), of.spread.stages());
   const models::Batch batch = whole.workload.make_batch(0);
-  strategies::StrategyOptions options;
-  options.schedule = of.schedule;
-  whole.strategy = make(whole.context(options), of);
+  whole.strategy = make(whole.context(options_of(of)), of);
   const strategies::StateDictionary expected = trained(*whole.strategy, batch);
-  runtime::on_ranks(2, [&](distributed::RankContext& ranks) {
-    strategies::RankTraining training(ranks, strategies::small_workload(of.model, of.batch),
-                                      of.spread);
-    training.strategy = make(training.rank_context(), of);
-    const strategies::StateDictionary found = trained(*training.strategy, batch);
-    EXPECT_EQ(found.size(), expected.size());
-    for (const auto& [name, tensor] : expected) {
-      EXPECT_TRUE(at::equal(found.at(name), tensor)) << name << " on rank " << training.rank;
+  strategies::over_both_backends(of, [&](const Case& each) {
+    on_ranks(each, [&](strategies::RankTraining& training) {
+      const strategies::StateDictionary found = trained(*training.strategy, batch);
+      EXPECT_EQ(found.size(), expected.size());
+      for (const auto& [name, tensor] : expected) {
+        EXPECT_TRUE(at::equal(found.at(name), tensor))
+            << each << ": " << name << " on rank " << training.rank;
+      }
+    });
+  });
+}
+
+TEST(RankPipeline, IsTheOneOfAProcessBitForBit) {
+  for (const std::string& schedule : schedules::schedule_names()) {
+    for (const char* model : {"mlp", "resnet18"}) {
+      expect_the_bits_of_one_process(
+          {.model = model, .spread = {.pipeline_ranks = 2}, .schedule = schedule});
     }
+  }
+}
+
+void expect_its_costs(const Case& of) {
+  on_ranks(of, [&](strategies::RankTraining& training) {
+    const auto batch = training.workload.make_batch(0);
+    for (int step = 0; step < 3; ++step) {
+      if (step == 2) training.reset_counts();
+      training.strategy->step(batch);
+      runtime::synchronize_all(training.group.devices, std::chrono::seconds(20));
+    }
+    EXPECT_EQ(
+        distributed::difference_from_costs(training.counts(), training.strategy->costs(of.batch)),
+        "")
+        << of;
   });
 }
 
 TEST(RankPipeline, CommunicatesExactlyWhatItsCostsSay) {
-  for (const strategies::Spread spread :
-       {strategies::Spread{.pipeline_ranks = 2}, strategies::Spread{.pipeline_ranks = 3},
-        strategies::Spread{.replicas = 2, .pipeline_ranks = 2},
-        strategies::Spread{.replicas = 2, .devices_per_rank = 2}}) {
-    const Case of{.model = "resnet18", .spread = spread};
-    SCOPED_TRACE(testing::Message() << of);
-    runtime::on_ranks(spread.ranks(), [&](distributed::RankContext& ranks) {
-      strategies::RankTraining training(ranks, strategies::small_workload(of.model, of.batch),
-                                        spread);
-      training.strategy = make(training.rank_context(), of);
-      const auto batch = training.workload.make_batch(0);
-      for (int step = 0; step < 3; ++step) {
-        if (step == 2) training.reset_counts();
-        training.strategy->step(batch);
-        runtime::synchronize_all(training.group.devices, std::chrono::seconds(20));
-      }
-      EXPECT_EQ(
-          distributed::difference_from_costs(training.counts(), training.strategy->costs(of.batch)),
-          "");
-    });
+  for (const Case& of : std::vector<Case>{{"resnet18", {.pipeline_ranks = 2}},
+                                          {"resnet18", {.pipeline_ranks = 2}, "interleaved_1f1b"},
+                                          {"resnet18", {.pipeline_ranks = 3}},
+                                          {"resnet18", {.replicas = 2, .pipeline_ranks = 2}},
+                                          {"resnet18", {.replicas = 2, .devices_per_rank = 2}},
+                                          {.model = "resnet18",
+                                          .spread = {.replicas = 2, .pipeline_ranks = 2},
+                                          .compression = "fp16"}}) {
+    strategies::over_both_backends(of, expect_its_costs);
   }
 }
 
 TEST(RankPipeline, ARankHoldsAndRunsItsOwnStagesOnly) {
-  const Case of{.model = "mlp", .spread = {.pipeline_ranks = 2}};
-  runtime::on_ranks(2, [&](distributed::RankContext& ranks) {
-    strategies::RankTraining training(ranks, strategies::small_workload(of.model, of.batch),
-                                      of.spread);
-    training.strategy = make(training.rank_context(), of);
+  on_ranks({.model = "mlp", .spread = {.pipeline_ranks = 2}}, [](auto& training) {
     const auto step = training.strategy->step(training.workload.make_batch(0));
     runtime::synchronize_all(training.group.devices, std::chrono::seconds(20));
     for (const auto& entry : step->execution()) {

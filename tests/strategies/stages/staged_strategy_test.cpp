@@ -11,6 +11,8 @@
 #include <thread>
 
 #include "bench/worker/oracle.h"
+#include "strategies/schedules/batch_split.h"
+#include "strategies/schedules/lowering.h"
 #include "strategies/schedules/registry.h"
 #include "tests/strategies/training.h"
 
@@ -96,6 +98,42 @@ TEST(StagedStrategy, EveryStrategyTrainsResnet) {
   // Eight elements a BatchNorm channel and more: at least two samples of 2x2 positions.
   expect_every_strategy_equal_to_oracle(strategies::small_workload("resnet18", 5), {2, 4}, {3});
   expect_every_strategy_equal_to_oracle(strategies::small_workload("resnet18", 6), {3}, {2, 6});
+}
+
+/// Two devices in the shape of a V: the second holds stages that follow one another.
+StepPlan in_a_v(std::int64_t samples) {
+  constexpr auto B = schedules::ActionKind::backward;
+  schedules::Schedule compute;
+  compute.name = "v";
+  compute.micro_batches = 2;
+  compute.device_of_stage = {0, 1, 1, 0};
+  compute.actions = {
+      {{F, 0, 0}, {F, 0, 1}, {F, 3, 0}, {B, 3, 0}, {F, 3, 1}, {B, 3, 1}, {B, 0, 0}, {B, 0, 1}},
+      {{F, 1, 0}, {F, 2, 0}, {F, 1, 1}, {F, 2, 1}, {B, 2, 0}, {B, 1, 0}, {B, 2, 1}, {B, 1, 1}}};
+  StepPlan plan{.schedule = schedules::lower(compute),
+                .partition = schedules::split_batch(samples, (samples + 1) / 2)};
+  schedules::validate(plan.schedule);
+  return plan;
+}
+
+TEST(StagedStrategy, NeighbouringStagesOfOneDeviceHandOverWhatTheyExchange) {
+  for (const char* model : {"mlp", "resnet18"}) {
+    const auto options = strategies::small_workload(model, 6);
+    const auto cut = [&](int stages) {
+      return stages::choose_cut(models::Workload(options), stages, "flops");
+    };
+    for (const int stages : {2, 3}) {
+      expect_equal_to_oracle("pipeline", options, 1,
+                             {.split_size = 3,
+                              .schedule = "interleaved_1f1b",
+                              .virtual_stages = stages,
+                              .cut = cut(stages)});
+    }
+    strategies::Training training(options, 2);
+    training.strategy = std::make_unique<StagedStrategy>(training.context({.cut = cut(4)}), in_a_v);
+    const auto result = bench::compare_with_oracle(*training.strategy, training.workload);
+    EXPECT_TRUE(result.passed) << model << " in a V: " << result.message;
+  }
 }
 
 TEST(StagedStrategy, EveryOptimizerAndLoss) {

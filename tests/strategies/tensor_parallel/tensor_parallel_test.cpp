@@ -15,6 +15,7 @@
 #include "strategies/tensor_parallel/parallel_linear.h"
 #include "strategies/tensor_parallel/shard.h"
 #include "strategies/tensor_parallel/vocabulary_parallel.h"
+#include "tests/strategies/in_order_backend.h"
 #include "tests/strategies/rank_threads.h"
 #include "tests/strategies/training.h"
 
@@ -25,13 +26,14 @@ using distributed::RankContext;
 
 /// A rank that shares layers with all others.
 struct Rank {
-  explicit Rank(distributed::RankContext& ranks, bool overlap = true)
+  explicit Rank(distributed::RankContext& ranks, bool overlap = true, bool in_order = false)
       : devices(strategies::unpinned_devices(1)) {
     std::vector<int> everyone;
     for (int rank = 0; rank < ranks.info().world_size; ++rank) everyone.push_back(rank);
     distributed::BackendOptions options;
     options.timeout = std::chrono::seconds(20);
     processes = ranks.make_group("tensor", everyone, "gloo", *devices.devices[0], options);
+    if (in_order) processes = distributed::in_order(*processes, "tensor", *devices.devices[0]);
     group = std::make_unique<TensorGroup>(*processes, *devices.devices[0], overlap);
   }
 
@@ -108,11 +110,12 @@ struct LinearCase {
   bool gather_output = false;
   Layout layout = Layout::tensor;
   bool overlap = true;
+  bool in_order = false;  // over a backend that behaves as NCCL does
 };
 
 /// Column then row, as a multi-layer perceptron has them, against the whole layers.
 void expect_pair_equals_whole(distributed::RankContext& ranks, const LinearCase& of) {
-  Rank rank(ranks, of.overlap);
+  Rank rank(ranks, of.overlap, of.in_order);
   const at::Tensor up = values({8, 4});
   const at::Tensor up_bias = values({8}, 1);
   const at::Tensor down = values({4, 8}, 2);
@@ -168,7 +171,9 @@ TEST(ParallelLinear, APairEqualsTheWholeLayers) {
     for (const bool overlap : {true, false}) {
       for (const LinearCase of :
            {LinearCase{.overlap = overlap}, LinearCase{.gather_output = true, .overlap = overlap},
-            LinearCase{.layout = Layout::sequence, .overlap = overlap}}) {
+            LinearCase{.layout = Layout::sequence, .overlap = overlap},
+            LinearCase{.overlap = overlap, .in_order = true},
+            LinearCase{.layout = Layout::sequence, .overlap = overlap, .in_order = true}}) {
         runtime::on_ranks(ranks, [&](distributed::RankContext& context) {
           expect_pair_equals_whole(context, of);
         });

@@ -41,6 +41,19 @@ class Settings:
     splits: tuple[int, ...] = (12, 8)
     cuts: tuple[str, ...] = ("layer3",)
     stratagem: Path = ROOT / "build" / "bin" / "stratagem"
+    device: str = "cpu"  # or cuda
+    devices: int = 2  # of a scenario that has them
+    gpus: int = 0  # to be seen
+
+    @property
+    def matmuls(self) -> tuple[str, ...]:
+        """What may carry a peer's float32 products."""
+        return ("installed", "onednn") if self.device == "cpu" else ("installed",)
+
+    @property
+    def shares_gpus(self) -> bool:
+        """Whether there are fewer GPUs than devices."""
+        return self.device == "cuda" and self.devices > self.gpus
 
 
 @dataclass(frozen=True)
@@ -74,20 +87,37 @@ def _why_no_peer(allocator: bool) -> str | None:
     return None
 
 
+@cache
+def visible_gpus() -> int:
+    """Return how many GPUs the peers' PyTorch sees; 0 without PyTorch."""
+    command = [peer_python(), "-c", "import torch; print(torch.cuda.device_count())"]
+    try:
+        found = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        return int(found.stdout)
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return 0
+
+
 def _options(values: dict[str, object]) -> tuple[str, ...]:
     return tuple(text for key, value in values.items() for text in (key, str(value)))
 
 
 def torch_peer(name: str, model: str, options: str, settings: Settings) -> list[Contender]:
-    """Return two contenders of the options of train.py: as installed, and with the allocator."""
+    """Return two contenders of the options of train.py: as installed, and with the allocator.
+
+    On GPUs, whose memory is not the allocator's, the first alone.
+    """
     work = {
         "--model": model,
         "--batch": settings.batch,
         "--image": settings.image,
         "--steps": settings.steps,
         "--seed": settings.seed,
+        "--device": settings.device,
+        "--devices": settings.devices,
     }
-    return peer_program(name, "train.py", *options.split(), *_options(work))
+    made = peer_program(name, "train.py", *options.split(), *_options(work))
+    return made if settings.device == "cpu" else made[:1]
 
 
 def peer_program(name: str, program: str, *arguments: str) -> list[Contender]:
@@ -113,8 +143,8 @@ def stratagem_row(name: str, model: str, options: str, settings: Settings) -> Co
         "--global-batch-size": settings.batch,
         **({"--image-size": settings.image} if model == "resnet50" else {}),
         "--learning-rate": 0.001,
-        "--device": "cpu",
-        "--cores-per-device": 1,
+        "--device": settings.device,
+        **({"--cores-per-device": 1} if settings.device == "cpu" else {"--tf32": "off"}),
         "--seed": settings.seed,
         "--repetitions": 1,
         "--out": "{out}",

@@ -1,6 +1,7 @@
 """nn.DataParallel, which has no replicas but on GPUs: on CPUs it is its module, on one device.
 
-That device has all the cores of the job, as the threads of one process.
+On GPUs the first of them has the batch, scatters it and gathers the outputs. The one device of CPUs
+has all the cores of the job, as the threads of one process.
 """
 
 import argparse
@@ -12,10 +13,15 @@ from torch_peers.whole_model import compiled, make_batch, make_model
 
 
 def run(arguments: argparse.Namespace, job) -> dict:
-    """Train the model that nn.DataParallel wraps; the answer says on how many devices."""
+    """Train the model that nn.DataParallel wraps; the answer says on how many devices.
+
+    Its device_ids are GPUs, or nothing where there is none.
+    """
     model = make_model(arguments, job)
     optimizer = job.make_optimizer(model.parameters())
     batch = make_batch(arguments, job)
-    wrapped = torch.nn.DataParallel(compiled(arguments, model))
+    devices = arguments.placement.devices
+    gpus = None if arguments.device == "cpu" else [torch.device(name) for name in devices]
+    wrapped = torch.nn.DataParallel(compiled(arguments, model), gpus)
     answer = train(arguments, wrapped, job.loss_of, batch, optimizer)
     return {**answer, "devices": max(1, len(wrapped.device_ids)), "threads": torch.get_num_threads()}

@@ -16,6 +16,7 @@ def run(arguments: argparse.Namespace, job) -> dict:
     """Train one replica."""
     model = make_model(arguments, job)
     optimizer = job.make_optimizer(model.parameters())
-    replica = compiled(arguments, DistributedDataParallel(model, gradient_as_bucket_view=True))
+    own = None if arguments.device == "cpu" else [arguments.place]
+    replica = DistributedDataParallel(model, own, gradient_as_bucket_view=True)
     batch = make_batch(arguments, job)
-    return train(arguments, replica, job.loss_of, batch, optimizer)
+    return train(arguments, compiled(arguments, replica), job.loss_of, batch, optimizer)

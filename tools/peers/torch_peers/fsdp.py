@@ -14,7 +14,7 @@ from torch_peers.whole_model import compiled, make_batch, make_model
 
 def run(arguments: argparse.Namespace, job) -> dict:
     """Train with sharded layers."""
-    mesh = init_device_mesh("cpu", (arguments.ranks,))
+    mesh = init_device_mesh(arguments.device, (arguments.ranks,))
     model = make_model(arguments, job)
     for layer in model:
         if any(True for _ in layer.parameters()):

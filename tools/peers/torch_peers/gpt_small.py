@@ -28,7 +28,8 @@ class Embedding(nn.Module):
 
     def forward(self, tokens):
         """Return [batch, sequence, FEATURES]."""
-        return self.token(tokens) + self.position(torch.arange(tokens.shape[1]))
+        positions = torch.arange(tokens.shape[1], device=tokens.device)
+        return self.token(tokens) + self.position(positions)
 
 
 class Block(nn.Module):

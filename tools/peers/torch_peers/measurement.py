@@ -3,6 +3,7 @@
 import argparse
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import torch
@@ -15,27 +16,48 @@ def slowest(seconds: float) -> float:
     """The longest time of all ranks; the own one where there is no other."""
     if not distributed.is_initialized():
         return seconds
-    longest = torch.tensor(seconds, dtype=torch.float64)
+    own = "cuda" if distributed.get_backend() == "nccl" else "cpu"
+    longest = torch.tensor(seconds, dtype=torch.float64, device=own)
     distributed.all_reduce(longest, op=distributed.ReduceOp.MAX)
     return longest.item()
 
 
-def timed(step: Callable[[], None]) -> float:
-    """Return the seconds that one step takes."""
+def fetched(tensor: torch.Tensor, place: str) -> torch.Tensor:
+    """Return a step's own copy of a part of its batch, on its device."""
+    return tensor.clone() if place == "cpu" else tensor.to(place, non_blocking=True)
+
+
+def timed(step: Callable[[], None], place: str) -> float:
+    """Return the seconds that one step takes by itself."""
     start = time.perf_counter()
     step()
+    if place != "cpu":
+        torch.cuda.synchronize(place)
     return time.perf_counter() - start
 
 
-def warm_up(step: Callable[[], None], most_steps: int) -> None:
+def step_times(step: Callable[[], None], steps: int, place: str) -> list[float]:
+    """Return the milliseconds of each of some steps; a GPU is not waited for between them."""
+    if place == "cpu":
+        return [timed(step, place) * 1e3 for _ in range(steps)]
+    events = [torch.cuda.Event(enable_timing=True) for _ in range(steps + 1)]
+    events[0].record()
+    for event in events[1:]:
+        step()
+        event.record()
+    torch.cuda.synchronize(place)
+    return [start.elapsed_time(end) for start, end in pairwise(events)]
+
+
+def warm_up(step: Callable[[], None], most_steps: int, place: str) -> None:
     """Call `step` until steps no longer get faster, by the rule of bench/timing/warm_up.h.
 
     At least twice, and no further than `most_steps` or 20 s. All ranks go by the slowest of them.
     """
-    fastest = total = slowest(timed(step))
+    fastest = total = slowest(timed(step, place))
     without_gain = 0
     for _ in range(1, most_steps):
-        took = slowest(timed(step))
+        took = slowest(timed(step, place))
         total += took
         without_gain = 0 if took < 0.98 * fastest else without_gain + 1
         stationary = without_gain == 1 and took <= 1.05 * fastest or without_gain == 2
@@ -67,11 +89,12 @@ def measure(arguments: argparse.Namespace, step: Callable[[], torch.Tensor | Non
         if loss is not None:
             losses.append(loss.detach())
 
-    compiling_s = timed(counted_step) if arguments.compile else None
-    warm_up(counted_step, arguments.most_warm_up)
+    place = arguments.place
+    compiling_s = timed(counted_step, place) if arguments.compile else None
+    warm_up(counted_step, arguments.most_warm_up, place)
     if distributed.is_initialized():
         distributed.barrier()
-    step_ms = [timed(counted_step) * 1e3 for _ in range(arguments.steps)]
+    step_ms = step_times(counted_step, arguments.steps, place)
     values = [value_of(loss) for loss in [*losses[:STEPS_SHOWN], *losses[-1:]]]
     return {
         "step_ms": step_ms,
@@ -80,6 +103,7 @@ def measure(arguments: argparse.Namespace, step: Callable[[], torch.Tensor | Non
         "compiling_s": compiling_s,
         "torch": torch.__version__,
         "allocator": loaded_allocator(),
+        "device": place if place == "cpu" else torch.cuda.get_device_name(place),
     }
 
 
@@ -87,7 +111,7 @@ def train(arguments: argparse.Namespace, model, loss_of, batch, optimizer) -> di
     """Measure steps of a whole model: copies of the batch, forward, loss, backward, update."""
 
     def step() -> torch.Tensor:
-        inputs, targets = (tensor.clone() for tensor in batch)
+        inputs, targets = (fetched(tensor, arguments.place) for tensor in batch)
         optimizer.zero_grad()
         loss = loss_of(model(inputs), targets)
         loss.backward()

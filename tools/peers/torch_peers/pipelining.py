@@ -11,8 +11,8 @@ import torch
 from torch.distributed.pipelining import PipelineStage
 from torch.distributed.pipelining.schedules import PipelineScheduleSingle, get_schedule_class
 
-from torch_peers.measurement import measure
-from torch_peers.whole_model import in_memory_format
+from torch_peers.measurement import fetched, measure
+from torch_peers.whole_model import held, in_memory_format
 
 # The library's name of each schedule.
 SCHEDULES = {
@@ -65,7 +65,8 @@ class Stage(PipelineStage):
     """A stage without the library's first handshake.
 
     That one sends a tensor to each neighbour, and where both stages are on one rank, as in the
-    schedules in the shape of a V, to itself, which Gloo refuses. Gloo needs no handshake.
+    schedules in the shape of a V, to itself, which Gloo refuses. Gloo needs no handshake, and NCCL
+    none where the ranks are connected already.
     """
 
     def _get_init_p2p_neighbors_ops(self) -> list:
@@ -87,7 +88,8 @@ def make_stages(arguments: argparse.Namespace, job) -> list[Stage]:
         module = torch.nn.Sequential(*[*layers.values()][bounds[index] : bounds[index + 1]])
         if arguments.memory_format == "channels_last":
             module = ChannelsLast(module, first=index == 0)
-        stages.append(Stage(module, index, count, torch.device("cpu")))
+        device = torch.device(arguments.place)
+        stages.append(Stage(module.to(device), index, count, device))
     return stages
 
 
@@ -105,14 +107,14 @@ def run(arguments: argparse.Namespace, job) -> dict:
         stages[0] if one else stages, count, loss_fn=part_of_loss, scale_grads=False
     )
     optimizer = job.make_optimizer([p for stage in stages for p in stage.submod.parameters()])
-    inputs, targets = in_memory_format(arguments, *job.make_batch(arguments))
+    inputs, targets = held(arguments, *in_memory_format(arguments, *job.make_batch(arguments)))
     first, last = stages[0].is_first, stages[-1].is_last
 
     def step() -> torch.Tensor | None:
         losses: list[torch.Tensor] = []
         optimizer.zero_grad()
-        given = [inputs.clone()] if first else []
-        kept = {"target": targets.clone(), "losses": losses} if last else {}
+        given = [fetched(inputs, arguments.place)] if first else []
+        kept = {"target": fetched(targets, arguments.place), "losses": losses} if last else {}
         schedule.step(*given, **kept, return_outputs=False)
         optimizer.step()
         return torch.stack([loss.detach() for loss in losses]).sum() if last else None

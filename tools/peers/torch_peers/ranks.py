@@ -1,4 +1,4 @@
-"""Ranks of one core each over Gloo on the loopback, for the peers that need them."""
+"""Ranks on one machine for the peers that need them: of one core each, or of a GPU."""
 
 import datetime
 import multiprocessing
@@ -8,6 +8,8 @@ import tempfile
 from collections.abc import Callable
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
+
+from torch_peers.placement import Placement
 
 LIMIT = datetime.timedelta(seconds=240)
 
@@ -35,16 +37,35 @@ def use_threads_on(cpus: list[int]) -> None:
     torch.set_num_threads(len(cpus))
 
 
-def _rank(rank: int, cores: list[int], store: str, run: Callable, answer: Connection) -> None:
+def _meet(rank: int, placement: Placement, store: str) -> None:
+    """Join the other ranks; NCCL connects them at once, before a part of them exchanges tensors."""
+    import torch
+    from torch import distributed
+
+    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+    own = placement.devices[rank]
+    if own != "cpu":
+        torch.cuda.set_device(own)
+    distributed.init_process_group(
+        placement.backend,
+        init_method=store,
+        rank=rank,
+        world_size=len(placement.devices),
+        timeout=LIMIT,
+        device_id=torch.device(own) if placement.backend == "nccl" else None,
+    )
+
+
+def _rank(
+    rank: int, placement: Placement, cpu: int | None, store: str, run: Callable, answer: Connection
+) -> None:
     """Is one rank's process: sends its answer, or why there is none."""
     try:
-        use_threads_on([cores[rank]])
+        if cpu is not None:
+            use_threads_on([cpu])
         from torch import distributed
 
-        os.environ["GLOO_SOCKET_IFNAME"] = "lo"
-        distributed.init_process_group(
-            "gloo", init_method=store, rank=rank, world_size=len(cores), timeout=LIMIT
-        )
+        _meet(rank, placement, store)
         answer.send(run(rank))
         distributed.barrier()
         distributed.destroy_process_group()
@@ -52,15 +73,17 @@ def _rank(rank: int, cores: list[int], store: str, run: Callable, answer: Connec
         answer.send(f"{type(error).__name__}: {error}")
 
 
-def _answers(ranks: int, run: Callable[[int], dict]) -> list[dict]:
+def _answers(placement: Placement, run: Callable[[int], dict]) -> list[dict]:
     """Return what each rank answers; raises SystemExit in one line at the first that fails."""
     spawn = multiprocessing.get_context("spawn")
-    cores = one_core_per_device(ranks)
+    ranks = len(placement.devices)
+    on_cpus = set(placement.devices) == {"cpu"}
+    cores = one_core_per_device(ranks) if on_cpus else [None] * ranks
     answers: dict[Connection, dict | None] = {}
     with tempfile.TemporaryDirectory(prefix="stratagem_") as folder:
         for rank in range(ranks):
             receiver, sender = spawn.Pipe(duplex=False)
-            arguments = (rank, cores, f"file://{folder}/store", run, sender)
+            arguments = (rank, placement, cores[rank], f"file://{folder}/store", run, sender)
             # A daemon is ended when this process ends.
             spawn.Process(target=_rank, args=arguments, daemon=True).start()
             sender.close()
@@ -77,13 +100,14 @@ def _answers(ranks: int, run: Callable[[int], dict]) -> list[dict]:
     return [*answers.values()]
 
 
-def merged(ranks: int, run: Callable[[int], dict]) -> dict:
+def merged(placement: Placement, run: Callable[[int], dict]) -> dict:
     """Run all ranks: the slowest one's time of each step, the mean loss of those that have one."""
-    answers = _answers(ranks, run)
+    answers = _answers(placement, run)
     step_ms = [answer["step_ms"] for answer in answers]
     losses = [answer for answer in answers if answer["loss"] is not None]
     return {
         **answers[-1],
+        "backend": placement.backend,
         "step_ms": [max(times) for times in zip(*step_ms, strict=True)],
         "per_rank_ms": step_ms,
         "loss": statistics.fmean(answer["loss"] for answer in losses),

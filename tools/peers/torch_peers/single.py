@@ -1,4 +1,4 @@
-"""One thread on one core."""
+"""One device: one thread on one core, or a GPU."""
 
 import argparse
 

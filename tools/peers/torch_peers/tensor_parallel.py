@@ -17,7 +17,8 @@ from torch.distributed.tensor.parallel import (
     parallelize_module,
 )
 
-from torch_peers.measurement import measure
+from torch_peers.measurement import fetched, measure
+from torch_peers.whole_model import held
 
 
 def shard(layers: list, mesh) -> torch.nn.Sequential:
@@ -38,16 +39,17 @@ def shard(layers: list, mesh) -> torch.nn.Sequential:
 
 def run(arguments: argparse.Namespace, job) -> dict:
     """Train one rank's part of the layers."""
-    mesh = init_device_mesh("cpu", (arguments.ranks,))
-    model = shard([*job.make_layers(arguments.seed).values()], mesh)
-    batch = job.make_batch(arguments)
+    mesh = init_device_mesh(arguments.device, (arguments.ranks,))
+    layers = [layer.to(arguments.place) for layer in job.make_layers(arguments.seed).values()]
+    model = shard(layers, mesh)
+    batch = held(arguments, *job.make_batch(arguments))
     # DTensors and plain tensors cannot share one fused call.
     sharded = [p for p in model.parameters() if isinstance(p, DTensor)]
     whole = [p for p in model.parameters() if not isinstance(p, DTensor)]
     optimizers = [job.make_optimizer(sharded), job.make_optimizer(whole)]
 
     def step() -> torch.Tensor:
-        tokens, targets = (tensor.clone() for tensor in batch)
+        tokens, targets = (fetched(tensor, arguments.place) for tensor in batch)
         for optimizer in optimizers:
             optimizer.zero_grad()
         with loss_parallel():

@@ -6,8 +6,8 @@ import torch
 
 
 def make_model(arguments: argparse.Namespace, job) -> torch.nn.Sequential:
-    """Return the job's model in the memory format asked for."""
-    model = torch.nn.Sequential(*job.make_layers(arguments.seed).values())
+    """Return the job's model on this rank's device, in the memory format asked for."""
+    model = torch.nn.Sequential(*job.make_layers(arguments.seed).values()).to(arguments.place)
     last = arguments.memory_format == "channels_last"
     return model.to(memory_format=torch.channels_last) if last else model
 
@@ -19,10 +19,15 @@ def in_memory_format(arguments: argparse.Namespace, inputs, targets) -> tuple:
     return inputs, targets
 
 
+def held(arguments: argparse.Namespace, *tensors: torch.Tensor) -> tuple:
+    """Return the tensors as they lie before a step: page-locked where a GPU copies them."""
+    return tensors if arguments.device == "cpu" else tuple(t.pin_memory() for t in tensors)
+
+
 def make_batch(arguments: argparse.Namespace, job) -> tuple:
     """Return this rank's part of the inputs, in the memory format asked for, and of the targets."""
     parts = (whole.chunk(arguments.ranks)[arguments.rank] for whole in job.make_batch(arguments))
-    return in_memory_format(arguments, *(part.clone() for part in parts))
+    return held(arguments, *in_memory_format(arguments, *(part.clone() for part in parts)))
 
 
 def compiled(arguments: argparse.Namespace, model: torch.nn.Module):

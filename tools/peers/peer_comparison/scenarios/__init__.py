@@ -9,6 +9,7 @@ from functools import partial
 
 from peer_comparison.contenders import Scenario, Settings
 from peer_comparison.scenarios.data_parallel import data_parallel
+from peer_comparison.scenarios.every_way import every_way
 from peer_comparison.scenarios.gpt import gpt
 from peer_comparison.scenarios.resnet import resnet_single_and_pipeline
 from peer_comparison.scenarios.resnet_ddp import resnet_ddp
@@ -27,26 +28,31 @@ class Entry:
 
 
 SCENARIOS: dict[str, Entry] = {
-    "resnet_single_and_pipeline": Entry(resnet_single_and_pipeline),
-    "resnet_ddp": Entry(resnet_ddp, splits=(), quick_splits=(), lacks=("splits", "cuts")),
-    "gpt": Entry(gpt, batch=8, splits=(1, 2), quick_splits=(1,), lacks=("image", "cuts")),
+    "resnet_single_and_pipeline": Entry(resnet_single_and_pipeline, lacks=("devices",)),
+    "resnet_ddp": Entry(
+        resnet_ddp, splits=(), quick_splits=(), lacks=("splits", "cuts", "devices")
+    ),
+    "gpt": Entry(
+        gpt, batch=8, splits=(1, 2), quick_splits=(1,), lacks=("image", "cuts", "devices")
+    ),
+    "every_way": Entry(every_way, splits=(12,)),
     "data_parallel": Entry(
         partial(data_parallel, model="resnet50"),
         splits=(),
         quick_splits=(),
-        lacks=("splits", "cuts"),
+        lacks=("splits", "cuts", "devices"),
     ),
     "data_parallel_gpt": Entry(
         partial(data_parallel, model="gpt-small"),
         batch=8,
         splits=(),
         quick_splits=(),
-        lacks=("image", "splits", "cuts"),
+        lacks=("image", "splits", "cuts", "devices"),
     ),
     "train": Entry(
         train,
         splits=(),
         quick_splits=(),
-        lacks=("batch", "image", "splits", "cuts", "steps"),
+        lacks=("batch", "image", "splits", "cuts", "steps", "device", "devices"),
     ),
 }

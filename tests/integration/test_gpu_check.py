@@ -1,0 +1,43 @@
+"""tools/gpu_check rehearsed with the real programs on CPU devices."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(importlib.util.find_spec("torchvision") is None, reason="no torchvision"),
+]
+# What stands in a section when it did its work, besides that it passed.
+FIGURES = {
+    "Devices and process groups": r"\[  PASSED  \] \d+ tests\.[^#]*\[  PASSED  \] \d+ tests\.",
+    "Every strategy against its oracle": r"\nddp/resnet18.* equal [^#]*\ntensor_parallel/.* equal ",
+    "The tutorial's protocol": r" call ms [^#]* pipeline/devices:2/split:4 +[\d.]+ ",
+    "Every strategy in one table": r" ms [^#]* tensor_parallel/devices:2\S* +[\d.]+ ",
+    "Collectives against the link": r"\nall_reduce +16 MiB +[\d.]+ +[\d.]+[^#]*\nlink: ",
+    "PyTorch on the same devices": r"\ntorch/pipelining +\d[^#]*\nsingle: torch's single over ours",
+}
+
+
+def test_the_rehearsal_runs_every_section_and_writes_the_page(commands, tmp_path):
+    commands.limit_s = 600
+    folder = tmp_path / "check"
+    options = ["--rehearse", "--programs", commands.programs, "--out-dir", folder]
+    done = commands.finish(commands.start_command([ROOT / "tools" / "gpu_check", *options]))
+    page = (folder / "page.md").read_text(encoding="utf-8")
+    assert done.returncode == 0, done.stderr + page
+    assert done.stdout == f"{folder / 'page.md'}\n"
+    assert "Nothing failed." in page
+    assert re.search(r"\| PyTorch \| 2\.\d+", page) and "| driver | " in page
+    parts = dict(re.findall(r"^### (.*)\n([^#]*)", page, re.MULTILINE))
+    assert [*parts] == [*FIGURES]
+    for title, figures in FIGURES.items():
+        assert f"| {title} | passed | " in page
+        assert re.match(r"\npassed; \d+ s\.", parts[title])
+        assert re.search(figures, parts[title]), parts[title]
+    assert (folder / "tutorial" / "report.html").exists()

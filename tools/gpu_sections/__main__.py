@@ -1,0 +1,102 @@
+"""Runs the sections one after another, goes on after one that failed, and writes the page."""
+
+import argparse
+import re
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from gpu_sections.machine import ROOT, Machine, look
+from gpu_sections.page import Result, render
+from gpu_sections.runner import run
+from gpu_sections.sections import Section, sections_of
+
+DONE, FAILED, BAD_USAGE, NOTHING_MATCHED, INTERRUPTED = 0, 1, 2, 3, 130
+NAME = "tools/gpu_check"
+
+
+def parse_arguments() -> argparse.Namespace:
+    """Return the command line, which tools/gpu_check made."""
+    parser = argparse.ArgumentParser(prog=NAME)
+    parser.add_argument("--device", choices=("cpu", "cuda"), required=True)
+    parser.add_argument("--programs", type=Path, required=True)
+    parser.add_argument("--out-dir", type=Path, required=True)
+    parser.add_argument("--minutes", type=float, required=True)
+    parser.add_argument("--only", default="")
+    return parser.parse_args()
+
+
+def say(text: str) -> None:
+    """Tell whoever waits."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def run_section(section: Section, limit_s: float, machine: Machine) -> Result:
+    """Run a section's commands, all of them together no longer than the limit."""
+    say(f"==> {section.title}" + (f" (at most {limit_s:.0f} s)" if section.commands else ""))
+    start = time.monotonic()
+    figures, complaints = [], []
+    for index, command in enumerate(section.commands):
+        left = max(1.0, limit_s - (time.monotonic() - start))
+        ended = run(command.words, left, machine.out / f"{section.key}-{index}", ROOT)
+        found = command.read(ended.stdout)
+        figures.append(found.text)
+        complaint = ended.complaint or found.complaint
+        complaints += [complaint] if complaint else []
+    seconds = time.monotonic() - start
+    result = Result(section, seconds, tuple(figures), tuple(complaints))
+    say(f"    {result.verdict}; {seconds:.0f} s")
+    return result
+
+
+def run_all(sections: Sequence[Section], machine: Machine, minutes: float, page: Path) -> int:
+    """Run the sections within the minutes, each for its share of what is left."""
+    end = time.monotonic() + 60 * minutes
+    when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
+    results: list[Result] = []
+    for index, section in enumerate(sections):
+        shares = sum(later.share for later in sections[index:])
+        limit_s = (end - time.monotonic()) * section.share / shares if shares else 0
+        try:
+            results.append(run_section(section, limit_s, machine))
+        except KeyboardInterrupt:
+            results += [Result(later, complaints=("interrupted",)) for later in sections[index:]]
+            page.write_text(render(machine, results, when))
+            return INTERRUPTED
+        page.write_text(render(machine, results, when))
+    failed = [result.section.key for result in results if result.complaints]
+    if failed:
+        say(f"{NAME}: failed: {', '.join(failed)}; see {page}")
+    return FAILED if failed else DONE
+
+
+def interrupt(*_: object) -> None:
+    """Make a termination request end like Ctrl-C."""
+    raise KeyboardInterrupt
+
+
+def main() -> int:
+    """Run the command and return its exit code."""
+    arguments = parse_arguments()
+    signal.signal(signal.SIGTERM, interrupt)
+    out = arguments.out_dir.absolute()
+    out.mkdir(parents=True, exist_ok=True)
+    machine = look(arguments.device, arguments.programs.absolute(), out)
+    if arguments.device == "cuda" and machine.gpus == 0:
+        say(f"{NAME}: PyTorch sees no GPU: is it built with CUDA, and the driver new enough?")
+        return BAD_USAGE
+    chosen = [each for each in sections_of(machine) if re.search(arguments.only, each.key)]
+    if not chosen:
+        keys = ", ".join(each.key for each in sections_of(machine))
+        say(f"{NAME}: --only {arguments.only} matches no section: {keys}")
+        return NOTHING_MATCHED
+    page = arguments.out_dir / "page.md"
+    code = run_all(chosen, machine, arguments.minutes, page)
+    print(page)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

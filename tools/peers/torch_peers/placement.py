@@ -1,0 +1,25 @@
+"""Which device each rank of a peer computes on, and what carries the ranks' tensors."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Placement:
+    """PyTorch's names of the devices, one a rank or replica, and torch.distributed's backend."""
+
+    devices: tuple[str, ...]
+    backend: str
+
+
+def place(kind: str, count: int, gpus: int = 0) -> Placement:
+    """Return where `count` ranks compute, with so many GPUs to be seen.
+
+    NCCL wants a GPU for each rank; ranks that share one talk by Gloo. Raises SystemExit where there
+    is no GPU.
+    """
+    if kind == "cpu":
+        return Placement(("cpu",) * count, "gloo")
+    if gpus == 0:
+        raise SystemExit("--device cuda: PyTorch sees no GPU")
+    names = tuple(f"cuda:{rank % gpus}" for rank in range(count))
+    return Placement(names, "nccl" if count <= gpus else "gloo")

@@ -3,11 +3,12 @@
 #include <utility>
 
 #include "bench/config/options.h"
+#include "strategies/runtime/device.h"
 
 namespace stratagem::bench {
 namespace {
 
-constexpr double most_devices = 1024;
+constexpr double most_devices = runtime::most_devices;
 constexpr Bounds positive_count = {1};
 constexpr Bounds more_than_zero = {.low = 0, .low_excluded = true};
 constexpr Bounds zero_or_more = {0};

@@ -30,7 +30,8 @@ struct DeviceGroup {
 /// Throws std::invalid_argument in one line: no such GPU, a build without CUDA.
 DeviceGroup make_device_group(const DeviceGroupOptions& options);
 
-/// One pinned thread that computes with as many threads as it has cores. `index` names its account.
+/// One pinned thread that computes with as many threads as it has cores. Its index names its
+/// account; throws as account_of() does (memory_accounting.h).
 std::unique_ptr<runtime::Device> make_cpu_device(runtime::DeviceDescription description,
                                                  std::shared_ptr<runtime::Monitor> monitor,
                                                  runtime::ProgressPage* activity);

@@ -11,7 +11,7 @@ namespace stratagem::backends {
 std::unique_ptr<runtime::Device> make_cpu_device(runtime::DeviceDescription description,
                                                  std::shared_ptr<runtime::Monitor> monitor,
                                                  runtime::ProgressPage* activity) {
-  const MemoryAccount account = description.index + 1;
+  const MemoryAccount account = account_of(description);
   const int threads = description.cores.empty() ? 1 : static_cast<int>(description.cores.size());
   runtime::CpuDevice::Options options;
   options.on_start = [account, threads] {

@@ -20,6 +20,7 @@ struct DeviceGroupOptions {
   /// [device]: CUDA only, which GPU. A GPU twice is shared.
   std::vector<int> ordinals;
   runtime::ProgressPage* activity = nullptr;
+  runtime::Monitor::OverrunHandler on_overrun = {};
 };
 
 struct DeviceGroup {

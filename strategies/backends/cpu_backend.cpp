@@ -29,7 +29,7 @@ std::unique_ptr<runtime::Device> make_cpu_device(runtime::DeviceDescription desc
 
 DeviceGroup make_device_group(const DeviceGroupOptions& options) {
   DeviceGroup group;
-  group.monitor = std::make_shared<runtime::Monitor>();
+  group.monitor = std::make_shared<runtime::Monitor>(options.on_overrun);
   const bool cuda = options.kind == runtime::DeviceKind::cuda;
   const std::size_t count = cuda ? options.ordinals.size() : options.cores.size();
   for (std::size_t index = 0; index < count; ++index) {

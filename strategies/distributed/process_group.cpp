@@ -199,7 +199,8 @@ TransferPointer ProcessGroup::receive(at::Tensor tensor, int from) {
 
 void ProcessGroup::barrier() {
   count("barrier", {1, 0, 0});
-  attempt("barrier" + members_, [this] { group_->barrier()->wait(); });
+  // The backend's own: c10d's dispatches by a tensor that all threads of the process share.
+  attempt("barrier" + members_, [this] { group_->getDefaultBackend()->barrier()->wait(); });
 }
 
 void ProcessGroup::abort() {

@@ -291,6 +291,19 @@ TEST(RankContext, EveryRankLearnsWhatEverySays) {
   runtime::on_ranks(3, [](RankContext& context) {
     const std::string own = std::to_string(context.info().rank);
     EXPECT_THAT(context.all_gather(own), ::testing::ElementsAre("0", "1", "2"));
+TEST(ProcessGroup, BarriersOnSeveralThreadsShareNothing) {
+  std::vector<std::jthread> threads;
+  for (int thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([] {
+      runtime::on_ranks(1, [](RankContext& context) {
+        const backends::DeviceGroup devices = strategies::unpinned_devices(1);
+        const auto group = context.make_group("all", {0}, "gloo", *devices.devices[0], {});
+        for (int round = 0; round < 5000; ++round) group->barrier();
+      });
+    });
+  }
+}
+
     EXPECT_THAT(context.all_gather(own + "b"), ::testing::ElementsAre("0b", "1b", "2b"));
   });
 }

@@ -68,10 +68,13 @@ Transfer::Transfer(std::string label, runtime::EventPointer start,
 }
 
 void Transfer::wait() {
+  if (!work_) return;
   attempt(label_, [this] {
     work_->wait();
     if (finish_) std::exchange(finish_, {})();
   });
+  work_.reset();
+  tensor_.reset();
   const std::lock_guard lock(ending_->mutex);
   if (!ending_->event) ending_->event = stamp_();
 }

@@ -78,8 +78,10 @@ StagedStrategy::StagedStrategy(const strategies::StrategyContext& context, Plann
 void StagedStrategy::make_layout(const strategies::StrategyContext& context,
                                  tensor_parallel::Layout layout) {
   if (groups_.tensor == nullptr) return;
-  layout_ = std::make_unique<tensor_parallel::TensorLayout>(*groups_.tensor, *devices_.front(),
-                                                            layout, context.options.async_reduce);
+  layout_ = std::make_unique<tensor_parallel::TensorLayout>(
+      *groups_.tensor, *devices_.front(), layout,
+      tensor_parallel::ExchangeOptions{.overlap = context.options.async_reduce,
+                                       .keep_gathered = context.options.keep_gathered});
 }
 
 RankPlan StagedStrategy::made_plan(std::int64_t samples) const {

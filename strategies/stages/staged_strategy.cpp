@@ -115,19 +115,22 @@ void StagedStrategy::note_order(int device, RankPlan& made) const {
 }
 
 const RankPlan& StagedStrategy::plan_of(std::int64_t samples) {
-  const bool other_batch = keep_inputs_ && std::exchange(last_samples_, samples) != samples;
-  const bool is_new = !plans_.contains(samples);
-  if (is_new || other_batch) synchronize();
-  if (other_batch) {
-    for (const int index : own_stages_) stage(index).release();
-  }
-  if (!is_new) return plans_.at(samples);
+  if (const auto found = plans_.find(samples); found != plans_.end()) return found->second;
+  synchronize();
   const RankPlan& made = plans_.emplace(samples, made_plan(samples)).first->second;
   for (const int index : own_stages_) stage(index).make_room(made.slices.size());
   return made;
 }
 
 std::unique_ptr<stages::Stage> StagedStrategy::make_stage(int index, models::LayerList layers) {
+/// Inputs that stay on the device are those of the last step's batch.
+void StagedStrategy::keep_inputs_of(const models::Batch& batch) {
+  if (!keep_inputs_ || batch.is_same(kept_)) return;
+  synchronize();
+  for (const int index : own_stages_) stage(index).release();
+  kept_ = batch;
+}
+
   const stages::Stage::Position position{index == 0, index + 1 == stage_count()};
   if (layout_) layers = layout_->shard(index, std::move(layers), position.last);
   auto made = std::make_unique<stages::Stage>(
@@ -185,7 +188,8 @@ void StagedStrategy::come_to_rest() {
 }
 
 std::unique_ptr<strategies::PendingStep> StagedStrategy::step(const models::Batch& batch) {
-  const RankPlan& plan = plan_of(batch.size());
+  const RankPlan& plan = plan_of(batch.checked_size());
+  keep_inputs_of(batch);
   auto step = std::make_shared<StepInProgress>(batch, plan, learning_rate_);
   step->squared_norms.resize(stages_.size());
   const auto work = [this, step](const Action& action) {
@@ -294,7 +298,7 @@ double StagedStrategy::weight(int micro_batch, const StepInProgress& step) const
 
 strategies::Evaluation StagedStrategy::evaluate(const models::Batch& batch) {
   synchronize();
-  const RankPlan& plan = plan_of(batch.size());
+  const RankPlan& plan = plan_of(batch.checked_size());
   for (const int index : own_stages_) {
     stage(index).set_training(false);
     stage(index).release();

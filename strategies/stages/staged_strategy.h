@@ -94,6 +94,7 @@ class StagedStrategy : public strategies::Strategy {
   void note_order(int device, RankPlan& made) const;
   const RankPlan& plan_of(std::int64_t samples);
   models::Shape output_shape(int stage, std::int64_t samples) const;
+  void keep_inputs_of(const models::Batch& batch);
   void open_mailbox(int stage);
   stages::Mailbox::Route route_of(const schedules::Action& action, const RankPlan& plan) const;
   stages::Mailbox::Incoming incoming(const schedules::Action& receive, const RankPlan& plan) const;
@@ -121,7 +122,7 @@ class StagedStrategy : public strategies::Strategy {
   double learning_rate_;
   Planner planner_;
   std::map<std::int64_t, RankPlan> plans_;  // by samples; of every size that was stepped on
-  std::int64_t last_samples_ = 0;           // of the step before
+  models::Batch kept_;                      // of the last step, where inputs stay on the device
   std::vector<int> device_of_stage_;        // [stage], among the plans'
   bool split_backward_ = false;
   int first_device_ = 0;  // of this rank, among the plans'

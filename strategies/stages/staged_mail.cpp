@@ -43,7 +43,11 @@ at::Tensor StagedStrategy::receive(const Action& action, const RankPlan& plan) {
   if (const auto next = plan.next_receive.find(action); next != plan.next_receive.end()) {
     mailbox(next->second.stage).expect(incoming(next->second, plan));
   }
-  return mailbox(action.stage).take(action);
+  at::Tensor received = mailbox(action.stage).take(action);
+  if (const auto sent = plan.answered.find(action); sent != plan.answered.end()) {
+    for (const Action& each : sent->second) mailbox(each.stage).wait_for_send(each);
+  }
+  return received;
 }
 
 void StagedStrategy::drain() {

@@ -99,6 +99,7 @@ RankPlan StagedStrategy::made_plan(std::int64_t samples) const {
   }
   for (int device = 0; device < static_cast<int>(devices_.size()); ++device) {
     note_order(first_device_ + device, made);
+    made.answered.merge(schedules::answered_sends(schedule, first_device_ + device));
   }
   return made;
 }
@@ -255,10 +256,7 @@ void StagedStrategy::perform(const Action& action, StepInProgress& step) {
       return mailbox(action.stage)
           .send(action, own.take_input_gradient(action.micro_batch), route_of(action, step.plan));
     case ActionKind::receive_gradient:
-      own.set_output_gradient(action.micro_batch, receive(action, step.plan));
-      // The next stage has used what it was sent.
-      return mailbox(action.stage)
-          .wait_for_send({ActionKind::send_activation, action.stage, action.micro_batch});
+      return own.set_output_gradient(action.micro_batch, receive(action, step.plan));
     case ActionKind::forward:
       own.forward(action.micro_batch, weight(action.micro_batch, step));
       return;

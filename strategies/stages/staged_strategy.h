@@ -25,6 +25,7 @@ struct RankPlan {
   std::vector<schedules::Slice> slices = {};  // this replica's
   // Of the same device and kind: it comes from the same rank.
   std::map<schedules::Action, schedules::Action> next_receive = {};
+  schedules::Edges answered = {};  // by receive: the sends that it shows to have arrived
   std::map<int, schedules::Action> last_backward =
       {};  // by stage: the last that adds to its gradients
 };

@@ -123,7 +123,6 @@ const RankPlan& StagedStrategy::plan_of(std::int64_t samples) {
   return made;
 }
 
-std::unique_ptr<stages::Stage> StagedStrategy::make_stage(int index, models::LayerList layers) {
 /// Inputs that stay on the device are those of the last step's batch.
 void StagedStrategy::keep_inputs_of(const models::Batch& batch) {
   if (!keep_inputs_ || batch.is_same(kept_)) return;
@@ -132,6 +131,7 @@ void StagedStrategy::keep_inputs_of(const models::Batch& batch) {
   kept_ = batch;
 }
 
+std::unique_ptr<stages::Stage> StagedStrategy::make_stage(int index, models::LayerList layers) {
   const stages::Stage::Position position{index == 0, index + 1 == stage_count()};
   if (layout_) layers = layout_->shard(index, std::move(layers), position.last);
   auto made = std::make_unique<stages::Stage>(
@@ -258,10 +258,12 @@ void StagedStrategy::perform(const Action& action, StepInProgress& step) {
     case ActionKind::receive_gradient:
       return own.set_output_gradient(action.micro_batch, receive(action, step.plan));
     case ActionKind::forward:
+      hand_over_activation(action);
       own.forward(action.micro_batch, weight(action.micro_batch, step));
       return;
     case ActionKind::backward:
     case ActionKind::backward_input:
+      hand_over_gradient(action);
       own.backward(action.micro_batch);
       if (action.stage + 1 == stage_count()) {
         step.losses[static_cast<std::size_t>(action.micro_batch)] =

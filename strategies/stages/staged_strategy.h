@@ -94,8 +94,8 @@ class StagedStrategy : public strategies::Strategy {
   RankPlan made_plan(std::int64_t samples) const;
   void note_order(int device, RankPlan& made) const;
   const RankPlan& plan_of(std::int64_t samples);
-  models::Shape output_shape(int stage, std::int64_t samples) const;
   void keep_inputs_of(const models::Batch& batch);
+  models::Shape output_shape(int stage, std::int64_t samples) const;
   void open_mailbox(int stage);
   stages::Mailbox::Route route_of(const schedules::Action& action, const RankPlan& plan) const;
   stages::Mailbox::Incoming incoming(const schedules::Action& receive, const RankPlan& plan) const;
@@ -105,6 +105,11 @@ class StagedStrategy : public strategies::Strategy {
   void add_collectives(strategies::Costs& costs, const RankPlan& plan) const;
   void add_transfers(strategies::Costs& costs, const RankPlan& plan) const;
   void load_input(const schedules::Action& action, const StepInProgress& step);
+  bool on_one_device(int stage, int other) const {
+    return own_device_of(stage) == own_device_of(other);
+  }
+  void hand_over_activation(const schedules::Action& forward);
+  void hand_over_gradient(const schedules::Action& backward);
   double own_sum_of(const std::vector<at::Tensor>& parts) const;
   double sum_over_all(double own) const;
   bool clips() const { return workload_.options().optimizer.clip_norm > 0; }

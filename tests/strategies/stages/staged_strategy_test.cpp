@@ -98,6 +98,19 @@ TEST(StagedStrategy, EveryStrategyTrainsResnet) {
   expect_every_strategy_equal_to_oracle(strategies::small_workload("resnet18", 6), {3}, {2, 6});
 }
 
+TEST(StagedStrategy, InterleavedStagesTrainOnAnyNumberOfDevices) {
+  for (const int devices : {1, 2, 3}) {
+    for (const std::int64_t each : {2, 3}) {
+      const auto workload_options = strategies::small_workload("resnet18", 6);
+      strategies::StrategyOptions options{
+          .split_size = 2, .schedule = "interleaved_1f1b", .virtual_stages = each};
+      options.cut = stages::choose_cut(models::Workload(workload_options),
+                                       devices * static_cast<int>(each), "flops");
+      expect_equal_to_oracle("pipeline", workload_options, devices, options);
+    }
+  }
+}
+
 TEST(StagedStrategy, EveryOptimizerAndLoss) {
   using Kind = models::OptimizerOptions::Kind;
   for (const models::Loss loss : {models::Loss::mse, models::Loss::cross_entropy}) {

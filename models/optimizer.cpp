@@ -1,6 +1,7 @@
 #include "models/optimizer.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/_foreach_add.h>
 #include <ATen/ops/_fused_adam.h>
 #include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/_fused_sgd.h>
@@ -138,9 +139,10 @@ void Optimizer::step_adam(const std::vector<Slot*>& slots) {
     gradients.push_back(gradient_of(slot->parameter.tensor));
     averages.push_back(slot->state[0]);
     square_averages.push_back(slot->state[1]);
-    steps.push_back(slot->state[2].add_(1));
+    steps.push_back(slot->state[2]);
   }
   if (slots.empty()) return;
+  at::_foreach_add_(steps, 1);  // on a GPU one kernel for all
   const auto update =
       options_.kind == Kind::adam ? &at::_ops::_fused_adam_::call : &at::_ops::_fused_adamw_::call;
   update(parameters, gradients, averages, square_averages, {}, steps, options_.learning_rate,

@@ -52,6 +52,24 @@ void require_targets(const WorkloadOptions& options, std::int64_t classes) {
 
 }  // namespace
 
+std::int64_t Batch::checked_size() const {
+  if (size() < 1 || targets.size(0) != size()) {
+    throw std::invalid_argument(
+        fmt::format("a batch of {} inputs and {} targets: as many of each, and one at least",
+                    size(), targets.size(0)));
+  }
+  return size();
+}
+
+bool Batch::is_same(const Batch& other) const {
+  const auto equal = [](const at::Tensor& one, const at::Tensor& two) {
+    if (one.is_same(two)) return true;
+    return two.defined() && !one.is_alias_of(two) && one.scalar_type() == two.scalar_type() &&
+           one.equal(two);
+  };
+  return equal(inputs, other.inputs) && equal(targets, other.targets);
+}
+
 Batch Batch::slice(std::int64_t start, std::int64_t count) const {
   return {inputs.narrow(0, start, count), targets.narrow(0, start, count)};
 }

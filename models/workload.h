@@ -49,6 +49,14 @@ struct Batch {
 
   std::int64_t size() const { return inputs.size(0); }
 
+  /// Its size. Throws std::invalid_argument, in one line, for a batch without samples, or with more
+  /// of one than of the other.
+  std::int64_t checked_size() const;
+
+  /// Whether it has the samples of `other`, which may have no tensors. Two tensors on one piece of
+  /// memory do not count as equal: what `other` once held was overwritten.
+  bool is_same(const Batch& other) const;
+
   /// Samples [start, start + count), as views.
   Batch slice(std::int64_t start, std::int64_t count) const;
 };

@@ -23,6 +23,7 @@ struct StrategyOptions {
   std::string schedule = "1f1b";        // see strategies/schedules/registry.h
   std::int64_t virtual_stages = 2;      // of a device, under an interleaved schedule
   bool async_reduce = true;             // input gradients' all-reduce overlapped with W
+  bool keep_gathered = false;           // by sequence: inputs that were gathered stay for backward
   std::vector<std::string> cut = {};    // names of the layers that begin stages 1, 2, ...
   std::string inputs = "host";          // where a step finds its batch: host, device
   std::int64_t output_device = 0;       // which of the devices has the outputs and the loss
@@ -42,6 +43,7 @@ inline constexpr std::array stage_options = {"cut", "partition"};
 inline constexpr std::array replica_options = {"bucket_mb", "overlap", "compression"};
 inline constexpr std::array accumulation_options = {"accumulation_steps"};
 inline constexpr std::array tensor_options = {"async"};
+inline constexpr std::array sequence_options = {"keep_gathered"};
 inline constexpr std::array data_parallel_options = {
     "output_device", "scatter", "loss_on", "replicate", "reduce", "update", "bucket_mb"};
 

@@ -82,13 +82,14 @@ class Strategy {
   virtual ~Strategy() = default;
 
   /// Enqueues one training step on a global batch of any size, in host memory, and returns at once;
-  /// the first step on a batch of another size waits for those before it.
+  /// the first step on a batch of another size, or where inputs stay on the device on another
+  /// batch, waits for those before it. Throws as Batch::checked_size().
   virtual std::unique_ptr<PendingStep> step(const models::Batch& batch) = 0;
 
   /// Of the steps that are enqueued from now on; until then it is the workload's.
   virtual void set_learning_rate(double rate) = 0;
 
-  /// In evaluation mode, without an update. Synchronises.
+  /// In evaluation mode, without an update. Synchronises. Throws likewise.
   virtual Evaluation evaluate(const models::Batch& batch) = 0;
 
   /// Synchronises. Gradients are those of the last step.

@@ -111,6 +111,7 @@ class Grid {
     settle_image_size(config);
     settle_tokens(config);
     settle_cut(config);
+    settle_inputs(config);
     if (!split_fits(config)) return;
     const std::int64_t job_cores = config.devices * config.cores_per_device;
     canonicalise(config);
@@ -193,6 +194,14 @@ class Grid {
                       where_of(find_chosen(selection_, "cut"), find_option("cut")),
                       where_of(find_chosen(selection_, "partition"), partition)));
     }
+  }
+
+  void settle_inputs(const Config& config) const {
+    if (config.inputs != "device" || config.protocol != "tutorial") return;
+    throw std::invalid_argument(fmt::format(
+        "{} device: each step of --protocol tutorial makes a batch of its own; leave one "
+        "of them out",
+        where_of(find_chosen(selection_, "inputs"), find_option("inputs"))));
   }
 
   bool split_fits(const Config& config) const {

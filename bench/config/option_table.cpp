@@ -3,11 +3,12 @@
 #include <utility>
 
 #include "bench/config/options.h"
+#include "strategies/runtime/device.h"
 
 namespace stratagem::bench {
 namespace {
 
-constexpr double most_devices = 1024;
+constexpr double most_devices = runtime::most_devices;
 constexpr Bounds positive_count = {1};
 constexpr Bounds more_than_zero = {.low = 0, .low_excluded = true};
 constexpr Bounds zero_or_more = {0};
@@ -220,14 +221,20 @@ std::vector<Option> data_parallel_options() {
 }
 
 std::vector<Option> tensor_options() {
-  return {{.name = "async",
-           .flag = "--no-async",
-           .member = &Config::async_reduce,
-           .used_when = UsedWhen::sharded_layers,
-           .meaning =
-               "wait for each layer's input gradient before the weights' gradients are begun, "
-               "to show what overlap is worth",
-           .is_switch = true}};
+  return {
+      {.name = "async",
+       .flag = "--no-async",
+       .member = &Config::async_reduce,
+       .used_when = UsedWhen::sharded_layers,
+       .meaning = "wait for each layer's input gradient before the weights' gradients are begun, "
+                  "to show what overlap is worth",
+       .is_switch = true},
+      {.name = "keep_gathered",
+       .member = &Config::keep_gathered,
+       .used_when = UsedWhen::sharded_layers,
+       .meaning = "keep each layer's gathered input for the backward pass, which else gathers it "
+                  "again: less communication, more memory",
+       .is_switch = true}};
 }
 
 std::vector<Option> numerics_options() {

@@ -156,6 +156,7 @@ backends::DeviceGroupOptions device_options(const Config& config, const Placemen
   const OwnDevices own = own_devices(placement, context);
   backends::DeviceGroupOptions options;
   options.activity = context.activity;
+  options.on_overrun = context.on_overrun;
   if (config.device == "cuda") {
     options.kind = runtime::DeviceKind::cuda;
     for (std::int64_t index = 0; index < own.count; ++index) {

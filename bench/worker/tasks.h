@@ -14,6 +14,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "bench/launch/job.h"
+#include "strategies/runtime/monitor.h"
 #include "strategies/runtime/progress_page.h"
 
 namespace stratagem::distributed {
@@ -26,6 +27,7 @@ struct TaskContext {
   runtime::ProgressPage* activity = nullptr;  // where devices say what they do; may be null
   distributed::RankContext* ranks = nullptr;  // the way to the job's other ranks; null without any
   reports::Conditions* conditions = nullptr;  // where the canary's times go; null: there is none
+  runtime::Monitor::OverrunHandler on_overrun = {};
 };
 
 /// Throws std::invalid_argument for a job or configuration that cannot work, runtime::DeviceTimeout

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string_view>
@@ -71,16 +72,9 @@ json refusal(const char* kind, const std::string& message, const runtime::Progre
           {"last_action", page.summary()}};
 }
 
-json answer(const std::vector<std::string>& arguments, const std::string& job,
-            runtime::ProgressPage& page) {
-  reports::Conditions conditions;
-  const TaskContext context{.activity = &page, .conditions = &conditions};
+json refusal(const std::exception_ptr& failure, const runtime::ProgressPage& page) {
   try {
-    load_plugins(arguments);
-    json result = perform_task(job_from_json(json::parse(job)), context);
-    return {{"ok", true},
-            {"result", std::move(result)},
-            {"conditions", json(reports::json_fields::json_of(conditions))}};
+    std::rethrow_exception(failure);
   } catch (const std::invalid_argument& error) {
     return refusal("usage", error.what(), page);
   } catch (const runtime::CommunicationError& error) {
@@ -95,6 +89,37 @@ json answer(const std::vector<std::string>& arguments, const std::string& job,
 int exit_status(const json& answer) {
   if (answer.value("ok", false)) return exit_codes::done;
   return answer.value("kind", "") == "usage" ? exit_codes::usage : exit_codes::lost;
+}
+
+/// Gives the answer. Where this fails, nobody is left to tell.
+int give(const json& answer, int result_fd) {
+  reports::write_all(result_fd, answer.dump(-1, ' ', false, json::error_handler_t::replace));
+  return exit_status(answer);
+}
+
+[[noreturn]] void leave(int status) {
+  std::fflush(nullptr);
+  ::_exit(status);
+}
+
+json answer(const std::vector<std::string>& arguments, const std::string& job,
+            runtime::ProgressPage& page, int result_fd) {
+  reports::Conditions conditions;
+  // A work item that overran is left running: the answer is given before anything is freed.
+  const TaskContext context{.activity = &page,
+                            .conditions = &conditions,
+                            .on_overrun = [&page, result_fd](const std::exception_ptr& failure) {
+                              leave(give(refusal(failure, page), result_fd));
+                            }};
+  try {
+    load_plugins(arguments);
+    json result = perform_task(job_from_json(json::parse(job)), context);
+    return {{"ok", true},
+            {"result", std::move(result)},
+            {"conditions", json(reports::json_fields::json_of(conditions))}};
+  } catch (const std::exception&) {
+    return refusal(std::current_exception(), page);
+  }
 }
 
 // The controller may have died before the request was made: then nobody reads the result.
@@ -123,13 +148,9 @@ void worker_main(int argc, const char* const* argv) {
     // the rank can report, and not its end.
     ::signal(SIGPIPE, SIG_IGN);
     runtime::ProgressPage page(descriptor(argc, argv, "--activity-fd"));
-    const json result = answer({argv + 2, argv + argc}, read_all(job_fd), page);
-    // Where this fails, nobody is left to tell.
-    reports::write_all(result_fd, result.dump(-1, ' ', false, json::error_handler_t::replace));
-    return exit_status(result);
+    return give(answer({argv + 2, argv + argc}, read_all(job_fd), page, result_fd), result_fd);
   });
-  std::fflush(nullptr);
-  ::_exit(status);
+  leave(status);
 }
 
 int program_main(int argc, char** argv, const std::string& program,

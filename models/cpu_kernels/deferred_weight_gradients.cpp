@@ -3,6 +3,8 @@
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <algorithm>
+
 #include "models/cpu_kernels/gradient_accumulation_fusion.h"
 
 namespace stratagem::models {
@@ -12,30 +14,44 @@ constexpr const char* saved_key = "deferred_weight_gradients";
 
 thread_local DeferredWeightGradientsPointer current_deferred;
 
+/// As autograd does, hooks included.
+void accumulate(const at::Tensor& parameter, const at::Tensor& gradient) {
+  if (gradient_has_hooks(parameter)) {
+    // Autograd copies the first gradient of a step where a plain sum keeps it.
+    parameter.backward(gradient);
+  } else if (at::Tensor& sum = parameter.mutable_grad(); sum.defined()) {
+    const at::NoGradGuard no_gradient;
+    sum.add_(gradient);
+  } else {
+    sum = gradient;
+  }
+}
+
 }  // namespace
 
-void DeferredWeightGradients::defer(at::Tensor parameter, std::function<at::Tensor()> compute) {
-  deferred_.emplace_back(std::move(parameter), std::move(compute));
+void DeferredWeightGradients::defer(at::Tensor parameter, std::function<at::Tensor()> compute,
+                                    std::function<void()> begin) {
+  deferred_.push_back({std::move(parameter), std::move(compute), std::move(begin)});
 }
 
 void DeferredWeightGradients::run() {
-  for (auto& [parameter, compute] : std::exchange(deferred_, {})) {
+  std::vector<Deferred> all = std::exchange(deferred_, {});
+  auto next = all.begin();
+  const auto begin_next = [&] {
+    next = std::find_if(next, all.end(), [](const Deferred& each) { return bool(each.begin); });
+    if (next != all.end()) (next++)->begin();
+  };
+  begin_next();
+  for (Deferred& each : all) {
     at::Tensor gradient;
     {
       const at::NoGradGuard no_gradient;
-      gradient = compute();
+      if (each.begin) begin_next();
+      gradient = each.compute();
     }
-    compute = nullptr;  // its tensors go before the next ones come
-    if (!gradient.defined()) continue;
-    if (gradient_has_hooks(parameter)) {
-      // Autograd copies the first gradient of a step where a plain sum keeps it.
-      parameter.backward(gradient);
-    } else if (at::Tensor& sum = parameter.mutable_grad(); sum.defined()) {
-      const at::NoGradGuard no_gradient;
-      sum.add_(gradient);
-    } else {
-      sum = gradient;
-    }
+    each.compute = nullptr;  // its tensors go before the next ones come
+    each.begin = nullptr;
+    if (gradient.defined()) accumulate(each.parameter, gradient);
   }
 }
 

@@ -25,8 +25,10 @@ namespace stratagem::models {
 class DeferredWeightGradients : public torch::CustomClassHolder {
  public:
   /// `compute` returns the gradient of `parameter`, a leaf, or undefined where it has added it
-  /// itself. On the thread of the backward pass.
-  void defer(at::Tensor parameter, std::function<at::Tensor()> compute);
+  /// itself. On the thread of the backward pass. `begin`, where given, starts what `compute` waits
+  /// for: it is called one such gradient ahead, so that it overlaps with the one before.
+  void defer(at::Tensor parameter, std::function<at::Tensor()> compute,
+             std::function<void()> begin = {});
 
   /// Computes what was deferred and accumulates it as autograd does, hooks included; then nothing
   /// is deferred.
@@ -35,7 +37,12 @@ class DeferredWeightGradients : public torch::CustomClassHolder {
   std::size_t size() const { return deferred_.size(); }
 
  private:
-  std::vector<std::pair<at::Tensor, std::function<at::Tensor()>>> deferred_;
+  struct Deferred {
+    at::Tensor parameter;
+    std::function<at::Tensor()> compute;
+    std::function<void()> begin;
+  };
+  std::vector<Deferred> deferred_;
 };
 
 using DeferredWeightGradientsPointer = c10::intrusive_ptr<DeferredWeightGradients>;

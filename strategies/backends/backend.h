@@ -20,6 +20,7 @@ struct DeviceGroupOptions {
   /// [device]: CUDA only, which GPU. A GPU twice is shared.
   std::vector<int> ordinals;
   runtime::ProgressPage* activity = nullptr;
+  runtime::Monitor::OverrunHandler on_overrun = {};
 };
 
 struct DeviceGroup {
@@ -30,7 +31,8 @@ struct DeviceGroup {
 /// Throws std::invalid_argument in one line: no such GPU, a build without CUDA.
 DeviceGroup make_device_group(const DeviceGroupOptions& options);
 
-/// One pinned thread that computes with as many threads as it has cores. `index` names its account.
+/// One pinned thread that computes with as many threads as it has cores. Its index names its
+/// account; throws as account_of() does (memory_accounting.h).
 std::unique_ptr<runtime::Device> make_cpu_device(runtime::DeviceDescription description,
                                                  std::shared_ptr<runtime::Monitor> monitor,
                                                  runtime::ProgressPage* activity);

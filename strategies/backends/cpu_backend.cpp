@@ -11,7 +11,7 @@ namespace stratagem::backends {
 std::unique_ptr<runtime::Device> make_cpu_device(runtime::DeviceDescription description,
                                                  std::shared_ptr<runtime::Monitor> monitor,
                                                  runtime::ProgressPage* activity) {
-  const MemoryAccount account = description.index + 1;
+  const MemoryAccount account = account_of(description);
   const int threads = description.cores.empty() ? 1 : static_cast<int>(description.cores.size());
   runtime::CpuDevice::Options options;
   options.on_start = [account, threads] {
@@ -29,7 +29,7 @@ std::unique_ptr<runtime::Device> make_cpu_device(runtime::DeviceDescription desc
 
 DeviceGroup make_device_group(const DeviceGroupOptions& options) {
   DeviceGroup group;
-  group.monitor = std::make_shared<runtime::Monitor>();
+  group.monitor = std::make_shared<runtime::Monitor>(options.on_overrun);
   const bool cuda = options.kind == runtime::DeviceKind::cuda;
   const std::size_t count = cuda ? options.ordinals.size() : options.cores.size();
   for (std::size_t index = 0; index < count; ++index) {

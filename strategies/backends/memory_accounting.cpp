@@ -2,6 +2,7 @@
 
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
+#include <fmt/format.h>
 
 #include <array>
 #include <atomic>
@@ -10,6 +11,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <stdexcept>
 
 #include "strategies/runtime/large_blocks.h"
 
@@ -58,7 +60,7 @@ bool is_large(const void* data) {
   return reinterpret_cast<std::uintptr_t>(data) % runtime::LargeBlocks::huge_page == 0;
 }
 
-Account& account(MemoryAccount index) { return accounts()[static_cast<std::size_t>(index)]; }
+Account& account(MemoryAccount index) { return accounts().at(static_cast<std::size_t>(index)); }
 
 void free_data(void* data) {
   if (data == nullptr) return;
@@ -112,7 +114,18 @@ void install_accounting_allocator() {
   c10::SetCPUAllocator(&allocator, above_default_priority);
 }
 
-void use_account(MemoryAccount account) { this_thread_account = account; }
+MemoryAccount account_of(const runtime::DeviceDescription& device) {
+  if (device.index < 0 || device.index >= runtime::most_devices) {
+    throw std::invalid_argument(fmt::format("{}: a process drives {} devices at most",
+                                            device.name(), runtime::most_devices));
+  }
+  return host_account + 1 + device.index;
+}
+
+void use_account(MemoryAccount index) {
+  account(index);
+  this_thread_account = index;
+}
 
 runtime::MemoryStatistics memory_of(MemoryAccount index) {
   const Account& entry = account(index);

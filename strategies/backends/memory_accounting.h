@@ -16,13 +16,18 @@ namespace stratagem::backends {
 /// Account 0 is the host's: every thread that was not given another.
 using MemoryAccount = int;
 inline constexpr MemoryAccount host_account = 0;
-inline constexpr MemoryAccount memory_accounts = 64;
+inline constexpr MemoryAccount memory_accounts = 1 + runtime::most_devices;
+
+/// That of a device's thread. Throws std::invalid_argument, in one line, for a device that is one
+/// too many.
+MemoryAccount account_of(const runtime::DeviceDescription& device);
 
 /// Makes the accounting allocator the CPU allocator of this process. Call once, before the first
 /// tensor; blocks from before are freed by the allocator that made them.
 void install_accounting_allocator();
 
-/// Charges what this thread allocates from now on to `account`, in 0 .. memory_accounts - 1.
+/// Charges what this thread allocates from now on to `account`. Throws std::out_of_range, as the
+/// others do, unless it lies in 0 .. memory_accounts - 1.
 void use_account(MemoryAccount account);
 
 runtime::MemoryStatistics memory_of(MemoryAccount account);

@@ -118,10 +118,6 @@ void DataParallelStrategy::synchronize() {
 }
 
 const DataParallelStrategy::Plan& DataParallelStrategy::plan_of(std::int64_t samples) {
-  if (keep_inputs_ && std::exchange(last_samples_, samples) != samples) {
-    synchronize();
-    kept_.assign(kept_.size(), {});
-  }
   const auto found = plans_.find(samples);
   if (found != plans_.end()) return found->second;
   Plan plan{.chunks = batch_partition(samples), .shape = {}, .schedule = {}, .evaluation = {}};
@@ -140,6 +136,14 @@ const DataParallelStrategy::Plan& DataParallelStrategy::plan_of(std::int64_t sam
   return plans_.emplace(samples, std::move(plan)).first->second;
 }
 
+/// Inputs that stay are those of the last step's batch.
+void DataParallelStrategy::keep_inputs_of(const models::Batch& batch) {
+  if (!keep_inputs_ || batch.is_same(kept_batch_)) return;
+  synchronize();
+  kept_.assign(kept_.size(), {});
+  kept_batch_ = batch;
+}
+
 /// Copies that are kept have to be made once, and again for replicas that steps without samples for
 /// them, or load(), have left behind.
 void DataParallelStrategy::bring_copies_up_to_date(int replicas) {
@@ -156,7 +160,8 @@ void DataParallelStrategy::bring_copies_up_to_date(int replicas) {
 }
 
 std::unique_ptr<strategies::PendingStep> DataParallelStrategy::step(const models::Batch& batch) {
-  const Plan& plan = plan_of(batch.size());
+  const Plan& plan = plan_of(batch.checked_size());
+  keep_inputs_of(batch);
   const auto replicas = plan.chunks.size();
   bring_copies_up_to_date(static_cast<int>(replicas));
   up_to_date_ = static_cast<int>(replicas);  // those that get what the step's update changes
@@ -175,7 +180,7 @@ std::unique_ptr<strategies::PendingStep> DataParallelStrategy::step(const models
 }
 
 strategies::Evaluation DataParallelStrategy::evaluate(const models::Batch& batch) {
-  const Plan& plan = plan_of(batch.size());
+  const Plan& plan = plan_of(batch.checked_size());
   const auto replicas = plan.chunks.size();
   synchronize();
   bring_copies_up_to_date(static_cast<int>(replicas));

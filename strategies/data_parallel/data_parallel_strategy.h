@@ -76,6 +76,7 @@ class DataParallelStrategy : public strategies::Strategy {
 
   void make_replicas(std::span<const std::size_t> boundaries);
   const Plan& plan_of(std::int64_t samples);
+  void keep_inputs_of(const models::Batch& batch);
   void bring_copies_up_to_date(int replicas);
   int segments() const { return static_cast<int>(owners_.size()); }
   int owner_of(int segment) const { return owners_.at(static_cast<std::size_t>(segment)); }
@@ -138,7 +139,7 @@ class DataParallelStrategy : public strategies::Strategy {
   int up_to_date_ = 1;  // so many replicas have the present parameters, where copies are kept
   // Inputs that stay, [device], and then targets, likewise; may be undefined.
   std::vector<at::Tensor> kept_;
-  std::int64_t last_samples_ = 0;   // of the step before
+  models::Batch kept_batch_;        // of which they are
   schedules::Execution last_step_;  // empty: the devices are idle
   std::mutex mutex_;
   strategies::CommunicationCounts counts_;

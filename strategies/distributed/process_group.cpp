@@ -73,10 +73,13 @@ Transfer::Transfer(std::string label, runtime::EventPointer start,
 }
 
 void Transfer::wait() {
+  if (!work_) return;
   attempt(label_, [this] {
     work_->wait();
     if (finish_) std::exchange(finish_, {})();
   });
+  work_.reset();
+  tensor_.reset();
   const std::lock_guard lock(ending_->mutex);
   if (!ending_->event) ending_->event = stamp_();
 }
@@ -232,7 +235,8 @@ TransferPointer ProcessGroup::receive(at::Tensor tensor, int from) {
 
 void ProcessGroup::barrier() {
   count("barrier", {1, 0, 0});
-  attempt("barrier" + members_, [this] { group_->barrier()->wait(); });
+  // The backend's own: c10d's dispatches by a tensor that all threads of the process share.
+  attempt("barrier" + members_, [this] { group_->getDefaultBackend()->barrier()->wait(); });
 }
 
 void ProcessGroup::abort() {

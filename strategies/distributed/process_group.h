@@ -29,7 +29,8 @@ namespace stratagem::distributed {
 using strategies::CollectiveCount;
 using strategies::CommunicationCounts;
 
-/// A collective, send or receive in flight. It keeps its tensors until it has ended.
+/// A collective, send or receive in flight. It keeps its tensors until it was waited for, and then
+/// its times alone.
 class Transfer {
  public:
   using Stamp = std::function<runtime::EventPointer()>;

@@ -42,6 +42,8 @@ struct MemoryStatistics {
 
 enum class DeviceKind { cpu, cuda };
 
+inline constexpr int most_devices = 1024;  // of a job
+
 struct DeviceDescription {
   int index = 0;  // position in the job
   DeviceKind kind = DeviceKind::cpu;

@@ -1,11 +1,13 @@
 #include "strategies/runtime/large_blocks.h"
 
+#include <fmt/format.h>
 #include <sanitizer/asan_interface.h>
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <iterator>
 #include <new>
+#include <stdexcept>
 #include <utility>
 
 namespace stratagem::runtime {
@@ -81,6 +83,9 @@ void* LargeBlocks::take(Block block) {
 LargeBlocks::Block LargeBlocks::give_back(void* data) {
   const std::lock_guard lock(mutex_);
   const auto found = used_.find(data);
+  if (found == used_.end()) {
+    throw std::invalid_argument(fmt::format("a block at {} is freed that was not taken", data));
+  }
   const Used used = found->second;
   Owner& owner = owners_[used.block.owner];
   owner.kept.push_back({Memory(data), used.room});

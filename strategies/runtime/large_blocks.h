@@ -48,7 +48,8 @@ class LargeBlocks {
   /// none even after everything kept was freed.
   void* take(Block block);
 
-  /// Ends the use of what take() returned, and tells what it was taken for.
+  /// Ends the use of what take() returned, and tells what it was taken for. Throws
+  /// std::invalid_argument for anything else.
   Block give_back(void* data);
 
   /// Bytes of an owner that are not in use and wait for a request, in whole huge pages.

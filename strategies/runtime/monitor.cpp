@@ -49,14 +49,18 @@ void Monitor::fail(std::exception_ptr error) {
   });
 }
 
+void Monitor::fail_by_overrun(std::exception_ptr error) {
+  fail(std::move(error));
+  if (on_overrun_) on_overrun_(first_failure());
+}
+
+std::exception_ptr Monitor::first_failure() {
+  const std::lock_guard lock(mutex_);
+  return first_failure_;
+}
+
 void Monitor::rethrow_if_failed() {
-  if (!failed()) return;
-  std::exception_ptr error;
-  {
-    const std::lock_guard lock(mutex_);
-    error = first_failure_;
-  }
-  std::rethrow_exception(error);
+  if (failed()) std::rethrow_exception(first_failure());
 }
 
 std::shared_ptr<Activity> Monitor::add_activity(std::string device) {

@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace stratagem::runtime {
@@ -29,6 +30,11 @@ struct Activity {
 class Monitor {
  public:
   using Clock = std::chrono::steady_clock;
+  /// Told of the group's failure when a work item overran, before anyone else is. The item still
+  /// runs, so what it works on can never be freed: it may end the process.
+  using OverrunHandler = std::function<void(const std::exception_ptr& failure)>;
+
+  explicit Monitor(OverrunHandler on_overrun = {}) : on_overrun_(std::move(on_overrun)) {}
 
   /// Runs `change` under the lock and wakes the waiters that are ready then.
   void update(const std::function<void()>& change);
@@ -44,6 +50,9 @@ class Monitor {
   void fail(std::exception_ptr error);
 
   bool failed() const { return failed_.load(std::memory_order_acquire); }
+
+  /// A failure, unless there was one, of which the handler is told.
+  void fail_by_overrun(std::exception_ptr error);
 
   /// Throws the first failure, if there is one.
   void rethrow_if_failed();
@@ -65,7 +74,9 @@ class Monitor {
   };
 
   bool can_go_on(const std::function<bool()>& ready) const { return failed() || ready(); }
+  std::exception_ptr first_failure();
 
+  OverrunHandler on_overrun_;
   std::mutex mutex_;
   std::vector<std::shared_ptr<Waiter>> waiters_;
   std::exception_ptr first_failure_;

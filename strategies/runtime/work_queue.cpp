@@ -86,7 +86,7 @@ void WorkQueue::wait_for(const std::function<bool()>& ready, std::chrono::millis
     if (done) break;
     const std::string overrun = monitor.overrun(limit);
     if (!overrun.empty()) {
-      monitor.fail(std::make_exception_ptr(DeviceTimeout(overrun)));
+      monitor.fail_by_overrun(std::make_exception_ptr(DeviceTimeout(overrun)));
       break;
     }
     // After a failure the item that runs now still ends before anyone is told: what it works on

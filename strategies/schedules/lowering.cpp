@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <ranges>
 
 namespace stratagem::schedules {
 namespace {
@@ -198,6 +199,43 @@ Schedule add_clipping(const Schedule& lowered, bool across_ranks) {
     actions.insert(actions.end(), after.begin(), after.end());
   }
   return clipped;
+}
+
+Edges answered_sends(const Schedule& lowered, int device) {
+  struct Peer {
+    std::size_t known = 0;          // so many of its actions are known to have run
+    std::optional<Action> first{};  // receive from it
+  };
+  const auto device_of = [&](int stage) {
+    return lowered.device_of_stage.at(static_cast<std::size_t>(stage));
+  };
+  Edges answered;
+  std::map<int, Peer> peers;                     // by device
+  std::map<Action, std::optional<Action>> open;  // sends, with the first receive before them
+  for (const Action& action : lowered.actions.at(static_cast<std::size_t>(device))) {
+    if (is_send(action.kind)) {
+      const int onwards = action.kind == ActionKind::send_activation ? 1 : -1;
+      open.emplace(action, peers[device_of(action.stage + onwards)].first);
+    }
+    if (!is_receive(action.kind)) continue;
+    const Action sent = sender_of(action);
+    const int from = device_of(sent.stage);
+    Peer& peer = peers[from];
+    if (!peer.first) peer.first = action;
+    const auto& others = lowered.actions.at(static_cast<std::size_t>(from));
+    const auto begin = others.begin() + static_cast<std::ptrdiff_t>(peer.known);
+    const auto end = std::find(begin, others.end(), sent);
+    if (end == others.end()) continue;  // it lies before what is known
+    for (const Action& before : std::ranges::subrange(begin, end)) {
+      if (!is_receive(before.kind) || open.erase(sender_of(before)) == 0) continue;
+      answered[action].push_back(sender_of(before));
+    }
+    peer.known = static_cast<std::size_t>(end - others.begin());
+  }
+  for (const auto& [sent, receive] : open) {
+    if (receive) answered[*receive].push_back(sent);
+  }
+  return answered;
 }
 
 Schedule forward_only(const Schedule& lowered) {

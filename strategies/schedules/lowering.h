@@ -25,6 +25,11 @@ Schedule add_gradient_reduction(const Schedule& lowered);
 /// Goes last: a norm is that of the gradients that are applied.
 Schedule add_clipping(const Schedule& lowered, bool across_ranks);
 
+/// By receive of a device: the sends of that device which it shows to have arrived, because the
+/// other device took them before it sent. What no later receive of its step shows, the next step's
+/// first one does.
+Edges answered_sends(const Schedule& lowered, int device);
+
 /// The forward passes alone, with the copies that they need: what an evaluation runs.
 Schedule forward_only(const Schedule& lowered);
 

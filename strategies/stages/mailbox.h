@@ -37,7 +37,7 @@ class Mailbox {
   void expect(const Incoming& incoming);
   /// What an expected receive brings.
   at::Tensor take(const schedules::Action& receive);
-  /// The peer has what `sent` sent: it has answered. Forgets the tensor.
+  /// Forgets what `sent` has sent, if it did: the peer has it, or it is waited for.
   void wait_for_send(const schedules::Action& sent);
   /// Waits until everything sent has arrived.
   void drain();

@@ -33,7 +33,7 @@ class Stage {
   void load_input(int micro_batch, const at::Tensor& inputs, const at::Tensor& targets);
   void receive_activation(int micro_batch, const at::Tensor& previous_output);
   void receive_gradient(int micro_batch, const at::Tensor& next_input_gradient);
-  /// The same with a tensor that lies on this device already, and is nobody else's.
+  /// The same with a tensor that lies on this device already, and that nobody writes to.
   void set_input(int micro_batch, at::Tensor input) { slot(micro_batch).input = std::move(input); }
   void set_targets(int micro_batch, at::Tensor targets) {
     slot(micro_batch).targets = std::move(targets);

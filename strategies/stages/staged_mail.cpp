@@ -1,4 +1,5 @@
-// What the stages of a StagedStrategy send to, and receive from, neighbours on other ranks.
+// What the stages of a StagedStrategy hand to neighbours on their own device, and send to and
+// receive from those on other ranks.
 #include "strategies/backends/backend.h"
 #include "strategies/stages/staged_strategy.h"
 
@@ -6,6 +7,20 @@ namespace stratagem::stages {
 
 using schedules::Action;
 using schedules::ActionKind;
+
+/// Neighbours on one device share the tensor: the next one's input is the output of the one before,
+/// as a leaf of its own.
+void StagedStrategy::hand_over_activation(const Action& forward) {
+  const auto [kind, index, micro_batch] = forward;
+  if (index == 0 || !on_one_device(index, index - 1)) return;
+  stage(index).set_input(micro_batch, stage(index - 1).output(micro_batch).detach());
+}
+
+void StagedStrategy::hand_over_gradient(const Action& backward) {
+  const auto [kind, index, micro_batch] = backward;
+  if (index + 1 == stage_count() || !on_one_device(index, index + 1)) return;
+  stage(index).set_output_gradient(micro_batch, stage(index + 1).take_input_gradient(micro_batch));
+}
 
 void StagedStrategy::open_mailbox(int stage) {
   const auto& description = devices_[static_cast<std::size_t>(own_device_of(stage))]->description();
@@ -43,7 +58,11 @@ at::Tensor StagedStrategy::receive(const Action& action, const RankPlan& plan) {
   if (const auto next = plan.next_receive.find(action); next != plan.next_receive.end()) {
     mailbox(next->second.stage).expect(incoming(next->second, plan));
   }
-  return mailbox(action.stage).take(action);
+  at::Tensor received = mailbox(action.stage).take(action);
+  if (const auto sent = plan.answered.find(action); sent != plan.answered.end()) {
+    for (const Action& each : sent->second) mailbox(each.stage).wait_for_send(each);
+  }
+  return received;
 }
 
 void StagedStrategy::drain() {

@@ -78,8 +78,10 @@ StagedStrategy::StagedStrategy(const strategies::StrategyContext& context, Plann
 void StagedStrategy::make_layout(const strategies::StrategyContext& context,
                                  tensor_parallel::Layout layout) {
   if (groups_.tensor == nullptr) return;
-  layout_ = std::make_unique<tensor_parallel::TensorLayout>(*groups_.tensor, *devices_.front(),
-                                                            layout, context.options.async_reduce);
+  layout_ = std::make_unique<tensor_parallel::TensorLayout>(
+      *groups_.tensor, *devices_.front(), layout,
+      tensor_parallel::ExchangeOptions{.overlap = context.options.async_reduce,
+                                       .keep_gathered = context.options.keep_gathered});
 }
 
 RankPlan StagedStrategy::made_plan(std::int64_t samples) const {
@@ -97,6 +99,7 @@ RankPlan StagedStrategy::made_plan(std::int64_t samples) const {
   }
   for (int device = 0; device < static_cast<int>(devices_.size()); ++device) {
     note_order(first_device_ + device, made);
+    made.answered.merge(schedules::answered_sends(schedule, first_device_ + device));
   }
   return made;
 }
@@ -113,16 +116,19 @@ void StagedStrategy::note_order(int device, RankPlan& made) const {
 }
 
 const RankPlan& StagedStrategy::plan_of(std::int64_t samples) {
-  const bool other_batch = keep_inputs_ && std::exchange(last_samples_, samples) != samples;
-  const bool is_new = !plans_.contains(samples);
-  if (is_new || other_batch) synchronize();
-  if (other_batch) {
-    for (const int index : own_stages_) stage(index).release();
-  }
-  if (!is_new) return plans_.at(samples);
+  if (const auto found = plans_.find(samples); found != plans_.end()) return found->second;
+  synchronize();
   const RankPlan& made = plans_.emplace(samples, made_plan(samples)).first->second;
   for (const int index : own_stages_) stage(index).make_room(made.slices.size());
   return made;
+}
+
+/// Inputs that stay on the device are those of the last step's batch.
+void StagedStrategy::keep_inputs_of(const models::Batch& batch) {
+  if (!keep_inputs_ || batch.is_same(kept_)) return;
+  synchronize();
+  for (const int index : own_stages_) stage(index).release();
+  kept_ = batch;
 }
 
 std::unique_ptr<stages::Stage> StagedStrategy::make_stage(int index, models::LayerList layers) {
@@ -183,7 +189,8 @@ void StagedStrategy::come_to_rest() {
 }
 
 std::unique_ptr<strategies::PendingStep> StagedStrategy::step(const models::Batch& batch) {
-  const RankPlan& plan = plan_of(batch.size());
+  const RankPlan& plan = plan_of(batch.checked_size());
+  keep_inputs_of(batch);
   auto step = std::make_shared<StepInProgress>(batch, plan, learning_rate_);
   step->squared_norms.resize(stages_.size());
   const auto work = [this, step](const Action& action) {
@@ -249,17 +256,14 @@ void StagedStrategy::perform(const Action& action, StepInProgress& step) {
       return mailbox(action.stage)
           .send(action, own.take_input_gradient(action.micro_batch), route_of(action, step.plan));
     case ActionKind::receive_gradient:
-      own.set_output_gradient(action.micro_batch, receive(action, step.plan));
-      // The next stage has used what it was sent.
-      return mailbox(action.stage)
-          .wait_for_send({ActionKind::send_activation, action.stage, action.micro_batch});
+      return own.set_output_gradient(action.micro_batch, receive(action, step.plan));
     case ActionKind::forward:
-      take_over_activation(action);
+      hand_over_activation(action);
       own.forward(action.micro_batch, weight(action.micro_batch, step));
       return;
     case ActionKind::backward:
     case ActionKind::backward_input:
-      take_over_gradient(action);
+      hand_over_gradient(action);
       own.backward(action.micro_batch);
       if (action.stage + 1 == stage_count()) {
         step.losses[static_cast<std::size_t>(action.micro_batch)] =
@@ -282,23 +286,6 @@ void StagedStrategy::perform(const Action& action, StepInProgress& step) {
   }
 }
 
-bool StagedStrategy::on_one_device(int stage, int next) const {
-  return stage >= 0 && next < stage_count() && own_device_of(stage) == own_device_of(next);
-}
-
-void StagedStrategy::take_over_activation(const Action& action) {
-  if (!on_one_device(action.stage - 1, action.stage)) return;
-  stage(action.stage)
-      .set_input(action.micro_batch, stage(action.stage - 1).output(action.micro_batch).detach());
-}
-
-void StagedStrategy::take_over_gradient(const Action& action) {
-  if (!on_one_device(action.stage, action.stage + 1)) return;
-  stage(action.stage)
-      .set_output_gradient(action.micro_batch,
-                           stage(action.stage + 1).take_input_gradient(action.micro_batch));
-}
-
 void StagedStrategy::load_input(const Action& action, const StepInProgress& step) {
   const schedules::Slice& slice = step.plan.slices.at(static_cast<std::size_t>(action.micro_batch));
   const models::Batch part = step.batch.slice(slice.start, slice.count);
@@ -311,7 +298,7 @@ double StagedStrategy::weight(int micro_batch, const StepInProgress& step) const
 
 strategies::Evaluation StagedStrategy::evaluate(const models::Batch& batch) {
   synchronize();
-  const RankPlan& plan = plan_of(batch.size());
+  const RankPlan& plan = plan_of(batch.checked_size());
   for (const int index : own_stages_) {
     stage(index).set_training(false);
     stage(index).release();

@@ -25,6 +25,7 @@ struct RankPlan {
   std::vector<schedules::Slice> slices = {};  // this replica's
   // Of the same device and kind: it comes from the same rank.
   std::map<schedules::Action, schedules::Action> next_receive = {};
+  schedules::Edges answered = {};  // by receive: the sends that it shows to have arrived
   std::map<int, schedules::Action> last_backward =
       {};  // by stage: the last that adds to its gradients
 };
@@ -93,6 +94,7 @@ class StagedStrategy : public strategies::Strategy {
   RankPlan made_plan(std::int64_t samples) const;
   void note_order(int device, RankPlan& made) const;
   const RankPlan& plan_of(std::int64_t samples);
+  void keep_inputs_of(const models::Batch& batch);
   models::Shape output_shape(int stage, std::int64_t samples) const;
   void open_mailbox(int stage);
   stages::Mailbox::Route route_of(const schedules::Action& action, const RankPlan& plan) const;
@@ -103,10 +105,11 @@ class StagedStrategy : public strategies::Strategy {
   void add_collectives(strategies::Costs& costs, const RankPlan& plan) const;
   void add_transfers(strategies::Costs& costs, const RankPlan& plan) const;
   void load_input(const schedules::Action& action, const StepInProgress& step);
-  // Neighbouring stages of one device hand over what they exchange: no action stands between them.
-  bool on_one_device(int stage, int next) const;
-  void take_over_activation(const schedules::Action& action);
-  void take_over_gradient(const schedules::Action& action);
+  bool on_one_device(int stage, int other) const {
+    return own_device_of(stage) == own_device_of(other);
+  }
+  void hand_over_activation(const schedules::Action& forward);
+  void hand_over_gradient(const schedules::Action& backward);
   double own_sum_of(const std::vector<at::Tensor>& parts) const;
   double sum_over_all(double own) const;
   bool clips() const { return workload_.options().optimizer.clip_norm > 0; }
@@ -125,7 +128,7 @@ class StagedStrategy : public strategies::Strategy {
   double learning_rate_;
   Planner planner_;
   std::map<std::int64_t, RankPlan> plans_;  // by samples; of every size that was stepped on
-  std::int64_t last_samples_ = 0;           // of the step before
+  models::Batch kept_;                      // of the last step, where inputs stay on the device
   std::vector<int> device_of_stage_;        // [stage], among the plans'
   bool split_backward_ = false;
   int first_device_ = 0;  // of this rank, among the plans'

@@ -2,6 +2,9 @@
 
 #include <ATen/ATen.h>
 
+#include <functional>
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "models/cpu_kernels/deferred_weight_gradients.h"
@@ -16,45 +19,83 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// y = [gathered] x W^T; the gradient of x is all-reduced while that of W is computed.
+/// A layer's input, kept for its weight's gradient: whole, or as this rank's part of the sequence,
+/// which is gathered again. The whole would be as large as if nothing were parted.
+class KeptInput {
+ public:
+  /// `gathers`: the group that has the other parts; null where `kept` is whole.
+  KeptInput(at::Tensor kept, TensorGroup* gathers) : kept_(std::move(kept)), gathers_(gathers) {}
+
+  bool gathers() const { return gathers_ != nullptr; }
+  void begin() { gather_ = gathers_->all_gather(kept_, sequence_dimension); }
+
+  /// The whole, [positions, features]; once.
+  at::Tensor rows() {
+    if (!gathers()) return kept_.flatten(0, -2);
+    if (!gather_) begin();
+    return std::exchange(gather_, std::nullopt)->wait().flatten(0, -2);
+  }
+
+ private:
+  at::Tensor kept_;
+  TensorGroup* gathers_;
+  std::optional<PendingCollective> gather_;
+};
+
+/// `rows` [positions, features] as [n, ..., features], where `like` is [n, ..., any].
+at::Tensor unflattened(const at::Tensor& rows, const at::Tensor& like) {
+  std::vector<std::int64_t> shape = like.sizes().vec();
+  shape.back() = rows.size(1);
+  return at::_unsafe_view(rows, shape);
+}
+
+/// y = [gathered] x W^T. The gradient of x is summed over the ranks while that of W is computed.
+/// By sequence x is gathered again, while its gradient is computed, or by W's own action where that
+/// is deferred: what waits for it would otherwise hold the whole.
 class ColumnFunction : public torch::autograd::Function<ColumnFunction> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
                             TensorGroup* group, bool by_sequence) {
     const at::Tensor whole = by_sequence ? group->all_gather(x, sequence_dimension).wait() : x;
-    context->save_for_backward({whole, weight});
+    context->save_for_backward({group->options().keep_gathered ? whole : x, weight});
     context->saved_data["group"] = capsule_of(*group);
     context->saved_data["by_sequence"] = by_sequence;
     models::save_deferred_weight_gradients(*context);
-    const at::Tensor y = models::linear_product(whole.flatten(0, -2), weight, {});
-    std::vector<std::int64_t> shape = whole.sizes().vec();
-    shape.back() = weight.size(0);
-    return at::_unsafe_view(y, shape);
+    return unflattened(models::linear_product(whole.flatten(0, -2), weight, {}), whole);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
     TensorGroup& group = group_in(context->saved_data.at("group"));
+    const auto [overlap, keep_gathered] = group.options();
     const bool by_sequence = context->saved_data.at("by_sequence").toBool();
     const at::Tensor& weight = saved[1];
-    const at::Tensor rows = saved[0].flatten(0, -2);
     const at::Tensor gradient = gradients[0].contiguous().flatten(0, -2);
+    const auto input = std::make_shared<KeptInput>(
+        saved[0].detach(), by_sequence && !keep_gathered ? &group : nullptr);
+    const auto weight_gradient = [weight, input, gradient] {
+      return models::accumulated_weight_gradient(weight, input->rows(), gradient);
+    };
+    const bool begins = input->gathers() && overlap;
+    const auto deferred = models::saved_deferred_weight_gradients(*context);
+    if (begins && !deferred) input->begin();
     variable_list result(4);
     std::optional<PendingCollective> collective;
     if (context->needs_input_grad(0)) {
-      const at::Tensor own = models::linear_input_gradient(gradient, weight).view(saved[0].sizes());
+      const at::Tensor own =
+          unflattened(models::linear_input_gradient(gradient, weight), gradients[0]);
       collective =
           by_sequence ? group.reduce_scatter(own, sequence_dimension) : group.all_reduce(own);
-      if (!group.overlap()) result[0] = collective->wait();
+      if (!overlap) result[0] = collective->wait();
     }
-    if (const auto deferred = models::saved_deferred_weight_gradients(*context)) {
-      deferred->defer(weight, [weight, rows, gradient] {
-        return models::accumulated_weight_gradient(weight, rows, gradient);
-      });
+    if (deferred) {
+      std::function<void()> begin;
+      if (begins) begin = [input] { input->begin(); };
+      deferred->defer(weight, weight_gradient, begin);
     } else {
-      result[1] = models::accumulated_weight_gradient(weight, rows, gradient);
+      result[1] = weight_gradient();
     }
-    if (collective && group.overlap()) result[0] = collective->wait();
+    if (collective && overlap) result[0] = collective->wait();
     return result;
   }
 };
@@ -77,7 +118,12 @@ at::Tensor ColumnParallelLinear::forward(const at::Tensor& input) {
 Communication ColumnParallelLinear::communication(const LayerInput& work) const {
   Communication calls;
   const std::int64_t bytes = work.positions * weight().size(1) * work.element_bytes;
-  if (options_.layout == Layout::sequence) add_call(calls, "all_gather", bytes / group_.size());
+  const int gathers = options_.layout == Layout::tensor ? 0
+                      : group_.options().keep_gathered  ? 1
+                                                        : 2;
+  for (int gather = 0; gather < gathers; ++gather) {
+    add_call(calls, "all_gather", bytes / group_.size());
+  }
   if (work.input_needs_gradient) {
     add_call(calls, options_.layout == Layout::sequence ? "reduce_scatter" : "all_reduce", bytes);
   }

@@ -21,7 +21,9 @@ struct ColumnOptions {
 };
 
 /// [n, ..., in] -> [n, ..., out / ranks], or all of out. In its backward pass the input's gradient
-/// is in flight while the weight's is computed.
+/// is in flight while the weight's is computed. With Layout::sequence it keeps its own part of the
+/// input and gathers the whole again there (Korthikanti et al. 2022, section 4.2.2), see
+/// ExchangeOptions.
 class ColumnParallelLinear : public models::LinearLayer, public ParallelLayer {
  public:
   /// This rank's rows of the weight, [out / ranks, in], and of the bias, if there is one.

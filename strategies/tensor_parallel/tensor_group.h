@@ -49,16 +49,23 @@ class PendingCollective {
   Finish finish_;
 };
 
+/// How layers use the collectives.
+struct ExchangeOptions {
+  bool overlap = true;         // else whoever begins one should wait for it at once
+  bool keep_gathered = false;  // inputs that were gathered by sequence stay for the backward pass;
+                               // else they are gathered again there
+};
+
 class TensorGroup {
  public:
-  /// `group` and `device`, whose thread runs the layers, outlive this. Without `overlap` whoever
-  /// begins a collective should wait for it at once.
-  TensorGroup(distributed::ProcessGroup& group, runtime::Device& device, bool overlap)
-      : group_(group), device_(device), overlap_(overlap) {}
+  /// `group` and `device`, whose thread runs the layers, outlive this.
+  TensorGroup(distributed::ProcessGroup& group, runtime::Device& device,
+              const ExchangeOptions& options)
+      : group_(group), device_(device), options_(options) {}
 
   int rank() const { return group_.rank(); }
   int size() const { return group_.size(); }
-  bool overlap() const { return overlap_; }
+  const ExchangeOptions& options() const { return options_; }
   distributed::ProcessGroup& ranks() { return group_; }
 
   /// The sum, or the largest, of all ranks' tensors, in place of `tensor`, which is contiguous.
@@ -82,7 +89,7 @@ class TensorGroup {
 
   distributed::ProcessGroup& group_;
   runtime::Device& device_;
-  bool overlap_;
+  ExchangeOptions options_;
   std::mutex mutex_;
   std::vector<LayerCollective> collectives_;
 };

@@ -23,8 +23,8 @@ bool is_about(const std::string& entry, const std::string& parameter) {
 }  // namespace
 
 TensorLayout::TensorLayout(distributed::ProcessGroup& group, runtime::Device& device, Layout layout,
-                           bool overlap)
-    : group_(group, device, overlap), layout_(layout) {}
+                           const ExchangeOptions& options)
+    : group_(group, device, options), layout_(layout) {}
 
 models::LayerList TensorLayout::shard(int stage, models::LayerList whole, bool last_stage) {
   ShardedLayers sharded = tensor_parallel::shard(std::move(whole), group_, layout_, last_stage);

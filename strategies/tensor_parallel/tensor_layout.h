@@ -17,7 +17,7 @@ class TensorLayout {
  public:
   /// `group` and `device` outlive it.
   TensorLayout(distributed::ProcessGroup& group, runtime::Device& device, Layout layout,
-               bool overlap);
+               const ExchangeOptions& options);
 
   /// This rank's layers of a stage.
   models::LayerList shard(int stage, models::LayerList whole, bool last_stage);

@@ -115,6 +115,8 @@ def test_the_tutorials_protocol_repeats_inside_one_launch(commands, out):
         ("kill@1B0@pipeline", "60", ["killed (out of memory?)"]),
         ("exhaust@1F0@pipeline", "60", ["memory"]),
         ("hang@1F0@pipeline", "1", ["1F0"]),
+        # Late, and back while whoever waited for it goes.
+        ("work=1800@1F0@pipeline", "1", ["cpu:1 has been in 1F0 for more than 1 s (--timeout)"]),
     ],
 )
 def test_a_row_that_fails_leaves_the_others(commands, out, fault, timeout, words):

@@ -42,6 +42,19 @@ def test_both_layouts_stand_beside_one_device(commands, out):
     (sequence,) = commands.iterations(results, "sequence_parallel")
     traffic = sequence["stratagem"]["communication"]
     assert traffic["reduce_scatter"]["payload_bytes"] == (4 * BLOCKS + 2) * ACTIVATIONS
+    # Each layer's input is gathered once more in the backward pass: two a block, and the head's.
+    assert traffic["all_gather"]["payload_bytes"] == (6 * BLOCKS + 3) * ACTIVATIONS // 2
+
+
+def test_what_was_gathered_can_be_kept(commands, out):
+    done = commands.stratagem(
+        "run", *GPT, "--strategy", "sequence_parallel", "--keep-gathered", "--repetitions", 1,
+        "--out", out,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (run,) = commands.iterations(commands.results(out), "sequence_parallel")
+    assert run["stratagem"]["config"]["keep_gathered"] is True
+    traffic = run["stratagem"]["communication"]
     assert traffic["all_gather"]["payload_bytes"] == (4 * BLOCKS + 2) * ACTIVATIONS // 2
 
 
@@ -62,6 +75,7 @@ def test_a_mesh_of_three_dimensions_equals_one_device(commands):
         (["--ranks", 1], "--ranks 1: devices that share layers are a rank each"),
         (["--mesh", "data=2/tensor=2", "--devices", 2], "product is the number of devices"),
         (["--mesh", "data=2", "--no-async"], "--no-async: no chosen row uses it"),
+        (["--keep-gathered"], "--keep-gathered: no chosen row uses it; it is for sequence_parallel"),
         (["--split-size", 2], "--split-size: no chosen row uses it"),
         (["--sequence-length", 33], "33 is too long for gpt-tiny; 1 to 32"),
         (["--loss", "mse"], "--loss: no chosen row uses it"),

@@ -3,6 +3,7 @@
 #include "models/optimizer.h"
 
 #include <ATen/ATen.h>
+#include <ATen/record_function.h>
 #include <gtest/gtest.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/adamw.h>
@@ -11,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <stdexcept>
+#include <string_view>
 
 namespace stratagem::models {
 namespace {
@@ -134,6 +136,23 @@ TEST(Optimizer, GradientsInAnotherLayoutGiveTheSameStep) {
     Optimizer(actual, one.options).step();
     expect_equal(actual, expected, 0);
   }
+}
+
+/// How often this thread calls an ATen operator; a callback captures nothing.
+thread_local int calls_of_foreach_add = 0;
+
+TEST(Optimizer, AdamCountsTheStepsOfAllParametersInOneCall) {
+  const std::vector<NamedTensor> parameters = make_parameters();
+  Optimizer optimizer(parameters, {.kind = Kind::adam});
+  set_gradients(parameters, 0);
+  const auto handle = at::addThreadLocalCallback(at::RecordFunctionCallback(
+      [](const at::RecordFunction& function) -> std::unique_ptr<at::ObserverContext> {
+        if (std::string_view(function.name()) == "aten::_foreach_add_") ++calls_of_foreach_add;
+        return nullptr;
+      }));
+  optimizer.step();
+  at::removeCallback(handle);
+  EXPECT_EQ(calls_of_foreach_add, 1);
 }
 
 TEST(Optimizer, LowerPrecisionSteps) {

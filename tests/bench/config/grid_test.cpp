@@ -50,6 +50,12 @@ TEST(Grid, RowsThatBecomeEqualAreMeasuredOnce) {
                           "pipeline/resnet50/devices:2/batch:48/image:128/split:8/schedule:1f1b"));
 }
 
+TEST(Grid, TheTutorialsStepsHaveNoBatchThatStaysOnTheDevice) {
+  EXPECT_EQ(refusal({{"protocol", "steady,tutorial"}, {"inputs", "device"}}),
+            "--inputs device: each step of --protocol tutorial makes a batch of its own; leave one "
+            "of them out");
+}
+
 TEST(Grid, UnusedOptionsKeepTheirDefault) {
   const std::vector<Config> rows = rows_of(
       {{"strategy", "model_parallel,pipeline"}, {"split_size", "4"}, {"schedule", "gpipe"}});

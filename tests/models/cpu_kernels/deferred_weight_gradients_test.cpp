@@ -5,7 +5,9 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
+#include <string>
 
 #include "models/cpu_kernels/linear.h"
 #include "models/workload.h"
@@ -88,6 +90,28 @@ TEST(DeferredWeightGradients, TheInputsGradientDoesNotWait) {
   EXPECT_FALSE(weight.grad().defined());
   deferred->run();
   EXPECT_TRUE(at::equal(weight.grad(), at::full({2, 3}, 4.0)));
+}
+
+// What a gradient waits for is in flight while the one before it is computed.
+TEST(DeferredWeightGradients, BeginOneAheadOfTheirTurn) {
+  const at::Tensor weight = at::zeros({2}).requires_grad_(true);
+  const auto deferred = c10::make_intrusive<DeferredWeightGradients>();
+  std::string order;
+  for (const char name : {'a', 'b', 'c', 'd', 'e'}) {
+    const bool waits = name == 'b' || name == 'd' || name == 'e';
+    std::function<void()> begin;
+    if (waits) begin = [&order, name] { order += std::string("(") + name; };
+    deferred->defer(
+        weight,
+        [&order, name] {
+          order += name;
+          return at::ones({2});
+        },
+        begin);
+  }
+  deferred->run();
+  EXPECT_EQ(order, "(ba(dbc(ede");
+  EXPECT_TRUE(at::equal(weight.grad(), at::full({2}, 5.0)));
 }
 
 }  // namespace

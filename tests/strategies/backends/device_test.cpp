@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -14,6 +15,7 @@
 #include "strategies/backends/backend.h"
 #include "strategies/backends/memory_accounting.h"
 #include "strategies/runtime/cpu_device.h"
+#include "tests/strategies/accounting.h"
 
 namespace stratagem::backends {
 namespace {
@@ -59,14 +61,6 @@ std::string failure_of(runtime::Device& device, std::chrono::milliseconds limit 
   }
   return {};
 }
-
-/// Accounts start with the first device of the process, as a worker's do.
-class Allocator : public ::testing::Environment {
- public:
-  void SetUp() override { install_accounting_allocator(); }
-};
-[[maybe_unused]] const auto* const allocator =
-    ::testing::AddGlobalTestEnvironment(std::make_unique<Allocator>().release());
 
 class EveryDevice : public ::testing::TestWithParam<runtime::DeviceKind> {
  protected:
@@ -302,6 +296,38 @@ TEST(CpuDevice, MemoryIsChargedToTheDeviceThatAllocatesWhoeverFreesIt) {
   EXPECT_EQ(maker.memory().current_bytes, maker_before);
   EXPECT_EQ(user.memory().current_bytes, user_before);
   EXPECT_EQ(memory_of(host_account).current_bytes, host_before);
+}
+
+TEST(CpuDevice, HasAnAccountOfItsOwnHoweverManyThereAre) {
+  const auto monitor = std::make_shared<runtime::Monitor>();
+  std::vector<std::unique_ptr<runtime::Device>> devices;
+  for (const int index : {0, 62, 63, runtime::most_devices - 1}) {
+    runtime::DeviceDescription description;
+    description.index = index;
+    devices.push_back(make_cpu_device(description, monitor, nullptr));
+  }
+  std::vector<at::Tensor> blocks(devices.size());
+  for (std::size_t index = 0; index < devices.size(); ++index) {
+    const auto before = devices[index]->memory().current_bytes;
+    const auto size = mebibyte * static_cast<std::int64_t>(index + 1);
+    devices[index]->enqueue(runtime::Stream::compute, "make",
+                            [&, index] { blocks[index] = at::ones({size}); });
+    devices[index]->synchronize(ample);
+    EXPECT_EQ(devices[index]->memory().current_bytes - before, 4 * size);
+  }
+  for (const int index : {-1, runtime::most_devices}) {
+    runtime::DeviceDescription description;
+    description.index = index;
+    try {
+      make_cpu_device(description, monitor, nullptr);
+      ADD_FAILURE() << "accepted: " << index;
+    } catch (const std::invalid_argument& error) {
+      EXPECT_STREQ(error.what(),
+                   fmt::format("cpu:{}: a process drives 1024 devices at most", index).c_str());
+    }
+  }
+  EXPECT_THROW(use_account(memory_accounts), std::out_of_range);
+  EXPECT_THROW(memory_of(-1), std::out_of_range);
 }
 
 TEST(CpuDevice, ThreadsOfTheHostAreChargedToIt) {

@@ -215,6 +215,22 @@ TEST_P(ProcessGroupConformance, ABarrierWaitsForEveryRankAndIsCounted) {
   });
 }
 
+TEST_P(ProcessGroupConformance, ATransferThatWasWaitedForKeepsNoTensor) {
+  in_group(2, [&](ProcessGroup& group) {
+    const at::Tensor tensor = ranks_tensor(group, 100);
+    const auto transfer = group.all_reduce(tensor);
+    transfer->wait();
+    transfer->wait();  // there is nothing left to wait for
+    // The backend's own thread may not have let go yet.
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+    while (tensor.use_count() > 1 && std::chrono::steady_clock::now() < deadline) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_EQ(tensor.use_count(), 1U);
+    EXPECT_LE(transfer->start()->time(), std::chrono::steady_clock::now());
+  });
+}
+
 TEST_P(ProcessGroupConformance, CountsCallsPayloadAndWireBytes) {
   in_group(2, [&](ProcessGroup& group) {
     const at::Tensor tensor = ranks_tensor(group, 100);
@@ -297,6 +313,19 @@ TEST(ProcessGroup, ARankThatNeverComesIsAnErrorThatNamesTheCall) {
     }
     context.all_gather("gave up");
   });
+}
+
+TEST(ProcessGroup, BarriersOnSeveralThreadsShareNothing) {
+  std::vector<std::jthread> threads;
+  for (int thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([] {
+      runtime::on_ranks(1, [](RankContext& context) {
+        const backends::DeviceGroup devices = strategies::unpinned_devices(1);
+        const auto group = context.make_group("all", {0}, "gloo", *devices.devices[0], {});
+        for (int round = 0; round < 5000; ++round) group->barrier();
+      });
+    });
+  }
 }
 
 TEST(ProcessGroup, AnInterfaceThatIsNotThereIsRefused) {

@@ -36,6 +36,7 @@ struct Case {
   std::string schedule = "1f1b";
   strategies::Spread spread = {.tensor_ranks = 2};
   bool async_reduce = true;
+  bool keep_gathered = false;
   std::int64_t virtual_stages = 1;
   std::int64_t batch = 4;
 };
@@ -44,7 +45,8 @@ std::ostream& operator<<(std::ostream& stream, const Case& of) {
   return stream << of.strategy << " of " << of.model << ", " << of.schedule << ", "
                 << of.spread.replicas << "x" << of.spread.pipeline_ranks << "x"
                 << of.spread.tensor_ranks << ", " << of.virtual_stages << " stages a device, async "
-                << of.async_reduce << (of.spread.in_order ? ", in order" : "");
+                << of.async_reduce << ", keep gathered " << of.keep_gathered
+                << (of.spread.in_order ? ", in order" : "");
 }
 
 std::unique_ptr<strategies::Strategy> make(const strategies::StrategyContext& context,
@@ -56,7 +58,8 @@ strategies::StrategyOptions options_of(const Case& of, const models::Workload& w
   strategies::StrategyOptions options{.split_size = 2,
                                       .schedule = of.schedule,
                                       .virtual_stages = of.virtual_stages,
-                                      .async_reduce = of.async_reduce};
+                                      .async_reduce = of.async_reduce,
+                                      .keep_gathered = of.keep_gathered};
   if (of.virtual_stages > 1) {
     const int stages = of.spread.stages() * static_cast<int>(of.virtual_stages);
     options.cut = stages::choose_cut(workload, stages, "flops");
@@ -108,6 +111,14 @@ std::vector<Case> cases() {
                      .spread = {.replicas = 2, .pipeline_ranks = 2, .tensor_ranks = 2}});
     }
   }
+  for (const bool async_reduce : {true, false}) {
+    all.push_back({.strategy = "sequence_parallel",
+                   .schedule = "zb_h1",
+                   .spread = {.pipeline_ranks = 2, .tensor_ranks = 2},
+                   .async_reduce = async_reduce,
+                   .keep_gathered = async_reduce});
+  }
+  all.push_back({.strategy = "sequence_parallel", .keep_gathered = true});
   for (const char* model : {"toy", "mlp"}) {
     all.push_back({.model = model, .spread = {.tensor_ranks = 2}});
     all.push_back({.model = model, .spread = {.pipeline_ranks = 2, .tensor_ranks = 2}});

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <new>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -42,6 +43,14 @@ TEST_F(LargeBlocksTest, GivingBackTellsWhatABlockWasTakenFor) {
   EXPECT_EQ(block.owner, 3);
   EXPECT_EQ(blocks_.kept_bytes(3), 2 * LargeBlocks::huge_page);
   EXPECT_EQ(blocks_.kept_bytes(0), 0U);
+}
+
+TEST_F(LargeBlocksTest, WhatWasNotTakenCannotBeGivenBack) {
+  LargeBlocks others;
+  void* data = others.take({page, 0});
+  EXPECT_THROW(blocks_.give_back(data), std::invalid_argument);
+  others.give_back(data);
+  EXPECT_THROW(others.give_back(data), std::invalid_argument);
 }
 
 TEST_F(LargeBlocksTest, TheBlockFreedLastIsTakenFirst) {

@@ -193,6 +193,48 @@ TEST(WorkQueue, AnOverrunStopsThePeers) {
   EXPECT_FALSE(ran);
 }
 
+// Whoever is thrown at frees what the item still works on.
+TEST(WorkQueue, AnOverrunIsToldToTheHandlerBeforeItIsThrown) {
+  std::atomic<bool> ended{false};
+  std::string told;
+  const auto monitor = std::make_shared<Monitor>([&](const std::exception_ptr& failure) {
+    EXPECT_FALSE(ended);
+    try {
+      std::rethrow_exception(failure);
+    } catch (const std::exception& error) {
+      told = error.what();
+    }
+  });
+  WorkQueue queue(monitor, named("cpu:0"));
+  queue.push("0F0", [&] {
+    sleep_ms(600);
+    ended = true;
+  });
+  EXPECT_THROW(queue.drain(std::chrono::milliseconds(100)), DeviceTimeout);
+  EXPECT_EQ(told, "cpu:0 has been in 0F0 for more than 0.1 s (--timeout)");
+}
+
+TEST(WorkQueue, OfAnOverrunAfterAFailureTheHandlerIsToldTheFailure) {
+  std::string told;
+  const auto monitor = std::make_shared<Monitor>([&](const std::exception_ptr& failure) {
+    try {
+      std::rethrow_exception(failure);
+    } catch (const std::exception& error) {
+      told = error.what();
+    }
+  });
+  WorkQueue busy(monitor, named("cpu:0"));
+  std::atomic<bool> inside{false};
+  busy.push("0F0", [&] {
+    inside = true;
+    sleep_ms(600);
+  });
+  while (!inside) std::this_thread::yield();
+  monitor->fail(std::make_exception_ptr(std::runtime_error("the first")));
+  EXPECT_EQ(failure_of(busy, std::chrono::milliseconds(100)), "the first");
+  EXPECT_EQ(told, "the first");
+}
+
 TEST(WorkQueue, ReleasesWhatAnItemHoldsBeforeItCountsAsDone) {
   WorkQueue queue(std::make_shared<Monitor>(), named("cpu:0"));
   auto held = std::make_shared<int>(1);

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <stdexcept>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/worker/oracle.h"
@@ -114,6 +117,63 @@ TEST(BatchSizes, InputsThatStayOnTheDeviceAreLoadedAnewForAnotherSize) {
     found.step(batch.slice(0, samples));
   }
   EXPECT_LT(strategies::largest_difference(found.state(), expected.state()), 1e-12);
+}
+
+TEST(BatchSizes, InputsThatStayOnTheDeviceAreLoadedAnewForAnotherBatch) {
+  for (const auto& [strategy, devices] :
+       std::vector<std::pair<std::string, int>>{{"pipeline", 2}, {"data_parallel", 2}}) {
+    SCOPED_TRACE(strategy);
+    Training one(small_workload("mlp", 6), 1);
+    Training two(small_workload("mlp", 6), devices);
+    strategies::Strategy& expected = one.make("single");
+    strategies::Strategy& found =
+        two.make(strategy, {.split_size = 2, .schedule = "1f1b", .inputs = "device"});
+    const models::Batch first = one.workload.make_batch(0);
+    for (const models::Batch& batch :
+         {first, first, one.workload.make_batch(1), one.workload.make_batch(2), first}) {
+      expected.step(batch);
+      found.step(batch);
+    }
+    // As a loader does that writes its next batch where an earlier one was.
+    for (const double factor : {1.0, 0.5}) {
+      first.inputs.mul_(factor);
+      expected.step(first.slice(0, 6));
+      found.step(first.slice(0, 6));
+      expected.state();  // synchronises: it is written to next
+      found.state();
+    }
+    EXPECT_LT(strategies::largest_difference(found.state(), expected.state()), 1e-12);
+  }
+}
+
+TEST(BatchSizes, ABatchThatIsNoneIsRefusedInOneLine) {
+  for (const char* name : {"single", "pipeline", "data_parallel"}) {
+    Training training(small_workload("mlp", 6), name == std::string("single") ? 1 : 2);
+    strategies::Strategy& strategy = training.make(name, {.split_size = 2});
+    const models::Batch whole = training.workload.make_batch(0);
+    const auto refusal = [&](const models::Batch& batch) -> std::string {
+      std::string told;
+      try {
+        strategy.evaluate(batch);
+      } catch (const std::invalid_argument& error) {
+        told = error.what();
+      }
+      try {
+        strategy.step(batch);
+      } catch (const std::invalid_argument& error) {
+        return told == error.what() ? told : "told otherwise: " + told;
+      }
+      return "accepted";
+    };
+    EXPECT_EQ(refusal(whole.slice(0, 0)),
+              "a batch of 0 inputs and 0 targets: as many of each, and one at least");
+    EXPECT_EQ(refusal({whole.inputs, whole.targets.narrow(0, 0, 5)}),
+              "a batch of 6 inputs and 5 targets: as many of each, and one at least");
+    EXPECT_EQ(refusal({whole.inputs.narrow(0, 0, 4), whole.targets}),
+              "a batch of 4 inputs and 6 targets: as many of each, and one at least");
+    strategy.step(whole);
+    EXPECT_NO_THROW(strategy.state());
+  }
 }
 
 }  // namespace

@@ -3,13 +3,20 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <map>
 #include <mutex>
+#include <vector>
 
 #include "bench/worker/oracle.h"
 #include "strategies/distributed/counted_costs.h"
 #include "strategies/presets/staged.h"
 #include "strategies/schedules/batch_split.h"
+#include "strategies/schedules/lowering.h"
 #include "strategies/schedules/registry.h"
+#include "strategies/stages/partition.h"
+#include "strategies/stages/staged_strategy.h"
+#include "tests/strategies/accounting.h"
 #include "tests/strategies/rank_training.h"
 
 namespace stratagem::stages {
@@ -17,6 +24,9 @@ namespace {
 
 using distributed::RankContext;
 using schedules::ActionKind;
+
+constexpr auto F = ActionKind::forward;
+constexpr auto B = ActionKind::backward;
 
 struct Case {
   std::string model;
@@ -172,6 +182,74 @@ TEST(RankPipeline, CommunicatesExactlyWhatItsCostsSay) {
                                           .spread = {.replicas = 2, .pipeline_ranks = 2},
                                           .compression = "fp16"}}) {
     strategies::over_both_backends(of, expect_its_costs);
+  }
+}
+
+// What a stage has sent counts until the other rank has it, and not to the step's end or longer.
+TEST(RankPipeline, ASentGradientIsForgottenOnceTheOtherRankHasIt) {
+  const Case of{.model = "mlp", .spread = {.pipeline_ranks = 2}, .batch = 4 * 1024, .split = 1024};
+  models::WorkloadOptions options = strategies::small_workload(of.model, of.batch);
+  options.classes = 2;
+  // Before each forward pass of the last stage: [micro-batch][step].
+  std::map<int, std::vector<std::int64_t>> bytes;
+  runtime::on_ranks(2, [&](distributed::RankContext& ranks) {
+    strategies::RankTraining training(ranks, options, of.spread);
+    strategies::StrategyContext context = training.rank_context();
+    context.before_action = [&, account = 10 + training.rank](const schedules::Action& action) {
+      backends::use_account(account);
+      if (action.kind != ActionKind::forward || action.stage != 1) return;
+      bytes[action.micro_batch].push_back(backends::memory_of(account).current_bytes);
+    };
+    training.strategy = make(context, of);
+    const models::Batch batch = training.workload.make_batch(0);
+    for (int step = 0; step < 2; ++step) {
+      training.strategy->step(batch);
+      runtime::synchronize_all(training.group.devices, std::chrono::seconds(20));
+    }
+  });
+  const auto hidden = static_cast<std::int64_t>(std::round(1024 * options.width));
+  const std::int64_t gradient = of.split * hidden * static_cast<std::int64_t>(sizeof(double));
+  EXPECT_LT(bytes.at(3).at(0) - bytes.at(1).at(0), gradient / 2) << "within a step";
+  EXPECT_LT(bytes.at(0).at(1) - bytes.at(0).at(0), gradient) << "from one to the next";
+}
+
+// Interleaved as a V: the first rank has both ends, the second one the two in the middle.
+TEST(RankPipeline, NeighboursOnOneRankTrainAsOneDevice) {
+  for (const bool in_order : {false, true}) {
+    runtime::on_ranks(2, [in_order](distributed::RankContext& ranks) {
+      strategies::RankTraining training(ranks, strategies::small_workload("mlp", 6),
+                                        {.pipeline_ranks = 2, .in_order = in_order});
+      strategies::StrategyOptions options;
+      options.cut = stages::choose_cut(training.workload, 4, "flops");
+      StagedStrategy strategy(training.rank_context(options), [](std::int64_t samples) {
+        schedules::Schedule compute{.name = "hand-made",
+                                    .micro_batches = 2,
+                                    .device_of_stage = {0, 1, 1, 0},
+                                    .rank_of_device = {0, 1},
+                                    .actions = {{{F, 0, 0},
+                                                 {F, 0, 1},
+                                                 {F, 3, 0},
+                                                 {B, 3, 0},
+                                                 {F, 3, 1},
+                                                 {B, 3, 1},
+                                                 {B, 0, 0},
+                                                 {B, 0, 1}},
+                                                {{F, 1, 0},
+                                                 {F, 2, 0},
+                                                 {F, 1, 1},
+                                                 {F, 2, 1},
+                                                 {B, 2, 0},
+                                                 {B, 1, 0},
+                                                 {B, 2, 1},
+                                                 {B, 1, 1}}}};
+        StepPlan plan{.schedule = schedules::lower(compute),
+                      .partition = schedules::split_batch_by_count(samples, 2)};
+        schedules::validate(plan.schedule);
+        return plan;
+      });
+      const auto verified = bench::compare_with_oracle(strategy, training.workload);
+      EXPECT_TRUE(verified.passed) << verified.message;
+    });
   }
 }
 

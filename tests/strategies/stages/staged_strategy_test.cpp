@@ -100,39 +100,16 @@ TEST(StagedStrategy, EveryStrategyTrainsResnet) {
   expect_every_strategy_equal_to_oracle(strategies::small_workload("resnet18", 6), {3}, {2, 6});
 }
 
-/// Two devices in the shape of a V: the second holds stages that follow one another.
-StepPlan in_a_v(std::int64_t samples) {
-  constexpr auto B = schedules::ActionKind::backward;
-  schedules::Schedule compute;
-  compute.name = "v";
-  compute.micro_batches = 2;
-  compute.device_of_stage = {0, 1, 1, 0};
-  compute.actions = {
-      {{F, 0, 0}, {F, 0, 1}, {F, 3, 0}, {B, 3, 0}, {F, 3, 1}, {B, 3, 1}, {B, 0, 0}, {B, 0, 1}},
-      {{F, 1, 0}, {F, 2, 0}, {F, 1, 1}, {F, 2, 1}, {B, 2, 0}, {B, 1, 0}, {B, 2, 1}, {B, 1, 1}}};
-  StepPlan plan{.schedule = schedules::lower(compute),
-                .partition = schedules::split_batch(samples, (samples + 1) / 2)};
-  schedules::validate(plan.schedule);
-  return plan;
-}
-
-TEST(StagedStrategy, NeighbouringStagesOfOneDeviceHandOverWhatTheyExchange) {
-  for (const char* model : {"mlp", "resnet18"}) {
-    const auto options = strategies::small_workload(model, 6);
-    const auto cut = [&](int stages) {
-      return stages::choose_cut(models::Workload(options), stages, "flops");
-    };
-    for (const int stages : {2, 3}) {
-      expect_equal_to_oracle("pipeline", options, 1,
-                             {.split_size = 3,
-                              .schedule = "interleaved_1f1b",
-                              .virtual_stages = stages,
-                              .cut = cut(stages)});
+TEST(StagedStrategy, InterleavedStagesTrainOnAnyNumberOfDevices) {
+  for (const int devices : {1, 2, 3}) {
+    for (const std::int64_t each : {2, 3}) {
+      const auto workload_options = strategies::small_workload("resnet18", 6);
+      strategies::StrategyOptions options{
+          .split_size = 2, .schedule = "interleaved_1f1b", .virtual_stages = each};
+      options.cut = stages::choose_cut(models::Workload(workload_options),
+                                       devices * static_cast<int>(each), "flops");
+      expect_equal_to_oracle("pipeline", workload_options, devices, options);
     }
-    strategies::Training training(options, 2);
-    training.strategy = std::make_unique<StagedStrategy>(training.context({.cut = cut(4)}), in_a_v);
-    const auto result = bench::compare_with_oracle(*training.strategy, training.workload);
-    EXPECT_TRUE(result.passed) << model << " in a V: " << result.message;
   }
 }
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <initializer_list>
 #include <mutex>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include "strategies/tensor_parallel/parallel_linear.h"
 #include "strategies/tensor_parallel/shard.h"
 #include "strategies/tensor_parallel/vocabulary_parallel.h"
+#include "tests/strategies/accounting.h"
 #include "tests/strategies/in_order_backend.h"
 #include "tests/strategies/rank_threads.h"
 #include "tests/strategies/training.h"
@@ -26,7 +28,8 @@ using distributed::RankContext;
 
 /// A rank that shares layers with all others.
 struct Rank {
-  explicit Rank(distributed::RankContext& ranks, bool overlap = true, bool in_order = false)
+  explicit Rank(distributed::RankContext& ranks, const ExchangeOptions& exchange = {},
+                bool in_order = false)
       : devices(strategies::unpinned_devices(1)) {
     std::vector<int> everyone;
     for (int rank = 0; rank < ranks.info().world_size; ++rank) everyone.push_back(rank);
@@ -34,7 +37,7 @@ struct Rank {
     options.timeout = std::chrono::seconds(20);
     processes = ranks.make_group("tensor", everyone, "gloo", *devices.devices[0], options);
     if (in_order) processes = distributed::in_order(*processes, "tensor", *devices.devices[0]);
-    group = std::make_unique<TensorGroup>(*processes, *devices.devices[0], overlap);
+    group = std::make_unique<TensorGroup>(*processes, *devices.devices[0], exchange);
   }
 
   backends::DeviceGroup devices;
@@ -109,13 +112,13 @@ TEST(Slices, AreWholeAgainTogether) {
 struct LinearCase {
   bool gather_output = false;
   Layout layout = Layout::tensor;
-  bool overlap = true;
+  ExchangeOptions exchange = {};
   bool in_order = false;  // over a backend that behaves as NCCL does
 };
 
 /// Column then row, as a multi-layer perceptron has them, against the whole layers.
 void expect_pair_equals_whole(distributed::RankContext& ranks, const LinearCase& of) {
-  Rank rank(ranks, of.overlap, of.in_order);
+  Rank rank(ranks, of.exchange, of.in_order);
   const at::Tensor up = values({8, 4});
   const at::Tensor up_bias = values({8}, 1);
   const at::Tensor down = values({4, 8}, 2);
@@ -169,11 +172,15 @@ void expect_pair_equals_whole(distributed::RankContext& ranks, const LinearCase&
 TEST(ParallelLinear, APairEqualsTheWholeLayers) {
   for (const int ranks : {1, 2, 4}) {
     for (const bool overlap : {true, false}) {
+      const ExchangeOptions exchange{.overlap = overlap};
+      const ExchangeOptions keeping{.overlap = overlap, .keep_gathered = true};
       for (const LinearCase of :
-           {LinearCase{.overlap = overlap}, LinearCase{.gather_output = true, .overlap = overlap},
-            LinearCase{.layout = Layout::sequence, .overlap = overlap},
-            LinearCase{.overlap = overlap, .in_order = true},
-            LinearCase{.layout = Layout::sequence, .overlap = overlap, .in_order = true}}) {
+           {LinearCase{.exchange = exchange},
+            LinearCase{.gather_output = true, .exchange = exchange},
+            LinearCase{.layout = Layout::sequence, .exchange = exchange},
+            LinearCase{.layout = Layout::sequence, .exchange = keeping},
+            LinearCase{.exchange = exchange, .in_order = true},
+            LinearCase{.layout = Layout::sequence, .exchange = exchange, .in_order = true}}) {
         runtime::on_ranks(ranks, [&](distributed::RankContext& context) {
           expect_pair_equals_whole(context, of);
         });
@@ -222,47 +229,73 @@ class ProductsInFlight {
 
 thread_local ProductsInFlight* ProductsInFlight::observed = nullptr;
 
-/// A column-parallel layer sends its input's gradient on the way before it computes its weight's;
-/// without overlap it waits first.
-TEST(ParallelLinear, TheInputsGradientTravelsBesideTheWeights) {
-  for (const bool overlap : {true, false}) {
-    runtime::on_ranks(2, [overlap](distributed::RankContext& ranks) {
-      Rank rank(ranks, overlap);
-      ColumnParallelLinear column("up", values({8, 4}), {}, *rank.group, {});
-      const at::Tensor y = column.forward(values({6, 4}).requires_grad_(true)).sum();
-      const ProductsInFlight products(rank);
-      y.backward();
-      EXPECT_EQ(products.count(), overlap ? 1 : 0);
-      EXPECT_EQ(rank.processes->counts().at("all_reduce").calls, 1);
-    });
+/// Of a column-parallel layer's backward pass: how many of its two products are begun while a
+/// collective is in flight.
+int products_in_flight(distributed::RankContext& ranks, Layout layout,
+                       const ExchangeOptions& exchange) {
+  Rank rank(ranks, exchange);
+  ColumnParallelLinear column("up", values({8, 4}), {}, *rank.group, {layout, false});
+  const at::Tensor y = column.forward(values({1, 6, 4}).requires_grad_(true)).sum();
+  const ProductsInFlight products(rank);
+  y.backward();
+  const auto counts = rank.processes->counts();
+  EXPECT_EQ(counts.at(layout == Layout::tensor ? "all_reduce" : "reduce_scatter").calls, 1);
+  return products.count();
+}
+
+/// The input's gradient is sent on the way before the weight's is computed, and by sequence the
+/// input is gathered again while the former is; without overlap each is waited for first.
+TEST(ParallelLinear, CollectivesTravelBesideTheProducts) {
+  for (const bool keep_gathered : {false, true}) {
+    for (const bool overlap : {true, false}) {
+      runtime::on_ranks(2, [&](distributed::RankContext& ranks) {
+        const ExchangeOptions exchange{overlap, keep_gathered};
+        EXPECT_EQ(products_in_flight(ranks, Layout::tensor, exchange), overlap ? 1 : 0);
+      });
+      runtime::on_ranks(2, [&](distributed::RankContext& ranks) {
+        const ExchangeOptions exchange{overlap, keep_gathered};
+        EXPECT_EQ(products_in_flight(ranks, Layout::sequence, exchange), !overlap        ? 0
+                                                                         : keep_gathered ? 1
+                                                                                         : 2);
+      });
+    }
   }
 }
 
-/// Of a backward pass in two halves: only the second makes the gradients of the own slices.
+/// Of a backward pass in two halves: only the second makes the gradients of the own slices, and
+/// gathers for them.
+void expect_deferred(distributed::RankContext& ranks, Layout layout) {
+  Rank rank(ranks);
+  ColumnParallelLinear column("up", values({8, 4}), values({8}, 1), *rank.group, {layout, false});
+  RowParallelLinear row("down", values({4, 8}, 2), values({4}, 3), *rank.group, layout);
+  VocabParallelEmbedding embedding("embedding", values({5, 4}, 6), values({6, 4}, 7), *rank.group,
+                                   layout);
+  const at::Tensor ids = at::tensor({0, 4, 5, 9, 7, 2}, at::kLong).view({1, 6});
+  std::vector<at::Tensor> all;
+  for (models::Layer* layer : std::initializer_list<models::Layer*>{&column, &row, &embedding}) {
+    for (const auto& [name, tensor] : layer->parameters()) all.push_back(tensor);
+  }
+  const auto deferred = c10::make_intrusive<models::DeferredWeightGradients>();
+  at::Tensor y;
+  {
+    const models::DeferWeightGradientsGuard deferring(deferred);
+    y = row.forward(column.forward(embedding.forward(ids)));
+  }
+  y.backward(values(y.sizes(), 5));
+  for (const at::Tensor& parameter : all) EXPECT_FALSE(parameter.grad().defined());
+  EXPECT_EQ(deferred->size(), all.size());
+  const auto gathers = [&] { return rank.processes->counts()["all_gather"].calls; };
+  const std::int64_t before = gathers();
+  deferred->run();
+  for (const at::Tensor& parameter : all) EXPECT_TRUE(parameter.grad().defined());
+  EXPECT_EQ(gathers() - before, layout == Layout::sequence ? 1 : 0);
+}
+
 TEST(ParallelLayers, DeferTheirWeightGradients) {
-  runtime::on_ranks(2, [](distributed::RankContext& ranks) {
-    Rank rank(ranks);
-    ColumnParallelLinear column("up", values({8, 4}), values({8}, 1), *rank.group, {});
-    RowParallelLinear row("down", values({4, 8}, 2), values({4}, 3), *rank.group, Layout::tensor);
-    VocabParallelEmbedding embedding("embedding", values({5, 4}, 6), values({6, 4}, 7), *rank.group,
-                                     Layout::tensor);
-    const at::Tensor ids = at::tensor({0, 4, 5, 9, 7, 2}, at::kLong).view({1, 6});
-    std::vector<at::Tensor> all;
-    for (models::Layer* layer : std::initializer_list<models::Layer*>{&column, &row, &embedding}) {
-      for (const auto& [name, tensor] : layer->parameters()) all.push_back(tensor);
-    }
-    const auto deferred = c10::make_intrusive<models::DeferredWeightGradients>();
-    at::Tensor y;
-    {
-      const models::DeferWeightGradientsGuard deferring(deferred);
-      y = row.forward(column.forward(embedding.forward(ids)));
-    }
-    y.backward(values({1, 6, 4}, 5));
-    for (const at::Tensor& parameter : all) EXPECT_FALSE(parameter.grad().defined());
-    EXPECT_EQ(deferred->size(), all.size());
-    deferred->run();
-    for (const at::Tensor& parameter : all) EXPECT_TRUE(parameter.grad().defined());
-  });
+  for (const Layout layout : {Layout::tensor, Layout::sequence}) {
+    runtime::on_ranks(
+        2, [layout](distributed::RankContext& ranks) { expect_deferred(ranks, layout); });
+  }
 }
 
 TEST(VocabParallel, CrossEntropyIsThatOfTheWholeLogits) {
@@ -332,39 +365,86 @@ TEST(VocabParallel, EmbeddingIsThatOfTheWholeTable) {
   }
 }
 
+/// A transformer block, sharded.
+ShardedLayers sharded_block(Rank& rank, Layout layout) {
+  const models::Workload workload({.model = "gpt-tiny", .loss = models::Loss::cross_entropy});
+  models::Model model = workload.make_model();
+  models::LayerList block;
+  block.push_back(std::move(model.layers[1]));
+  return shard(std::move(block), *rank.group, layout, false);
+}
+
 TEST(Shard, ABlockCommunicatesTwiceInEachDirection) {
   runtime::on_ranks(2, [](distributed::RankContext& ranks) {
-    Rank rank(ranks);
-    const models::Workload workload({.model = "gpt-tiny", .loss = models::Loss::cross_entropy});
-    for (const Layout layout : {Layout::tensor, Layout::sequence}) {
-      models::Model model = workload.make_model();
-      models::LayerList block;
-      block.push_back(std::move(model.layers[1]));
-      const ShardedLayers sharded = shard(std::move(block), *rank.group, layout, false);
-      Communication calls;
-      for (const ParallelLayer* layer : sharded.parallel) {
-        for (const auto& [name, cost] : layer->communication({96, 4, true})) {
-          calls[name].calls += cost.calls;
-          calls[name].payload_bytes += cost.payload_bytes;
+    for (const bool keep_gathered : {false, true}) {
+      Rank rank(ranks, {.keep_gathered = keep_gathered});
+      for (const Layout layout : {Layout::tensor, Layout::sequence}) {
+        Communication calls;
+        for (const ParallelLayer* layer : sharded_block(rank, layout).parallel) {
+          for (const auto& [name, cost] : layer->communication({96, 4, true})) {
+            calls[name].calls += cost.calls;
+            calls[name].payload_bytes += cost.payload_bytes;
+          }
+        }
+        constexpr std::int64_t activations = 96 * 64 * 4;
+        if (layout == Layout::tensor) {
+          EXPECT_EQ(calls.size(), 1U);
+          EXPECT_EQ(calls["all_reduce"].calls, 4);
+          EXPECT_EQ(calls["all_reduce"].payload_bytes, 4 * activations);
+        } else {
+          const int gathers = keep_gathered ? 4 : 6;  // the two inputs are gathered again
+          EXPECT_EQ(calls.size(), 2U);
+          EXPECT_EQ(calls["reduce_scatter"].calls, 4);
+          EXPECT_EQ(calls["reduce_scatter"].payload_bytes, 4 * activations);
+          EXPECT_EQ(calls["all_gather"].calls, gathers);
+          EXPECT_EQ(calls["all_gather"].payload_bytes, gathers * activations / 2);
         }
       }
-      constexpr std::int64_t activations = 96 * 64 * 4;
-      if (layout == Layout::tensor) {
-        EXPECT_EQ(calls.size(), 1U);
-        EXPECT_EQ(calls["all_reduce"].calls, 4);
-        EXPECT_EQ(calls["all_reduce"].payload_bytes, 4 * activations);
-      } else {
-        EXPECT_EQ(calls.size(), 2U);
-        EXPECT_EQ(calls["reduce_scatter"].calls, 4);
-        EXPECT_EQ(calls["reduce_scatter"].payload_bytes, 4 * activations);
-        EXPECT_EQ(calls["all_gather"].calls, 4);
-        EXPECT_EQ(calls["all_gather"].payload_bytes, 4 * activations / 2);
-      }
     }
+    Rank rank(ranks);
     EXPECT_THROW(shard(models::Workload({.model = "resnet18"}).make_model().layers, *rank.group,
                        Layout::tensor, true),
                  std::invalid_argument);
   });
+}
+
+constexpr std::int64_t samples = 4;
+constexpr std::int64_t positions = 32;
+constexpr std::int64_t features = 64;
+
+/// What a rank's part of a block keeps of its forward pass, with the output.
+std::int64_t bytes_kept_by_a_block(distributed::RankContext& ranks, Layout layout,
+                                   bool keep_gathered) {
+  Rank rank(ranks, {.keep_gathered = keep_gathered});
+  const ShardedLayers block = sharded_block(rank, layout);
+  const at::Tensor x = at::randn({samples, positions, features});
+  const at::Tensor own =
+      layout == Layout::sequence ? rank.group->own_part(x, sequence_dimension).contiguous() : x;
+  const at::Tensor input = own.detach().requires_grad_(true);
+  const backends::MemoryAccount account = 10 + rank.group->rank();
+  backends::use_account(account);
+  const std::int64_t before = backends::settled_bytes(account);
+  const at::Tensor y = block.layers[0]->forward(input);
+  return backends::settled_bytes(account) - before;
+}
+
+// Korthikanti et al. 2022, section 4.2: by sequence the block's output, both normalised inputs and
+// the sum between its parts are a part each, where tensor parallelism has them whole.
+TEST(Shard, BySequenceABlockKeepsPartsOfWhatItGathered) {
+  std::array<std::int64_t, 2> tensor{};
+  std::array<std::int64_t, 2> sequence{};
+  std::array<std::int64_t, 2> gathered{};
+  runtime::on_ranks(2, [&](distributed::RankContext& ranks) {
+    const auto rank = static_cast<std::size_t>(ranks.info().rank);
+    tensor[rank] = bytes_kept_by_a_block(ranks, Layout::tensor, false);
+    sequence[rank] = bytes_kept_by_a_block(ranks, Layout::sequence, false);
+    gathered[rank] = bytes_kept_by_a_block(ranks, Layout::sequence, true);
+  });
+  constexpr std::int64_t half = samples * positions * features * 4 / 2;
+  for (const std::size_t rank : {0U, 1U}) {
+    EXPECT_GE(tensor[rank] - sequence[rank], 4 * half);
+    EXPECT_EQ(gathered[rank] - sequence[rank], 2 * half);
+  }
 }
 
 }  // namespace

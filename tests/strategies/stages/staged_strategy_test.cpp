@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "bench/worker/oracle.h"
+#include "bench/oracle/oracle.h"
 #include "strategies/schedules/registry.h"
 #include "tests/strategies/training.h"
 

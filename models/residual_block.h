@@ -19,6 +19,9 @@ class ResidualBlock : public Layer {
   LayerFlops flops(const Shape& input) const override;
   void set_training(bool training) override;
 
+  const LayerList& main_path() const { return main_path_; }
+  const LayerList& shortcut() const { return shortcut_; }
+
  private:
   LayerList main_path_;
   LayerList shortcut_;

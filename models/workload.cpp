@@ -123,10 +123,14 @@ ModelOptions Workload::model_options() const {
           .seed = options_.seed};
 }
 
-std::int64_t Workload::parameter_count() const {
+Model Workload::make_meta_model() const {
   ModelOptions options = model_options();
   options.meta = true;
-  const Model model = entry_->make(options);
+  return entry_->make(options);
+}
+
+std::int64_t Workload::parameter_count() const {
+  const Model model = make_meta_model();
   std::int64_t count = 0;
   for (const NamedTensor& each : parameters(model.layers)) count += each.tensor.numel();
   return count;

@@ -84,6 +84,8 @@ class Workload {
 
   /// Counted; large models take no memory for it.
   std::int64_t parameter_count() const;
+  /// Likewise: shapes and operations, of large tensors no values.
+  Model make_meta_model() const;
 
   /// Batch number `index` in host memory: standard normal inputs and uniform labels, or tokens with
   /// those that follow them.

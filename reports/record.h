@@ -64,14 +64,21 @@ struct CollectiveCount {
   std::int64_t wire_bytes = 0;
 };
 
-/// The proof that a row computes the same update as one device.
-struct Verification {
+/// How far a row's update is from another computation of it.
+struct Verdict {
   std::string oracle;  // what it was compared with
   std::string scope;   // what was shrunk for it, or "full size"
   double max_relative_error = 0;
   double tolerance = 0;
   bool passed = false;
   std::string message;  // where the largest error stands; empty when passed
+};
+
+/// The proof that a row computes the same update as one device, in float64. It has passed when both
+/// verdicts have; the message is that of the one that has not.
+struct Verification : Verdict {
+  /// In the number format and on the kernels that are timed; none where the first one failed.
+  std::optional<Verdict> own_arithmetic;
 };
 
 struct Error {

@@ -50,14 +50,21 @@ void each_field(Self& count, Visit visit) {
   visit("wire_bytes", count.wire_bytes);
 }
 
+template <SameAs<Verdict> Self, class Visit>
+void each_field(Self& verdict, Visit visit) {
+  visit("oracle", verdict.oracle);
+  visit("scope", verdict.scope);
+  visit("max_relative_error", verdict.max_relative_error);
+  visit("tolerance", verdict.tolerance);
+  visit("passed", verdict.passed);
+  visit("message", verdict.message);
+}
+
 template <SameAs<Verification> Self, class Visit>
 void each_field(Self& verification, Visit visit) {
-  visit("oracle", verification.oracle);
-  visit("scope", verification.scope);
-  visit("max_relative_error", verification.max_relative_error);
-  visit("tolerance", verification.tolerance);
-  visit("passed", verification.passed);
-  visit("message", verification.message);
+  using First = std::conditional_t<std::is_const_v<Self>, const Verdict, Verdict>;
+  each_field(static_cast<First&>(verification), visit);
+  visit("own_arithmetic", verification.own_arithmetic);
 }
 
 template <SameAs<Error> Self, class Visit>

@@ -43,31 +43,41 @@ VerificationScope shrink(const Config& row, const std::vector<std::int64_t>& mic
   if (batch < row.global_batch_size) {
     scope.config.global_batch_size = batch;
     scope.config.split_size = split;
-    scope.text = fmt::format("batch {} -> {}", row.global_batch_size, batch);
   }
   const std::int64_t samples = std::min(last, micro_batches.back());
   const std::int64_t image = has_batch_norm ? smallest_image(samples) : image_reduction;
-  if (has_images && image < row.image_size) {
-    scope.config.image_size = image;
-    scope.text +=
-        fmt::format("{}image {} -> {}", scope.text.empty() ? "" : ", ", row.image_size, image);
-  }
+  if (has_images) scope.config.image_size = std::min(image, row.image_size);
   const std::int64_t sequence = (few_tokens + tensor_degree - 1) / tensor_degree * tensor_degree;
-  if (has_tokens && sequence < row.sequence_length) {
-    scope.config.sequence_length = sequence;
-    scope.text += fmt::format("{}sequence {} -> {}", scope.text.empty() ? "" : ", ",
-                              row.sequence_length, sequence);
-  }
-  if (has_images || has_tokens) {
-    scope.width = small_width;
-    scope.text += fmt::format("{}width x{}", scope.text.empty() ? "" : ", ", small_width);
-  }
-  if (scope.text.empty()) scope.text = "full size";
+  if (has_tokens) scope.config.sequence_length = std::min(sequence, row.sequence_length);
+  if (has_images || has_tokens) scope.width = small_width;
+  scope.text = difference(row, scope);
   scope.config.dtype = "float64";
-  scope.config.learning_rate = row.optimizer == "sgd" ? 0.1 : 1e-3;
-  scope.config.momentum = row.optimizer == "sgd" ? 0.9 : 0.0;
-  if (row.clip_gradients > 0) scope.config.clip_gradients = always_clipped;
+  make_update_show(scope.config);
   return scope;
+}
+
+std::string text_of(std::initializer_list<SizeChange> changes) {
+  std::string text;
+  for (const auto& [what, before, after] : changes) {
+    if (before == after) continue;
+    text += fmt::format("{}{} {} -> {}", text.empty() ? "" : ", ", what, before, after);
+  }
+  return text;
+}
+
+std::string difference(const Config& row, const VerificationScope& scope) {
+  const Config& small = scope.config;
+  std::string text = text_of({{"batch", row.global_batch_size, small.global_batch_size},
+                              {"image", row.image_size, small.image_size},
+                              {"sequence", row.sequence_length, small.sequence_length}});
+  if (scope.width != 1) text += fmt::format("{}width x{}", text.empty() ? "" : ", ", scope.width);
+  return text.empty() ? "full size" : text;
+}
+
+void make_update_show(Config& config) {
+  config.learning_rate = config.optimizer == "sgd" ? 0.1 : 1e-3;
+  config.momentum = config.optimizer == "sgd" ? 0.9 : 0.0;
+  if (config.clip_gradients > 0) config.clip_gradients = always_clipped;
 }
 
 }  // namespace stratagem::bench

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -29,5 +30,21 @@ struct ScopeTraits {
 /// `micro_batches` are the row's sizes.
 VerificationScope shrink(const Config& row, const std::vector<std::int64_t>& micro_batches,
                          const ScopeTraits& traits);
+
+struct SizeChange {
+  const char* what;
+  std::int64_t before;
+  std::int64_t after;
+};
+
+/// "batch 48 -> 8, image 128 -> 64": those that did change.
+std::string text_of(std::initializer_list<SizeChange> changes);
+
+/// What a scope's text says: "batch 48 -> 8, width x0.125", or "full size".
+std::string difference(const Config& row, const VerificationScope& scope);
+
+/// Sets learning rate, momentum and a bound of the gradients' norm by which an update differs from
+/// none, and a clipped one from any other.
+void make_update_show(Config& config);
 
 }  // namespace stratagem::bench

@@ -223,18 +223,37 @@ std::vector<nlohmann::json> all_gather_json(const TaskContext& context, const nl
   return all;
 }
 
-std::vector<schedules::Slice> slices_of(const Config& config) {
+ScopeTraits scope_traits(const Config& config) {
+  const models::ModelEntry& entry = models::find_model(config.model);
+  return {.has_images = entry.input_kind == models::InputKind::image,
+          .has_batch_norm = entry.has_batch_norm,
+          .has_tokens = entry.input_kind == models::InputKind::tokens,
+          .tensor_degree = placement_of(config).mesh.size("tensor")};
+}
+
+MicroBatchOption micro_batch_option(const Config& config) {
   const strategies::StrategyEntry& strategy = strategies::find_strategy(config.strategy);
-  const Placement placement = placement_of(config);
-  const std::int64_t replicas = placement.replicas();
-  if (strategy.one_process) return schedules::chunk_batch(config.global_batch_size, replicas);
+  if (strategy.one_process) return MicroBatchOption::none;
   // Where layers are shared, stages are there only when the mesh says so.
-  const bool whole = strategy.spreads_over("tensor") && placement.pipeline_devices() == 1;
-  if (strategy.reads("split_size") && !whole) {
+  const bool whole =
+      strategy.spreads_over("tensor") && placement_of(config).pipeline_devices() == 1;
+  if (strategy.reads("split_size") && !whole) return MicroBatchOption::split_size;
+  return strategy.reads("accumulation_steps") ? MicroBatchOption::accumulation_steps
+                                              : MicroBatchOption::none;
+}
+
+std::vector<schedules::Slice> slices_of(const Config& config) {
+  const std::int64_t replicas = placement_of(config).replicas();
+  if (strategies::find_strategy(config.strategy).one_process) {
+    return schedules::chunk_batch(config.global_batch_size, replicas);
+  }
+  const MicroBatchOption counted = micro_batch_option(config);
+  if (counted == MicroBatchOption::split_size) {
     return schedules::split_batch_per_replica(config.global_batch_size, replicas,
                                               config.split_size);
   }
-  const std::int64_t parts = strategy.reads("accumulation_steps") ? config.accumulation_steps : 1;
+  const std::int64_t parts =
+      counted == MicroBatchOption::accumulation_steps ? config.accumulation_steps : 1;
   require_samples(config.global_batch_size / replicas, parts);
   return schedules::split_batch_per_replica_by_count(config.global_batch_size, replicas, parts);
 }

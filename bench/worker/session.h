@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 
+#include "bench/config/arithmetic_scope.h"
 #include "bench/config/config.h"
 #include "bench/config/placement.h"
 #include "bench/worker/job_groups.h"
@@ -60,6 +61,12 @@ strategies::Costs costs_of_a_step(const Session& session);
 
 /// What every rank says, by rank; collective.
 std::vector<nlohmann::json> all_gather_json(const TaskContext& context, const nlohmann::json& own);
+
+/// What says how many micro-batches a replica's part of the batch is cut into.
+MicroBatchOption micro_batch_option(const Config& config);
+
+/// What of the row's model decides what a verification can shrink.
+ScopeTraits scope_traits(const Config& config);
 
 /// The micro-batches of a row, in order, those of all replicas.
 std::vector<schedules::Slice> slices_of(const Config& config);

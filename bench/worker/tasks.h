@@ -2,7 +2,8 @@
 // controller (bench/measure/measure.h) decides which tasks run when, each in a process of its own.
 //
 //   check             the rows' options against models and devices; fills in the cut
-//   verify            a strategy against its oracle in float64, and the first step's loss
+//   verify            a strategy against its oracle in float64, its layers and a step of it in its
+//                     own arithmetic, and the first step's loss
 //   canary            a fixed product on each device, as before and after every task that is timed
 //   calibrate_device  peak rates and link of the devices
 //   calibrate_stages  what each action of a row costs, without running the row

@@ -1,19 +1,19 @@
-// verify: proves that a row's strategy computes the update that one device would, and finds the
-// loss that its first timed step must have.
+// verify: proves that a row's strategy computes the update that one device would, in float64 and in
+// its own arithmetic, and finds the loss that its first timed step must have.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "bench/config/verification_scope.h"
+#include "bench/machine/machine.h"
+#include "bench/oracle/oracle.h"
 #include "bench/worker/fault_injection.h"
-#include "bench/worker/oracle.h"
+#include "bench/worker/own_arithmetic.h"
 #include "bench/worker/session.h"
 #include "bench/worker/timed_run.h"
-#include "reports/json_fields.h"
-#include "reports/record_fields.h"
 #include "strategies/distributed/counted_costs.h"
+#include "strategies/runtime/cpu_device.h"
 
 namespace stratagem::bench {
 namespace {
@@ -33,45 +33,21 @@ double loss_tolerance(at::ScalarType dtype) {
   }
 }
 
-/// Every rank has compared its own state; the largest error counts.
-reports::Verification worst_of(const std::vector<nlohmann::json>& by_rank) {
-  reports::Verification worst;
-  for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
-    auto found =
-        reports::json_fields::read_as<reports::Verification>(by_rank[rank], "verification");
-    const bool worse = found.passed == worst.passed
-                           ? found.max_relative_error > worst.max_relative_error
-                           : !found.passed;
-    if (rank > 0 && !worse) continue;
-    worst = std::move(found);
-    if (by_rank.size() > 1 && !worst.passed) {
-      worst.message = fmt::format("rank {}: {}", rank, worst.message);
-    }
-  }
-  if (by_rank.size() > 1) worst.oracle += fmt::format(", {} ranks", by_rank.size());
-  return worst;
-}
-
 /// One more step, which must communicate what the strategy's costs say.
-void compare_communication(const Session& session, reports::Verification& verification) {
+void compare_communication(const Session& session, reports::Verdict& verdict) {
   session.reset_counts();
   const auto pending = session.strategy->step(session.workload->make_batch(0));
   synchronize(session);
   const std::string difference =
       distributed::difference_from_costs(session.counts(), costs_of_a_step(session));
-  if (difference.empty() || !verification.passed) return;
-  verification.passed = false;
-  verification.message = difference;
+  if (difference.empty() || !verdict.passed) return;
+  verdict.passed = false;
+  verdict.message = difference;
 }
 
-reports::Verification verification_of(const Config& row, const TaskContext& context) {
-  const models::ModelEntry& entry = models::find_model(row.model);
-  const VerificationScope scope =
-      shrink(row, micro_batch_sizes(row),
-             {.has_images = entry.input_kind == models::InputKind::image,
-              .has_batch_norm = entry.has_batch_norm,
-              .has_tokens = entry.input_kind == models::InputKind::tokens,
-              .tensor_degree = placement_of(row).mesh.size("tensor")});
+/// In float64 whatever the row's own format is.
+reports::Verdict verify_strategy(const Config& row, const TaskContext& context) {
+  const VerificationScope scope = shrink(row, micro_batch_sizes(row), scope_traits(row));
   models::WorkloadOptions options = workload_options(scope.config);
   options.width = scope.width;
   const int rank = context.ranks ? context.ranks->info().rank : 0;
@@ -84,10 +60,22 @@ reports::Verification verification_of(const Config& row, const TaskContext& cont
   auto own = compare_with_oracle(*session.strategy, *session.workload,
                                  exact ? exact_tolerance : compressed_tolerance);
   compare_communication(session, own);
-  reports::Verification result =
-      worst_of(all_gather_json(context, reports::json_fields::json_of(own)));
+  reports::Verdict result = worst_of_ranks(context, own);
   result.scope = scope.text;
   return result;
+}
+
+/// Of two verdicts that are both to pass.
+reports::Verification verification_of(const Config& row, const TaskContext& context) {
+  const std::vector<int> cores = available_cores();
+  reports::Verification verification{verify_strategy(row, context), {}};
+  runtime::pin_this_thread(cores);  // its groups have pinned it to a device of theirs
+  if (!verification.passed) return verification;
+  const reports::Verdict own = verify_own_arithmetic(row, context);
+  verification.own_arithmetic = own;
+  verification.passed = own.passed;
+  if (!own.passed) verification.message = fmt::format("in {}, {}", row.dtype, own.message);
+  return verification;
 }
 
 }  // namespace

@@ -112,12 +112,13 @@ class FakeWorkers {
     return result;
   }
   static VerifyResult answer(const VerifyJob&) {
-    return {.verification = {.oracle = "one device",
-                             .scope = "full size",
-                             .max_relative_error = 1e-15,
-                             .tolerance = 1e-9,
-                             .passed = true,
-                             .message = ""}};
+    return {.verification = {{.oracle = "one device",
+                              .scope = "full size",
+                              .max_relative_error = 1e-15,
+                              .tolerance = 1e-9,
+                              .passed = true,
+                              .message = ""},
+                             {}}};
   }
   static CanaryResult answer(const CanaryJob&) { return {}; }
   static TrainResult answer(const TrainJob&) { return {}; }

@@ -54,6 +54,7 @@ def test_a_grid_ends_as_results_and_table(commands, out):
         assert REPETITION_KEYS <= set(record)
         assert record["error"] is None
         assert record["verification"]["passed"] is True
+        assert record["verification"]["own_arithmetic"]["passed"] is True
         assert len(record["step_ms"]) == record["config"]["steps"] == len(record["loss"])
         assert run["real_time"] == pytest.approx(sum(record["step_ms"]) / len(record["step_ms"]))
         for device in record["devices"]:
@@ -338,6 +339,7 @@ def test_verify_compares_every_strategy(commands):
     done = commands.stratagem("verify", "--model", "toy", "--schedule", "gpipe,interleaved_1f1b")
     assert done.returncode == 0, done.stderr
     assert "interleaved" not in done.stdout  # four stages of three layers
+    assert done.stdout.count(" float64 ") == done.stdout.count(" float32 ") > 5, "two verdicts a row"
     for row in ("single/toy", "ddp/toy", "pipeline/toy", "tensor_parallel/toy", "schedule:gpipe"):
         assert row in done.stdout
     assert "DIFFERS" not in done.stdout and "LOST" not in done.stdout

@@ -40,7 +40,7 @@ ORDER = {
     ),
     "bench": (
         {"bench/config", "bench/machine"},
-        {"bench/predict", "bench/timing"},
+        {"bench/predict", "bench/timing", "bench/oracle"},
         {"bench/launch"},
         {"bench/worker", "bench/measure"},
         {"bench/google_benchmark"},

@@ -40,6 +40,8 @@ def test_csv_has_a_line_a_row_with_plain_numbers(written, write_json):
     assert line["split size"] == "12" and line["schedule"] == "1f1b"
     assert float(line["ideal bubble (fraction)"]) == pytest.approx(0.2)
     assert line["peak memory (bytes)"] == "3400000000" and line["verification"] == "passed"
+    assert float(line["largest relative error as timed"]) == 2.4e-7
+    assert float(line["tolerance as timed"]) == 3.8e-6
     times = [float(line["median (ms)"]) for line in lines[:-1]]
     assert times == sorted(times)
     assert lines[-1]["error"].startswith("rank 0: out of memory") and lines[-1]["median (ms)"] == ""

@@ -23,6 +23,7 @@ namespace {
 
 struct Outcome {
   std::string name;
+  std::string dtype;
   std::optional<reports::Verification> verification;
   std::string error;  // of a launch without a result
 };
@@ -92,28 +93,39 @@ Outcome verify_row(const bench::PreparedRow& row, const bench::MeasureEnvironmen
       environment, bench::job_about<bench::VerifyJob>(row.config, row.placement.ranks));
   if (launched.status == bench::LaunchStatus::interrupted) throw bench::Interrupted();
   if (launched.status != bench::LaunchStatus::ok) {
-    return {row.name, std::nullopt, launched.error.message};
+    return {row.name, row.config.dtype, std::nullopt, launched.error.message};
   }
-  return {row.name, launched.result.verification, ""};
+  return {row.name, row.config.dtype, launched.result.verification, ""};
 }
 
 void print_table(const std::vector<Outcome>& outcomes) {
   reports::TextColumn name{.header = "row", .right_aligned = false, .importance = 5};
+  reports::TextColumn arithmetic{.header = "in", .right_aligned = false, .importance = 4};
   reports::TextColumn error{.header = "error", .importance = 4};
   reports::TextColumn limit{.header = "limit", .importance = 1};
   reports::TextColumn result{.header = "", .right_aligned = false, .importance = 3};
   reports::TextColumn oracle{.header = "oracle", .right_aligned = false, .importance = 2};
   reports::TextColumn scope{.header = "scope", .right_aligned = false, .importance = 1};
-  for (const Outcome& outcome : outcomes) {
-    const auto& found = outcome.verification;
-    name.cells.push_back(outcome.name);
+  const auto add = [&](const std::string& row, const std::string& format,
+                       const reports::Verdict* found, bool differs) {
+    name.cells.push_back(row);
+    arithmetic.cells.push_back(format);
     error.cells.push_back(found ? fmt::format("{:.1e}", found->max_relative_error) : "");
     limit.cells.push_back(found ? fmt::format("{:.0e}", found->tolerance) : "");
-    result.cells.push_back(!found ? "LOST" : found->passed ? "equal" : "DIFFERS");
+    result.cells.push_back(!found ? "LOST" : differs ? "DIFFERS" : "equal");
     oracle.cells.push_back(found ? found->oracle : "");
     scope.cells.push_back(found ? found->scope : "");
+  };
+  for (const Outcome& outcome : outcomes) {
+    const auto& first = outcome.verification;
+    const reports::Verdict* own =
+        first && first->own_arithmetic ? &*first->own_arithmetic : nullptr;
+    // The first stands for both where the second one is missing.
+    add(outcome.name, "float64", first ? &*first : nullptr, first && !own && !first->passed);
+    if (own != nullptr) add("", outcome.dtype, own, !own->passed);
   }
-  fmt::print("{}", reports::render_table({name, error, limit, result, oracle, scope}, 0));
+  fmt::print("{}",
+             reports::render_table({name, arithmetic, error, limit, result, oracle, scope}, 0));
 }
 
 int conclude(const std::vector<Outcome>& outcomes) {
@@ -136,8 +148,11 @@ int conclude(const std::vector<Outcome>& outcomes) {
 int verify(const Arguments& arguments) {
   const bench::Catalogue catalogue = bench::registered_catalogue();
   CLI::App app(
-      "Proves in float64 that every strategy computes the update of one device. Without options:\n"
-      "every strategy and schedule, the smallest model of each family, two devices",
+      "Proves that every strategy computes the update of one device, in float64 and in the row's "
+      "own\n"
+      "number format on its own kernels. Without options: every strategy and schedule, the "
+      "smallest\n"
+      "model of each family, two devices",
       "stratagem verify");
   bench::RunOptions typed;
   bench::add_run_options(app, typed, catalogue);

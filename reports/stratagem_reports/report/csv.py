@@ -42,6 +42,8 @@ COLUMNS = (
     *_SUMMARY,
     "largest relative error",
     "tolerance",
+    "largest relative error as timed",
+    "tolerance as timed",
     "loss of the first step",
     "loss of the last step",
     "bus bandwidth (GB/s)",
@@ -73,11 +75,14 @@ def _known(row: Row) -> dict[str, object]:
 
 def _working(row: Row) -> dict[str, object]:
     losses = next((repetition.loss for repetition in row.repetitions if repetition.loss), [None])
+    own = row.verification.get("own_arithmetic") or {}
     found = _known(row)
     found |= {heading: attrgetter(name)(row.summary) for heading, name in _SUMMARY.items()}
     return found | row.summary.figures | {
         "largest relative error": row.verification.get("max_relative_error"),
         "tolerance": row.verification.get("tolerance"),
+        "largest relative error as timed": own.get("max_relative_error"),
+        "tolerance as timed": own.get("tolerance"),
         "loss of the first step": losses[0],
         "loss of the last step": losses[-1],
         "bus bandwidth (GB/s)": counter(row, BUS),

@@ -1,5 +1,7 @@
 """The report's table: every row of the file, workload by workload, failed ones last."""
 
+from typing import Any
+
 from ..analysis.labels import percent, row_label, significant, time_text
 from ..analysis.selection import Selection, working_rows
 from ..analysis.statistics import distinguishable
@@ -36,7 +38,7 @@ COLUMNS = (
     ),
     Column("Predicted", "Simulated from calibration at this split, and its error", number=True),
     Column("Peak memory", "Largest over the devices", number=True),
-    Column("Verification", "Largest relative error against the oracle"),
+    Column("Verification", "Largest relative error against the oracle, in float64 and as timed"),
     Column("Marks", "What to know before comparing this row"),
 )
 _TONES = {"passed": "good", "failed": "bad"}
@@ -170,10 +172,17 @@ def _marks(summary: Summary) -> Cell:
     return Cell(text, key=text) if words else Cell()
 
 
+def _error_of_limit(record: dict[str, Any]) -> str:
+    numbers = [record.get("max_relative_error"), record.get("tolerance")]
+    return " of ".join(f"{value:.1e}" for value in numbers if isinstance(value, (int, float)))
+
+
 def _verification(row: Row) -> Cell:
     verdict, record = row.summary.verification, row.verification
-    numbers = [record.get("max_relative_error"), record.get("tolerance")]
-    detail = " of ".join(f"{value:.1e}" for value in numbers if isinstance(value, (int, float)))
+    own = record.get("own_arithmetic") or {}
+    detail = _error_of_limit(record)
+    if own:
+        detail += f"; in {row.option('dtype') or 'its own arithmetic'} {_error_of_limit(own)}"
     if verdict == "failed" and record.get("message"):
         detail += f"; {record['message']}"
     return Cell(verdict, detail, verdict, _TONES.get(verdict, ""))

@@ -173,12 +173,13 @@ TEST_F(MeasureTest, KeepsTheRoundsBeforeAFailure) {
 TEST_F(MeasureTest, DoesNotTimeAWrongRow) {
   workers_.on<VerifyJob>([](const VerifyJob& job) -> FakeWorkers::Reply {
     if (job.config.split_size != 8) return std::nullopt;
-    return answered(VerifyResult{.verification = {.oracle = "one device",
-                                                  .scope = "full size",
-                                                  .max_relative_error = 0.25,
-                                                  .tolerance = 1e-9,
-                                                  .passed = false,
-                                                  .message = "gradient of fc.weight"}});
+    return answered(VerifyResult{.verification = {{.oracle = "one device",
+                                                   .scope = "full size",
+                                                   .max_relative_error = 0.25,
+                                                   .tolerance = 1e-9,
+                                                   .passed = false,
+                                                   .message = "gradient of fc.weight"},
+                                                  {}}});
   });
   const Measurement measured = measure_rows({row(4), row(8)});
   EXPECT_THAT(workers_.measured_splits(), ElementsAre(4, 4));
@@ -186,6 +187,20 @@ TEST_F(MeasureTest, DoesNotTimeAWrongRow) {
   EXPECT_FALSE(wrong.verification->passed);
   EXPECT_THAT(wrong.error->message, HasSubstr("verification failed"));
   EXPECT_THAT(wrong.error->message, HasSubstr("gradient of fc.weight"));
+  EXPECT_EQ(exit_code(measured), 1);
+}
+
+TEST_F(MeasureTest, DoesNotTimeARowThatIsWrongInItsOwnArithmetic) {
+  workers_.on<VerifyJob>([](const VerifyJob&) -> FakeWorkers::Reply {
+    const reports::Verdict own{"reference kernels", "full size", 0.03, 4e-6, false, "fc1: output"};
+    reports::Verification wrong{{"one device", "full size", 1e-15, 1e-9, false, "in float32, fc1"},
+                                own};
+    return answered(VerifyResult{.verification = wrong});
+  });
+  const Measurement measured = measure_rows({row(4)});
+  EXPECT_THAT(workers_.measured_splits(), ElementsAre());
+  EXPECT_EQ(measured.results.rows[0].repetitions.front().error->message,
+            "verification failed: in float32, fc1");
   EXPECT_EQ(exit_code(measured), 1);
 }
 

@@ -12,6 +12,7 @@
 #include "bench/worker/tasks.h"
 #include "reports/statistics.h"
 #include "strategies/schedules/schedule.h"
+#include "tests/bench/oracle/broken_operators.h"
 
 namespace stratagem::bench {
 namespace {
@@ -179,6 +180,32 @@ TEST(VerifyTask, ProvesARowAndFindsItsFirstLoss) {
     EXPECT_EQ(first_loss.tolerance, 1e-4);
     EXPECT_GT(first_loss.value, 0);
   }
+}
+
+TEST(VerifyTask, HasASecondVerdictInTheRowsOwnArithmetic) {
+  for (const std::string dtype : {"float32", "float64", "bfloat16"}) {
+    Config row = small_row("pipeline", "mlp");
+    row.dtype = dtype;
+    const auto verification = verify({.config = row}, {}).verification;
+    EXPECT_TRUE(verification.passed) << verification.message;
+    ASSERT_TRUE(verification.own_arithmetic);
+    const reports::Verdict& own = *verification.own_arithmetic;
+    EXPECT_TRUE(own.passed) << own.message;
+    EXPECT_EQ(own.scope, "layers full size; step full size");
+    const std::string formats = dtype == "float64" ? dtype : dtype + " and float64";
+    EXPECT_EQ(own.oracle,
+              "reference kernels in " + formats + ": 4 layers, a step of 3 micro-batches");
+    EXPECT_LE(own.max_relative_error, own.tolerance);
+  }
+}
+
+TEST(VerifyTask, SeesAKernelThatIsWrongInFloat32Alone) {
+  const broken::BrokenOperator broken("mkldnn::_linear_pointwise", broken::lose_the_last_lane);
+  const auto verification = verify({.config = small_row("pipeline", "mlp")}, {}).verification;
+  EXPECT_LE(verification.max_relative_error, verification.tolerance) << "float64 does not see it";
+  EXPECT_FALSE(verification.passed);
+  EXPECT_FALSE(verification.own_arithmetic->passed);
+  EXPECT_THAT(verification.message, HasSubstr("in float32, "));
 }
 
 TEST(MeasureTask, HasEveryStepAskedFor) {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/worker/oracle.h"
+#include "bench/oracle/oracle.h"
 #include "strategies/data_parallel/data_parallel_strategy.h"
 #include "strategies/data_parallel/device_balance.h"
 #include "strategies/data_parallel/layer_buckets.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/worker/oracle.h"
+#include "bench/oracle/oracle.h"
 #include "strategies/data_parallel/data_parallel_strategy.h"
 #include "strategies/distributed/counted_costs.h"
 #include "tests/strategies/training.h"

@@ -7,7 +7,7 @@
 
 #include <mutex>
 
-#include "bench/worker/oracle.h"
+#include "bench/oracle/oracle.h"
 #include "strategies/schedules/batch_split.h"
 #include "strategies/schedules/registry.h"
 #include "tests/strategies/rank_training.h"
@@ -48,8 +48,8 @@ struct Case {
 
 /// [rank]: what each finds of its own state.
 template <class Made>
-std::vector<reports::Verification> verify(const Case& of) {
-  std::vector<reports::Verification> found(static_cast<std::size_t>(of.spread.ranks()));
+std::vector<reports::Verdict> verify(const Case& of) {
+  std::vector<reports::Verdict> found(static_cast<std::size_t>(of.spread.ranks()));
   runtime::on_ranks(of.spread.ranks(), [&](distributed::RankContext& ranks) {
     strategies::RankTraining training(ranks, strategies::small_workload(of.model, of.batch),
                                       of.spread);

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "bench/worker/oracle.h"
+#include "bench/oracle/oracle.h"
 #include "strategies/distributed/counted_costs.h"
 #include "strategies/registry.h"
 #include "strategies/stages/partition.h"
@@ -41,7 +41,7 @@ models::WorkloadOptions clipped(const std::string& model) {
 }
 
 struct Found {
-  reports::Verification verification;
+  reports::Verdict verification;
   std::string costs;  // how counts differ from them
 };
 

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "bench/worker/oracle.h"
+#include "bench/oracle/oracle.h"
 #include "strategies/distributed/counted_costs.h"
 #include "strategies/registry.h"
 #include "strategies/schedules/batch_split.h"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/worker/oracle.h"
+#include "bench/oracle/oracle.h"
 #include "tests/strategies/rank_threads.h"
 #include "tests/strategies/rank_training.h"
 #include "tests/strategies/training.h"

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/worker/oracle.h"
+#include "bench/oracle/oracle.h"
 #include "strategies/schedules/batch_split.h"
 #include "strategies/schedules/lowering.h"
 #include "strategies/stages/staged_strategy.h"

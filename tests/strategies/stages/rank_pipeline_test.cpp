@@ -8,7 +8,7 @@
 #include <mutex>
 #include <vector>
 
-#include "bench/worker/oracle.h"
+#include "bench/oracle/oracle.h"
 #include "strategies/distributed/counted_costs.h"
 #include "strategies/presets/staged.h"
 #include "strategies/schedules/batch_split.h"

@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "bench/worker/oracle.h"
+#include "bench/oracle/oracle.h"
 #include "strategies/schedules/batch_split.h"
 #include "strategies/schedules/lowering.h"
 #include "strategies/schedules/registry.h"

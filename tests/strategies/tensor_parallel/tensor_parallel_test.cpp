@@ -51,9 +51,9 @@ at::Tensor values(at::IntArrayRef sizes, double start = 0) {
   return at::arange(count, at::kDouble).mul(0.37).add(start).sin().view(sizes);
 }
 
-void expect_close(const at::Tensor& found, const at::Tensor& expected) {
+void expect_close(const at::Tensor& found, const at::Tensor& expected, double tolerance = 1e-12) {
   ASSERT_EQ(found.sizes(), expected.sizes());
-  EXPECT_LE((found - expected).abs().max().item<double>(), 1e-12);
+  EXPECT_LE((found - expected).abs().max().item<double>(), tolerance);
 }
 
 struct Passes {
@@ -114,28 +114,46 @@ struct LinearCase {
   Layout layout = Layout::tensor;
   ExchangeOptions exchange = {};
   bool in_order = false;  // over a backend that behaves as NCCL does
+  at::ScalarType dtype = at::kDouble;
+  // In float32 enough for oneDNN's products (models/cpu_kernels/linear.h).
+  std::int64_t rows = 12;
+  std::int64_t features = 4;
+  std::int64_t hidden = 8;
 };
 
 /// Column then row, as a multi-layer perceptron has them, against the whole layers.
 void expect_pair_equals_whole(distributed::RankContext& ranks, const LinearCase& of) {
   Rank rank(ranks, of.exchange, of.in_order);
-  const at::Tensor up = values({8, 4});
-  const at::Tensor up_bias = values({8}, 1);
-  const at::Tensor down = values({4, 8}, 2);
-  const at::Tensor down_bias = values({4}, 3);
-  const at::Tensor x = values({1, 12, 4}, 4);
+  const std::int64_t rows = of.rows;
+  const std::int64_t features = of.features;
+  const std::int64_t hidden = of.hidden;
+  const bool rounds = of.dtype == at::kFloat;
+  // In either format the same numbers.
+  const auto numbers = [](at::IntArrayRef sizes, double start) {
+    return values(sizes, start).to(at::kFloat).to(at::kDouble);
+  };
+  const at::Tensor up = numbers({hidden, features}, 0);
+  const at::Tensor up_bias = numbers({hidden}, 1);
+  const at::Tensor down = numbers({features, hidden}, 2);
+  const at::Tensor down_bias = numbers({features}, 3);
+  const at::Tensor x = numbers({1, rows, features}, 4);
   const auto own = [&](const at::Tensor& whole, std::int64_t dimension) {
-    return slice_of(whole, {dimension, 1}, rank.group->rank(), rank.group->size());
+    return slice_of(whole, {dimension, 1}, rank.group->rank(), rank.group->size()).to(of.dtype);
+  };
+  const auto expect_own = [&](const at::Tensor& found, const at::Tensor& exact) {
+    const double largest = exact.abs().max().item<double>();
+    expect_close(found.to(at::kDouble), exact.to(at::kDouble), rounds ? 1e-4 * largest : 1e-12);
   };
   ColumnParallelLinear column("up", own(up, 0), own(up_bias, 0), *rank.group,
                               {of.layout, of.gather_output});
-  RowParallelLinear row("down", own(down, 1), down_bias.clone(), *rank.group, of.layout);
+  RowParallelLinear row("down", own(down, 1), down_bias.to(of.dtype, false, true), *rank.group,
+                        of.layout);
   const bool by_sequence = of.layout == Layout::sequence;
   const auto part = [&](const at::Tensor& t) {
     return by_sequence ? rank.group->own_part(t, 1).contiguous() : t;
   };
-  const at::Tensor gradient = values({1, 12, 4}, 5);
-  const auto shared = passes(part(x), part(gradient), [&](const auto& t) {
+  const at::Tensor gradient = numbers({1, rows, features}, 5);
+  const auto shared = passes(part(x).to(of.dtype), part(gradient).to(of.dtype), [&](const auto& t) {
     const at::Tensor middle = column.forward(t);
     return row.forward(of.gather_output ? rank.group->own_part(middle, -1) : middle);
   });
@@ -147,17 +165,18 @@ void expect_pair_equals_whole(distributed::RankContext& ranks, const LinearCase&
   const auto expected = passes(x, gradient, [&](const auto& t) {
     return at::linear(at::linear(t, whole[0], whole[1]), whole[2], whole[3]);
   });
-  expect_close(shared.y, part(expected.y));
-  expect_close(shared.x_gradient, part(expected.x_gradient));
-  expect_close(column.parameters()[0].tensor.grad(), own(whole[0].grad(), 0));
-  expect_close(column.parameters()[1].tensor.grad(), own(whole[1].grad(), 0));
-  expect_close(row.parameters()[0].tensor.grad(), own(whole[2].grad(), 1));
-  if (!by_sequence) expect_close(row.parameters()[1].tensor.grad(), whole[3].grad());
+  expect_own(shared.y, part(expected.y));
+  expect_own(shared.x_gradient, part(expected.x_gradient));
+  expect_own(column.parameters()[0].tensor.grad(), own(whole[0].grad(), 0));
+  expect_own(column.parameters()[1].tensor.grad(), own(whole[1].grad(), 0));
+  expect_own(row.parameters()[0].tensor.grad(), own(whole[2].grad(), 1));
+  if (!by_sequence) expect_own(row.parameters()[1].tensor.grad(), whole[3].grad());
 
   std::int64_t calls = 0;
   for (const auto& [collective, count] : rank.processes->counts()) {
-    Communication formula = column.communication({12, 8, true});
-    for (const auto& [name, cost] : row.communication({12, 8, true})) {
+    const LayerInput work{rows, rounds ? 4 : 8, true};
+    Communication formula = column.communication(work);
+    for (const auto& [name, cost] : row.communication(work)) {
       formula[name].calls += cost.calls;
       formula[name].payload_bytes += cost.payload_bytes;
     }
@@ -185,6 +204,20 @@ TEST(ParallelLinear, APairEqualsTheWholeLayers) {
           expect_pair_equals_whole(context, of);
         });
       }
+    }
+  }
+}
+
+TEST(ParallelLinear, APairInFloat32IsTheWholeLayersRounded) {
+  for (const int ranks : {1, 2, 4}) {
+    for (LinearCase of : {LinearCase{}, LinearCase{.gather_output = true},
+                          LinearCase{.layout = Layout::sequence}}) {
+      of.dtype = at::kFloat;
+      of.rows = 60;
+      of.features = 264;
+      of.hidden = 520;
+      runtime::on_ranks(
+          ranks, [&](distributed::RankContext& context) { expect_pair_equals_whole(context, of); });
     }
   }
 }

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "bench/worker/oracle.h"
-#include "tests/bench/broken_pipelines.h"
+#include "bench/oracle/oracle.h"
+#include "tests/bench/oracle/broken_pipelines.h"
 #include "tests/strategies/training.h"
 
 namespace stratagem::bench {
@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 template <class Broken>
-reports::Verification verify(const models::WorkloadOptions& options, std::int64_t split) {
+reports::Verdict verify(const models::WorkloadOptions& options, std::int64_t split) {
   Training training(options, 2);
   Broken strategy(training.context({.split_size = split}));
   return compare_with_oracle(strategy, training.workload);

@@ -19,15 +19,16 @@ struct OracleStep {
 
 struct OracleRun {
   std::vector<OracleStep> steps;
-  double evaluation_loss = 0;  // after the last step
+  double evaluation_loss = 0;  // after the last step; 0 unless it was asked for
 };
 
 /// Trains a model of `workload` on `batch` for `steps` steps. Slices of other replicas add to the
 /// gradients only: running statistics are kept for each replica, as those of `replica` are shown,
 /// and every step begins with those of the first. Throws std::runtime_error when some
-/// parameter's first gradient is zero: comparing with it would prove nothing.
+/// parameter's first gradient is zero in float64: comparing with it would prove nothing.
 OracleRun run_oracle(const models::Workload& workload, const models::Batch& batch,
-                     const std::vector<schedules::Slice>& partition, int replica, int steps);
+                     const std::vector<schedules::Slice>& partition, int replica, int steps,
+                     bool evaluates = true);
 
 /// Where both sides compute in float64.
 inline constexpr double exact_tolerance = 1e-9;
@@ -40,11 +41,12 @@ inline constexpr double compressed_tolerance = 4e-3;
 /// of a number a thousandfold a step, which would otherwise hide what is to be seen. What a
 /// strategy keeps beside its state (a gradient that it did not drop, say) still shows in the next
 /// step. At the end the loss in evaluation mode is compared. Passes within `tolerance`.
-reports::Verification compare_with_oracle(strategies::Strategy& strategy,
-                                          const models::Workload& workload,
-                                          double tolerance = exact_tolerance);
+reports::Verdict compare_with_oracle(strategies::Strategy& strategy,
+                                     const models::Workload& workload,
+                                     double tolerance = exact_tolerance);
 
-/// The loss of `batch` in training mode without an update, on one device over `partition`.
+/// The loss of `batch` in training mode without an update, on one device over `partition`, by the
+/// reference kernels.
 double forward_loss(const models::Workload& workload, const models::Batch& batch,
                     const std::vector<schedules::Slice>& partition);
 

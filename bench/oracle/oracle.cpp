@@ -1,4 +1,4 @@
-#include "bench/worker/oracle.h"
+#include "bench/oracle/oracle.h"
 
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
@@ -168,7 +168,8 @@ double relative(double found, double expected) {
 }  // namespace
 
 OracleRun run_oracle(const models::Workload& workload, const models::Batch& batch,
-                     const std::vector<schedules::Slice>& partition, int replica, int steps) {
+                     const std::vector<schedules::Slice>& partition, int replica, int steps,
+                     bool evaluates) {
   const models::ReferenceKernelsGuard reference_kernels;
   models::WorkloadOptions plain = workload.options();
   plain.format = at::MemoryFormat::Contiguous;
@@ -193,7 +194,8 @@ OracleRun run_oracle(const models::Workload& workload, const models::Batch& batc
       entry.loss += loss.item<double>();
       buffers.leave(slice.replica);
     }
-    if (step == 0) require_gradients(parameters);
+    // Few bits have gradients that are too small for them.
+    if (step == 0 && plain.dtype == at::kDouble) require_gradients(parameters);
     if (plain.optimizer.clip_norm > 0) {
       entry.gradient_norm = torch::nn::utils::clip_grad_norm_(tensors, plain.optimizer.clip_norm);
     }
@@ -203,6 +205,7 @@ OracleRun run_oracle(const models::Workload& workload, const models::Batch& batc
     run.steps.push_back(std::move(entry));
   }
 
+  if (!evaluates) return run;
   const c10::AutoGradMode no_gradient(false);
   models::set_training(model.layers, false);
   buffers.enter(0);
@@ -212,8 +215,8 @@ OracleRun run_oracle(const models::Workload& workload, const models::Batch& batc
   return run;
 }
 
-reports::Verification compare_with_oracle(strategies::Strategy& strategy,
-                                          const models::Workload& workload, double tolerance) {
+reports::Verdict compare_with_oracle(strategies::Strategy& strategy,
+                                     const models::Workload& workload, double tolerance) {
   const models::Batch batch = workload.make_batch(0);
   const auto partition = strategy.batch_partition(batch.size());
   const OracleRun oracle =
@@ -236,7 +239,7 @@ reports::Verification compare_with_oracle(strategies::Strategy& strategy,
   comparison.add("loss in evaluation mode",
                  relative(strategy.evaluate(batch).loss, oracle.evaluation_loss));
 
-  reports::Verification result;
+  reports::Verdict result;
   const std::size_t slices = partition.size();
   result.oracle = fmt::format("one device, {} micro-batch{}, {} steps, float64", slices,
                               slices == 1 ? "" : "es", verified_steps);
@@ -252,6 +255,7 @@ reports::Verification compare_with_oracle(strategies::Strategy& strategy,
 
 double forward_loss(const models::Workload& workload, const models::Batch& batch,
                     const std::vector<schedules::Slice>& partition) {
+  const models::ReferenceKernelsGuard reference_kernels;
   const c10::AutoGradMode no_gradient(false);
   const models::Model model = workload.make_model();
   double sum = 0;

@@ -1,0 +1,49 @@
+// What the second verdict shrinks of a row: as little as its time allows. Micro-batches keep their
+// sizes as long as fewer of them are enough, layers their widths: on both depends which kernel is
+// chosen. What is affordable is counted in floating-point operations, so a row has one scope on
+// every machine.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "bench/config/verification_scope.h"
+
+namespace stratagem::bench {
+
+/// What a row's micro-batches are counted by.
+enum class MicroBatchOption { none, split_size, accumulation_steps };
+
+struct StepSize {
+  double flops = 0;
+  std::int64_t parameters = 0;
+};
+
+/// Shrinks until a step is no larger than `affordable`, or nothing is left to shrink: in turn
+/// micro-batches, to two of a replica, then image or sequence, then samples of a micro-batch; the
+/// width where there are too many parameters. The learning rate is one whose update shows.
+VerificationScope shrink_step(
+    const Config& row, const ScopeTraits& traits, std::int64_t replicas, MicroBatchOption counted,
+    StepSize affordable,
+    const std::function<StepSize(const Config& config, double width)>& size_of);
+
+/// Of what a model's layers are given: two micro-batches, the row's first and last.
+struct LayerScope {
+  std::array<std::int64_t, 2> samples = {1, 1};
+  std::int64_t image_size = 0;
+  std::int64_t sequence_length = 0;
+
+  bool operator==(const LayerScope&) const = default;
+};
+
+/// Likewise: samples, but not so few that a convolution would be computed otherwise, then image or
+/// sequence.
+LayerScope shrink_layers(const LayerScope& full, const ScopeTraits& traits, double affordable_flops,
+                         const std::function<double(const LayerScope&)>& flops_of);
+
+/// "micro-batch 12 -> 4, image 128 -> 64", or "full size".
+std::string difference(const LayerScope& full, const LayerScope& shrunk);
+
+}  // namespace stratagem::bench

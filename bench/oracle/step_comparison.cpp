@@ -1,0 +1,186 @@
+#include "bench/oracle/step_comparison.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <string_view>
+
+#include "bench/oracle/oracle.h"
+#include "models/basic_layers.h"
+
+namespace stratagem::bench {
+namespace {
+
+using strategies::StateDictionary;
+
+constexpr std::string_view of_gradient = "gradient.";
+constexpr std::string_view of_optimizer = "optimizer.";
+
+std::string gradient_of(const std::string& parameter) {
+  return std::string(of_gradient) + parameter;
+}
+
+/// The entries of a kind are magnified alike: gradients, parameters, buffers, each of the
+/// optimizer's.
+std::string kind_of(const std::string& name, const StateDictionary& state) {
+  if (name.starts_with(of_gradient)) return "gradient";
+  if (name.starts_with(of_optimizer)) return name.substr(0, name.find('.', of_optimizer.size()));
+  return state.contains(gradient_of(name)) ? "parameter" : "buffer";
+}
+
+/// "gradient.fc.weight", "optimizer.exp_avg.fc.weight" and "fc.weight" are all of "fc.weight".
+std::string parameter_of(const std::string& name) {
+  if (name.starts_with(of_gradient)) return name.substr(of_gradient.size());
+  if (!name.starts_with(of_optimizer)) return name;
+  return name.substr(name.find('.', of_optimizer.size()) + 1);
+}
+
+/// The step by the reference kernels in this format.
+struct ReferenceStep {
+  ReferenceStep(const models::Workload& workload, at::ScalarType dtype,
+                strategies::Strategy& strategy, std::uint64_t batch) {
+    models::WorkloadOptions options = workload.options();
+    options.dtype = dtype;
+    const models::Workload reference(options);
+    step = run_oracle(reference, reference.make_batch(batch),
+                      strategy.batch_partition(options.batch), strategy.replica(), 1,
+                      /*evaluates=*/false)
+               .steps.front();
+    const models::Model model = reference.make_model();
+    for (const auto& [name, tensor] : models::parameters(model.layers)) {
+      before[name] = tensor.detach();
+    }
+  }
+
+  /// What its update is of a parameter.
+  double update_of(const std::string& parameter) const {
+    return relative_distance(before.at(parameter), step.state.at(parameter));
+  }
+
+  OracleStep step;
+  StateDictionary before;  // the parameters
+};
+
+/// By how much a step's sums magnify roundings, and its ReLUs.
+struct StepSums {
+  double growth = 1;
+  double undecided = 0;  // of a gradient's norm, what units that are nearly zero may be of it
+};
+
+StepSums sums_of(const models::Workload& workload, double roundoff) {
+  const models::Model model = workload.make_meta_model();
+  const std::int64_t batch = workload.options().batch;
+  const auto inside = static_cast<double>(summed_terms(models::parameters(model.layers)));
+  StepSums sums{.growth = std::sqrt(inside + static_cast<double>(batch)), .undecided = 0};
+  double all = 0;
+  double fewest = std::numeric_limits<double>::max();
+  for (const LayerUnit& unit : layer_units(model.layers, workload.input_shape(batch))) {
+    const bool rectifies =
+        unit.before_relu || dynamic_cast<const models::ReluLayer*>(unit.layers.front()) != nullptr;
+    if (!rectifies) continue;
+    double elements = 1;
+    for (const std::int64_t size : unit.output) elements *= static_cast<double>(size);
+    all += elements;
+    fewest = std::min(fewest, elements);
+  }
+  // One that is within rounding of zero lets its gradient pass here and not there: one share in all
+  // that pass, half of them. Where none is expected another batch shows what it was.
+  constexpr double expected = 0.01;
+  constexpr double units = 4;
+  if (all * roundoff * sums.growth > expected) sums.undecided = std::sqrt(units / (fewest / 2));
+  return sums;
+}
+
+class StepBounds {
+ public:
+  StepBounds(const models::Workload& workload, const OwnArithmetic& own,
+             const ReferenceStep& rounded, const ReferenceStep& exact, bool compressed)
+      : own_(own), exact_(exact), compressed_(compressed), sums_(sums_of(workload, own.roundoff)) {
+    const double roundoff = unit_roundoff(lower_of(own.reference));
+    const auto measure = [&](const std::string& kind, double distance) {
+      double& largest = measured_[kind];
+      largest = std::max(largest, measured_growth(distance, roundoff));
+    };
+    measure("loss", relative_distance(rounded.step.loss, exact.step.loss));
+    measure("gradient", relative_distance(rounded.step.gradient_norm, exact.step.gradient_norm));
+    for (const auto& [name, tensor] : exact.step.state) {
+      const double distance = relative_distance(rounded.step.state.at(name), tensor);
+      const std::string kind = kind_of(name, exact.step.state);
+      measure(kind == "parameter" ? name : kind, distance);
+    }
+  }
+
+  double of_loss() const { return of_kind("loss"); }
+  double of_gradient_norm() const { return of_kind("gradient") + sums_.undecided; }
+
+  double of(const std::string& name) const {
+    const std::string kind = kind_of(name, exact_.step.state);
+    if (kind == "buffer") return of_kind(kind);
+    const std::string parameter = parameter_of(name);
+    const double gradient = of_kind("gradient") + sums_.undecided + of_compression(parameter);
+    if (kind == "gradient") return gradient;
+    if (kind != "parameter") return std::max(gradient, of_kind(kind) + sums_.undecided);
+    // What was there is rounded once; what is added is as far off as its gradient.
+    return rounding_bound(own_.roundoff, std::max(1.0, measured_.at(name))) +
+           gradient * exact_.update_of(name);
+  }
+
+ private:
+  double of_kind(const std::string& kind) const {
+    return rounding_bound(own_.roundoff, std::max(sums_.growth, measured_.at(kind)));
+  }
+
+  /// Gradients travel in float16, which has no small numbers.
+  double of_compression(const std::string& parameter) const {
+    constexpr double exchanges = 4;  // two replicas' gradients, and their sum
+    if (!compressed_ || !exact_.before.contains(parameter)) return 0;
+    const at::Tensor& gradient = exact_.step.state.at(gradient_of(parameter));
+    return exchanges * relative_distance(gradient.to(at::kHalf), gradient);
+  }
+
+  const OwnArithmetic& own_;
+  const ReferenceStep& exact_;
+  bool compressed_;
+  StepSums sums_;
+  std::map<std::string, double> measured_;  // by kind; of parameters each by itself
+};
+
+}  // namespace
+
+Differences compare_step(strategies::Strategy& strategy, const models::Workload& workload,
+                         const OwnArithmetic& own, std::uint64_t batch, bool compressed) {
+  const auto pending = strategy.step(workload.make_batch(batch));
+  const StateDictionary found = strategy.state();
+  const double loss = pending->loss();
+  const double norm = pending->gradient_norm();
+
+  const ReferenceStep exact(workload, at::kDouble, strategy, batch);
+  const ReferenceStep rounded(workload, lower_of(own.reference), strategy, batch);
+  const StepBounds bounds(workload, own, rounded, exact, compressed);
+  Differences differences;
+  const auto compare = [&](const OracleStep& expected, const std::string& reference,
+                           double factor) {
+    const std::string against = " against " + reference;
+    differences.add("the loss" + against, relative_distance(loss, expected.loss),
+                    factor * bounds.of_loss());
+    if (expected.gradient_norm > 0) {
+      differences.add("the gradients' norm" + against,
+                      relative_distance(norm, expected.gradient_norm),
+                      factor * bounds.of_gradient_norm());
+    }
+    for (const auto& [name, tensor] : expected.state) {
+      const auto entry = found.find(name);
+      const at::Tensor value = entry == found.end() ? at::Tensor() : entry->second;
+      differences.add(name + against, relative_distance(value, tensor), factor * bounds.of(name));
+    }
+  };
+  const bool is_exact = own.reference == at::kDouble;
+  compare(exact.step, "float64", is_exact ? 1 : 2);
+  if (!is_exact) compare(rounded.step, "the reference kernels", 1);
+  return differences;
+}
+
+}  // namespace stratagem::bench

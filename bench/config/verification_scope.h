@@ -30,4 +30,8 @@ struct ScopeTraits {
 VerificationScope shrink(const Config& row, const std::vector<std::int64_t>& micro_batches,
                          const ScopeTraits& traits);
 
+/// How far, relatively, the row's first loss may be from that of one device: the rounding of the
+/// factors of a product, over sums in another order. TF32 keeps as many bits of them as float16.
+double first_loss_tolerance(const Config& row);
+
 }  // namespace stratagem::bench

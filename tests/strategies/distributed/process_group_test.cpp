@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "strategies/backends/backend.h"
+#include "strategies/distributed/library_environment.h"
 #include "tests/strategies/rank_threads.h"
 #include "tests/strategies/training.h"
 
@@ -220,10 +221,33 @@ TEST_P(ProcessGroupConformance, StampsBeginAndEndOfATransfer) {
   in_group(2, [&](ProcessGroup& group) {
     const auto transfer = group.all_reduce(ranks_tensor(group, 1'000'000));
     transfer->wait();
-    if (GetParam().device == runtime::DeviceKind::cuda)
-      return;  // its stamps want the device's thread
     EXPECT_GT(transfer->end()->time(), transfer->start()->time());
-    EXPECT_LE(transfer->end()->time(), std::chrono::steady_clock::now());
+    constexpr std::chrono::milliseconds tolerance{1};  // of a GPU's clock
+    EXPECT_LE(transfer->end()->time(), std::chrono::steady_clock::now() + tolerance);
+  });
+}
+
+TEST_P(ProcessGroupConformance, AReceiveThatStillWaitsDelaysNoStampOfACollective) {
+  in_group(2, [&](ProcessGroup& group) {
+    if (group.size() < 2) return;  // one GPU: nobody to receive from
+    const at::Tensor message = ranks_tensor(group, 4);
+    const at::Tensor summed = ranks_tensor(group, 4);
+    const auto exchange = [&] {
+      return group.rank() == 0 ? group.send(message, 1) : group.receive(message, 0);
+    };
+    exchange()->wait();  // NCCL connects two ranks at their first message
+    if (group.rank() == 0) {
+      const auto sum = group.all_reduce(summed);
+      sum->wait();
+      sum->end()->time();  // has ended
+      exchange()->wait();
+    } else {
+      const auto receive = exchange();
+      const auto sum = group.all_reduce(summed);
+      sum->wait();
+      receive->wait();
+      EXPECT_LT(sum->end()->time(), receive->end()->time());
+    }
   });
 }
 
@@ -273,6 +297,16 @@ TEST(ProcessGroup, ARankThatNeverComesIsAnErrorThatNamesTheCall) {
     }
     context.all_gather("gave up");
   });
+}
+
+TEST(LibraryEnvironment, LeavesFailuresToTheWorkerAndNamesTheInterface) {
+  using ::testing::Contains;
+  using ::testing::Key;
+  using ::testing::Not;
+  using ::testing::Pair;
+  EXPECT_THAT(library_environment(""), Contains(Pair("TORCH_NCCL_ASYNC_ERROR_HANDLING", "0")));
+  EXPECT_THAT(library_environment(""), Not(Contains(Key("NCCL_SOCKET_IFNAME"))));
+  EXPECT_THAT(library_environment("eth0"), Contains(Pair("NCCL_SOCKET_IFNAME", "eth0")));
 }
 
 TEST(ProcessGroup, AnInterfaceThatIsNotThereIsRefused) {

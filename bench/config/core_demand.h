@@ -1,4 +1,4 @@
-// The cores that a row asks for, against those that there are.
+// The cores that a row asks for, against those that there are, and what sets it apart from others.
 #pragma once
 
 #include <cstddef>
@@ -24,5 +24,9 @@ void require_cores(const Config& config, std::size_t available, std::int64_t dev
 
 /// What sets the rows of `config` apart from an ordinary measurement: "oversubscribed", "shared".
 std::vector<std::string> marks_of(const Config& config, std::size_t available_cores);
+
+/// Where a row's use of TF32 is not PyTorch's default, which is on for convolutions and off for
+/// products of matrices; else empty.
+std::string tf32_note(const Config& config, bool has_convolutions);
 
 }  // namespace stratagem::bench

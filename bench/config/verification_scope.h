@@ -47,4 +47,8 @@ std::string difference(const Config& row, const VerificationScope& scope);
 /// none, and a clipped one from any other.
 void make_update_show(Config& config);
 
+/// How far, relatively, the row's first loss may be from that of one device: the rounding of the
+/// factors of a product, over sums in another order. TF32 keeps as many bits of them as float16.
+double first_loss_tolerance(const Config& row);
+
 }  // namespace stratagem::bench

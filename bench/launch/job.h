@@ -100,11 +100,13 @@ struct CheckJob {
 
   JobHeader header = JobHeader();
   std::vector<Config> configs = {};
+  bool ranks_are_here = true;  // all ranks of a row are on this host; else a launcher started them
 
   template <class Self, class Visit>
   static void each_field(Self& self, Visit visit) {
     visit("header", self.header);
     visit("configs", self.configs);
+    visit("ranks_are_here", self.ranks_are_here);
   }
 };
 

@@ -85,6 +85,7 @@ std::vector<PreparedRow> check_rows(const std::vector<Config>& rows,
   CheckJob job;
   job.header.timeout = rows.front().timeout;
   job.configs = rows;
+  job.ranks_are_here = environment.ranks_share_cores;
   const auto launched = launch_job(environment, job);
   require_result("checking the rows", launched.status, launched.error);
   std::vector<PreparedRow> result;

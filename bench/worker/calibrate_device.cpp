@@ -17,6 +17,7 @@ namespace stratagem::bench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using backends::finish;
 
 /// Seconds of each of several calls on the device's thread, within about `budget` seconds.
 std::vector<double> times_of(runtime::Device& device, std::chrono::milliseconds limit,
@@ -34,11 +35,6 @@ std::vector<double> times_of(runtime::Device& device, std::chrono::milliseconds 
   });
   device.synchronize(limit);
   return times;
-}
-
-/// Waits for a GPU; nothing to wait for on a CPU.
-void finish(const at::Tensor& tensor) {
-  if (tensor.is_cuda()) tensor.flatten()[0].item();
 }
 
 class Calibration {
@@ -66,6 +62,14 @@ class Calibration {
   runtime::Device& first() { return *group_.devices.front(); }
   runtime::Device& last() { return *group_.devices.back(); }
 
+  /// On the first device, by its thread: its streams wait for nothing that another has made.
+  at::Tensor made(const std::function<at::Tensor()>& make) {
+    at::Tensor tensor;
+    first().enqueue(runtime::Stream::compute, "calibrate", [&] { tensor = make(); });
+    first().synchronize(to_milliseconds(config_.timeout));
+    return tensor;
+  }
+
   /// Seconds of the fastest call.
   double time(runtime::Device& device, const std::function<void()>& work) {
     return std::ranges::min(times_of(device, to_milliseconds(config_.timeout), budget, work));
@@ -82,8 +86,8 @@ class Calibration {
   double gemm_gflops() {
     // On a CPU a few milliseconds, which another program may well leave alone.
     const std::int64_t n = config_.device == "cuda" ? 8192 : 512;
-    const at::Tensor a = at::randn({n, n}, options_);
-    const at::Tensor b = at::randn({n, n}, options_);
+    const at::Tensor a = made([&] { return at::randn({n, n}, options_); });
+    const at::Tensor b = made([&] { return at::randn({n, n}, options_); });
     const auto product = [&] { finish(at::mm(a, b)); };
     double seconds = peak_time(product);
     if (config_.device == "cpu" && config_.dtype == "float32") {  // oneDNN's: MKL's may be slower
@@ -98,10 +102,12 @@ class Calibration {
     constexpr std::int64_t channels = 128;
     constexpr std::int64_t size = 28;
     constexpr std::int64_t kernel = 3;
-    const at::Tensor x = at::randn({batch, channels, size, size}, options_)
-                             .contiguous(at::MemoryFormat::ChannelsLast);
-    const at::Tensor w = at::randn({channels, channels, kernel, kernel}, options_)
-                             .contiguous(at::MemoryFormat::ChannelsLast);
+    const auto random = [this](at::IntArrayRef shape) {
+      return made(
+          [&] { return at::randn(shape, options_).contiguous(at::MemoryFormat::ChannelsLast); });
+    };
+    const at::Tensor x = random({batch, channels, size, size});
+    const at::Tensor w = random({channels, channels, kernel, kernel});
     const double seconds =
         peak_time([&] { finish(at::conv2d(x, w, {}, /*stride=*/1, /*padding=*/1)); });
     return 2.0 * static_cast<double>(batch * size * size * channels * channels * kernel * kernel) /
@@ -110,8 +116,8 @@ class Calibration {
 
   double memory_gigabytes_per_second() {
     constexpr std::int64_t bytes = std::int64_t{256} << 20;
-    const at::Tensor source = at::ones({bytes}, options_.dtype(at::kByte));
-    const at::Tensor target = at::empty_like(source);
+    const at::Tensor source = made([&] { return at::ones({bytes}, options_.dtype(at::kByte)); });
+    const at::Tensor target = made([&] { return at::empty_like(source); });
     const double seconds = time(first(), [&] {
       target.copy_(source);
       finish(target);
@@ -121,10 +127,7 @@ class Calibration {
 
   /// Seconds to bring `bytes` from the first device to the last.
   double link_seconds(std::int64_t bytes) {
-    at::Tensor source;
-    first().enqueue(runtime::Stream::compute, "calibrate",
-                    [&] { source = at::ones({bytes}, options_.dtype(at::kByte)); });
-    first().synchronize(to_milliseconds(config_.timeout));
+    const at::Tensor source = made([&] { return at::ones({bytes}, options_.dtype(at::kByte)); });
     return time(last(), [&] { finish(backends::copy_to(source, last().description())); });
   }
 

@@ -1,7 +1,8 @@
 // calibrate_stages: what each action of a row costs. Every stage loops its actions on its own
 // device, all devices at the same time and none handing anything to another, so that the costs
 // contain what the devices take from each other (memory bandwidth, caches) but no bubble. Then each
-// loops alone, because in a schedule's bubbles a device has the machine for itself.
+// loops alone, because in a schedule's bubbles a device has the machine for itself. Of a row whose
+// ranks have GPUs elsewhere, stages take turns on those that are here.
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include "bench/predict/predict.h"
+#include "bench/timing/waves.h"
 #include "bench/worker/session.h"
 #include "bench/worker/stage_loop.h"
 #include "strategies/data_parallel/layer_buckets.h"
@@ -46,25 +48,24 @@ class StageCalibration {
     if (is_data_parallel(config_)) {
       add_loops_of_replicas_in_one_process(samples);
     } else {
-      for (int replica = 0; replica < placement_.replicas(); ++replica) {
-        add_loops_of_a_replica(samples, micro_batches);
+      for (std::size_t replica = 0; replica < replicas_here(); ++replica) {
+        add_loops_of_a_replica(replica, samples, micro_batches);
       }
     }
-    // As many at a time as there are devices: interleaved stages take turns.
-    const std::size_t devices = group_.devices.size();
-    for (std::size_t wave = 0; wave < loops_.size(); wave += devices) {
+    // Interleaved stages take turns, too.
+    for (const auto& wave : waves_of(device_of_loop_)) {
       const auto together =
-          std::make_shared<MeasurementBarrier>(devices, to_milliseconds(config_.timeout));
-      for (std::size_t index = wave; index < wave + devices; ++index) {
+          std::make_shared<MeasurementBarrier>(wave.size(), to_milliseconds(config_.timeout));
+      for (const std::size_t index : wave) {
         loops_[index]->enqueue(together, measured_busy, false);
       }
       runtime::synchronize_all(group_.devices, to_milliseconds(config_.timeout));
     }
     std::vector<ActionCost> costs;
     // The replicas are alike; in one process they stand side by side.
-    const std::size_t replicas = is_data_parallel(config_) ? devices : 1;
+    const std::size_t replicas = is_data_parallel(config_) ? group_.devices.size() : 1;
     const std::size_t stages = is_data_parallel(config_)
-                                   ? loops_.size() / devices
+                                   ? loops_.size() / replicas
                                    : static_cast<std::size_t>(stages_of(config_));
     for (std::size_t stage = 0; stage < stages; ++stage) {
       StageLoop& loop = *loops_[stage * replicas];
@@ -74,7 +75,15 @@ class StageCalibration {
       loop.add_costs(static_cast<int>(stage), costs);
     }
     loops_.clear();
+    device_of_loop_.clear();
     return costs;
+  }
+
+  /// Of the row's, as many as there are devices for, or one whose stages take turns.
+  std::size_t replicas_here() const {
+    const std::size_t fitting =
+        group_.devices.size() / static_cast<std::size_t>(placement_.pipeline_devices());
+    return std::clamp(fitting, std::size_t{1}, static_cast<std::size_t>(placement_.replicas()));
   }
 
   /// A wave for each segment, and one for the loss of the whole batch, on every device.
@@ -87,6 +96,7 @@ class StageCalibration {
       auto parts = models::cut(std::move(model.layers), cut.boundaries);
       models::Shape shape = workload_.input_shape(samples);
       loops_.resize((parts.size() + (loss_apart ? 1 : 0)) * group_.devices.size());
+      device_of_loop_.resize(loops_.size());
       for (std::size_t segment = 0; segment < parts.size(); ++segment) {
         const bool last = !loss_apart && segment + 1 == parts.size();
         const models::Shape output = models::output_shape(parts[segment], shape);
@@ -104,8 +114,10 @@ class StageCalibration {
                 stages::Stage::Position position, const models::Shape& shape,
                 std::int64_t samples) {
     runtime::Device& device = *group_.devices[replica];
-    device.enqueue(runtime::Stream::compute, "set-up", [&] {
-      auto& loop = loops_[segment * group_.devices.size() + replica];
+    const std::size_t index = segment * group_.devices.size() + replica;
+    device_of_loop_[index] = replica;
+    device.enqueue(runtime::Stream::compute, "set-up", [&, index] {
+      auto& loop = loops_[index];
       loop = std::make_unique<StageLoop>(
           workload_, device,
           std::make_unique<stages::Stage>(workload_, std::move(layers), position,
@@ -116,23 +128,25 @@ class StageCalibration {
     device.synchronize(to_milliseconds(config_.timeout));
   }
 
-  void add_loops_of_a_replica(std::int64_t samples, int micro_batches) {
-    const std::size_t first_device = loops_.size();
+  void add_loops_of_a_replica(std::size_t replica, std::int64_t samples, int micro_batches) {
+    const std::size_t first = loops_.size();
     models::Model model = workload_.make_model();
     auto parts =
         models::cut(std::move(model.layers), stages::boundaries_of(model.layers, config_.cut));
-    loops_.resize(first_device + parts.size());
+    loops_.resize(first + parts.size());
     models::Shape shape = workload_.input_shape(samples);
     const auto devices = static_cast<std::size_t>(placement_.pipeline_devices());
     for (std::size_t index = 0; index < parts.size(); ++index) {
-      runtime::Device& device = *group_.devices[first_device + index % devices];
+      const std::size_t number = (replica * devices + index % devices) % group_.devices.size();
+      device_of_loop_.push_back(number);
+      runtime::Device& device = *group_.devices[number];
       const stages::Stage::Position position{index == 0, index + 1 == parts.size()};
       const models::Shape output = models::output_shape(parts[index], shape);
       device.enqueue(runtime::Stream::compute, "set-up", [&, this, index, position, shape] {
         auto stage = std::make_unique<stages::Stage>(workload_, std::move(parts[index]), position,
                                                      device.description(), 1);
         stage->split_backward = schedule_of(config_).split_backward;
-        loops_[first_device + index] =
+        loops_[first + index] =
             std::make_unique<StageLoop>(workload_, device, std::move(stage), position, shape,
                                         samples, std::min(micro_batches, longest_cycle));
       });
@@ -145,6 +159,7 @@ class StageCalibration {
   Placement placement_;
   models::Workload workload_;
   std::vector<std::unique_ptr<StageLoop>> loops_;  // outlives the threads that run them
+  std::vector<std::size_t> device_of_loop_;
   backends::DeviceGroup group_;
 };
 

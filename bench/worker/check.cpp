@@ -9,6 +9,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "bench/config/core_demand.h"
 #include "bench/timing/straggler.h"
 #include "bench/worker/session.h"
 #include "models/model.h"
@@ -20,18 +21,16 @@
 namespace stratagem::bench {
 namespace {
 
-void check_devices(const Config& config) {
+/// Ranks that a launcher started see GPUs of their own, and check them where they open them.
+void check_devices(const Config& config, const Placement& placement, bool ranks_are_here) {
   if (config.device != "cuda") return;
-  const int count = backends::cuda_device_count();
-  if (count == 0) {
+  const ranks::VisibleGpus own = visible_gpus();
+  if (own.identities.empty()) {
     throw std::invalid_argument(
         "--device cuda: no GPU can be used here; see `stratagem doctor`, or use --device cpu");
   }
-  if (config.device_ids.empty() && config.devices > count) {
-    throw std::invalid_argument(fmt::format(
-        "--devices: {} are more than the {} GPUs; --device-ids 0+0 lets devices share one",
-        config.devices, count));
-  }
+  const auto count = static_cast<std::size_t>(ranks_are_here ? placement.ranks : 1);
+  ranks::assign_gpus(std::vector(count, own), placement.devices_per_rank(), config.device_ids);
 }
 
 void check_communication(const Config& config) {
@@ -174,11 +173,16 @@ std::string note_of_devices(const Config& config, int devices) {
   return data_parallel::imbalance_of(capacities);
 }
 
+/// Where the row's arithmetic is not that of PyTorch's defaults.
+std::string note_of_numerics(const Config& config) {
+  return tf32_note(config, models::find_model(config.model).input_kind == models::InputKind::image);
+}
+
 /// Throws where the row cannot work.
-CheckedRow checked_row(Config config, const TaskContext& context) {
-  check_devices(config);
+CheckedRow checked_row(Config config, bool ranks_are_here, const TaskContext& context) {
   check_communication(config);
   const Placement placement = placement_of(config);
+  check_devices(config, placement, ranks_are_here);
   slices_of(config);
   straggler_of(config, placement.ranks);
   check_sharing(config, placement);
@@ -191,8 +195,13 @@ CheckedRow checked_row(Config config, const TaskContext& context) {
   schedules::find_schedule(config.schedule);
   config.cut = cut_of(config, context);
   const int stages = stages_of(config);
-  std::string note = note_of_devices(config, placement.devices());
-  return {.error = {}, .config = std::move(config), .stages = stages, .note = std::move(note)};
+  std::vector<std::string> notes = {note_of_devices(config, placement.devices()),
+                                    note_of_numerics(config)};
+  std::erase(notes, "");
+  return {.error = {},
+          .config = std::move(config),
+          .stages = stages,
+          .note = fmt::format("{}", fmt::join(notes, "; "))};
 }
 
 }  // namespace
@@ -201,7 +210,7 @@ CheckResult check(const CheckJob& job, const TaskContext& context) {
   CheckResult result;
   for (const Config& config : job.configs) {
     try {
-      result.rows.push_back(checked_row(config, context));
+      result.rows.push_back(checked_row(config, job.ranks_are_here, context));
     } catch (const std::exception& error) {
       result.rows.push_back({.error = error.what()});
     }

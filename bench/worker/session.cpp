@@ -3,6 +3,7 @@
 #include <ATen/Context.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -40,16 +41,14 @@ models::OptimizerOptions optimizer_options(const Config& config) {
 
 /// Which of the job's devices this process drives.
 struct OwnDevices {
-  std::int64_t first = 0;          // in the job
-  std::int64_t first_on_host = 0;  // among the GPUs of this host
+  std::int64_t first = 0;  // in the job
   std::int64_t count = 1;
 };
 
 OwnDevices own_devices(const Placement& placement, const TaskContext& context) {
   const std::int64_t each = placement.devices_per_rank();
-  if (context.ranks == nullptr) return {0, 0, placement.devices()};
-  const ranks::RankInfo& info = context.ranks->info();
-  return {info.rank * each, info.local_rank * each, each};
+  if (context.ranks == nullptr) return {0, placement.devices()};
+  return {context.ranks->info().rank * each, each};
 }
 
 void set_numerics(const Config& config) {
@@ -95,6 +94,29 @@ std::vector<std::vector<int>> cores_by_device(const Config& config, const OwnDev
     cores.push_back(of_device);
   }
   return cores;
+}
+
+/// The GPU of each of this rank's devices. Collective.
+std::vector<int> own_gpus(const Config& config, const Placement& placement,
+                          const TaskContext& context) {
+  const ranks::VisibleGpus own = visible_gpus();
+  if (context.ranks == nullptr) {
+    // Of other ranks the GPUs may be elsewhere: what is done in their place takes as many as are
+    // here.
+    std::int64_t count = placement.devices();
+    if (placement.ranks > 1 && config.device_ids.empty()) {
+      count = std::clamp(std::ssize(own.identities), std::ptrdiff_t{1}, std::ptrdiff_t{count});
+    }
+    return ranks::assign_gpus({own}, count, config.device_ids).front();
+  }
+  std::vector<ranks::VisibleGpus> all;
+  for (const nlohmann::json& rank :
+       all_gather_json(context, {{"host", own.host}, {"gpus", own.identities}})) {
+    all.push_back(
+        {rank.at("host").get<std::string>(), rank.at("gpus").get<std::vector<std::string>>()});
+  }
+  const auto rank = static_cast<std::size_t>(context.ranks->info().rank);
+  return ranks::assign_gpus(all, placement.devices_per_rank(), config.device_ids).at(rank);
 }
 
 /// Whether devices of a host share cores: this rank's, or with those of ranks before it.
@@ -151,22 +173,20 @@ models::WorkloadOptions workload_options(const Config& config) {
   return options;
 }
 
+ranks::VisibleGpus visible_gpus() {
+  return {.host = host_name(), .identities = backends::cuda_identities()};
+}
+
 backends::DeviceGroupOptions device_options(const Config& config, const Placement& placement,
                                             const TaskContext& context) {
-  const OwnDevices own = own_devices(placement, context);
   backends::DeviceGroupOptions options;
   options.activity = context.activity;
   options.on_overrun = context.on_overrun;
   if (config.device == "cuda") {
     options.kind = runtime::DeviceKind::cuda;
-    for (std::int64_t index = 0; index < own.count; ++index) {
-      const auto position = static_cast<std::size_t>(own.first + index);
-      options.ordinals.push_back(static_cast<int>(position < config.device_ids.size()
-                                                      ? config.device_ids[position]
-                                                      : own.first_on_host + index));
-    }
+    options.ordinals = own_gpus(config, placement, context);
   } else {
-    options.cores = cores_by_device(config, own, context);
+    options.cores = cores_by_device(config, own_devices(placement, context), context);
   }
   return options;
 }

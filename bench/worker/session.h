@@ -13,6 +13,7 @@
 #include "models/workload.h"
 #include "strategies/backends/backend.h"
 #include "strategies/distributed/rank_context.h"
+#include "strategies/ranks/gpu_assignment.h"
 #include "strategies/registry.h"
 #include "strategies/strategy.h"
 
@@ -21,8 +22,12 @@ namespace stratagem::bench {
 /// Throws std::invalid_argument for a name that is unknown.
 models::WorkloadOptions workload_options(const Config& config);
 
+/// What this process sees, as assign_gpus() wants it.
+ranks::VisibleGpus visible_gpus();
+
 /// This rank's devices of a row: on CPUs the cores, of those that the process may use, that each is
-/// pinned to. With --oversubscribe devices share cores. Collective.
+/// pinned to. With --oversubscribe devices share cores. Without ranks in `context`, the devices of
+/// all of the row's ranks, as far as this process sees so many GPUs. Collective.
 backends::DeviceGroupOptions device_options(const Config& config, const Placement& placement,
                                             const TaskContext& context);
 /// The devices themselves. Sets the process's numerics (TF32, cuDNN) too.

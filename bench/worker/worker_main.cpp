@@ -16,6 +16,7 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <variant>
 
 #include "bench/config/plugins.h"
 #include "bench/launch/exit_codes.h"
@@ -23,6 +24,7 @@
 #include "reports/json_fields.h"
 #include "reports/record_fields.h"
 #include "reports/write_all.h"
+#include "strategies/distributed/library_environment.h"
 #include "strategies/runtime/communication_error.h"
 #include "strategies/runtime/device.h"
 #include "strategies/runtime/first_line.h"
@@ -102,7 +104,18 @@ int give(const json& answer, int result_fd) {
   ::_exit(status);
 }
 
-json answer(const std::vector<std::string>& arguments, const std::string& job,
+/// Of the network between the job's ranks; empty: the libraries' choice.
+std::string interface_of(const Job& job) {
+  const auto of_row = [](const auto& one) -> std::string {
+    if constexpr (requires { one.config; }) {
+      if (one.config.interface != "auto") return one.config.interface;
+    }
+    return "";
+  };
+  return std::visit(of_row, job);
+}
+
+json answer(const std::vector<std::string>& arguments, const std::string& text,
             runtime::ProgressPage& page, int result_fd) {
   reports::Conditions conditions;
   // A work item that overran is left running: the answer is given before anything is freed.
@@ -112,8 +125,12 @@ json answer(const std::vector<std::string>& arguments, const std::string& job,
                               leave(give(refusal(failure, page), result_fd));
                             }};
   try {
+    const Job job = job_from_json(json::parse(text));
+    for (const auto& [name, value] : distributed::library_environment(interface_of(job))) {
+      ::setenv(name.c_str(), value.c_str(), /*overwrite=*/1);
+    }
     load_plugins(arguments);
-    json result = perform_task(job_from_json(json::parse(job)), context);
+    json result = perform_task(job, context);
     return {{"ok", true},
             {"result", std::move(result)},
             {"conditions", json(reports::json_fields::json_of(conditions))}};
@@ -141,9 +158,6 @@ void worker_main(int argc, const char* const* argv) {
     const int job_fd = descriptor(argc, argv, "--job-fd");
     const int result_fd = descriptor(argc, argv, "--result-fd");
     die_with_controller(result_fd);
-    // c10d keeps a record of the last collectives, for its own diagnosis, in one table of the
-    // process. Threads of two groups write to it without a lock, and then it crashes: 0 is off.
-    ::setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/1);
     // Gloo writes to connections whose other end may be gone: that is an error of the call, which
     // the rank can report, and not its end.
     ::signal(SIGPIPE, SIG_IGN);

@@ -37,13 +37,18 @@ std::unique_ptr<runtime::Device> make_cpu_device(runtime::DeviceDescription desc
                                                  std::shared_ptr<runtime::Monitor> monitor,
                                                  runtime::ProgressPage* activity);
 
-/// A GPU and its streams, driven by a thread of its own.
+/// A GPU and its streams, driven by a thread of its own. `ordinals` are those of all GPUs of the
+/// group: it copies from them.
 std::unique_ptr<runtime::Device> make_cuda_device(runtime::DeviceDescription description,
                                                   std::shared_ptr<runtime::Monitor> monitor,
-                                                  runtime::ProgressPage* activity);
+                                                  runtime::ProgressPage* activity,
+                                                  const std::vector<int>& ordinals);
 
 /// How many GPUs can be used; 0 in a build without CUDA.
 int cuda_device_count();
+
+/// [ordinal]: the UUID of each GPU that can be used, whatever number a mask gives it.
+std::vector<std::string> cuda_identities();
 
 /// What a device can hold and compute with.
 struct DeviceCapacity {
@@ -63,5 +68,9 @@ at::Tensor copy_to(const at::Tensor& source, const runtime::DeviceDescription& t
 
 /// Says that the current stream uses a tensor that another stream made. Nothing on a CPU.
 void mark_used(const at::Tensor& tensor);
+
+/// Returns when the current stream of the tensor's GPU has done all that it was given. Nothing on a
+/// CPU.
+void finish(const at::Tensor& tensor);
 
 }  // namespace stratagem::backends

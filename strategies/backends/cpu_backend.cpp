@@ -39,7 +39,8 @@ DeviceGroup make_device_group(const DeviceGroupOptions& options) {
     if (cuda) {
       description.ordinal = options.ordinals[index];
       description.separate_copy_stream = true;
-      group.devices.push_back(make_cuda_device(description, group.monitor, options.activity));
+      group.devices.push_back(
+          make_cuda_device(description, group.monitor, options.activity, options.ordinals));
     } else {
       description.cores = options.cores[index];
       group.devices.push_back(make_cpu_device(description, group.monitor, options.activity));

@@ -10,106 +10,75 @@
 #include <fmt/format.h>
 #include <nvtx3/nvToolsExt.h>
 
-#include <atomic>
+#include <algorithm>
 #include <mutex>
 #include <utility>
 
 #include "strategies/backends/backend.h"
+#include "strategies/backends/cuda_event.h"
+#include "strategies/backends/cuda_stream.h"
+#include "strategies/runtime/launched_work.h"
 #include "strategies/runtime/work_queue.h"
 
 namespace stratagem::backends {
 namespace {
 
-using SteadyTime = std::chrono::steady_clock::time_point;
-
-/// An event of the CUDA runtime that is destroyed with its owner.
-class RawEvent {
+/// A piece of work in a profile, also one that throws.
+class ProfileRange {
  public:
-  explicit RawEvent(int ordinal) : ordinal_(ordinal) {
-    const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(ordinal_));
-    C10_CUDA_CHECK(cudaEventCreate(&event_));
-  }
-  ~RawEvent() {
-    const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(ordinal_));
-    C10_CUDA_CHECK_WARN(cudaEventDestroy(event_));
-  }
-  RawEvent(const RawEvent&) = delete;
-  RawEvent& operator=(const RawEvent&) = delete;
-  cudaEvent_t get() const { return event_; }
-
- private:
-  int ordinal_;
-  cudaEvent_t event_ = nullptr;
+  explicit ProfileRange(const std::string& label) { nvtxRangePushA(label.c_str()); }
+  ~ProfileRange() { nvtxRangePop(); }
+  ProfileRange(const ProfileRange&) = delete;
+  ProfileRange& operator=(const ProfileRange&) = delete;
 };
 
-/// A device's clock: one event whose moment on the host's clock is known. Events count in single
-/// precision from there: to 1 us for 8 s, to 16 us for two minutes.
-struct Anchor {
-  explicit Anchor(int ordinal) : event(ordinal) {}
-  RawEvent event;
-  SteadyTime time{};
-};
-
-class CudaEvent final : public runtime::Event {
+/// On a stream of their own: on a shared one, a stamp would also wait for what other stamps wait
+/// for.
+class CudaEndStamps final : public runtime::EndStamps {
  public:
-  CudaEvent(int ordinal, std::shared_ptr<const Anchor> anchor)
-      : ordinal_(static_cast<c10::DeviceIndex>(ordinal)),
-        event_(ordinal),
-        anchor_(std::move(anchor)) {}
+  CudaEndStamps(runtime::Device& device, c10::DeviceIndex ordinal)
+      : device_(device), stream_(ordinal) {}
 
-  bool complete() const override {
-    if (!recorded()) return false;
-    const c10::cuda::CUDAGuard guard(ordinal_);
-    const cudaError_t answer = cudaEventQuery(event_.get());
-    if (answer == cudaSuccess) return true;
-    if (answer != cudaErrorNotReady) C10_CUDA_CHECK(answer);
-    (void)cudaGetLastError();  // else the thread's next launch would be told of it
-    return false;
+  runtime::EventPointer stamp_behind(const std::function<void()>& wait) override {
+    const c10::cuda::CUDAStreamGuard guard(stream_.get());
+    wait();
+    return device_.stamp();
   }
-
-  SteadyTime time() const override {
-    const c10::cuda::CUDAGuard guard(ordinal_);
-    float milliseconds = 0;
-    C10_CUDA_CHECK(cudaEventElapsedTime(&milliseconds, anchor_->event.get(), event_.get()));
-    const std::chrono::duration<double, std::milli> since(milliseconds);
-    return anchor_->time + std::chrono::duration_cast<SteadyTime::duration>(since);
-  }
-
-  /// Whether the device's thread has put it on its stream: before that a stream that waits for it
-  /// would not wait at all.
-  bool recorded() const { return recorded_.load(std::memory_order_acquire); }
-  void set_recorded() { recorded_.store(true, std::memory_order_release); }
-  cudaEvent_t get() const { return event_.get(); }
 
  private:
-  c10::DeviceIndex ordinal_;
-  RawEvent event_;
-  std::shared_ptr<const Anchor> anchor_;
-  std::atomic<bool> recorded_{false};
+  runtime::Device& device_;
+  OwnStream stream_;
 };
 
 class CudaDevice final : public runtime::Device {
  public:
   CudaDevice(runtime::DeviceDescription description, std::shared_ptr<runtime::Monitor> monitor,
-             runtime::ProgressPage* activity)
+             runtime::ProgressPage* activity, const std::vector<int>& ordinals)
       : runtime::Device(std::move(description)),
         monitor_(monitor),
         ordinal_(static_cast<c10::DeviceIndex>(this->description().ordinal)),
-        compute_(c10::cuda::getStreamFromPool(/*isHighPriority=*/true, ordinal_)),
-        copy_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, ordinal_)),
+        compute_(ordinal_),
+        copy_(ordinal_),
+        sources_(streams_of_others(ordinals)),
         anchor_(make_anchor()),
-        queue_(std::move(monitor), {this->description().name(),
-                                    [ordinal = ordinal_] { c10::cuda::set_device(ordinal); },
+        launched_(monitor_, this->description().name()),
+        queue_(std::move(monitor), {this->description().name(), [this] { set_up_thread(); },
                                     activity, this->description().index}) {}
 
   void enqueue(runtime::Stream stream, std::string label, std::function<void()> work) override {
     const c10::cuda::CUDAStream target = stream_of(stream);
     queue_.push(label, [target, label, work = std::move(work)] {
       const c10::cuda::CUDAStreamGuard guard(target);
-      nvtxRangePushA(label.c_str());
+      const ProfileRange range(label);
       work();
-      nvtxRangePop();
     });
+  }
+
+  runtime::TimedWork enqueue_timed(runtime::Stream stream, std::string label,
+                                   std::function<void()> work) override {
+    runtime::TimedWork events = runtime::Device::enqueue_timed(stream, label, std::move(work));
+    launched_.add(stream, std::move(label), events.end);
+    return events;
   }
 
   runtime::EventPointer record(runtime::Stream stream) override {
@@ -131,6 +100,10 @@ class CudaDevice final : public runtime::Device {
     return event;
   }
 
+  std::unique_ptr<runtime::EndStamps> make_end_stamps() override {
+    return std::make_unique<CudaEndStamps>(*this, ordinal_);
+  }
+
   void wait(runtime::Stream stream, runtime::EventPointer event) override {
     const c10::cuda::CUDAStream target = stream_of(stream);
     queue_.enqueue_wait("a wait", [event = std::move(event), target, monitor = monitor_] {
@@ -147,13 +120,13 @@ class CudaDevice final : public runtime::Device {
 
   void synchronize(std::chrono::milliseconds limit) override {
     queue_.drain(limit);
-    wait_for_kernels([this] { return compute_.query() && copy_.query(); }, limit);
+    launched_.wait([this] { return compute_.get().query() && copy_.get().query(); }, limit);
   }
 
   void wait_on_host(const runtime::Event& event, std::chrono::milliseconds limit) override {
     const auto& own = dynamic_cast<const CudaEvent&>(event);
     queue_.wait_for([&own] { return own.recorded(); }, limit);
-    wait_for_kernels([&own] { return own.complete(); }, limit);
+    launched_.wait([&own] { return own.complete(); }, limit);
   }
 
   runtime::MemoryStatistics memory() const override {
@@ -169,17 +142,22 @@ class CudaDevice final : public runtime::Device {
   void reset_peak_memory() override { c10::cuda::CUDACachingAllocator::resetPeakStats(ordinal_); }
 
  private:
-  void wait_for_kernels(const std::function<bool()>& ended, std::chrono::milliseconds limit) const {
-    const auto deadline = std::chrono::steady_clock::now() + limit;
-    while (!ended()) {
-      monitor_->rethrow_if_failed();
-      if (std::chrono::steady_clock::now() > deadline) {
-        throw runtime::DeviceTimeout(
-            fmt::format("{} has not finished its kernels within {:.3g} s (--timeout)",
-                        description().name(), std::chrono::duration<double>(limit).count()));
-      }
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
+  /// LibTorch copies between GPUs on the current stream of the source's, which without one of this
+  /// device's own would be the one that all of the source's receivers share.
+  std::vector<std::unique_ptr<OwnStream>> streams_of_others(std::vector<int> ordinals) const {
+    std::ranges::sort(ordinals);
+    ordinals.erase(std::ranges::unique(ordinals).begin(), ordinals.end());
+    std::erase(ordinals, static_cast<int>(ordinal_));
+    std::vector<std::unique_ptr<OwnStream>> streams;
+    for (const int other : ordinals) {
+      streams.push_back(std::make_unique<OwnStream>(static_cast<c10::DeviceIndex>(other)));
     }
+    return streams;
+  }
+
+  void set_up_thread() const {
+    for (const auto& source : sources_) c10::cuda::setCurrentCUDAStream(source->get());
+    c10::cuda::set_device(ordinal_);
   }
 
   /// The event lies between two readings of the host's clock, of which the closest pair of a few
@@ -187,13 +165,13 @@ class CudaDevice final : public runtime::Device {
   std::shared_ptr<const Anchor> make_anchor() const {
     constexpr int tries = 5;
     const c10::cuda::CUDAGuard guard(ordinal_);
-    C10_CUDA_CHECK(cudaStreamSynchronize(compute_.stream()));
+    C10_CUDA_CHECK(cudaStreamSynchronize(compute_.get().stream()));
     std::shared_ptr<Anchor> best;
     auto closest = SteadyTime::duration::max();
     for (int made = 0; made < tries; ++made) {
       auto anchor = std::make_shared<Anchor>(ordinal_);
       const SteadyTime before = std::chrono::steady_clock::now();
-      C10_CUDA_CHECK(cudaEventRecord(anchor->event.get(), compute_.stream()));
+      C10_CUDA_CHECK(cudaEventRecord(anchor->event.get(), compute_.get().stream()));
       C10_CUDA_CHECK(cudaEventSynchronize(anchor->event.get()));
       const SteadyTime::duration apart = std::chrono::steady_clock::now() - before;
       anchor->time = before + apart / 2;
@@ -205,14 +183,16 @@ class CudaDevice final : public runtime::Device {
   }
 
   c10::cuda::CUDAStream stream_of(runtime::Stream stream) const {
-    return stream == runtime::Stream::copy ? copy_ : compute_;
+    return (stream == runtime::Stream::copy ? copy_ : compute_).get();
   }
 
   std::shared_ptr<runtime::Monitor> monitor_;
   c10::DeviceIndex ordinal_;
-  c10::cuda::CUDAStream compute_;
-  c10::cuda::CUDAStream copy_;
+  OwnStream compute_;
+  OwnStream copy_;
+  std::vector<std::unique_ptr<OwnStream>> sources_;  // on the group's other GPUs
   std::shared_ptr<const Anchor> anchor_;
+  runtime::LaunchedWork launched_;
   runtime::WorkQueue queue_;
 };
 
@@ -228,6 +208,19 @@ void initialise_allocator() {
 
 int cuda_device_count() { return static_cast<int>(c10::cuda::device_count()); }
 
+std::vector<std::string> cuda_identities() {
+  std::vector<std::string> all;
+  for (int ordinal = 0; ordinal < cuda_device_count(); ++ordinal) {
+    cudaDeviceProp properties{};
+    C10_CUDA_CHECK(cudaGetDeviceProperties(&properties, ordinal));
+    std::string& uuid = all.emplace_back();
+    for (const char byte : properties.uuid.bytes) {
+      uuid += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+    }
+  }
+  return all;
+}
+
 DeviceCapacity cuda_capacity(int ordinal) {
   cudaDeviceProp properties{};
   C10_CUDA_CHECK(cudaGetDeviceProperties(&properties, ordinal));
@@ -238,14 +231,17 @@ DeviceCapacity cuda_capacity(int ordinal) {
 
 std::unique_ptr<runtime::Device> make_cuda_device(runtime::DeviceDescription description,
                                                   std::shared_ptr<runtime::Monitor> monitor,
-                                                  runtime::ProgressPage* activity) {
+                                                  runtime::ProgressPage* activity,
+                                                  const std::vector<int>& ordinals) {
   const int count = cuda_device_count();
-  if (description.ordinal < 0 || description.ordinal >= count) {
-    throw std::invalid_argument(fmt::format("--device-ids: GPU {} does not exist; there are {}",
-                                            description.ordinal, count));
+  for (const int ordinal : ordinals) {
+    if (ordinal >= 0 && ordinal < count) continue;
+    throw std::invalid_argument(
+        fmt::format("--device-ids: GPU {} does not exist; there are {}", ordinal, count));
   }
   initialise_allocator();
-  return std::make_unique<CudaDevice>(std::move(description), std::move(monitor), activity);
+  return std::make_unique<CudaDevice>(std::move(description), std::move(monitor), activity,
+                                      ordinals);
 }
 
 }  // namespace stratagem::backends

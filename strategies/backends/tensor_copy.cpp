@@ -16,6 +16,12 @@ void mark_used(const at::Tensor& tensor) {
   tensor.record_stream(guard.getStream(tensor.device()));
 }
 
+void finish(const at::Tensor& tensor) {
+  if (!tensor.is_cuda()) return;
+  const c10::impl::VirtualGuardImpl guard(at::kCUDA);
+  guard.synchronizeStream(guard.getStream(tensor.device()));
+}
+
 at::Tensor copy_to(const at::Tensor& source, const runtime::DeviceDescription& target) {
   const at::Tensor detached = source.detach();
   mark_used(detached);

@@ -1,7 +1,7 @@
 // Process groups over NCCL. c10d's header needs NCCL's own, which only this file sees.
 #include <fmt/format.h>
 
-#include <cstdlib>
+#include <algorithm>
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 
 #include "strategies/distributed/process_group.h"
@@ -12,11 +12,10 @@ namespace stratagem::distributed {
 c10::intrusive_ptr<c10d::ProcessGroup> make_nccl_group(const c10::intrusive_ptr<c10d::Store>& store,
                                                        int rank, int size,
                                                        const BackendOptions& options) {
-  if (!options.interface_name.empty()) {
-    ::setenv("NCCL_SOCKET_IFNAME", options.interface_name.c_str(), /*overwrite=*/1);
-  }
-  const auto settings = c10d::ProcessGroupNCCL::Options::create();
-  settings->timeout = options.timeout;
+  const auto settings = c10d::ProcessGroupNCCL::Options::create(/*is_high_priority_stream=*/true);
+  // c10d counts from the call, which may be many steps ahead of the GPU: the limit that counts is
+  // that of the wait for the device.
+  settings->timeout = std::max<std::chrono::milliseconds>(options.timeout, std::chrono::hours(24));
   try {
     auto group = c10::make_intrusive<c10d::ProcessGroup>(store, rank, size);
     const auto backend = c10::make_intrusive<c10d::ProcessGroupNCCL>(store, rank, size, settings);

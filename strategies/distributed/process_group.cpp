@@ -5,8 +5,11 @@
 #include <fmt/ranges.h>
 
 #include <bit>
+#include <stdexcept>
+#include <thread>
 #include <utility>
 
+#include "strategies/backends/backend.h"
 #include "strategies/runtime/first_line.h"
 
 namespace stratagem::distributed {
@@ -52,24 +55,41 @@ c10::intrusive_ptr<c10::ivalue::Future> future_of(c10d::Work& work) {
   }
 }
 
+/// NCCL's barrier itself waits without a limit.
+void wait_for(c10d::Work& work, std::chrono::milliseconds limit) {
+  constexpr std::chrono::microseconds poll_interval{50};
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  while (!work.isCompleted()) {
+    if (std::chrono::steady_clock::now() > deadline) {
+      throw std::runtime_error(fmt::format("not every rank has come within {:.3g} s (--timeout)",
+                                           std::chrono::duration<double>(limit).count()));
+    }
+    std::this_thread::sleep_for(poll_interval);
+  }
+}
+
 }  // namespace
 
 Transfer::Transfer(std::string label, runtime::EventPointer start,
                    c10::intrusive_ptr<c10d::Work> work, at::Tensor tensor, Stamp stamp,
-                   std::function<void()> finish)
+                   std::shared_ptr<runtime::EndStamps> ends, std::function<void()> finish)
     : label_(std::move(label)),
       start_(std::move(start)),
       work_(std::move(work)),
       tensor_(std::move(tensor)),
       stamp_(std::move(stamp)),
       finish_(std::move(finish)) {
-  const auto future = future_of(*work_);
+  const auto future = ends ? future_of(*work_) : nullptr;
   if (!future) return;
-  // Runs when the collective has ended, before a waiter learns of it.
-  future->addCallback([ending = ending_, stamp = stamp_](const auto&) {
-    const std::lock_guard lock(ending->mutex);
-    ending->event = stamp();
-  });
+  // Runs when the collective has ended, before a waiter learns of it; over NCCL at once, where the
+  // future makes a stream wait. It is to be that of the stamps: those that the future would choose
+  // are of the pool that NCCL takes its own from.
+  future->addCallback(
+      [ending = ending_, ends = std::move(ends)](c10::ivalue::Future& ended) {
+        const std::lock_guard lock(ending->mutex);
+        ending->event = ends->stamp_behind([&ended] { ended.wait(); });
+      },
+      /*uses_future=*/false);
 }
 
 void Transfer::wait() {
@@ -90,13 +110,16 @@ runtime::EventPointer Transfer::end() const {
 }
 
 ProcessGroup::ProcessGroup(std::string name, std::vector<int> ranks, std::string backend,
-                           runtime::Device& device, c10::intrusive_ptr<c10d::ProcessGroup> group)
+                           runtime::Device& device, c10::intrusive_ptr<c10d::ProcessGroup> group,
+                           std::chrono::milliseconds limit)
     : name_(std::move(name)),
       ranks_(std::move(ranks)),
       backend_(std::move(backend)),
       members_(fmt::format(" in group {} (ranks {})", name_, fmt::join(ranks_, ", "))),
       device_(device),
-      group_(std::move(group)) {}
+      ends_(device.make_end_stamps()),
+      group_(std::move(group)),
+      limit_(limit) {}
 
 TransferPointer ProcessGroup::all_reduce(at::Tensor tensor, Reduction reduction) {
   const std::int64_t bytes = bytes_of(tensor);
@@ -213,10 +236,13 @@ TransferPointer ProcessGroup::all_to_all(at::Tensor output, at::Tensor input) {
 TransferPointer ProcessGroup::send(at::Tensor tensor, int to) {
   const std::int64_t bytes = bytes_of(tensor);
   const at::Tensor sent = goes_by_the_host(tensor) ? tensor.cpu() : tensor;
-  return start("send", sent, {1, bytes, bytes}, [&] {
-    std::vector<at::Tensor> tensors{sent};
-    return group_->send(tensors, to, no_tag);
-  });
+  return start(
+      "send", sent, {1, bytes, bytes},
+      [&] {
+        std::vector<at::Tensor> tensors{sent};
+        return group_->send(tensors, to, no_tag);
+      },
+      /*ends=*/nullptr);
 }
 
 TransferPointer ProcessGroup::receive(at::Tensor tensor, int from) {
@@ -230,13 +256,25 @@ TransferPointer ProcessGroup::receive(at::Tensor tensor, int from) {
         std::vector<at::Tensor> tensors{received};
         return group_->recv(tensors, from, no_tag);
       },
-      std::move(finish));
+      /*ends=*/nullptr, std::move(finish));
 }
 
 void ProcessGroup::barrier() {
   count("barrier", {1, 0, 0});
   // The backend's own: c10d's dispatches by a tensor that all threads of the process share.
-  attempt("barrier" + members_, [this] { group_->getDefaultBackend()->barrier()->wait(); });
+  attempt("barrier" + members_, [this] {
+    const auto backend = group_->getDefaultBackend();
+    if (backend_ != "nccl") {
+      backend->barrier()->wait();
+      return;
+    }
+    c10d::BarrierOptions options;  // without a device, that of the thread: on every rank the first
+    options.device = backends::torch_device(device_.description());
+    options.device_ids = {options.device->index()};
+    const auto work = backend->barrier(options);
+    wait_for(*work, limit_);
+    work->wait();
+  });
 }
 
 void ProcessGroup::abort() {
@@ -259,16 +297,21 @@ void ProcessGroup::reset_counts() {
 }
 
 TransferPointer ProcessGroup::start(const std::string& collective, const at::Tensor& tensor,
+                                    CollectiveCount cost, const Call& call) {
+  return start(collective, tensor, cost, call, ends_);
+}
+
+TransferPointer ProcessGroup::start(const std::string& name, const at::Tensor& tensor,
                                     CollectiveCount cost, const Call& call,
+                                    std::shared_ptr<runtime::EndStamps> ends,
                                     std::function<void()> finish) {
-  const std::string label =
-      fmt::format("{} of {} bytes{}", collective, cost.payload_bytes, members_);
-  count(collective, cost);
+  const std::string label = fmt::format("{} of {} bytes{}", name, cost.payload_bytes, members_);
+  count(name, cost);
   const auto stamp = [this] { return device_.stamp(); };
   runtime::EventPointer begun = stamp();
   return attempt(label, [&] {
     return std::make_shared<Transfer>(label, std::move(begun), call(), tensor, stamp,
-                                      std::move(finish));
+                                      std::move(ends), std::move(finish));
   });
 }
 

@@ -6,7 +6,8 @@
 // reduce, one message a pair of ranks for gather, scatter, all-to-all and small all-reduces over
 // Gloo, which every rank then adds up in the order of the ranks. Calls of one group must
 // be made in the same order by all its ranks; a call that does not end within the group's time
-// limit is an error, never a hang.
+// limit is an error, never a hang. Over NCCL a GPU waits and not the caller: there the limit is
+// that of whoever waits for the device, who then aborts the groups.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -35,16 +36,18 @@ class Transfer {
  public:
   using Stamp = std::function<runtime::EventPointer()>;
 
-  /// `finish`, where given, brings the result to where it belongs once the call has ended.
+  /// `ends` stamps the end of a call whose backend tells it; null: none does. `finish`, where
+  /// given, brings the result to where it belongs once the call has ended.
   Transfer(std::string label, runtime::EventPointer start, c10::intrusive_ptr<c10d::Work> work,
-           at::Tensor tensor, Stamp stamp, std::function<void()> finish = {});
+           at::Tensor tensor, Stamp stamp, std::shared_ptr<runtime::EndStamps> ends,
+           std::function<void()> finish = {});
 
   /// Returns when the result may be used by what the calling thread does next. Throws
   /// CommunicationError.
   void wait();
 
   /// When the call was made, and when it had ended; the latter is valid after wait(), and is when
-  /// that returned where the backend does not tell (Gloo: reduce_scatter, send, receive).
+  /// that returned for sends, receives, and where the backend does not tell (Gloo: reduce_scatter).
   const runtime::EventPointer& start() const { return start_; }
   runtime::EventPointer end() const;
 
@@ -66,12 +69,20 @@ using TransferPointer = std::shared_ptr<Transfer>;
 
 enum class Reduction { sum, maximum };
 
+struct BackendOptions {
+  /// Of Gloo; empty: loopback. NCCL reads its own from the environment: library_environment.h.
+  std::string interface_name = {};
+  std::chrono::milliseconds timeout{120'000};
+};
+
 class ProcessGroup {
  public:
   /// `ranks` are the members' ranks in the job, in the order of their ranks in the group.
   /// `device` is where the tensors of the calls lie; it stamps them, and outlives the group.
+  /// `limit` is that of a barrier.
   ProcessGroup(std::string name, std::vector<int> ranks, std::string backend,
-               runtime::Device& device, c10::intrusive_ptr<c10d::ProcessGroup> group);
+               runtime::Device& device, c10::intrusive_ptr<c10d::ProcessGroup> group,
+               std::chrono::milliseconds limit = BackendOptions().timeout);
   ProcessGroup(const ProcessGroup&) = delete;
   ProcessGroup& operator=(const ProcessGroup&) = delete;
 
@@ -113,7 +124,12 @@ class ProcessGroup {
   using Call = std::function<c10::intrusive_ptr<c10d::Work>()>;
   TransferPointer all_reduce_by_exchange(const at::Tensor& tensor, Reduction reduction);
   TransferPointer start(const std::string& collective, const at::Tensor& tensor,
-                        CollectiveCount cost, const Call& call, std::function<void()> finish = {});
+                        CollectiveCount cost, const Call& call);
+  /// Without `ends` where they are in no order: sends and receives of a pair of ranks wait for
+  /// those of no other.
+  TransferPointer start(const std::string& name, const at::Tensor& tensor, CollectiveCount cost,
+                        const Call& call, std::shared_ptr<runtime::EndStamps> ends,
+                        std::function<void()> finish = {});
   void count(const std::string& collective, const CollectiveCount& call);
   /// A ring's share of `bytes` for one pass over it.
   std::int64_t ring_pass(std::int64_t bytes) const { return bytes * (size() - 1) / size(); }
@@ -127,14 +143,11 @@ class ProcessGroup {
   std::string backend_;
   std::string members_;  // for errors: " in group data (ranks 0, 1)"
   runtime::Device& device_;
+  std::shared_ptr<runtime::EndStamps> ends_;  // of the collectives
   c10::intrusive_ptr<c10d::ProcessGroup> group_;
+  std::chrono::milliseconds limit_;
   mutable std::mutex mutex_;
   CommunicationCounts counts_;
-};
-
-struct BackendOptions {
-  std::string interface_name = {};  // empty: loopback for Gloo, the library's choice for NCCL
-  std::chrono::milliseconds timeout{120'000};
 };
 
 /// Connects the ranks that share `store`; the first collective call of each. Throws

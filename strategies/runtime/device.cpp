@@ -6,6 +6,23 @@
 #include <utility>
 
 namespace stratagem::runtime {
+namespace {
+
+/// Of a device whose work has ended when the thread that waits for it goes on.
+class StampsOfThisThread final : public EndStamps {
+ public:
+  explicit StampsOfThisThread(Device& device) : device_(device) {}
+
+  EventPointer stamp_behind(const std::function<void()>& wait) override {
+    wait();
+    return device_.stamp();
+  }
+
+ private:
+  Device& device_;
+};
+
+}  // namespace
 
 std::string DeviceDescription::name() const {
   return kind == DeviceKind::cuda ? fmt::format("cuda:{}", ordinal) : fmt::format("cpu:{}", index);
@@ -16,6 +33,10 @@ TimedWork Device::enqueue_timed(Stream stream, std::string label, std::function<
   enqueue(stream, std::move(label), std::move(work));
   events.end = record(stream);
   return events;
+}
+
+std::unique_ptr<EndStamps> Device::make_end_stamps() {
+  return std::make_unique<StampsOfThisThread>(*this);
 }
 
 void synchronize_all(DeviceSpan devices, std::chrono::milliseconds limit) {

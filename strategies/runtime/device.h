@@ -29,6 +29,16 @@ class Event {
 };
 using EventPointer = std::shared_ptr<Event>;
 
+/// Stamps the ends of work that runs beside a device's own streams and ends in order: a group's
+/// collectives.
+class EndStamps {
+ public:
+  virtual ~EndStamps() = default;
+  /// An event behind what `wait` waits for: the calling thread on a CPU, its current stream on
+  /// CUDA.
+  virtual EventPointer stamp_behind(const std::function<void()>& wait) = 0;
+};
+
 /// The events around a piece of work.
 struct TimedWork {
   EventPointer start;
@@ -54,7 +64,7 @@ struct DeviceDescription {
   std::string name() const;  // "cpu:0", "cuda:1"
 };
 
-/// Thrown when a work item runs, or waits, longer than the time limit.
+/// Thrown when a work item, or what it launched, runs or waits longer than the time limit.
 class DeviceTimeout : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -83,12 +93,15 @@ class Device {
   /// on the thread's current stream on CUDA. For what threads other than the device's run for it.
   virtual EventPointer stamp() = 0;
 
+  /// Of work that ends in an order of its own. The device outlives them.
+  virtual std::unique_ptr<EndStamps> make_end_stamps();
+
   /// Work enqueued on `stream` from now on runs after `event`, which may belong to any device.
   virtual void wait(Stream stream, EventPointer event) = 0;
 
   /// Returns when all work enqueued so far has run. Throws the group's first failure, once what
-  /// ran meanwhile has ended, and DeviceTimeout when one work item takes longer than `limit`,
-  /// which is then the group's failure.
+  /// ran meanwhile has ended, and DeviceTimeout when one work item, or the kernels of one, take
+  /// longer than `limit`, which is then the group's failure.
   virtual void synchronize(std::chrono::milliseconds limit) = 0;
 
   /// Returns when an event that was recorded here is complete; throws as synchronize() does.

@@ -6,6 +6,8 @@
 
 #include <stdexcept>
 
+#include "strategies/backends/backend.h"
+
 namespace stratagem::stages {
 namespace {
 
@@ -38,9 +40,12 @@ void add_state(Stage& stage, strategies::StateDictionary& all) {
 
 void load_state(Stage& stage, const strategies::StateDictionary& state) {
   const c10::AutoGradMode no_gradient(false);
-  for (const auto& parameter : models::parameters(stage.layers())) copy_in(state, parameter);
+  const auto parameters = models::parameters(stage.layers());
+  for (const auto& parameter : parameters) copy_in(state, parameter);
   for (const auto& buffer : models::buffers(stage.layers())) copy_in(state, buffer);
   stage.optimizer().load(state);
+  // The copies are on this thread's stream, which those of the device do not wait for.
+  if (!parameters.empty()) backends::finish(parameters.front().tensor);
 }
 
 }  // namespace stratagem::stages

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "strategies/distributed/library_environment.h"
 #include "strategies/distributed/rank_context.h"
 
 namespace stratagem::runtime {
@@ -19,8 +20,9 @@ namespace stratagem::runtime {
 /// Runs `work` for every rank and throws the first rank's exception, if any threw.
 inline void on_ranks(int count, const std::function<void(distributed::RankContext&)>& work,
                      std::chrono::milliseconds timeout = std::chrono::seconds(30)) {
-  // c10d's table of the last collectives is shared by all threads, and has no lock.
-  ::setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/1);
+  for (const auto& [name, value] : distributed::library_environment({})) {
+    ::setenv(name.c_str(), value.c_str(), /*overwrite=*/1);
+  }
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

@@ -120,5 +120,23 @@ TEST(VerificationScope, SaysWhatShrank) {
   EXPECT_EQ(mlp(4, 1).width, 1.0);
 }
 
+Config row_on(const std::string& device, bool tf32, const std::string& dtype = "float32") {
+  Config row;
+  row.device = device;
+  row.tf32 = tf32;
+  row.dtype = dtype;
+  return row;
+}
+
+TEST(FirstLossTolerance, FollowsTheBitsThatProductsKeep) {
+  EXPECT_EQ(first_loss_tolerance(row_on("cpu", false)), 1e-4);
+  EXPECT_EQ(first_loss_tolerance(row_on("cuda", false)), 1e-4);
+  EXPECT_EQ(first_loss_tolerance(row_on("cuda", true)),
+            first_loss_tolerance(row_on("cuda", false, "float16")));
+  EXPECT_EQ(first_loss_tolerance(row_on("cpu", true)), 1e-4) << "CPUs have no TF32";
+  EXPECT_EQ(first_loss_tolerance(row_on("cuda", true, "float64")), 1e-9);
+  EXPECT_EQ(first_loss_tolerance(row_on("cuda", true, "bfloat16")), 5e-2);
+}
+
 }  // namespace
 }  // namespace stratagem::bench

@@ -149,6 +149,26 @@ TEST(CoreDemand, MarksWhatIsOutOfTheOrdinary) {
   EXPECT_THAT(marks_of(config, 4), ElementsAre("shared"));
 }
 
+Config row_on(const std::string& device, bool tf32, const std::string& dtype = "float32") {
+  Config row;
+  row.device = device;
+  row.tf32 = tf32;
+  row.dtype = dtype;
+  return row;
+}
+
+TEST(Tf32Note, SaysWhereThePyTorchDefaultIsAnotherOne) {
+  EXPECT_THAT(tf32_note(row_on("cuda", false), true),
+              HasSubstr("PyTorch's default for them is TF32"));
+  EXPECT_EQ(tf32_note(row_on("cuda", false), false), "") << "no convolutions";
+  for (const bool convolutions : {false, true}) {
+    EXPECT_THAT(tf32_note(row_on("cuda", true), convolutions),
+                HasSubstr("PyTorch's default for them is float32"));
+    EXPECT_EQ(tf32_note(row_on("cpu", false), convolutions), "");
+    EXPECT_EQ(tf32_note(row_on("cuda", false, "float16"), convolutions), "");
+  }
+}
+
 TEST(CoreDemand, TakesTheFirstCores) {
   EXPECT_THAT(cores_of(config_of("test_spreading", 2, 1), {4, 6, 8}), ElementsAre(4, 6));
   EXPECT_THAT(cores_of(config_of("test_alone", 2, 1), {4, 6, 8}), ElementsAre(4));

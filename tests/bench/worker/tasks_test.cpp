@@ -208,6 +208,15 @@ TEST(VerifyTask, SeesAKernelThatIsWrongInFloat32Alone) {
   EXPECT_THAT(verification.message, HasSubstr("in float32, "));
 }
 
+TEST(VerifyTask, TheFirstLossInHalfPrecisionIsComparedWithThatInSingle) {
+  Config row = small_row("single", "mlp");
+  const FirstLoss single = verify({.config = row}, {}).first_loss;
+  row.dtype = "float16";
+  const FirstLoss half = verify({.config = row}, {}).first_loss;
+  EXPECT_EQ(half.value, single.value);
+  EXPECT_GT(half.tolerance, single.tolerance);
+}
+
 TEST(MeasureTask, HasEveryStepAskedFor) {
   for (const std::string strategy : {"single", "model_parallel", "pipeline"}) {
     for (const std::string model : {"toy", "mlp"}) {

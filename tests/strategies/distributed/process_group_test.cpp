@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "strategies/backends/backend.h"
+#include "strategies/distributed/library_environment.h"
 #include "tests/strategies/rank_threads.h"
 #include "tests/strategies/training.h"
 
@@ -267,6 +268,30 @@ TEST_P(ProcessGroupConformance, StampsBeginAndEndOfATransfer) {
   });
 }
 
+TEST_P(ProcessGroupConformance, AReceiveThatStillWaitsDelaysNoStampOfACollective) {
+  in_group(2, [&](ProcessGroup& group) {
+    if (group.size() < 2) return;  // one GPU: nobody to receive from
+    const at::Tensor message = ranks_tensor(group, 4);
+    const at::Tensor summed = ranks_tensor(group, 4);
+    const auto exchange = [&] {
+      return group.rank() == 0 ? group.send(message, 1) : group.receive(message, 0);
+    };
+    exchange()->wait();  // NCCL connects two ranks at their first message
+    if (group.rank() == 0) {
+      const auto sum = group.all_reduce(summed);
+      sum->wait();
+      sum->end()->time();  // has ended
+      exchange()->wait();
+    } else {
+      const auto receive = exchange();
+      const auto sum = group.all_reduce(summed);
+      sum->wait();
+      receive->wait();
+      EXPECT_LT(sum->end()->time(), receive->end()->time());
+    }
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(Backends, ProcessGroupConformance,
                          testing::Values(Backend{"gloo", runtime::DeviceKind::cpu},
                                          Backend{"gloo", runtime::DeviceKind::cuda},
@@ -326,6 +351,16 @@ TEST(ProcessGroup, BarriersOnSeveralThreadsShareNothing) {
       });
     });
   }
+}
+
+TEST(LibraryEnvironment, LeavesFailuresToTheWorkerAndNamesTheInterface) {
+  using ::testing::Contains;
+  using ::testing::Key;
+  using ::testing::Not;
+  using ::testing::Pair;
+  EXPECT_THAT(library_environment(""), Contains(Pair("TORCH_NCCL_ASYNC_ERROR_HANDLING", "0")));
+  EXPECT_THAT(library_environment(""), Not(Contains(Key("NCCL_SOCKET_IFNAME"))));
+  EXPECT_THAT(library_environment("eth0"), Contains(Pair("NCCL_SOCKET_IFNAME", "eth0")));
 }
 
 TEST(ProcessGroup, AnInterfaceThatIsNotThereIsRefused) {

@@ -1,0 +1,20 @@
+#include "strategies/distributed/library_environment.h"
+
+namespace stratagem::distributed {
+
+std::vector<std::pair<std::string, std::string>> library_environment(
+    const std::string& interface_name) {
+  std::vector<std::pair<std::string, std::string>> variables{
+      // c10d keeps a record of the last collectives, for its own diagnosis, in one table of the
+      // process. Threads of two groups write to it without a lock, and then it crashes: 0 is off.
+      {"TORCH_FR_BUFFER_SIZE", "0"},
+      // c10d's watchdogs end the process where a collective fails or hangs. The worker has a limit
+      // of its own, after which it aborts the groups and says what happened.
+      {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "0"},
+      {"TORCH_NCCL_ENABLE_MONITORING", "0"},
+  };
+  if (!interface_name.empty()) variables.emplace_back("NCCL_SOCKET_IFNAME", interface_name);
+  return variables;
+}
+
+}  // namespace stratagem::distributed

@@ -1,0 +1,92 @@
+#include "strategies/ranks/gpu_assignment.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+namespace stratagem::ranks {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+/// A rank that sees the GPUs first .. first + count - 1 of a host, as its numbers 0, 1, ...
+VisibleGpus sees(const std::string& host, int first, int count) {
+  VisibleGpus seen{.host = host, .identities = {}};
+  for (int gpu = first; gpu < first + count; ++gpu) {
+    seen.identities.push_back(fmt::format("GPU-{}", gpu));  // other hosts have the same
+  }
+  return seen;
+}
+
+std::string refusal(const std::vector<VisibleGpus>& ranks, std::int64_t devices_per_rank,
+                    const std::vector<std::int64_t>& device_ids = {}) {
+  try {
+    assign_gpus(ranks, devices_per_rank, device_ids);
+    return "accepted";
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+}
+
+TEST(GpuAssignment, ARankOfSeveralHostsCountsTheGpusOfItsOwn) {
+  std::vector<VisibleGpus> ranks(8, sees("n0", 0, 8));
+  ranks.insert(ranks.end(), 8, sees("n1", 0, 8));
+  const auto assigned = assign_gpus(ranks, 1, {});
+  ASSERT_EQ(assigned.size(), 16U);
+  for (int rank = 0; rank < 16; ++rank) {
+    EXPECT_THAT(assigned[static_cast<std::size_t>(rank)], ElementsAre(rank % 8));
+  }
+}
+
+TEST(GpuAssignment, RanksThatSeeAllGpusTakeThemInOrder) {
+  EXPECT_THAT(assign_gpus({2, sees("n0", 0, 4)}, 2, {}),
+              ElementsAre(ElementsAre(0, 1), ElementsAre(2, 3)));
+  EXPECT_THAT(assign_gpus({sees("n0", 0, 4)}, 3, {}), ElementsAre(ElementsAre(0, 1, 2)));
+}
+
+TEST(GpuAssignment, RanksOfTwoHostsMayTakeTurns) {
+  EXPECT_THAT(assign_gpus({sees("n0", 0, 2), sees("n1", 0, 2), sees("n0", 0, 2)}, 1, {}),
+              ElementsAre(ElementsAre(0), ElementsAre(0), ElementsAre(1)));
+}
+
+TEST(GpuAssignment, UnderAMaskEveryRanksGpuIsItsFirst) {
+  EXPECT_THAT(assign_gpus({sees("n0", 0, 1), sees("n0", 1, 1), sees("n1", 0, 1)}, 1, {}),
+              ElementsAre(ElementsAre(0), ElementsAre(0), ElementsAre(0)));
+  EXPECT_THAT(assign_gpus({sees("n0", 0, 2), sees("n0", 2, 2)}, 2, {}),
+              ElementsAre(ElementsAre(0, 1), ElementsAre(0, 1)));
+}
+
+TEST(GpuAssignment, MasksThatOverlapLeaveWhatNoRankHas) {
+  EXPECT_THAT(assign_gpus({sees("n0", 0, 2), sees("n0", 0, 3)}, 1, {}),
+              ElementsAre(ElementsAre(0), ElementsAre(1)));
+  EXPECT_EQ(refusal({sees("n0", 0, 1), sees("n0", 0, 1)}, 1),
+            "--devices: rank 1 on n0 needs 1, and of the 1 GPUs that it sees, the ranks before it "
+            "leave 0; --device-ids 0+0 lets devices share one");
+}
+
+TEST(GpuAssignment, TooFewNameTheRankAndItsHost) {
+  EXPECT_THAT(refusal({sees("n0", 0, 2), sees("n1", 0, 1)}, 2),
+              HasSubstr("rank 1 on n1 needs 2, and of the 1 GPUs that it sees"));
+  EXPECT_EQ(refusal({sees("n0", 0, 2)}, 4),
+            "--devices: 4 are more than the 2 GPUs; --device-ids 0+0 lets devices share one");
+  EXPECT_THAT(refusal({sees("n0", 0, 1), {.host = "n1", .identities = {}}}, 1),
+              HasSubstr("rank 1 on n1 needs 1, and of the 0 GPUs"));
+}
+
+TEST(GpuAssignment, IdsAreTheRanksOwnNumbersAndMayBeShared) {
+  EXPECT_THAT(assign_gpus({2, sees("n0", 0, 2)}, 1, {0, 0}),
+              ElementsAre(ElementsAre(0), ElementsAre(0)));
+  EXPECT_THAT(assign_gpus({sees("n0", 0, 2), sees("n1", 0, 2)}, 2, {1, 0, 0, 1}),
+              ElementsAre(ElementsAre(1, 0), ElementsAre(0, 1)));
+  EXPECT_EQ(refusal({sees("n0", 0, 2), sees("n1", 0, 1)}, 1, {1, 1}),
+            "--device-ids: GPU 1 does not exist for rank 1 on n1; there are 1");
+  EXPECT_EQ(refusal({sees("n0", 0, 2)}, 2, {0, 5}),
+            "--device-ids: GPU 5 does not exist; there are 2");
+}
+
+}  // namespace
+}  // namespace stratagem::ranks

@@ -97,26 +97,30 @@ Shape Workload::input_shape(std::int64_t batch) const {
   return {batch, entry_->features, image_size(), image_size()};
 }
 
-ModelOptions Workload::model_options() const {
-  return {.width = options_.width,
-          .classes = options_.classes,
-          .features = options_.features,
-          .bias = options_.bias,
-          .seed = options_.seed};
-}
-
 std::int64_t Workload::parameter_count() const {
-  ModelOptions options = model_options();
-  options.meta = true;
-  const Model model = entry_->make(options);
+  const Model model = make_meta_model();
   std::int64_t count = 0;
   for (const NamedTensor& each : parameters(model.layers)) count += each.tensor.numel();
   return count;
 }
 
-Model Workload::make_model() const {
-  Model model = entry_->make(model_options());
+Model Workload::make_meta_model() const {
+  Model model = entry_->make({.width = options_.width,
+                              .classes = options_.classes,
+                              .features = options_.features,
+                              .bias = options_.bias});
   for (const auto& layer : model.layers) layer->to(at::kCPU, options_.dtype, options_.format);
+  return model;
+}
+
+void Workload::materialise(Layer& layer, const at::Device& device) const {
+  layer.materialise(options_.seed, device, options_.dtype, options_.format);
+  layer.to(device, options_.dtype, options_.format);
+}
+
+Model Workload::make_model() const {
+  Model model = make_meta_model();
+  for (const auto& layer : model.layers) materialise(*layer, at::kCPU);
   return model;
 }
 

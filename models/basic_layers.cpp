@@ -1,11 +1,8 @@
 #include "models/basic_layers.h"
 
 #include <ATen/ops/adaptive_avg_pool2d.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/max_pool2d.h>
-#include <ATen/ops/ones.h>
 #include <ATen/ops/relu.h>
-#include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
 
@@ -33,22 +30,21 @@ std::int64_t window_count(std::int64_t size, std::int64_t kernel, std::int64_t s
   return room < 0 ? 0 : room / stride + 1;
 }
 
-at::Tensor uniform_within(at::IntArrayRef sizes, double bound, at::Generator& generator) {
-  return at::empty(sizes).uniform_(-bound, bound, generator);
+InitialValues of_linear(std::int64_t in_features) {
+  return InitialValues::uniform(1 / std::sqrt(static_cast<double>(in_features)));
 }
 
 }  // namespace
 
-ConvolutionLayer::ConvolutionLayer(std::string name, const ConvolutionOptions& options,
-                                   at::Generator& generator)
+ConvolutionLayer::ConvolutionLayer(std::string name, const ConvolutionOptions& options)
     : Layer(std::move(name)),
       options_(options),
       packed_(c10::make_intrusive<PackedWeights>(options.model_width)) {
   const double fan_out =
       static_cast<double>(options.out_channels * options.kernel * options.kernel);
-  weight_ = register_parameter("weight", at::empty({options.out_channels, options.in_channels,
-                                                    options.kernel, options.kernel})
-                                             .normal_(0, std::sqrt(2 / fan_out), generator));
+  weight_ = register_parameter(
+      "weight", {options.out_channels, options.in_channels, options.kernel, options.kernel},
+      InitialValues::normal(std::sqrt(2 / fan_out)));
 }
 
 at::Tensor ConvolutionLayer::forward(const at::Tensor& input) {
@@ -79,12 +75,13 @@ LayerFlops ConvolutionLayer::flops(const Shape& input) const {
 
 BatchNormLayer::BatchNormLayer(std::string name, std::int64_t channels)
     : Layer(std::move(name)), channels_(channels) {
-  weight_ = register_parameter("weight", at::ones({channels}));
-  bias_ = register_parameter("bias", at::zeros({channels}));
-  running_mean_ = register_buffer("running_mean", at::zeros({channels}));
-  running_var_ = register_buffer("running_var", at::ones({channels}));
-  num_batches_tracked_ =
-      register_buffer("num_batches_tracked", at::zeros({}, at::TensorOptions(at::kLong)));
+  const InitialValues zero = InitialValues::constant(0);
+  const InitialValues one = InitialValues::constant(1);
+  weight_ = register_parameter("weight", {channels}, one);
+  bias_ = register_parameter("bias", {channels}, zero);
+  running_mean_ = register_buffer("running_mean", {channels}, zero);
+  running_var_ = register_buffer("running_var", {channels}, one);
+  num_batches_tracked_ = register_buffer("num_batches_tracked", {}, zero, at::kLong);
 }
 
 at::Tensor BatchNormLayer::forward(const at::Tensor& input) { return normalised(input, {}); }
@@ -137,12 +134,15 @@ Shape AveragePoolLayer::output_shape(const Shape& input) const {
 }
 
 LinearLayer::LinearLayer(std::string name, std::int64_t in_features, std::int64_t out_features,
-                         at::Generator& generator, bool bias)
+                         bool bias)
+    : LinearLayer(std::move(name), in_features, out_features, of_linear(in_features),
+                  bias ? std::optional(of_linear(in_features)) : std::nullopt) {}
+
+LinearLayer::LinearLayer(std::string name, std::int64_t in_features, std::int64_t out_features,
+                         const InitialValues& weight, const std::optional<InitialValues>& bias)
     : Layer(std::move(name)), in_features_(in_features), out_features_(out_features) {
-  const double bound = 1 / std::sqrt(static_cast<double>(in_features));
-  weight_ =
-      register_parameter("weight", uniform_within({out_features, in_features}, bound, generator));
-  if (bias) bias_ = register_parameter("bias", uniform_within({out_features}, bound, generator));
+  weight_ = register_parameter("weight", {out_features, in_features}, weight);
+  if (bias) bias_ = register_parameter("bias", {out_features}, *bias);
 }
 
 LinearLayer::LinearLayer(std::string name, at::Tensor weight, at::Tensor bias)

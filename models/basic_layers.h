@@ -1,9 +1,9 @@
 // The layers that a convolutional or fully connected model is made of: convolution, batch
 // normalisation, ReLU, pooling, linear. Initial values follow torchvision's ResNet and torch's
-// Linear; the numbers come from the generator that is passed in.
+// Linear.
 #pragma once
 
-#include <ATen/core/Generator.h>
+#include <optional>
 
 #include "models/cpu_kernels/batch_norm.h"
 #include "models/cpu_kernels/packed_weights.h"
@@ -25,7 +25,7 @@ struct ConvolutionOptions {
 
 class ConvolutionLayer : public Layer {
  public:
-  ConvolutionLayer(std::string name, const ConvolutionOptions& options, at::Generator& generator);
+  ConvolutionLayer(std::string name, const ConvolutionOptions& options);
   at::Tensor forward(const at::Tensor& input) override;
   Shape output_shape(const Shape& input) const override;
   LayerFlops flops(const Shape& input) const override;
@@ -91,11 +91,14 @@ class InputGradientLayer : public Layer {
   Shape output_shape(const Shape& input) const override;
 };
 
-/// [n, ..., in] -> [n, ..., out] with bias; both uniform within 1 / sqrt(in).
+/// [n, ..., in] -> [n, ..., out], with a bias or without.
 class LinearLayer : public Layer {
  public:
+  /// Both uniform within 1 / sqrt(in).
   LinearLayer(std::string name, std::int64_t in_features, std::int64_t out_features,
-              at::Generator& generator, bool bias = true);
+              bool bias = true);
+  LinearLayer(std::string name, std::int64_t in_features, std::int64_t out_features,
+              const InitialValues& weight, const std::optional<InitialValues>& bias);
   /// Of these values; an undefined bias: none.
   LinearLayer(std::string name, at::Tensor weight, at::Tensor bias);
   at::Tensor forward(const at::Tensor& input) override;

@@ -1,9 +1,5 @@
 #include "models/gpt.h"
 
-#include <ATen/CPUGeneratorImpl.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/zeros.h>
-
 #include <cmath>
 #include <memory>
 #include <string>
@@ -17,29 +13,16 @@ namespace {
 constexpr double kDeviation = 0.02;
 constexpr std::int64_t kHiddenPerFeature = 4;
 
-// Makes layers with values from one generator, in the order of the calls.
 class Maker {
  public:
   Maker(const GptSize& size, const ModelOptions& options)
-      : generator_(at::detail::createCPUGenerator(options.seed)),
-        features_(size.heads * scaled_width(size.features / size.heads, options.width)),
+      : features_(size.heads * scaled_width(size.features / size.heads, options.width)),
         heads_(size.heads),
-        meta_(options.meta),
         residual_deviation_(kDeviation / std::sqrt(2.0 * static_cast<double>(size.blocks))) {}
 
   std::int64_t features() const { return features_; }
 
-  at::Tensor normal(at::IntArrayRef sizes, double deviation = kDeviation) {
-    if (meta_) return at::empty(sizes, at::TensorOptions(at::kMeta));
-    return at::empty(sizes).normal_(0, deviation, generator_);
-  }
-
-  std::unique_ptr<Layer> linear(const std::string& name, std::int64_t in, std::int64_t out,
-                                double deviation = kDeviation) {
-    return std::make_unique<LinearLayer>(name, normal({out, in}, deviation), at::zeros({out}));
-  }
-
-  std::unique_ptr<Layer> block(const std::string& name) {
+  std::unique_ptr<Layer> block(const std::string& name) const {
     const std::int64_t hidden = kHiddenPerFeature * features_;
     TransformerBlock::Parts parts;
     parts.norm1 = std::make_unique<LayerNormLayer>(name + ".norm1", features_);
@@ -54,27 +37,31 @@ class Maker {
   }
 
  private:
-  at::Generator generator_;
+  static std::unique_ptr<Layer> linear(const std::string& name, std::int64_t in, std::int64_t out,
+                                       double deviation = kDeviation) {
+    return std::make_unique<LinearLayer>(name, in, out, InitialValues::normal(deviation),
+                                         InitialValues::constant(0));
+  }
+
   std::int64_t features_;
   std::int64_t heads_;
-  bool meta_;
   double residual_deviation_;
 };
 
 Model make_gpt(const std::string& name, const GptSize& size, const ModelOptions& options) {
-  Maker maker(size, options);
+  const Maker maker(size, options);
   const std::int64_t vocabulary = class_count(options, size.vocabulary);
   const std::int64_t d = maker.features();
   Model model{name, {}};
-  const at::Tensor token = maker.normal({vocabulary, d});
+  const InitialValues initial = InitialValues::normal(kDeviation);
   model.layers.push_back(std::make_unique<TokenEmbeddingLayer>(
-      "embedding", token, maker.normal({size.longest_sequence, d})));
+      "embedding", TokenEmbeddingOptions{vocabulary, size.longest_sequence, d}, initial));
   for (std::int64_t index = 0; index < size.blocks; ++index) {
     model.layers.push_back(maker.block("blocks." + std::to_string(index)));
   }
   model.layers.push_back(std::make_unique<LayerNormLayer>("norm", d));
   model.layers.push_back(
-      std::make_unique<LinearLayer>("head", maker.normal({vocabulary, d}), at::Tensor()));
+      std::make_unique<LinearLayer>("head", d, vocabulary, initial, std::nullopt));
   return model;
 }
 

@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "models/initial_values.h"
+
 namespace stratagem::models {
 
 /// Sizes of a tensor, batch first: [n, channels, height, width] or [n, features].
@@ -40,6 +42,8 @@ struct LayerFlops {
   LayerFlops& operator+=(const LayerFlops& other);
 };
 
+/// A layer is made on LibTorch's meta device: its tensors have names, sizes and a type, but neither
+/// memory nor values until materialise().
 class Layer {
  public:
   /// `name` is the prefix of the layer's tensors: "conv1", "layer1.0", "fc".
@@ -69,23 +73,43 @@ class Layer {
   virtual void set_training(bool training) { training_ = training; }
   bool training() const { return training_; }
 
+  /// Gives every tensor that has none its memory and its initial values, one after the other, as
+  /// to() would have converted them. The handles stay valid.
+  void materialise(std::uint64_t seed, const at::Device& device, at::ScalarType dtype,
+                   at::MemoryFormat format);
+
   /// Converts in place: the handles stay valid, parameters stay leaves that require a gradient,
   /// gradients are dropped. Integer buffers keep their dtype; `format` applies to 4-d tensors.
+  /// Those without memory stay so.
   void to(const at::Device& device, at::ScalarType dtype, at::MemoryFormat format);
 
  protected:
   /// Takes "weight" and names it "<layer>.weight".
+  at::Tensor register_parameter(std::string_view suffix, const Shape& sizes,
+                                const InitialValues& initial);
+  /// With these values already: a layer that is made of parts of another.
   at::Tensor register_parameter(std::string_view suffix, at::Tensor tensor);
-  at::Tensor register_buffer(std::string_view suffix, at::Tensor tensor);
+  at::Tensor register_buffer(std::string_view suffix, const Shape& sizes,
+                             const InitialValues& initial, at::ScalarType dtype = at::kFloat);
 
   /// Lists the tensors of a layer that this one is made of.
   void adopt(const Layer& part);
 
  private:
+  struct Unfilled {
+    NamedTensor of;
+    InitialValues initial;
+  };
+
+  /// On the meta device, to be filled by materialise().
+  NamedTensor without_memory(std::string_view suffix, const Shape& sizes,
+                             const InitialValues& initial, at::ScalarType dtype);
+
   std::string name_;
   bool training_ = true;
   std::vector<NamedTensor> parameters_;
   std::vector<NamedTensor> buffers_;
+  std::vector<Unfilled> unfilled_;
 };
 
 using LayerList = std::vector<std::unique_ptr<Layer>>;

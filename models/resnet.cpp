@@ -1,7 +1,5 @@
 #include "models/resnet.h"
 
-#include <ATen/CPUGeneratorImpl.h>
-
 #include <memory>
 #include <numeric>
 #include <utility>
@@ -28,14 +26,13 @@ struct BlockOptions {
 
 // Appends "<prefix>.conv<k>" and "<prefix>.bn<k>".
 void add_convolution(LayerList& path, const std::string& prefix, int k,
-                     const ConvolutionOptions& options, at::Generator& generator) {
+                     const ConvolutionOptions& options) {
   const std::string number = std::to_string(k);
-  path.push_back(std::make_unique<ConvolutionLayer>(prefix + ".conv" + number, options, generator));
+  path.push_back(std::make_unique<ConvolutionLayer>(prefix + ".conv" + number, options));
   path.push_back(std::make_unique<BatchNormLayer>(prefix + ".bn" + number, options.out_channels));
 }
 
-LayerList main_path(const std::string& prefix, const BlockOptions& block,
-                    at::Generator& generator) {
+LayerList main_path(const std::string& prefix, const BlockOptions& block) {
   const std::int64_t width = block.width;
   std::vector<ConvolutionOptions> convolutions;
   if (block.kind == ResidualKind::bottleneck) {
@@ -49,34 +46,32 @@ LayerList main_path(const std::string& prefix, const BlockOptions& block,
   for (std::size_t i = 0; i < convolutions.size(); ++i) {
     convolutions[i].model_width = block.model_width;
     if (i > 0) path.push_back(std::make_unique<ReluLayer>(prefix + ".relu"));
-    add_convolution(path, prefix, static_cast<int>(i) + 1, convolutions[i], generator);
+    add_convolution(path, prefix, static_cast<int>(i) + 1, convolutions[i]);
   }
   return path;
 }
 
-LayerList shortcut(const std::string& prefix, const BlockOptions& block, at::Generator& generator) {
+LayerList shortcut(const std::string& prefix, const BlockOptions& block) {
   LayerList path;
   if (block.stride != 1 || block.in_channels != block.out_channels()) {
     ConvolutionOptions options{block.in_channels, block.out_channels(), 1, block.stride, 0};
     options.model_width = block.model_width;
-    path.push_back(
-        std::make_unique<ConvolutionLayer>(prefix + ".downsample.0", options, generator));
+    path.push_back(std::make_unique<ConvolutionLayer>(prefix + ".downsample.0", options));
     path.push_back(
         std::make_unique<BatchNormLayer>(prefix + ".downsample.1", block.out_channels()));
   }
   return path;
 }
 
-std::unique_ptr<Layer> residual_block(const std::string& name, const BlockOptions& block,
-                                      at::Generator& generator) {
-  LayerList main = main_path(name, block, generator);
-  LayerList side = shortcut(name, block, generator);
+std::unique_ptr<Layer> residual_block(const std::string& name, const BlockOptions& block) {
+  LayerList main = main_path(name, block);
+  LayerList side = shortcut(name, block);
   return std::make_unique<ResidualBlock>(name, std::move(main), std::move(side));
 }
 
-void add_stem(LayerList& layers, std::int64_t channels, at::Generator& generator) {
+void add_stem(LayerList& layers, std::int64_t channels) {
   layers.push_back(std::make_unique<ConvolutionLayer>(
-      "conv1", ConvolutionOptions{3, channels, 7, 2, 3, kResnetSmallestImage}, generator));
+      "conv1", ConvolutionOptions{3, channels, 7, 2, 3, kResnetSmallestImage}));
   layers.push_back(std::make_unique<BatchNormLayer>("bn1", channels));
   layers.push_back(std::make_unique<ReluLayer>("relu"));
   layers.push_back(std::make_unique<MaxPoolLayer>("maxpool"));
@@ -84,23 +79,22 @@ void add_stem(LayerList& layers, std::int64_t channels, at::Generator& generator
 
 Model make_resnet(std::string name, ResidualKind kind, const std::array<std::int64_t, 4>& blocks,
                   const ModelOptions& options) {
-  at::Generator generator = at::detail::createCPUGenerator(options.seed);
   const std::int64_t base = scaled_width(kStemChannels, options.width);
   Model model{std::move(name), {}};
-  add_stem(model.layers, base, generator);
+  add_stem(model.layers, base);
   std::int64_t channels = base;
   for (std::size_t group = 0; group < blocks.size(); ++group) {
     for (std::int64_t i = 0; i < blocks[group]; ++i) {
       const BlockOptions block{kind, channels, base << group, group > 0 && i == 0 ? 2 : 1,
                                options.width};
-      model.layers.push_back(residual_block(
-          "layer" + std::to_string(group + 1) + "." + std::to_string(i), block, generator));
+      model.layers.push_back(
+          residual_block("layer" + std::to_string(group + 1) + "." + std::to_string(i), block));
       channels = block.out_channels();
     }
   }
   model.layers.push_back(std::make_unique<AveragePoolLayer>("avgpool"));
-  model.layers.push_back(std::make_unique<LinearLayer>(
-      "fc", channels, class_count(options, kResnetClasses), generator));
+  model.layers.push_back(
+      std::make_unique<LinearLayer>("fc", channels, class_count(options, kResnetClasses)));
   return model;
 }
 

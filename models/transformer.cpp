@@ -2,9 +2,7 @@
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/gelu.h>
-#include <ATen/ops/ones.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
-#include <ATen/ops/zeros.h>
 
 #include <stdexcept>
 #include <utility>
@@ -13,10 +11,12 @@
 
 namespace stratagem::models {
 
-TokenEmbeddingLayer::TokenEmbeddingLayer(std::string name, at::Tensor token, at::Tensor position)
+TokenEmbeddingLayer::TokenEmbeddingLayer(std::string name, const TokenEmbeddingOptions& options,
+                                         const InitialValues& initial)
     : Layer(std::move(name)) {
-  token_ = register_parameter("token.weight", std::move(token));
-  position_ = register_parameter("position.weight", std::move(position));
+  token_ = register_parameter("token.weight", {options.vocabulary, options.features}, initial);
+  position_ =
+      register_parameter("position.weight", {options.longest_sequence, options.features}, initial);
 }
 
 at::Tensor TokenEmbeddingLayer::forward(const at::Tensor& input) {
@@ -34,8 +34,8 @@ Shape TokenEmbeddingLayer::output_shape(const Shape& input) const {
 }
 
 LayerNormLayer::LayerNormLayer(std::string name, std::int64_t features) : Layer(std::move(name)) {
-  weight_ = register_parameter("weight", at::ones({features}));
-  bias_ = register_parameter("bias", at::zeros({features}));
+  weight_ = register_parameter("weight", {features}, InitialValues::constant(1));
+  bias_ = register_parameter("bias", {features}, InitialValues::constant(0));
 }
 
 at::Tensor LayerNormLayer::forward(const at::Tensor& input) {

@@ -3,17 +3,21 @@
 // [n, sequence, features].
 #pragma once
 
-#include <ATen/core/Generator.h>
-
 #include "models/layer.h"
 
 namespace stratagem::models {
 
+struct TokenEmbeddingOptions {
+  std::int64_t vocabulary = 0;
+  std::int64_t longest_sequence = 0;
+  std::int64_t features = 0;
+};
+
 /// Token ids [n, sequence] (int64) -> [n, sequence, features]: the token's row plus the position's.
 class TokenEmbeddingLayer : public Layer {
  public:
-  /// `token` is [vocabulary, features], `position` [longest sequence, features].
-  TokenEmbeddingLayer(std::string name, at::Tensor token, at::Tensor position);
+  TokenEmbeddingLayer(std::string name, const TokenEmbeddingOptions& options,
+                      const InitialValues& initial);
   at::Tensor forward(const at::Tensor& input) override;
   Shape output_shape(const Shape& input) const override;
 

@@ -115,20 +115,6 @@ Shape Workload::input_shape(std::int64_t batch) const {
   return {batch, entry_->features, image_size(), image_size()};
 }
 
-ModelOptions Workload::model_options() const {
-  return {.width = options_.width,
-          .classes = options_.classes,
-          .features = options_.features,
-          .bias = options_.bias,
-          .seed = options_.seed};
-}
-
-Model Workload::make_meta_model() const {
-  ModelOptions options = model_options();
-  options.meta = true;
-  return entry_->make(options);
-}
-
 std::int64_t Workload::parameter_count() const {
   const Model model = make_meta_model();
   std::int64_t count = 0;
@@ -136,9 +122,23 @@ std::int64_t Workload::parameter_count() const {
   return count;
 }
 
-Model Workload::make_model() const {
-  Model model = entry_->make(model_options());
+Model Workload::make_meta_model() const {
+  Model model = entry_->make({.width = options_.width,
+                              .classes = options_.classes,
+                              .features = options_.features,
+                              .bias = options_.bias});
   for (const auto& layer : model.layers) layer->to(at::kCPU, options_.dtype, options_.format);
+  return model;
+}
+
+void Workload::materialise(Layer& layer, const at::Device& device) const {
+  layer.materialise(options_.seed, device, options_.dtype, options_.format);
+  layer.to(device, options_.dtype, options_.format);
+}
+
+Model Workload::make_model() const {
+  Model model = make_meta_model();
+  for (const auto& layer : model.layers) materialise(*layer, at::kCPU);
   return model;
 }
 

@@ -1,6 +1,7 @@
 // Workload: what is trained, bound together: model, synthetic data, loss, optimizer, number format
 // and seed. Two workloads with equal options make equal models and batches, on any machine whose
-// torch draws the same random numbers, and the same values (rounded) for every dtype.
+// torch draws the same random numbers, and the same values (rounded) for every dtype. A parameter
+// begins with values that its name and the seed decide, so a rank can draw its own alone.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -79,13 +80,18 @@ class Workload {
 
   Shape input_shape(std::int64_t batch) const;
 
-  /// On the CPU, in the workload's dtype and memory format, training.
+  /// In the workload's dtype, training, on the meta device: no memory, no values.
+  Model make_meta_model() const;
+
+  /// Draws what the layer has no memory for, and converts the rest: on the device, in the
+  /// workload's dtype and memory format. Besides the layer's there is memory for one tensor at a
+  /// time.
+  void materialise(Layer& layer, const at::Device& device) const;
+
+  /// The whole model, on the CPU.
   Model make_model() const;
 
-  /// Counted; large models take no memory for it.
   std::int64_t parameter_count() const;
-  /// Likewise: shapes and operations, of large tensors no values.
-  Model make_meta_model() const;
 
   /// Batch number `index` in host memory: standard normal inputs and uniform labels, or tokens with
   /// those that follow them.
@@ -100,8 +106,6 @@ class Workload {
   at::Tensor correct(const at::Tensor& output, const at::Tensor& targets) const;
 
  private:
-  ModelOptions model_options() const;
-
   WorkloadOptions options_;
   const ModelEntry* entry_;
 };

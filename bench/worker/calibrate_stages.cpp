@@ -90,7 +90,7 @@ class StageCalibration {
   void add_loops_of_replicas_in_one_process(std::int64_t samples) {
     const bool loss_apart = config_.loss_on != "replicas";
     for (std::size_t replica = 0; replica < group_.devices.size(); ++replica) {
-      models::Model model = workload_.make_model();
+      models::Model model = workload_.make_meta_model();
       const auto cut = data_parallel::segments_of(
           model.layers, config_, static_cast<int>(group_.devices.size()), /*width=*/1);
       auto parts = models::cut(std::move(model.layers), cut.boundaries);
@@ -130,7 +130,7 @@ class StageCalibration {
 
   void add_loops_of_a_replica(std::size_t replica, std::int64_t samples, int micro_batches) {
     const std::size_t first = loops_.size();
-    models::Model model = workload_.make_model();
+    models::Model model = workload_.make_meta_model();
     auto parts =
         models::cut(std::move(model.layers), stages::boundaries_of(model.layers, config_.cut));
     loops_.resize(first + parts.size());
@@ -168,7 +168,7 @@ std::vector<GradientBucket> buckets_of(const Config& config) {
   const models::Workload workload(workload_options(config));
   std::vector<GradientBucket> buckets;
   const auto input = workload.input_shape(slices_of(config).front().count);
-  for (const auto& bucket : data_parallel::plan_buckets(workload.make_model().layers, input,
+  for (const auto& bucket : data_parallel::plan_buckets(workload.make_meta_model().layers, input,
                                                         /*first_stage=*/true, config)) {
     buckets.push_back({.bytes = bucket.bytes, .ready = bucket.ready});
   }
@@ -176,7 +176,7 @@ std::vector<GradientBucket> buckets_of(const Config& config) {
 }
 
 std::vector<std::int64_t> owners_of_segments(const Config& config) {
-  const models::Model model = models::Workload(workload_options(config)).make_model();
+  const models::Model model = models::Workload(workload_options(config)).make_meta_model();
   const auto cut =
       data_parallel::segments_of(model.layers, config, placement_of(config).devices(), /*width=*/1);
   return {cut.owners.begin(), cut.owners.end()};

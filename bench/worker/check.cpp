@@ -102,19 +102,10 @@ void check_sharing(const Config& config, const Placement& placement) {
                   below + degree));
 }
 
-/// The model at a small width: the same layers and names, without the memory.
-models::Workload small_copy(const Config& config) {
-  constexpr double small_width = 0.0625;
-  models::WorkloadOptions options = workload_options(config);
-  options.width = small_width;
-  return models::Workload(options);
-}
-
-std::vector<std::string> cut_of(const Config& config, const TaskContext& context) {
+std::vector<std::string> cut_of(const Config& config, const models::Workload& workload,
+                                const models::Model& model, const TaskContext& context) {
   const int stages = stages_of(config);
   if (stages == 1) return {};
-  const models::Workload small = small_copy(config);
-  const models::Model model = small.make_model();
   if (stages > static_cast<int>(model.layers.size())) {
     throw std::invalid_argument(
         fmt::format("--devices: {} stages are more than the {} layers of {}", stages,
@@ -122,14 +113,10 @@ std::vector<std::string> cut_of(const Config& config, const TaskContext& context
   }
   if (config.cut.empty() && config.partition == "balanced") {
     backends::DeviceGroup group = open_devices(config, placement_of(config), context);
-    const models::Workload workload(workload_options(config));
     return stages::balanced_cut(workload, stages, slices_of(config).front().count,
                                 *group.devices.front(), to_milliseconds(config.timeout));
   }
-  if (config.cut.empty()) {
-    const models::Workload workload(workload_options(config));
-    return stages::choose_cut(workload, stages, config.partition);
-  }
+  if (config.cut.empty()) return stages::choose_cut(workload, stages, config.partition);
   const auto boundaries = stages::boundaries_of(model.layers, config.cut);
   if (static_cast<int>(boundaries.size()) != stages - 1) {
     throw std::invalid_argument(
@@ -188,12 +175,12 @@ CheckedRow checked_row(Config config, bool ranks_are_here, const TaskContext& co
   check_sharing(config, placement);
   const auto& strategy = strategies::find_strategy(config.strategy);
   if (strategy.check) strategy.check(config, placement.devices());
-  const models::Workload workload = small_copy(config);
-  const models::Model model = workload.make_model();
+  const models::Workload workload(workload_options(config));
+  const models::Model model = workload.make_meta_model();
   models::output_shape(model.layers, workload.input_shape(1));
   check_batch_norm(config, workload, model.layers);
   schedules::find_schedule(config.schedule);
-  config.cut = cut_of(config, context);
+  config.cut = cut_of(config, workload, model, context);
   const int stages = stages_of(config);
   std::vector<std::string> notes = {note_of_devices(config, placement.devices()),
                                     note_of_numerics(config)};

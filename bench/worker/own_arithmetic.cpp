@@ -128,7 +128,7 @@ struct Part {
 /// On the session's first device.
 Part layers_of(const Config& row, const OwnArithmetic& own) {
   const models::Workload workload(workload_options(row));
-  const models::Model model = workload.make_model();
+  const models::Model model = workload.make_meta_model();
   const auto sizes = micro_batch_sizes(row);
   const LayerScope whole{.samples = {sizes.front(), sizes.back()},
                          .image_size = workload.image_size(),
@@ -145,6 +145,9 @@ Part layers_of(const Config& row, const OwnArithmetic& own) {
   Part part;
   const auto indices = distinct(full_layers.units());
   for (const std::size_t index : indices) {
+    for (models::Layer* layer : full_layers.units()[index].layers) {
+      workload.materialise(*layer, at::kCPU);
+    }
     part.differences.add("", compare_layer(full_layers.at(index), exact_layers.at(index), own));
   }
   part.compared = fmt::format("{} layers", indices.size());

@@ -18,8 +18,6 @@ struct ModelOptions {
   std::int64_t classes = 0;   // outputs; 0 is the model's own number
   std::int64_t features = 0;  // of a model that takes sizes; 0 is its own number
   bool bias = true;           // likewise
-  std::uint64_t seed = 0;     // of the initial parameters
-  bool meta = false;          // large tensors without memory, to be counted only
 };
 
 enum class InputKind {
@@ -42,7 +40,7 @@ struct ModelEntry {
   std::int64_t default_image_size = 0;                  // pixels a side; 0 without images
   std::int64_t features = 0;                            // channels of an image, length of a vector
   std::int64_t classes = 0;                             // for tokens the vocabulary
-  std::function<Model(const ModelOptions&)> make = {};  // on the CPU, float32, contiguous
+  std::function<Model(const ModelOptions&)> make = {};  // float32, without memory (models/layer.h)
   bool has_batch_norm = false;
   std::int64_t smallest_image = 0;
   std::vector<std::string> default_cut = {};  // the cut into two stages

@@ -1,9 +1,6 @@
 // One linear layer without bias whose input's gradient is asked for: what an example of tensor
 // parallelism shards by columns, with an all-reduce of that gradient in its backward pass.
 
-#include <ATen/CPUGeneratorImpl.h>
-#include <ATen/ops/empty.h>
-
 #include <cmath>
 #include <memory>
 
@@ -17,19 +14,18 @@ namespace {
 constexpr std::int64_t kFeatures = 1024;
 constexpr std::int64_t kOutputs = 1024;
 
-/// [out, in], uniform within sqrt(6 / (in + out)) (Glorot and Bengio 2010).
-at::Tensor xavier_uniform(std::int64_t out, std::int64_t in, at::Generator& generator) {
-  const double bound = std::sqrt(6.0 / static_cast<double>(in + out));
-  return at::empty({out, in}).uniform_(-bound, bound, generator);
+/// Glorot and Bengio 2010.
+InitialValues xavier_uniform(std::int64_t in, std::int64_t out) {
+  return InitialValues::uniform(std::sqrt(6.0 / static_cast<double>(in + out)));
 }
 
 Model make_column_linear(const ModelOptions& options) {
-  at::Generator generator = at::detail::createCPUGenerator(options.seed);
   const std::int64_t features = options.features == 0 ? kFeatures : options.features;
+  const std::int64_t outputs = class_count(options, kOutputs);
   Model model{"column_linear", {}};
   model.layers.push_back(std::make_unique<InputGradientLayer>("input"));
   model.layers.push_back(std::make_unique<LinearLayer>(
-      "column", xavier_uniform(class_count(options, kOutputs), features, generator), at::Tensor()));
+      "column", features, outputs, xavier_uniform(features, outputs), std::nullopt));
   return model;
 }
 

@@ -1,7 +1,5 @@
 // One linear layer of any size: what the examples of data-parallel training train.
 
-#include <ATen/CPUGeneratorImpl.h>
-
 #include <memory>
 
 #include "models/basic_layers.h"
@@ -15,11 +13,10 @@ constexpr std::int64_t kFeatures = 10;
 constexpr std::int64_t kOutputs = 10;
 
 Model make_linear(const ModelOptions& options) {
-  at::Generator generator = at::detail::createCPUGenerator(options.seed);
   const std::int64_t features = options.features == 0 ? kFeatures : options.features;
   Model model{"linear", {}};
   model.layers.push_back(std::make_unique<LinearLayer>(
-      "linear", features, class_count(options, kOutputs), generator, options.bias));
+      "linear", features, class_count(options, kOutputs), options.bias));
   return model;
 }
 

@@ -1,8 +1,6 @@
 // A multi-layer perceptron wide enough to be worth timing: eight linear layers of 1024 with ReLU
 // between them. Layers: fc1, relu1, fc2, ..., relu7, fc8.
 
-#include <ATen/CPUGeneratorImpl.h>
-
 #include <memory>
 #include <string>
 
@@ -19,14 +17,13 @@ constexpr std::int64_t kDepth = 8;
 constexpr std::int64_t kClasses = 1000;
 
 Model make_mlp(const ModelOptions& options) {
-  at::Generator generator = at::detail::createCPUGenerator(options.seed);
   const std::int64_t width = scaled_width(kWidth, options.width);
   Model model{"mlp", {}};
   for (std::int64_t i = 1; i <= kDepth; ++i) {
     const std::string number = std::to_string(i);
     const std::int64_t in = i == 1 ? kFeatures : width;
     const std::int64_t out = i == kDepth ? class_count(options, kClasses) : width;
-    model.layers.push_back(std::make_unique<LinearLayer>("fc" + number, in, out, generator));
+    model.layers.push_back(std::make_unique<LinearLayer>("fc" + number, in, out));
     if (i < kDepth) model.layers.push_back(std::make_unique<ReluLayer>("relu" + number));
   }
   return model;

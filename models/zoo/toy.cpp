@@ -1,7 +1,5 @@
 // The two-layer model of PyTorch's distributed tutorials: net1 (10 -> 10), relu, net2 (10 -> 5).
 
-#include <ATen/CPUGeneratorImpl.h>
-
 #include <memory>
 
 #include "models/basic_layers.h"
@@ -16,13 +14,12 @@ constexpr std::int64_t kWidth = 10;
 constexpr std::int64_t kClasses = 5;
 
 Model make_toy(const ModelOptions& options) {
-  at::Generator generator = at::detail::createCPUGenerator(options.seed);
   const std::int64_t width = scaled_width(kWidth, options.width);
   Model model{"toy", {}};
-  model.layers.push_back(std::make_unique<LinearLayer>("net1", kFeatures, width, generator));
+  model.layers.push_back(std::make_unique<LinearLayer>("net1", kFeatures, width));
   model.layers.push_back(std::make_unique<ReluLayer>("relu"));
   model.layers.push_back(
-      std::make_unique<LinearLayer>("net2", width, class_count(options, kClasses), generator));
+      std::make_unique<LinearLayer>("net2", width, class_count(options, kClasses)));
   return model;
 }
 

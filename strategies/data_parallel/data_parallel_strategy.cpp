@@ -76,7 +76,7 @@ DataParallelStrategy::DataParallelStrategy(const strategies::StrategyContext& co
       kept_(2 * devices_.size()) {
   const auto devices = static_cast<int>(devices_.size());
   check_options(context.options, devices);
-  const models::Model model = workload_.make_model();
+  const models::Model model = workload_.make_meta_model();
   const models::Shape input = workload_.input_shape(1);
   flops_of_a_sample_ =
       models::flops(model.layers, input, /*first_input_needs_gradient=*/false).total();
@@ -91,7 +91,7 @@ DataParallelStrategy::DataParallelStrategy(const strategies::StrategyContext& co
 void DataParallelStrategy::make_replicas(std::span<const std::size_t> boundaries) {
   for (std::size_t index = 0; index < devices_.size(); ++index) {
     devices_[index]->enqueue(runtime::Stream::compute, "set-up", [this, index, boundaries] {
-      auto parts = models::cut(workload_.make_model().layers, boundaries);
+      auto parts = models::cut(workload_.make_meta_model().layers, boundaries);
       for (std::size_t segment = 0; segment < parts.size(); ++segment) {
         const stages::Stage::Position position{
             .first = segment == 0, .last = loss_on_replicas_ && segment + 1 == parts.size()};

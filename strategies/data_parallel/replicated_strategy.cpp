@@ -16,7 +16,7 @@ stages::Planner with_replication(const strategies::StrategyContext& context,
   if (context.groups.data.size() != context.devices.size()) {
     throw std::logic_error("replicas need a process group for each device");
   }
-  const models::Model model = context.workload.make_model();
+  const models::Model model = context.workload.make_meta_model();
   const bool with_buffers = !models::buffers(model.layers).empty();
   return [planner = std::move(planner), with_buffers](std::int64_t samples) {
     stages::StepPlan plan = planner(samples);

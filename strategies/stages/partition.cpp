@@ -78,7 +78,7 @@ std::vector<std::size_t> boundaries_of(const models::LayerList& layers,
 std::vector<std::string> choose_cut(const models::Workload& workload, int stages,
                                     std::string_view rule) {
   if (stages == 1) return {};
-  const models::Model model = workload.make_model();
+  const models::Model model = workload.make_meta_model();
   const bool two = stages == 2 && !workload.entry().default_cut.empty();
   if (rule == "tutorial" || (rule == "auto" && two)) {
     if (!two) {
@@ -98,20 +98,20 @@ std::vector<std::string> balanced_cut(const models::Workload& workload, int stag
                                       std::int64_t samples, runtime::Device& device,
                                       std::chrono::milliseconds limit) {
   if (stages == 1) return {};
-  models::Model model = workload.make_model();
   std::vector<double> costs;
   device.enqueue(runtime::Stream::compute, "balance", [&] {
-    const auto& options = workload.options();
     at::Tensor input =
         backends::copy_to(workload.make_batch(0).slice(0, samples).inputs, device.description());
-    for (const auto& layer : model.layers) {
-      layer->to(backends::torch_device(device.description()), options.dtype, options.format);
-      costs.push_back(time_layer(*layer, input, layer == model.layers.front()));
-      input = layer->forward(input.detach()).detach();
+    models::Model model = workload.make_meta_model();
+    for (auto& layer : model.layers) {
+      const auto only = std::move(layer);  // there is never memory for more than one
+      workload.materialise(*only, backends::torch_device(device.description()));
+      costs.push_back(time_layer(*only, input, /*first=*/costs.empty()));
+      input = only->forward(input.detach()).detach();
     }
   });
   device.synchronize(limit);
-  return names_at(model.layers, balance(costs, stages));
+  return names_at(workload.make_meta_model().layers, balance(costs, stages));
 }
 
 }  // namespace stratagem::stages

@@ -11,11 +11,9 @@
 namespace stratagem::stages {
 namespace {
 
-models::LayerList moved_to(models::LayerList layers, const models::WorkloadOptions& options,
-                           const runtime::DeviceDescription& device) {
-  for (const auto& layer : layers) {
-    layer->to(backends::torch_device(device), options.dtype, options.format);
-  }
+models::LayerList placed_on(const runtime::DeviceDescription& device,
+                            const models::Workload& workload, models::LayerList layers) {
+  for (const auto& layer : layers) workload.materialise(*layer, backends::torch_device(device));
   return layers;
 }
 
@@ -30,7 +28,7 @@ std::vector<at::Tensor> tensors_of(const std::vector<models::NamedTensor>& named
 Stage::Stage(const models::Workload& workload, models::LayerList layers, Position position,
              runtime::DeviceDescription device, int micro_batches)
     : workload_(&workload),
-      layers_(moved_to(std::move(layers), workload.options(), device)),
+      layers_(placed_on(device, workload, std::move(layers))),
       parameters_(tensors_of(models::parameters(layers_))),
       position_(position),
       device_(std::move(device)),

@@ -24,7 +24,8 @@ class Stage {
     bool last = true;
   };
 
-  /// Moves the layers to the device. `workload` outlives the stage.
+  /// Moves the layers to the device, where those without memory get their initial values.
+  /// `workload` outlives the stage.
   Stage(const models::Workload& workload, models::LayerList layers, Position position,
         runtime::DeviceDescription device, int micro_batches);
 

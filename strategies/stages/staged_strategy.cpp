@@ -133,7 +133,7 @@ void StagedStrategy::keep_inputs_of(const models::Batch& batch) {
 
 std::unique_ptr<stages::Stage> StagedStrategy::make_stage(int index, models::LayerList layers) {
   const stages::Stage::Position position{index == 0, index + 1 == stage_count()};
-  if (layout_) layers = layout_->shard(index, std::move(layers), position.last);
+  if (layout_) layers = layout_->shard(workload_, index, std::move(layers), position.last);
   auto made = std::make_unique<stages::Stage>(
       workload_, std::move(layers), position,
       devices_[static_cast<std::size_t>(own_device_of(index))]->description(),
@@ -153,7 +153,7 @@ std::unique_ptr<stages::Stage> StagedStrategy::make_stage(int index, models::Lay
 }
 
 void StagedStrategy::make_stages(const strategies::StrategyContext& context) {
-  models::Model model = workload_.make_model();
+  models::Model model = workload_.make_meta_model();
   const auto boundaries = stages::boundaries_of(model.layers, context.options.cut);
   std::vector<models::LayerList> parts = models::cut(std::move(model.layers), boundaries);
   if (static_cast<int>(parts.size()) != stage_count()) {
@@ -163,7 +163,8 @@ void StagedStrategy::make_stages(const strategies::StrategyContext& context) {
   note_shapes(parts);
   stages_.resize(parts.size());
   mailboxes_.resize(parts.size());
-  // Each device's own thread moves its layers, so that they lie in, and count as, its memory.
+  // Each device's own thread fills its layers, so that they lie in, and count as, its memory. The
+  // others' never have any.
   for (const int index : own_stages_) {
     const auto owner = static_cast<std::size_t>(own_device_of(index));
     devices_[owner]->enqueue(runtime::Stream::compute, "set-up", [&, this, index] {

@@ -24,8 +24,8 @@ constexpr ShardSpec query_key_value = {0, 3};
 
 class Sharding {
  public:
-  Sharding(TensorGroup& group, Layout layout, bool last_stage)
-      : group_(group), layout_(layout), last_stage_(last_stage) {}
+  Sharding(const models::Workload& workload, TensorGroup& group, Layout layout, bool last_stage)
+      : workload_(workload), group_(group), layout_(layout), last_stage_(last_stage) {}
 
   ShardedLayers of(models::LayerList whole) && {
     const std::size_t count = whole.size();
@@ -45,12 +45,12 @@ class Sharding {
   }
 
   LayerPointer converted(LayerPointer layer, bool more_linear_layers) {
-    if (auto* block = dynamic_cast<TransformerBlock*>(layer.get())) return of_block(*block);
-    if (const auto* embedding = dynamic_cast<models::TokenEmbeddingLayer*>(layer.get())) {
+    if (dynamic_cast<TransformerBlock*>(layer.get()) != nullptr) return of_block(std::move(layer));
+    if (auto* embedding = dynamic_cast<models::TokenEmbeddingLayer*>(layer.get())) {
       is_language_model_ = true;
       return of_embedding(*embedding);
     }
-    if (const auto* linear = dynamic_cast<LinearLayer*>(layer.get())) {
+    if (auto* linear = dynamic_cast<LinearLayer*>(layer.get())) {
       if (stays_whole(*linear, more_linear_layers)) return layer;
       return of_linear(*linear, more_linear_layers);
     }
@@ -73,7 +73,7 @@ class Sharding {
   }
 
   /// Alone it is a language model's head; else layers alternate.
-  LayerPointer of_linear(const LinearLayer& layer, bool more_linear_layers) {
+  LayerPointer of_linear(LinearLayer& layer, bool more_linear_layers) {
     const bool head = is_language_model_ && last_stage_ && !more_linear_layers;
     if (std::exchange(after_column_, false)) return row(layer);
     const bool paired = more_linear_layers && !head;
@@ -82,13 +82,15 @@ class Sharding {
     return column(layer, by_rows, {layout_, /*gather_output=*/!paired && !head});
   }
 
-  LayerPointer of_block(TransformerBlock& block) {
+  LayerPointer of_block(LayerPointer whole) {
     is_language_model_ = true;
+    auto& block = dynamic_cast<TransformerBlock&>(*whole);
     const std::int64_t heads = block.heads() / group_.size();
     const std::string name = block.name();
     TransformerBlock::Parts parts = std::move(block).take_parts();
-    const auto linear = [](const LayerPointer& part) -> const LinearLayer& {
-      return dynamic_cast<const LinearLayer&>(*part);
+    whole.reset();  // it lists the parts' tensors, which are dropped with the parts
+    const auto linear = [](const LayerPointer& part) -> LinearLayer& {
+      return dynamic_cast<LinearLayer&>(*part);
     };
     parts.qkv = column(linear(parts.qkv), query_key_value, {layout_, false});
     parts.projection = row(linear(parts.projection));
@@ -98,7 +100,8 @@ class Sharding {
     return std::make_unique<TransformerBlock>(name, std::move(parts));
   }
 
-  LayerPointer of_embedding(const models::TokenEmbeddingLayer& layer) {
+  LayerPointer of_embedding(models::TokenEmbeddingLayer& layer) {
+    workload_.materialise(layer, at::kCPU);
     auto made = std::make_unique<VocabParallelEmbedding>(
         layer.name(), shard(layer.name() + ".token.weight", layer.token(), by_rows),
         layer.position().detach(), group_, layout_);
@@ -106,8 +109,9 @@ class Sharding {
     return made;
   }
 
-  LayerPointer column(const LinearLayer& layer, const ShardSpec& shard_spec,
+  LayerPointer column(LinearLayer& layer, const ShardSpec& shard_spec,
                       const ColumnOptions& options) {
+    workload_.materialise(layer, at::kCPU);
     at::Tensor bias;
     if (layer.bias().defined()) bias = shard(layer.name() + ".bias", layer.bias(), shard_spec);
     auto made = std::make_unique<ColumnParallelLinear>(
@@ -117,7 +121,8 @@ class Sharding {
     return made;
   }
 
-  LayerPointer row(const LinearLayer& layer) {
+  LayerPointer row(LinearLayer& layer) {
+    workload_.materialise(layer, at::kCPU);
     at::Tensor bias;
     if (layer.bias().defined()) bias = layer.bias().detach();
     auto made = std::make_unique<RowParallelLinear>(
@@ -132,6 +137,7 @@ class Sharding {
     return slice_of(whole.detach(), shard_spec, group_.rank(), group_.size());
   }
 
+  const models::Workload& workload_;
   TensorGroup& group_;
   Layout layout_;
   bool last_stage_;
@@ -142,8 +148,9 @@ class Sharding {
 
 }  // namespace
 
-ShardedLayers shard(models::LayerList whole, TensorGroup& group, Layout layout, bool last_stage) {
-  return Sharding(group, layout, last_stage).of(std::move(whole));
+ShardedLayers shard(const models::Workload& workload, models::LayerList whole, TensorGroup& group,
+                    Layout layout, bool last_stage) {
+  return Sharding(workload, group, layout, last_stage).of(std::move(whole));
 }
 
 at::Tensor slice_of(const at::Tensor& whole, const ShardSpec& shard_spec, int rank, int ranks) {

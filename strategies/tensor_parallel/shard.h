@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/layer.h"
+#include "models/workload.h"
 #include "strategies/tensor_parallel/parallel_layer.h"
 #include "strategies/tensor_parallel/tensor_group.h"
 
@@ -35,7 +35,11 @@ struct ShardedLayers {
 /// stays whole where the ranks do not divide them. The head of a language model
 /// keeps its logits sharded. `last_stage`: the model ends with these layers. Throws
 /// std::invalid_argument for another layer.
-ShardedLayers shard(models::LayerList whole, TensorGroup& group, Layout layout, bool last_stage);
+///
+/// A layer without memory is filled as `workload` says, sliced and dropped before the next one, so
+/// that a rank never holds more than its slices and one whole linear layer or embedding.
+ShardedLayers shard(const models::Workload& workload, models::LayerList whole, TensorGroup& group,
+                    Layout layout, bool last_stage);
 
 /// A rank's slice of a whole tensor, contiguous, and the whole from the slices of all ranks.
 at::Tensor slice_of(const at::Tensor& whole, const ShardSpec& shard_spec, int rank, int ranks);

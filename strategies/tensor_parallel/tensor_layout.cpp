@@ -26,8 +26,10 @@ TensorLayout::TensorLayout(distributed::ProcessGroup& group, runtime::Device& de
                            const ExchangeOptions& options)
     : group_(group, device, options), layout_(layout) {}
 
-models::LayerList TensorLayout::shard(int stage, models::LayerList whole, bool last_stage) {
-  ShardedLayers sharded = tensor_parallel::shard(std::move(whole), group_, layout_, last_stage);
+models::LayerList TensorLayout::shard(const models::Workload& workload, int stage,
+                                      models::LayerList whole, bool last_stage) {
+  ShardedLayers sharded =
+      tensor_parallel::shard(workload, std::move(whole), group_, layout_, last_stage);
   const std::lock_guard lock(mutex_);
   sharded_.merge(sharded.parameters);
   parallel_[stage] = sharded.parallel;

@@ -19,8 +19,9 @@ class TensorLayout {
   TensorLayout(distributed::ProcessGroup& group, runtime::Device& device, Layout layout,
                const ExchangeOptions& options);
 
-  /// This rank's layers of a stage.
-  models::LayerList shard(int stage, models::LayerList whole, bool last_stage);
+  /// This rank's layers of a stage, as tensor_parallel::shard() makes them.
+  models::LayerList shard(const models::Workload& workload, int stage, models::LayerList whole,
+                          bool last_stage);
 
   /// As Workload::loss, of the last stage's outputs.
   at::Tensor loss(const models::Workload& workload, const at::Tensor& output,

@@ -43,7 +43,7 @@ TEST_P(GptReference, IsPyTorchs) {
   std::vector<std::string> names;
   auto all = parameters(model.layers);
   for (const auto& layer : model.layers)
-    layer->to(at::kCPU, at::kDouble, at::MemoryFormat::Contiguous);
+    layer->materialise(0, at::kCPU, at::kDouble, at::MemoryFormat::Contiguous);
   for (std::size_t i = 0; i < all.size(); ++i) {
     const at::NoGradGuard no_grad;
     names.push_back(all[i].name);
@@ -106,16 +106,16 @@ double gpt_flops_per_token(const GptSize& size, std::int64_t sequence) {
 
 TEST(Gpt, ParametersAreThoseOfTheFormula) {
   for (const auto& [name, size] : {std::pair{"gpt-tiny", kTiny}, std::pair{"gpt-small", kSmall}}) {
-    const Model model = find_model(name).make({.meta = true});
+    const Model model = find_model(name).make({});
     EXPECT_EQ(parameter_count(model.layers), gpt_parameter_count(size)) << name;
   }
   EXPECT_EQ(gpt_parameter_count(kSmall), 33'674'240);
-  EXPECT_EQ(parameter_count(find_model("gpt2").make({.meta = true}).layers), 163'037'184);
-  EXPECT_EQ(parameter_count(find_model("gpt2-xl").make({.meta = true}).layers), 1'638'022'400);
+  EXPECT_EQ(parameter_count(find_model("gpt2").make({}).layers), 163'037'184);
+  EXPECT_EQ(parameter_count(find_model("gpt2-xl").make({}).layers), 1'638'022'400);
 }
 
 TEST(Gpt, FlopsAreThoseOfTheFormula) {
-  const Model model = find_model("gpt-small").make({.meta = true});
+  const Model model = find_model("gpt-small").make({});
   constexpr std::int64_t batch = 2;
   constexpr std::int64_t sequence = 128;
   const double counted = flops(model.layers, {batch, sequence}, false).total();

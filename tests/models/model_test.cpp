@@ -5,8 +5,8 @@
 
 #include <stdexcept>
 
-#include "models/model.h"
 #include "models/registry/registry.h"
+#include "tests/models/filled_model.h"
 
 namespace stratagem::models {
 namespace {
@@ -59,7 +59,7 @@ TEST(Model, LinearFlops) {
 }
 
 TEST(Layer, ConvertsInPlace) {
-  const Model model = find_model("resnet18").make({.width = 0.125});
+  const Model model = filled_model("resnet18", {.width = 0.125});
   const std::vector<NamedTensor> handles = parameters(model.layers);
   forward(model.layers, at::randn({2, 3, 32, 32})).sum().backward();
   for (const auto& layer : model.layers) {

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "models/registry/named_entries.h"
+#include "tests/models/filled_model.h"
 
 namespace stratagem::models {
 namespace {
@@ -80,7 +81,7 @@ TEST(ModelRegistry, EntriesTellTheTruth) {
     const ModelEntry& entry = find_model(name);
     EXPECT_EQ(entry.name, name);
     EXPECT_FALSE(entry.summary.empty());
-    const Model model = entry.make({.width = 0.0625});
+    const Model model = filled_model(name, {.width = 0.0625});
     EXPECT_EQ(model.name, name);
     EXPECT_EQ(static_cast<std::int64_t>(model.layers.size()), entry.layers);
     EXPECT_EQ(entry.has_batch_norm, !buffers(model.layers).empty());

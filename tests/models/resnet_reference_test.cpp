@@ -84,7 +84,7 @@ class ResnetReference : public testing::TestWithParam<Case> {
         model_(find_model(std::get<0>(GetParam())).make({})) {
     const at::MemoryFormat format = std::get<1>(GetParam());
     for (const auto& layer : model_.layers) {
-      layer->to(at::kCPU, at::kDouble, format);
+      layer->materialise(0, at::kCPU, at::kDouble, format);
     }
     fill(model_);
     const std::int64_t batch = reference().at("batch");

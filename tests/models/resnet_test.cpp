@@ -13,6 +13,7 @@
 #include "models/cpu_kernels/convolution.h"
 #include "models/cpu_kernels/reference_kernels.h"
 #include "models/optimizer.h"
+#include "tests/models/filled_model.h"
 #include "tests/models/parameter_count.h"
 #include "tests/models/single_thread.h"
 
@@ -76,7 +77,7 @@ TEST(Resnet, FlopsOfPartsAddUp) {
 
 // The strides sit where version 1.5 has them; shapes as formulas and as run agree everywhere.
 TEST(Resnet, ShapesMatchTheFormula) {
-  const Model model = find_model("resnet50").make({.width = 0.125, .classes = 7});
+  const Model model = filled_model("resnet50", {.width = 0.125, .classes = 7});
   const at::NoGradGuard no_grad;
   at::Tensor activation = at::ones({2, 3, 65, 97});
   Shape shape = activation.sizes().vec();
@@ -89,16 +90,16 @@ TEST(Resnet, ShapesMatchTheFormula) {
 }
 
 TEST(Resnet, CutAnywhereGivesTheSameOutputAndGradients) {
-  const ModelOptions options{.width = 0.125, .classes = 10, .seed = 5};
+  const ModelOptions options{.width = 0.125, .classes = 10};
   const at::Tensor input = at::randn({4, 3, 32, 32});
-  const Model whole = find_model("resnet18").make(options);
+  const Model whole = filled_model("resnet18", options, 5);
   const at::Tensor expected = forward(whole.layers, input);
   expected.square().sum().backward();
 
   for (std::size_t boundary = 1; boundary < whole.layers.size(); ++boundary) {
     const std::vector<std::size_t> boundaries{boundary};
     const std::vector<LayerList> stages =
-        cut(find_model("resnet18").make(options).layers, boundaries);
+        cut(filled_model("resnet18", options, 5).layers, boundaries);
     const at::Tensor sent = forward(stages[0], input);
     const at::Tensor received = sent.detach().requires_grad_(true);
     const at::Tensor copy = received.detach().clone();
@@ -121,7 +122,7 @@ TEST(Resnet, OurConvolutionsTrainAsATensDo) {
       at::empty({4, 3, 64, 64}).normal_(0, 1, generator).contiguous(at::MemoryFormat::ChannelsLast);
   const auto losses = [&input](bool own) {
     const ReferenceKernelsGuard guard(!own);
-    const Model model = find_model("resnet18").make({.classes = 10, .seed = 5});
+    const Model model = filled_model("resnet18", {.classes = 10}, 5);
     OptimizerOptions options;
     options.learning_rate = 0.05;
     Optimizer optimizer(parameters(model.layers), options);
@@ -146,7 +147,7 @@ TEST(Resnet, OurConvolutionsTrainAsATensDo) {
 }
 
 TEST(Resnet, EvaluationLeavesStatisticsAndInputsAlone) {
-  const Model model = find_model("resnet18").make({.width = 0.125});
+  const Model model = filled_model("resnet18", {.width = 0.125});
   set_training(model.layers, false);
   const at::NoGradGuard no_grad;
   const at::Tensor input = at::randn({2, 3, 32, 32});
@@ -175,7 +176,7 @@ TEST(Resnet, TooSmallAnImageIsRefusedInOneLine) {
 }
 
 TEST(Resnet, InitialValuesFollowTorchvision) {
-  const Model model = find_model("resnet50").make({.seed = 3});
+  const Model model = filled_model("resnet50", {}, 3);
   for (const NamedTensor& parameter : parameters(model.layers)) {
     const at::Tensor& tensor = parameter.tensor;
     if (tensor.dim() == 4) {
@@ -193,7 +194,7 @@ TEST(Resnet, InitialValuesFollowTorchvision) {
 
 TEST(Resnet, SeedDecidesTheParameters) {
   const auto weight = [](std::uint64_t seed) {
-    return find_model("resnet18").make({.width = 0.125, .seed = seed}).layers[0]->parameters()[0];
+    return filled_model("resnet18", {.width = 0.125}, seed).layers[0]->parameters()[0];
   };
   EXPECT_TRUE(at::equal(weight(1).tensor, weight(1).tensor));
   EXPECT_FALSE(at::equal(weight(1).tensor, weight(2).tensor));

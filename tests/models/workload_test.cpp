@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <stdexcept>
 
 #include "tests/models/single_thread.h"
@@ -87,6 +89,46 @@ TEST(Workload, ModelIsConvertedAndDeterministic) {
   EXPECT_EQ(weight.scalar_type(), at::kDouble);
   EXPECT_TRUE(weight.is_contiguous(at::MemoryFormat::ChannelsLast));
   EXPECT_TRUE(at::equal(weight, second.layers[0]->parameters()[0].tensor));
+}
+
+std::vector<NamedTensor> tensors_of(LayerSpan layers) {
+  std::vector<NamedTensor> all = parameters(layers);
+  std::ranges::copy(buffers(layers), std::back_inserter(all));
+  return all;
+}
+
+TEST(Workload, ALayersValuesAreTheSameWhicheverOthersAreFilled) {
+  for (const std::string& name : model_names()) {
+    SCOPED_TRACE(name);
+    WorkloadOptions options{.model = name, .width = 0.0625, .loss = Loss::cross_entropy, .seed = 7};
+    const Workload workload(options);
+    options.dtype = at::kDouble;
+    const Workload in_double(options);
+    const Model whole = workload.make_model();
+    const Model model = workload.make_meta_model();
+    const Model wide = in_double.make_meta_model();
+    for (const NamedTensor& each : tensors_of(model.layers)) EXPECT_TRUE(each.tensor.is_meta());
+    for (std::size_t index = model.layers.size(); index-- > 0;) {  // the last layer first
+      workload.materialise(*model.layers[index], at::kCPU);
+      in_double.materialise(*wide.layers[index], at::kCPU);
+      const auto expected = tensors_of(LayerSpan(&whole.layers[index], 1));
+      const auto found = tensors_of(LayerSpan(&model.layers[index], 1));
+      const auto doubles = tensors_of(LayerSpan(&wide.layers[index], 1));
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        const at::Tensor& values = expected[i].tensor;
+        EXPECT_TRUE(at::equal(found[i].tensor, values)) << found[i].name;
+        EXPECT_EQ(found[i].tensor.strides(), values.strides()) << found[i].name;
+        EXPECT_TRUE(at::equal(doubles[i].tensor.to(values.scalar_type()), values)) << found[i].name;
+      }
+    }
+  }
+}
+
+TEST(Workload, TensorsOfOneShapeBeginWithDifferentValues) {
+  const Model model = Workload({.model = "mlp", .width = 0.125}).make_model();
+  const auto all = parameters(model.layers);  // fc2 to fc7 are alike
+  EXPECT_FALSE(at::equal(all[2].tensor, all[4].tensor));
+  EXPECT_FALSE(at::equal(all[3].tensor, all[5].tensor));
 }
 
 TEST(Workload, GradientsHaveTheStridesOfTheirParameters) {

@@ -1,6 +1,5 @@
 // A residual multi-layer perceptron: six blocks x + relu(fc(x)) of 256 between two linear layers.
 // Layers: input, block1, ..., block6, output.
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/add.h>
 #include <ATen/ops/relu.h>
 
@@ -23,8 +22,8 @@ constexpr std::int64_t classes = 10;
 /// [n, width] -> [n, width]: x + relu(fc(x)).
 class ResidualLinear : public Layer {
  public:
-  ResidualLinear(std::string name, std::int64_t width, at::Generator& generator)
-      : Layer(std::move(name)), linear_(this->name() + ".fc", width, width, generator) {
+  ResidualLinear(std::string name, std::int64_t width)
+      : Layer(std::move(name)), linear_(this->name() + ".fc", width, width) {
     adopt(linear_);
   }
 
@@ -39,16 +38,15 @@ class ResidualLinear : public Layer {
 };
 
 Model make_residual_mlp(const ModelOptions& options) {
-  at::Generator generator = at::detail::createCPUGenerator(options.seed);
   const std::int64_t width = scaled_width(hidden, options.width);
   Model model{"residual_mlp", {}};
-  model.layers.push_back(std::make_unique<LinearLayer>("input", features, width, generator));
+  model.layers.push_back(std::make_unique<LinearLayer>("input", features, width));
   for (std::int64_t block = 1; block <= blocks; ++block) {
     model.layers.push_back(
-        std::make_unique<ResidualLinear>("block" + std::to_string(block), width, generator));
+        std::make_unique<ResidualLinear>("block" + std::to_string(block), width));
   }
   model.layers.push_back(
-      std::make_unique<LinearLayer>("output", width, class_count(options, classes), generator));
+      std::make_unique<LinearLayer>("output", width, class_count(options, classes)));
   return model;
 }
 

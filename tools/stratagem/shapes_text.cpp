@@ -22,7 +22,7 @@ std::vector<std::string> shapes_text(const bench::Config& row,
                                      const training::TrainingOptions& options,
                                      const datasets::Datasets& data) {
   const models::Workload workload(bench::workload_options(row));
-  const models::LayerList layers = workload.make_model().layers;
+  const models::LayerList layers = workload.make_meta_model().layers;
   const auto shapes = [&](std::int64_t samples) {
     const models::Shape input = workload.input_shape(samples);
     return fmt::format("input {}, output {}", models::to_string(input),

@@ -7,7 +7,7 @@
 namespace stratagem::training {
 
 CheckpointNames::CheckpointNames(const models::Workload& workload) {
-  const models::Model model = workload.make_model();
+  const models::Model model = workload.make_meta_model();
   parameters = models::parameters(model.layers);
   buffers = models::buffers(model.layers);
 }

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "bench/oracle/oracle.h"
+#include "strategies/backends/memory_accounting.h"
 #include "tests/bench/oracle/broken_pipelines.h"
 #include "tests/strategies/training.h"
 
@@ -171,6 +172,19 @@ TEST(Oracle, ForwardLossIsTheFirstStepsLoss) {
                 run_oracle(workload, batch, partition, 0, 1).steps[0].loss, 1e-12)
         << model;
   }
+}
+
+TEST(Oracle, ForwardLossHoldsOneLayerAtATime) {
+  backends::install_accounting_allocator();
+  const models::Workload workload({.model = "mlp", .batch = 2});
+  const Batch batch = workload.make_batch(0);
+  const auto before = backends::memory_of(backends::host_account).current_bytes;
+  backends::reset_peak_of(backends::host_account);
+  forward_loss(workload, batch, {{0, 1}, {1, 1}});
+  const auto most = backends::memory_of(backends::host_account).peak_bytes - before;
+  constexpr std::int64_t layer = 4 * (1024 * 1024 + 1024);  // the largest of eight
+  EXPECT_GE(most, layer);
+  EXPECT_LT(most, 3 * layer) << "with what its product packs";
 }
 
 }  // namespace

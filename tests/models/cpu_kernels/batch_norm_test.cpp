@@ -268,6 +268,7 @@ TEST(BatchNorm, TakesTheReluBehindItAlong) {
   const SingleThread single_thread;
   LayerList layers;
   layers.push_back(std::make_unique<BatchNormLayer>("bn", 6));
+  layers.back()->materialise(0, at::kCPU, at::kFloat, at::MemoryFormat::Contiguous);
   layers.push_back(std::make_unique<ReluLayer>("relu"));
   const at::Tensor x = images({2, 6, 5, 5}, at::kFloat);
   const at::Tensor together = forward(layers, x);

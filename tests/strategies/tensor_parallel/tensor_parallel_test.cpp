@@ -377,7 +377,11 @@ TEST(VocabParallel, EmbeddingIsThatOfTheWholeTable) {
       Rank rank(ranks);
       const at::Tensor table = values({10, 4});
       const at::Tensor positions = values({6, 4}, 1);
-      models::TokenEmbeddingLayer whole("embedding", table.clone(), positions.clone());
+      models::TokenEmbeddingLayer whole("embedding", {10, 6, 4},
+                                        models::InitialValues::constant(0));
+      whole.materialise(0, at::kCPU, at::kDouble, at::MemoryFormat::Contiguous);
+      whole.token().detach().copy_(table);
+      whole.position().detach().copy_(positions);
       VocabParallelEmbedding shared("embedding", slice_of(table, {0, 1}, rank.group->rank(), 2),
                                     positions.clone(), *rank.group, layout);
       const at::Tensor ids = at::tensor({0, 4, 5, 9, 7, 2, 2, 5}, at::kLong).view({2, 4});
@@ -401,10 +405,10 @@ TEST(VocabParallel, EmbeddingIsThatOfTheWholeTable) {
 /// A transformer block, sharded.
 ShardedLayers sharded_block(Rank& rank, Layout layout) {
   const models::Workload workload({.model = "gpt-tiny", .loss = models::Loss::cross_entropy});
-  models::Model model = workload.make_model();
+  models::Model model = workload.make_meta_model();
   models::LayerList block;
   block.push_back(std::move(model.layers[1]));
-  return shard(std::move(block), *rank.group, layout, false);
+  return shard(workload, std::move(block), *rank.group, layout, false);
 }
 
 TEST(Shard, ABlockCommunicatesTwiceInEachDirection) {
@@ -435,8 +439,8 @@ TEST(Shard, ABlockCommunicatesTwiceInEachDirection) {
       }
     }
     Rank rank(ranks);
-    EXPECT_THROW(shard(models::Workload({.model = "resnet18"}).make_model().layers, *rank.group,
-                       Layout::tensor, true),
+    const models::Workload resnet({.model = "resnet18"});
+    EXPECT_THROW(shard(resnet, resnet.make_meta_model().layers, *rank.group, Layout::tensor, true),
                  std::invalid_argument);
   });
 }

@@ -252,6 +252,7 @@ reports::Verification compare_with_oracle(strategies::Strategy& strategy,
 
 double forward_loss(const models::Workload& workload, const models::Batch& batch,
                     const std::vector<schedules::Slice>& partition) {
+  const models::ReferenceKernelsGuard reference_kernels;
   const c10::AutoGradMode no_gradient(false);
   const models::Model model = workload.make_model();
   double sum = 0;

@@ -166,6 +166,8 @@ backends::DeviceGroupOptions device_options(const Config& config, const Placemen
     }
   } else {
     options.cores = cores_by_device(config, own, context);
+    options.reference_kernels =
+        look_up<bool>({{"own", false}, {"reference", true}}, "kernels", config.kernels);
   }
   return options;
 }

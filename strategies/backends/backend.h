@@ -20,6 +20,7 @@ struct DeviceGroupOptions {
   /// [device]: CUDA only, which GPU. A GPU twice is shared.
   std::vector<int> ordinals;
   runtime::ProgressPage* activity = nullptr;
+  bool reference_kernels = false;  // CPU only: they compute with ATen's functions alone
 };
 
 struct DeviceGroup {
@@ -30,10 +31,12 @@ struct DeviceGroup {
 /// Throws std::invalid_argument in one line: no such GPU, a build without CUDA.
 DeviceGroup make_device_group(const DeviceGroupOptions& options);
 
-/// One pinned thread that computes with as many threads as it has cores. `index` names its account.
+/// One pinned thread that computes with as many threads as it has cores, by our kernels or by the
+/// reference ones. `index` names its account.
 std::unique_ptr<runtime::Device> make_cpu_device(runtime::DeviceDescription description,
                                                  std::shared_ptr<runtime::Monitor> monitor,
-                                                 runtime::ProgressPage* activity);
+                                                 runtime::ProgressPage* activity,
+                                                 bool reference_kernels = false);
 
 /// A GPU and its streams, driven by a thread of its own.
 std::unique_ptr<runtime::Device> make_cuda_device(runtime::DeviceDescription description,

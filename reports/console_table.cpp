@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <optional>
+#include <span>
 
 #include "reports/row_summary.h"
 #include "reports/short_names.h"
@@ -122,23 +124,28 @@ std::string interval_note(const std::vector<RowSummary>& rows) {
                      fewest->tutorial ? "calls" : "launches", together);
 }
 
+/// The first few of them: "a, b, c and 4 more".
+std::string first_of(const std::vector<std::string>& all) {
+  constexpr std::size_t most = 3;
+  const std::span<const std::string> first(all.data(), std::min(all.size(), most));
+  const std::size_t others = all.size() - first.size();
+  return fmt::format("{}", fmt::join(first, ", ")) +
+         (others == 0 ? "" : fmt::format(" and {} more", others));
+}
+
 /// Names the rows that scatter widely; empty without one.
 std::string spread_note(const std::vector<RowSummary>& rows,
                         const std::vector<std::string>& names) {
-  constexpr std::size_t most = 3;
-  std::string listed;
-  std::size_t count = 0;
+  std::vector<std::string> wide;
   for (std::size_t index = 0; index < rows.size(); ++index) {
-    if (!rows[index].wide || ++count > most) continue;
-    listed +=
-        fmt::format("{}{} ({})", count == 1 ? "" : ", ", names[index], percent(rows[index].spread));
+    if (!rows[index].wide) continue;
+    wide.push_back(fmt::format("{} ({})", names[index], percent(rows[index].spread)));
   }
-  if (count == 0) return "";
-  if (count > most) listed += fmt::format(" and {} more", count - most);
+  if (wide.empty()) return "";
   return fmt::format(
       "wide: {}: four fifths of the {} span more than {:.0f}% of the median; smaller "
       "differences are not to be believed\n",
-      listed, rows.front().tutorial ? "calls" : "launches", 100 * wide_spread);
+      first_of(wide), rows.front().tutorial ? "calls" : "launches", 100 * wide_spread);
 }
 
 std::string ago(double seconds) {
@@ -163,6 +170,22 @@ std::string prediction_note(const std::vector<Row>& rows, const std::vector<RowS
   return fmt::format("predicted: from stage costs measured {}{}{}\n",
                      *oldest_s > 0 ? ago(*oldest_s) : "in this run",
                      doubts.empty() ? "" : "; not to be trusted: ", fmt::join(doubts, ", "));
+}
+
+/// The rows in which ATen computed although our kernels were asked for; empty without one.
+std::string kernel_note(const std::vector<Row>& rows, const std::vector<RowSummary>& good,
+                        const std::vector<std::string>& names) {
+  std::map<std::string, std::vector<std::string>> found;  // names by kernels
+  for (std::size_t index = 0; index < good.size(); ++index) {
+    if (std::ranges::count(good[index].marks, "aten_kernels") == 0) continue;
+    const Row& row = *std::ranges::find(rows, good[index].name, &Row::name);
+    found[row.repetitions.front().kernels.value_or("")].push_back(names[index]);
+  }
+  std::string text;
+  for (const auto& [kernels, of] : found) {
+    text += fmt::format("aten_kernels: {}: {}\n", first_of(of), kernels);
+  }
+  return text;
 }
 
 /// How many launches something disturbed; empty without one.
@@ -227,6 +250,7 @@ std::string console_table(const std::vector<Row>& rows, const TableStyle& style)
     text += interval_note(sorted.good) + "\n";
     text += spread_note(sorted.good, good_names);
     text += disturbance_note(rows, compared_by_rounds(sorted.good)) +
+            kernel_note(rows, sorted.good, good_names) +
             prediction_note(rows, sorted.good, good_names);
     for (const std::string& line : verdicts(sorted.good, good_names)) {
       text += emphasised(line, style.terminal) + "\n";

@@ -112,6 +112,7 @@ struct Repetition {
   std::optional<double> predicted_ms;
   std::optional<PredictionBasis> predicted_from;
   std::map<std::string, CollectiveCount> communication;
+  std::optional<std::string> kernels;  // that computed; empty where none of ours could
   double flops_per_step = 0;
   std::optional<double> mfu;
   std::vector<double> loss;  // [step]

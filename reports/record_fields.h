@@ -99,6 +99,7 @@ void each_field(Self& repetition, Visit visit) {
   visit("predicted_ms", repetition.predicted_ms);
   visit("predicted_from", repetition.predicted_from);
   visit("communication", repetition.communication);
+  visit("kernels", repetition.kernels);
   visit("flops_per_step", repetition.flops_per_step);
   visit("mfu", repetition.mfu);
   visit("loss", repetition.loss);

@@ -45,6 +45,7 @@ struct Config : strategies::StrategyOptions {
   bool tf32 = false;                            // CUDA only
   bool cudnn_benchmark = false;                 // CUDA only
   std::string memory_format = "channels_last";  // channels_last, contiguous
+  std::string kernels = "own";                  // own, reference; CPU only
 
   // training
   std::string loss = "mse";  // mse, cross_entropy

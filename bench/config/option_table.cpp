@@ -254,7 +254,12 @@ std::vector<Option> numerics_options() {
            .member = &Config::memory_format,
            .used_when = UsedWhen::model_has_images,
            .meaning = "layout of images and convolution weights",
-           .listed = {"channels_last", "contiguous"}}};
+           .listed = {"channels_last", "contiguous"}},
+          {.name = "kernels",
+           .member = &Config::kernels,
+           .used_when = UsedWhen::on_cpu,
+           .meaning = "what computes: our own where they are faster, or ATen's functions alone",
+           .listed = {"own", "reference"}}};
 }
 
 std::vector<Option> training_options() {

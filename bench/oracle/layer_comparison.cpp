@@ -84,7 +84,7 @@ struct Result {
 /// buffers.
 std::vector<Result> results_of(const LayerUnit& unit, const Exercise& exercise,
                                const Place& place) {
-  const models::ReferenceKernelsGuard kernels(place.reference);
+  const models::ReferenceKernelsGuard kernels(place.reference || models::uses_reference_kernels());
   set_values(unit, exercise.values, place);
   std::vector<Result> results;
   const auto keep = [&](std::string name, const at::Tensor& tensor, bool over_positions = false) {

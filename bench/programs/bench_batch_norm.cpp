@@ -1,8 +1,8 @@
 // Whether our batch normalisation still pays.
 //
 // models/cpu_kernels/batch_norm.h runs it, the sum of a residual block and the ReLU as one.
-// Each row runs one of ResNet-50's normalisations forward and backward (float32, one thread) by
-// ATen and by us, by turns, so that a drift of the machine meets both alike. `after` says what
+// Each row runs one of ResNet-50's normalisations forward and backward (float32, one thread or two)
+// by ATen and by us, by turns, so that a drift of the machine meets both alike. `after` says what
 // stands behind it: 0 nothing, 1 a ReLU, 2 a sum and a ReLU. The row's time is that of ours.
 // Counters: milliseconds of ATen's, and atens_over_ours: above 1 ours pays.
 
@@ -64,7 +64,7 @@ double seconds_of(const Problem& problem, bool own) {
 }
 
 void batch_norm(benchmark::State& state) {
-  at::set_num_threads(1);
+  at::set_num_threads(static_cast<int>(state.range(4)));
   const Problem problem = problem_of(state.range(0), state.range(1), state.range(2),
                                      static_cast<After>(state.range(3)));
   seconds_of(problem, false);
@@ -83,12 +83,14 @@ void batch_norm(benchmark::State& state) {
 
 // Those of ResNet-50 at 128 pixels: one micro-batch and a whole batch.
 constexpr auto shapes = [](auto* benchmark) {
-  benchmark->ArgNames({"channels", "side", "batch", "after"});
-  for (const std::int64_t batch : {8, 48}) {
-    for (const auto& [channels, side] : {std::pair{64, 32}, {128, 16}, {256, 8}, {512, 4}}) {
-      benchmark->Args({channels, side, batch, relu});
-      benchmark->Args({4L * channels, side, batch, sum_and_relu});
-      benchmark->Args({4L * channels, side, batch, nothing});
+  benchmark->ArgNames({"channels", "side", "batch", "after", "threads"});
+  for (const std::int64_t threads : {1, 2}) {
+    for (const std::int64_t batch : {8, 48}) {
+      for (const auto& [channels, side] : {std::pair{64, 32}, {128, 16}, {256, 8}, {512, 4}}) {
+        benchmark->Args({channels, side, batch, relu, threads});
+        benchmark->Args({4L * channels, side, batch, sum_and_relu, threads});
+        benchmark->Args({4L * channels, side, batch, nothing, threads});
+      }
     }
   }
 };

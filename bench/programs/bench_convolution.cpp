@@ -1,9 +1,10 @@
 // Whether our paths of convolutions still pay (models/cpu_kernels/convolution.h), by shape.
 //
 // Each row runs one of ResNet-50's convolutions (128-pixel images, float32, channels_last, one
-// thread) forward and backward: plain, packed (the weights are packed once, as the micro-batches of
-// a step find them) and, where it is 1x1, folded and as one product; by turns, so that a drift of
-// the machine meets all alike. The row's time is that of the path convolution() chooses. Counters:
+// thread or two) forward and backward: plain, packed (the weights are packed once, as the
+// micro-batches of a step find them) and, where it is 1x1, folded and as one product; by turns, so
+// that a drift of the machine meets all alike. The row's time is that of the path convolution()
+// chooses. Counters:
 // milliseconds a call of each path, plain_over_chosen (above 1 the choice pays) and
 // chosen_over_best (above 1 another path would have been faster).
 
@@ -99,7 +100,7 @@ void add_counters(benchmark::State& state, const Problem& problem,
 }
 
 void convolution(benchmark::State& state) {
-  at::set_num_threads(1);
+  at::set_num_threads(static_cast<int>(state.range(5)));
   Problem problem = make_problem(state);
   const Path chosen = models::convolution_path(problem.input, problem.weight, 1, problem.padding);
   for (const auto& [path, _] : paths_for(problem)) measure(problem, path);
@@ -114,9 +115,9 @@ void convolution(benchmark::State& state) {
   add_counters(state, problem, seconds, chosen);
 }
 
-// Channels in, channels out, kernel, pixels a side; then the batch size.
+// Channels in, channels out, kernel, pixels a side; then the batch size and the threads.
 constexpr auto shapes = [](auto* benchmark) {
-  benchmark->ArgNames({"in", "out", "kernel", "image", "batch"});
+  benchmark->ArgNames({"in", "out", "kernel", "image", "batch", "threads"});
   for (const std::vector<std::int64_t>& shape : {std::vector<std::int64_t>{64, 256, 1, 32},
                                                  {256, 64, 1, 32},
                                                  {512, 128, 1, 16},
@@ -127,7 +128,9 @@ constexpr auto shapes = [](auto* benchmark) {
                                                  {256, 256, 3, 8},
                                                  {512, 512, 3, 4}}) {
     for (const std::int64_t batch : {1, 2, 4, 8, 12, 15, 16, 24, 48}) {
-      benchmark->Args({shape[0], shape[1], shape[2], shape[3], batch});
+      for (const std::int64_t threads : {1, 2}) {
+        benchmark->Args({shape[0], shape[1], shape[2], shape[3], batch, threads});
+      }
     }
   }
 };

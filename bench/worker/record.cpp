@@ -7,6 +7,7 @@
 
 #include "bench/timing/breakdown.h"
 #include "bench/timing/per_step.h"
+#include "models/cpu_kernels/kernel_choice.h"
 #include "reports/json_fields.h"
 #include "reports/record_fields.h"
 #include "reports/statistics.h"
@@ -83,6 +84,44 @@ std::map<std::string, reports::CollectiveCount> communication_of_a_step(
   return result;
 }
 
+/// What ATen computed although our kernels were asked for, and why; on all ranks' devices.
+std::map<std::string, std::string> left_to_aten(const Session& session,
+                                                const TaskContext& context) {
+  nlohmann::json own = nlohmann::json::object();
+  for (const auto& device : session.group.devices) {
+    device->enqueue(runtime::Stream::compute, "kernels",
+                    [&own] { own.update(nlohmann::json(models::functions_left_to_aten())); });
+    device->synchronize(to_milliseconds(session.config.timeout));
+  }
+  std::map<std::string, std::string> all;
+  for (const nlohmann::json& rank : all_gather_json(context, own)) {
+    all.merge(rank.get<std::map<std::string, std::string>>());
+  }
+  return all;
+}
+
+/// "own; ATen's for batch normalisation, convolution: reduced precision".
+std::string kernels_text(const std::map<std::string, std::string>& by_aten) {
+  std::map<std::string, std::string> functions;  // by reason
+  for (const auto& [function, why] : by_aten) {
+    std::string& names = functions[why];
+    names += (names.empty() ? "" : ", ") + function;
+  }
+  std::string text = "own";
+  for (const auto& [why, names] : functions) text += "; ATen's for " + names + ": " + why;
+  return text;
+}
+
+void add_kernels(reports::Repetition& repetition, const Session& session,
+                 const TaskContext& context) {
+  if (session.config.device != "cpu") return;
+  repetition.kernels = session.config.kernels;
+  if (session.config.kernels != "own") return;
+  const auto by_aten = left_to_aten(session, context);
+  repetition.kernels = kernels_text(by_aten);
+  if (!by_aten.empty()) repetition.marks.emplace_back("aten_kernels");
+}
+
 /// The most of what ranks hold at a time, the sum of what they call.
 void merge_counters(std::map<std::string, double>& counters, const nlohmann::json& rank,
                     bool first) {
@@ -152,6 +191,7 @@ reports::Repetition record_of(const Session& session, const TaskContext& context
     repetition.counters["tokens_per_second"] = 1e3 * tokens / typical_ms;
   }
   if (session.ranks() > 1) merge_ranks(repetition, context);
+  add_kernels(repetition, session, context);
   if (session.oversubscribed) repetition.marks.emplace_back("oversubscribed");
   return repetition;
 }

@@ -187,6 +187,8 @@ backends::DeviceGroupOptions device_options(const Config& config, const Placemen
     options.ordinals = own_gpus(config, placement, context);
   } else {
     options.cores = cores_by_device(config, own_devices(placement, context), context);
+    options.reference_kernels =
+        look_up<bool>({{"own", false}, {"reference", true}}, "kernels", config.kernels);
   }
   return options;
 }

@@ -1,16 +1,14 @@
 #include "models/cpu_kernels/batch_norm.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 
 #include <cmath>
 #include <cstddef>
 #include <optional>
-#include <vector>
 
 #include "models/cpu_kernels/deferred_weight_gradients.h"
-#include "models/cpu_kernels/kernels/batch_norm_kernels.h"
-#include "models/cpu_kernels/reference_kernels.h"
+#include "models/cpu_kernels/kernel_choice.h"
+#include "models/cpu_kernels/parallel_batch_norm.h"
 
 namespace stratagem::models {
 namespace {
@@ -19,27 +17,7 @@ using kernels::ReluMask;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// A tensor [n, c, h, w] as rows of channels.
-struct Rows {
-  explicit Rows(const at::Tensor& x) : channels(x.size(1)), count(x.numel() / channels) {}
-
-  std::int64_t channels;
-  std::int64_t count;
-};
-
-// Two sums of each channel.
-struct Sums {
-  explicit Sums(const Rows& rows)
-      : first(static_cast<std::size_t>(rows.channels)), second(first.size()) {}
-
-  std::vector<double> first;
-  std::vector<double> second;
-};
-
-template <typename T>
-std::vector<T> scratch(const Rows& rows) {
-  return std::vector<T>(static_cast<std::size_t>(3 * rows.channels));
-}
+ChannelRows channel_rows(const at::Tensor& x) { return {x.numel() / x.size(1), x.size(1)}; }
 
 // What backward needs of a channel, [channels] each: y = x * scale + shift.
 struct Statistics {
@@ -51,11 +29,8 @@ struct Statistics {
 
 template <typename T>
 Statistics statistics(const at::Tensor& x, const BatchNormTensors& tensors,
-                      const BatchNormOptions& options, const Rows& rows) {
-  Sums sums(rows);  // the mean, and the sum of squared deviations
-  kernels::batch_norm_kernels<T>().moments(x.const_data_ptr<T>(), rows.count, rows.channels,
-                                           scratch<T>(rows).data(),
-                                           {sums.first.data(), sums.second.data()});
+                      const BatchNormOptions& options, const ChannelRows& rows) {
+  const ChannelSums sums = parallel_moments(x.const_data_ptr<T>(), rows);
   const at::Tensor all = at::empty({4, rows.channels}, x.options());
   T* const mean = all.mutable_data_ptr<T>();
   T* const inverse = mean + rows.channels;
@@ -88,7 +63,7 @@ Statistics statistics(const at::Tensor& x, const BatchNormTensors& tensors,
 
 template <typename T>
 void normalise(const at::Tensor& x, const Statistics& of_x, const FusedEpilogue& after,
-               const Rows& rows, const at::Tensor& y) {
+               const ChannelRows& rows, const at::Tensor& y) {
   const T* const addend = after.addend.defined() ? after.addend.const_data_ptr<T>() : nullptr;
   const kernels::Normalisation<T> work{.x = x.const_data_ptr<T>(),
                                        .addend = addend,
@@ -96,7 +71,7 @@ void normalise(const at::Tensor& x, const Statistics& of_x, const FusedEpilogue&
                                        .shift = of_x.shift.const_data_ptr<T>(),
                                        .y = y.mutable_data_ptr<T>(),
                                        .rectify = after.relu};
-  kernels::batch_norm_kernels<T>().normalise(work, rows.count, rows.channels);
+  parallel_normalise(work, rows);
 }
 
 struct Gradients {
@@ -109,10 +84,8 @@ struct Gradients {
 // Sums over all rows of the gradient, and of the gradient times (x - mean). Fills `passed`, if it
 // is defined.
 template <typename T>
-Sums gradient_sums(const at::Tensor& gradient, const at::Tensor& x, const at::Tensor& y,
-                   const Statistics& of_x, ReluMask rectified, const at::Tensor& passed) {
-  const Rows rows(x);
-  Sums sums(rows);
+ChannelSums gradient_sums(const at::Tensor& gradient, const at::Tensor& x, const at::Tensor& y,
+                          const Statistics& of_x, ReluMask rectified, const at::Tensor& passed) {
   const kernels::GradientSums<T> work{
       .gradient = gradient.const_data_ptr<T>(),
       .x = x.const_data_ptr<T>(),
@@ -121,18 +94,16 @@ Sums gradient_sums(const at::Tensor& gradient, const at::Tensor& x, const at::Te
       .scale = of_x.scale.const_data_ptr<T>(),
       .shift = of_x.shift.const_data_ptr<T>(),
       .passed = passed.defined() ? passed.mutable_data_ptr<T>() : nullptr,
-      .sums = sums.first.data(),
-      .products = sums.second.data(),
+      .sums = nullptr,
+      .products = nullptr,
       .rectified = rectified};
-  kernels::batch_norm_kernels<T>().gradient_sums(work, rows.count, rows.channels,
-                                                 scratch<T>(rows).data());
-  return sums;
+  return parallel_gradient_sums(work, channel_rows(x));
 }
 
 template <typename T>
 at::Tensor input_gradient(const at::Tensor& gradient, const at::Tensor& x, const Statistics& of_x,
                           ReluMask rectified, const at::Tensor& factors) {
-  const Rows rows(x);
+  const ChannelRows rows = channel_rows(x);
   at::Tensor result = at::empty_like(x);
   const kernels::InputGradient<T> work{.gradient = gradient.const_data_ptr<T>(),
                                        .x = x.const_data_ptr<T>(),
@@ -143,7 +114,7 @@ at::Tensor input_gradient(const at::Tensor& gradient, const at::Tensor& x, const
                                        .constant = factors.const_data_ptr<T>() + rows.channels,
                                        .result = result.mutable_data_ptr<T>(),
                                        .rectified = rectified};
-  kernels::batch_norm_kernels<T>().input_gradient(work, rows.count, rows.channels);
+  parallel_input_gradient(work, rows);
   return result;
 }
 
@@ -151,7 +122,7 @@ at::Tensor input_gradient(const at::Tensor& gradient, const at::Tensor& x, const
 template <typename T>
 Gradients gradients_of(const at::Tensor& gradient, const at::Tensor& x, const at::Tensor& y,
                        const Statistics& of_x, bool relu) {
-  const Rows rows(x);
+  const ChannelRows rows = channel_rows(x);
   Gradients result;
   result.of_weight = at::empty({rows.channels}, x.options());
   result.of_bias = at::empty({rows.channels}, x.options());
@@ -160,7 +131,7 @@ Gradients gradients_of(const at::Tensor& gradient, const at::Tensor& x, const at
     rectified = ReluMask::from_output;
     result.passed = at::empty_like(x);
   }
-  const Sums sums = gradient_sums<T>(gradient, x, y, of_x, rectified, result.passed);
+  const ChannelSums sums = gradient_sums<T>(gradient, x, y, of_x, rectified, result.passed);
   const at::Tensor factors = at::empty({2, rows.channels}, x.options());
   T* const of_deviation = factors.mutable_data_ptr<T>();
   T* const constant = of_deviation + rows.channels;
@@ -191,7 +162,7 @@ class BatchNormFunction : public torch::autograd::Function<BatchNormFunction> {
                             const at::Tensor& bias, const std::optional<at::Tensor>& addend,
                             const BatchNormTensors& tensors, const BatchNormOptions& options,
                             bool relu) {
-    const Rows rows(x);
+    const ChannelRows rows = channel_rows(x);
     const at::Tensor y = at::empty_like(x);
     const FusedEpilogue after{addend.value_or(at::Tensor()), relu};
     Statistics of_x;
@@ -237,13 +208,13 @@ class BatchNormFunction : public torch::autograd::Function<BatchNormFunction> {
   }
 };
 
-// Rows of floats on one thread, and nothing that ATen would broadcast, convert or refuse.
+// Rows of floats, and nothing that ATen would broadcast, convert or refuse.
 bool takes_own(const at::Tensor& x, const BatchNormTensors& tensors, const at::Tensor& addend,
                bool training) {
   const auto type = x.scalar_type();
-  if (uses_reference_kernels() || !training || !x.is_cpu() || at::get_num_threads() != 1 ||
-      x.dim() != 4 || x.numel() <= x.size(1) || (type != at::kFloat && type != at::kDouble) ||
-      !x.is_contiguous(at::MemoryFormat::ChannelsLast)) {
+  if (!training || x.dim() != 4 || x.numel() <= x.size(1) ||
+      !may_take_own_kernels(x, "batch normalisation") ||
+      (type != at::kFloat && type != at::kDouble)) {
     return false;
   }
   for (const at::Tensor& each :

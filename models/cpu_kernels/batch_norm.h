@@ -2,11 +2,11 @@
 //
 // ATen runs the normalisation, the sum of a residual block and the ReLU as functions of their own,
 // and each reads and writes whole activations: on one core, where memory gives a few bytes a cycle,
-// a sixth of a ResNet-50 step. In training, for a channels_last tensor of float32 or float64 on one
-// CPU thread, all three are one autograd node here: forward reads x twice (statistics, then the
-// rest), backward reads x and the gradient twice, and without a sum the ReLU's mask is recomputed
-// from x. bench/programs/bench_batch_norm.cpp tells what that gains. Everything else goes to ATen,
-// devices of several cores as well: their threads are OpenMP's, which only ATen is built with.
+// a sixth of a ResNet-50 step. In training, for a channels_last tensor of float32 or float64 on a
+// CPU, all three are one autograd node here: forward reads x twice (statistics, then the rest),
+// backward reads x and the gradient twice, and without a sum the ReLU's mask is recomputed from x.
+// A device's threads share the rows, so that its sums round by how many they are.
+// bench/programs/bench_batch_norm.cpp tells what that gains. Everything else goes to ATen.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -7,9 +7,9 @@
 
 #include "models/cpu_kernels/deferred_weight_gradients.h"
 #include "models/cpu_kernels/functions.h"
+#include "models/cpu_kernels/kernel_choice.h"
 #include "models/cpu_kernels/linear.h"
 #include "models/cpu_kernels/packed_convolution.h"
-#include "models/cpu_kernels/reference_kernels.h"
 
 namespace stratagem::models {
 namespace {
@@ -28,13 +28,12 @@ constexpr std::int64_t kLargeWeights = 1 << 18;
 
 ConvolutionPath convolution_path(const at::Tensor& x, const at::Tensor& weight, std::int64_t stride,
                                  std::int64_t padding, const PackedWeightsPointer& packed) {
-  const bool candidate = !uses_reference_kernels() && x.is_cpu() && at::get_num_threads() == 1 &&
-                         !at::isReducedFloatingType(x.scalar_type()) &&
-                         x.is_contiguous(at::MemoryFormat::ChannelsLast);
-  if (!candidate) return ConvolutionPath::plain;
+  if (!may_take_own_kernels(x, "convolution")) return ConvolutionPath::plain;
   if ((packed ? packed->full_size(weight) : weight.numel()) >= kLargeWeights) {
     return ConvolutionPath::packed;
   }
+  // On several threads ATen takes oneDNN for every 1x1 convolution.
+  if (at::get_num_threads() > 1) return ConvolutionPath::plain;
   if (weight.size(2) != 1 || weight.size(3) != 1 || padding != 0) return ConvolutionPath::plain;
   const std::int64_t rows = x.size(0) * ((x.size(2) - 1) / stride + 1);
   const std::int64_t positions = rows * ((x.size(3) - 1) / stride + 1);

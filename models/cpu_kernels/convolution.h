@@ -1,12 +1,12 @@
 // Two-dimensional convolution without bias, and the one place that knows which memory format and
 // kernel it runs best on.
 //
-// On one CPU thread torch 2.11 has several ways to compute one on a channels_last tensor, and by
-// itself it does not choose the fastest:
+// On a CPU torch 2.11 has several ways to compute one on a channels_last tensor, and by itself it
+// does not choose the fastest:
 // - packed: on weights that are packed once a step, for large weights (packed_convolution.h);
 // - plain: what ATen does.
-// A 1x1 convolution is a product of [positions, channels in] with [channels in, channels out],
-// where positions = batch x height x width of the output, and has two ways more:
+// On one thread a 1x1 convolution, a product of [positions, channels in] with [channels in,
+// channels out] where positions = batch x height x width of the output, has two ways more:
 // - folded: image rows move into the batch (on channels_last that is a view, and a 1x1 convolution
 //   does not mix positions), so that oneDNN runs whatever the batch size; by itself ATen takes one
 //   small MKL product a sample below 16 samples without a stride;

@@ -150,7 +150,9 @@ class SplitBatchNorm : public torch::autograd::Function<SplitBatchNorm> {
 }  // namespace
 
 at::Tensor embedding(const at::Tensor& weight, const at::Tensor& indices) {
-  if (uses_reference_kernels()) return at::embedding(weight, indices);
+  if (uses_reference_kernels() && !current_deferred_weight_gradients()) {
+    return at::embedding(weight, indices);
+  }
   return Embedding::apply(weight, indices);
 }
 

@@ -116,7 +116,7 @@ at::Tensor accumulated_weight_gradient(const at::Tensor& weight, const at::Tenso
 }
 
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
-  if (uses_reference_kernels()) {
+  if (uses_reference_kernels() && !current_deferred_weight_gradients()) {
     return at::linear(x, weight, bias.defined() ? std::optional(bias) : std::nullopt);
   }
   return bias.defined() ? LinearFunction::apply(x, bias, weight)

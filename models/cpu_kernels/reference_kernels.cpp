@@ -12,6 +12,8 @@ thread_local bool reference_kernels = false;
 
 bool uses_reference_kernels() { return reference_kernels; }
 
+void use_reference_kernels(bool reference) { reference_kernels = reference; }
+
 ReferenceKernelsGuard::ReferenceKernelsGuard(bool reference)
     : previous_(std::exchange(reference_kernels, reference)) {}
 

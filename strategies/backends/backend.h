@@ -21,6 +21,7 @@ struct DeviceGroupOptions {
   std::vector<int> ordinals;
   runtime::ProgressPage* activity = nullptr;
   runtime::Monitor::OverrunHandler on_overrun = {};
+  bool reference_kernels = false;  // CPU only: they compute with ATen's functions alone
 };
 
 struct DeviceGroup {
@@ -31,11 +32,12 @@ struct DeviceGroup {
 /// Throws std::invalid_argument in one line: no such GPU, a build without CUDA.
 DeviceGroup make_device_group(const DeviceGroupOptions& options);
 
-/// One pinned thread that computes with as many threads as it has cores. Its index names its
-/// account; throws as account_of() does (memory_accounting.h).
+/// One pinned thread that computes with as many threads as it has cores, by our kernels or by the
+/// reference ones. Its index names its account; throws as account_of() does (memory_accounting.h).
 std::unique_ptr<runtime::Device> make_cpu_device(runtime::DeviceDescription description,
                                                  std::shared_ptr<runtime::Monitor> monitor,
-                                                 runtime::ProgressPage* activity);
+                                                 runtime::ProgressPage* activity,
+                                                 bool reference_kernels = false);
 
 /// A GPU and its streams, driven by a thread of its own. `ordinals` are those of all GPUs of the
 /// group: it copies from them.

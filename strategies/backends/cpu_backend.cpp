@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "models/cpu_kernels/reference_kernels.h"
 #include "strategies/backends/backend.h"
 #include "strategies/backends/memory_accounting.h"
 #include "strategies/runtime/cpu_device.h"
@@ -10,12 +11,14 @@ namespace stratagem::backends {
 
 std::unique_ptr<runtime::Device> make_cpu_device(runtime::DeviceDescription description,
                                                  std::shared_ptr<runtime::Monitor> monitor,
-                                                 runtime::ProgressPage* activity) {
+                                                 runtime::ProgressPage* activity,
+                                                 bool reference_kernels) {
   const MemoryAccount account = account_of(description);
   const int threads = description.cores.empty() ? 1 : static_cast<int>(description.cores.size());
   runtime::CpuDevice::Options options;
-  options.on_start = [account, threads] {
+  options.on_start = [account, threads, reference_kernels] {
     use_account(account);
+    models::use_reference_kernels(reference_kernels);
     // The first call reads the environment and would overwrite a number that was set before it.
     at::get_num_threads();
     at::set_num_threads(threads);
@@ -43,7 +46,8 @@ DeviceGroup make_device_group(const DeviceGroupOptions& options) {
           make_cuda_device(description, group.monitor, options.activity, options.ordinals));
     } else {
       description.cores = options.cores[index];
-      group.devices.push_back(make_cpu_device(description, group.monitor, options.activity));
+      group.devices.push_back(
+          make_cpu_device(description, group.monitor, options.activity, options.reference_kernels));
     }
   }
   return group;

@@ -69,6 +69,26 @@ def test_a_grid_ends_as_results_and_table(commands, out):
         assert run["stratagem"]["predicted_ms"] is None
 
 
+def test_kernels_stand_side_by_side_in_one_table(commands, out):
+    done = commands.stratagem(
+        "run", "--model", "resnet18", "--image-size", 32, "--global-batch-size", 4,
+        "--strategy", "pipeline", "--split-size", 2, "--kernels", "own,reference",
+        "--repetitions", 1, "--no-repeat-disturbed", "--out", out,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "kernels:reference" in done.stdout
+    own, reference = iterations(commands.results(out))
+    assert reference["name"] == own["name"] + "/kernels:reference"
+    for run, kernels in ((own, "own"), (reference, "reference")):
+        record = run["stratagem"]
+        assert record["config"]["kernels"] == record["kernels"] == kernels
+        assert record["verification"]["passed"] and record["predicted_ms"] > 0
+    assert own["aten_operators"] != reference["aten_operators"]
+    workloads = {run["stratagem"]["summary"]["workload"] for run in (own, reference)}
+    assert len(workloads) == 1
+    assert set(own["stratagem"]["summary"]["ratios"]) == {reference["name"]}
+
+
 def test_json_on_standard_output_is_alone_there(commands):
     done = commands.stratagem("run", *TOY, "--repetitions", 1, "--out", "-")
     assert done.returncode == 0, done.stderr

@@ -104,6 +104,21 @@ TEST(ConsoleTable, SaysHowManyLaunchesWereDisturbed) {
       HasSubstr("disturbed: 2 of 12 launches, outside the intervals of rows that have others\n"));
 }
 
+TEST(ConsoleTable, SaysWhatAtenComputedInPlaceOfOurKernels) {
+  std::vector<Row> rows = {example_row("single", "batch:48", 1000),
+                           example_row("pipeline", "batch:48", 900)};
+  for (Row& row : rows) {
+    for (Repetition& launch : row.repetitions) launch.kernels = "own";
+  }
+  EXPECT_THAT(console_table(rows, {}), Not(HasSubstr("kernels")));
+  for (Repetition& launch : rows[0].repetitions) {
+    launch.marks = {"aten_kernels"};
+    launch.kernels = "own; ATen's for convolution: reduced precision";
+  }
+  EXPECT_THAT(console_table(rows, {}),
+              HasSubstr("aten_kernels: single: own; ATen's for convolution: reduced precision\n"));
+}
+
 TEST(ConsoleTable, SaysWhatPredictionsAreMadeOf) {
   std::vector<Row> rows = {example_row("single", "batch:48", 1000),
                            example_row("pipeline", "batch:48", 900),

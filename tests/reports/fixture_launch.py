@@ -15,6 +15,7 @@ def unmeasured() -> dict:
         "predicted_ms": None,
         "predicted_from": None,
         "communication": {},
+        "kernels": None,
         "flops_per_step": 0.0,
         "mfu": None,
         "loss": [],

@@ -59,8 +59,11 @@ TEST(Workload, IsEveryOptionThatMakesTheWork) {
 }
 
 TEST(Workload, IsNotWhatAStrategyMakesOfIt) {
-  for (const auto& [name, value] : std::vector<std::pair<std::string, Value>>{
-           {"split_size", std::int64_t{4}}, {"devices", std::int64_t{2}}, {"verify", false}}) {
+  for (const auto& [name, value] :
+       std::vector<std::pair<std::string, Value>>{{"split_size", std::int64_t{4}},
+                                                  {"devices", std::int64_t{2}},
+                                                  {"verify", false},
+                                                  {"kernels", "reference"}}) {
     EXPECT_EQ(summary_of(row_of("pipeline", 100, {name, value})).workload,
               summary_of(row_of("pipeline", 100)).workload)
         << name;

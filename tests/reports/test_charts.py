@@ -220,6 +220,25 @@ def test_no_timeline_no_gantt(built):
     assert set(charts.left_out) == {name for name in NAMES if name.startswith("gantt_")}
 
 
+def test_rows_of_other_kernels_are_a_series_and_no_baselines(built):
+    document = fixture_results.results()
+    others = [
+        copy.deepcopy(row) for row in document["benchmarks"] if row["run_type"] == "iteration"
+    ]
+    for row in document["benchmarks"]:
+        row.get("stratagem", {}).get("config", {})["kernels"] = "own"
+    for row in others:
+        row["name"] = row["run_name"] = row["run_name"] + "/kernels:reference"
+        row["stratagem"]["config"]["kernels"] = "reference"
+        row["stratagem"]["step_ms"] = [0.9 * step for step in row["stratagem"]["step_ms"]]
+    document["benchmarks"] += others
+    selection, charts = built(document)
+    assert [row.option("kernels") for row in selection.baselines] == ["own"] * 3
+    assert {row.option("kernels") for row in selection.rows} == {"own", "reference"}
+    names = legend(charts.charts["split_size_tradeoff"])[:2]
+    assert sorted(names) == ["Pipeline, 1F1B", "Pipeline, 1F1B, kernels reference"]
+
+
 def test_oversubscribed_rows_are_not_charted(built):
     document = fixture_results.results()
     for row in document["benchmarks"]:

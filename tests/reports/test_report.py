@@ -217,3 +217,21 @@ def test_what_predictions_and_intervals_rest_on_is_said(make):
     text, _ = make(document)
     assert "were measured 600 s before" in text
     assert "Not to be trusted are those of " in text and text.count("(a neighbour)") == 4
+
+
+def test_what_aten_computed_in_place_of_our_kernels_is_said_beside_the_row(make):
+    document = fixture_results.results(splits=(12,), failed=False)
+    text, _ = make(document)
+    assert "computed with" not in text and "aten_kernels" not in text
+    kernels = "own; ATen's for convolution: reduced precision"
+    for entry in document["benchmarks"]:
+        if entry["run_type"] == "iteration" and entry["run_name"].startswith("single"):
+            entry["stratagem"] |= {"kernels": kernels, "marks": ["aten_kernels"]}
+        elif entry["run_type"] == "iteration":
+            entry["stratagem"]["config"]["kernels"] = "reference"
+    text, page = make(document)
+    shown = kernels.replace("'", "&#x27;")
+    assert f"computed with these kernels: {shown}." in text
+    assert "Rows with kernels:reference computed with ATen&#x27;s functions alone." in text
+    beside = [row[0] for row in page.rows if kernels in row[-1]]
+    assert beside and all(name.startswith("Single device") for name in beside)

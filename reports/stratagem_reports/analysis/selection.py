@@ -78,13 +78,14 @@ def select(results: Results) -> Selection:
             "has rows of other numbers of devices, too."
         )
     rows = sorted(chosen, key=_time)
-    single, all_cores = _singles(rows)
+    single = _baseline(rows)
+    beside = [row for row in rows if _has_the_kernels_of(single, row)]
     return Selection(
         workload=workload_label(_widest(chosen)),
         rows=rows,
         single=single,
-        single_all_cores=all_cores,
-        model_parallel=next((row for row in rows if row.strategy == "model_parallel"), None),
+        single_all_cores=_single_all_cores(single, beside),
+        model_parallel=next((row for row in beside if row.strategy == "model_parallel"), None),
         pipelines=_pipelines(rows),
         tutorial=any(row.tutorial for row in chosen),
         notes=notes,
@@ -120,12 +121,19 @@ def _widest(rows: list[Row]) -> Row:
     return max(rows, key=lambda row: (row.option("devices") or 0, row.strategy != "single"))
 
 
-def _singles(rows: list[Row]) -> tuple[Row | None, Row | None]:
-    """The baseline, and the single process with all cores where that is another row."""
+def _baseline(rows: list[Row]) -> Row | None:
     named = {item.summary.baseline for item in rows}
-    single = next((item for item in rows if item.name in named), None)
+    return next((item for item in rows if item.name in named), None)
+
+
+def _has_the_kernels_of(single: Row | None, row: Row) -> bool:
+    return single is None or row.option("kernels") == single.option("kernels")
+
+
+def _single_all_cores(single: Row | None, rows: list[Row]) -> Row | None:
+    """The single process with all cores, where that is another row than the baseline."""
     others = [item for item in rows if item.strategy == "single" and item is not single]
-    return single, max(others, key=cores, default=None)
+    return max(others, key=cores, default=None)
 
 
 def _pipelines(rows: list[Row]) -> list[list[Row]]:

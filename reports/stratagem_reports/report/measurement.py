@@ -20,6 +20,7 @@ def how_it_was_measured(results: Results) -> list[str]:
         words += _steps(results, protocols)
     if "tutorial" in protocols:
         words.append(_TUTORIAL)
+    words += _kernels(results)
     words += _rounds(results)
     words += _noise(results)
     words.append(
@@ -27,6 +28,17 @@ def how_it_was_measured(results: Results) -> list[str]:
         "rows are ranked where a test on their launches tells them apart, with 95% for all pairs."
     )
     words += _predictions(results)
+    return words
+
+
+def _kernels(results: Results) -> list[str]:
+    """Whose kernels computed on CPUs, where not Stratagem's own in all rows."""
+    words = []
+    if "reference" in _values(results, "kernels"):
+        words.append("Rows with kernels:reference computed with ATen's functions alone.")
+    for row in results.rows:
+        if row.left_to_aten:
+            words.append(f"{row.name} computed with these kernels: {row.left_to_aten}.")
     return words
 
 

@@ -96,7 +96,7 @@ def _working(selection: Selection, row: Row) -> Line:
         _prediction(row),
         Cell() if memory is None else Cell(f"{significant(memory / 2**30)} GiB", key=memory),
         _verification(row),
-        _marks(summary),
+        _marks(row),
     ]
     best = "best" if row in selection.rows[:1] else ""
     return Line(cells, _facts(row, summary.verification), best)
@@ -161,15 +161,15 @@ def _prediction(item: Row) -> Cell:
     return Cell(time_text(value), beside, value)
 
 
-def _marks(summary: Summary) -> Cell:
-    """The row's marks, and what its samples look like: wide, with outliers."""
-    words = list(summary.marks)
+def _marks(row: Row) -> Cell:
+    """The row's marks, and what its samples look like; under them what ATen's kernels computed."""
+    summary, words = row.summary, list(row.summary.marks)
     if summary.wide:
         words.append(f"wide spread ({percent(summary.spread, 0)})")
     if summary.outliers:
         words.append(f"{len(summary.outliers)} outlying")
     text = ", ".join(words)
-    return Cell(text, key=text) if words else Cell()
+    return Cell(text, row.left_to_aten, text) if words else Cell()
 
 
 def _error_of_limit(record: dict[str, Any]) -> str:

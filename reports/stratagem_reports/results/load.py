@@ -49,6 +49,7 @@ class Repetition:
     loss: list[float] = field(default_factory=list)
     predicted_from: dict[str, Any] | None = None
     canary_ms: float | None = None  # of the slowest device, the mean of before and after
+    kernels: str | None = None  # that computed, "own" or "reference"; None on GPUs
 
     @property
     def disturbed(self) -> bool:
@@ -123,6 +124,12 @@ class Row:
         checked = [item.verification for item in self.repetitions if item.verification is not None]
         failed = [record for record in checked if not record.get("passed")]
         return next(iter(failed + checked), {})
+
+    @property
+    def left_to_aten(self) -> str:
+        """The row's kernels where ATen's stood in for some that were asked for; else ""."""
+        marked = [item.kernels for item in self.repetitions if "aten_kernels" in item.marks]
+        return next(filter(None, marked), "")
 
     @property
     def marks(self) -> list[str]:
@@ -312,6 +319,7 @@ def _repetition(index: int, entry: dict, own: dict, where: str) -> Repetition:
         loss=_loss(own, where),
         predicted_from=member(own, "predicted_from", dict, where, optional=True),
         canary_ms=_canary(own, where),
+        kernels=member(own, "kernels", str, where, optional=True),
     )
 
 

@@ -56,6 +56,20 @@ TEST(Grid, TheTutorialsStepsHaveNoBatchThatStaysOnTheDevice) {
             "of them out");
 }
 
+TEST(Grid, KernelsAreAnAxisOnCpus) {
+  EXPECT_THAT(names_of({{"strategy", "single"}, {"devices", "1"}, {"kernels", "own,reference"}}),
+              ElementsAre("single/resnet50/devices:1/batch:48/image:128",
+                          "single/resnet50/devices:1/batch:48/image:128/kernels:reference"));
+  EXPECT_EQ(refusal({{"strategy", "single"}, {"device", "cuda"}, {"kernels", "reference"}}),
+            "--kernels: no chosen row uses it; it is for --device cpu");
+  EXPECT_EQ(rows_of({{"strategy", "single"}, {"device", "cpu,cuda"}, {"kernels", "reference"}})
+                .back()
+                .kernels,
+            "own")
+      << "on CUDA it would change nothing";
+  EXPECT_THAT(refusal({{"kernels", "aten"}}), testing::HasSubstr("own, reference"));
+}
+
 TEST(Grid, UnusedOptionsKeepTheirDefault) {
   const std::vector<Config> rows = rows_of(
       {{"strategy", "model_parallel,pipeline"}, {"split_size", "4"}, {"schedule", "gpipe"}});

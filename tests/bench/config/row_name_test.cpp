@@ -34,12 +34,14 @@ TEST(RowName, OtherOptionsStandInTheTablesOrderAndCoresLast) {
   config.inputs = "device";
   config.learning_rate = 0.01;
   config.dtype = "bfloat16";
+  config.kernels = "reference";
   config.cut = {"layer2", "layer4"};
   config.oversubscribe = true;
   config.device_ids = {1, 0};
   EXPECT_EQ(name_of(config),
             "pipeline/resnet50/devices:2/batch:48/image:128/split:12/schedule:1f1b"
-            "/cut:layer2+layer4/device_ids:1+0/oversubscribe/dtype:bfloat16/learning_rate:0.01"
+            "/cut:layer2+layer4/device_ids:1+0/oversubscribe/dtype:bfloat16/kernels:reference/"
+            "learning_rate:0.01"
             "/inputs:device/cores:4");
 }
 

@@ -77,6 +77,7 @@ TEST(VerificationScope, KeepsTheRestOfTheRow) {
   row.devices = 2;
   row.loss = "cross_entropy";
   row.weight_decay = 0.01;
+  row.kernels = "reference";
   const Config small =
       shrink(row, micro_batches(48, 12), {.has_images = true, .has_batch_norm = true}).config;
   EXPECT_EQ(small.strategy, row.strategy);
@@ -87,6 +88,7 @@ TEST(VerificationScope, KeepsTheRestOfTheRow) {
   EXPECT_EQ(small.loss, row.loss);
   EXPECT_EQ(small.weight_decay, row.weight_decay);
   EXPECT_EQ(small.memory_format, row.memory_format);
+  EXPECT_EQ(small.kernels, row.kernels);
 }
 
 TEST(VerificationScope, ComputesInFloat64WithAnUpdateThatShows) {

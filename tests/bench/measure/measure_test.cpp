@@ -250,6 +250,26 @@ TEST_F(MeasureTest, PredictsRowsThatAreMadeOfStages) {
   EXPECT_FALSE(measured.results.rows[1].repetitions[0].predicted_ms);
 }
 
+TEST_F(MeasureTest, OtherKernelsAreProvedAndPricedForThemselves) {
+  Config reference = row(4);
+  reference.kernels = "reference";
+  measure_rows({row(4)});
+  measure_rows({reference});
+  measure_rows({row(4), reference});
+  std::vector<std::string> priced;
+  std::vector<std::string> proved;
+  for (const Job& job : workers_.jobs) {
+    if (const auto* stages = std::get_if<CalibrateStagesJob>(&job)) {
+      priced.push_back(stages->config.kernels);
+    } else if (const auto* verify = std::get_if<VerifyJob>(&job)) {
+      proved.push_back(verify->config.kernels);
+    }
+  }
+  EXPECT_THAT(priced, ElementsAre("own", "reference"));
+  EXPECT_THAT(proved, ElementsAre("own", "reference"));
+  EXPECT_EQ(workers_.count<CalibrateDeviceJob>(), 1u) << "of the devices, whoever computes";
+}
+
 TEST_F(MeasureTest, StagesThatTakeLongerAloneAreMeasuredAgain) {
   // One action may, by the noise of short ones; the stage as a whole may not.
   workers_.on<CalibrateStagesJob>([](const CalibrateStagesJob&) {

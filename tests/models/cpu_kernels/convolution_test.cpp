@@ -70,8 +70,11 @@ TEST(Convolution, EveryPathEqualsPlain) {
 
 // Large weights: the gradient of a 3x3 is ATen's below a million of them and a product from there
 // on.
-TEST(Convolution, LargeWeightsEqualPlain) {
-  const SingleThread single_thread;
+class LargeWeights : public testing::TestWithParam<int> {};
+
+TEST_P(LargeWeights, EqualPlain) {
+  const SingleThread restores_their_number;
+  at::set_num_threads(GetParam());
   struct Shape {
     std::int64_t in, out, kernel, stride, padding;
   };
@@ -102,6 +105,8 @@ TEST(Convolution, LargeWeightsEqualPlain) {
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Threads, LargeWeights, testing::Values(1, 3));
 
 TEST(Convolution, PackedWeightsFollowTheWeight) {
   const SingleThread single_thread;
@@ -227,6 +232,7 @@ TEST(Convolution, OtherCasesArePlain) {
   }
   at::set_num_threads(2);
   EXPECT_EQ(convolution_path(x, w, 1, 0), plain);
+  EXPECT_EQ(convolution_path(x, at::randn({8192, 8, 3, 3}), 1, 1), packed);
 }
 
 }  // namespace

@@ -8,8 +8,10 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <tuple>
 
 #include "models/cpu_kernels/linear.h"
+#include "models/cpu_kernels/reference_kernels.h"
 #include "models/workload.h"
 #include "tests/models/single_thread.h"
 
@@ -26,14 +28,17 @@ Gradients gradients_of(const Model& model) {
   return all;
 }
 
-class SplitBackward : public testing::TestWithParam<std::string> {};
+/// Model, and whether by the reference kernels.
+class SplitBackward : public testing::TestWithParam<std::tuple<std::string, bool>> {};
 
 TEST_P(SplitBackward, IsTheWholeOne) {
   const SingleThread single_thread;
-  const bool tokens = GetParam().starts_with("gpt");
-  const Workload workload({.model = GetParam(),
+  const auto [name_of_model, reference] = GetParam();
+  const ReferenceKernelsGuard kernels(reference);
+  const bool tokens = name_of_model.starts_with("gpt");
+  const Workload workload({.model = name_of_model,
                            .batch = 3,
-                           .image_size = GetParam().starts_with("resnet") ? 64 : 0,
+                           .image_size = name_of_model.starts_with("resnet") ? 64 : 0,
                            .width = 0.25,
                            .dtype = at::kDouble,
                            .loss = tokens ? Loss::cross_entropy : Loss::mse});
@@ -69,11 +74,13 @@ TEST_P(SplitBackward, IsTheWholeOne) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, SplitBackward,
-                         testing::Values("toy", "mlp", "resnet18", "resnet50", "gpt-tiny"),
+                         testing::Combine(testing::Values("toy", "mlp", "resnet18", "resnet50",
+                                                          "gpt-tiny"),
+                                          testing::Bool()),
                          [](const auto& instance) {
-                           std::string name = instance.param;
+                           std::string name = std::get<0>(instance.param);
                            std::ranges::replace(name, '-', '_');
-                           return name;
+                           return name + (std::get<1>(instance.param) ? "_reference" : "_own");
                          });
 
 TEST(DeferredWeightGradients, TheInputsGradientDoesNotWait) {

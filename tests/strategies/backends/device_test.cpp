@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "models/cpu_kernels/reference_kernels.h"
 #include "strategies/backends/backend.h"
 #include "strategies/backends/memory_accounting.h"
 #include "strategies/runtime/cpu_device.h"
@@ -377,6 +378,21 @@ TEST(CpuDevice, ComputesWithAsManyThreadsAsItHasCores) {
     EXPECT_EQ(mask, device->description().cores);
   }
   EXPECT_EQ(at::get_num_threads(), host_threads);
+}
+
+TEST(CpuDevice, ComputesByTheKernelsThatItWasMadeWith) {
+  for (const bool reference : {false, true}) {
+    DeviceGroupOptions options;
+    options.cores = {{allowed_cores().front()}};
+    options.reference_kernels = reference;
+    const DeviceGroup group = make_device_group(options);
+    bool found = !reference;
+    group.devices[0]->enqueue(runtime::Stream::compute, "look",
+                              [&] { found = models::uses_reference_kernels(); });
+    group.devices[0]->synchronize(ample);
+    EXPECT_EQ(found, reference);
+  }
+  EXPECT_FALSE(models::uses_reference_kernels()) << "this thread itself";
 }
 
 TEST(CpuDevice, ACoreThatDoesNotExistIsAnError) {

@@ -1,0 +1,31 @@
+#include "models/cpu_kernels/kernel_choice.h"
+
+#include "models/cpu_kernels/reference_kernels.h"
+
+namespace stratagem::models {
+namespace {
+
+// Thread-local as the switch is: every device has a thread of its own.
+std::map<std::string, std::string>& left_to_aten() {
+  thread_local std::map<std::string, std::string> functions;
+  return functions;
+}
+
+// Why ATen has to compute of x; null where it has not.
+const char* obstacle(const at::Tensor& x) {
+  if (at::isReducedFloatingType(x.scalar_type())) return "reduced precision";
+  return x.is_contiguous(at::MemoryFormat::ChannelsLast) ? nullptr : "contiguous memory format";
+}
+
+}  // namespace
+
+bool may_take_own_kernels(const at::Tensor& x, const char* function) {
+  if (uses_reference_kernels() || !x.is_cpu()) return false;
+  const char* const why = obstacle(x);
+  if (why != nullptr) left_to_aten()[function] = why;
+  return why == nullptr;
+}
+
+const std::map<std::string, std::string>& functions_left_to_aten() { return left_to_aten(); }
+
+}  // namespace stratagem::models

@@ -1,0 +1,22 @@
+// A loop over rows that ATen's threads share.
+//
+// at::parallel_for is a template, and in a program that is not built with OpenMP it runs on the
+// calling thread alone; with OpenMP the program might get threads of its own beside ATen's. The
+// loop of a TensorIterator is part of LibTorch and runs on its threads.
+#pragma once
+
+#include <c10/util/FunctionRef.h>
+
+#include <cstdint>
+
+namespace stratagem::models {
+
+/// How many threads are worth it for so many rows of so many values each; 1 or more.
+std::int64_t parallel_parts(std::int64_t rows, std::int64_t values);
+
+/// Calls work(part, first, count) for each of `parts` parts of the rows, in order on one thread or
+/// at the same time on several.
+void for_each_part(std::int64_t parts, std::int64_t rows,
+                   c10::function_ref<void(std::int64_t, std::int64_t, std::int64_t)> work);
+
+}  // namespace stratagem::models

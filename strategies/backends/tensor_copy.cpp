@@ -11,9 +11,8 @@ at::Device torch_device(const runtime::DeviceDescription& description) {
 }
 
 void mark_used(const at::Tensor& tensor) {
-  if (!tensor.is_cuda()) return;
-  const c10::impl::VirtualGuardImpl guard(at::kCUDA);
-  tensor.record_stream(guard.getStream(tensor.device()));
+  const c10::impl::VirtualGuardImpl guard(tensor.device().type());
+  guard.recordDataPtrOnStream(tensor.storage().data_ptr(), guard.getStream(tensor.device()));
 }
 
 void finish(const at::Tensor& tensor) {

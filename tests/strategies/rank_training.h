@@ -18,6 +18,7 @@ struct Spread {
   int devices_per_rank = 1;
   int tensor_ranks = 1;
   bool in_order = false;  // over a backend that behaves as NCCL does
+  backends::DeviceGroup (*devices)(int) = unpinned_devices;
 
   int ranks_per_replica() const { return pipeline_ranks * tensor_ranks; }
   int ranks() const { return replicas * ranks_per_replica(); }
@@ -39,7 +40,7 @@ void over_both_backends(Case of, const Test& test) {
 struct RankTraining : Training {
   RankTraining(distributed::RankContext& ranks, const models::WorkloadOptions& options,
                const Spread& of)
-      : Training(options, of.devices_per_rank), spread(of), rank(ranks.info().rank) {
+      : Training(options, of.devices(of.devices_per_rank)), spread(of), rank(ranks.info().rank) {
     std::vector<int> everyone(static_cast<std::size_t>(of.ranks()));
     std::iota(everyone.begin(), everyone.end(), 0);
     all = make(ranks, "all", everyone);

@@ -51,7 +51,9 @@ inline models::WorkloadOptions small_workload(const std::string& model, std::int
 /// A strategy with all that it refers to. The strategy goes first, then its devices.
 struct Training {
   Training(const models::WorkloadOptions& workload_options, int devices)
-      : workload(workload_options), group(unpinned_devices(devices)) {}
+      : Training(workload_options, unpinned_devices(devices)) {}
+  Training(const models::WorkloadOptions& workload_options, backends::DeviceGroup on)
+      : workload(workload_options), group(std::move(on)) {}
 
   StrategyContext context(StrategyOptions options = {}) {
     options.split_size = std::min(options.split_size, workload.options().batch);

@@ -17,6 +17,7 @@
 #include "strategies/backends/memory_accounting.h"
 #include "strategies/runtime/cpu_device.h"
 #include "tests/strategies/accounting.h"
+#include "tests/strategies/stream_training.h"
 
 namespace stratagem::backends {
 namespace {
@@ -63,12 +64,23 @@ std::string failure_of(runtime::Device& device, std::chrono::milliseconds limit 
   return {};
 }
 
-class EveryDevice : public ::testing::TestWithParam<runtime::DeviceKind> {
+/// What is held to be a device; the last stands in for GPUs in other tests.
+enum class Tested { cpu, cuda, streams };
+
+class EveryDevice : public ::testing::TestWithParam<Tested> {
  protected:
   void SetUp() override {
-    if (GetParam() == runtime::DeviceKind::cuda && cuda_device_count() == 0)
-      GTEST_SKIP() << "needs a GPU";
-    group = two_devices(GetParam());
+    if (is_cuda() && cuda_device_count() == 0) GTEST_SKIP() << "needs a GPU";
+    group = two_of_this_kind();
+  }
+
+  static bool is_cuda() { return GetParam() == Tested::cuda; }
+
+  static DeviceGroup two_of_this_kind(runtime::ProgressPage* activity = nullptr) {
+    if (GetParam() == Tested::streams) {
+      return runtime::stream_devices(2, /*apart=*/true, activity);
+    }
+    return two_devices(is_cuda() ? runtime::DeviceKind::cuda : runtime::DeviceKind::cpu, activity);
   }
 
   runtime::Device& first() { return *group.devices[0]; }
@@ -87,7 +99,7 @@ class EveryDevice : public ::testing::TestWithParam<runtime::DeviceKind> {
 };
 
 TEST_P(EveryDevice, IsNamedByKindAndPosition) {
-  if (GetParam() == runtime::DeviceKind::cpu) {
+  if (!is_cuda()) {
     EXPECT_EQ(first().description().name(), "cpu:0");
     EXPECT_EQ(second().description().name(), "cpu:1");
   } else {
@@ -154,14 +166,14 @@ TEST_P(EveryDevice, EventsStampTheOrderOfWork) {
   first().enqueue(runtime::Stream::compute, "work", [&] {
     const at::Tensor a = ones({512, 512}, first());
     sum = at::mm(a, a).sum();
-    if (GetParam() == runtime::DeviceKind::cpu) sleep_ms(5);
+    if (!is_cuda()) sleep_ms(5);
   });
   const runtime::EventPointer end = first().record(runtime::Stream::compute);
   first().synchronize(ample);
   EXPECT_TRUE(start->complete() && end->complete());
   EXPECT_LT(start->time(), end->time());
   // A GPU's clock is tied to the host's at one moment only.
-  const std::chrono::milliseconds slack(GetParam() == runtime::DeviceKind::cpu ? 0 : 20);
+  const std::chrono::milliseconds slack(is_cuda() ? 20 : 0);
   EXPECT_GE(start->time() + slack, before);
   EXPECT_LE(end->time() - slack, std::chrono::steady_clock::now());
 }
@@ -243,7 +255,7 @@ TEST_P(EveryDevice, AnOverrunIsATimeoutThatNamesTheWork) {
 
 TEST_P(EveryDevice, ShowsItsWorkOnThePage) {
   runtime::ProgressPage page;
-  const DeviceGroup shown = two_devices(GetParam(), &page);
+  const DeviceGroup shown = two_of_this_kind(&page);
   shown.devices[1]->enqueue(runtime::Stream::compute, "1F7", [] {});
   shown.devices[1]->record(runtime::Stream::compute);
   shown.devices[1]->synchronize(ample);
@@ -286,9 +298,10 @@ TEST_P(EveryDevice, CountsItsMemory) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, EveryDevice,
-                         ::testing::Values(runtime::DeviceKind::cpu, runtime::DeviceKind::cuda),
+                         ::testing::Values(Tested::cpu, Tested::cuda, Tested::streams),
                          [](const auto& test) {
-                           return test.param == runtime::DeviceKind::cpu ? "cpu" : "cuda";
+                           if (test.param == Tested::streams) return "streams";
+                           return test.param == Tested::cpu ? "cpu" : "cuda";
                          });
 
 TEST(CpuDevice, MemoryIsChargedToTheDeviceThatAllocatesWhoeverFreesIt) {

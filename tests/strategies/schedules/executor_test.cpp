@@ -5,13 +5,16 @@
 
 #include <atomic>
 #include <map>
-#include <mutex>
 #include <stdexcept>
+#include <type_traits>
 
+#include "strategies/schedules/data_parallel_schedule.h"
 #include "strategies/schedules/lowering.h"
 #include "strategies/schedules/registry.h"
 #include "tests/strategies/action_letters.h"
+#include "tests/strategies/action_log.h"
 #include "tests/strategies/cpu_devices.h"
+#include "tests/strategies/stream_device.h"
 
 namespace stratagem::schedules {
 namespace {
@@ -20,65 +23,8 @@ using runtime::ample;
 using runtime::CpuDevices;
 using runtime::DeviceTimeout;
 using runtime::sleep_ms;
+using runtime::StreamDevices;
 using Clock = std::chrono::steady_clock;
-
-/// What was performed, when and on which thread; safe to write from every device.
-class Log {
- public:
-  struct Entry {
-    Action action;
-    Clock::time_point start;
-    Clock::time_point end;
-    std::thread::id thread;
-  };
-
-  void perform(const Action& action, int milliseconds = 0) {
-    const auto start = Clock::now();
-    if (milliseconds > 0) runtime::sleep_ms(milliseconds);
-    const std::lock_guard lock(mutex_);
-    entries_.push_back({action, start, Clock::now(), std::this_thread::get_id()});
-  }
-
-  std::vector<Entry> entries() const {
-    const std::lock_guard lock(mutex_);
-    return entries_;
-  }
-
-  bool contains(const Action& action) const {
-    const auto all = entries();
-    return std::ranges::find(all, action, &Entry::action) != all.end();
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::vector<Entry> entries_;
-};
-
-/// That every action ran once, in its device's order, after the end of all that it needs.
-void expect_in_order(const Schedule& schedule, const Log& log) {
-  const auto entries = log.entries();
-  std::map<Action, Log::Entry> by_action;
-  for (const auto& entry : entries) {
-    EXPECT_TRUE(by_action.emplace(entry.action, entry).second) << to_string(entry.action);
-  }
-  std::size_t count = 0;
-  for (const auto& actions : schedule.actions) {
-    count += actions.size();
-    for (std::size_t i = 0; i < actions.size(); ++i) {
-      ASSERT_TRUE(by_action.contains(actions[i])) << to_string(actions[i]) << " did not run";
-      const auto& entry = by_action.at(actions[i]);
-      if (i > 0) {
-        EXPECT_LE(by_action.at(actions[i - 1]).end, entry.start) << to_string(actions[i]);
-        EXPECT_EQ(by_action.at(actions[i - 1]).thread, entry.thread) << to_string(actions[i]);
-      }
-      for (const Action& needed : predecessors(schedule, actions[i])) {
-        EXPECT_LE(by_action.at(needed).end, entry.start)
-            << to_string(actions[i]) << " started before " << to_string(needed) << " ended";
-      }
-    }
-  }
-  EXPECT_EQ(entries.size(), count);
-}
 
 template <class Error>
 std::string failure_of(runtime::CpuDevices& devices, std::chrono::milliseconds limit) {
@@ -90,7 +36,18 @@ std::string failure_of(runtime::CpuDevices& devices, std::chrono::milliseconds l
   return {};
 }
 
-TEST(Executor, RunsEveryScheduleInOrder) {
+/// On devices with one stream, and on devices whose copies run apart.
+template <class Devices>
+class ExecutorOn : public ::testing::Test {
+ protected:
+  static void expect_order(const Schedule& schedule, const Log& log) {
+    expect_in_order(schedule, log, std::is_same_v<Devices, StreamDevices>);
+  }
+};
+using KindsOfDevices = ::testing::Types<CpuDevices, StreamDevices>;
+TYPED_TEST_SUITE(ExecutorOn, KindsOfDevices);
+
+TYPED_TEST(ExecutorOn, RunsEveryScheduleInOrder) {
   for (const std::string& name : schedule_names()) {
     for (const auto& [stages, micro_batches] :
          std::vector<std::pair<int, int>>{{1, 1}, {1, 3}, {2, 1}, {2, 4}, {3, 2}, {4, 6}}) {
@@ -98,11 +55,11 @@ TEST(Executor, RunsEveryScheduleInOrder) {
                    std::to_string(micro_batches) + " micro-batches");
       const Schedule schedule = make_schedule(name, stages, micro_batches);
       Log log;
-      runtime::CpuDevices devices(stages);
+      TypeParam devices(stages);
       const Execution execution =
           execute(schedule, devices.all, [&](const Action& action) { log.perform(action); });
       runtime::synchronize_all(devices.all, ample);
-      expect_in_order(schedule, log);
+      this->expect_order(schedule, log);
       EXPECT_EQ(execution.size(), log.entries().size());
       for (const auto& entry : execution) {
         EXPECT_TRUE(entry.start->complete() && entry.end->complete()) << to_string(entry.action);
@@ -153,6 +110,68 @@ TEST(Executor, StagesOfOneDeviceRunOnIt) {
   }
 }
 
+TYPED_TEST(ExecutorOn, TwoStepsBackToBack) {
+  const Schedule schedule = make_schedule("gpipe", 3, 4);
+  Log first;
+  Log second;
+  TypeParam devices(3);
+  execute(schedule, devices.all, [&](const Action& action) { first.perform(action, 1); });
+  execute(schedule, devices.all, [&](const Action& action) { second.perform(action); });
+  runtime::synchronize_all(devices.all, ample);
+  this->expect_order(schedule, first);
+  this->expect_order(schedule, second);
+  // A device begins the second step where it ended the first.
+  std::map<std::thread::id, Clock::time_point> end_of_first;
+  for (const auto& entry : first.entries()) end_of_first[entry.thread] = entry.end;
+  for (const auto& entry : second.entries()) {
+    EXPECT_GE(entry.start, end_of_first.at(entry.thread)) << to_string(entry.action);
+  }
+}
+
+TYPED_TEST(ExecutorOn, WaitsForWhatItNeedsOfTheStepBefore) {
+  for (const bool kept : {false, true}) {
+    DataParallelShape shape;
+    shape.devices = shape.replicas = 3;
+    shape.copies_kept = kept;
+    const Schedule schedule = data_parallel_schedule(shape);
+    Log before;
+    Log after;
+    TypeParam devices(3);
+    const auto slow = [](const Action& action) { return action.kind == O ? 5 : 1; };
+    const Execution first = execute(
+        schedule, devices.all, [&](const Action& action) { before.perform(action, slow(action)); });
+    execute(
+        schedule, devices.all, [&](const Action& action) { after.perform(action); }, 0, first);
+    runtime::synchronize_all(devices.all, ample);
+    this->expect_order(schedule, before);
+    this->expect_order(schedule, after);
+    std::map<Action, Clock::time_point> ends;
+    for (const auto& entry : before.entries()) ends[entry.action] = entry.end;
+    for (const auto& entry : after.entries()) {
+      const auto needed = schedule.needs_before.find(entry.action);
+      if (needed == schedule.needs_before.end()) continue;
+      for (const Action& each : needed->second) {
+        if (!ends.contains(each)) continue;
+        EXPECT_LE(ends.at(each), entry.start)
+            << to_string(entry.action) << " before the end of " << to_string(each);
+      }
+    }
+  }
+}
+
+// Ends only because the copy does not wait: 1CF0 runs while 0F0, which it copies, waits for it.
+TEST(Executor, ACopyOvertakesWhatItDoesNotNeedByTheSchedule) {
+  Schedule schedule = make_schedule("gpipe", 2, 1);
+  schedule.needs[{CF, 1, 0}].clear();
+  std::atomic<bool> copied{false};
+  StreamDevices devices(2);
+  execute(schedule, devices.all, [&](const Action& action) {
+    if (action == Action{CF, 1, 0}) copied = true;
+    while (action == Action{F, 0, 0} && !copied) std::this_thread::yield();
+  });
+  runtime::synchronize_all(devices.all, ample);
+}
+
 TEST(Executor, ReturnsBeforeTheDevicesAreDone) {
   std::atomic<bool> may_go{false};
   runtime::CpuDevices devices(1);
@@ -163,24 +182,6 @@ TEST(Executor, ReturnsBeforeTheDevicesAreDone) {
   may_go = true;
   runtime::synchronize_all(devices.all, ample);
   EXPECT_TRUE(execution.back().end->complete());
-}
-
-TEST(Executor, TwoStepsBackToBack) {
-  const Schedule schedule = make_schedule("gpipe", 3, 4);
-  Log first;
-  Log second;
-  runtime::CpuDevices devices(3);
-  execute(schedule, devices.all, [&](const Action& action) { first.perform(action, 1); });
-  execute(schedule, devices.all, [&](const Action& action) { second.perform(action); });
-  runtime::synchronize_all(devices.all, ample);
-  expect_in_order(schedule, first);
-  expect_in_order(schedule, second);
-  // A device begins the second step where it ended the first.
-  std::map<std::thread::id, Clock::time_point> end_of_first;
-  for (const auto& entry : first.entries()) end_of_first[entry.thread] = entry.end;
-  for (const auto& entry : second.entries()) {
-    EXPECT_GE(entry.start, end_of_first.at(entry.thread)) << to_string(entry.action);
-  }
 }
 
 TEST(Executor, AnErrorNamesDeviceAndActionAndStopsThePeers) {

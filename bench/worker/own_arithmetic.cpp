@@ -7,7 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "bench/config/arithmetic_scope.h"
+#include "bench/oracle/arithmetic_scope.h"
 #include "bench/oracle/layer_comparison.h"
 #include "bench/oracle/step_comparison.h"
 #include "bench/predict/predict.h"
@@ -22,8 +22,8 @@ namespace {
 // Some seconds of two cores in all. float64 is several times as slow: ATen has no kernels of oneDNN
 // for it.
 constexpr double affordable_layer_flops = 1e11;
-constexpr double affordable_exact_flops = 4e9;
-constexpr StepSize affordable_step = {.flops = 8e9, .parameters = 40'000'000};
+constexpr double affordable_exact_flops = 2e9;
+constexpr StepSize affordable_step = {.flops = 4e9, .parameters = 40'000'000};
 
 /// A unit that rectifies may be within rounding of zero, on one side of it here and on the other
 /// there: that is so on one batch, a wrong kernel on all of them.

@@ -5,9 +5,9 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 
-#include "bench/config/arithmetic_scope.h"
 #include "bench/config/config.h"
 #include "bench/config/placement.h"
+#include "bench/oracle/arithmetic_scope.h"
 #include "bench/worker/job_groups.h"
 #include "bench/worker/tasks.h"
 #include "models/workload.h"

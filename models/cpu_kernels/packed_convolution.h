@@ -1,5 +1,5 @@
-// A convolution of large weights on one CPU thread, each of its three products by the kernel that
-// leaves the weights where they lie.
+// A convolution of large weights on a CPU, each of its three products by the kernel that leaves the
+// weights where they lie.
 //
 // - The output and the input's gradient: oneDNN on weights that are packed once a step (see
 //   packed_weights.h); the input's gradient is the transposed convolution of the output's.

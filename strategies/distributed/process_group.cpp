@@ -156,7 +156,7 @@ TransferPointer ProcessGroup::all_reduce_by_exchange(const at::Tensor& tensor,
         std::vector<std::int64_t> equal;
         return group_->alltoall_base(output, input, equal, equal);
       },
-      add_up);
+      ends_, add_up);
 }
 
 TransferPointer ProcessGroup::reduce_scatter(at::Tensor output, at::Tensor input) {

@@ -71,8 +71,8 @@ def test_a_grid_ends_as_results_and_table(commands, out):
 
 def test_kernels_stand_side_by_side_in_one_table(commands, out):
     done = commands.stratagem(
-        "run", "--model", "resnet18", "--image-size", 32, "--global-batch-size", 4,
-        "--strategy", "pipeline", "--split-size", 2, "--kernels", "own,reference",
+        "run", "--model", "resnet18", "--image-size", 64, "--global-batch-size", 8,
+        "--strategy", "pipeline", "--split-size", 4, "--kernels", "own,reference",
         "--repetitions", 1, "--no-repeat-disturbed", "--out", out,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

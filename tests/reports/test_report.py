@@ -117,7 +117,7 @@ def test_the_table_has_every_row_by_time_and_failures_last(whole):
     best = next(row for row in rows if "split:12/" in row[0])
     assert "98.4%, 7 samples" in best[2]
     assert re.fullmatch(r"\d+\.\d% / 20\.0%", best[6])
-    assert best[10] == "passed3.1e-13 of 1.0e-09"
+    assert best[10] == "passed3.1e-13 of 1.0e-09; in float32 2.4e-07 of 3.8e-06"
     assert next(row for row in rows if "split:16/" in row[0])[11].startswith("waited")
 
 

@@ -216,6 +216,9 @@ Differences compare(std::unique_ptr<models::Layer> layer, const models::Shape& i
   // What takes the batch has no gradient of its input.
   layers.push_back(std::make_unique<models::InputGradientLayer>("input"));
   layers.push_back(std::move(layer));
+  for (const auto& each : layers) {
+    each->materialise(/*seed=*/1, at::kCPU, at::kFloat, at::MemoryFormat::Contiguous);
+  }
   const auto units = layer_units(layers, input);
   const SizedLayer sized{units.back(), {input[0], input[0]}, {}};
   return compare_layer(sized, sized, arithmetic());

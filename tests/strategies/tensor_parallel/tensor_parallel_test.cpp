@@ -454,6 +454,7 @@ std::int64_t bytes_kept_by_a_block(distributed::RankContext& ranks, Layout layou
                                    bool keep_gathered) {
   Rank rank(ranks, {.keep_gathered = keep_gathered});
   const ShardedLayers block = sharded_block(rank, layout);
+  block.layers[0]->materialise(/*seed=*/1, at::kCPU, at::kFloat, at::MemoryFormat::Contiguous);
   const at::Tensor x = at::randn({samples, positions, features});
   const at::Tensor own =
       layout == Layout::sequence ? rank.group->own_part(x, sequence_dimension).contiguous() : x;

@@ -1,4 +1,4 @@
-#include "bench/config/arithmetic_scope.h"
+#include "bench/oracle/arithmetic_scope.h"
 
 #include <gtest/gtest.h>
 

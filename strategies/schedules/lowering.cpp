@@ -226,9 +226,9 @@ Edges answered_sends(const Schedule& lowered, int device) {
     const auto begin = others.begin() + static_cast<std::ptrdiff_t>(peer.known);
     const auto end = std::find(begin, others.end(), sent);
     if (end == others.end()) continue;  // it lies before what is known
-    for (const Action& before : std::ranges::subrange(begin, end)) {
-      if (!is_receive(before.kind) || open.erase(sender_of(before)) == 0) continue;
-      answered[action].push_back(sender_of(before));
+    for (auto before = begin; before != end; ++before) {
+      if (!is_receive(before->kind) || open.erase(sender_of(*before)) == 0) continue;
+      answered[action].push_back(sender_of(*before));
     }
     peer.known = static_cast<std::size_t>(end - others.begin());
   }

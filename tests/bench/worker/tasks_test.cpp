@@ -18,6 +18,7 @@
 #include "reports/statistics.h"
 #include "strategies/schedules/schedule.h"
 #include "tests/bench/oracle/broken_operators.h"
+#include "tests/bench/worker/small_rows.h"
 
 namespace stratagem::bench {
 namespace {
@@ -28,41 +29,10 @@ using ::testing::HasSubstr;
 using ::testing::Pointwise;
 using ::testing::SizeIs;
 
-/// A row that trains in microseconds, also where there is one core only.
-Config small_row(const std::string& strategy = "pipeline", const std::string& model = "toy") {
-  Config row;
-  row.strategy = strategy;
-  row.model = model;
-  row.devices = strategy == "single" ? 1 : 2;
-  row.oversubscribe = true;
-  row.global_batch_size = 6;
-  row.split_size = 2;
-  row.image_size = 0;
-  row.steps = 3;
-  row.repetitions = 2;
-  row.timeout = 60;
-  if (strategy != "single") row.cut = {model == "toy" ? "net2" : "fc5"};
-  return row;
-}
-
-/// A row as the command hands it to `check`: the cut is still open.
-Config unchecked_row(const std::string& strategy, const std::string& model) {
-  Config row = small_row(strategy, model);
-  row.cut.clear();
-  if (model.starts_with("resnet")) row.image_size = 64;
-  return row;
-}
-
-CheckedRow checked(const Config& row) { return check({.configs = {row}}, {}).rows.at(0); }
-
 std::string refusal(const Config& row) {
   const std::string message = checked(row).error;
   EXPECT_EQ(message.find('\n'), std::string::npos) << message;
   return message.empty() ? "accepted" : message;
-}
-
-reports::Repetition measured(const Config& row) {
-  return measure({.config = row}, {}).repetitions.at(0);
 }
 
 double sum_of(const reports::Breakdown& parts) {
@@ -88,81 +58,6 @@ void expect_sound(const reports::Repetition& repetition, double step_ms) {
     EXPECT_NEAR(device.bubble.measured, parts.bubble / step_ms, 1e-6);
   }
   for (const double loss : repetition.loss) EXPECT_TRUE(std::isfinite(loss));
-}
-
-/// What is called while it lives, on all threads: ATen's operators and the nodes of backward
-/// passes, by name. One at a time.
-class Calls {
- public:
-  Calls()
-      : handle_(at::addGlobalCallback(at::RecordFunctionCallback(note).scopes(
-            {at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}))) {
-    names.clear();
-  }
-  Calls(const Calls&) = delete;
-  Calls& operator=(const Calls&) = delete;
-  ~Calls() { at::removeCallback(handle_); }
-
-  bool have(const std::string& part) const {
-    const std::lock_guard lock(mutex);
-    return std::ranges::any_of(
-        names, [&](const std::string& name) { return name.find(part) != std::string::npos; });
-  }
-
- private:
-  // A callback of ATen's captures nothing.
-  static std::unique_ptr<at::ObserverContext> note(const at::RecordFunction& call) {
-    const std::lock_guard lock(mutex);
-    names.insert(call.name());
-    return nullptr;
-  }
-  static inline std::mutex mutex;
-  static inline std::set<std::string> names;
-
-  at::CallbackHandle handle_;
-};
-
-Config small_resnet(const std::string& kernels) {
-  Config row = small_row("pipeline", "resnet18");
-  row.cut = {"layer3"};
-  row.global_batch_size = 4;
-  row.image_size = 32;
-  row.kernels = kernels;
-  return row;
-}
-
-TEST(Kernels, OfTheRowComputeForwardAndBackwardInEveryTask) {
-  const std::map<std::string, std::function<void(const Config&)>> tasks = {
-      {"measure", [](const Config& row) { measured(row); }},
-      {"verify", [](const Config& row) { verify({.config = row}, {}); }},
-      {"calibrate_stages", [](const Config& row) { calibrate_stages({.config = row}, {}); }}};
-  for (const auto& [name, task] : tasks) {
-    for (const bool own : {true, false}) {
-      SCOPED_TRACE(name + (own ? " own" : " reference"));
-      const Calls calls;
-      task(small_resnet(own ? "own" : "reference"));
-      EXPECT_EQ(calls.have("stratagem::models"), own) << "nodes of the backward pass";
-      if (name == "verify") continue;  // for float64 oneDNN has no kernels
-      EXPECT_EQ(calls.have("mkldnn::_convolution_pointwise"), own) << "forward";
-      EXPECT_EQ(calls.have("mkldnn::_convolution_transpose_pointwise"), own) << "backward";
-    }
-  }
-}
-
-TEST(Kernels, ThatComputedAreRecorded) {
-  Config row = small_resnet("own");
-  const auto expect = [&row](const std::string& kernels, bool marked) {
-    const reports::Repetition launch = measured(row);
-    EXPECT_EQ(launch.kernels, kernels);
-    EXPECT_EQ(std::ranges::count(launch.marks, "aten_kernels"), marked ? 1 : 0) << kernels;
-  };
-  expect("own", false);
-  row.cores_per_device = 2;
-  expect("own", false);
-  row.memory_format = "contiguous";
-  expect("own; ATen's for batch normalisation, convolution: contiguous memory format", true);
-  row.kernels = "reference";
-  expect("reference", false);
 }
 
 TEST(CheckTask, PartsThatBatchNormCannotNormaliseAreRefused) {

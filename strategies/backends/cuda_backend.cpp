@@ -146,7 +146,7 @@ class CudaDevice final : public runtime::Device {
   /// device's own would be the one that all of the source's receivers share.
   std::vector<std::unique_ptr<OwnStream>> streams_of_others(std::vector<int> ordinals) const {
     std::ranges::sort(ordinals);
-    ordinals.erase(std::ranges::unique(ordinals).begin(), ordinals.end());
+    ordinals.erase(std::unique(ordinals.begin(), ordinals.end()), ordinals.end());
     std::erase(ordinals, static_cast<int>(ordinal_));
     std::vector<std::unique_ptr<OwnStream>> streams;
     for (const int other : ordinals) {

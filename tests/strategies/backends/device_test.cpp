@@ -197,6 +197,7 @@ TEST_P(EveryDevice, AnEndStampLiesBehindWhatItWaitsFor) {
     sleep_ms(1);
     last = first().stamp();
   });
+  first().synchronize(ample);
   ASSERT_NE(last, nullptr);
   EXPECT_LE(last->time(), end->time());
 }

@@ -269,13 +269,13 @@ std::vector<schedules::Slice> slices_of(const Config& config) {
   if (strategies::find_strategy(config.strategy).one_process) {
     return schedules::chunk_batch(config.global_batch_size, replicas);
   }
-  const MicroBatchOption counted = micro_batch_option(config);
-  if (counted == MicroBatchOption::split_size) {
+  const MicroBatchOption option = micro_batch_option(config);
+  if (option == MicroBatchOption::split_size) {
     return schedules::split_batch_per_replica(config.global_batch_size, replicas,
                                               config.split_size);
   }
   const std::int64_t parts =
-      counted == MicroBatchOption::accumulation_steps ? config.accumulation_steps : 1;
+      option == MicroBatchOption::accumulation_steps ? config.accumulation_steps : 1;
   require_samples(config.global_batch_size / replicas, parts);
   return schedules::split_batch_per_replica_by_count(config.global_batch_size, replicas, parts);
 }

@@ -256,7 +256,7 @@ def test_tables_show_spread_choice_and_short_coverage():
     result = Result(samples, {"gone": "not built"}, finished_rounds=4, selection_rounds=2)
     ratios = [Ratio("r", ("slow",), ("first", "second"), 1.25), Ratio("s", ("slow",), ("first",))]
     lines = contender_table(["slow", "first", "second", "gone"], result).splitlines()
-    assert lines[3].split() == ["second", "15.0", "66.7%", "4"]
+    assert lines[3].split() == ["second", "15", "66.7%", "4"]
     assert lines[4] == "failed: gone: not built"
     text = ratio_table(ratios, result)
     assert "1.500  [1.500, 1.500]       2  1.25  cannot tell" in text

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "models/basic_layers.h"
 #include "strategies/stages/staged_strategy.h"
 
 namespace stratagem::stages {
@@ -66,10 +67,14 @@ void StagedStrategy::add_transfers(strategies::Costs& costs, const RankPlan& pla
 void StagedStrategy::add_collectives(strategies::Costs& costs, const RankPlan& plan) const {
   const auto element = static_cast<std::int64_t>(c10::elementSize(workload_.options().dtype));
   for (const int index : own_stages_) {
+    // Nobody asks for the gradient of the data, unless the model itself does.
+    const models::Layer& front = *stages_[static_cast<std::size_t>(index)]->layers().front();
+    const bool takes_data =
+        index == 0 && dynamic_cast<const models::InputGradientLayer*>(&front) == nullptr;
     for (const schedules::Slice& slice : plan.slices) {
       const std::int64_t positions =
           slice.count * std::max<std::int64_t>(workload_.sequence_length(), 1);
-      add(costs.collectives, layout_->communication(index, {positions, element}, index == 0,
+      add(costs.collectives, layout_->communication(index, {positions, element}, takes_data,
                                                     index + 1 == stage_count()));
     }
     if (layout_->needs_reduction()) {

@@ -41,6 +41,10 @@ class StreamMemory {
   StreamMemory() = default;
   StreamMemory(const StreamMemory&) = delete;
   StreamMemory& operator=(const StreamMemory&) = delete;
+  ~StreamMemory() {
+    for (const auto& [stream, pool] : pools_) give_back(pool);
+    for (const Deferred& freed : deferred_) std::free(freed.data);
+  }
 
   /// For the current stream. All bytes are NaN, as of every floating-point type.
   void* allocate(std::size_t bytes) {
@@ -174,6 +178,10 @@ class StreamMemory {
 
   static void poison(void* data, std::size_t room) { std::memset(data, 0xff, room); }
 
+  static void give_back(const Pool& pool) {
+    for (const auto& [room, free] : pool.free) std::ranges::for_each(free, &std::free);
+  }
+
   void* take(int stream, std::size_t room) {
     auto& free = pools_[stream].free[room];
     if (!free.empty()) {
@@ -191,7 +199,7 @@ class StreamMemory {
   void drop_pools_of_streams_that_are_gone(int but) {
     std::erase_if(pools_, [but](const auto& entry) {
       if (entry.first == but || !entry.second.owner.expired()) return false;
-      for (const auto& [room, free] : entry.second.free) std::ranges::for_each(free, &std::free);
+      give_back(entry.second);
       return true;
     });
   }

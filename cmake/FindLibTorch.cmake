@@ -49,7 +49,8 @@ if(LibTorch_FOUND AND NOT TARGET LibTorch::cpu)
     "${LibTorch_INCLUDE_DIR}" "${LibTorch_INCLUDE_DIR}/torch/csrc/api/include")
   # LibTorch's headers bring an fmt of their own, which its libraries do not export and which is not
   # the system's: what includes them takes fmt from the headers alone.
-  target_compile_definitions(LibTorch::cpu INTERFACE FMT_HEADER_ONLY=1)
+  # Some of its classes have a member more without NDEBUG, with which its libraries were built.
+  target_compile_definitions(LibTorch::cpu INTERFACE FMT_HEADER_ONLY=1 $<$<CONFIG:Debug>:NDEBUG>)
   target_link_libraries(LibTorch::cpu INTERFACE "${LibTorch_CPU_LIBRARY}" "${LibTorch_C10_LIBRARY}")
   foreach(_dir IN LISTS LibTorch_LIBRARY_DIRS)
     target_link_options(LibTorch::cpu INTERFACE "LINKER:-rpath-link,${_dir}")

@@ -41,9 +41,13 @@ class StreamMemory {
   StreamMemory() = default;
   StreamMemory(const StreamMemory&) = delete;
   StreamMemory& operator=(const StreamMemory&) = delete;
+  /// Nobody uses it any more.
   ~StreamMemory() {
     for (const auto& [stream, pool] : pools_) give_back(pool);
     for (const Deferred& freed : deferred_) std::free(freed.data);
+    for (const auto& [data, block] : blocks_) {
+      if (block.owner != nullptr) std::free(const_cast<void*>(data));
+    }
   }
 
   /// For the current stream. All bytes are NaN, as of every floating-point type.

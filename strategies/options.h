@@ -32,6 +32,10 @@ struct StrategyOptions {
   std::string replicate = "step";       // copies of the model: anew in each step, or kept
   std::string reduce = "after";         // the backward pass, or overlapped with it
   std::string update = "first";         // device has all parameters, or each its share: everywhere
+  std::string shard = "none";           // over replicas: optimizer, gradients, parameters, none
+  double shard_group_mb = 0;            // MiB of parameters gathered at once; 0: a block's
+  bool reshard_after_forward = true;    // sharded parameters are freed after each use
+  std::int64_t prefetch = 1;            // uses ahead at which the next group is gathered
 
   bool operator==(const StrategyOptions&) const = default;
 };
@@ -44,6 +48,8 @@ inline constexpr std::array replica_options = {"bucket_mb", "overlap", "compress
 inline constexpr std::array accumulation_options = {"accumulation_steps"};
 inline constexpr std::array tensor_options = {"async"};
 inline constexpr std::array sequence_options = {"keep_gathered"};
+inline constexpr std::array shard_options = {"shard_group_mb", "reshard_after_forward", "prefetch"};
+inline constexpr std::array shard_choice = {"shard"};
 inline constexpr std::array data_parallel_options = {
     "output_device", "scatter", "loss_on", "replicate", "reduce", "update", "bucket_mb"};
 

@@ -44,6 +44,10 @@ struct StrategyEntry {
   bool one_process = false;
   /// Whether the ranks that share layers share a sample's positions, too.
   bool shares_sequence = false;
+  /// The dimension that has all devices where no mesh is given; empty: see default_mesh().
+  std::string usual_dimension = {};
+  /// What it shards over replicas whatever the option "shard" says; empty: what that says.
+  std::string shards = {};
 
   bool reads(std::string_view option) const {
     return std::ranges::find(options, option) != options.end();

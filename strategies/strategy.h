@@ -38,8 +38,9 @@ struct RankGroups {
   distributed::ProcessGroup* activations_around = nullptr;
   distributed::ProcessGroup* gradients_around = nullptr;
   distributed::ProcessGroup* tensor = nullptr;  // the ranks that share this rank's layers
-  // All ranks of this rank's replica, for the norm of its gradients; null where it has one rank, or
-  // nothing is clipped.
+  // The ranks that have parts of the gradients, for their norm: those of this rank's replica, of
+  // all replicas where gradients are sharded over them. Null where that is one rank, or nothing is
+  // clipped.
   distributed::ProcessGroup* norm = nullptr;
 };
 

@@ -16,6 +16,7 @@ struct StrategyFacts {
   bool multi_device = false;         // else it uses one of the job's devices
   bool replicated = false;           // its replicas, or its parts of layers, have a rank each
   bool tensor_parallel = false;
+  bool usually_one_stage = false;              // a model is cut only where a mesh says so
   std::vector<std::string> cannot_train = {};  // models
 
   bool reads(std::string_view option) const {

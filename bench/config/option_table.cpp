@@ -150,7 +150,7 @@ std::vector<Option> cut_options() {
            .listed = {"auto", "tutorial", "flops", "balanced"}},
           {.name = "accumulation_steps",
            .member = &Config::accumulation_steps,
-           .used_when = UsedWhen::strategy_says,
+           .used_when = UsedWhen::one_stage,
            .meaning = "micro-batches of a rank before gradients are exchanged",
            .bounds = positive_count,
            .row_name_key = "accumulation"}};
@@ -177,6 +177,40 @@ std::vector<Option> replica_options() {
            .used_when = UsedWhen::several_replicas,
            .meaning = "format in which gradients are sent between replicas: their own, or fp16",
            .listed = {"none", "fp16"}}};
+}
+
+/// Of what replicas share out.
+std::vector<Option> shard_options() {
+  return {
+      {.name = "shard",
+       .member = &Config::shard,
+       .used_when = UsedWhen::strategy_says,
+       .meaning =
+           "what replicas share out, each keeping a part: optimizer state, gradients too, or "
+           "parameters too",
+       .listed = {"none", "optimizer", "gradients", "parameters"}},
+      {.name = "shard_group_mb",
+       .member = &Config::shard_group_mb,
+       .used_when = UsedWhen::state_sharded,
+       .meaning = "parameters that are gathered, and whose gradients are scattered, together; 0: "
+                  "those of each block",
+       .unit = "MiB",
+       .bounds = zero_or_more,
+       .row_name_key = "group"},
+      {.name = "reshard_after_forward",
+       .flag = "--no-reshard-after-forward",
+       .member = &Config::reshard_after_forward,
+       .used_when = UsedWhen::state_sharded,
+       .meaning = "sharded parameters stay whole from a step's first use to its last: less "
+                  "communication, more memory",
+       .is_switch = true,
+       .row_name_key = "reshard"},
+      {.name = "prefetch",
+       .member = &Config::prefetch,
+       .used_when = UsedWhen::state_sharded,
+       .meaning =
+           "uses of parameters ahead of which the next are gathered; 0: when they are needed",
+       .bounds = {0, 1000}}};
 }
 
 /// Of replicas in one process.
@@ -369,9 +403,10 @@ std::vector<Option> make_table() {
   std::vector<Option> table;
   for (const auto& [group, options] :
        {Part{"Work", work_options()}, Part{"Work", cut_options()}, Part{"Work", replica_options()},
-        Part{"Work", data_parallel_options()}, Part{"Work", tensor_options()},
-        Part{"Devices", device_options()}, Part{"Numerics", numerics_options()},
-        Part{"Training", training_options()}, Part{"Measurement", measurement_options()}}) {
+        Part{"Work", shard_options()}, Part{"Work", data_parallel_options()},
+        Part{"Work", tensor_options()}, Part{"Devices", device_options()},
+        Part{"Numerics", numerics_options()}, Part{"Training", training_options()},
+        Part{"Measurement", measurement_options()}}) {
     for (Option option : options) {
       option.group = group;
       if (option.flag.empty()) option.flag = kebab_flag(option.name);

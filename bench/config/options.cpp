@@ -123,10 +123,15 @@ bool arrangement_uses(UsedWhen used_when, const Config& config, const StrategyFa
     case UsedWhen::between_ranks:
       return strategy.replicated || config.ranks > 1;
     case UsedWhen::several_stages:
-      return !strategy.tensor_parallel || in_mesh("pipeline");
+      return !strategy.usually_one_stage || in_mesh("pipeline");
+    case UsedWhen::one_stage:
+      return !in_mesh("pipeline");
     case UsedWhen::several_replicas:
       if (strategy.reads("reduce")) return strategies::exchanges_buckets(config);
+      if (config.shard != "none") return false;
       return !strategy.tensor_parallel || in_mesh("data");
+    case UsedWhen::state_sharded:
+      return config.shard != "none" || !strategy.reads("shard");
     case UsedWhen::sharded_layers:
       return config.mesh == "auto" || in_mesh("tensor");
     case UsedWhen::copies_kept:
@@ -198,6 +203,8 @@ bool is_used(const Option& option, const Config& config, const Catalogue& catalo
     case UsedWhen::several_stages:
     case UsedWhen::several_replicas:
     case UsedWhen::sharded_layers:
+    case UsedWhen::one_stage:
+    case UsedWhen::state_sharded:
     case UsedWhen::copies_kept: {
       const StrategyFacts* strategy = catalogue.strategy(config.strategy);
       return strategy != nullptr && strategy->reads(option.name) &&
@@ -235,6 +242,8 @@ std::string users_of(const Option& option, const Catalogue& catalogue) {
     case UsedWhen::several_stages:
     case UsedWhen::several_replicas:
     case UsedWhen::sharded_layers:
+    case UsedWhen::one_stage:
+    case UsedWhen::state_sharded:
       for (const StrategyFacts& strategy : catalogue.strategies) {
         if (strategy.reads(option.name)) users.push_back(strategy.name);
       }

@@ -21,6 +21,7 @@ constexpr int usual_stages = 2;
 
 Mesh default_mesh(const StrategyEntry& strategy, int devices) {
   if (!strategy.multi_device) return Mesh();
+  if (!strategy.usual_dimension.empty()) return Mesh({{strategy.usual_dimension, devices}});
   if (strategy.spreads_over("tensor")) return Mesh({{"tensor", devices}});
   if (strategy.dimensions.size() == 1) return Mesh({{strategy.dimensions.front(), devices}});
   if (devices < 2 * usual_stages || devices % usual_stages != 0) {
@@ -66,6 +67,11 @@ std::vector<int> Placement::group(int rank, std::string_view dimension) const {
     if (members.empty() || members.back() != member) members.push_back(member);
   }
   return members;
+}
+
+std::string sharded_state(const Config& config) {
+  const StrategyEntry& strategy = strategies::find_strategy(config.strategy);
+  return strategy.shards.empty() ? config.shard : strategy.shards;
 }
 
 std::string schedule_name(const Config& config) {

@@ -29,6 +29,7 @@ Catalogue registered_catalogue() {
          .replicated =
              !entry.one_process && (entry.spreads_over("data") || entry.spreads_over("tensor")),
          .tensor_parallel = entry.spreads_over("tensor"),
+         .usually_one_stage = entry.spreads_over("tensor") || entry.usual_dimension == "data",
          .cannot_train = models_beyond(entry)});
   }
   for (const Plugin& plugin : loaded_plugins()) catalogue.plugins.push_back(plugin.identity);

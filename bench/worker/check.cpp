@@ -173,6 +173,12 @@ CheckedRow checked_row(Config config, bool ranks_are_here, const TaskContext& co
   slices_of(config);
   straggler_of(config, placement.ranks);
   check_sharing(config, placement);
+  if (sharded_state(config) != "none" && placement.replicas() == 1) {
+    throw std::invalid_argument(
+        fmt::format("--mesh data=1: {} has no replicas to shard its {} over; give it more, or "
+                    "train with single",
+                    config.strategy, sharded_state(config)));
+  }
   const auto& strategy = strategies::find_strategy(config.strategy);
   if (strategy.check) strategy.check(config, placement.devices());
   const models::Workload workload(workload_options(config));

@@ -106,8 +106,10 @@ JobGroups::JobGroups(const Config& config, Placement placement, const TaskContex
   if (placement_.tensor_ranks() > 1) {
     tensor_ = factory.make("tensor", placement_.group(rank, "tensor"), *devices.front());
   }
-  if (config.clip_gradients > 0 && placement_.ranks_per_replica() > 1) {
-    norm_ = factory.make("norm", placement_.ranks_of_replica(rank), *devices.front());
+  const std::vector<int> with_gradients =
+      sharded_state(config) == "none" ? placement_.ranks_of_replica(rank) : everyone;
+  if (config.clip_gradients > 0 && with_gradients.size() > 1) {
+    norm_ = factory.make("norm", with_gradients, *devices.front());
   }
 }
 

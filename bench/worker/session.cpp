@@ -257,8 +257,8 @@ MicroBatchOption micro_batch_option(const Config& config) {
   const strategies::StrategyEntry& strategy = strategies::find_strategy(config.strategy);
   if (strategy.one_process) return MicroBatchOption::none;
   // Where layers are shared, stages are there only when the mesh says so.
-  const bool whole =
-      strategy.spreads_over("tensor") && placement_of(config).pipeline_devices() == 1;
+  const bool whole = (strategy.spreads_over("tensor") || !strategy.usual_dimension.empty()) &&
+                     placement_of(config).pipeline_devices() == 1;
   if (strategy.reads("split_size") && !whole) return MicroBatchOption::split_size;
   return strategy.reads("accumulation_steps") ? MicroBatchOption::accumulation_steps
                                               : MicroBatchOption::none;

@@ -4,12 +4,12 @@
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 #include <torch/csrc/distributed/c10d/comm.hpp>
 #include <torch/csrc/distributed/c10d/reducer.hpp>
 #include <utility>
 
+#include "strategies/distributed/tensor_broadcast.h"
 #include "strategies/runtime/first_line.h"
 
 namespace stratagem::data_parallel {
@@ -25,34 +25,10 @@ std::vector<at::Tensor> tensors_of(const std::vector<models::NamedTensor>& named
   return tensors;
 }
 
-/// Tensors of one type can be sent as one.
-std::vector<std::vector<at::Tensor>> by_type(const std::vector<at::Tensor>& tensors) {
-  std::map<at::ScalarType, std::vector<at::Tensor>> sorted;
-  for (const auto& tensor : tensors) sorted[tensor.scalar_type()].push_back(tensor);
-  std::vector<std::vector<at::Tensor>> result;
-  for (auto& [type, members] : sorted) result.push_back(std::move(members));
-  return result;
-}
-
 std::int64_t bytes_of(const std::vector<at::Tensor>& tensors) {
   std::int64_t bytes = 0;
   for (const auto& tensor : tensors) bytes += static_cast<std::int64_t>(tensor.nbytes());
   return bytes;
-}
-
-/// Overwrites the tensors, which are of one type, with the first rank's.
-void broadcast_from_root(const std::vector<at::Tensor>& tensors, distributed::ProcessGroup& group) {
-  const c10::AutoGradMode no_gradient(false);
-  std::vector<at::Tensor> flat;
-  for (const auto& tensor : tensors) flat.push_back(tensor.detach().reshape({-1}));
-  const at::Tensor all = at::cat(flat);
-  group.broadcast(all, 0)->wait();
-  if (group.rank() == 0) return;
-  std::int64_t start = 0;
-  for (const auto& tensor : tensors) {
-    tensor.detach().copy_(all.narrow(0, start, tensor.numel()).view(tensor.sizes()));
-    start += tensor.numel();
-  }
 }
 
 /// Caps of the first bucket, which is small so that the first transfer starts early, and of the
@@ -154,8 +130,10 @@ Replica::Replica(const models::LayerList& layers, distributed::ProcessGroup& gro
     : group_(group),
       options_(options),
       parameters_(tensors_of(models::parameters(layers))),
-      buffers_(by_type(tensors_of(models::buffers(layers)))) {
-  for (const auto& tensors : by_type(parameters_)) broadcast_from_root(tensors, group_);
+      buffers_(distributed::by_type(tensors_of(models::buffers(layers)))) {
+  for (const auto& tensors : distributed::by_type(parameters_)) {
+    distributed::broadcast_from_root(tensors, group_);
+  }
   broadcast_buffers();
   if (parameters_.empty()) return;  // a stage of pooling, say
   const std::vector<std::size_t> caps = bucket_caps(options, parameters_);
@@ -173,7 +151,7 @@ Replica::Replica(const models::LayerList& layers, distributed::ProcessGroup& gro
 Replica::~Replica() = default;
 
 void Replica::broadcast_buffers() {
-  for (const auto& tensors : buffers_) broadcast_from_root(tensors, group_);
+  for (const auto& tensors : buffers_) distributed::broadcast_from_root(tensors, group_);
 }
 
 void Replica::before_last_backward() {

@@ -6,6 +6,7 @@
 #include "strategies/data_parallel/replicated_strategy.h"
 #include "strategies/schedules/batch_split.h"
 #include "strategies/schedules/registry.h"
+#include "strategies/sharding/sharded_strategy.h"
 #include "strategies/stages/staged_strategy.h"
 
 namespace stratagem::presets {
@@ -29,6 +30,9 @@ std::unique_ptr<strategies::Strategy> make_staged(const strategies::StrategyCont
     plan.schedule = schedules::make_schedule(schedule, own, ranks);
     return plan;
   };
+  if (context.options.shard != "none") {
+    return std::make_unique<sharding::ShardedStrategy>(context, planner, layout);
+  }
   if (context.groups.data.empty()) {
     return std::make_unique<stages::StagedStrategy>(context, planner, layout);
   }

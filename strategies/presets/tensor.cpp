@@ -30,7 +30,8 @@ strategies::StrategyEntry tensor_entry(std::string name, std::string summary,
           .options =
               strategies::option_names({strategies::rank_options, strategies::tensor_options,
                                         strategies::micro_batch_options, strategies::stage_options,
-                                        strategies::replica_options, own_options(layout)}),
+                                        strategies::replica_options, strategies::shard_options,
+                                        strategies::shard_choice, own_options(layout)}),
           .multi_device = true,
           .dimensions = {"data", "pipeline", "tensor"},
           .make = [layout](

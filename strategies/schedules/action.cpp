@@ -27,6 +27,8 @@ constexpr unsigned evaluation = 2;        // part of the forward passes alone
 constexpr unsigned input_gradient = 4;    // makes the gradient that the stage before waits for
 constexpr unsigned weight_gradients = 8;  // adds to the gradients of the stage's weights
 constexpr unsigned update = 16;           // part of the parameters' update
+constexpr unsigned in_flight = 32;        // overlaps its device's list
+constexpr unsigned visit = 64;            // stands for one use of the stage's parameters
 
 struct Description {
   ActionKind kind;
@@ -65,8 +67,14 @@ const Description& describe(ActionKind kind) {
       Description{broadcast, "S", "broadcast", among_replicas, whole_stage | evaluation},
       Description{gradient_wait, "R", "gradient_wait", among_replicas, whole_stage},
       Description{reduce_gradients, "G", "reduce_gradients", among_tensor_shards, whole_stage},
-      Description{all_reduce, "A", "all_reduce", among_replicas},
-      Description{tensor_transfer, "T", "tensor_transfer", among_tensor_shards},
+      Description{unshard, "U", "unshard", among_replicas, visit},
+      Description{unshard_wait, "UW", "unshard_wait", among_replicas, visit},
+      Description{reshard, "X", "reshard", none, visit},
+      Description{reduce_scatter, "RS", "reduce_scatter", among_replicas},
+      Description{all_reduce, "A", "all_reduce", among_replicas, in_flight},
+      Description{gather_transfer, "AG", "gather_transfer", among_replicas, in_flight | visit},
+      Description{scatter_transfer, "ST", "scatter_transfer", among_replicas, in_flight},
+      Description{tensor_transfer, "T", "tensor_transfer", among_tensor_shards, in_flight},
       Description{tensor_wait, "TW", "tensor_wait", stalled}};
   const auto* found = std::ranges::find(descriptions, kind, &Description::kind);
   if (found != descriptions.end()) return *found;
@@ -77,7 +85,9 @@ const Description& describe(ActionKind kind) {
 
 std::string to_string(const Action& action) {
   const Description& description = describe(action.kind);
-  if (description.has(whole_stage)) return fmt::format("{}{}", action.stage, description.symbol);
+  if (description.has(whole_stage) && action.micro_batch == 0) {
+    return fmt::format("{}{}", action.stage, description.symbol);
+  }
   return fmt::format("{}{}{}", action.stage, description.symbol, action.micro_batch);
 }
 
@@ -111,6 +121,14 @@ bool is_evaluation(ActionKind kind) { return describe(kind).has(evaluation); }
 bool is_backward(ActionKind kind) { return describe(kind).has(input_gradient); }
 
 bool makes_weight_gradients(ActionKind kind) { return describe(kind).has(weight_gradients); }
+
+bool is_pass(ActionKind kind) {
+  return kind == ActionKind::forward || is_backward(kind) || makes_weight_gradients(kind);
+}
+
+bool is_in_flight(ActionKind kind) { return describe(kind).has(in_flight); }
+
+bool is_of_a_visit(ActionKind kind) { return describe(kind).has(visit); }
 
 Action sender_of(const Action& receive) {
   if (receive.kind == ActionKind::receive_activation) {

@@ -31,8 +31,14 @@ enum class ActionKind {
   broadcast,           // S: take over the first replica's buffers
   gradient_wait,       // R: wait for what is left of the gradients' all-reduce between replicas
   reduce_gradients,    // G: sum gradients of which every tensor-parallel rank has a partial sum
+  unshard,             // U: start gathering the stage's parameters; its micro-batch is the visit
+  unshard_wait,        // UW: wait until they are whole
+  reshard,             // X: free them, but for the rank's own part
+  reduce_scatter,      // RS: start summing gradients of which each rank keeps its own part
   all_reduce,          // A: one bucket of gradients in flight; overlaps the device's list, so it
                        //    stands in timelines and in no schedule; its micro-batch is the bucket
+  gather_transfer,     // AG: what a U has started, likewise in flight
+  scatter_transfer,    // ST: what an RS has started, likewise
   tensor_transfer,     // T: a collective inside a layer, likewise; its micro-batch is its number
   tensor_wait,         // TW: an action standing still for the collective of that number
 };
@@ -70,6 +76,13 @@ bool is_evaluation(ActionKind kind);
 bool is_backward(ActionKind kind);
 /// Whether it adds to the gradients of the stage's weights.
 bool makes_weight_gradients(ActionKind kind);
+/// Whether it is a computation of a stage: a forward pass, a backward pass or a half of one.
+bool is_pass(ActionKind kind);
+/// Whether it overlaps its device's list: it stands in timelines and in no schedule.
+bool is_in_flight(ActionKind kind);
+/// Whether its micro-batch is a visit: 2m of the forward pass of micro-batch m, 2m + 1 of its
+/// backward pass.
+bool is_of_a_visit(ActionKind kind);
 
 /// The send that `receive` takes from, on a neighbouring stage.
 Action sender_of(const Action& receive);

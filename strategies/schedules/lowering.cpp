@@ -165,7 +165,22 @@ Schedule add_replication(const Schedule& lowered, bool with_buffers) {
 
 Schedule add_gradient_reduction(const Schedule& lowered) {
   Schedule reduced = lowered;
-  insert_before_optimizers(reduced, ActionKind::reduce_gradients);
+  for (auto& actions : reduced.actions) {
+    std::set<int> scattered;
+    std::vector<Action> all;
+    for (const Action& action : actions) {
+      const bool scatters = action.kind == ActionKind::reduce_scatter;
+      if (scatters) scattered.insert(action.stage);
+      const bool updates =
+          action.kind == ActionKind::optimizer && !scattered.contains(action.stage);
+      if (scatters || updates) {
+        all.push_back({ActionKind::reduce_gradients, action.stage, action.micro_batch});
+        reduced.needs[all.back()] = predecessors(lowered, action);
+      }
+      all.push_back(action);
+    }
+    actions = std::move(all);
+  }
   return reduced;
 }
 

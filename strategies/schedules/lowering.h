@@ -17,7 +17,7 @@ Schedule lower(const Schedule& compute);
 Schedule add_replication(const Schedule& lowered, bool with_buffers);
 
 /// Adds the sum, over the ranks that share layers, of gradients of which each has a partial sum,
-/// before each optimizer action.
+/// before they are scattered over replicas or, where they are not, before each optimizer action.
 Schedule add_gradient_reduction(const Schedule& lowered);
 
 /// Adds the clipping of gradients: before any optimizer action the norm of each stage's gradients

@@ -78,7 +78,8 @@ void validate(const Schedule& lowered) {
       if (action.stage < 0 || action.stage >= lowered.stages()) {
         refuse(fmt::format("{} names a stage that does not exist", to_string(action)));
       }
-      if (action.micro_batch < 0 || action.micro_batch >= lowered.micro_batches) {
+      const int numbers = lowered.micro_batches * (is_of_a_visit(action.kind) ? 2 : 1);
+      if (action.micro_batch < 0 || action.micro_batch >= numbers) {
         refuse(fmt::format("{} names a micro-batch that does not exist", to_string(action)));
       }
       if (lowered.device_of_stage[static_cast<std::size_t>(action.stage)] != device) {

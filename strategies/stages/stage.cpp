@@ -35,6 +35,11 @@ Stage::Stage(const models::Workload& workload, models::LayerList layers, Positio
       optimizer_(workload.make_optimizer(models::parameters(layers_))),
       slots_(static_cast<std::size_t>(micro_batches)) {}
 
+void Stage::train(const std::vector<models::NamedTensor>& instead) {
+  parameters_ = tensors_of(instead);
+  optimizer_ = workload_->make_optimizer(instead);
+}
+
 void Stage::load_input(int micro_batch, const at::Tensor& inputs, const at::Tensor& targets) {
   Slot& own = slot(micro_batch);
   if (position_.first && !(keep_inputs && own.input.defined())) {

@@ -85,6 +85,9 @@ class Stage {
 
   const models::LayerList& layers() const { return layers_; }
   models::Optimizer& optimizer() { return optimizer_; }
+  /// From now on these are updated, clipped and counted in the norm, in place of the layers'
+  /// parameters, whose values and gradients are the caller's to keep.
+  void train(const std::vector<models::NamedTensor>& instead);
 
  private:
   /// One micro-batch in flight.

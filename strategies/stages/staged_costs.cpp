@@ -32,9 +32,10 @@ strategies::Costs StagedStrategy::costs(std::int64_t samples) const {
   const RankPlan plan = made_plan(samples);
   strategies::Costs costs;
   costs.ideal_bubble = plan.plan.ideal_bubble;
-  costs.stages = stage_count();
+  const schedules::Schedule& stages = plan.plan.uncut ? *plan.plan.uncut : plan.plan.schedule;
+  costs.stages = stages.stages();
   costs.flops = flops_of_a_sample_ * static_cast<double>(samples);
-  const auto live = schedules::peak_live_micro_batches(plan.plan.schedule);
+  const auto live = schedules::peak_live_micro_batches(stages);
   costs.live_micro_batches = *std::max_element(
       live.begin() + first_device_,
       live.begin() + first_device_ + static_cast<std::ptrdiff_t>(devices_.size()));

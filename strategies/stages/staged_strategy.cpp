@@ -51,7 +51,7 @@ class StagedStep final : public strategies::PendingStep {
 }  // namespace
 
 StagedStrategy::StagedStrategy(const strategies::StrategyContext& context, Planner planner,
-                               tensor_parallel::Layout layout)
+                               tensor_parallel::Layout layout, const StageMaking& making)
     : workload_(context.workload),
       devices_(context.devices),
       timeout_(context.timeout),
@@ -71,7 +71,7 @@ StagedStrategy::StagedStrategy(const strategies::StrategyContext& context, Plann
     if (device >= 0 && device < static_cast<int>(devices_.size())) own_stages_.push_back(stage);
   }
   make_layout(context, layout);
-  make_stages(context);
+  make_stages(context, making);
   plan_of(workload_.options().batch);
 }
 
@@ -93,7 +93,8 @@ RankPlan StagedStrategy::made_plan(std::int64_t samples) const {
   }
   if (layout_ && layout_->needs_reduction()) schedule = schedules::add_gradient_reduction(schedule);
   if (clips()) schedule = schedules::add_clipping(schedule, groups_.norm != nullptr);
-  made.evaluation = schedules::forward_only(schedule);
+  made.evaluation =
+      made.plan.evaluation ? *made.plan.evaluation : schedules::forward_only(schedule);
   for (const schedules::Slice& slice : made.plan.partition) {
     if (slice.replica == groups_.replica) made.slices.push_back(slice);
   }
@@ -152,9 +153,12 @@ std::unique_ptr<stages::Stage> StagedStrategy::make_stage(int index, models::Lay
   return made;
 }
 
-void StagedStrategy::make_stages(const strategies::StrategyContext& context) {
+void StagedStrategy::make_stages(const strategies::StrategyContext& context,
+                                 const StageMaking& making) {
   models::Model model = workload_.make_meta_model();
-  const auto boundaries = stages::boundaries_of(model.layers, context.options.cut);
+  const auto boundaries = making.boundaries
+                              ? *making.boundaries
+                              : stages::boundaries_of(model.layers, context.options.cut);
   std::vector<models::LayerList> parts = models::cut(std::move(model.layers), boundaries);
   if (static_cast<int>(parts.size()) != stage_count()) {
     throw std::invalid_argument(fmt::format("--cut: {} cuts make {} stages, {} are needed",
@@ -167,9 +171,10 @@ void StagedStrategy::make_stages(const strategies::StrategyContext& context) {
   // others' never have any.
   for (const int index : own_stages_) {
     const auto owner = static_cast<std::size_t>(own_device_of(index));
-    devices_[owner]->enqueue(runtime::Stream::compute, "set-up", [&, this, index] {
+    devices_[owner]->enqueue(runtime::Stream::compute, "set-up", [&, this, index, owner] {
       const auto slot = static_cast<std::size_t>(index);
       stages_[slot] = make_stage(index, std::move(parts[slot]));
+      if (making.finish) making.finish(index, static_cast<int>(owner), *stages_[slot]);
     });
   }
   synchronize();
@@ -331,7 +336,7 @@ strategies::Evaluation StagedStrategy::evaluate(const models::Batch& batch) {
 strategies::StateDictionary StagedStrategy::state() {
   synchronize();
   strategies::StateDictionary all;
-  for (const int index : own_stages_) add_state(stage(index), all);
+  for (const int index : own_stages_) add_state_of(index, all);
   const auto device = backends::torch_device(devices_.front()->description());
   if (layout_) all = layout_->gather(all, device);
   if (groups_.activations == nullptr) return all;
@@ -341,7 +346,15 @@ strategies::StateDictionary StagedStrategy::state() {
 void StagedStrategy::load(const strategies::StateDictionary& whole) {
   synchronize();
   const strategies::StateDictionary state = layout_ ? layout_->slices(whole) : whole;
-  for (const int index : own_stages_) load_state(stage(index), state);
+  for (const int index : own_stages_) load_state_of(index, state);
+}
+
+void StagedStrategy::add_state_of(int index, strategies::StateDictionary& all) {
+  add_state(stage(index), all);
+}
+
+void StagedStrategy::load_state_of(int index, const strategies::StateDictionary& state) {
+  load_state(stage(index), state);
 }
 
 int StagedStrategy::own_device_of(int stage) const {

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "strategies/schedules/schedule.h"
@@ -48,13 +49,23 @@ struct StepInProgress {
   int collectives = 0;                                // so far, of this rank's layers
 };
 
+/// Where a strategy's stages are not simply those of the context's cut.
+struct StageMaking {
+  std::optional<std::vector<std::size_t>> boundaries = {};  // layers that begin stages 1, 2, ...
+  /// Called with each of this rank's stages as soon as it is made, on the thread of its device,
+  /// which is counted among this rank's.
+  std::function<void(int index, int device, Stage& made)> finish = {};
+};
+
 class StagedStrategy : public strategies::Strategy {
  public:
-  /// The planner's stages are the model cut at `context.options.cut`, and its devices those of one
-  /// replica. `layout`: how layers are shared with the ranks of `context.groups.tensor`, if there
-  /// are any. Collective among the job's ranks, as the other methods are.
+  /// The planner's stages are the model cut at `context.options.cut`, or as `making` says, and its
+  /// devices those of one replica. `layout`: how layers are shared with the ranks of
+  /// `context.groups.tensor`, if there are any. Collective among the job's ranks, as the other
+  /// methods are.
   StagedStrategy(const strategies::StrategyContext& context, Planner planner,
-                 tensor_parallel::Layout layout = tensor_parallel::Layout::tensor);
+                 tensor_parallel::Layout layout = tensor_parallel::Layout::tensor,
+                 const StageMaking& making = {});
   /// Waits until the devices no longer touch the stages.
   ~StagedStrategy() override;
 
@@ -74,6 +85,9 @@ class StagedStrategy : public strategies::Strategy {
   virtual void perform(const schedules::Action& action, StepInProgress& step);
   /// The share of a micro-batch in the global batch.
   virtual double weight(int micro_batch, const StepInProgress& step) const;
+  /// One stage's part of state() and load(): whole, as this replica has it.
+  virtual void add_state_of(int index, strategies::StateDictionary& all);
+  virtual void load_state_of(int index, const strategies::StateDictionary& state);
   stages::Stage& stage(int index) { return *stages_.at(static_cast<std::size_t>(index)); }
   const strategies::RankGroups& groups() const { return groups_; }
   /// The stages on this rank's devices, ascending.
@@ -89,7 +103,7 @@ class StagedStrategy : public strategies::Strategy {
 
  private:
   void make_layout(const strategies::StrategyContext& context, tensor_parallel::Layout layout);
-  void make_stages(const strategies::StrategyContext& context);
+  void make_stages(const strategies::StrategyContext& context, const StageMaking& making);
   void note_shapes(const std::vector<models::LayerList>& parts);
   RankPlan made_plan(std::int64_t samples) const;
   void note_order(int device, RankPlan& made) const;

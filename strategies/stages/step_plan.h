@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "strategies/schedules/batch_split.h"
@@ -15,6 +16,9 @@ struct StepPlan {
   schedules::Schedule schedule = {};  // lowered and valid
   double ideal_bubble = 0;
   std::vector<schedules::Slice> partition = {};  // of the batch, one a micro-batch, of all replicas
+  // Where they are not what follows from the schedule:
+  std::optional<schedules::Schedule> evaluation = {};  // its forward passes
+  std::optional<schedules::Schedule> uncut = {};       // before stages were cut into groups
 };
 
 /// The plan of a batch of `samples`. Plans differ in their micro-batches alone: the same stages

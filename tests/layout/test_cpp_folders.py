@@ -30,7 +30,7 @@ ORDER = {
         {"strategies/tensor_parallel"},
         {"strategies"},
         {"strategies/stages"},
-        {"strategies/data_parallel"},
+        {"strategies/data_parallel", "strategies/sharding"},
         {"strategies/presets"},
     ),
     "training": (

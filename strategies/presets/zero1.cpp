@@ -1,0 +1,13 @@
+// zero1: ZeRO stage 1. Every rank trains its share of the batch, and keeps its part of optimizer
+// state (Rajbhandari et al. 2020, "ZeRO: Memory Optimizations Toward Training Trillion Parameter
+// Models").
+#include "strategies/presets/zero.h"
+
+namespace stratagem::presets {
+namespace {
+
+const strategies::StrategyRegistration zero1_registration{zero_entry(
+    "zero1", "replicas that share out the optimizer's state and the update", "optimizer")};
+
+}  // namespace
+}  // namespace stratagem::presets

@@ -1,0 +1,13 @@
+// zero2: ZeRO stage 2. Every rank trains its share of the batch, and keeps its part of optimizer
+// state and gradients (Rajbhandari et al. 2020, "ZeRO: Memory Optimizations Toward Training
+// Trillion Parameter Models").
+#include "strategies/presets/zero.h"
+
+namespace stratagem::presets {
+namespace {
+
+const strategies::StrategyRegistration zero2_registration{
+    zero_entry("zero2", "replicas that share out optimizer state and gradients", "gradients")};
+
+}  // namespace
+}  // namespace stratagem::presets

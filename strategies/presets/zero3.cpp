@@ -1,0 +1,13 @@
+// zero3: ZeRO stage 3. Every rank trains its share of the batch, and keeps its part of optimizer
+// state, gradients and parameters, each group of which is gathered when it is used (Rajbhandari et
+// al. 2020, "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models").
+#include "strategies/presets/zero.h"
+
+namespace stratagem::presets {
+namespace {
+
+const strategies::StrategyRegistration zero3_registration{zero_entry(
+    "zero3", "replicas that share out optimizer state, gradients and parameters", "parameters")};
+
+}  // namespace
+}  // namespace stratagem::presets

@@ -1,0 +1,272 @@
+#include "strategies/schedules/sharding.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "strategies/schedules/lowering.h"
+
+namespace stratagem::schedules {
+namespace {
+
+bool reads_parameters(const Action& action) {
+  return action.kind == ActionKind::forward || is_backward(action.kind);
+}
+
+/// One use of a group's parameters, in a device's list.
+struct Visit {
+  int group = 0;
+  int number = 0;
+  bool gathers = false;   // they are not whole before it
+  bool releases = false;  // nor after it
+};
+
+/// One device's list with the sharding's actions.
+class ShardedList {
+ public:
+  ShardedList(const Schedule& lowered, const std::vector<Action>& actions, const Sharding& sharding)
+      : lowered_(lowered), actions_(actions), sharding_(sharding) {
+    note_visits();
+    note_last_gradients();
+  }
+
+  std::vector<Action> make() {
+    std::size_t visit = 0;
+    for (const Action& action : actions_) {
+      if (action.kind == ActionKind::optimizer) continue;  // stands behind its gradients
+      const bool visits = reads_parameters(action) && has_parameters(action.stage);
+      if (visits) gather_before(visit);
+      list_.push_back(action);
+      if (visits) release_after(visit++);
+      if (has_parameters(action.stage) && makes_weight_gradients(action.kind)) scatter(action);
+    }
+    finish_scatter();
+    for (const Action& action : actions_) {
+      const bool updates = action.kind == ActionKind::optimizer;
+      if (updates && !has_parameters(action.stage)) list_.push_back(action);
+    }
+    return std::move(list_);
+  }
+
+ private:
+  bool has_parameters(int group) const { return !sharding_.empty.contains(group); }
+
+  void note_visits() {
+    for (const Action& action : actions_) {
+      if (!reads_parameters(action) || !has_parameters(action.stage)) continue;
+      const int backward = action.kind == ActionKind::forward ? 0 : 1;
+      visits_.push_back({.group = action.stage, .number = 2 * action.micro_batch + backward});
+    }
+    std::map<int, std::size_t> next;  // by group, from the back
+    const auto kept = static_cast<std::size_t>(std::max(1, sharding_.prefetch));
+    for (std::size_t index = visits_.size(); index-- > 0;) {
+      const auto later = next.find(visits_[index].group);
+      const bool last = later == next.end();
+      visits_[index].releases =
+          sharding_.sharded == Sharded::parameters &&
+          (last || (sharding_.reshard_after_forward && later->second - index > kept));
+      if (!last) visits_[later->second].gathers = visits_[index].releases;
+      next[visits_[index].group] = index;
+    }
+    for (const auto& [group, first] : next) visits_[first].gathers = true;
+  }
+
+  void note_last_gradients() {
+    for (const Action& action : actions_) {
+      if (makes_weight_gradients(action.kind)) last_gradients_[action.stage] = action;
+    }
+  }
+
+  /// Gathers that are due while this visit is under way start before it, this one's own first.
+  void gather_before(std::size_t index) {
+    const auto ahead = static_cast<std::size_t>(sharding_.prefetch);
+    if (index == 0 || ahead == 0) gather(index);
+    if (visits_[index].gathers) {
+      list_.push_back({ActionKind::unshard_wait, visits_[index].group, visits_[index].number});
+    }
+    for (std::size_t next = index == 0 ? 1 : index + ahead; next <= index + ahead; ++next) {
+      if (next > index) gather(next);
+    }
+  }
+
+  void gather(std::size_t index) {
+    if (index >= visits_.size() || !visits_[index].gathers) return;
+    list_.push_back({ActionKind::unshard, visits_[index].group, visits_[index].number});
+  }
+
+  void release_after(std::size_t index) {
+    if (!visits_[index].releases) return;
+    list_.push_back({ActionKind::reshard, visits_[index].group, visits_[index].number});
+  }
+
+  /// The one before has had this group's backward pass to travel in.
+  void scatter(const Action& pass) {
+    if (sharding_.sharded == Sharded::optimizer && pass != last_gradients_.at(pass.stage)) return;
+    list_.push_back({ActionKind::reduce_scatter, pass.stage, pass.micro_batch});
+    finish_scatter();
+    in_flight_ = pass;
+  }
+
+  void finish_scatter() {
+    if (!in_flight_) return;
+    const Action pass = *std::exchange(in_flight_, std::nullopt);
+    list_.push_back({ActionKind::gradient_wait, pass.stage, pass.micro_batch});
+    const Action update{ActionKind::optimizer, pass.stage, 0};
+    if (pass == last_gradients_.at(pass.stage) && !lowered_.not_updated.contains(pass.stage)) {
+      list_.push_back(update);
+    }
+  }
+
+  const Schedule& lowered_;
+  const std::vector<Action>& actions_;
+  const Sharding& sharding_;
+  std::vector<Visit> visits_;
+  std::map<int, Action> last_gradients_;  // by group
+  std::vector<Action> list_;
+  std::optional<Action> in_flight_;  // the pass whose gradients are being scattered
+};
+
+/// Walks a device's list and knows what is whole and what is in flight.
+class ShardingCheck {
+ public:
+  ShardingCheck(const Schedule& schedule, const Sharding& sharding)
+      : schedule_(schedule), sharding_(sharding) {}
+
+  void walk(const std::vector<Action>& actions) {
+    for (const Action& action : actions) {
+      if (sharding_.empty.contains(action.stage)) continue;
+      take(action);
+    }
+    for (const auto& [group, state] : groups_) {
+      require(state.asked == 0, Action{ActionKind::unshard_wait, group, 0}, "is missing");
+      require(state.unscattered == 0 && state.unfinished == 0,
+              Action{ActionKind::reduce_scatter, group, 0}, "is missing, or its wait");
+      const bool kept = sharding_.sharded != Sharded::parameters;
+      require(kept || !state.whole, Action{ActionKind::reshard, group, 0}, "is missing");
+    }
+  }
+
+ private:
+  struct State {
+    bool whole = false;
+    int asked = 0;        // gathers in flight
+    int unscattered = 0;  // passes whose gradients no scatter has taken
+    int unfinished = 0;   // scatters in flight
+  };
+
+  void require(bool holds, const Action& action, const char* what) const {
+    if (holds) return;
+    throw std::invalid_argument(fmt::format("schedule {} is not sharded right: {} {}\n{}",
+                                            schedule_.name, to_string(action), what,
+                                            grid(schedule_)));
+  }
+
+  void take(const Action& action) {
+    State& group = groups_[action.stage];
+    switch (action.kind) {
+      case ActionKind::unshard:
+        require(group.asked == 0 && !group.whole, action, "gathers what is whole or in flight");
+        group.asked = 1;
+        return require(within_window(), action, "makes more groups whole than the window has");
+      case ActionKind::unshard_wait:
+        require(group.asked == 1, action, "waits for what nobody gathers");
+        group = {.whole = true, .unscattered = group.unscattered, .unfinished = group.unfinished};
+        return;
+      case ActionKind::reshard:
+        require(group.whole && sharding_.sharded == Sharded::parameters, action,
+                "frees what is not whole, or stays");
+        group.whole = false;
+        return;
+      case ActionKind::reduce_scatter:
+        require(group.unscattered > 0, action, "scatters no new gradients");
+        require(++unfinished_ <= 2, action, "is the third in flight");
+        ++group.unfinished;
+        group.unscattered = 0;
+        return;
+      case ActionKind::gradient_wait:
+        require(group.unfinished > 0, action, "waits for what nobody scatters");
+        --unfinished_;
+        --group.unfinished;
+        return;
+      case ActionKind::optimizer:
+        return require(group.unscattered == 0 && group.unfinished == 0, action,
+                       "updates before its gradients are there");
+      default:
+        return pass(action, group);
+    }
+  }
+
+  void pass(const Action& action, State& group) const {
+    if (reads_parameters(action))
+      require(group.whole, action, "finds parameters that are not whole");
+    if (!makes_weight_gradients(action.kind)) return;
+    ++group.unscattered;
+    require(sharding_.sharded == Sharded::optimizer || group.unscattered == 1, action,
+            "adds to gradients that no reduce-scatter has taken");
+  }
+
+  bool within_window() const {
+    if (sharding_.sharded != Sharded::parameters || !sharding_.reshard_after_forward) return true;
+    const auto there = std::ranges::count_if(
+        groups_, [](const auto& entry) { return entry.second.whole || entry.second.asked > 0; });
+    return there <= sharding_.prefetch + 1;
+  }
+
+  const Schedule& schedule_;
+  const Sharding& sharding_;
+  std::map<int, State> groups_;
+  int unfinished_ = 0;
+};
+
+}  // namespace
+
+Schedule cut_into_groups(const Schedule& lowered, const std::vector<int>& groups) {
+  std::vector<int> first(groups.size(), 0);  // of each stage
+  std::exclusive_scan(groups.begin(), groups.end(), first.begin(), 0);
+  Schedule compute = lowered;
+  compute.device_of_stage.clear();
+  compute.needs.clear();
+  for (int stage = 0; stage < lowered.stages(); ++stage) {
+    compute.device_of_stage.insert(
+        compute.device_of_stage.end(),
+        static_cast<std::size_t>(groups.at(static_cast<std::size_t>(stage))),
+        lowered.device_of_stage[static_cast<std::size_t>(stage)]);
+  }
+  for (auto& actions : compute.actions) {
+    std::vector<Action> cut;
+    for (const auto& [kind, stage, micro_batch] : actions) {
+      if (!is_pass(kind)) continue;
+      const int count = groups[static_cast<std::size_t>(stage)];
+      for (int index = 0; index < count; ++index) {
+        const int group = kind == ActionKind::forward ? index : count - 1 - index;
+        cut.push_back({kind, first[static_cast<std::size_t>(stage)] + group, micro_batch});
+      }
+    }
+    actions = std::move(cut);
+  }
+  return lower(compute);
+}
+
+Schedule add_sharding(const Schedule& lowered, const Sharding& sharding) {
+  Schedule sharded = lowered;
+  for (auto& actions : sharded.actions) {
+    const std::vector<Action> before = std::move(actions);
+    actions = ShardedList(lowered, before, sharding).make();
+    if (!sharding.with_buffers || before.empty()) continue;
+    const int first = std::ranges::min(before, {}, &Action::stage).stage;
+    actions.insert(actions.begin(), {ActionKind::broadcast, first, 0});
+  }
+  validate_sharding(sharded, sharding);
+  return sharded;
+}
+
+void validate_sharding(const Schedule& schedule, const Sharding& sharding) {
+  for (const auto& actions : schedule.actions) ShardingCheck(schedule, sharding).walk(actions);
+}
+
+}  // namespace stratagem::schedules

@@ -1,0 +1,92 @@
+// FlatGroup: the parameters of one group of layers as one flat buffer, of which each rank keeps a
+// shard.
+//
+// Parameters and their gradients are views of two such buffers, so an all-gather and a
+// reduce-scatter move them as they lie, with no copy in or out. What is trained is the shard, one
+// tensor, by an optimizer that works element by element.
+// (Rajbhandari et al. 2020, "ZeRO"; Zhao et al. 2023, "PyTorch FSDP", section 3.2, FlatParameter.)
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "strategies/distributed/process_group.h"
+#include "strategies/schedules/sharding.h"
+#include "strategies/sharding/flat_layout.h"
+#include "strategies/stages/stage.h"
+#include "strategies/state.h"
+
+namespace stratagem::sharding {
+
+class FlatGroup {
+ public:
+  /// Moves the parameters of `stage` into flat buffers and makes it train this rank's shard. Stage
+  /// and group outlive it. Runs on the device's thread, as all methods do but costs, state and
+  /// load.
+  FlatGroup(stages::Stage& stage, distributed::ProcessGroup& shards, schedules::Sharded sharded);
+
+  bool empty() const { return parameters_.empty(); }
+
+  /// Starts gathering the parameters; they have memory from here on.
+  void unshard();
+  /// Returns once they are whole.
+  distributed::TransferPointer wait_for_parameters();
+  /// Gives back the memory of parameters that are sharded.
+  void reshard();
+  /// The backward pass that follows adds to gradients that are whole.
+  void before_backward();
+  /// Starts summing them over the ranks.
+  void reduce_scatter();
+  /// Returns once the shard has the sum.
+  distributed::TransferPointer wait_for_gradients();
+  /// The squares of the shard's gradients, summed, [] (float64); of each element that several ranks
+  /// of a tensor-parallel group have, once.
+  at::Tensor squared_gradient_norm() const;
+  /// The shard was updated, so that what other ranks have of it is old.
+  void note_update() { updated_ = true; }
+
+  /// Of one U, or of one RS.
+  distributed::CollectiveCount gather_cost() const;
+  distributed::CollectiveCount scatter_cost() const;
+
+  /// Copies of parameters, gradients and optimizer state, whole. Collective.
+  void add_state(strategies::StateDictionary& all) const;
+  /// Takes this rank's part of parameters and optimizer state. Throws std::invalid_argument for a
+  /// missing entry or another shape.
+  void load(const strategies::StateDictionary& state);
+
+ private:
+  struct Scatter {
+    at::Tensor whole;  // sent
+    at::Tensor shard;  // arrives
+    distributed::TransferPointer transfer;
+  };
+
+  std::vector<models::NamedTensor> make_flat();
+  at::Tensor own_shard_of(const at::Tensor& whole) const;
+  at::Tensor view_of(const at::Tensor& flat, std::size_t parameter) const;
+  at::Tensor whole_of(const at::Tensor& shard) const;
+  at::Tensor flattened(const strategies::StateDictionary& state, const std::string& prefix) const;
+  void add_views(const std::string& prefix, const at::Tensor& shard,
+                 strategies::StateDictionary& all) const;
+  bool keeps_parameters() const { return sharded_ != schedules::Sharded::parameters; }
+  bool keeps_gradients() const { return sharded_ == schedules::Sharded::optimizer; }
+
+  stages::Stage& stage_;
+  distributed::ProcessGroup& group_;
+  schedules::Sharded sharded_;
+  std::vector<models::NamedTensor> parameters_;
+  FlatLayout layout_;
+  std::size_t bytes_ = 0;      // of a whole buffer
+  at::Tensor whole_;           // [size]; while parameters are sharded and not in use, no memory
+  at::Tensor shard_;           // [shard size]; a part of whole_ where that stays
+  at::Tensor whole_gradient_;  // [size]; undefined while there is none
+  bool gradients_are_old_ = true;
+  bool updated_ = false;
+  distributed::TransferPointer gather_;
+  Scatter scatter_;
+};
+
+}  // namespace stratagem::sharding

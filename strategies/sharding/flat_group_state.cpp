@@ -1,0 +1,109 @@
+// A group's part of a strategy's state: gathered when it is asked for, shared out when it is
+// loaded.
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+#include "strategies/backends/backend.h"
+#include "strategies/sharding/flat_group.h"
+
+namespace stratagem::sharding {
+namespace {
+
+constexpr std::string_view of_optimizer = "optimizer.";
+
+const at::Tensor& entry_of(const strategies::StateDictionary& state, const std::string& name) {
+  const auto found = state.find(name);
+  if (found != state.end()) return found->second;
+  throw std::invalid_argument(fmt::format("the state has no entry \"{}\"", name));
+}
+
+/// "optimizer.exp_avg." and the like, as far as the state has them of this parameter.
+std::vector<std::string> optimizer_prefixes(const strategies::StateDictionary& state,
+                                            const std::string& parameter) {
+  std::vector<std::string> prefixes;
+  for (const auto& [name, tensor] : state) {
+    if (!name.starts_with(of_optimizer) || !name.ends_with("." + parameter)) continue;
+    const std::string prefix = name.substr(0, name.size() - parameter.size());
+    const std::string kind = prefix.substr(of_optimizer.size());
+    if (kind.find('.') + 1 == kind.size()) prefixes.push_back(prefix);
+  }
+  return prefixes;
+}
+
+at::Tensor copy_on_host(const at::Tensor& tensor) {
+  return tensor.detach().to(at::kCPU, tensor.scalar_type(), false, /*copy=*/true);
+}
+
+}  // namespace
+
+at::Tensor FlatGroup::whole_of(const at::Tensor& shard) const {
+  const at::Tensor whole = at::empty({layout_.size()}, shard.options().requires_grad(false));
+  group_.all_gather(whole, shard.detach())->wait();
+  return whole;
+}
+
+void FlatGroup::add_views(const std::string& prefix, const at::Tensor& shard,
+                          strategies::StateDictionary& all) const {
+  const at::Tensor whole = whole_of(shard);
+  for (std::size_t index = 0; index < parameters_.size(); ++index) {
+    all[prefix + parameters_[index].name] = copy_on_host(view_of(whole, index));
+  }
+}
+
+void FlatGroup::add_state(strategies::StateDictionary& all) const {
+  for (const auto& [name, tensor] : models::buffers(stage_.layers())) {
+    all[name] = copy_on_host(tensor);
+  }
+  if (empty()) return;
+  add_views("", shard_, all);
+  if (shard_.grad().defined()) add_views("gradient.", shard_.grad(), all);
+  for (const auto& [prefix, tensor] : stage_.optimizer().state()) {
+    if (tensor.dim() > 0) {
+      add_views(prefix, tensor, all);
+      continue;
+    }
+    for (const auto& [name, parameter] : parameters_) all[prefix + name] = copy_on_host(tensor);
+  }
+}
+
+at::Tensor FlatGroup::flattened(const strategies::StateDictionary& state,
+                                const std::string& prefix) const {
+  const at::Tensor flat =
+      at::zeros({layout_.size()},
+                entry_of(state, prefix + parameters_.front().name).options().device(at::kCPU));
+  for (std::size_t index = 0; index < parameters_.size(); ++index) {
+    const auto& [name, tensor] = parameters_[index];
+    const at::Tensor& entry = entry_of(state, prefix + name);
+    if (entry.sizes() != tensor.sizes()) {
+      throw std::invalid_argument(
+          fmt::format("the state's \"{}\" has another shape", prefix + name));
+    }
+    view_of(flat, index).copy_(entry);
+  }
+  return flat;
+}
+
+void FlatGroup::load(const strategies::StateDictionary& state) {
+  const at::NoGradGuard no_gradient;
+  for (const auto& [name, tensor] : models::buffers(stage_.layers())) {
+    tensor.detach().copy_(entry_of(state, name));
+  }
+  if (empty()) return;
+  shard_.copy_(own_shard_of(flattened(state, "")));
+  strategies::StateDictionary own;
+  const std::string& first = parameters_.front().name;
+  for (const std::string& prefix : optimizer_prefixes(state, first)) {
+    const at::Tensor& entry = state.at(prefix + first);
+    own[prefix] = entry.dim() == 0 && prefix.ends_with(".step.")
+                      ? entry
+                      : own_shard_of(flattened(state, prefix));
+  }
+  stage_.optimizer().load(own);
+  note_update();
+  backends::finish(shard_);
+}
+
+}  // namespace stratagem::sharding

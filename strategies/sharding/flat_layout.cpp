@@ -1,0 +1,33 @@
+#include "strategies/sharding/flat_layout.h"
+
+#include <algorithm>
+
+namespace stratagem::sharding {
+namespace {
+
+std::int64_t rounded_up(std::int64_t value, std::int64_t step) {
+  return (value + step - 1) / step * step;
+}
+
+}  // namespace
+
+FlatLayout::FlatLayout(const std::vector<std::int64_t>& sizes, std::int64_t element_bytes,
+                       int shards)
+    : shards_(shards) {
+  const std::int64_t piece = std::max<std::int64_t>(1, alignment / element_bytes);
+  std::int64_t end = 0;
+  for (const std::int64_t size : sizes) {
+    parameters_.push_back({rounded_up(end, piece), size});
+    end = parameters_.back().start + size;
+  }
+  shard_size_ = rounded_up(end, piece * shards_) / shards_;
+}
+
+Range FlatLayout::part_of(std::size_t parameter, int shard) const {
+  const Range& whole = parameters_.at(parameter);
+  const std::int64_t begin = std::max(whole.start, shard * shard_size_);
+  const std::int64_t end = std::min(whole.start + whole.count, (shard + 1) * shard_size_);
+  return end <= begin ? Range{} : Range{begin - shard * shard_size_, end - begin};
+}
+
+}  // namespace stratagem::sharding

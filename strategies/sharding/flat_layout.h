@@ -1,0 +1,42 @@
+// FlatLayout: where the parameters of a group lie in one buffer that several ranks share out.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace stratagem::sharding {
+
+/// A run of elements.
+struct Range {
+  std::int64_t start = 0;
+  std::int64_t count = 0;
+
+  bool operator==(const Range&) const = default;
+};
+
+/// Parameters lie one behind the other, each from a multiple of 64 bytes on, so that kernels find
+/// them as aligned as tensors of their own. The buffer is padded to as many such pieces a shard,
+/// so that all shards are equal.
+class FlatLayout {
+ public:
+  static constexpr std::int64_t alignment = 64;  // bytes
+
+  /// `sizes` in elements, of `element_bytes` each; `shards` is 1 or more.
+  FlatLayout(const std::vector<std::int64_t>& sizes, std::int64_t element_bytes, int shards);
+
+  /// [parameter]
+  const std::vector<Range>& parameters() const { return parameters_; }
+  std::int64_t size() const { return shard_size_ * shards_; }
+  std::int64_t shard_size() const { return shard_size_; }
+  Range shard(int index) const { return {index * shard_size_, shard_size_}; }
+
+  /// What of a parameter lies in a shard, counted from the shard's start; none: a count of 0.
+  Range part_of(std::size_t parameter, int shard) const;
+
+ private:
+  std::vector<Range> parameters_;
+  int shards_;
+  std::int64_t shard_size_ = 0;
+};
+
+}  // namespace stratagem::sharding

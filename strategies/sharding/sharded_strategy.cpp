@@ -1,0 +1,183 @@
+#include "strategies/sharding/sharded_strategy.h"
+
+#include <ATen/ATen.h>
+
+#include <map>
+#include <stdexcept>
+#include <utility>
+
+#include "strategies/distributed/tensor_broadcast.h"
+#include "strategies/schedules/lowering.h"
+#include "strategies/sharding/layer_groups.h"
+#include "strategies/stages/partition.h"
+
+namespace stratagem::sharding {
+namespace {
+
+using schedules::Action;
+using schedules::ActionKind;
+using schedules::Sharded;
+
+constexpr double bytes_per_mebibyte = 1024.0 * 1024.0;
+
+Sharded sharded_by(const std::string& name) {
+  static const std::map<std::string, Sharded> levels = {{"optimizer", Sharded::optimizer},
+                                                        {"gradients", Sharded::gradients},
+                                                        {"parameters", Sharded::parameters}};
+  return levels.at(name);
+}
+
+/// A narrow model's groups shrink with it, so that it has about as many.
+LayerGroups groups_of(const strategies::StrategyContext& context, const models::Model& model) {
+  const double width = context.workload.options().width;
+  return group_layers(model.layers, stages::boundaries_of(model.layers, context.options.cut),
+                      context.options.shard_group_mb * bytes_per_mebibyte * width * width);
+}
+
+stages::Planner with_sharding(stages::Planner planner, std::vector<int> groups_of_stage,
+                              schedules::Sharding sharding) {
+  return [planner = std::move(planner), groups_of_stage = std::move(groups_of_stage),
+          sharding = std::move(sharding)](std::int64_t samples) {
+    stages::StepPlan plan = planner(samples);
+    const schedules::Schedule cut = schedules::cut_into_groups(plan.schedule, groups_of_stage);
+    plan.uncut = std::exchange(plan.schedule, schedules::add_sharding(cut, sharding));
+    plan.evaluation = schedules::add_sharding(schedules::forward_only(cut), sharding);
+    return plan;
+  };
+}
+
+}  // namespace
+
+/// What the base needs before the strategy has members.
+struct ShardedStrategy::Making {
+  Making(strategies::StrategyContext of, const stages::Planner& of_replica,
+         tensor_parallel::Layout of_layers)
+      : context(std::move(of)), layout(of_layers) {
+    if (context.groups.data.size() != context.devices.size()) {
+      throw std::logic_error("sharding needs a process group for each device");
+    }
+    const models::Model model = context.workload.make_meta_model();
+    const LayerGroups groups = groups_of(context, model);
+    const Sharded sharded = sharded_by(context.options.shard);
+    planner = with_sharding(of_replica, groups.per_stage,
+                            {.sharded = sharded,
+                             .reshard_after_forward = context.options.reshard_after_forward,
+                             .prefetch = static_cast<int>(context.options.prefetch),
+                             .empty = groups.empty,
+                             .with_buffers = !models::buffers(model.layers).empty()});
+    flat->resize(groups.boundaries.size() + 1);
+    stages.boundaries = groups.boundaries;
+    stages.finish = [flat = flat, data = context.groups.data, sharded](int index, int device,
+                                                                       stages::Stage& made) {
+      (*flat)[static_cast<std::size_t>(index)] =
+          std::make_unique<FlatGroup>(made, *data[static_cast<std::size_t>(device)], sharded);
+    };
+  }
+
+  strategies::StrategyContext context;
+  stages::Planner planner;
+  tensor_parallel::Layout layout;
+  stages::StageMaking stages;
+  std::shared_ptr<FlatGroups> flat = std::make_shared<FlatGroups>();
+};
+
+ShardedStrategy::ShardedStrategy(const strategies::StrategyContext& context,
+                                 const stages::Planner& planner, tensor_parallel::Layout layout)
+    : ShardedStrategy(Making(context, planner, layout)) {}
+
+ShardedStrategy::ShardedStrategy(const Making& making)
+    : stages::StagedStrategy(making.context, making.planner, making.layout, making.stages),
+      flat_(making.flat),
+      planner_(making.planner) {
+  std::vector<std::vector<at::Tensor>> by_device(making.context.devices.size());
+  for (const int index : own_stages()) {
+    auto& all = by_device[static_cast<std::size_t>(own_device_of(index))];
+    for (const auto& [name, tensor] : models::buffers(stage(index).layers())) all.push_back(tensor);
+  }
+  for (const auto& tensors : by_device) buffers_.push_back(distributed::by_type(tensors));
+}
+
+ShardedStrategy::~ShardedStrategy() { come_to_rest(); }
+
+strategies::Costs ShardedStrategy::costs(std::int64_t samples) const {
+  strategies::Costs costs = stages::StagedStrategy::costs(samples);
+  const stages::StepPlan plan = planner_(samples);
+  for (const auto& actions : plan.schedule.actions) {
+    for (const Action& action : actions) {
+      const FlatGroup* own = (*flat_)[static_cast<std::size_t>(action.stage)].get();
+      if (own == nullptr) continue;
+      if (action.kind == ActionKind::unshard) costs.collectives["all_gather"] += own->gather_cost();
+      if (action.kind == ActionKind::reduce_scatter) {
+        costs.collectives["reduce_scatter"] += own->scatter_cost();
+      }
+    }
+  }
+  for (const auto& of_device : buffers_) {
+    for (const std::vector<at::Tensor>& tensors : of_device) {
+      strategies::CollectiveCount& cost = costs.collectives["broadcast"];
+      cost.calls += 1;
+      for (const at::Tensor& each : tensors) {
+        cost.payload_bytes += static_cast<std::int64_t>(each.nbytes());
+      }
+    }
+  }
+  return costs;
+}
+
+void ShardedStrategy::perform(const Action& action, stages::StepInProgress& step) {
+  const auto [kind, index, number] = action;
+  FlatGroup& own = group(index);
+  switch (kind) {
+    case ActionKind::broadcast: {
+      const auto device = static_cast<std::size_t>(own_device_of(index));
+      for (const auto& tensors : buffers_[device]) {
+        distributed::broadcast_from_root(tensors, *groups().data[device]);
+      }
+      return;
+    }
+    case ActionKind::unshard:
+      return own.unshard();
+    case ActionKind::unshard_wait:
+      return keep({ActionKind::gather_transfer, index, number}, own.wait_for_parameters(), step);
+    case ActionKind::reshard:
+      return own.reshard();
+    case ActionKind::reduce_scatter:
+      return own.reduce_scatter();
+    case ActionKind::gradient_wait:
+      return keep({ActionKind::scatter_transfer, index, number}, own.wait_for_gradients(), step);
+    case ActionKind::gradient_norm:
+      step.squared_norms.at(static_cast<std::size_t>(index)) = own.squared_gradient_norm();
+      return;
+    case ActionKind::backward:
+    case ActionKind::backward_input:
+    case ActionKind::backward_weight:
+      own.before_backward();
+      break;
+    case ActionKind::optimizer:
+      own.note_update();
+      break;
+    default:
+      break;
+  }
+  stages::StagedStrategy::perform(action, step);
+}
+
+/// The transfer becomes part of the step's execution.
+void ShardedStrategy::keep(const Action& transfer, const distributed::TransferPointer& ended,
+                           stages::StepInProgress& step) {
+  const std::lock_guard lock(step.mutex);
+  step.concurrent.push_back({.device = own_device_of(transfer.stage),
+                             .action = transfer,
+                             .start = ended->start(),
+                             .end = ended->end()});
+}
+
+void ShardedStrategy::add_state_of(int index, strategies::StateDictionary& all) {
+  group(index).add_state(all);
+}
+
+void ShardedStrategy::load_state_of(int index, const strategies::StateDictionary& state) {
+  group(index).load(state);
+}
+
+}  // namespace stratagem::sharding

@@ -1,0 +1,45 @@
+// ShardedStrategy: a StagedStrategy whose stages have replicas on other ranks, which share out what
+// each of them would hold: optimizer state (ZeRO-1), gradients too (ZeRO-2), parameters too
+// (ZeRO-3, FSDP).
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "strategies/sharding/flat_group.h"
+#include "strategies/stages/staged_strategy.h"
+
+namespace stratagem::sharding {
+
+class ShardedStrategy : public stages::StagedStrategy {
+ public:
+  /// The planner's schedules are those of one replica; groups of layers, and the actions that shard
+  /// them, are added as `context.options` say. `context.groups.data` must name a group for each of
+  /// this rank's devices.
+  ShardedStrategy(const strategies::StrategyContext& context, const stages::Planner& planner,
+                  tensor_parallel::Layout layout = tensor_parallel::Layout::tensor);
+  ~ShardedStrategy() override;
+
+  strategies::Costs costs(std::int64_t samples) const override;
+
+ protected:
+  void perform(const schedules::Action& action, stages::StepInProgress& step) override;
+  void add_state_of(int index, strategies::StateDictionary& all) override;
+  void load_state_of(int index, const strategies::StateDictionary& state) override;
+  FlatGroup& group(int index) { return *(*flat_)[static_cast<std::size_t>(index)]; }
+
+ private:
+  using FlatGroups = std::vector<std::unique_ptr<FlatGroup>>;  // [group]; null: another rank's
+  struct Making;
+
+  explicit ShardedStrategy(const Making& making);
+  void keep(const schedules::Action& transfer, const distributed::TransferPointer& ended,
+            stages::StepInProgress& step);
+
+  std::shared_ptr<FlatGroups> flat_;
+  stages::Planner planner_;
+  std::vector<std::vector<std::vector<at::Tensor>>> buffers_;  // [own device][type]
+};
+
+}  // namespace stratagem::sharding

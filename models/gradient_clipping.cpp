@@ -6,6 +6,7 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace stratagem::models {
@@ -31,9 +32,11 @@ at::Tensor squared_gradient_norm(const std::vector<at::Tensor>& parameters,
   return at::stack(at::_foreach_norm(gradients)).to(at::kDouble).square().sum();
 }
 
-void clip_gradients(const std::vector<at::Tensor>& parameters, double squared_norm, double most) {
-  const double factor = most / (std::sqrt(squared_norm) + above_zero);
-  if (factor >= 1) return;
+void clip_gradients(const std::vector<at::Tensor>& parameters, double squared_norm, double most,
+                    double scale) {
+  const double clipped = most == 0 ? 1 : most / (std::sqrt(squared_norm) + above_zero);
+  const double factor = std::min(clipped, 1.0) / scale;
+  if (factor == 1) return;
   const at::NoGradGuard no_gradient;
   const std::vector<at::Tensor> gradients = gradients_of(parameters);
   if (!gradients.empty()) at::_foreach_mul_(gradients, factor);

@@ -16,7 +16,9 @@ namespace stratagem::models {
 at::Tensor squared_gradient_norm(const std::vector<at::Tensor>& parameters,
                                  const at::Device& device);
 
-/// Multiplies the parameters' gradients by most / (norm + 1e-6) where that is below 1.
-void clip_gradients(const std::vector<at::Tensor>& parameters, double squared_norm, double most);
+/// Divides the parameters' gradients by `scale`, and multiplies them by most / (norm + 1e-6) where
+/// that is below 1; `most` 0: not that. The norm is that of the gradients once they are divided.
+void clip_gradients(const std::vector<at::Tensor>& parameters, double squared_norm, double most,
+                    double scale = 1);
 
 }  // namespace stratagem::models

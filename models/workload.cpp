@@ -103,6 +103,10 @@ std::int64_t Workload::features() const {
   return options_.features == 0 ? entry_->features : options_.features;
 }
 
+at::ScalarType Workload::master_dtype() const {
+  return options_.mixed && at::isReducedFloatingType(options_.dtype) ? at::kFloat : options_.dtype;
+}
+
 Shape Workload::input_shape(std::int64_t batch) const {
   switch (entry_->input_kind) {
     case InputKind::vector:
@@ -127,13 +131,13 @@ Model Workload::make_meta_model() const {
                               .classes = options_.classes,
                               .features = options_.features,
                               .bias = options_.bias});
-  for (const auto& layer : model.layers) layer->to(at::kCPU, options_.dtype, options_.format);
+  for (const auto& layer : model.layers) layer->to(at::kCPU, master_dtype(), options_.format);
   return model;
 }
 
 void Workload::materialise(Layer& layer, const at::Device& device) const {
-  layer.materialise(options_.seed, device, options_.dtype, options_.format);
-  layer.to(device, options_.dtype, options_.format);
+  layer.materialise(options_.seed, device, master_dtype(), options_.format);
+  layer.to(device, master_dtype(), options_.format);
 }
 
 Model Workload::make_model() const {
@@ -161,11 +165,11 @@ Batch Workload::make_batch(std::uint64_t index) const {
   inputs = inputs.to(options_.dtype).contiguous(format);
   if (options_.targets == Targets::real) {
     const at::Tensor targets = at::empty({options_.batch, classes()}).normal_(0, 1, generator);
-    return {std::move(inputs), targets.to(options_.dtype)};
+    return {std::move(inputs), targets.to(master_dtype())};
   }
   const at::Tensor labels =
       at::empty({options_.batch}, at::TensorOptions(at::kLong)).random_(0, classes(), generator);
-  return {std::move(inputs), make_targets(options_.loss, labels, classes(), options_.dtype)};
+  return {std::move(inputs), make_targets(options_.loss, labels, classes(), master_dtype())};
 }
 
 Optimizer Workload::make_optimizer(std::vector<NamedTensor> parameters) const {
@@ -174,7 +178,7 @@ Optimizer Workload::make_optimizer(std::vector<NamedTensor> parameters) const {
 
 at::Tensor Workload::loss(const at::Tensor& output, const at::Tensor& targets,
                           double weight) const {
-  return models::loss(options_.loss, output, targets, weight);
+  return models::loss(options_.loss, output.to(master_dtype()), targets, weight);
 }
 
 at::Tensor Workload::correct(const at::Tensor& output, const at::Tensor& targets) const {

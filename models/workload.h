@@ -33,6 +33,13 @@ struct WorkloadOptions {
   TokenSource tokens = TokenSource::random;
   double width = 1.0;  // see ModelOptions
   at::ScalarType dtype = at::kFloat;
+  // Of `dtype` are only what layers compute with and its gradients; parameters, running statistics,
+  // the loss and what the optimizer keeps are of float32. See Workload::master_dtype().
+  bool mixed = false;
+  // What the loss is multiplied by before the backward pass, and gradients divided by after it; 1:
+  // nothing. Where it is `dynamic` it falls when gradients are not finite. See LossScale.
+  double loss_scale = 1;
+  bool dynamic_loss_scale = false;
   at::MemoryFormat format = at::MemoryFormat::ChannelsLast;  // of images and 4-d parameters
   Loss loss = Loss::mse;
   OptimizerOptions optimizer = {};
@@ -78,14 +85,18 @@ class Workload {
   std::int64_t classes() const;
   std::int64_t features() const;
 
+  /// Of the parameters that are updated: the workload's dtype, float32 where a half one is mixed
+  /// with it. (Micikevicius et al. 2018, "Mixed Precision Training", section 3.1.)
+  at::ScalarType master_dtype() const;
+
   Shape input_shape(std::int64_t batch) const;
 
-  /// In the workload's dtype, training, on the meta device: no memory, no values.
+  /// In the master dtype, training, on the meta device: no memory, no values.
   Model make_meta_model() const;
 
   /// Draws what the layer has no memory for, and converts the rest: on the device, in the
-  /// workload's dtype and memory format. Besides the layer's there is memory for one tensor at a
-  /// time.
+  /// master dtype and the workload's memory format. Besides the layer's there is memory for one
+  /// tensor at a time.
   void materialise(Layer& layer, const at::Device& device) const;
 
   /// The whole model, on the CPU.
@@ -99,7 +110,8 @@ class Workload {
 
   Optimizer make_optimizer(std::vector<NamedTensor> parameters) const;
 
-  /// `weight` is the micro-batch's share of the global batch; see models/loss.h.
+  /// `weight` is the micro-batch's share of the global batch; see models/loss.h. In the master
+  /// dtype.
   at::Tensor loss(const at::Tensor& output, const at::Tensor& targets, double weight) const;
 
   /// Correct predictions, [] (int64); undefined where targets are real numbers.

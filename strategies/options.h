@@ -50,6 +50,7 @@ inline constexpr std::array tensor_options = {"async"};
 inline constexpr std::array sequence_options = {"keep_gathered"};
 inline constexpr std::array shard_options = {"shard_group_mb", "reshard_after_forward", "prefetch"};
 inline constexpr std::array shard_choice = {"shard"};
+inline constexpr std::array precision_options = {"mixed_precision", "loss_scale"};
 inline constexpr std::array data_parallel_options = {
     "output_device", "scatter", "loss_on", "replicate", "reduce", "update", "bucket_mb"};
 

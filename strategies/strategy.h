@@ -67,6 +67,8 @@ class PendingStep {
   virtual double own_loss() const { return loss(); }
   /// The global 2-norm of its gradients before they were clipped; 0 where none are.
   virtual double gradient_norm() const { return 0; }
+  /// Whether no parameter was updated, because scaled gradients were not finite.
+  virtual bool skipped() const { return false; }
 };
 
 /// What an evaluation says of a batch.

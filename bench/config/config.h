@@ -42,6 +42,8 @@ struct Config : strategies::StrategyOptions {
 
   // numerics
   std::string dtype = "float32";
+  std::string mixed_precision = "none";         // none, bfloat16, float16
+  std::string loss_scale = "dynamic";           // of float16: dynamic, none, a number
   bool tf32 = false;                            // CUDA only
   bool cudnn_benchmark = false;                 // CUDA only
   std::string memory_format = "channels_last";  // channels_last, contiguous
@@ -74,6 +76,13 @@ struct Config : strategies::StrategyOptions {
 /// Of an option's seconds.
 inline std::chrono::milliseconds to_milliseconds(double seconds) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
+}
+
+/// What layers compute in: the row's dtype or, where that is the float32 of mixed precision, the
+/// format that is mixed with it.
+inline std::string compute_format(const Config& config) {
+  const bool mixed = config.mixed_precision != "none" && config.dtype == "float32";
+  return mixed ? config.mixed_precision : config.dtype;
 }
 
 }  // namespace stratagem::bench

@@ -274,8 +274,22 @@ std::vector<Option> tensor_options() {
 std::vector<Option> numerics_options() {
   return {{.name = "dtype",
            .member = &Config::dtype,
-           .meaning = "number format of parameters and activations",
+           .meaning = "number format of everything, also of what the optimizer keeps: half ones "
+                      "measure kernels, and train with --mixed-precision",
            .listed = {"float32", "bfloat16", "float16", "float64"}},
+          {.name = "mixed_precision",
+           .member = &Config::mixed_precision,
+           .used_when = UsedWhen::strategy_says,
+           .meaning = "format that layers compute in and gradients travel in, beside parameters, "
+                      "statistics, sums and optimizer state of float32",
+           .listed = {"none", "bfloat16", "float16"},
+           .row_name_key = "mixed"},
+          {.name = "loss_scale",
+           .member = &Config::loss_scale,
+           .used_when = UsedWhen::scaled,
+           .meaning = "what the loss is multiplied by before the backward pass: dynamic, a number, "
+                      "or none",
+           .row_name_key = "scale"},
           {.name = "tf32",
            .member = &Config::tf32,
            .used_when = UsedWhen::on_cuda,

@@ -130,6 +130,8 @@ bool arrangement_uses(UsedWhen used_when, const Config& config, const StrategyFa
       if (strategy.reads("reduce")) return strategies::exchanges_buckets(config);
       if (config.shard != "none") return false;
       return !strategy.tensor_parallel || in_mesh("data");
+    case UsedWhen::scaled:
+      return config.mixed_precision == "float16";
     case UsedWhen::state_sharded:
       return config.shard != "none" || !strategy.reads("shard");
     case UsedWhen::sharded_layers:
@@ -205,6 +207,7 @@ bool is_used(const Option& option, const Config& config, const Catalogue& catalo
     case UsedWhen::sharded_layers:
     case UsedWhen::one_stage:
     case UsedWhen::state_sharded:
+    case UsedWhen::scaled:
     case UsedWhen::copies_kept: {
       const StrategyFacts* strategy = catalogue.strategy(config.strategy);
       return strategy != nullptr && strategy->reads(option.name) &&
@@ -250,6 +253,8 @@ std::string users_of(const Option& option, const Catalogue& catalogue) {
       break;
     case UsedWhen::copies_kept:
       return "--replicate kept";
+    case UsedWhen::scaled:
+      return "--mixed-precision float16";
     case UsedWhen::between_ranks:
       return "rows of several ranks";
     case UsedWhen::interleaved:

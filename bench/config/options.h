@@ -35,6 +35,7 @@ enum class UsedWhen {
   copies_kept,       // likewise
   one_stage,         // likewise
   state_sharded,     // likewise
+  scaled,            // likewise
   interleaved,
   model_has_images,
   model_has_tokens,
@@ -50,7 +51,7 @@ constexpr bool is_listed_by_strategies(UsedWhen used_when) {
   return used_when == UsedWhen::strategy_says || used_when == UsedWhen::several_stages ||
          used_when == UsedWhen::several_replicas || used_when == UsedWhen::sharded_layers ||
          used_when == UsedWhen::copies_kept || used_when == UsedWhen::one_stage ||
-         used_when == UsedWhen::state_sharded;
+         used_when == UsedWhen::state_sharded || used_when == UsedWhen::scaled;
 }
 
 /// Where the choices of a text option come from when it does not list them.

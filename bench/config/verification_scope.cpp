@@ -82,9 +82,10 @@ void make_update_show(Config& config) {
 
 double first_loss_tolerance(const Config& row) {
   constexpr double eleven_bits = 1e-2;
-  if (row.dtype == "float64") return 1e-9;
-  if (row.dtype == "float32") return row.device == "cuda" && row.tf32 ? eleven_bits : 1e-4;
-  if (row.dtype == "float16") return eleven_bits;
+  const std::string format = compute_format(row);
+  if (format == "float64") return 1e-9;
+  if (format == "float32") return row.device == "cuda" && row.tf32 ? eleven_bits : 1e-4;
+  if (format == "float16") return eleven_bits;
   return 5e-2;  // bfloat16
 }
 

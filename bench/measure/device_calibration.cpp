@@ -21,7 +21,7 @@ Config calibration_config(const PreparedRow& prepared, std::size_t cores) {
   config.device_ids = row.device_ids;
   config.timeout = row.timeout;
   config.recalibrate = row.recalibrate;
-  config.dtype = row.dtype;
+  config.dtype = compute_format(row);
   config.tf32 = row.tf32;
   config.memory_format = row.memory_format;
   return config;

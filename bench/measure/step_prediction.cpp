@@ -110,7 +110,10 @@ void predict_row(PreparedRow& row, const MeasureEnvironment& environment, Observ
 
 bool can_be_simulated(const Config& config) {
   const Placement placement = placement_of(config);
-  if (placement.tensor_ranks() > 1) return false;
+  if (placement.tensor_ranks() > 1 || sharded_state(config) != "none" ||
+      config.mixed_precision != "none") {
+    return false;
+  }
   if (strategies::find_strategy(config.strategy).one_process) return is_data_parallel(config);
   if (placement.replicas() == 1) return true;
   return placement.pipeline_devices() == 1 &&

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <stdexcept>
 
 #include "models/cpu_kernels/reference_kernels.h"
@@ -100,9 +101,9 @@ class ReplicaBuffers {
   std::map<int, std::vector<at::Tensor>> kept_;
 };
 
-StateDictionary state_of(const models::Model& model, torch::optim::Optimizer& optimizer,
+StateDictionary state_of(const models::Model& model, const std::vector<NamedTensor>& parameters,
+                         torch::optim::Optimizer& optimizer,
                          const models::OptimizerOptions& options) {
-  const auto parameters = models::parameters(model.layers);
   StateDictionary state;
   for (const auto& [name, tensor] : optimizer_state(optimizer, options, parameters)) {
     state[name] = tensor.clone();
@@ -121,6 +122,43 @@ at::Tensor slice_loss(const models::Workload& workload, const models::Model& mod
   const at::Tensor output = models::forward(model.layers, part.inputs);
   return workload.loss(output, part.targets, slice.weight(batch.size()));
 }
+
+/// What a mixed workload trains: parameters of the master format, and copies of the model's own,
+/// which it computes with and whose gradients of each micro-batch are added up in the master's.
+class MasterParameters {
+ public:
+  MasterParameters(const models::Workload& workload, const models::Model& model)
+      : dtype_(workload.options().dtype), parameters_(models::parameters(model.layers)) {
+    for (auto& [name, tensor] : parameters_) {
+      masters_.push_back({name, tensor.detach().clone().set_requires_grad(true)});
+      tensor.set_data(tensor.detach().to(dtype_));
+    }
+  }
+
+  const std::vector<NamedTensor>& masters() const { return masters_; }
+
+  void begin_step() {
+    const at::NoGradGuard no_gradient;
+    for (std::size_t index = 0; index < masters_.size(); ++index) {
+      parameters_[index].tensor.detach().copy_(masters_[index].tensor.detach());
+      masters_[index].tensor.mutable_grad() = at::zeros_like(masters_[index].tensor.detach());
+    }
+  }
+
+  void add_gradients() {
+    const at::NoGradGuard no_gradient;
+    for (std::size_t index = 0; index < masters_.size(); ++index) {
+      at::Tensor& gradient = parameters_[index].tensor.mutable_grad();
+      masters_[index].tensor.mutable_grad().add_(gradient);
+      gradient.reset();
+    }
+  }
+
+ private:
+  at::ScalarType dtype_;
+  std::vector<NamedTensor> parameters_;  // the model's
+  std::vector<NamedTensor> masters_;
+};
 
 void require_gradients(const std::vector<NamedTensor>& parameters) {
   for (const auto& [name, tensor] : parameters) {
@@ -176,7 +214,9 @@ OracleRun run_oracle(const models::Workload& workload, const models::Batch& batc
   const models::Workload contiguous(plain);
   const models::Model model = contiguous.make_model();
   const models::Batch data{batch.inputs.contiguous(), batch.targets};
-  const auto parameters = models::parameters(model.layers);
+  std::optional<MasterParameters> mixed;
+  if (contiguous.master_dtype() != plain.dtype) mixed.emplace(contiguous, model);
+  const auto parameters = mixed ? mixed->masters() : models::parameters(model.layers);
   std::vector<at::Tensor> tensors;
   for (const auto& parameter : parameters) tensors.push_back(parameter.tensor);
   const auto optimizer = make_optimizer(plain.optimizer, tensors);
@@ -187,10 +227,12 @@ OracleRun run_oracle(const models::Workload& workload, const models::Batch& batc
     optimizer->zero_grad();
     OracleStep entry;
     buffers.begin_step();
+    if (mixed) mixed->begin_step();
     for (const auto& slice : partition) {
       buffers.enter(slice.replica);
       const at::Tensor loss = slice_loss(contiguous, model, data, slice);
       loss.backward();
+      if (mixed) mixed->add_gradients();
       entry.loss += loss.item<double>();
       buffers.leave(slice.replica);
     }
@@ -201,7 +243,7 @@ OracleRun run_oracle(const models::Workload& workload, const models::Batch& batc
     }
     optimizer->step();
     buffers.enter(replica);
-    entry.state = state_of(model, *optimizer, plain.optimizer);
+    entry.state = state_of(model, parameters, *optimizer, plain.optimizer);
     run.steps.push_back(std::move(entry));
   }
 
@@ -209,6 +251,7 @@ OracleRun run_oracle(const models::Workload& workload, const models::Batch& batc
   const c10::AutoGradMode no_gradient(false);
   models::set_training(model.layers, false);
   buffers.enter(0);
+  if (mixed) mixed->begin_step();
   for (const auto& slice : partition) {
     run.evaluation_loss += slice_loss(contiguous, model, data, slice).item<double>();
   }

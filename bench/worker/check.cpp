@@ -173,6 +173,11 @@ CheckedRow checked_row(Config config, bool ranks_are_here, const TaskContext& co
   slices_of(config);
   straggler_of(config, placement.ranks);
   check_sharing(config, placement);
+  if (config.mixed_precision != "none" && config.dtype != "float32") {
+    throw std::invalid_argument(fmt::format(
+        "--dtype {}: --mixed-precision {} keeps its parameters in float32; leave one of them out",
+        config.dtype, config.mixed_precision));
+  }
   if (sharded_state(config) != "none" && placement.replicas() == 1) {
     throw std::invalid_argument(
         fmt::format("--mesh data=1: {} has no replicas to shard its {} over; give it more, or "

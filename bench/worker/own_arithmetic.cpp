@@ -49,7 +49,11 @@ class StepSizes {
   std::map<double, models::Model> models_;
 };
 
-VerificationScope step_scope(const Config& row) {
+/// Of a row whose scale is dynamic: the first steps would find theirs.
+constexpr const char* usual_loss_scale = "1024";
+
+VerificationScope step_scope(Config row) {
+  if (row.loss_scale == "dynamic") row.loss_scale = usual_loss_scale;
   const Placement placement = placement_of(row);
   StepSize affordable = affordable_step;
   affordable.flops /= placement.ranks;  // each makes its own references
@@ -116,7 +120,7 @@ class ScopedLayers {
 
 std::string reference_formats(const Config& row, const OwnArithmetic& own) {
   if (own.reference == at::kDouble) return "float64";
-  return (own.reference == own.dtype ? row.dtype : "float32") + " and float64";
+  return (own.reference == own.dtype ? compute_format(row) : "float32") + " and float64";
 }
 
 struct Part {

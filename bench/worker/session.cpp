@@ -11,6 +11,8 @@
 #include "bench/config/core_demand.h"
 #include "bench/config/plugins.h"
 #include "bench/machine/machine.h"
+#include "models/loss_scale.h"
+#include "strategies/runtime/parse.h"
 #include "strategies/schedules/batch_split.h"
 
 namespace stratagem::bench {
@@ -25,6 +27,15 @@ Value look_up(const std::map<std::string, Value>& choices, const char* option,
   for (const auto& [choice, value] : choices) names += (names.empty() ? "" : ", ") + choice;
   throw std::invalid_argument(
       fmt::format("--{}: unknown \"{}\"; choices: {}", option, name, names));
+}
+
+double loss_scale_of(const std::string& text) {
+  if (text == "dynamic") return models::LossScale::highest_at_start;
+  if (text == "none") return 1;
+  const auto value = runtime::number_in<double>(text);
+  if (value && *value >= 1) return *value;
+  throw std::invalid_argument(
+      fmt::format("--loss-scale {}: expected dynamic, none, or a number from 1 on", text));
 }
 
 models::OptimizerOptions optimizer_options(const Config& config) {
@@ -155,7 +166,12 @@ models::WorkloadOptions workload_options(const Config& config) {
                                            {"float64", at::kDouble},
                                            {"bfloat16", at::kBFloat16},
                                            {"float16", at::kHalf}},
-                                          "dtype", config.dtype);
+                                          "dtype", compute_format(config));
+  options.mixed = config.mixed_precision != "none";
+  if (options.mixed && options.dtype == at::kHalf) {
+    options.dynamic_loss_scale = config.loss_scale == "dynamic";
+    options.loss_scale = loss_scale_of(config.loss_scale);
+  }
   options.format = look_up<at::MemoryFormat>({{"channels_last", at::MemoryFormat::ChannelsLast},
                                               {"contiguous", at::MemoryFormat::Contiguous}},
                                              "memory-format", config.memory_format);

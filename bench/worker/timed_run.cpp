@@ -75,17 +75,25 @@ std::vector<double> differences(const std::vector<double>& ends) {
   return durations;
 }
 
-/// The wait for a stage's gradients ends with the last bucket: it waits for the peers of that.
+/// A wait for a transfer waits for the peers of that. Of several, a stage's buckets of gradients,
+/// it ends with the last.
 void pass_peers_to_the_waits(schedules::Execution& step) {
-  std::map<int, std::optional<Clock::time_point>> last;  // by stage
+  using schedules::Action;
+  using schedules::ActionKind;
+  std::map<Action, std::optional<Clock::time_point>> peers;  // by wait
   for (const auto& entry : step) {
-    if (entry.action.kind == schedules::ActionKind::all_reduce) {
-      last[entry.action.stage] = entry.peers;
+    const auto& [kind, stage, number] = entry.action;
+    if (kind == ActionKind::all_reduce) peers[{ActionKind::gradient_wait, stage, 0}] = entry.peers;
+    if (kind == ActionKind::scatter_transfer) {
+      peers[{ActionKind::gradient_wait, stage, number}] = entry.peers;
+    }
+    if (kind == ActionKind::gather_transfer) {
+      peers[{ActionKind::unshard_wait, stage, number}] = entry.peers;
     }
   }
   for (auto& entry : step) {
-    if (entry.action.kind == schedules::ActionKind::gradient_wait) {
-      entry.peers = last[entry.action.stage];
+    if (const auto found = peers.find(entry.action); found != peers.end()) {
+      entry.peers = found->second;
     }
   }
 }

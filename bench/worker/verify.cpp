@@ -59,7 +59,8 @@ reports::Verification verification_of(const Config& row, const TaskContext& cont
   const reports::Verdict own = verify_own_arithmetic(row, context);
   verification.own_arithmetic = own;
   verification.passed = own.passed;
-  if (!own.passed) verification.message = fmt::format("in {}, {}", row.dtype, own.message);
+  if (!own.passed)
+    verification.message = fmt::format("in {}, {}", compute_format(row), own.message);
   return verification;
 }
 
@@ -70,7 +71,8 @@ VerifyResult verify(const VerifyJob& job, const TaskContext& context) {
   if (context.ranks != nullptr && context.ranks->info().rank != 0) return result;
   models::WorkloadOptions options = workload_options(job.config);
   // CPUs are slow in half precision, and the float32 loss is the better reference.
-  if (options.dtype == at::kHalf) options.dtype = at::kFloat;
+  const bool mixed = options.mixed && at::isReducedFloatingType(options.dtype);
+  if (options.dtype == at::kHalf || mixed) options.dtype = at::kFloat;
   const models::Workload workload(options);
   result.first_loss = {
       .value = forward_loss(workload, workload.make_batch(0), slices_of(job.config)),

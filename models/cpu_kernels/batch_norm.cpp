@@ -228,6 +228,19 @@ bool takes_own(const at::Tensor& x, const BatchNormTensors& tensors, const at::T
 
 }  // namespace
 
+namespace {
+
+// Statistics of float32 beside weights of fewer bits, whose gradients are not deferred.
+at::Tensor mixed_batch_norm(const at::Tensor& x, const BatchNormTensors& tensors,
+                            const BatchNormOptions& options) {
+  const at::ScalarType dtype = tensors.running_mean.scalar_type();
+  return at::batch_norm(x, tensors.weight.to(dtype), tensors.bias.to(dtype), tensors.running_mean,
+                        tensors.running_var, options.training, options.momentum, options.epsilon,
+                        at::globalContext().userEnabledCuDNN());
+}
+
+}  // namespace
+
 at::Tensor batch_norm(const at::Tensor& x, const BatchNormTensors& tensors,
                       const BatchNormOptions& options, const FusedEpilogue& after) {
   if (takes_own(x, tensors, after.addend, options.training)) {
@@ -236,7 +249,9 @@ at::Tensor batch_norm(const at::Tensor& x, const BatchNormTensors& tensors,
     return BatchNormFunction::apply(x, tensors.weight, tensors.bias, addend, tensors, options,
                                     after.relu);
   }
-  at::Tensor y = plain_batch_norm(x, tensors, options);
+  at::Tensor y = tensors.weight.scalar_type() == tensors.running_mean.scalar_type()
+                     ? plain_batch_norm(x, tensors, options)
+                     : mixed_batch_norm(x, tensors, options);
   if (after.addend.defined()) y.add_(after.addend);
   return after.relu ? at::relu_(y) : y;
 }

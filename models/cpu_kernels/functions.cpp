@@ -62,16 +62,18 @@ class SplitLayerNorm : public torch::autograd::Function<SplitLayerNorm> {
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const variable_list saved = context->get_saved_variables();
-    const auto derivative = [gradient = gradients[0], saved](std::array<bool, 3> wanted) {
+    const auto derivative = [gradient = gradients[0], saved](const at::Tensor& weight,
+                                                             std::array<bool, 3> wanted) {
       return at::native_layer_norm_backward(gradient, saved[0], saved[1].sizes(), saved[3],
-                                            saved[4], saved[1], saved[2], wanted);
+                                            saved[4], weight, saved[2], wanted);
     };
     const DeferredWeightGradientsPointer deferred = saved_deferred_weight_gradients(*context);
-    deferred->defer(saved[1], [derivative] {
-      return std::get<1>(derivative({false, true, false}));
+    // It does not depend on the weight, which may have no memory by then (sharded parameters).
+    deferred->defer(saved[1], [derivative, weight = saved[1]] {
+      return std::get<1>(derivative(at::ones_like(weight), {false, true, false}));
     });
     deferred->defer(saved[2], [gradient = gradients[0]] { return gradient.flatten(0, -2).sum(0); });
-    return {std::get<0>(derivative({true, false, false})), {}, {}};
+    return {std::get<0>(derivative(saved[1], {true, false, false})), {}, {}};
   }
 };
 

@@ -14,7 +14,8 @@ std::unique_ptr<strategies::Strategy> make_model_parallel(
 const strategies::StrategyRegistration model_parallel_registration{
     {.name = "model_parallel",
      .summary = "layers split over the devices, one works at a time",
-     .options = strategies::option_names({strategies::rank_options, strategies::stage_options}),
+     .options = strategies::option_names(
+         {strategies::rank_options, strategies::stage_options, strategies::precision_options}),
      .multi_device = true,
      .make = make_model_parallel}};
 

@@ -13,8 +13,9 @@ std::unique_ptr<strategies::Strategy> make_pipeline(const strategies::StrategyCo
 const strategies::StrategyRegistration pipeline_registration{
     {.name = "pipeline",
      .summary = "layers split over the devices, micro-batches keep them all at work",
-     .options = strategies::option_names(
-         {strategies::rank_options, strategies::micro_batch_options, strategies::stage_options}),
+     .options =
+         strategies::option_names({strategies::rank_options, strategies::micro_batch_options,
+                                   strategies::stage_options, strategies::precision_options}),
      .multi_device = true,
      .make = make_pipeline}};
 

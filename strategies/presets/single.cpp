@@ -13,7 +13,7 @@ std::unique_ptr<strategies::Strategy> make_single(const strategies::StrategyCont
 const strategies::StrategyRegistration single_registration{
     {.name = "single",
      .summary = "the whole model on one device",
-     .options = {},
+     .options = strategies::option_names({strategies::precision_options}),
      .multi_device = false,
      .make = make_single}};
 

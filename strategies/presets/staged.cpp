@@ -30,7 +30,7 @@ std::unique_ptr<strategies::Strategy> make_staged(const strategies::StrategyCont
     plan.schedule = schedules::make_schedule(schedule, own, ranks);
     return plan;
   };
-  if (context.options.shard != "none") {
+  if (context.options.shard != "none" || context.workload.options().mixed) {
     return std::make_unique<sharding::ShardedStrategy>(context, planner, layout);
   }
   if (context.groups.data.empty()) {

@@ -25,24 +25,24 @@ std::span<const char* const> own_options(tensor_parallel::Layout layout) {
 
 strategies::StrategyEntry tensor_entry(std::string name, std::string summary,
                                        tensor_parallel::Layout layout) {
-  return {.name = std::move(name),
-          .summary = std::move(summary),
-          .options =
-              strategies::option_names({strategies::rank_options, strategies::tensor_options,
-                                        strategies::micro_batch_options, strategies::stage_options,
-                                        strategies::replica_options, strategies::shard_options,
-                                        strategies::shard_choice, own_options(layout)}),
-          .multi_device = true,
-          .dimensions = {"data", "pipeline", "tensor"},
-          .make = [layout](
-                      const strategies::StrategyContext& context) { return make(context, layout); },
-          .can_train =
-              [layout](const models::ModelEntry& model) {
-                const bool has_sequence = model.input_kind == models::InputKind::tokens;
-                return !model.sharded_sizes.empty() &&
-                       (layout == tensor_parallel::Layout::tensor || has_sequence);
-              },
-          .shares_sequence = layout == tensor_parallel::Layout::sequence};
+  return {
+      .name = std::move(name),
+      .summary = std::move(summary),
+      .options = strategies::option_names(
+          {strategies::rank_options, strategies::tensor_options, strategies::micro_batch_options,
+           strategies::stage_options, strategies::replica_options, strategies::shard_options,
+           strategies::shard_choice, strategies::precision_options, own_options(layout)}),
+      .multi_device = true,
+      .dimensions = {"data", "pipeline", "tensor"},
+      .make =
+          [layout](const strategies::StrategyContext& context) { return make(context, layout); },
+      .can_train =
+          [layout](const models::ModelEntry& model) {
+            const bool has_sequence = model.input_kind == models::InputKind::tokens;
+            return !model.sharded_sizes.empty() &&
+                   (layout == tensor_parallel::Layout::tensor || has_sequence);
+          },
+      .shares_sequence = layout == tensor_parallel::Layout::sequence};
 }
 
 }  // namespace stratagem::presets

@@ -18,6 +18,15 @@ bool reads_parameters(const Action& action) {
   return action.kind == ActionKind::forward || is_backward(action.kind);
 }
 
+bool scatters(const Sharding& sharding) {
+  return sharding.sharded != Sharded::nothing || sharding.replicated;
+}
+
+bool scatters_each(const Sharding& sharding) {
+  if (sharding.sharded >= Sharded::gradients) return true;
+  return sharding.sharded == Sharded::optimizer && sharding.every_micro_batch;
+}
+
 /// One use of a group's parameters, in a device's list.
 struct Visit {
   int group = 0;
@@ -73,6 +82,7 @@ class ShardedList {
       if (!last) visits_[later->second].gathers = visits_[index].releases;
       next[visits_[index].group] = index;
     }
+    if (sharding_.sharded == Sharded::nothing) return;
     for (const auto& [group, first] : next) visits_[first].gathers = true;
   }
 
@@ -106,7 +116,10 @@ class ShardedList {
 
   /// The one before has had this group's backward pass to travel in.
   void scatter(const Action& pass) {
-    if (sharding_.sharded == Sharded::optimizer && pass != last_gradients_.at(pass.stage)) return;
+    const bool last = pass == last_gradients_.at(pass.stage);
+    if (last && !scatters(sharding_)) update(pass.stage);
+    if (!scatters(sharding_) || (!last && !scatters_each(sharding_))) return;
+    if (in_flight_ && in_flight_->stage == pass.stage) finish_scatter();  // one a group
     list_.push_back({ActionKind::reduce_scatter, pass.stage, pass.micro_batch});
     finish_scatter();
     in_flight_ = pass;
@@ -116,10 +129,11 @@ class ShardedList {
     if (!in_flight_) return;
     const Action pass = *std::exchange(in_flight_, std::nullopt);
     list_.push_back({ActionKind::gradient_wait, pass.stage, pass.micro_batch});
-    const Action update{ActionKind::optimizer, pass.stage, 0};
-    if (pass == last_gradients_.at(pass.stage) && !lowered_.not_updated.contains(pass.stage)) {
-      list_.push_back(update);
-    }
+    if (pass == last_gradients_.at(pass.stage)) update(pass.stage);
+  }
+
+  void update(int group) {
+    if (!lowered_.not_updated.contains(group)) list_.push_back({ActionKind::optimizer, group, 0});
   }
 
   const Schedule& lowered_;
@@ -142,6 +156,7 @@ class ShardingCheck {
       if (sharding_.empty.contains(action.stage)) continue;
       take(action);
     }
+    if (!scatters(sharding_)) return;
     for (const auto& [group, state] : groups_) {
       require(state.asked == 0, Action{ActionKind::unshard_wait, group, 0}, "is missing");
       require(state.unscattered == 0 && state.unfinished == 0,
@@ -185,6 +200,7 @@ class ShardingCheck {
       case ActionKind::reduce_scatter:
         require(group.unscattered > 0, action, "scatters no new gradients");
         require(++unfinished_ <= 2, action, "is the third in flight");
+        require(group.unfinished == 0, action, "begins before its group's last has ended");
         ++group.unfinished;
         group.unscattered = 0;
         return;
@@ -194,19 +210,19 @@ class ShardingCheck {
         --group.unfinished;
         return;
       case ActionKind::optimizer:
-        return require(group.unscattered == 0 && group.unfinished == 0, action,
-                       "updates before its gradients are there");
+        return require(!scatters(sharding_) || (group.unscattered == 0 && group.unfinished == 0),
+                       action, "updates before its gradients are there");
       default:
         return pass(action, group);
     }
   }
 
   void pass(const Action& action, State& group) const {
-    if (reads_parameters(action))
+    if (reads_parameters(action) && sharding_.sharded != Sharded::nothing)
       require(group.whole, action, "finds parameters that are not whole");
     if (!makes_weight_gradients(action.kind)) return;
     ++group.unscattered;
-    require(sharding_.sharded == Sharded::optimizer || group.unscattered == 1, action,
+    require(!scatters_each(sharding_) || group.unscattered == 1, action,
             "adds to gradients that no reduce-scatter has taken");
   }
 

@@ -16,7 +16,7 @@
 namespace stratagem::schedules {
 
 /// What is spread over the replicas, each holding one part of it; each level has those above it.
-enum class Sharded { optimizer, gradients, parameters };
+enum class Sharded { nothing, optimizer, gradients, parameters };
 
 struct Sharding {
   Sharded sharded = Sharded::optimizer;
@@ -24,6 +24,12 @@ struct Sharding {
   bool reshard_after_forward = true;
   /// So many visits ahead the next group's parameters are asked for; 0: when they are needed.
   int prefetch = 1;
+  /// Gradients are scattered after each backward pass, and not only after a step's last one. Where
+  /// gradients are sharded they always are.
+  bool every_micro_batch = false;
+  /// Where nothing is sharded: whether there are other replicas, whose gradients are added to a
+  /// group's after its last backward pass.
+  bool replicated = false;
   /// Groups without parameters.
   std::set<int> empty = {};
   /// Each device's buffers are taken over from the first replica before all else.
@@ -38,15 +44,16 @@ Schedule cut_into_groups(const Schedule& lowered, const std::vector<int>& groups
 /// update and, where parameters are sharded, before each for which they are not whole any more,
 /// which X says; the reduce-scatter of its gradients (RS, R) after its last backward pass, or,
 /// where gradients are sharded, after each; and its update as soon as its gradients are there. One
-/// reduce-scatter is in flight while the next group's backward pass runs. Also of a schedule of
+/// reduce-scatter is in flight while the next group's backward pass runs. Where nothing is sharded
+/// an RS starts an all-reduce instead, and nothing is gathered. Also of a schedule of
 /// forward passes alone. The result is valid by validate_sharding().
 Schedule add_sharding(const Schedule& lowered, const Sharding& sharding);
 
 /// Throws std::invalid_argument, with the grid, unless every pass of a group finds its parameters
 /// whole, each gathering is waited for and none begins while they are in use, no more than
 /// `prefetch` + 1 groups are whole at once where parameters are sharded and freed after each visit,
-/// every gradient is scattered once and after it was made, at most two of a device's scatters are
-/// unfinished, and every update follows its group's last one.
+/// every gradient is scattered once and after it was made, at most two of a device's scatters and
+/// one of a group's are unfinished, and every update follows its group's last one.
 void validate_sharding(const Schedule& schedule, const Sharding& sharding);
 
 }  // namespace stratagem::schedules

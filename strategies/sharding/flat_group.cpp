@@ -9,11 +9,11 @@
 namespace stratagem::sharding {
 namespace {
 
-FlatLayout layout_of(const std::vector<models::NamedTensor>& parameters, int shards) {
+FlatLayout layout_of(const std::vector<models::NamedTensor>& parameters, at::ScalarType format,
+                     int shards) {
   std::vector<std::int64_t> sizes;
   for (const auto& [name, tensor] : parameters) sizes.push_back(tensor.numel());
-  const std::int64_t bytes = parameters.empty() ? 1 : parameters.front().tensor.element_size();
-  return {sizes, bytes, shards};
+  return {sizes, static_cast<std::int64_t>(c10::elementSize(format)), shards};
 }
 
 /// Takes the memory of a buffer away, or gives it some; whoever shares the buffer shares this. A
@@ -27,37 +27,43 @@ void resize(const at::Tensor& buffer, std::size_t bytes) {
 
 }  // namespace
 
-FlatGroup::FlatGroup(stages::Stage& stage, distributed::ProcessGroup& shards,
-                     schedules::Sharded sharded)
+FlatGroup::FlatGroup(stages::Stage& stage, const FlatOptions& options)
     : stage_(stage),
-      group_(shards),
-      sharded_(sharded),
+      options_(options),
       parameters_(models::parameters(stage.layers())),
-      layout_(layout_of(parameters_, shards.size())) {
+      layout_(layout_of(parameters_, options.format, shards())) {
   if (!empty()) stage_.train(make_flat());
 }
 
 std::vector<models::NamedTensor> FlatGroup::make_flat() {
   const at::NoGradGuard no_gradient;
-  whole_ = at::zeros({layout_.size()}, parameters_.front().tensor.options().requires_grad(false));
+  const auto masters = parameters_.front().tensor.options().requires_grad(false);
+  const at::Tensor flat = at::zeros({layout_.size()}, masters);
+  for (std::size_t index = 0; index < parameters_.size(); ++index) {
+    view_of(flat, index).copy_(parameters_[index].tensor.detach());
+  }
+  whole_ = flat.to(options_.format, /*non_blocking=*/false, /*copy=*/options_.mixed);
   bytes_ = whole_.nbytes();
   for (std::size_t index = 0; index < parameters_.size(); ++index) {
-    at::Tensor& parameter = parameters_[index].tensor;
-    const at::Tensor view = view_of(whole_, index);
-    view.copy_(parameter.detach());
-    parameter.set_data(view);
+    parameters_[index].tensor.set_data(view_of(whole_, index));
   }
-  shard_ = own_shard_of(whole_);
+  shard_ = own_shard_of(flat);
+  sent_ = own_shard_of(whole_);
   if (!keeps_parameters()) {
-    shard_ = shard_.clone();
+    sent_ = sent_.clone();
     resize(whole_, 0);
+  }
+  if (!options_.mixed) {
+    shard_ = sent_;
+  } else if (shards() > 1) {
+    shard_ = shard_.clone();
   }
   return {{"", shard_}};
 }
 
 at::Tensor FlatGroup::own_shard_of(const at::Tensor& whole) const {
-  const Range own = layout_.shard(group_.rank());
-  return whole.narrow(0, own.start, own.count);
+  const Range range = layout_.shard(own());
+  return whole.narrow(0, range.start, range.count);
 }
 
 at::Tensor FlatGroup::view_of(const at::Tensor& flat, std::size_t parameter) const {
@@ -68,7 +74,7 @@ at::Tensor FlatGroup::view_of(const at::Tensor& flat, std::size_t parameter) con
 
 void FlatGroup::unshard() {
   if (!keeps_parameters()) resize(whole_, bytes_);
-  gather_ = group_.all_gather(whole_, shard_);
+  gather_ = options_.ranks->all_gather(whole_, sent_);
 }
 
 distributed::TransferPointer FlatGroup::wait_for_parameters() {
@@ -83,43 +89,77 @@ distributed::TransferPointer FlatGroup::wait_for_parameters() {
 
 void FlatGroup::reshard() { resize(whole_, 0); }
 
+void FlatGroup::publish() {
+  if (empty()) return;
+  const at::NoGradGuard no_gradient;
+  if (options_.mixed) sent_.copy_(shard_);
+  updated_ = true;
+  if (is_sharded()) return;
+  updated_ = false;
+  for (const auto& [name, tensor] : parameters_) tensor.unsafeGetTensorImpl()->bump_version();
+}
+
 void FlatGroup::before_backward() {
   if (empty() || !std::exchange(gradients_are_old_, false)) return;
   if (whole_gradient_.defined()) {
     // Gradients that no update has used stay: they are not finite, see Stage::update().
-    if (!shard_.grad().defined()) whole_gradient_.zero_();
+    if (options_.mixed || !shard_.grad().defined()) whole_gradient_.zero_();
     return;
   }
-  whole_gradient_ =
-      at::zeros({layout_.size()}, parameters_.front().tensor.options().requires_grad(false));
+  whole_gradient_ = at::zeros({layout_.size()}, sent_.options());
   for (std::size_t index = 0; index < parameters_.size(); ++index) {
     parameters_[index].tensor.mutable_grad() = view_of(whole_gradient_, index);
   }
 }
 
+void FlatGroup::after_backward() {
+  if (empty() || is_sharded()) return;
+  const at::NoGradGuard no_gradient;
+  add_to_shard(whole_gradient_);
+  gradients_are_old_ = true;
+}
+
+/// The first micro-batch's are the sum, the others' are added to it.
+void FlatGroup::add_to_shard(const at::Tensor& gradients) {
+  at::Tensor& sum = shard_.mutable_grad();
+  if (sum.defined()) {
+    sum.add_(gradients);
+  } else {
+    sum = gradients.to(shard_.scalar_type());
+  }
+}
+
+void FlatGroup::drop_whole_gradients() {
+  for (const auto& [name, tensor] : parameters_) at::Tensor(tensor).mutable_grad().reset();
+  whole_gradient_.reset();
+}
+
 void FlatGroup::reduce_scatter() {
   const at::NoGradGuard no_gradient;
+  if (!is_sharded()) {
+    scatter_ = {.whole = {}, .shard = {}, .transfer = options_.ranks->all_reduce(shard_.grad())};
+    return;
+  }
   gradients_are_old_ = true;
   scatter_.whole = whole_gradient_;
-  if (keeps_gradients()) {
+  if (keeps_gradients() && !options_.mixed) {
     scatter_.shard = own_shard_of(whole_gradient_);
   } else {
-    scatter_.shard = at::empty({layout_.shard_size()}, whole_gradient_.options());
-    for (const auto& [name, tensor] : parameters_) at::Tensor(tensor).mutable_grad().reset();
-    whole_gradient_.reset();
+    scatter_.shard = at::empty({layout_.shard_size()}, shard_.options().requires_grad(false));
   }
-  scatter_.transfer = group_.reduce_scatter(scatter_.shard, scatter_.whole);
+  if (!keeps_gradients()) drop_whole_gradients();
+  scatter_.transfer = options_.ranks->reduce_scatter(scatter_.shard, scatter_.whole);
 }
 
 distributed::TransferPointer FlatGroup::wait_for_gradients() {
   const at::NoGradGuard no_gradient;
   const Scatter scattered = std::exchange(scatter_, {});
   scattered.transfer->wait();
-  at::Tensor& sum = shard_.mutable_grad();
-  if (sum.defined() && !keeps_gradients()) {
-    sum.add_(scattered.shard);
+  if (!is_sharded()) return scattered.transfer;
+  if (keeps_gradients() && !options_.mixed) {
+    shard_.mutable_grad() = scattered.shard;
   } else {
-    sum = scattered.shard;
+    add_to_shard(scattered.shard);
   }
   return scattered.transfer;
 }
@@ -133,19 +173,30 @@ at::Tensor FlatGroup::squared_gradient_norm() const {
       return other.is_same(parameters_[index].tensor);
     };
     if (stage_.counted && std::ranges::none_of(*stage_.counted, is_this)) continue;
-    const Range part = layout_.part_of(index, group_.rank());
+    const Range part = layout_.part_of(index, own());
     if (part.count > 0) parts.push_back(shard_.grad().narrow(0, part.start, part.count));
   }
   return parts.empty() ? at::zeros({}, at::TensorOptions(whole_.device()).dtype(at::kDouble))
                        : at::stack(at::_foreach_norm(parts)).to(at::kDouble).square().sum();
 }
 
+std::string FlatGroup::not_finite() const {
+  for (std::size_t index = 0; index < parameters_.size() && shard_.grad().defined(); ++index) {
+    const Range part = layout_.part_of(index, own());
+    const at::Tensor own = shard_.grad().narrow(0, part.start, part.count);
+    if (!own.isfinite().all().item<bool>()) return parameters_[index].name;
+  }
+  return {};
+}
+
 distributed::CollectiveCount FlatGroup::gather_cost() const {
-  return {.calls = 1, .payload_bytes = static_cast<std::int64_t>(bytes_) / group_.size()};
+  return {.calls = 1, .payload_bytes = static_cast<std::int64_t>(bytes_) / shards()};
 }
 
 distributed::CollectiveCount FlatGroup::scatter_cost() const {
-  return {.calls = 1, .payload_bytes = static_cast<std::int64_t>(bytes_)};
+  return {.calls = 1,
+          .payload_bytes = static_cast<std::int64_t>(
+              is_sharded() ? bytes_ : static_cast<std::size_t>(shard_.nbytes()))};
 }
 
 }  // namespace stratagem::sharding

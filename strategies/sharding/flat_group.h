@@ -3,12 +3,14 @@
 //
 // Parameters and their gradients are views of two such buffers, so an all-gather and a
 // reduce-scatter move them as they lie, with no copy in or out. What is trained is the shard, one
-// tensor, by an optimizer that works element by element.
-// (Rajbhandari et al. 2020, "ZeRO"; Zhao et al. 2023, "PyTorch FSDP", section 3.2, FlatParameter.)
+// tensor, by an optimizer that works element by element. In mixed precision the shard is of the
+// master format; the buffers, and what travels, are of the layers' format, and sums over ranks and
+// micro-batches are the shard's.
+// (Rajbhandari et al. 2020, "ZeRO"; Zhao et al. 2023, "PyTorch FSDP", section 3.2, FlatParameter;
+// Micikevicius et al. 2018, "Mixed Precision Training", section 3.1.)
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -20,12 +22,20 @@
 
 namespace stratagem::sharding {
 
+/// How a group is kept.
+struct FlatOptions {
+  distributed::ProcessGroup* ranks = nullptr;  // the replicas; null: there are no others
+  schedules::Sharded sharded = schedules::Sharded::optimizer;
+  at::ScalarType format = at::kFloat;  // of what layers compute with
+  bool mixed = false;                  // the shard is of its own format, or at least a copy
+};
+
 class FlatGroup {
  public:
   /// Moves the parameters of `stage` into flat buffers and makes it train this rank's shard. Stage
-  /// and group outlive it. Runs on the device's thread, as all methods do but costs, state and
+  /// and ranks outlive it. Runs on the device's thread, as all methods do but costs, state and
   /// load.
-  FlatGroup(stages::Stage& stage, distributed::ProcessGroup& shards, schedules::Sharded sharded);
+  FlatGroup(stages::Stage& stage, const FlatOptions& options);
 
   bool empty() const { return parameters_.empty(); }
 
@@ -37,19 +47,26 @@ class FlatGroup {
   void reshard();
   /// The backward pass that follows adds to gradients that are whole.
   void before_backward();
-  /// Starts summing them over the ranks.
+  /// Takes the gradients of a pass to the shard where no rank has others to add.
+  void after_backward();
+  /// Starts summing the gradients over the ranks.
   void reduce_scatter();
   /// Returns once the shard has the sum.
   distributed::TransferPointer wait_for_gradients();
   /// The squares of the shard's gradients, summed, [] (float64); of each element that several ranks
   /// of a tensor-parallel group have, once.
   at::Tensor squared_gradient_norm() const;
-  /// The shard was updated, so that what other ranks have of it is old.
-  void note_update() { updated_ = true; }
+  /// The shard was updated.
+  void publish();
+
+  /// The name of a parameter whose gradient on this rank is not finite; empty: all are.
+  std::string not_finite() const;
 
   /// Of one U, or of one RS.
   distributed::CollectiveCount gather_cost() const;
   distributed::CollectiveCount scatter_cost() const;
+  /// The collective that an RS is.
+  const char* scatter_name() const { return is_sharded() ? "reduce_scatter" : "all_reduce"; }
 
   /// Copies of parameters, gradients and optimizer state, whole. Collective.
   void add_state(strategies::StateDictionary& all) const;
@@ -71,17 +88,23 @@ class FlatGroup {
   at::Tensor flattened(const strategies::StateDictionary& state, const std::string& prefix) const;
   void add_views(const std::string& prefix, const at::Tensor& shard,
                  strategies::StateDictionary& all) const;
-  bool keeps_parameters() const { return sharded_ != schedules::Sharded::parameters; }
-  bool keeps_gradients() const { return sharded_ == schedules::Sharded::optimizer; }
+  void add_to_shard(const at::Tensor& gradients);
+  void drop_whole_gradients();
+
+  bool is_sharded() const { return options_.sharded != schedules::Sharded::nothing; }
+  bool keeps_parameters() const { return options_.sharded < schedules::Sharded::parameters; }
+  bool keeps_gradients() const { return options_.sharded < schedules::Sharded::gradients; }
+  int shards() const { return is_sharded() ? options_.ranks->size() : 1; }
+  int own() const { return is_sharded() ? options_.ranks->rank() : 0; }
 
   stages::Stage& stage_;
-  distributed::ProcessGroup& group_;
-  schedules::Sharded sharded_;
+  FlatOptions options_;
   std::vector<models::NamedTensor> parameters_;
   FlatLayout layout_;
   std::size_t bytes_ = 0;      // of a whole buffer
   at::Tensor whole_;           // [size]; while parameters are sharded and not in use, no memory
-  at::Tensor shard_;           // [shard size]; a part of whole_ where that stays
+  at::Tensor shard_;           // [shard size], trained; a part of whole_ where that stays
+  at::Tensor sent_;            // [shard size], what others gather: the shard, in the layers' format
   at::Tensor whole_gradient_;  // [size]; undefined while there is none
   bool gradients_are_old_ = true;
   bool updated_ = false;

@@ -40,8 +40,9 @@ at::Tensor copy_on_host(const at::Tensor& tensor) {
 }  // namespace
 
 at::Tensor FlatGroup::whole_of(const at::Tensor& shard) const {
+  if (!is_sharded()) return shard;
   const at::Tensor whole = at::empty({layout_.size()}, shard.options().requires_grad(false));
-  group_.all_gather(whole, shard.detach())->wait();
+  options_.ranks->all_gather(whole, shard.detach())->wait();
   return whole;
 }
 
@@ -102,7 +103,7 @@ void FlatGroup::load(const strategies::StateDictionary& state) {
                       : own_shard_of(flattened(state, prefix));
   }
   stage_.optimizer().load(own);
-  note_update();
+  publish();
   backends::finish(shard_);
 }
 

@@ -21,7 +21,8 @@ using schedules::Sharded;
 constexpr double bytes_per_mebibyte = 1024.0 * 1024.0;
 
 Sharded sharded_by(const std::string& name) {
-  static const std::map<std::string, Sharded> levels = {{"optimizer", Sharded::optimizer},
+  static const std::map<std::string, Sharded> levels = {{"none", Sharded::nothing},
+                                                        {"optimizer", Sharded::optimizer},
                                                         {"gradients", Sharded::gradients},
                                                         {"parameters", Sharded::parameters}};
   return levels.at(name);
@@ -53,24 +54,33 @@ struct ShardedStrategy::Making {
   Making(strategies::StrategyContext of, const stages::Planner& of_replica,
          tensor_parallel::Layout of_layers)
       : context(std::move(of)), layout(of_layers) {
-    if (context.groups.data.size() != context.devices.size()) {
+    const Sharded sharded = sharded_by(context.options.shard);
+    const bool replicated = !context.groups.data.empty();
+    if (sharded != Sharded::nothing && !replicated) {
       throw std::logic_error("sharding needs a process group for each device");
     }
+    const bool mixed = context.workload.options().mixed;
     const models::Model model = context.workload.make_meta_model();
     const LayerGroups groups = groups_of(context, model);
-    const Sharded sharded = sharded_by(context.options.shard);
     planner = with_sharding(of_replica, groups.per_stage,
                             {.sharded = sharded,
                              .reshard_after_forward = context.options.reshard_after_forward,
                              .prefetch = static_cast<int>(context.options.prefetch),
+                             .every_micro_batch = mixed,
+                             .replicated = replicated,
                              .empty = groups.empty,
-                             .with_buffers = !models::buffers(model.layers).empty()});
+                             .with_buffers = replicated && !models::buffers(model.layers).empty()});
     flat->resize(groups.boundaries.size() + 1);
     stages.boundaries = groups.boundaries;
-    stages.finish = [flat = flat, data = context.groups.data, sharded](int index, int device,
+    const FlatOptions options{.ranks = nullptr,
+                              .sharded = sharded,
+                              .format = context.workload.options().dtype,
+                              .mixed = mixed};
+    stages.finish = [flat = flat, data = context.groups.data, options](int index, int device,
                                                                        stages::Stage& made) {
-      (*flat)[static_cast<std::size_t>(index)] =
-          std::make_unique<FlatGroup>(made, *data[static_cast<std::size_t>(device)], sharded);
+      FlatOptions own = options;
+      if (!data.empty()) own.ranks = data[static_cast<std::size_t>(device)];
+      (*flat)[static_cast<std::size_t>(index)] = std::make_unique<FlatGroup>(made, own);
     };
   }
 
@@ -89,6 +99,7 @@ ShardedStrategy::ShardedStrategy(const Making& making)
     : stages::StagedStrategy(making.context, making.planner, making.layout, making.stages),
       flat_(making.flat),
       planner_(making.planner) {
+  if (making.context.groups.data.empty()) return;
   std::vector<std::vector<at::Tensor>> by_device(making.context.devices.size());
   for (const int index : own_stages()) {
     auto& all = by_device[static_cast<std::size_t>(own_device_of(index))];
@@ -108,7 +119,7 @@ strategies::Costs ShardedStrategy::costs(std::int64_t samples) const {
       if (own == nullptr) continue;
       if (action.kind == ActionKind::unshard) costs.collectives["all_gather"] += own->gather_cost();
       if (action.kind == ActionKind::reduce_scatter) {
-        costs.collectives["reduce_scatter"] += own->scatter_cost();
+        costs.collectives[own->scatter_name()] += own->scatter_cost();
       }
     }
   }
@@ -145,21 +156,17 @@ void ShardedStrategy::perform(const Action& action, stages::StepInProgress& step
       return own.reduce_scatter();
     case ActionKind::gradient_wait:
       return keep({ActionKind::scatter_transfer, index, number}, own.wait_for_gradients(), step);
-    case ActionKind::gradient_norm:
-      step.squared_norms.at(static_cast<std::size_t>(index)) = own.squared_gradient_norm();
-      return;
     case ActionKind::backward:
     case ActionKind::backward_input:
     case ActionKind::backward_weight:
       own.before_backward();
       break;
-    case ActionKind::optimizer:
-      own.note_update();
-      break;
     default:
       break;
   }
   stages::StagedStrategy::perform(action, step);
+  if (schedules::makes_weight_gradients(kind)) own.after_backward();
+  if (kind == ActionKind::optimizer) own.publish();
 }
 
 /// The transfer becomes part of the step's execution.
@@ -171,6 +178,12 @@ void ShardedStrategy::keep(const Action& transfer, const distributed::TransferPo
                              .start = ended->start(),
                              .end = ended->end()});
 }
+
+at::Tensor ShardedStrategy::squared_gradient_norm_of(int index) {
+  return group(index).squared_gradient_norm();
+}
+
+std::string ShardedStrategy::not_finite_in(int index) { return group(index).not_finite(); }
 
 void ShardedStrategy::add_state_of(int index, strategies::StateDictionary& all) {
   group(index).add_state(all);

@@ -25,6 +25,8 @@ class ShardedStrategy : public stages::StagedStrategy {
 
  protected:
   void perform(const schedules::Action& action, stages::StepInProgress& step) override;
+  at::Tensor squared_gradient_norm_of(int index) override;
+  std::string not_finite_in(int index) override;
   void add_state_of(int index, strategies::StateDictionary& all) override;
   void load_state_of(int index, const strategies::StateDictionary& state) override;
   FlatGroup& group(int index) { return *(*flat_)[static_cast<std::size_t>(index)]; }

@@ -111,9 +111,9 @@ at::Tensor Stage::squared_gradient_norm() const {
   return models::squared_gradient_norm(parameters, backends::torch_device(device_));
 }
 
-void Stage::update(double squared_norm) {
+void Stage::update(double squared_norm, double loss_scale) {
   if (!std::isfinite(squared_norm)) return;
-  models::clip_gradients(parameters_, squared_norm, optimizer_.options().clip_norm);
+  models::clip_gradients(parameters_, squared_norm, optimizer_.options().clip_norm, loss_scale);
   update();
 }
 

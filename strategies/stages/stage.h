@@ -50,10 +50,11 @@ class Stage {
   /// elements, [] (float64); of `counted` where it is set.
   at::Tensor squared_gradient_norm() const;
   void update();
-  /// With gradients clipped first, `squared_norm` being that of the whole model. Where it is not
+  /// With gradients divided by the loss scale and clipped first, `squared_norm` being that of the
+  /// whole model once they are divided. Where it is not
   /// finite the parameters stay as they are, and so do the gradients: what later passes add to them
   /// is not finite either, and no later step changes the parameters.
-  void update(double squared_norm);
+  void update(double squared_norm, double loss_scale = 1);
   /// The next forward pass begins with no gradients, as it does after update().
   void drop_gradients() { gradients_are_old_ = true; }
 

@@ -41,6 +41,7 @@ class StagedStep final : public strategies::PendingStep {
   double loss() const override { return sums_.all(own_loss()); }
   double own_loss() const override { return sums_.own(step_->losses); }
   double gradient_norm() const override { return step_->gradient_norm; }
+  bool skipped() const override { return step_->skipped; }
 
  private:
   mutable schedules::Execution execution_;
@@ -59,7 +60,9 @@ StagedStrategy::StagedStrategy(const strategies::StrategyContext& context, Plann
       groups_(context.groups),
       keep_inputs_(context.options.inputs == "device"),
       learning_rate_(workload_.options().optimizer.learning_rate),
-      planner_(std::move(planner)) {
+      planner_(std::move(planner)),
+      loss_scales_(devices_.size(), models::LossScale(workload_.options().loss_scale,
+                                                      workload_.options().dynamic_loss_scale)) {
   const schedules::Schedule usual = planner_(workload_.options().batch).schedule;
   device_of_stage_ = usual.device_of_stage;
   split_backward_ = usual.split_backward;
@@ -92,7 +95,9 @@ RankPlan StagedStrategy::made_plan(std::int64_t samples) const {
                                        schedule.name, samples, workload_.options().batch));
   }
   if (layout_ && layout_->needs_reduction()) schedule = schedules::add_gradient_reduction(schedule);
-  if (clips()) schedule = schedules::add_clipping(schedule, groups_.norm != nullptr);
+  if (clips() || scales()) {
+    schedule = schedules::add_clipping(schedule, groups_.norm != nullptr);
+  }
   made.evaluation =
       made.plan.evaluation ? *made.plan.evaluation : schedules::forward_only(schedule);
   for (const schedules::Slice& slice : made.plan.partition) {
@@ -199,6 +204,8 @@ std::unique_ptr<strategies::PendingStep> StagedStrategy::step(const models::Batc
   keep_inputs_of(batch);
   auto step = std::make_shared<StepInProgress>(batch, plan, learning_rate_);
   step->squared_norms.resize(stages_.size());
+  step->loss_scales.resize(devices_.size(), 1);
+  step->scale_is_settled.resize(devices_.size(), 0);
   const auto work = [this, step](const Action& action) {
     if (before_action_) before_action_(action);
     perform(action, *step);
@@ -263,17 +270,20 @@ void StagedStrategy::perform(const Action& action, StepInProgress& step) {
           .send(action, own.take_input_gradient(action.micro_batch), route_of(action, step.plan));
     case ActionKind::receive_gradient:
       return own.set_output_gradient(action.micro_batch, receive(action, step.plan));
-    case ActionKind::forward:
+    case ActionKind::forward: {
       hand_over_activation(action);
-      own.forward(action.micro_batch, weight(action.micro_batch, step));
+      const double scale = c10::GradMode::is_enabled() ? loss_scale_on(action.stage).value() : 1.0;
+      own.forward(action.micro_batch, weight(action.micro_batch, step) * scale);
       return;
+    }
     case ActionKind::backward:
     case ActionKind::backward_input:
       hand_over_gradient(action);
       own.backward(action.micro_batch);
       if (action.stage + 1 == stage_count()) {
-        step.losses[static_cast<std::size_t>(action.micro_batch)] =
-            own.take_loss(action.micro_batch);
+        at::Tensor& loss = step.losses[static_cast<std::size_t>(action.micro_batch)];
+        loss = own.take_loss(action.micro_batch);
+        if (scales()) loss = loss.div(loss_scale_on(action.stage).value());
       }
       return;
     case ActionKind::backward_weight:
@@ -281,7 +291,10 @@ void StagedStrategy::perform(const Action& action, StepInProgress& step) {
     case ActionKind::reduce_gradients:
       return layout_->reduce_gradients(action.stage, own.layers());
     case ActionKind::gradient_norm:
-      step.squared_norms.at(static_cast<std::size_t>(action.stage)) = own.squared_gradient_norm();
+      step.squared_norms.at(static_cast<std::size_t>(action.stage)) =
+          squared_gradient_norm_of(action.stage);
+      step.loss_scales[static_cast<std::size_t>(own_device_of(action.stage))] =
+          loss_scale_on(action.stage).value();
       return;
     case ActionKind::norm_sum:
       return sum_norms(action.stage, step);

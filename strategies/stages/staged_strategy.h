@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "models/loss_scale.h"
 #include "strategies/schedules/schedule.h"
 #include "strategies/stages/mailbox.h"
 #include "strategies/stages/stage.h"
@@ -44,6 +45,10 @@ struct StepInProgress {
   std::vector<at::Tensor> squared_norms = {};  // [stage], of this rank's
   at::Tensor squared_norm = {};                // of all ranks of the replica, where it has several
   double gradient_norm = 0;
+  bool skipped = false;  // its gradients were not finite
+  // [own device]: what its losses were multiplied by, and whether that was reconsidered since.
+  std::vector<double> loss_scales = {};
+  std::vector<char> scale_is_settled = {};
   std::mutex mutex;
   std::vector<schedules::ExecutedAction> concurrent;  // transfers, and waits inside of actions
   int collectives = 0;                                // so far, of this rank's layers
@@ -98,6 +103,10 @@ class StagedStrategy : public strategies::Strategy {
   void run_on_device(int stage, const std::string& label, std::function<void()> work);
   int stage_count() const { return static_cast<int>(device_of_stage_.size()); }
   void synchronize();
+  /// The squared norm of a stage's gradients, as they are scaled.
+  virtual at::Tensor squared_gradient_norm_of(int index);
+  /// The name of a parameter of the stage whose gradient is not finite; empty: all are.
+  virtual std::string not_finite_in(int index);
   /// Of a destructor: waits until the devices no longer touch the stages, whatever fails.
   void come_to_rest();
 
@@ -127,6 +136,12 @@ class StagedStrategy : public strategies::Strategy {
   double own_sum_of(const std::vector<at::Tensor>& parts) const;
   double sum_over_all(double own) const;
   bool clips() const { return workload_.options().optimizer.clip_norm > 0; }
+  bool scales() const { return workload_.options().loss_scale != 1; }
+  models::LossScale& loss_scale_on(int stage) {
+    return loss_scales_[static_cast<std::size_t>(own_device_of(stage))];
+  }
+  void update_scaled(int stage, StepInProgress& step);
+  void settle_scale(int stage, bool finite, StepInProgress& step);
   void sum_norms(int stage, StepInProgress& step) const;
   double squared_norm_on(int stage, const StepInProgress& step) const;
   void update(int stage, StepInProgress& step);
@@ -145,7 +160,8 @@ class StagedStrategy : public strategies::Strategy {
   models::Batch kept_;                      // of the last step, where inputs stay on the device
   std::vector<int> device_of_stage_;        // [stage], among the plans'
   bool split_backward_ = false;
-  int first_device_ = 0;  // of this rank, among the plans'
+  int first_device_ = 0;                        // of this rank, among the plans'
+  std::vector<models::LossScale> loss_scales_;  // [own device]: alike on all, each its thread's own
   std::vector<int> own_stages_;
   double flops_of_a_sample_ = 0;
   std::vector<models::Shape> output_shapes_;                 // [stage], of one sample

@@ -1,7 +1,10 @@
 // How the stages of a StagedStrategy are updated, with their gradients clipped or not.
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 
 #include <cmath>
+#include <stdexcept>
+#include <utility>
 
 #include "strategies/backends/backend.h"
 #include "strategies/stages/staged_strategy.h"
@@ -37,10 +40,54 @@ void StagedStrategy::sum_norms(int stage, StepInProgress& step) const {
 void StagedStrategy::update(int index, StepInProgress& step) {
   Stage& own = stage(index);
   own.optimizer().set_learning_rate(step.learning_rate);
+  if (scales()) return update_scaled(index, step);
   if (!clips()) return own.update();
   const double squared_norm = squared_norm_on(index, step);
   if (index == own_stages_.front()) step.gradient_norm = std::sqrt(squared_norm);
   own.update(squared_norm);
+}
+
+at::Tensor StagedStrategy::squared_gradient_norm_of(int index) {
+  return stage(index).squared_gradient_norm();
+}
+
+std::string StagedStrategy::not_finite_in(int index) {
+  for (const auto& [name, tensor] : models::parameters(stage(index).layers())) {
+    const at::Tensor& gradient = tensor.grad();
+    if (gradient.defined() && !gradient.isfinite().all().item<bool>()) return name;
+  }
+  return {};
+}
+
+/// All ranks have the same norm, so all skip a step or none does, and their scales stay alike.
+void StagedStrategy::update_scaled(int index, StepInProgress& step) {
+  Stage& own = stage(index);
+  const double factor = step.loss_scales[static_cast<std::size_t>(own_device_of(index))];
+  const double squared_norm = squared_norm_on(index, step) / (factor * factor);
+  const bool finite = std::isfinite(squared_norm);
+  settle_scale(index, finite, step);
+  if (index == own_stages_.front()) {
+    step.gradient_norm = std::sqrt(squared_norm);
+    step.skipped = !finite;
+  }
+  own.update(squared_norm, factor);
+  if (!finite) own.drop_gradients();
+}
+
+/// Once a device and step, by the first of its updates.
+void StagedStrategy::settle_scale(int index, bool finite, StepInProgress& step) {
+  const int device = own_device_of(index);
+  if (std::exchange(step.scale_is_settled[static_cast<std::size_t>(device)], 1) != 0) return;
+  models::LossScale& scale = loss_scale_on(index);
+  if (finite || !scale.at_floor()) return scale.note_step(finite);
+  std::string name;
+  for (const int other : own_stages_) {
+    if (name.empty() && own_device_of(other) == device) name = not_finite_in(other);
+  }
+  throw std::runtime_error(fmt::format(
+      "loss scale {}: the gradient of {} is not finite, and the scale cannot fall; a smaller "
+      "learning rate, or --mixed-precision bfloat16, has a wider range",
+      scale.value(), name.empty() ? "another rank" : name));
 }
 
 }  // namespace stratagem::stages

@@ -18,6 +18,7 @@ struct Spread {
   int devices_per_rank = 1;
   int tensor_ranks = 1;
   bool in_order = false;  // over a backend that behaves as NCCL does
+  bool sharded = false;   // gradients are, over the replicas
   backends::DeviceGroup (*devices)(int) = unpinned_devices;
 
   int ranks_per_replica() const { return pipeline_ranks * tensor_ranks; }
@@ -56,10 +57,11 @@ struct RankTraining : Training {
       sharing.push_back(rank - rank % of.tensor_ranks + part);
     }
     if (of.tensor_ranks > 1) tensor = make(ranks, "tensor", sharing);
-    if (options.optimizer.clip_norm > 0 && of.ranks_per_replica() > 1) {
-      std::vector<int> replica(static_cast<std::size_t>(of.ranks_per_replica()));
-      std::iota(replica.begin(), replica.end(), rank - rank % of.ranks_per_replica());
-      norm = make(ranks, "norm", replica);
+    std::vector<int> replica(static_cast<std::size_t>(of.ranks_per_replica()));
+    std::iota(replica.begin(), replica.end(), rank - rank % of.ranks_per_replica());
+    const std::vector<int>& with_gradients = of.sharded ? everyone : replica;
+    if (options.optimizer.clip_norm > 0 && with_gradients.size() > 1) {
+      norm = make(ranks, "norm", with_gradients);
     }
     if (of.pipeline_ranks == 1) return;
     std::vector<int> own;

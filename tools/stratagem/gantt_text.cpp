@@ -28,7 +28,7 @@ bool is_computation(const schedules::Action& action) { return !schedules::moves_
 
 /// What overlaps everything that the device does.
 bool is_concurrent(const schedules::TimelineEntry& entry) {
-  return entry.action.kind == ActionKind::all_reduce;
+  return schedules::is_in_flight(entry.action.kind);
 }
 
 class DeviceLine {

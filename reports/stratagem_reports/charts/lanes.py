@@ -26,7 +26,7 @@ LETTERS = {
 }
 
 _MOVING = re.compile(
-    r"copy|send|recv|receive|reduce|gather|broadcast|all_to_all|scatter|wait|transfer"
+    r"unshard|copy|send|recv|receive|reduce|gather|broadcast|all_to_all|scatter|wait|transfer"
 )
 
 

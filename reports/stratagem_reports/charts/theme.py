@@ -92,6 +92,11 @@ ACTIONS = {
     "all_reduce": _COLLECTIVE,
     "gradient_wait": _STALLED,
     "reduce_gradients": _STALLED,
+    "gather_transfer": pair("#2E8B9E", "#3FA7BC"),
+    "scatter_transfer": _COLLECTIVE,
+    "unshard": pair("#5E6AD2", "#5E6AD2"),
+    "unshard_wait": _STALLED,
+    "reduce_scatter": pair("#5E6AD2", "#5E6AD2"),
     "tensor_transfer": _COLLECTIVE,
     "tensor_wait": _STALLED,
 }

@@ -1,0 +1,238 @@
+// Half formats beside float32: what is kept in which, over ranks and micro-batches, and steps that
+// are skipped.
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "bench/oracle/oracle.h"
+#include "strategies/registry.h"
+#include "strategies/schedules/registry.h"
+#include "strategies/sharding/sharded_strategy.h"
+#include "tests/strategies/rank_training.h"
+
+namespace stratagem::sharding {
+namespace {
+
+using schedules::Action;
+using schedules::ActionKind;
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+models::WorkloadOptions mixed(const std::string& model, at::ScalarType dtype) {
+  models::WorkloadOptions options = strategies::small_workload(model, 4);
+  options.dtype = dtype;
+  options.mixed = true;
+  if (!model.starts_with("gpt")) return options;
+  options.classes = 0;
+  options.image_size = 0;
+  options.sequence_length = 8;
+  options.loss = models::Loss::cross_entropy;
+  return options;
+}
+
+struct Case {
+  std::string strategy;
+  strategies::Spread spread = {};
+  strategies::StrategyOptions options = {.split_size = 2};
+  std::string model = "gpt-tiny";
+};
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all = {
+      {"single"},
+      {"single", {}, {}, "resnet18"},
+      {"pipeline", {.devices_per_rank = 2}, {.split_size = 1}},
+      {"pipeline", {.pipeline_ranks = 2}, {.split_size = 1, .schedule = "zb_h1"}},
+      {"ddp", {.replicas = 2}},
+      {"ddp", {.replicas = 2}, {.accumulation_steps = 2}, "resnet18"},
+      {"zero1", {.replicas = 2}, {.accumulation_steps = 2}},
+      {"zero2", {.replicas = 2}},
+      {"zero3", {.replicas = 2}, {.accumulation_steps = 2}},
+      {"tensor_parallel", {.tensor_ranks = 2}},
+      {"sequence_parallel", {.replicas = 2, .tensor_ranks = 2}, {.shard = "parameters"}}};
+  return all;
+}
+
+/// What `work` finds on each rank.
+template <class Result, class Work>
+std::vector<Result> on_each_rank(const Case& of, const models::WorkloadOptions& options,
+                                 const Work& work) {
+  strategies::Spread spread = of.spread;
+  spread.sharded = true;
+  std::vector<Result> found(static_cast<std::size_t>(spread.ranks()));
+  const auto run = [&](strategies::RankTraining& training) {
+    found[static_cast<std::size_t>(training.rank)] = work(training);
+  };
+  runtime::on_ranks(spread.ranks(), [&](distributed::RankContext& ranks) {
+    strategies::RankTraining training(ranks, options, spread);
+    run(training);
+  });
+  return found;
+}
+
+// In float64 nothing is rounded, and what remains is how gradients and parameters go between the
+// two copies.
+TEST(MixedPrecision, InFloat64EqualsOneDevice) {
+  for (const Case& of : cases()) {
+    SCOPED_TRACE(testing::Message() << of.strategy << " of " << of.model);
+    const auto found = on_each_rank<std::string>(
+        of, mixed(of.model, at::kDouble), [&](strategies::RankTraining& training) {
+          training.strategy =
+              strategies::find_strategy(of.strategy).make(training.rank_context(of.options));
+          return bench::compare_with_oracle(*training.strategy, training.workload).message;
+        });
+    EXPECT_THAT(found, Each(std::string()));
+  }
+}
+
+TEST(MixedPrecision, KeepsParametersMomentsAndStatisticsInFloat32) {
+  for (const char* model : {"gpt-tiny", "resnet18"}) {
+    const auto found = on_each_rank<std::string>(
+        {.strategy = "single", .model = model}, mixed(model, at::kBFloat16),
+        [&](strategies::RankTraining& training) {
+          training.strategy = strategies::find_strategy("single").make(training.rank_context());
+          training.strategy->step(training.workload.make_batch(0));
+          std::string others;
+          for (const auto& [name, tensor] : training.strategy->state()) {
+            if (tensor.is_floating_point() && tensor.scalar_type() != at::kFloat) others += name;
+          }
+          return others;
+        });
+    EXPECT_THAT(found, Each(std::string()));
+  }
+}
+
+/// The largest difference of a tensor of the state, relative to its largest element.
+double relative_difference(const strategies::StateDictionary& a,
+                           const strategies::StateDictionary& b) {
+  double largest = 0;
+  for (const auto& [name, tensor] : a) {
+    const at::Tensor other = b.at(name).to(at::kDouble);
+    const double scale = std::max(other.abs().max().item<double>(), 1e-30);
+    largest =
+        std::max(largest, (tensor.to(at::kDouble) - other).abs().max().item<double>() / scale);
+  }
+  return largest;
+}
+
+TEST(MixedPrecision, IsNearFloat32AndNotEqual) {
+  for (const at::ScalarType format : {at::kBFloat16, at::kHalf}) {
+    for (const Case& of : cases()) {
+      if (of.model != "gpt-tiny") continue;
+      SCOPED_TRACE(testing::Message() << of.strategy << " in " << c10::toString(format));
+      const auto state_in = [&](at::ScalarType dtype) {
+        auto options = mixed(of.model, dtype);
+        if (dtype == at::kHalf) options.loss_scale = 256;
+        return on_each_rank<strategies::StateDictionary>(
+                   of, options,
+                   [&](strategies::RankTraining& training) {
+                     training.strategy = strategies::find_strategy(of.strategy)
+                                             .make(training.rank_context(of.options));
+                     training.strategy->step(training.workload.make_batch(0));
+                     return training.strategy->state();
+                   })
+            .front();
+      };
+      const double difference = relative_difference(state_in(format), state_in(at::kFloat));
+      EXPECT_GT(difference, 1e-5) << "nothing was rounded";
+      EXPECT_LT(difference, 0.2);
+    }
+  }
+}
+
+/// zero3 in float16 whose first gradient is infinite on one rank in one step.
+class Overflows : public ShardedStrategy {
+ public:
+  Overflows(const strategies::StrategyContext& context, int in_step)
+      : ShardedStrategy(context, planner(context)), in_step_(in_step) {}
+
+ protected:
+  void perform(const Action& action, stages::StepInProgress& step) override {
+    if (action.kind == ActionKind::reduce_scatter && action.stage == 0) {
+      const bool now = step_++ == in_step_ && groups().data.front()->rank() == 1;
+      const at::NoGradGuard no_gradient;
+      const at::Tensor first = models::parameters(stage(0).layers()).front().tensor;
+      if (now) first.grad().view(-1)[0].fill_(std::numeric_limits<double>::infinity());
+    }
+    ShardedStrategy::perform(action, step);
+  }
+
+ private:
+  static stages::Planner planner(const strategies::StrategyContext& context) {
+    return [replicas = context.groups.replicas](std::int64_t samples) {
+      stages::StepPlan plan;
+      plan.partition = schedules::split_batch_per_replica_by_count(samples, replicas, 1);
+      plan.schedule = schedules::make_schedule("naive", 1, 1);
+      return plan;
+    };
+  }
+
+  int in_step_;
+  int step_ = 0;
+};
+
+models::WorkloadOptions scaled(double scale, bool dynamic) {
+  models::WorkloadOptions options = mixed("gpt-tiny", at::kHalf);
+  options.loss_scale = scale;
+  options.dynamic_loss_scale = dynamic;
+  options.optimizer = {.kind = models::OptimizerOptions::Kind::adamw, .learning_rate = 1e-3};
+  return options;
+}
+
+struct Skip {
+  bool unchanged = false;
+  std::vector<bool> skipped;
+};
+
+TEST(MixedPrecision, AnInfinityOnOneRankMakesAllSkipAndChangesNothing) {
+  const Case of{.strategy = "zero3", .spread = {.replicas = 2}, .options = {.shard = "parameters"}};
+  const auto found =
+      on_each_rank<Skip>(of, scaled(256, true), [&](strategies::RankTraining& training) {
+        auto made = std::make_unique<Overflows>(training.rank_context(of.options), 1);
+        Skip skip;
+        const auto step = [&](std::uint64_t batch) {
+          const auto pending = made->step(training.workload.make_batch(batch));
+          runtime::synchronize_all(training.group.devices, std::chrono::seconds(20));
+          skip.skipped.push_back(pending->skipped());
+        };
+        const auto parameters = [&] {
+          auto state = made->state();
+          std::erase_if(state,
+                        [](const auto& entry) { return entry.first.starts_with("gradient."); });
+          return state;
+        };
+        step(0);
+        const auto before = parameters();
+        step(1);
+        skip.unchanged = strategies::largest_difference(before, parameters()) == 0;
+        step(2);
+        return skip;
+      });
+  for (const Skip& rank : found) {
+    EXPECT_TRUE(rank.unchanged);
+    EXPECT_EQ(rank.skipped, (std::vector<bool>{false, true, false}));
+  }
+}
+
+TEST(MixedPrecision, AtTheFloorItStopsAndNamesTheTensor) {
+  const Case of{.strategy = "zero3", .spread = {.replicas = 2}, .options = {.shard = "parameters"}};
+  const auto found =
+      on_each_rank<std::string>(of, scaled(64, false), [&](strategies::RankTraining& training) {
+        Overflows made(training.rank_context(of.options), 0);
+        made.step(training.workload.make_batch(0));
+        try {
+          runtime::synchronize_all(training.group.devices, std::chrono::seconds(20));
+        } catch (const std::exception& error) {
+          return std::string(error.what());
+        }
+        return std::string();
+      });
+  EXPECT_THAT(found, Each(HasSubstr("loss scale 64: the gradient of ")));
+  EXPECT_THAT(found, testing::Contains(HasSubstr("embedding")));
+}
+
+}  // namespace
+}  // namespace stratagem::sharding

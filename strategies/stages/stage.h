@@ -13,6 +13,7 @@
 
 #include "models/cpu_kernels/deferred_weight_gradients.h"
 #include "models/workload.h"
+#include "strategies/costs.h"
 #include "strategies/runtime/device.h"
 
 namespace stratagem::stages {
@@ -84,6 +85,9 @@ class Stage {
   std::function<at::Tensor(const at::Tensor&, const at::Tensor&)> correct = {};
 
   const models::LayerList& layers() const { return layers_; }
+  const runtime::DeviceDescription& device() const { return device_; }
+  /// What its parameters, their gradients and the optimizer's state take, by their number and type.
+  strategies::StateBytes state_bytes() const;
   models::Optimizer& optimizer() { return optimizer_; }
 
  private:
@@ -102,6 +106,7 @@ class Stage {
   const Slot& slot(int micro_batch) const {
     return slots_.at(static_cast<std::size_t>(micro_batch));
   }
+  void retag_gradients() const;
 
   const models::Workload* workload_;
   models::LayerList layers_;

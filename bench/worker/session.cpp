@@ -11,6 +11,7 @@
 #include "bench/config/core_demand.h"
 #include "bench/config/plugins.h"
 #include "bench/machine/machine.h"
+#include "strategies/backends/memory_costs.h"
 #include "strategies/schedules/batch_split.h"
 
 namespace stratagem::bench {
@@ -234,6 +235,10 @@ void Session::reset_counts() const {
 
 strategies::Costs costs_of_a_step(const Session& session) {
   return session.strategy->costs(session.workload->options().batch);
+}
+
+std::string wrong_memory(const Session& session) {
+  return backends::difference_from_costs(session.group.devices, costs_of_a_step(session).memory);
 }
 
 std::vector<nlohmann::json> all_gather_json(const TaskContext& context, const nlohmann::json& own) {

@@ -56,11 +56,23 @@ std::vector<std::string_view> state_kinds(const OptimizerOptions& options) {
   return {};
 }
 
+// Adam's count of its steps, which the fused kernels want as a tensor of their own.
+constexpr at::ScalarType step_type = at::kFloat;
+
 void require(bool valid, const std::string& message) {
   if (!valid) throw std::invalid_argument(message);
 }
 
 }  // namespace
+
+std::int64_t state_bytes(const OptimizerOptions& options, const at::Tensor& parameter) {
+  std::int64_t bytes = 0;
+  for (const std::string_view kind : state_kinds(options)) {
+    bytes += static_cast<std::int64_t>(kind == "step" ? c10::elementSize(step_type)
+                                                      : parameter.nbytes());
+  }
+  return bytes;
+}
 
 Optimizer::Optimizer(std::vector<NamedTensor> parameters, const OptimizerOptions& options)
     : options_(options), state_kinds_(state_kinds(options)) {
@@ -77,15 +89,18 @@ void Optimizer::zero_grad() {
   for (Slot& slot : slots_) slot.parameter.tensor.mutable_grad().reset();
 }
 
-void Optimizer::step() {
+std::vector<at::Tensor> Optimizer::step() {
   const at::NoGradGuard no_grad;
   std::vector<Slot*> fresh;
   std::vector<Slot*> running;
+  std::vector<at::Tensor> begun;
   for (Slot& slot : slots_) {
     if (slot.parameter.tensor.grad().defined()) {
       const bool first = !state_kinds_.empty() && slot.state.empty();
       (first ? fresh : running).push_back(&slot);
-      if (first) start(slot);
+      if (!first) continue;
+      start(slot);
+      begun.insert(begun.end(), slot.state.begin(), slot.state.end());
     }
   }
   if (options_.kind == Kind::sgd) {
@@ -96,6 +111,7 @@ void Optimizer::step() {
     step_adam(fresh);
   }
   count_the_write();
+  return begun;
 }
 
 // ATen's fused optimizers write in place and do not say so, on which whoever keeps something that
@@ -153,7 +169,7 @@ void Optimizer::step_adam(const std::vector<Slot*>& slots) {
 void Optimizer::start(Slot& slot) const {
   const at::Tensor& parameter = slot.parameter.tensor;
   for (const std::string_view kind : state_kinds_) {
-    slot.state.push_back(kind == "step" ? at::zeros({}, parameter.options().dtype(at::kFloat))
+    slot.state.push_back(kind == "step" ? at::zeros({}, parameter.options().dtype(step_type))
                                         : at::zeros_like(parameter));
   }
 }

@@ -8,6 +8,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -30,6 +31,9 @@ struct OptimizerOptions {
   double clip_norm = 0;  // gradients are clipped to this global 2-norm first; 0: they are not
 };
 
+/// Bytes of what an optimizer accumulates for a parameter, from its first step on.
+std::int64_t state_bytes(const OptimizerOptions& options, const at::Tensor& parameter);
+
 class Optimizer {
  public:
   /// Updates the tensors behind these handles, which must stay on one device.
@@ -40,8 +44,9 @@ class Optimizer {
   void zero_grad();
 
   /// Parameters without a gradient are left alone. A gradient laid out otherwise than its parameter
-  /// costs a copy.
-  void step();
+  /// costs a copy. Returns the state that begins with this step: tensors of the optimizer's own, of
+  /// parameters that have their first one.
+  std::vector<at::Tensor> step();
 
   /// What has accumulated: "optimizer.momentum_buffer.<parameter>" for sgd with momentum,
   /// "optimizer.exp_avg.", "optimizer.exp_avg_sq." and "optimizer.step." for adam and adamw.

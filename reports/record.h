@@ -49,12 +49,20 @@ struct Bubble {
   double ideal = 0;  // closed form
 };
 
+/// What a device held for one purpose.
+struct CategoryMemory {
+  std::int64_t peak = 0;
+  std::int64_t at_peak = 0;             // when all purposes together were at their highest
+  std::optional<std::int64_t> formula;  // what `peak` has to be; none where no formula says it
+};
+
 struct DeviceRecord {
   int rank = 0;
   int device = 0;
   Breakdown breakdown_ms;
   Bubble bubble;
   std::int64_t peak_memory_bytes = 0;
+  std::map<std::string, CategoryMemory> memory_bytes;  // by purpose; empty where it is not known
 };
 
 /// What a rank handed to one kind of collective in one step.

@@ -34,6 +34,13 @@ void each_field(Self& bubble, Visit visit) {
   visit("ideal", bubble.ideal);
 }
 
+template <SameAs<CategoryMemory> Self, class Visit>
+void each_field(Self& memory, Visit visit) {
+  visit("peak", memory.peak);
+  visit("at_peak", memory.at_peak);
+  visit("formula", memory.formula);
+}
+
 template <SameAs<DeviceRecord> Self, class Visit>
 void each_field(Self& device, Visit visit) {
   visit("rank", device.rank);
@@ -41,6 +48,7 @@ void each_field(Self& device, Visit visit) {
   visit("breakdown_ms", device.breakdown_ms);
   visit("bubble", device.bubble);
   visit("peak_memory_bytes", device.peak_memory_bytes);
+  visit("memory_bytes", device.memory_bytes);
 }
 
 template <SameAs<CollectiveCount> Self, class Visit>

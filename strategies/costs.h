@@ -1,9 +1,10 @@
-// What a step costs by formula: collectives, FLOPs, the ideal bubble.
+// What a step costs by formula: collectives, FLOPs, the ideal bubble, the memory of the state.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace stratagem::strategies {
 
@@ -29,13 +30,29 @@ inline void add(CommunicationCounts& total, const CommunicationCounts& more) {
   for (const auto& [collective, count] : more) total[collective] += count;
 }
 
+/// What a device holds of the model's state, by formula, when it holds most of it [bytes].
+struct StateBytes {
+  std::int64_t parameters = 0;
+  std::int64_t gradients = 0;
+  std::int64_t optimizer = 0;  // what it accumulates
+
+  bool operator==(const StateBytes&) const = default;
+  StateBytes& operator+=(const StateBytes& other) {
+    parameters += other.parameters;
+    gradients += other.gradients;
+    optimizer += other.optimizer;
+    return *this;
+  }
+};
+
 /// What a step costs by formula.
 struct Costs {
   CommunicationCounts collectives;  // of a rank and step
   double flops = 0;                 // of the whole job
   double ideal_bubble = 0;          // fraction of the step
   int stages = 1;
-  int live_micro_batches = 1;  // at most, on this rank's devices
+  int live_micro_batches = 1;           // at most, on this rank's devices
+  std::vector<StateBytes> memory = {};  // [device of this rank]; empty: there is no formula
 };
 
 }  // namespace stratagem::strategies

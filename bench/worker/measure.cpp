@@ -40,6 +40,13 @@ void check_first_loss(const std::optional<FirstLoss>& verified, double loss) {
       expected, tolerance));
 }
 
+/// Throws when a device of this rank held another amount of the model's state in the timed steps
+/// than the strategy's costs say.
+void check_memory(const Session& session) {
+  const std::string difference = wrong_memory(session);
+  if (!difference.empty()) throw std::runtime_error(difference);
+}
+
 struct WarmUp {
   double first_loss = 0;
   std::int64_t operators = 0;  // that this rank called in the second step, which is like all later
@@ -126,6 +133,7 @@ MeasureResult steady(Session& session, const TaskContext& context, const Measure
     repetition = record_of(session, context, run, job.peak_gflops, warm.operators);
     if (job.trace) result.trace = trace_of(session, context, run);
   }
+  check_memory(session);
   repetition.counters["warm_up_steps"] = warm.end.steps();
   if (!warm.end.stationary()) repetition.marks.emplace_back("not_stationary");
   return result;
@@ -153,6 +161,7 @@ MeasureResult tutorial(Session& session, const TaskContext& context, const Measu
     if (repeat == 0) check_first_loss(job.first_loss, run.steps.front()->loss());
     result.repetitions.push_back(record_of(session, context, run, job.peak_gflops, std::nullopt));
     result.repetitions.back().index = static_cast<int>(repeat);
+    check_memory(session);
   }
   return result;
 }

@@ -28,6 +28,25 @@ int number_in_job(const Session& session, int device) {
   return session.rank() * static_cast<int>(session.group.devices.size()) + device;
 }
 
+/// By purpose; empty where the device keeps no account of that.
+std::map<std::string, reports::CategoryMemory> memory_by_category(
+    const runtime::MemoryStatistics& memory, const strategies::StateBytes* formula) {
+  using runtime::MemoryCategory;
+  std::map<std::string, reports::CategoryMemory> all;
+  if (!memory.by_category) return all;
+  for (std::size_t index = 0; index < runtime::memory_categories; ++index) {
+    const auto category = static_cast<MemoryCategory>(index);
+    all[name(category)] = {.peak = memory.by_category->peak[category],
+                           .at_peak = memory.by_category->at_peak[category],
+                           .formula = {}};
+  }
+  if (formula == nullptr) return all;
+  all.at(name(MemoryCategory::parameters)).formula = formula->parameters;
+  all.at(name(MemoryCategory::gradients)).formula = formula->gradients;
+  all.at(name(MemoryCategory::optimizer)).formula = formula->optimizer;
+  return all;
+}
+
 std::vector<reports::DeviceRecord> device_records(const Session& session, const TimedRun& run) {
   const auto costs = costs_of_a_step(session);
   const auto timeline = whole_timeline(run);
@@ -35,6 +54,8 @@ std::vector<reports::DeviceRecord> device_records(const Session& session, const 
   std::vector<reports::DeviceRecord> records;
   for (const auto& device : session.group.devices) {
     const int index = device->description().index;
+    const auto place = static_cast<std::size_t>(index);
+    const runtime::MemoryStatistics memory = device->memory();
     reports::Breakdown parts = breakdown(timeline, index, costs.stages);
     const double bubble = parts.bubble / timeline.step_ms;
     each_field(parts, [&](const char*, double& part) { part /= steps; });
@@ -42,7 +63,9 @@ std::vector<reports::DeviceRecord> device_records(const Session& session, const 
                        .device = number_in_job(session, index),
                        .breakdown_ms = parts,
                        .bubble = {.measured = bubble, .ideal = costs.ideal_bubble},
-                       .peak_memory_bytes = device->memory().peak_bytes});
+                       .peak_memory_bytes = memory.peak_bytes,
+                       .memory_bytes = memory_by_category(
+                           memory, costs.memory.empty() ? nullptr : &costs.memory.at(place))});
   }
   return records;
 }

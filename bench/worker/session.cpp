@@ -12,6 +12,7 @@
 #include "bench/config/plugins.h"
 #include "bench/machine/machine.h"
 #include "models/loss_scale.h"
+#include "strategies/backends/memory_costs.h"
 #include "strategies/runtime/parse.h"
 #include "strategies/schedules/batch_split.h"
 
@@ -250,6 +251,10 @@ void Session::reset_counts() const {
 
 strategies::Costs costs_of_a_step(const Session& session) {
   return session.strategy->costs(session.workload->options().batch);
+}
+
+std::string wrong_memory(const Session& session) {
+  return backends::difference_from_costs(session.group.devices, costs_of_a_step(session).memory);
 }
 
 std::vector<nlohmann::json> all_gather_json(const TaskContext& context, const nlohmann::json& own) {

@@ -64,6 +64,10 @@ struct Session {
 /// Of a step on the workload's batch.
 strategies::Costs costs_of_a_step(const Session& session);
 
+/// What is wrong with the memory of the strategy's state since the peaks were reset: see
+/// backends::difference_from_costs. Empty where it is as the strategy's costs say.
+std::string wrong_memory(const Session& session);
+
 /// What every rank says, by rank; collective.
 std::vector<nlohmann::json> all_gather_json(const TaskContext& context, const nlohmann::json& own);
 

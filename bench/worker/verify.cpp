@@ -18,13 +18,16 @@
 namespace stratagem::bench {
 namespace {
 
-/// One more step, which must communicate what the strategy's costs say.
-void compare_communication(const Session& session, reports::Verdict& verdict) {
+/// One more step, which must communicate, and hold of the model's state, what the strategy's costs
+/// say.
+void compare_costs(const Session& session, reports::Verdict& verdict) {
   session.reset_counts();
+  for (const auto& device : session.group.devices) device->reset_peak_memory();
   const auto pending = session.strategy->step(session.workload->make_batch(0));
   synchronize(session);
-  const std::string difference =
+  std::string difference =
       distributed::difference_from_costs(session.counts(), costs_of_a_step(session));
+  if (difference.empty()) difference = wrong_memory(session);
   if (difference.empty() || !verdict.passed) return;
   verdict.passed = false;
   verdict.message = difference;
@@ -44,7 +47,7 @@ reports::Verdict verify_strategy(const Config& row, const TaskContext& context) 
   const bool exact = row.compression == "none";
   auto own = compare_with_oracle(*session.strategy, *session.workload,
                                  exact ? exact_tolerance : compressed_tolerance);
-  compare_communication(session, own);
+  compare_costs(session, own);
   reports::Verdict result = worst_of_ranks(context, own);
   result.scope = scope.text;
   return result;

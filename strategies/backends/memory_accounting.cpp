@@ -4,32 +4,107 @@
 #include <c10/core/CPUAllocator.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <stdexcept>
+#include <thread>
+#include <utility>
 
 #include "strategies/runtime/large_blocks.h"
 
 namespace stratagem::backends {
 namespace {
 
-struct Account {
-  std::atomic<std::int64_t> current{0};
-  std::atomic<std::int64_t> peak{0};
+constexpr std::size_t cache_line = 64;
 
-  void add(std::int64_t bytes) {
-    const std::int64_t now = current.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-    std::int64_t highest = peak.load(std::memory_order_relaxed);
-    while (now > highest && !peak.compare_exchange_weak(highest, now, std::memory_order_relaxed)) {
+/// Held for a few stores at a time, almost always by the account's own thread: one atomic exchange.
+class SpinLock {
+ public:
+  void lock() {
+    while (taken_.exchange(true, std::memory_order_acquire)) std::this_thread::yield();
+  }
+  void unlock() { taken_.store(false, std::memory_order_release); }
+
+ private:
+  std::atomic<bool> taken_{false};
+};
+
+/// The composition of the peak is exact, and not copied at each of the allocations that lead up to
+/// it: while the account stands at its peak it is the present one, and what next leaves the peak
+/// copies it.
+class alignas(cache_line) Account {
+ public:
+  /// The allocation's number, from 1.
+  std::int64_t add(std::int64_t bytes, MemoryCategory category) {
+    const std::lock_guard lock(lock_);
+    grow(category, bytes);
+    total_ += bytes;
+    ++allocations_;
+    if (total_ > peak_) {
+      peak_ = total_;
+      last_at_peak_ = allocations_;
+      stands_at_peak_ = true;
     }
+    return allocations_;
   }
 
-  void remove(std::int64_t bytes) { current.fetch_sub(bytes, std::memory_order_relaxed); }
+  void remove(std::int64_t bytes, MemoryCategory category) {
+    const std::lock_guard lock(lock_);
+    if (std::exchange(stands_at_peak_, false)) memory_.at_peak = memory_.current;
+    memory_.current[category] -= bytes;
+    total_ -= bytes;
+  }
+
+  /// `category` is that of a live block, allocation `number`; it becomes `to`.
+  void retag(MemoryCategory& category, MemoryCategory to, std::int64_t bytes, std::int64_t number) {
+    const std::lock_guard lock(lock_);
+    if (category == to) return;
+    memory_.current[category] -= bytes;
+    grow(to, bytes);
+    if (!stands_at_peak_ && number <= last_at_peak_) {
+      memory_.at_peak[category] -= bytes;
+      memory_.at_peak[to] += bytes;
+      memory_.peak[to] = std::max(memory_.peak[to], memory_.at_peak[to]);
+    }
+    category = to;
+  }
+
+  runtime::MemoryStatistics statistics() const {
+    const std::lock_guard lock(lock_);
+    runtime::MemoryStatistics all{total_, peak_, memory_};
+    if (stands_at_peak_) all.by_category->at_peak = memory_.current;
+    return all;
+  }
+
+  void reset_peak() {
+    const std::lock_guard lock(lock_);
+    memory_.peak = memory_.current;
+    peak_ = total_;
+    last_at_peak_ = allocations_;
+    stands_at_peak_ = true;
+  }
+
+ private:
+  void grow(MemoryCategory category, std::int64_t bytes) {
+    std::int64_t& now = memory_.current[category];
+    now += bytes;
+    memory_.peak[category] = std::max(memory_.peak[category], now);
+  }
+
+  mutable SpinLock lock_;
+  bool stands_at_peak_ = true;
+  std::int64_t total_ = 0;
+  std::int64_t peak_ = 0;
+  std::int64_t allocations_ = 0;
+  std::int64_t last_at_peak_ = 0;  // the last allocation that the peak contains
+  runtime::CategorizedMemory memory_;
 };
 
 // c10 has one CPU allocator a process and asks for no context, so its accounts are the process's.
@@ -39,14 +114,15 @@ std::array<Account, memory_accounts>& accounts() {
 }
 
 thread_local MemoryAccount this_thread_account = host_account;
-
-constexpr std::size_t cache_line = 64;
+thread_local MemoryCategory this_thread_category = MemoryCategory::other;
 
 /// What freeing a small block needs to know. Stands in the cache line before the data: LibTorch's
 /// oneDNN glue frees through the bare data pointer, so there is no other place for it.
 struct alignas(cache_line) Header {
   std::int64_t bytes = 0;
+  std::int64_t number = 0;
   MemoryAccount account = host_account;
+  MemoryCategory category = MemoryCategory::other;
 };
 
 runtime::LargeBlocks& large_blocks() {
@@ -66,27 +142,32 @@ void free_data(void* data) {
   if (data == nullptr) return;
   if (is_large(data)) {
     const runtime::LargeBlocks::Block block = large_blocks().give_back(data);
-    account(block.owner).remove(block.bytes);
+    account(block.owner).remove(block.bytes, block.category);
     return;
   }
   Header* header = static_cast<Header*>(data) - 1;
-  account(header->account).remove(header->bytes);
+  account(header->account).remove(header->bytes, header->category);
   std::free(header);
 }
 
-void* allocate_small(std::int64_t bytes) {
+void* allocate_small(const Header& header) {
   void* memory = nullptr;
-  const std::size_t room = sizeof(Header) + static_cast<std::size_t>(bytes);
+  const std::size_t room = sizeof(Header) + static_cast<std::size_t>(header.bytes);
   if (posix_memalign(&memory, 2 * cache_line, room) != 0) throw std::bad_alloc();
-  return new (memory) Header{bytes, this_thread_account} + 1;
+  return new (memory) Header(header) + 1;
 }
 
 void* allocate_data(std::size_t size) {
   const auto bytes = static_cast<std::int64_t>(size);
-  void* data = size >= runtime::LargeBlocks::huge_page
-                   ? large_blocks().take({bytes, this_thread_account})
-                   : allocate_small(bytes);
-  account(this_thread_account).add(bytes);
+  const MemoryAccount owner = this_thread_account;
+  const MemoryCategory category = this_thread_category;
+  if (size >= runtime::LargeBlocks::huge_page) {
+    void* data = large_blocks().take({bytes, owner, category});
+    large_blocks().block_of(data).number = account(owner).add(bytes, category);
+    return data;
+  }
+  void* data = allocate_small({bytes, 0, owner, category});
+  (static_cast<Header*>(data) - 1)->number = account(owner).add(bytes, category);
   return data;
 }
 
@@ -127,15 +208,33 @@ void use_account(MemoryAccount index) {
   this_thread_account = index;
 }
 
-runtime::MemoryStatistics memory_of(MemoryAccount index) {
-  const Account& entry = account(index);
-  return {entry.current.load(std::memory_order_relaxed),
-          entry.peak.load(std::memory_order_relaxed)};
+MemoryAccountGuard::MemoryAccountGuard(MemoryAccount account) : before_(this_thread_account) {
+  use_account(account);
 }
 
-void reset_peak_of(MemoryAccount index) {
-  Account& entry = account(index);
-  entry.peak.store(entry.current.load(std::memory_order_relaxed), std::memory_order_relaxed);
+MemoryAccountGuard::~MemoryAccountGuard() { this_thread_account = before_; }
+
+MemoryCategoryGuard::MemoryCategoryGuard(MemoryCategory category)
+    : before_(std::exchange(this_thread_category, category)) {}
+
+MemoryCategoryGuard::~MemoryCategoryGuard() { this_thread_category = before_; }
+
+void retag(const at::Tensor& tensor, MemoryCategory category) {
+  if (!tensor.defined() || !tensor.has_storage()) return;
+  const c10::DataPtr& memory = tensor.storage().data_ptr();
+  void* data = memory.get_context();
+  if (data == nullptr || memory.get_deleter() != &free_data) return;
+  if (is_large(data)) {
+    runtime::LargeBlocks::Block& block = large_blocks().block_of(data);
+    account(block.owner).retag(block.category, category, block.bytes, block.number);
+    return;
+  }
+  Header& header = *(static_cast<Header*>(data) - 1);
+  account(header.account).retag(header.category, category, header.bytes, header.number);
 }
+
+runtime::MemoryStatistics memory_of(MemoryAccount index) { return account(index).statistics(); }
+
+void reset_peak_of(MemoryAccount index) { account(index).reset_peak(); }
 
 }  // namespace stratagem::backends

@@ -2,6 +2,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "strategies/backends/backend.h"
+#include "strategies/backends/memory_accounting.h"
 
 namespace stratagem::backends {
 
@@ -22,6 +23,7 @@ void finish(const at::Tensor& tensor) {
 }
 
 at::Tensor copy_to(const at::Tensor& source, const runtime::DeviceDescription& target) {
+  const MemoryCategoryGuard staging(MemoryCategory::staging);
   const at::Tensor detached = source.detach();
   mark_used(detached);
   if (target.kind == runtime::DeviceKind::cpu && detached.is_cpu()) return detached.clone();

@@ -7,10 +7,13 @@
 #include <utility>
 
 #include "strategies/backends/backend.h"
+#include "strategies/backends/memory_accounting.h"
 #include "strategies/data_parallel/data_parallel_strategy.h"
 
 namespace stratagem::data_parallel {
 
+using backends::MemoryCategory;
+using backends::MemoryCategoryGuard;
 using schedules::Action;
 using schedules::ActionKind;
 
@@ -112,6 +115,7 @@ void DataParallelStrategy::replicate(Place to) {
 }
 
 void DataParallelStrategy::gather(Work& work) {
+  const MemoryCategoryGuard staging(MemoryCategory::staging);
   std::vector<at::Tensor> parts;
   for (int replica = 0; replica < work.plan.shape.replicas; ++replica) {
     const at::Tensor& output = stage_at(replica, segments() - 1).output(0);
@@ -139,6 +143,7 @@ void DataParallelStrategy::forward(Place place, Work& work) {
 }
 
 void DataParallelStrategy::forward_loss(Work& work) {
+  const MemoryCategoryGuard activations(MemoryCategory::activations);
   if (work.plan.shape.replicas == 1) {
     work.outputs = stage_at(0, segments() - 1).output(0).detach();
   }
@@ -150,6 +155,7 @@ void DataParallelStrategy::forward_loss(Work& work) {
 }
 
 void DataParallelStrategy::backward_loss(Work& work) {
+  const MemoryCategoryGuard activations(MemoryCategory::activations);
   work.losses[0].backward();
   work.losses[0] = work.losses[0].detach();
   if (work.plan.shape.replicas > 1) return;
@@ -188,13 +194,15 @@ void DataParallelStrategy::sum_gradients(Place owner, int replicas) {
     std::vector<at::Tensor> moved;
     for (std::size_t index = 0; index < sums.size(); ++index) {
       const at::Tensor& gradient = parts[index].tensor.grad();
-      const at::Tensor copy = backends::copy_to(gradient, device_of(owner.replica));
       at::Tensor& sum = sums[index].tensor.mutable_grad();
+      if (!has_own) sum.reset();  // that of the step before is not to stand beside the new one
+      const at::Tensor copy = backends::copy_to(gradient, device_of(owner.replica));
       if (has_own) {
         backends::mark_used(sum);
         sum.add_(copy);
       } else {
         sum = copy;
+        backends::retag(sum, MemoryCategory::gradients);
       }
       moved.push_back(gradient);
     }

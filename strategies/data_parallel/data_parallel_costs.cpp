@@ -13,6 +13,7 @@ strategies::Costs DataParallelStrategy::costs(std::int64_t samples) const {
   costs.flops = flops_of_a_sample_ * static_cast<double>(samples);
   costs.stages = static_cast<int>(chunks.size()) + 1;
   costs.collectives = costs_of_copies(static_cast<int>(chunks.size()));
+  costs.memory = memory_of_state(static_cast<int>(chunks.size()));
   if (others == 0) return costs;
   const std::int64_t output =
       c10::multiply_integers(output_shape_) *
@@ -50,6 +51,23 @@ strategies::CommunicationCounts DataParallelStrategy::costs_of_copies(int replic
     }
   }
   return costs;
+}
+
+/// Every device has all parameters, and the gradients of its own samples. Who updates a segment has
+/// its gradients in any case, and what the optimizer accumulates for it.
+std::vector<strategies::StateBytes> DataParallelStrategy::memory_of_state(int replicas) const {
+  std::vector<strategies::StateBytes> memory(replicas_.size());
+  for (int device = 0; device < static_cast<int>(replicas_.size()); ++device) {
+    for (int segment = 0; segment < segments(); ++segment) {
+      const auto& stage = replicas_[static_cast<std::size_t>(device)];
+      strategies::StateBytes own = stage[static_cast<std::size_t>(segment)]->state_bytes();
+      const bool owns = owner_of(segment) == device;
+      if (!owns) own.optimizer = 0;
+      if (!owns && device >= replicas) own.gradients = 0;
+      memory[static_cast<std::size_t>(device)] += own;
+    }
+  }
+  return memory;
 }
 
 /// Tokens are indices.

@@ -114,6 +114,7 @@ class DataParallelStrategy : public strategies::Strategy {
   void count(const char* collective, const std::vector<at::Tensor>& tensors);
 
   strategies::CommunicationCounts costs_of_copies(int replicas) const;
+  std::vector<strategies::StateBytes> memory_of_state(int replicas) const;
   std::int64_t bytes_of_an_input() const;
   std::int64_t bytes_of_a_target() const;
   void synchronize();

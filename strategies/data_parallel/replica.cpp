@@ -9,6 +9,7 @@
 #include <torch/csrc/distributed/c10d/reducer.hpp>
 #include <utility>
 
+#include "strategies/backends/memory_accounting.h"
 #include "strategies/distributed/tensor_broadcast.h"
 #include "strategies/runtime/first_line.h"
 
@@ -146,6 +147,7 @@ Replica::Replica(const models::LayerList& layers, distributed::ProcessGroup& gro
       static_cast<std::int64_t>(caps[0]), /*skip_all_reduce_unused_params=*/false,
       /*use_python_reducer=*/false, std::vector<std::int64_t>{});
   reducer_->register_comm_hook(std::make_unique<BucketHook>(*this));
+  retag_buckets();
 }
 
 Replica::~Replica() = default;
@@ -158,14 +160,22 @@ void Replica::before_last_backward() {
   if (!reducer_) return;
   reducer_->prepare_for_forward();
   try {
-    reducer_->rebuild_buckets();  // the first time, the ranks agree on the order
+    if (reducer_->rebuild_buckets()) retag_buckets();  // once, when the ranks agree on the order
   } catch (const std::exception& error) {
     throw runtime::CommunicationError("rebuilding the buckets: " + runtime::first_line(error));
   }
   reducer_->prepare_for_backward({});
 }
 
+/// Gradients are views of them.
+void Replica::retag_buckets() {
+  for (const c10d::GradBucket& bucket : reducer_->get_grad_buckets(/*return_zero_tensors=*/false)) {
+    backends::retag(bucket.getBuffer(), backends::MemoryCategory::gradients);
+  }
+}
+
 void Replica::launch(const at::Tensor& gradients) {
+  const backends::MemoryCategoryGuard communication(backends::MemoryCategory::communication);
   const at::Tensor sent = in_half_precision(options_) ? gradients.to(at::kHalf) : gradients;
   in_flight_.push_back({gradients, sent, group_.all_reduce(sent)});
 }

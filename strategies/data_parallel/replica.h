@@ -64,6 +64,7 @@ class Replica {
     distributed::TransferPointer transfer;
   };
   void launch(const at::Tensor& gradients);
+  void retag_buckets();
 
   distributed::ProcessGroup& group_;
   strategies::StrategyOptions options_;

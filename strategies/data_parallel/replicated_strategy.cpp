@@ -1,5 +1,6 @@
 #include "strategies/data_parallel/replicated_strategy.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -46,6 +47,13 @@ ReplicatedStrategy::~ReplicatedStrategy() { come_to_rest(); }
 strategies::Costs ReplicatedStrategy::costs(std::int64_t samples) const {
   strategies::Costs costs = stages::StagedStrategy::costs(samples);
   for (const auto& [stage, replica] : replicas_) add(costs.collectives, replica->costs());
+  // Until the last backward pass gradients are summed beside the buckets, which are there all
+  // along.
+  const auto partition = batch_partition(samples);
+  const auto micro_batches = std::ranges::count(partition, replica(), &schedules::Slice::replica);
+  if (micro_batches > 1) {
+    for (strategies::StateBytes& device : costs.memory) device.gradients *= 2;
+  }
   return costs;
 }
 

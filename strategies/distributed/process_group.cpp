@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "strategies/backends/backend.h"
+#include "strategies/backends/memory_accounting.h"
 #include "strategies/runtime/first_line.h"
 
 namespace stratagem::distributed {
@@ -136,6 +137,7 @@ TransferPointer ProcessGroup::all_reduce(at::Tensor tensor, Reduction reduction)
 
 TransferPointer ProcessGroup::all_reduce_by_exchange(const at::Tensor& tensor,
                                                      Reduction reduction) {
+  const backends::MemoryCategoryGuard communication(backends::MemoryCategory::communication);
   const at::Tensor own = tensor.detach().view({1, -1});
   const at::Tensor sent = own.expand({size(), own.size(1)}).contiguous();
   const at::Tensor received = at::empty_like(sent);  // [rank, element]
@@ -234,6 +236,7 @@ TransferPointer ProcessGroup::all_to_all(at::Tensor output, at::Tensor input) {
 }
 
 TransferPointer ProcessGroup::send(at::Tensor tensor, int to) {
+  const backends::MemoryCategoryGuard communication(backends::MemoryCategory::communication);
   const std::int64_t bytes = bytes_of(tensor);
   const at::Tensor sent = goes_by_the_host(tensor) ? tensor.cpu() : tensor;
   return start(
@@ -246,6 +249,7 @@ TransferPointer ProcessGroup::send(at::Tensor tensor, int to) {
 }
 
 TransferPointer ProcessGroup::receive(at::Tensor tensor, int from) {
+  const backends::MemoryCategoryGuard communication(backends::MemoryCategory::communication);
   const bool staged = goes_by_the_host(tensor);
   const at::Tensor received = staged ? at::empty_like(tensor, at::kCPU) : tensor;
   std::function<void()> finish;

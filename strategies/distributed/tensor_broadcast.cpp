@@ -6,6 +6,8 @@
 #include <map>
 #include <utility>
 
+#include "strategies/backends/memory_accounting.h"
+
 namespace stratagem::distributed {
 
 std::vector<std::vector<at::Tensor>> by_type(const std::vector<at::Tensor>& tensors) {
@@ -18,6 +20,7 @@ std::vector<std::vector<at::Tensor>> by_type(const std::vector<at::Tensor>& tens
 
 void broadcast_from_root(const std::vector<at::Tensor>& tensors, ProcessGroup& group) {
   const c10::AutoGradMode no_gradient(false);
+  const backends::MemoryCategoryGuard communication(backends::MemoryCategory::communication);
   std::vector<at::Tensor> flat;
   for (const auto& tensor : tensors) flat.push_back(tensor.detach().reshape({-1}));
   const at::Tensor all = at::cat(flat);

@@ -9,10 +9,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "strategies/runtime/memory_category.h"
 
 namespace stratagem::runtime {
 
@@ -48,6 +51,7 @@ struct TimedWork {
 struct MemoryStatistics {
   std::int64_t current_bytes = 0;
   std::int64_t peak_bytes = 0;
+  std::optional<CategorizedMemory> by_category = {};  // none where an allocator keeps no account
 };
 
 enum class DeviceKind { cpu, cuda };

@@ -80,12 +80,21 @@ void* LargeBlocks::take(Block block) {
   return memory.release();
 }
 
+LargeBlocks::UsedBlocks::iterator LargeBlocks::find(void* data, const char* what_happens) {
+  const auto found = used_.find(data);
+  if (found != used_.end()) return found;
+  throw std::invalid_argument(
+      fmt::format("a block at {} is {} that was not taken", data, what_happens));
+}
+
+LargeBlocks::Block& LargeBlocks::block_of(void* data) {
+  const std::lock_guard lock(mutex_);
+  return find(data, "looked up")->second.block;  // stays where it is whatever else is taken
+}
+
 LargeBlocks::Block LargeBlocks::give_back(void* data) {
   const std::lock_guard lock(mutex_);
-  const auto found = used_.find(data);
-  if (found == used_.end()) {
-    throw std::invalid_argument(fmt::format("a block at {} is freed that was not taken", data));
-  }
+  const auto found = find(data, "freed");
   const Used used = found->second;
   Owner& owner = owners_[used.block.owner];
   owner.kept.push_back({Memory(data), used.room});

@@ -21,6 +21,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "strategies/runtime/memory_category.h"
+
 namespace stratagem::runtime {
 
 class LargeBlocks {
@@ -32,6 +34,8 @@ class LargeBlocks {
   struct Block {
     std::int64_t bytes = 0;
     int owner = 0;
+    MemoryCategory category = MemoryCategory::other;
+    std::int64_t number = 0;  // among the owner's allocations
   };
 
   /// Memory for so many bytes that operator delete frees, aligned to huge_page; null where there is
@@ -47,6 +51,10 @@ class LargeBlocks {
   /// Uninitialised memory for `block.bytes` bytes, one or more. Throws std::bad_alloc when there is
   /// none even after everything kept was freed.
   void* take(Block block);
+
+  /// What take() was told of the block at `data`, to be changed by whoever holds it; valid until it
+  /// is given back. Throws std::invalid_argument for anything else.
+  Block& block_of(void* data);
 
   /// Ends the use of what take() returned, and tells what it was taken for. Throws
   /// std::invalid_argument for anything else.
@@ -76,6 +84,10 @@ class LargeBlocks {
     std::size_t peak_room = 0;
   };
 
+  using UsedBlocks = std::unordered_map<void*, Used>;
+
+  /// Throws where there is none. Under the lock.
+  UsedBlocks::iterator find(void* data, const char* what_happens);
   static void* from_system(std::size_t room);
   Memory allocate(std::size_t room) const;
   static Memory take_kept(Owner& owner, std::size_t room);
@@ -86,7 +98,7 @@ class LargeBlocks {
   Allocate allocate_;
   mutable std::mutex mutex_;
   std::map<int, Owner> owners_;
-  std::unordered_map<void*, Used> used_;
+  UsedBlocks used_;
 };
 
 }  // namespace stratagem::runtime

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "strategies/backends/memory_accounting.h"
+
 namespace stratagem::stages {
 namespace {
 
@@ -19,6 +21,7 @@ at::Tensor on_wire(const at::Tensor& tensor, at::MemoryFormat format) {
 }  // namespace
 
 void Mailbox::send(const schedules::Action& action, const at::Tensor& tensor, const Route& route) {
+  const backends::MemoryCategoryGuard communication(backends::MemoryCategory::communication);
   wait_for_send(action);  // that of the step before
   sent_[action] = route.group->send(on_wire(tensor, format_), route.peer);
 }
@@ -40,6 +43,7 @@ void Mailbox::drain() {
 
 void Mailbox::expect(const Incoming& incoming) {
   if (posted_.contains(incoming.action)) return;
+  const backends::MemoryCategoryGuard communication(backends::MemoryCategory::communication);
   const bool image = incoming.shape.size() == 4;
   at::Tensor tensor = at::empty(
       incoming.shape, options_.memory_format(image ? format_ : at::MemoryFormat::Contiguous));

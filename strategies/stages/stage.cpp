@@ -7,9 +7,13 @@
 
 #include "models/gradient_clipping.h"
 #include "strategies/backends/backend.h"
+#include "strategies/backends/memory_accounting.h"
 
 namespace stratagem::stages {
 namespace {
+
+using backends::MemoryCategory;
+using backends::MemoryCategoryGuard;
 
 models::LayerList placed_on(const runtime::DeviceDescription& device,
                             const models::Workload& workload, models::LayerList layers) {
@@ -33,7 +37,11 @@ Stage::Stage(const models::Workload& workload, models::LayerList layers, Positio
       position_(position),
       device_(std::move(device)),
       optimizer_(workload.make_optimizer(models::parameters(layers_))),
-      slots_(static_cast<std::size_t>(micro_batches)) {}
+      slots_(static_cast<std::size_t>(micro_batches)) {
+  for (const at::Tensor& parameter : parameters_) {
+    backends::retag(parameter, MemoryCategory::parameters);
+  }
+}
 
 void Stage::train(const std::vector<models::NamedTensor>& instead) {
   parameters_ = tensors_of(instead);
@@ -59,6 +67,7 @@ void Stage::receive_gradient(int micro_batch, const at::Tensor& next_input_gradi
 }
 
 void Stage::forward(int micro_batch, double weight) {
+  const MemoryCategoryGuard activations(MemoryCategory::activations);
   const bool trains = c10::GradMode::is_enabled();
   if (trains && std::exchange(gradients_are_old_, false)) optimizer_.zero_grad();
   Slot& own = slot(micro_batch);
@@ -84,10 +93,12 @@ void Stage::forward(int micro_batch, double weight) {
 }
 
 void Stage::backward(int micro_batch) {
+  const MemoryCategoryGuard activations(MemoryCategory::activations);
   Slot& own = slot(micro_batch);
   if (position_.last) {
     own.loss.backward();
     own.loss = own.loss.detach();
+    if (!keep_inputs) own.targets.reset();
   } else {
     backends::mark_used(own.output_gradient);
     own.output.backward(own.output_gradient);
@@ -100,10 +111,31 @@ void Stage::backward(int micro_batch) {
   } else if (!keep_inputs) {
     own.input.reset();
   }
+  retag_gradients();
 }
 
 void Stage::backward_weight(int micro_batch) {
+  const MemoryCategoryGuard activations(MemoryCategory::activations);
   std::exchange(slot(micro_batch).weight_gradients, nullptr)->run();
+  retag_gradients();
+}
+
+/// Not by hooks of the parameters: a gradient that has some is not accumulated in place.
+void Stage::retag_gradients() const {
+  for (const at::Tensor& parameter : parameters_) {
+    backends::retag(parameter.grad(), MemoryCategory::gradients);
+  }
+}
+
+strategies::StateBytes Stage::state_bytes() const {
+  strategies::StateBytes all;
+  for (const at::Tensor& parameter : parameters_) {
+    const auto bytes = static_cast<std::int64_t>(parameter.nbytes());
+    all += {.parameters = bytes,
+            .gradients = bytes,
+            .optimizer = models::state_bytes(optimizer_.options(), parameter)};
+  }
+  return all;
 }
 
 at::Tensor Stage::squared_gradient_norm() const {
@@ -118,7 +150,9 @@ void Stage::update(double squared_norm, double loss_scale) {
 }
 
 void Stage::update() {
-  optimizer_.step();
+  for (const at::Tensor& begun : optimizer_.step()) {
+    backends::retag(begun, MemoryCategory::optimizer);
+  }
   gradients_are_old_ = true;
 }
 

@@ -13,6 +13,7 @@
 
 #include "models/cpu_kernels/deferred_weight_gradients.h"
 #include "models/workload.h"
+#include "strategies/costs.h"
 #include "strategies/runtime/device.h"
 
 namespace stratagem::stages {
@@ -85,6 +86,9 @@ class Stage {
   std::function<at::Tensor(const at::Tensor&, const at::Tensor&)> correct = {};
 
   const models::LayerList& layers() const { return layers_; }
+  const runtime::DeviceDescription& device() const { return device_; }
+  /// What its parameters, their gradients and the optimizer's state take, by their number and type.
+  strategies::StateBytes state_bytes() const;
   models::Optimizer& optimizer() { return optimizer_; }
   /// From now on these are updated, clipped and counted in the norm, in place of the layers'
   /// parameters, whose values and gradients are the caller's to keep.
@@ -106,6 +110,7 @@ class Stage {
   const Slot& slot(int micro_batch) const {
     return slots_.at(static_cast<std::size_t>(micro_batch));
   }
+  void retag_gradients() const;
 
   const models::Workload* workload_;
   models::LayerList layers_;

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "strategies/backends/backend.h"
+#include "strategies/backends/memory_accounting.h"
 
 namespace stratagem::stages {
 namespace {
@@ -40,10 +41,15 @@ void add_state(Stage& stage, strategies::StateDictionary& all) {
 
 void load_state(Stage& stage, const strategies::StateDictionary& state) {
   const c10::AutoGradMode no_gradient(false);
+  // Whoever calls, the optimizer's state is the device's.
+  const backends::MemoryAccountGuard charged(backends::account_of(stage.device()));
   const auto parameters = models::parameters(stage.layers());
   for (const auto& parameter : parameters) copy_in(state, parameter);
   for (const auto& buffer : models::buffers(stage.layers())) copy_in(state, buffer);
   stage.optimizer().load(state);
+  for (const auto& entry : stage.optimizer().state()) {
+    backends::retag(entry.tensor, backends::MemoryCategory::optimizer);
+  }
   // The copies are on this thread's stream, which those of the device do not wait for.
   if (!parameters.empty()) backends::finish(parameters.front().tensor);
 }

@@ -39,6 +39,11 @@ strategies::Costs StagedStrategy::costs(std::int64_t samples) const {
   costs.live_micro_batches = *std::max_element(
       live.begin() + first_device_,
       live.begin() + first_device_ + static_cast<std::ptrdiff_t>(devices_.size()));
+  costs.memory.resize(devices_.size());
+  for (const int index : own_stages_) {
+    costs.memory[static_cast<std::size_t>(own_device_of(index))] +=
+        stages_[static_cast<std::size_t>(index)]->state_bytes();
+  }
   if (layout_) add_collectives(costs, plan);
   add_transfers(costs, plan);
   if (clips() && groups_.norm != nullptr) {

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "strategies/backends/memory_accounting.h"
 #include "strategies/tensor_parallel/group_capsule.h"
 
 namespace stratagem::tensor_parallel {
@@ -17,6 +18,7 @@ at::Tensor nothing(const at::Tensor& x, TensorGroup& /*group*/, std::int64_t /*d
   return x;
 }
 at::Tensor all_reduced(const at::Tensor& x, TensorGroup& group, std::int64_t /*dimension*/) {
+  const backends::MemoryCategoryGuard communication(backends::MemoryCategory::communication);
   return group.all_reduce(x.clone(at::MemoryFormat::Contiguous)).wait();
 }
 at::Tensor gathered(const at::Tensor& x, TensorGroup& group, std::int64_t dimension) {

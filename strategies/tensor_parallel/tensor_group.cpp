@@ -5,6 +5,8 @@
 
 #include <stdexcept>
 
+#include "strategies/backends/memory_accounting.h"
+
 namespace stratagem::tensor_parallel {
 namespace {
 
@@ -19,6 +21,7 @@ std::int64_t part_of(const at::Tensor& tensor, std::int64_t dimension, int ranks
 }  // namespace
 
 at::Tensor PendingCollective::wait() {
+  const backends::MemoryCategoryGuard communication(backends::MemoryCategory::communication);
   group_->finish(transfer_);
   return finish_ ? finish_(buffer_) : buffer_;
 }
@@ -29,6 +32,7 @@ PendingCollective TensorGroup::all_reduce(at::Tensor tensor, distributed::Reduct
 
 // Both collectives join and cut along the first dimension, so the ranks come first: [rank, ...].
 PendingCollective TensorGroup::all_gather(const at::Tensor& tensor, std::int64_t dimension) {
+  const backends::MemoryCategoryGuard communication(backends::MemoryCategory::communication);
   dimension = c10::maybe_wrap_dim(dimension, tensor.dim());
   std::vector<std::int64_t> shape = tensor.sizes().vec();
   shape.insert(shape.begin(), size());
@@ -41,6 +45,7 @@ PendingCollective TensorGroup::all_gather(const at::Tensor& tensor, std::int64_t
 }
 
 PendingCollective TensorGroup::reduce_scatter(const at::Tensor& tensor, std::int64_t dimension) {
+  const backends::MemoryCategoryGuard communication(backends::MemoryCategory::communication);
   const std::int64_t part = part_of(tensor, dimension, size());
   std::vector<std::int64_t> shape = tensor.sizes().vec();
   shape[static_cast<std::size_t>(dimension)] = part;

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "strategies/backends/memory_accounting.h"
 #include "strategies/distributed/gather_state.h"
 #include "strategies/tensor_parallel/vocabulary_parallel.h"
 
@@ -105,6 +106,7 @@ std::vector<at::Tensor> TensorLayout::counted(const models::LayerList& layers) c
 
 void TensorLayout::reduce_gradients(int stage, const models::LayerList& layers) {
   const at::NoGradGuard no_gradient;
+  const backends::MemoryCategoryGuard communication(backends::MemoryCategory::communication);
   std::vector<at::Tensor> flat;
   std::vector<at::Tensor>& parameters = summed_[stage];
   if (parameters.empty()) parameters = replicated(layers);  // once: names are long

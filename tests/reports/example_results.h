@@ -24,6 +24,13 @@ inline DeviceRecord example_device(int device, double step_ms, Bubble bubble) {
       .bubble = bubble.measured * step_ms, .optimizer = step_ms / 100, .input_copy = step_ms / 200};
   parts.compute = step_ms - parts.bubble - parts.optimizer - parts.input_copy;
   record.peak_memory_bytes = (1200 + 100 * device) * std::int64_t{1024 * 1024};
+  constexpr std::int64_t parameters = 100 * std::int64_t{1024 * 1024};
+  record.memory_bytes = {
+      {"activations",
+       {.peak = record.peak_memory_bytes,
+        .at_peak = record.peak_memory_bytes - parameters,
+        .formula = {}}},
+      {"parameters", {.peak = parameters, .at_peak = parameters, .formula = parameters}}};
   return record;
 }
 

@@ -218,9 +218,22 @@ def _devices(strategy, step_ms, ideal, timeline) -> list[dict]:
                 "breakdown_ms": parts,
                 "bubble": {"measured": bubble / step_ms, "ideal": ideal},
                 "peak_memory_bytes": 3_400_000_000 - 900_000_000 * index,
+                "memory_bytes": _memory(3_400_000_000 - 900_000_000 * index),
             }
         )
     return devices
+
+
+def _memory(peak: int) -> dict:
+    """At the peak a tenth of the gradients have yet to be made."""
+    state = {"parameters": 100_000_000, "gradients": 100_000_000, "optimizer": 200_000_000}
+    at_peak = state | {"gradients": 90_000_000, "communication": 0, "staging": 50_000_000}
+    at_peak["other"] = 4_000_000
+    at_peak["activations"] = peak - sum(at_peak.values())
+    return {
+        name: {"peak": state.get(name, held), "at_peak": held, "formula": state.get(name)}
+        for name, held in at_peak.items()
+    }
 
 
 def _failed_row(protocol) -> dict:

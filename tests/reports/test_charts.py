@@ -22,6 +22,8 @@ NAMES = [
     "breakdown",
     "scaling",
     "memory",
+    "memory_by_category",
+    "time_and_memory",
 ]
 
 

@@ -25,6 +25,8 @@ CHARTS = (
     "breakdown",
     "scaling",
     "memory",
+    "memory_by_category",
+    "time_and_memory",
 )
 PRODUCTS = {f"{name}.{extension}" for name in CHARTS for extension in ("png", "svg")}
 PRODUCTS |= {"report.html"}
@@ -104,7 +106,7 @@ def test_charts_left_out_are_named_and_stale_ones_removed(write_json, tmp_path, 
         (tmp_path / f"{name}.png").write_bytes(b"of an earlier run")
     assert command.main(["report", str(write_json(summarised(document)))]) == 0
     assert "left out gantt_best: no working pipeline row" in capsys.readouterr().out
-    drawn = ("gantt_single", "breakdown", "memory")
+    drawn = ("gantt_single", "breakdown", "memory", "memory_by_category", "time_and_memory")
     pictures = {f"{name}.{extension}" for name in drawn for extension in ("png", "svg")}
     assert names(tmp_path) == {"results.json", "report.html", *pictures}
 

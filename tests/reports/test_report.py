@@ -9,7 +9,7 @@ import pytest
 from reference_summaries import summarised
 from stratagem_reports import __main__ as command
 
-FIGURES = 10
+FIGURES = 12
 VOID = {"meta", "link", "img", "br", "hr", "source", "wbr", "input"}
 
 
@@ -187,7 +187,7 @@ def test_left_out_charts_are_listed(make):
     document["benchmarks"] = [row for row in document["benchmarks"] if "pipeline" in row["name"]]
     text, page = make(document)
     assert "<code>mp_vs_rn</code>: no working row of single and model_parallel" in text
-    assert len(page.all("figure")) == 5
+    assert len(page.all("figure")) == 7
 
 
 def test_names_are_escaped(make):

@@ -70,7 +70,7 @@ def test_markdown_has_summary_table_and_links_to_pictures_that_exist(written):
     text = (folder / "report.md").read_text(encoding="utf-8")
     assert "- Fastest of 11: Single, all cores" in text
     links = [line.rsplit("](", 1)[1].rstrip(")") for line in text.splitlines() if line[:2] == "!["]
-    assert len(links) == 10 and all((folder / link).is_file() for link in links)
+    assert len(links) == 12 and all((folder / link).is_file() for link in links)
     assert not (folder / "report.html").exists()
     table = text[text.index("| Row |") :].split("\n\n")[0].splitlines()
     assert len(table) == 14

@@ -13,16 +13,21 @@ def fastest_bars(selection: Selection) -> tuple[list[tuple[str, Row]], str]:
 
     Baselines come first, then other strategies by time, then each pipeline by split.
     """
-    baselines = selection.baselines
-    pipelines = [item for line in selection.pipelines for item in line]
-    others = [item for item in selection.rows if item not in baselines and item not in pipelines]
-    rows = [(_label(selection, item), item) for item in baselines + others + pipelines]
+    baselines, rows = selection.baselines, labelled(selection)
     if len(rows) <= MOST_BARS:
         return rows, ""
     ranked = [item for item in selection.rows if item not in baselines]
     kept = baselines + ranked[: MOST_BARS - len(baselines)]
     words = f" Shown: the baselines and the fastest of {len(rows):,} rows."
     return [(label, item) for label, item in rows if item in kept], words
+
+
+def labelled(selection: Selection) -> list[tuple[str, Row]]:
+    """Every row with its name beside the others, in the same order."""
+    baselines = selection.baselines
+    pipelines = [item for line in selection.pipelines for item in line]
+    others = [item for item in selection.rows if item not in baselines and item not in pipelines]
+    return [(_label(selection, item), item) for item in baselines + others + pipelines]
 
 
 def fastest_series(lines: list[list[Row]]) -> tuple[list[list[Row]], str]:

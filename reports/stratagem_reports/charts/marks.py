@@ -192,6 +192,12 @@ def unit_of(longest_ms: float) -> tuple[float, str]:
     return (1000.0, "seconds") if longest_ms >= 100.0 else (1.0, "milliseconds")
 
 
+def byte_unit_of(most: float) -> tuple[float, str]:
+    """Divisor and name of the unit for an axis that reaches `most` bytes."""
+    gibibyte = 2.0**30
+    return (gibibyte, "GiB") if most >= 0.1 * gibibyte else (2.0**20, "MiB")
+
+
 def spread(positions: list[float], gap: float) -> list[float]:
     """The positions moved apart, in order, until neighbours are at least `gap` away."""
     order = sorted(range(len(positions)), key=lambda index: positions[index])

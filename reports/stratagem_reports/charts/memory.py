@@ -9,8 +9,6 @@ from .measured import color_key
 from .registry import Drawn, Registered
 from .theme import BACKGROUND, TEXT, strategy_color
 
-_GIBIBYTE = 2.0**30
-
 
 def draw(_: Results, selection: Selection) -> Drawn:
     """One horizontal bar a row, as long as its fullest device; every device a dot."""
@@ -19,7 +17,7 @@ def draw(_: Results, selection: Selection) -> Drawn:
     if not found:
         return "no row has its devices' memory"
     longest = max(max(peaks) for *_, peaks in found)
-    divisor, unit = (_GIBIBYTE, "GiB") if longest >= 0.1 * _GIBIBYTE else (2.0**20, "MiB")
+    divisor, unit = marks.byte_unit_of(longest)
     bars, dotted = [], []
     for place, (label, item, peaks) in enumerate(found):
         most, color = max(peaks) / divisor, strategy_color(color_key(selection, item))

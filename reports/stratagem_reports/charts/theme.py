@@ -109,6 +109,17 @@ _PARTS = {
     "other": pair("#8A8F98", "#8A8F98"),
 }
 
+# The model's state is blue and violet, what a step adds to it is warm, what moves is green.
+_MEMORY = {
+    "parameters": pair("#2F6AA8", "#4A8FD1"),
+    "gradients": pair("#7FB2DD", "#9CC7EA"),
+    "optimizer": _OPTIMIZER,
+    "activations": _BACKWARD,
+    "communication": _COLLECTIVE,
+    "staging": _GRADIENT,
+    "other": _PARTS["other"],
+}
+
 
 def strategy_color(name: str) -> str:
     """The strategy's colour; one that never changes for a strategy without its own."""
@@ -123,6 +134,11 @@ def action_color(kind: str) -> str:
 def part_color(name: str) -> str:
     """The colour of a part of a step."""
     return _PARTS.get(name) or _steady(name)
+
+
+def memory_color(category: str) -> str:
+    """The colour of what memory is for."""
+    return _MEMORY.get(category) or _steady(category)
 
 
 def series_color(index: int) -> str:

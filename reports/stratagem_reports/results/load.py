@@ -20,6 +20,15 @@ Place = tuple[dict, str]
 
 
 @dataclass(frozen=True)
+class CategoryMemory:
+    """What a device held for one purpose, in bytes; `formula` is None where nothing says it."""
+
+    peak: float
+    at_peak: float
+    formula: float | None = None
+
+
+@dataclass(frozen=True)
 class DeviceUse:
     """What one device did in a step, on average over the timed steps of a repetition."""
 
@@ -29,6 +38,7 @@ class DeviceUse:
     bubble_ideal: float | None
     peak_memory_bytes: float | None
     rank: int | None = None
+    memory: dict[str, CategoryMemory] = field(default_factory=dict)  # by purpose; {}: not known
 
 
 @dataclass(frozen=True)
@@ -369,6 +379,18 @@ def _devices(own: dict, where: str) -> list[DeviceUse]:
                 bubble_ideal=number(bubble, "ideal", f"{place}.bubble"),
                 peak_memory_bytes=number(entry, "peak_memory_bytes", place),
                 rank=whole_number(entry, "rank", place),
+                memory=_memory(entry, place),
             )
         )
     return devices
+
+
+def _memory(entry: dict, where: str) -> dict[str, CategoryMemory]:
+    by_category = member(entry, "memory_bytes", dict, where, optional=True) or {}
+    found = {}
+    for name in by_category:
+        place = f"{where}.memory_bytes.{name}"
+        own = member(by_category, name, dict, f"{where}.memory_bytes")
+        peak, at_peak = (number(own, key, place) or 0.0 for key in ("peak", "at_peak"))
+        found[name] = CategoryMemory(peak, at_peak, number(own, "formula", place))
+    return found

@@ -24,14 +24,15 @@ struct StrategyOptions {
   std::int64_t virtual_stages = 2;      // of a device, under an interleaved schedule
   bool async_reduce = true;             // input gradients' all-reduce overlapped with W
   bool keep_gathered = false;           // by sequence: inputs that were gathered stay for backward
-  std::vector<std::string> cut = {};    // names of the layers that begin stages 1, 2, ...
-  std::string inputs = "host";          // where a step finds its batch: host, device
-  std::int64_t output_device = 0;       // which of the devices has the outputs and the loss
-  std::string scatter = "first";        // a replica's samples come from: first (device), host
-  std::string loss_on = "gathered";     // which outputs: gathered ones, or each of the replicas its
-  std::string replicate = "step";       // copies of the model: anew in each step, or kept
-  std::string reduce = "after";         // the backward pass, or overlapped with it
-  std::string update = "first";         // device has all parameters, or each its share: everywhere
+  std::string reduce_scatter = "exchange";  // by whom, over Gloo: exchange, library
+  std::vector<std::string> cut = {};        // names of the layers that begin stages 1, 2, ...
+  std::string inputs = "host";              // where a step finds its batch: host, device
+  std::int64_t output_device = 0;           // which of the devices has the outputs and the loss
+  std::string scatter = "first";            // a replica's samples come from: first (device), host
+  std::string loss_on = "gathered";  // which outputs: gathered ones, or each of the replicas its
+  std::string replicate = "step";    // copies of the model: anew in each step, or kept
+  std::string reduce = "after";      // the backward pass, or overlapped with it
+  std::string update = "first";      // device has all parameters, or each its share: everywhere
 
   bool operator==(const StrategyOptions&) const = default;
 };
@@ -44,6 +45,7 @@ inline constexpr std::array replica_options = {"bucket_mb", "overlap", "compress
 inline constexpr std::array accumulation_options = {"accumulation_steps"};
 inline constexpr std::array tensor_options = {"async"};
 inline constexpr std::array sequence_options = {"keep_gathered"};
+inline constexpr std::array reduce_scatter_options = {"reduce_scatter"};
 inline constexpr std::array data_parallel_options = {
     "output_device", "scatter", "loss_on", "replicate", "reduce", "update", "bucket_mb"};
 

@@ -129,6 +129,9 @@ bool arrangement_uses(UsedWhen used_when, const Config& config, const StrategyFa
       return !strategy.tensor_parallel || in_mesh("data");
     case UsedWhen::sharded_layers:
       return config.mesh == "auto" || in_mesh("tensor");
+    case UsedWhen::sums_are_shared:
+      return config.device == "cpu" &&
+             (!strategy.tensor_parallel || config.mesh == "auto" || in_mesh("tensor"));
     case UsedWhen::copies_kept:
       return config.replicate == "kept";
     default:
@@ -198,6 +201,7 @@ bool is_used(const Option& option, const Config& config, const Catalogue& catalo
     case UsedWhen::several_stages:
     case UsedWhen::several_replicas:
     case UsedWhen::sharded_layers:
+    case UsedWhen::sums_are_shared:
     case UsedWhen::copies_kept: {
       const StrategyFacts* strategy = catalogue.strategy(config.strategy);
       return strategy != nullptr && strategy->reads(option.name) &&
@@ -235,6 +239,7 @@ std::string users_of(const Option& option, const Catalogue& catalogue) {
     case UsedWhen::several_stages:
     case UsedWhen::several_replicas:
     case UsedWhen::sharded_layers:
+    case UsedWhen::sums_are_shared:
       for (const StrategyFacts& strategy : catalogue.strategies) {
         if (strategy.reads(option.name)) users.push_back(strategy.name);
       }

@@ -1,6 +1,5 @@
 #include "strategies/presets/tensor.h"
 
-#include <span>
 #include <utility>
 
 #include "strategies/presets/staged.h"
@@ -16,9 +15,16 @@ std::unique_ptr<strategies::Strategy> make(const strategies::StrategyContext& co
   return make_staged(context, context.options.schedule, by_split_size(context), layout);
 }
 
-std::span<const char* const> own_options(tensor_parallel::Layout layout) {
-  if (layout == tensor_parallel::Layout::tensor) return {};
-  return strategies::sequence_options;
+std::vector<std::string> options_of(tensor_parallel::Layout layout) {
+  std::vector<std::string> names = strategies::option_names(
+      {strategies::rank_options, strategies::tensor_options, strategies::micro_batch_options,
+       strategies::stage_options, strategies::replica_options});
+  if (layout == tensor_parallel::Layout::tensor) return names;
+  for (const std::string& own : strategies::option_names(
+           {strategies::sequence_options, strategies::reduce_scatter_options})) {
+    names.push_back(own);
+  }
+  return names;
 }
 
 }  // namespace
@@ -27,10 +33,7 @@ strategies::StrategyEntry tensor_entry(std::string name, std::string summary,
                                        tensor_parallel::Layout layout) {
   return {.name = std::move(name),
           .summary = std::move(summary),
-          .options =
-              strategies::option_names({strategies::rank_options, strategies::tensor_options,
-                                        strategies::micro_batch_options, strategies::stage_options,
-                                        strategies::replica_options, own_options(layout)}),
+          .options = options_of(layout),
           .multi_device = true,
           .dimensions = {"data", "pipeline", "tensor"},
           .make = [layout](

@@ -24,18 +24,19 @@ struct StrategyOptions {
   std::int64_t virtual_stages = 2;      // of a device, under an interleaved schedule
   bool async_reduce = true;             // input gradients' all-reduce overlapped with W
   bool keep_gathered = false;           // by sequence: inputs that were gathered stay for backward
-  std::vector<std::string> cut = {};    // names of the layers that begin stages 1, 2, ...
-  std::string inputs = "host";          // where a step finds its batch: host, device
-  std::int64_t output_device = 0;       // which of the devices has the outputs and the loss
-  std::string scatter = "first";        // a replica's samples come from: first (device), host
-  std::string loss_on = "gathered";     // which outputs: gathered ones, or each of the replicas its
-  std::string replicate = "step";       // copies of the model: anew in each step, or kept
-  std::string reduce = "after";         // the backward pass, or overlapped with it
-  std::string update = "first";         // device has all parameters, or each its share: everywhere
-  std::string shard = "none";           // over replicas: optimizer, gradients, parameters, none
-  double shard_group_mb = 0;            // MiB of parameters gathered at once; 0: a block's
-  bool reshard_after_forward = true;    // sharded parameters are freed after each use
-  std::int64_t prefetch = 1;            // uses ahead at which the next group is gathered
+  std::string reduce_scatter = "exchange";  // by whom, over Gloo: exchange, library
+  std::vector<std::string> cut = {};        // names of the layers that begin stages 1, 2, ...
+  std::string inputs = "host";              // where a step finds its batch: host, device
+  std::int64_t output_device = 0;           // which of the devices has the outputs and the loss
+  std::string scatter = "first";            // a replica's samples come from: first (device), host
+  std::string loss_on = "gathered";   // which outputs: gathered ones, or each of the replicas its
+  std::string replicate = "step";     // copies of the model: anew in each step, or kept
+  std::string reduce = "after";       // the backward pass, or overlapped with it
+  std::string update = "first";       // device has all parameters, or each its share: everywhere
+  std::string shard = "none";         // over replicas: optimizer, gradients, parameters, none
+  double shard_group_mb = 0;          // MiB of parameters gathered at once; 0: a block's
+  bool reshard_after_forward = true;  // sharded parameters are freed after each use
+  std::int64_t prefetch = 1;          // uses ahead at which the next group is gathered
 
   bool operator==(const StrategyOptions&) const = default;
 };
@@ -51,6 +52,7 @@ inline constexpr std::array sequence_options = {"keep_gathered"};
 inline constexpr std::array shard_options = {"shard_group_mb", "reshard_after_forward", "prefetch"};
 inline constexpr std::array shard_choice = {"shard"};
 inline constexpr std::array precision_options = {"mixed_precision", "loss_scale"};
+inline constexpr std::array reduce_scatter_options = {"reduce_scatter"};
 inline constexpr std::array data_parallel_options = {
     "output_device", "scatter", "loss_on", "replicate", "reduce", "update", "bucket_mb"};
 

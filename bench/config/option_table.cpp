@@ -268,7 +268,13 @@ std::vector<Option> tensor_options() {
        .used_when = UsedWhen::sharded_layers,
        .meaning = "keep each layer's gathered input for the backward pass, which else gathers it "
                   "again: less communication, more memory",
-       .is_switch = true}};
+       .is_switch = true},
+      {.name = "reduce_scatter",
+       .member = &Config::reduce_scatter,
+       .used_when = UsedWhen::sums_are_shared,
+       .meaning = "who sums what each rank on CPUs keeps a part of: an exchange of the parts, or "
+                  "Gloo itself, which sums the whole everywhere",
+       .listed = {"exchange", "library"}}};
 }
 
 std::vector<Option> numerics_options() {

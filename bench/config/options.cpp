@@ -136,6 +136,9 @@ bool arrangement_uses(UsedWhen used_when, const Config& config, const StrategyFa
       return config.shard != "none" || !strategy.reads("shard");
     case UsedWhen::sharded_layers:
       return config.mesh == "auto" || in_mesh("tensor");
+    case UsedWhen::sums_are_shared:
+      return config.device == "cpu" &&
+             (!strategy.tensor_parallel || config.mesh == "auto" || in_mesh("tensor"));
     case UsedWhen::copies_kept:
       return config.replicate == "kept";
     default:
@@ -208,6 +211,7 @@ bool is_used(const Option& option, const Config& config, const Catalogue& catalo
     case UsedWhen::one_stage:
     case UsedWhen::state_sharded:
     case UsedWhen::scaled:
+    case UsedWhen::sums_are_shared:
     case UsedWhen::copies_kept: {
       const StrategyFacts* strategy = catalogue.strategy(config.strategy);
       return strategy != nullptr && strategy->reads(option.name) &&
@@ -247,6 +251,7 @@ std::string users_of(const Option& option, const Catalogue& catalogue) {
     case UsedWhen::sharded_layers:
     case UsedWhen::one_stage:
     case UsedWhen::state_sharded:
+    case UsedWhen::sums_are_shared:
       for (const StrategyFacts& strategy : catalogue.strategies) {
         if (strategy.reads(option.name)) users.push_back(strategy.name);
       }

@@ -32,6 +32,7 @@ enum class UsedWhen {
   several_stages,    // likewise
   several_replicas,  // likewise
   sharded_layers,    // likewise
+  sums_are_shared,   // likewise, on CPUs
   copies_kept,       // likewise
   one_stage,         // likewise
   state_sharded,     // likewise
@@ -50,8 +51,9 @@ enum class UsedWhen {
 constexpr bool is_listed_by_strategies(UsedWhen used_when) {
   return used_when == UsedWhen::strategy_says || used_when == UsedWhen::several_stages ||
          used_when == UsedWhen::several_replicas || used_when == UsedWhen::sharded_layers ||
-         used_when == UsedWhen::copies_kept || used_when == UsedWhen::one_stage ||
-         used_when == UsedWhen::state_sharded || used_when == UsedWhen::scaled;
+         used_when == UsedWhen::sums_are_shared || used_when == UsedWhen::copies_kept ||
+         used_when == UsedWhen::one_stage || used_when == UsedWhen::state_sharded ||
+         used_when == UsedWhen::scaled;
 }
 
 /// Where the choices of a text option come from when it does not list them.

@@ -15,6 +15,7 @@ namespace stratagem::bench {
 namespace {
 
 constexpr std::int64_t kibi = 1024;
+constexpr const char* reduce_scatter_library = "reduce_scatter_library";
 
 /// Each link's share of the algorithm bandwidth, from the number of ranks.
 using Factor = double (*)(double ranks);
@@ -23,6 +24,7 @@ const std::map<std::string, Factor, std::less<>>& factors() {
   static const std::map<std::string, Factor, std::less<>> all = {
       {"all_reduce", [](double ranks) { return 2 * (ranks - 1) / ranks; }},
       {"reduce_scatter", [](double ranks) { return (ranks - 1) / ranks; }},
+      {reduce_scatter_library, [](double ranks) { return (ranks - 1) / ranks; }},
       {"all_gather", [](double ranks) { return (ranks - 1) / ranks; }},
       {"broadcast", [](double) { return 1.0; }},
       {"reduce", [](double) { return 1.0; }},
@@ -36,9 +38,17 @@ const std::map<std::string, Factor, std::less<>>& factors() {
 }  // namespace
 
 const std::vector<std::string>& collective_names() {
-  static const std::vector<std::string> names = {"all_reduce", "reduce_scatter", "all_gather",
-                                                 "broadcast",  "reduce",         "gather",
-                                                 "scatter",    "all_to_all",     "send"};
+  static const std::vector<std::string> names = {
+      "all_reduce", "reduce_scatter", reduce_scatter_library, "all_gather", "broadcast", "reduce",
+      "gather",     "scatter",        "all_to_all",           "send"};
+  return names;
+}
+
+std::vector<std::string> distinct_collectives(const Config& config) {
+  std::vector<std::string> names = collective_names();
+  if (config.device != "cpu" || config.backend != "gloo") {
+    std::erase(names, reduce_scatter_library);
+  }
   return names;
 }
 
@@ -103,17 +113,17 @@ reports::Row collective_row(const std::string& collective, const Config& config,
   return row;
 }
 
-reports::Repetition collective_repetition(const std::string& collective, int ranks,
-                                          std::int64_t bytes, int index,
-                                          std::vector<double> step_ms) {
+reports::Repetition collective_repetition(const std::string& collective, int ranks, int index,
+                                          const MessageTimes& message) {
   reports::Repetition repetition;
   repetition.index = index;
-  const double seconds = reports::median(step_ms) / 1e3;
-  const double algorithm = static_cast<double>(bytes) / seconds / 1e9;
-  repetition.counters = {{"bytes", static_cast<double>(bytes)},
+  const double seconds = reports::median(message.ms) / 1e3;
+  const double algorithm = static_cast<double>(message.bytes) / seconds / 1e9;
+  repetition.counters = {{"bytes", static_cast<double>(message.bytes)},
+                         {"wire_bytes", static_cast<double>(message.wire_bytes)},
                          {"algorithm_gb_per_s", algorithm},
                          {"bus_gb_per_s", algorithm * bus_factor(collective, ranks)}};
-  repetition.step_ms = std::move(step_ms);
+  repetition.step_ms = message.ms;
   return repetition;
 }
 

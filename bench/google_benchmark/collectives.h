@@ -12,12 +12,17 @@
 #include <vector>
 
 #include "bench/config/config.h"
+#include "bench/launch/job.h"
 #include "reports/record.h"
 
 namespace stratagem::bench {
 
-/// all_reduce, reduce_scatter, all_gather, broadcast, reduce, gather, scatter, all_to_all, send.
+/// all_reduce, reduce_scatter, reduce_scatter_library, all_gather, broadcast, reduce, gather,
+/// scatter, all_to_all, send.
 const std::vector<std::string>& collective_names();
+/// Those that differ on the row's device and backend: the library's own reduce-scatter stands
+/// beside ours where there is one, over Gloo on CPUs.
+std::vector<std::string> distinct_collectives(const Config& config);
 
 /// Bus bandwidth over algorithm bandwidth. Throws std::invalid_argument for another name.
 double bus_factor(std::string_view collective, int ranks);
@@ -39,9 +44,8 @@ std::string collective_row_name(const std::string& collective, const Config& con
 reports::Row collective_row(const std::string& collective, const Config& config,
                             std::int64_t bytes);
 
-/// One launch of the row: `step_ms` are the times of a call, with the bandwidths of their median.
-reports::Repetition collective_repetition(const std::string& collective, int ranks,
-                                          std::int64_t bytes, int index,
-                                          std::vector<double> step_ms);
+/// One launch of the row: the times of a call, with the bandwidths of their median.
+reports::Repetition collective_repetition(const std::string& collective, int ranks, int index,
+                                          const MessageTimes& message);
 
 }  // namespace stratagem::bench

@@ -235,12 +235,14 @@ struct MeasureJob {
 /// A collective at one message size.
 struct MessageTimes {
   std::int64_t bytes = 0;
+  std::int64_t wire_bytes = 0;  // that the first rank sends for a call
   std::vector<double> ms = {};  // of a call, batch by batch
   double processor_share = 0;   // of a core, meanwhile
 
   template <class Self, class Visit>
   static void each_field(Self& self, Visit visit) {
     visit("bytes", self.bytes);
+    visit("wire_bytes", self.wire_bytes);
     visit("ms", self.ms);
     visit("processor_share", self.processor_share);
   }

@@ -35,7 +35,7 @@ namespace {
 constexpr const char* program = "bench_collectives";
 
 struct Options {
-  std::vector<std::string> collectives = collective_names();
+  std::vector<std::string> collectives = {};  // none named: all that differ
   std::string low = "1K";
   std::string high = "256M";
   std::int64_t factor = 4;
@@ -52,7 +52,10 @@ struct Options {
 
 void add_options(CLI::App& app, Options& options) {
   app.option_defaults()->always_capture_default();
-  app.add_option("--collectives", options.collectives, "which, joined by commas")->delimiter(',');
+  app.add_option(
+         "--collectives", options.collectives,
+         fmt::format("which, joined by commas [all of {}]", fmt::join(collective_names(), ", ")))
+      ->delimiter(',');
   app.add_option("--min-bytes", options.low, "smallest message");
   app.add_option("--max-bytes", options.high, "largest message");
   app.add_option("--step-factor", options.factor, "each message is so many times the one before")
@@ -102,7 +105,8 @@ std::vector<Family> families_of(const Options& options, const Config& config,
   const auto sizes = message_sizes(parse_bytes(options.low, "--min-bytes"),
                                    parse_bytes(options.high, "--max-bytes"), options.factor);
   std::vector<Family> families;
-  for (const std::string& collective : options.collectives) {
+  for (const std::string& collective :
+       options.collectives.empty() ? distinct_collectives(config) : options.collectives) {
     bus_factor(collective, static_cast<int>(config.devices));  // refuses an unknown one
     Family family{collective, {}, {}};
     for (const std::int64_t bytes : sizes) {
@@ -130,9 +134,9 @@ bool measure_round(Family& family, const Config& config, int round,
       row.repetitions.push_back(failed_repetition(round, launched.error));
       continue;
     }
-    row.repetitions.push_back(
-        collective_repetition(family.collective, static_cast<int>(config.devices),
-                              family.bytes[index], round, launched.result.messages.at(index).ms));
+    row.repetitions.push_back(collective_repetition(family.collective,
+                                                    static_cast<int>(config.devices), round,
+                                                    launched.result.messages.at(index)));
     const std::size_t hosts =
         environment.ranks_share_cores ? 1 : static_cast<std::size_t>(config.devices);
     row.repetitions.back().marks = marks_of(config, hosts * environment.cores.size());
@@ -158,6 +162,7 @@ void print_table(const std::vector<Family>& families) {
   using Column = reports::TextColumn;
   Column name{.header = "collective", .right_aligned = false, .importance = 5};
   Column size{.header = "size", .importance = 4};
+  Column sent{.header = "sent", .importance = 2};
   Column time{.header = "time ms", .importance = 4};
   Column algorithm{.header = "algorithm GB/s", .importance = 3};
   Column bus{.header = "bus GB/s", .importance = 3};
@@ -169,12 +174,14 @@ void print_table(const std::vector<Family>& families) {
       };
       name.cells.push_back(family.collective);
       size.cells.push_back(bytes_text(family.bytes[index]));
+      const double wire = median_counter(row, "wire_bytes");
+      sent.cells.push_back(wire < 0 ? "" : bytes_text(static_cast<std::int64_t>(wire)));
       time.cells.push_back(shown(median_ms(row)));
       algorithm.cells.push_back(shown(median_counter(row, "algorithm_gb_per_s")));
       bus.cells.push_back(shown(median_counter(row, "bus_gb_per_s")));
     }
   }
-  fmt::print("{}", reports::render_table({name, size, time, algorithm, bus}, 0));
+  fmt::print("{}", reports::render_table({name, size, sent, time, algorithm, bus}, 0));
 }
 
 /// Latency and bandwidth of each collective, by name.

@@ -25,6 +25,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using distributed::ProcessGroup;
+using distributed::ReduceScatter;
 
 constexpr int batches = 5;
 constexpr double batch_seconds = 0.02;
@@ -61,7 +62,8 @@ class Exchanges {
       throw std::invalid_argument(
           fmt::format("{}: only all_reduce is made several at a time", collective));
     }
-    if (collective == "reduce_scatter") return reduce_scatter();
+    if (collective == "reduce_scatter") return reduce_scatter(ReduceScatter::exchange);
+    if (collective == "reduce_scatter_library") return reduce_scatter(ReduceScatter::library);
     if (collective == "all_gather") return all_gather();
     if (collective == "broadcast") return broadcast();
     if (collective == "reduce") return reduce();
@@ -102,11 +104,11 @@ class Exchanges {
             .most_calls = calls_before_overflow()};
   }
 
-  Exchange reduce_scatter() {
+  Exchange reduce_scatter(ReduceScatter by) {
     at::Tensor input = at::empty({count_}, options_);
     at::Tensor output = at::empty({share()}, options_);
     return {.fill = [this, input] { input.copy_(values(group_.rank())); },
-            .call = [this, input, output] { group_.reduce_scatter(output, input)->wait(); },
+            .call = [this, input, output, by] { group_.reduce_scatter(output, input, by)->wait(); },
             .result = [output] { return output; },
             .expected = sum().narrow(0, group_.rank() * share(), share())};
   }
@@ -243,7 +245,7 @@ class CollectiveTiming {
     device.enqueue(runtime::Stream::compute, what_, [&] {
       Exchanges exchanges(*groups_.view().all, backends::torch_device(device.description()), bytes);
       const Exchange exchange = exchanges.make(collective, in_flight);
-      timed(exchange, 1);
+      times.wire_bytes = sent_by_a_call(exchange) / in_flight;
       const double once = timed(exchange, 2);
       const auto calls =
           std::clamp<std::int64_t>(static_cast<std::int64_t>(batch_seconds / once), 1, most_calls);
@@ -264,6 +266,16 @@ class CollectiveTiming {
   }
 
  private:
+  /// Bytes that this rank sends.
+  std::int64_t sent_by_a_call(const Exchange& exchange) {
+    ProcessGroup& group = *groups_.view().all;
+    group.reset_counts();
+    timed(exchange, 1);
+    std::int64_t sent = 0;
+    for (const auto& [collective, count] : group.counts()) sent += count.wire_bytes;
+    return sent;
+  }
+
   /// Throws where `calls` calls since the buffers were filled have not left what they should.
   void check(const Exchange& exchange, std::int64_t calls) const {
     constexpr double rounding = 1e-5;  // of sums that outgrow 24 bits

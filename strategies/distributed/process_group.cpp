@@ -11,6 +11,7 @@
 
 #include "strategies/backends/backend.h"
 #include "strategies/backends/memory_accounting.h"
+#include "strategies/distributed/rank_order_sum.h"
 #include "strategies/runtime/first_line.h"
 
 namespace stratagem::distributed {
@@ -70,6 +71,13 @@ void wait_for(c10d::Work& work, std::chrono::milliseconds limit) {
 }
 
 }  // namespace
+
+ReduceScatter reduce_scatter_of(const std::string& text) {
+  if (text == "exchange") return ReduceScatter::exchange;
+  if (text == "library") return ReduceScatter::library;
+  throw std::invalid_argument(
+      fmt::format("--reduce-scatter: \"{}\"; expected exchange or library", text));
+}
 
 Transfer::Transfer(std::string label, runtime::EventPointer start,
                    c10::intrusive_ptr<c10d::Work> work, at::Tensor tensor, Stamp stamp,
@@ -161,12 +169,59 @@ TransferPointer ProcessGroup::all_reduce_by_exchange(const at::Tensor& tensor,
       ends_, add_up);
 }
 
-TransferPointer ProcessGroup::reduce_scatter(at::Tensor output, at::Tensor input) {
+TransferPointer ProcessGroup::reduce_scatter(at::Tensor output, at::Tensor input,
+                                             ReduceScatter by) {
+  const bool by_exchange =
+      by == ReduceScatter::exchange && backend_ == "gloo" && input.is_cpu() && output.is_cpu();
+  check_reduce_scatter(output, input, by_exchange);
+  if (by_exchange) return reduce_scatter_by_exchange(output, input);
   const std::int64_t bytes = bytes_of(input);
   // c10d's Gloo reduces everything everywhere and keeps a slice.
   const std::int64_t wire = (backend_ == "gloo" ? 2 : 1) * ring_pass(bytes);
   return start("reduce_scatter", output, {1, bytes, wire},
                [&] { return group_->_reduce_scatter_base(output, input); });
+}
+
+TransferPointer ProcessGroup::reduce_scatter_by_exchange(const at::Tensor& output,
+                                                         const at::Tensor& input) {
+  const backends::MemoryCategoryGuard communication(backends::MemoryCategory::communication);
+  const auto own_rank = static_cast<std::size_t>(rank());
+  const at::Tensor sum = output.detach().view(-1);
+  const at::Tensor all = input.detach().view(-1);
+  const std::int64_t share = sum.numel();
+  at::Tensor sent = all;
+  std::vector<std::int64_t> lengths(static_cast<std::size_t>(size()), share);
+  // Gloo copies what a rank sends itself. A part at the buffer's end need not be handed over; of
+  // more than two, one that the sum overwrites before it is added must be.
+  const bool at_end = rank() == 0 || rank() + 1 == size();
+  if (size() > 1 && at_end && (size() == 2 || !output.is_alias_of(input))) {
+    sent = all.narrow(0, rank() == 0 ? share : 0, all.numel() - share);
+    lengths[own_rank] = 0;
+  }
+  at::Tensor received = at::empty_like(sent);
+  std::vector<at::Tensor> parts = received.split_with_sizes(lengths);
+  if (lengths[own_rank] == 0) parts[own_rank] = all.narrow(0, rank() * share, share);
+  const std::int64_t bytes = bytes_of(input);
+  return start(
+      "reduce_scatter", output, {1, bytes, ring_pass(bytes)},
+      [&] { return group_->alltoall_base(received, sent, lengths, lengths); }, ends_,
+      [sum, parts = std::move(parts)] { sum_in_rank_order(sum, parts); });
+}
+
+void ProcessGroup::check_reduce_scatter(const at::Tensor& output, const at::Tensor& input,
+                                        bool by_exchange) const {
+  if (output.numel() * size() != input.numel()) {
+    throw std::invalid_argument(
+        fmt::format("reduce_scatter{}: {} elements of an input of {}; expected {}", members_,
+                    output.numel(), input.numel(), input.numel() / size()));
+  }
+  if (by_exchange ? holds_sum_of(output, input) : output.scalar_type() == input.scalar_type()) {
+    return;
+  }
+  throw std::invalid_argument(fmt::format("reduce_scatter{}: {} of an input of {}; expected {}",
+                                          members_, c10::toString(output.scalar_type()),
+                                          c10::toString(input.scalar_type()),
+                                          c10::toString(input.scalar_type())));
 }
 
 TransferPointer ProcessGroup::all_gather(at::Tensor output, at::Tensor input) {

@@ -3,11 +3,11 @@
 // Every call is counted and stamped. `payload_bytes` is what the rank hands to the call;
 // `wire_bytes` is what it sends under the algorithm that the backend uses: a ring for all-reduce,
 // reduce-scatter and all-gather, a binomial tree for Gloo's broadcast, a ring and a gather for its
-// reduce, one message a pair of ranks for gather, scatter, all-to-all and small all-reduces over
-// Gloo, which every rank then adds up in the order of the ranks. Calls of one group must
-// be made in the same order by all its ranks; a call that does not end within the group's time
-// limit is an error, never a hang. Over NCCL a GPU waits and not the caller: there the limit is
-// that of whoever waits for the device, who then aborts the groups.
+// reduce, one message a pair of ranks for gather, scatter, all-to-all and, over Gloo, for
+// reduce-scatters and small all-reduces, which every rank then adds up in the order of the ranks.
+// Calls of one group must be made in the same order by all its ranks; a call that does not end
+// within the group's time limit is an error, never a hang. Over NCCL a GPU waits and not the
+// caller: there the limit is that of whoever waits for the device, who then aborts the groups.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -47,7 +47,8 @@ class Transfer {
   void wait();
 
   /// When the call was made, and when it had ended; the latter is valid after wait(), and is when
-  /// that returned for sends, receives, and where the backend does not tell (Gloo: reduce_scatter).
+  /// that returned for sends, receives, and where the backend does not tell (Gloo's own
+  /// reduce-scatter).
   const runtime::EventPointer& start() const { return start_; }
   runtime::EventPointer end() const;
 
@@ -68,6 +69,13 @@ class Transfer {
 using TransferPointer = std::shared_ptr<Transfer>;
 
 enum class Reduction { sum, maximum };
+
+/// Who reduces and scatters. The exchange is an all-to-all, and a sum of what came; over Gloo with
+/// tensors of the host, elsewhere the library does it.
+enum class ReduceScatter { exchange, library };
+
+/// "exchange" or "library", as --reduce-scatter has it; std::invalid_argument for another text.
+ReduceScatter reduce_scatter_of(const std::string& text);
 
 struct BackendOptions {
   /// Of Gloo; empty: loopback. NCCL reads its own from the environment: library_environment.h.
@@ -93,7 +101,12 @@ class ProcessGroup {
 
   // Asynchronous; in place where there is one tensor. All tensors are contiguous.
   TransferPointer all_reduce(at::Tensor tensor, Reduction reduction = Reduction::sum);
-  TransferPointer reduce_scatter(at::Tensor output, at::Tensor input);
+  /// `output` [n] becomes this rank's part of the sum of all ranks' `input` [ranks x n]. By
+  /// exchange the sum is added from the first rank's part to the last's, on every rank; bfloat16
+  /// and float16 are summed in float32, which `output` may be, too. There `output` may lie in
+  /// `input`, as this rank's part. Throws std::invalid_argument for other sizes and types.
+  TransferPointer reduce_scatter(at::Tensor output, at::Tensor input,
+                                 ReduceScatter by = ReduceScatter::exchange);
   TransferPointer all_gather(at::Tensor output, at::Tensor input);
   TransferPointer broadcast(at::Tensor tensor, int root);
   /// The sum is the root's; what the others are left with is undefined.
@@ -123,6 +136,9 @@ class ProcessGroup {
  private:
   using Call = std::function<c10::intrusive_ptr<c10d::Work>()>;
   TransferPointer all_reduce_by_exchange(const at::Tensor& tensor, Reduction reduction);
+  TransferPointer reduce_scatter_by_exchange(const at::Tensor& output, const at::Tensor& input);
+  void check_reduce_scatter(const at::Tensor& output, const at::Tensor& input,
+                            bool by_exchange) const;
   TransferPointer start(const std::string& collective, const at::Tensor& tensor,
                         CollectiveCount cost, const Call& call);
   /// Without `ends` where they are in no order: sends and receives of a pair of ranks wait for

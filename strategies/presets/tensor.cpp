@@ -1,6 +1,5 @@
 #include "strategies/presets/tensor.h"
 
-#include <span>
 #include <utility>
 
 #include "strategies/presets/staged.h"
@@ -16,33 +15,37 @@ std::unique_ptr<strategies::Strategy> make(const strategies::StrategyContext& co
   return make_staged(context, context.options.schedule, by_split_size(context), layout);
 }
 
-std::span<const char* const> own_options(tensor_parallel::Layout layout) {
-  if (layout == tensor_parallel::Layout::tensor) return {};
-  return strategies::sequence_options;
+std::vector<std::string> options_of(tensor_parallel::Layout layout) {
+  std::vector<std::string> names = strategies::option_names(
+      {strategies::rank_options, strategies::tensor_options, strategies::micro_batch_options,
+       strategies::stage_options, strategies::replica_options, strategies::shard_options,
+       strategies::shard_choice, strategies::precision_options});
+  if (layout == tensor_parallel::Layout::tensor) return names;
+  for (const std::string& own : strategies::option_names(
+           {strategies::sequence_options, strategies::reduce_scatter_options})) {
+    names.push_back(own);
+  }
+  return names;
 }
 
 }  // namespace
 
 strategies::StrategyEntry tensor_entry(std::string name, std::string summary,
                                        tensor_parallel::Layout layout) {
-  return {
-      .name = std::move(name),
-      .summary = std::move(summary),
-      .options = strategies::option_names(
-          {strategies::rank_options, strategies::tensor_options, strategies::micro_batch_options,
-           strategies::stage_options, strategies::replica_options, strategies::shard_options,
-           strategies::shard_choice, strategies::precision_options, own_options(layout)}),
-      .multi_device = true,
-      .dimensions = {"data", "pipeline", "tensor"},
-      .make =
-          [layout](const strategies::StrategyContext& context) { return make(context, layout); },
-      .can_train =
-          [layout](const models::ModelEntry& model) {
-            const bool has_sequence = model.input_kind == models::InputKind::tokens;
-            return !model.sharded_sizes.empty() &&
-                   (layout == tensor_parallel::Layout::tensor || has_sequence);
-          },
-      .shares_sequence = layout == tensor_parallel::Layout::sequence};
+  return {.name = std::move(name),
+          .summary = std::move(summary),
+          .options = options_of(layout),
+          .multi_device = true,
+          .dimensions = {"data", "pipeline", "tensor"},
+          .make = [layout](
+                      const strategies::StrategyContext& context) { return make(context, layout); },
+          .can_train =
+              [layout](const models::ModelEntry& model) {
+                const bool has_sequence = model.input_kind == models::InputKind::tokens;
+                return !model.sharded_sizes.empty() &&
+                       (layout == tensor_parallel::Layout::tensor || has_sequence);
+              },
+          .shares_sequence = layout == tensor_parallel::Layout::sequence};
 }
 
 }  // namespace stratagem::presets

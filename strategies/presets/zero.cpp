@@ -21,10 +21,10 @@ std::unique_ptr<strategies::Strategy> make(strategies::StrategyContext context,
 strategies::StrategyEntry zero_entry(std::string name, std::string summary, std::string shards) {
   return {.name = std::move(name),
           .summary = std::move(summary),
-          .options =
-              strategies::option_names({strategies::rank_options, strategies::micro_batch_options,
-                                        strategies::stage_options, strategies::accumulation_options,
-                                        strategies::shard_options, strategies::precision_options}),
+          .options = strategies::option_names(
+              {strategies::rank_options, strategies::micro_batch_options, strategies::stage_options,
+               strategies::accumulation_options, strategies::shard_options,
+               strategies::precision_options, strategies::reduce_scatter_options}),
           .multi_device = true,
           .dimensions = {"data", "pipeline"},
           .make = [shards](

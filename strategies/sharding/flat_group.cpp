@@ -6,8 +6,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "strategies/backends/memory_accounting.h"
+
 namespace stratagem::sharding {
 namespace {
+
+using backends::MemoryCategory;
+using backends::MemoryCategoryGuard;
 
 FlatLayout layout_of(const std::vector<models::NamedTensor>& parameters, at::ScalarType format,
                      int shards) {
@@ -37,6 +42,7 @@ FlatGroup::FlatGroup(stages::Stage& stage, const FlatOptions& options)
 
 std::vector<models::NamedTensor> FlatGroup::make_flat() {
   const at::NoGradGuard no_gradient;
+  const MemoryCategoryGuard made(MemoryCategory::parameters);
   const auto masters = parameters_.front().tensor.options().requires_grad(false);
   const at::Tensor flat = at::zeros({layout_.size()}, masters);
   for (std::size_t index = 0; index < parameters_.size(); ++index) {
@@ -58,6 +64,8 @@ std::vector<models::NamedTensor> FlatGroup::make_flat() {
   } else if (shards() > 1) {
     shard_ = shard_.clone();
   }
+  // What the optimizer keeps beside the parameters that layers use.
+  if (options_.mixed) backends::retag(shard_, MemoryCategory::optimizer);
   return {{"", shard_}};
 }
 
@@ -73,6 +81,7 @@ at::Tensor FlatGroup::view_of(const at::Tensor& flat, std::size_t parameter) con
 }
 
 void FlatGroup::unshard() {
+  const MemoryCategoryGuard communication(MemoryCategory::communication);
   if (!keeps_parameters()) resize(whole_, bytes_);
   gather_ = options_.ranks->all_gather(whole_, sent_);
 }
@@ -106,6 +115,8 @@ void FlatGroup::before_backward() {
     if (options_.mixed || !shard_.grad().defined()) whole_gradient_.zero_();
     return;
   }
+  const MemoryCategoryGuard made(keeps_gradients() ? MemoryCategory::gradients
+                                                   : MemoryCategory::communication);
   whole_gradient_ = at::zeros({layout_.size()}, sent_.options());
   for (std::size_t index = 0; index < parameters_.size(); ++index) {
     parameters_[index].tensor.mutable_grad() = view_of(whole_gradient_, index);
@@ -126,7 +137,14 @@ void FlatGroup::add_to_shard(const at::Tensor& gradients) {
     sum.add_(gradients);
   } else {
     sum = gradients.to(shard_.scalar_type());
+    backends::retag(sum, MemoryCategory::gradients);
   }
+}
+
+/// Over NCCL, and by the library, a sum has the format of what is sent.
+bool FlatGroup::scatters_into_master() const {
+  return options_.reduce_scatter == distributed::ReduceScatter::exchange &&
+         options_.ranks->backend() == "gloo" && whole_.is_cpu();
 }
 
 void FlatGroup::drop_whole_gradients() {
@@ -145,10 +163,13 @@ void FlatGroup::reduce_scatter() {
   if (keeps_gradients() && !options_.mixed) {
     scatter_.shard = own_shard_of(whole_gradient_);
   } else {
-    scatter_.shard = at::empty({layout_.shard_size()}, shard_.options().requires_grad(false));
+    const MemoryCategoryGuard communication(MemoryCategory::communication);
+    scatter_.shard = at::empty({layout_.shard_size()},
+                               scatters_into_master() ? shard_.options() : sent_.options());
   }
   if (!keeps_gradients()) drop_whole_gradients();
-  scatter_.transfer = options_.ranks->reduce_scatter(scatter_.shard, scatter_.whole);
+  scatter_.transfer =
+      options_.ranks->reduce_scatter(scatter_.shard, scatter_.whole, options_.reduce_scatter);
 }
 
 distributed::TransferPointer FlatGroup::wait_for_gradients() {
@@ -187,6 +208,21 @@ std::string FlatGroup::not_finite() const {
     if (!own.isfinite().all().item<bool>()) return parameters_[index].name;
   }
   return {};
+}
+
+strategies::StateBytes FlatGroup::state_bytes() const {
+  if (empty()) return {};
+  const auto bytes = [](const at::Tensor& tensor) {
+    return static_cast<std::int64_t>(tensor.nbytes());
+  };
+  const auto whole = static_cast<std::int64_t>(bytes_);
+  strategies::StateBytes held;
+  held.parameters = keeps_parameters() ? whole : bytes(sent_);
+  if (keeps_gradients()) held.gradients += whole;
+  if (!keeps_gradients() || options_.mixed) held.gradients += bytes(shard_);
+  held.optimizer = models::state_bytes(stage_.optimizer().options(), shard_);
+  if (options_.mixed) held.optimizer += bytes(shard_);
+  return held;
 }
 
 distributed::CollectiveCount FlatGroup::gather_cost() const {

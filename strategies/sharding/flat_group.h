@@ -28,6 +28,7 @@ struct FlatOptions {
   schedules::Sharded sharded = schedules::Sharded::optimizer;
   at::ScalarType format = at::kFloat;  // of what layers compute with
   bool mixed = false;                  // the shard is of its own format, or at least a copy
+  distributed::ReduceScatter reduce_scatter = distributed::ReduceScatter::exchange;
 };
 
 class FlatGroup {
@@ -68,6 +69,10 @@ class FlatGroup {
   /// The collective that an RS is.
   const char* scatter_name() const { return is_sharded() ? "reduce_scatter" : "all_reduce"; }
 
+  /// What this rank holds of the state between two uses of it, padding included. What is gathered,
+  /// or made to be scattered, is communication.
+  strategies::StateBytes state_bytes() const;
+
   /// Copies of parameters, gradients and optimizer state, whole. Collective.
   void add_state(strategies::StateDictionary& all) const;
   /// Takes this rank's part of parameters and optimizer state. Throws std::invalid_argument for a
@@ -90,6 +95,7 @@ class FlatGroup {
                  strategies::StateDictionary& all) const;
   void add_to_shard(const at::Tensor& gradients);
   void drop_whole_gradients();
+  bool scatters_into_master() const;
 
   bool is_sharded() const { return options_.sharded != schedules::Sharded::nothing; }
   bool keeps_parameters() const { return options_.sharded < schedules::Sharded::parameters; }

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "strategies/backends/backend.h"
+#include "strategies/backends/memory_accounting.h"
 #include "strategies/sharding/flat_group.h"
 
 namespace stratagem::sharding {
@@ -102,7 +103,11 @@ void FlatGroup::load(const strategies::StateDictionary& state) {
                       ? entry
                       : own_shard_of(flattened(state, prefix));
   }
+  const backends::MemoryAccountGuard charged(backends::account_of(stage_.device()));
   stage_.optimizer().load(own);
+  for (const auto& entry : stage_.optimizer().state()) {
+    backends::retag(entry.tensor, backends::MemoryCategory::optimizer);
+  }
   publish();
   backends::finish(shard_);
 }

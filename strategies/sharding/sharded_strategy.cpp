@@ -72,10 +72,12 @@ struct ShardedStrategy::Making {
                              .with_buffers = replicated && !models::buffers(model.layers).empty()});
     flat->resize(groups.boundaries.size() + 1);
     stages.boundaries = groups.boundaries;
-    const FlatOptions options{.ranks = nullptr,
-                              .sharded = sharded,
-                              .format = context.workload.options().dtype,
-                              .mixed = mixed};
+    const FlatOptions options{
+        .ranks = nullptr,
+        .sharded = sharded,
+        .format = context.workload.options().dtype,
+        .mixed = mixed,
+        .reduce_scatter = distributed::reduce_scatter_of(context.options.reduce_scatter)};
     stages.finish = [flat = flat, data = context.groups.data, options](int index, int device,
                                                                        stages::Stage& made) {
       FlatOptions own = options;
@@ -112,6 +114,11 @@ ShardedStrategy::~ShardedStrategy() { come_to_rest(); }
 
 strategies::Costs ShardedStrategy::costs(std::int64_t samples) const {
   strategies::Costs costs = stages::StagedStrategy::costs(samples);
+  costs.memory.assign(costs.memory.size(), {});
+  for (const int index : own_stages()) {
+    costs.memory[static_cast<std::size_t>(own_device_of(index))] +=
+        (*flat_)[static_cast<std::size_t>(index)]->state_bytes();
+  }
   const stages::StepPlan plan = planner_(samples);
   for (const auto& actions : plan.schedule.actions) {
     for (const Action& action : actions) {

@@ -83,8 +83,10 @@ void StagedStrategy::make_layout(const strategies::StrategyContext& context,
   if (groups_.tensor == nullptr) return;
   layout_ = std::make_unique<tensor_parallel::TensorLayout>(
       *groups_.tensor, *devices_.front(), layout,
-      tensor_parallel::ExchangeOptions{.overlap = context.options.async_reduce,
-                                       .keep_gathered = context.options.keep_gathered});
+      tensor_parallel::ExchangeOptions{
+          .overlap = context.options.async_reduce,
+          .keep_gathered = context.options.keep_gathered,
+          .reduce_scatter = distributed::reduce_scatter_of(context.options.reduce_scatter)});
 }
 
 RankPlan StagedStrategy::made_plan(std::int64_t samples) const {

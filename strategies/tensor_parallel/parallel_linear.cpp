@@ -67,7 +67,8 @@ class ColumnFunction : public torch::autograd::Function<ColumnFunction> {
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
     TensorGroup& group = group_in(context->saved_data.at("group"));
-    const auto [overlap, keep_gathered] = group.options();
+    const bool overlap = group.options().overlap;
+    const bool keep_gathered = group.options().keep_gathered;
     const bool by_sequence = context->saved_data.at("by_sequence").toBool();
     const at::Tensor& weight = saved[1];
     const at::Tensor gradient = gradients[0].contiguous().flatten(0, -2);

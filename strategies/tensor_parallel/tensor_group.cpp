@@ -52,7 +52,7 @@ PendingCollective TensorGroup::reduce_scatter(const at::Tensor& tensor, std::int
   const at::Tensor result = at::empty(shape, tensor.options());
   const at::Tensor by_rank =
       tensor.unflatten(dimension, {size(), part}).movedim(dimension, 0).contiguous();
-  auto transfer = group_.reduce_scatter(result, by_rank.flatten(0, 1));
+  auto transfer = group_.reduce_scatter(result, by_rank.flatten(0, 1), options_.reduce_scatter);
   return {*this, std::move(transfer), result};
 }
 

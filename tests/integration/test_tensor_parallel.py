@@ -58,6 +58,21 @@ def test_what_was_gathered_can_be_kept(commands, out):
     assert traffic["all_gather"]["payload_bytes"] == (4 * BLOCKS + 2) * ACTIVATIONS // 2
 
 
+def test_an_exchange_sends_half_of_what_gloos_reduce_scatter_does(commands, out):
+    done = commands.stratagem(
+        "run", *GPT, "--strategy", "sequence_parallel", "--reduce-scatter", "exchange,library",
+        "--repetitions", 1, "--out", out,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    sent = {
+        run["stratagem"]["config"]["reduce_scatter"]: run["stratagem"]["communication"]["reduce_scatter"]
+        for run in commands.iterations(commands.results(out), "sequence_parallel")
+    }
+    assert sent["exchange"]["payload_bytes"] == sent["library"]["payload_bytes"]
+    assert sent["exchange"]["wire_bytes"] == sent["exchange"]["payload_bytes"] // 2
+    assert sent["library"]["wire_bytes"] == sent["library"]["payload_bytes"]
+
+
 def test_a_mesh_of_three_dimensions_equals_one_device(commands):
     done = commands.stratagem(
         "verify", *GPT, "--strategy", "tensor_parallel", "--schedule", "1f1b", "--split-size", 2,
@@ -76,6 +91,7 @@ def test_a_mesh_of_three_dimensions_equals_one_device(commands):
         (["--mesh", "data=2/tensor=2", "--devices", 2], "product is the number of devices"),
         (["--mesh", "data=2", "--no-async"], "--no-async: no chosen row uses it"),
         (["--keep-gathered"], "--keep-gathered: no chosen row uses it; it is for sequence_parallel"),
+        (["--reduce-scatter", "library"], "--reduce-scatter: no chosen row uses it; it is for seq"),
         (["--split-size", 2], "--split-size: no chosen row uses it"),
         (["--sequence-length", 33], "33 is too long for gpt-tiny; 1 to 32"),
         (["--loss", "mse"], "--loss: no chosen row uses it"),

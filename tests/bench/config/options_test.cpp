@@ -91,6 +91,29 @@ TEST(OptionTable, AnOptionOfInterleavedSchedulesAsksTheCatalogueForThem) {
   EXPECT_FALSE(is_used(option, config, catalogue));
 }
 
+TEST(OptionTable, WhoReducesAndScattersIsAQuestionOfRowsOnCpus) {
+  Catalogue catalogue = example_catalogue();
+  catalogue.strategies.push_back({.name = "test_sharded", .options = {"reduce_scatter"}});
+  catalogue.strategies.push_back(
+      {.name = "test_layers", .options = {"reduce_scatter"}, .tensor_parallel = true});
+  const Option& option = find_option("reduce_scatter");
+  Config config;
+  const auto used = [&](const std::string& strategy, const std::string& device,
+                        const std::string& mesh) {
+    config.strategy = strategy;
+    config.device = device;
+    config.mesh = mesh;
+    return is_used(option, config, catalogue);
+  };
+  EXPECT_TRUE(used("test_sharded", "cpu", "auto"));
+  EXPECT_TRUE(used("test_sharded", "cpu", "data=2"));
+  EXPECT_FALSE(used("test_sharded", "cuda", "auto"));
+  EXPECT_TRUE(used("test_layers", "cpu", "data=2/tensor=2"));
+  EXPECT_FALSE(used("test_layers", "cpu", "data=2"));
+  EXPECT_FALSE(used("single", "cpu", "auto"));
+  EXPECT_EQ(users_of(option, catalogue), "test_sharded, test_layers");
+}
+
 TEST(OptionTable, FlagsAreTheNamesInKebabCase) {
   std::set<std::string> flags;
   for (const Option& option : option_table()) {

@@ -4,11 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace stratagem::bench {
 namespace {
 
+using ::testing::Contains;
 using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 
@@ -30,6 +32,20 @@ TEST(Collectives, EveryNameHasAFactor) {
   for (const std::string& name : collective_names()) EXPECT_GT(bus_factor(name, 2), 0) << name;
 }
 
+TEST(Collectives, TheLibrarysReduceScatterStandsBesideOursWhereThereIsOne) {
+  const auto has_both = [](const std::string& device, const std::string& backend) {
+    Config config;
+    config.device = device;
+    config.backend = backend;
+    const auto names = distinct_collectives(config);
+    EXPECT_THAT(names, Contains("reduce_scatter"));
+    return std::ranges::find(names, "reduce_scatter_library") != names.end();
+  };
+  EXPECT_TRUE(has_both("cpu", "gloo"));
+  EXPECT_FALSE(has_both("cuda", "gloo"));
+  EXPECT_FALSE(has_both("cuda", "nccl"));
+}
+
 TEST(Collectives, SizesAsPeopleWriteThem) {
   EXPECT_EQ(parse_bytes("77", "x"), 77);
   EXPECT_EQ(parse_bytes("4K", "x"), 4096);
@@ -49,9 +65,11 @@ TEST(Collectives, SizesReachBothEnds) {
 }
 
 TEST(Collectives, BandwidthIsSizeOverTheMedianTime) {
-  const auto repetition = collective_repetition("all_reduce", 4, 2'000'000, 1, {1.0, 2.0, 4.0});
+  const auto repetition = collective_repetition(
+      "all_reduce", 4, 1, {.bytes = 2'000'000, .wire_bytes = 3'000'000, .ms = {1.0, 2.0, 4.0}});
   EXPECT_THAT(repetition.counters.at("algorithm_gb_per_s"), DoubleNear(1.0, 1e-12));
   EXPECT_THAT(repetition.counters.at("bus_gb_per_s"), DoubleNear(1.5, 1e-12));
+  EXPECT_EQ(repetition.counters.at("wire_bytes"), 3e6);
   EXPECT_EQ(repetition.index, 1);
 }
 

@@ -37,6 +37,7 @@ struct Case {
   strategies::Spread spread = {.tensor_ranks = 2};
   bool async_reduce = true;
   bool keep_gathered = false;
+  std::string reduce_scatter = "exchange";
   std::int64_t virtual_stages = 1;
   std::int64_t batch = 4;
 };
@@ -46,6 +47,7 @@ std::ostream& operator<<(std::ostream& stream, const Case& of) {
                 << of.spread.replicas << "x" << of.spread.pipeline_ranks << "x"
                 << of.spread.tensor_ranks << ", " << of.virtual_stages << " stages a device, async "
                 << of.async_reduce << ", keep gathered " << of.keep_gathered
+                << ", reduce-scatter by " << of.reduce_scatter
                 << (of.spread.in_order ? ", in order" : "");
 }
 
@@ -59,7 +61,8 @@ strategies::StrategyOptions options_of(const Case& of, const models::Workload& w
                                       .schedule = of.schedule,
                                       .virtual_stages = of.virtual_stages,
                                       .async_reduce = of.async_reduce,
-                                      .keep_gathered = of.keep_gathered};
+                                      .keep_gathered = of.keep_gathered,
+                                      .reduce_scatter = of.reduce_scatter};
   if (of.virtual_stages > 1) {
     const int stages = of.spread.stages() * static_cast<int>(of.virtual_stages);
     options.cut = stages::choose_cut(workload, stages, "flops");
@@ -119,6 +122,7 @@ std::vector<Case> cases() {
                    .keep_gathered = async_reduce});
   }
   all.push_back({.strategy = "sequence_parallel", .keep_gathered = true});
+  all.push_back({.strategy = "sequence_parallel", .reduce_scatter = "library"});
   for (const char* model : {"toy", "mlp"}) {
     all.push_back({.model = model, .spread = {.tensor_ranks = 2}});
     all.push_back({.model = model, .spread = {.pipeline_ranks = 2, .tensor_ranks = 2}});

@@ -108,7 +108,8 @@ JobGroups::JobGroups(const Config& config, Placement placement, const TaskContex
   }
   const std::vector<int> with_gradients =
       sharded_state(config) == "none" ? placement_.ranks_of_replica(rank) : everyone;
-  if (config.clip_gradients > 0 && with_gradients.size() > 1) {
+  const bool needs_norm = config.clip_gradients > 0 || compute_format(config) == "float16";
+  if (needs_norm && with_gradients.size() > 1) {
     norm_ = factory.make("norm", with_gradients, *devices.front());
   }
 }

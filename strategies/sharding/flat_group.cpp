@@ -4,6 +4,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "strategies/backends/memory_accounting.h"
@@ -108,36 +109,66 @@ void FlatGroup::publish() {
   for (const auto& [name, tensor] : parameters_) tensor.unsafeGetTensorImpl()->bump_version();
 }
 
+/// Autograd makes the first gradients of a step as it does for anybody, so they have the same bits.
 void FlatGroup::before_backward() {
   if (empty() || !std::exchange(gradients_are_old_, false)) return;
-  if (whole_gradient_.defined()) {
-    // Gradients that no update has used stay: they are not finite, see Stage::update().
-    if (options_.mixed || !shard_.grad().defined()) whole_gradient_.zero_();
-    return;
-  }
-  const MemoryCategoryGuard made(keeps_gradients() ? MemoryCategory::gradients
-                                                   : MemoryCategory::communication);
-  whole_gradient_ = at::zeros({layout_.size()}, sent_.options());
-  for (std::size_t index = 0; index < parameters_.size(); ++index) {
-    parameters_[index].tensor.mutable_grad() = view_of(whole_gradient_, index);
-  }
+  for (const auto& [name, tensor] : parameters_) at::Tensor(tensor).mutable_grad().reset();
 }
 
 void FlatGroup::after_backward() {
-  if (empty() || is_sharded()) return;
+  if (empty()) return;
   const at::NoGradGuard no_gradient;
-  add_to_shard(whole_gradient_);
-  gradients_are_old_ = true;
+  if (is_sharded()) {
+    move_into_buffer();
+  } else {
+    add_to_shard();
+  }
 }
 
-/// The first micro-batch's are the sum, the others' are added to it.
-void FlatGroup::add_to_shard(const at::Tensor& gradients) {
+/// What later passes add goes there by itself.
+void FlatGroup::move_into_buffer() {
+  if (!whole_gradient_.defined()) {
+    const MemoryCategoryGuard made(keeps_gradients() ? MemoryCategory::gradients
+                                                     : MemoryCategory::communication);
+    whole_gradient_ = empty_buffer(sent_.options());
+  }
+  for (std::size_t index = 0; index < parameters_.size(); ++index) {
+    at::Tensor& gradient = parameters_[index].tensor.mutable_grad();
+    if (gradient.defined() && gradient.is_alias_of(whole_gradient_)) continue;
+    const at::Tensor place = view_of(whole_gradient_, index);
+    if (gradient.defined()) {
+      place.copy_(gradient);
+    } else {
+      place.zero_();  // an earlier pass has taken it along
+    }
+    gradient = place;
+  }
+}
+
+/// With zeros where no parameter is.
+at::Tensor FlatGroup::empty_buffer(const at::TensorOptions& options) const {
+  at::Tensor buffer = at::empty({layout_.size()}, options);
+  for (const Range& gap : layout_.gaps()) buffer.narrow(0, gap.start, gap.count).zero_();
+  return buffer;
+}
+
+void FlatGroup::add_to_shard() {
   at::Tensor& sum = shard_.mutable_grad();
-  if (sum.defined()) {
-    sum.add_(gradients);
-  } else {
-    sum = gradients.to(shard_.scalar_type());
-    backends::retag(sum, MemoryCategory::gradients);
+  const bool first = !sum.defined();
+  if (first) {
+    const MemoryCategoryGuard made(MemoryCategory::gradients);
+    sum = empty_buffer(shard_.options());
+  }
+  for (std::size_t index = 0; index < parameters_.size(); ++index) {
+    at::Tensor& gradient = parameters_[index].tensor.mutable_grad();
+    if (!gradient.defined()) continue;
+    const at::Tensor place = view_of(sum, index);
+    if (first) {
+      place.copy_(gradient);
+    } else {
+      place.add_(gradient);
+    }
+    gradient.reset();
   }
 }
 
@@ -167,7 +198,10 @@ void FlatGroup::reduce_scatter() {
     scatter_.shard = at::empty({layout_.shard_size()},
                                scatters_into_master() ? shard_.options() : sent_.options());
   }
-  if (!keeps_gradients()) drop_whole_gradients();
+  if (!keeps_gradients()) {
+    for (const auto& [name, tensor] : parameters_) at::Tensor(tensor).mutable_grad().reset();
+    whole_gradient_.reset();
+  }
   scatter_.transfer =
       options_.ranks->reduce_scatter(scatter_.shard, scatter_.whole, options_.reduce_scatter);
 }
@@ -177,10 +211,16 @@ distributed::TransferPointer FlatGroup::wait_for_gradients() {
   const Scatter scattered = std::exchange(scatter_, {});
   scattered.transfer->wait();
   if (!is_sharded()) return scattered.transfer;
+  at::Tensor& sum = shard_.mutable_grad();
   if (keeps_gradients() && !options_.mixed) {
-    shard_.mutable_grad() = scattered.shard;
+    // What no update has used is not finite, and nor is what is added to it: see Stage::update().
+    if (sum.defined()) scattered.shard.fill_(std::numeric_limits<double>::quiet_NaN());
+    sum = scattered.shard;
+  } else if (sum.defined()) {
+    sum.add_(scattered.shard);
   } else {
-    add_to_shard(scattered.shard);
+    sum = scattered.shard.to(shard_.scalar_type());
+    backends::retag(sum, MemoryCategory::gradients);
   }
   return scattered.transfer;
 }
@@ -218,7 +258,7 @@ strategies::StateBytes FlatGroup::state_bytes() const {
   const auto whole = static_cast<std::int64_t>(bytes_);
   strategies::StateBytes held;
   held.parameters = keeps_parameters() ? whole : bytes(sent_);
-  if (keeps_gradients()) held.gradients += whole;
+  if (is_sharded() && keeps_gradients()) held.gradients += whole;
   if (!keeps_gradients() || options_.mixed) held.gradients += bytes(shard_);
   held.optimizer = models::state_bytes(stage_.optimizer().options(), shard_);
   if (options_.mixed) held.optimizer += bytes(shard_);

@@ -46,9 +46,8 @@ class FlatGroup {
   distributed::TransferPointer wait_for_parameters();
   /// Gives back the memory of parameters that are sharded.
   void reshard();
-  /// The backward pass that follows adds to gradients that are whole.
   void before_backward();
-  /// Takes the gradients of a pass to the shard where no rank has others to add.
+  /// Takes the gradients of a pass to the buffer or, where no rank has others to add, the shard.
   void after_backward();
   /// Starts summing the gradients over the ranks.
   void reduce_scatter();
@@ -93,8 +92,9 @@ class FlatGroup {
   at::Tensor flattened(const strategies::StateDictionary& state, const std::string& prefix) const;
   void add_views(const std::string& prefix, const at::Tensor& shard,
                  strategies::StateDictionary& all) const;
-  void add_to_shard(const at::Tensor& gradients);
-  void drop_whole_gradients();
+  void move_into_buffer();
+  at::Tensor empty_buffer(const at::TensorOptions& options) const;
+  void add_to_shard();
   bool scatters_into_master() const;
 
   bool is_sharded() const { return options_.sharded != schedules::Sharded::nothing; }

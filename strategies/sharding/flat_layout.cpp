@@ -23,6 +23,20 @@ FlatLayout::FlatLayout(const std::vector<std::int64_t>& sizes, std::int64_t elem
   shard_size_ = rounded_up(end, piece * shards_) / shards_;
 }
 
+std::vector<Range> FlatLayout::gaps() const {
+  std::vector<Range> found;
+  std::int64_t end = 0;
+  const auto note = [&](std::int64_t next) {
+    if (next > end) found.push_back({end, next - end});
+  };
+  for (const Range& parameter : parameters_) {
+    note(parameter.start);
+    end = parameter.start + parameter.count;
+  }
+  note(size());
+  return found;
+}
+
 Range FlatLayout::part_of(std::size_t parameter, int shard) const {
   const Range& whole = parameters_.at(parameter);
   const std::int64_t begin = std::max(whole.start, shard * shard_size_);

@@ -30,6 +30,9 @@ class FlatLayout {
   std::int64_t shard_size() const { return shard_size_; }
   Range shard(int index) const { return {index * shard_size_, shard_size_}; }
 
+  /// What belongs to no parameter.
+  std::vector<Range> gaps() const;
+
   /// What of a parameter lies in a shard, counted from the shard's start; none: a count of 0.
   Range part_of(std::size_t parameter, int shard) const;
 

@@ -46,7 +46,7 @@ strategies::Costs StagedStrategy::costs(std::int64_t samples) const {
   }
   if (layout_) add_collectives(costs, plan);
   add_transfers(costs, plan);
-  if (clips() && groups_.norm != nullptr) {
+  if ((clips() || scales()) && groups_.norm != nullptr) {
     costs.collectives["all_reduce"] += {.calls = 1, .payload_bytes = sizeof(double)};
   }
   return costs;
@@ -83,9 +83,12 @@ void StagedStrategy::add_collectives(strategies::Costs& costs, const RankPlan& p
       add(costs.collectives, layout_->communication(index, {positions, element}, takes_data,
                                                     index + 1 == stage_count()));
     }
-    if (layout_->needs_reduction()) {
-      add(costs.collectives,
-          layout_->reduction(stages_.at(static_cast<std::size_t>(index))->layers()));
+  }
+  for (const auto& actions : plan.plan.schedule.actions) {
+    for (const Action& action : actions) {
+      const auto& own = stages_.at(static_cast<std::size_t>(action.stage));
+      if (action.kind != ActionKind::reduce_gradients || own == nullptr) continue;
+      add(costs.collectives, layout_->reduction(own->layers()));
     }
   }
 }

@@ -60,7 +60,8 @@ struct RankTraining : Training {
     std::vector<int> replica(static_cast<std::size_t>(of.ranks_per_replica()));
     std::iota(replica.begin(), replica.end(), rank - rank % of.ranks_per_replica());
     const std::vector<int>& with_gradients = of.sharded ? everyone : replica;
-    if (options.optimizer.clip_norm > 0 && with_gradients.size() > 1) {
+    const bool needs_norm = options.optimizer.clip_norm > 0 || options.loss_scale != 1;
+    if (needs_norm && with_gradients.size() > 1) {
       norm = make(ranks, "norm", with_gradients);
     }
     if (of.pipeline_ranks == 1) return;

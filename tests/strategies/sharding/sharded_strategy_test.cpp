@@ -131,15 +131,18 @@ TEST(Zero, InPipelinesEqualsOneDevice) {
   std::vector<Case> cases;
   for (const std::string& schedule : schedules::schedule_names()) {
     strategies::StrategyOptions options{.split_size = 1, .schedule = schedule};
-    if (schedules::find_schedule(schedule).interleaved)
+    strategies::StrategyOptions of_images = options;
+    if (schedules::find_schedule(schedule).interleaved) {
       options.cut = {"blocks.0", "blocks.1", "head"};
+      of_images.cut = {"layer1.0", "layer2.0", "layer3.0"};
+    }
     const strategies::Spread ranks{.replicas = 2, .pipeline_ranks = 2};
     const strategies::Spread devices{.replicas = 2, .devices_per_rank = 2};
     for (const char* zero : {"zero1", "zero2", "zero3"}) {
       cases.push_back({.strategy = zero, .spread = ranks, .options = options});
     }
     cases.push_back(
-        {.strategy = "zero3", .spread = devices, .options = options, .model = "resnet18"});
+        {.strategy = "zero3", .spread = devices, .options = of_images, .model = "resnet18"});
   }
   expect_equal(cases);
 }

@@ -195,7 +195,7 @@ def unit_of(longest_ms: float) -> tuple[float, str]:
 def byte_unit_of(most: float) -> tuple[float, str]:
     """Divisor and name of the unit for an axis that reaches `most` bytes."""
     gibibyte = 2.0**30
-    return (gibibyte, "GiB") if most >= 0.1 * gibibyte else (2.0**20, "MiB")
+    return (gibibyte, "GiB") if most >= 0.5 * gibibyte else (2.0**20, "MiB")
 
 
 def spread(positions: list[float], gap: float) -> list[float]:

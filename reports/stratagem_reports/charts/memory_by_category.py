@@ -37,7 +37,7 @@ def draw(_: Results, selection: Selection) -> Drawn:
     names, high = [label for label, _ in found], 1.02 * reach / divisor
     layers = [
         marks.boxes(pieces, stroke=BACKGROUND, strokeWidth=0.7),
-        _rule(ticks, BACKGROUND, 5),
+        _rule(ticks, BACKGROUND, 4),
         _rule(ticks, TEXT, 2),
         marks.texts(ends, align="left", dx=9),
         marks.legend(entries, 4),

@@ -140,6 +140,9 @@ def _named(
 ) -> dict[tuple, list[marks.Datum]]:
     """The rows whose names have room, by the side where it is; those of the frontier go first."""
     taken = [_around(_pixels(row["x"], row["y"], x, y), _ROOM) for row in rows]
+    for row in rows:
+        low, high = (_pixels(row["x"], row[end], x, y) for end in ("low", "high"))
+        taken.append(_around(low, 3.0, high))
     for lines, end in zip(_steps(frontier, x, y), ("x", "y"), strict=True):
         for line in lines:
             one = _pixels(line["x"], line["y"], x, y)

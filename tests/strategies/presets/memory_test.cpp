@@ -1,15 +1,18 @@
 // What a device holds of the model's state is, to the byte, what its strategy's costs say, and the
 // rest of its memory is told apart.
 #include <ATen/ATen.h>
+#include <c10/util/accumulate.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <mutex>
 #include <tuple>
 #include <vector>
 
+#include "models/transformer.h"
 #include "strategies/backends/memory_costs.h"
 #include "strategies/schedules/batch_split.h"
 #include "strategies/schedules/registry.h"
@@ -269,6 +272,27 @@ TEST(MemoryOfAStep, CompressedGradientsAreCommunication) {
       EXPECT_GE(memory.peak[MemoryCategory::communication], expected * elements);
     });
   }
+}
+
+/// What layers gather by sequence stays until their backward passes where it is kept: two layers of
+/// each block gather their inputs, [4, 8, features] in float64, and so does the head.
+TEST(MemoryOfAStep, GatheredInputsAreCommunication) {
+  const Case of{.strategy = "sequence_parallel",
+                .spread = {.tensor_ranks = 2},
+                .options = {.split_size = 4, .keep_gathered = true}};
+  const models::Model model = models::Workload(workload_of(of)).make_meta_model();
+  const auto blocks = std::ranges::count_if(model.layers, [](const auto& layer) {
+    return dynamic_cast<const models::TransformerBlock*>(layer.get()) != nullptr;
+  });
+  const std::int64_t whole =
+      c10::multiply_integers(model.layers.front()->output_shape({4, 8})) * std::int64_t{8};
+  EXPECT_GT(blocks, 1);
+  on_ranks(of, [least = (2 * blocks + 1) * whole](Accounted& training) {
+    training.steps(1);
+    training.reset_peaks();
+    training.steps(1);
+    EXPECT_GE(training.memory().peak[MemoryCategory::communication], least);
+  });
 }
 
 stages::Planner whole_batches() {

@@ -195,6 +195,26 @@ def test_the_rows_of_data_parallel_say_what_runs_on_one_device():
     assert "our ddp over it: at least 0.87" in run.stdout
 
 
+def test_a_stage_of_zero_may_cost_so_much_more_than_ddp():
+    run = compare("--list", "--scenario", "zero")
+    assert run.returncode == 0, run.stderr
+    for aim in (
+        "zero1: over our ddp: at most 1.00",
+        "zero3/no_reshard: over our ddp: at most 1.04",
+        "zero3: torch's fsdp as installed: at least 1.40",
+        "zero3: torch's fsdp with allocator, oneDNN: at least 1.10",
+        "ddp: torch's ddp as installed: no aim",
+    ):
+        assert f"  {aim}\n" in run.stdout + "\n"
+    for command in (
+        "--strategy zero3 --no-reshard-after-forward --devices 2",
+        "train.py fsdp --no-reshard-after-forward --matmul onednn",
+        "train.py zero1 --matmul installed",
+    ):
+        assert command in run.stdout
+    assert "  torch/zero1/onednn/allocator\n" in run.stdout
+
+
 def test_a_training_is_no_work_of_a_batch(stratagem, tmp_path):
     out = tmp_path / "peers.json"
     run = compare(
@@ -256,7 +276,7 @@ def test_tables_show_spread_choice_and_short_coverage():
     result = Result(samples, {"gone": "not built"}, finished_rounds=4, selection_rounds=2)
     ratios = [Ratio("r", ("slow",), ("first", "second"), 1.25), Ratio("s", ("slow",), ("first",))]
     lines = contender_table(["slow", "first", "second", "gone"], result).splitlines()
-    assert lines[3].split() == ["second", "15", "66.7%", "4"]
+    assert lines[3].split() == ["second", "15", "66.7%", "4", "-"]
     assert lines[4] == "failed: gone: not built"
     text = ratio_table(ratios, result)
     assert "1.500  [1.500, 1.500]       2  1.25  cannot tell" in text

@@ -94,6 +94,20 @@ def test_verdict(aim, low, high, verdict):
     assert judge(Interval(low, high, 0.96), aim) is verdict
 
 
+@pytest.mark.parametrize(
+    ("aim", "low", "high", "verdict"),
+    [
+        (1.02, 0.90, 1.02, Verdict.AT_MOST),
+        (1.02, 0.90, 1.03, Verdict.CANNOT_TELL),
+        (1.02, 1.02, 1.10, Verdict.CANNOT_TELL),
+        (1.02, 1.03, 1.10, Verdict.ABOVE),
+    ],
+)
+def test_verdict_of_what_may_cost_so_much(aim, low, high, verdict):
+    assert judge(Interval(low, high, 0.96), aim, at_most=True) is verdict
+    assert judge(Interval(low, high, 0.5), aim, at_most=True) is Verdict.CANNOT_TELL
+
+
 def test_an_interval_that_covers_too_little_tells_nothing():
     assert judge(Interval(2.0, 3.0, 0.9375), 1.0) is Verdict.CANNOT_TELL
     assert judge(Interval(2.0, 2.0, 31 / 32), 1.0) is Verdict.AT_LEAST

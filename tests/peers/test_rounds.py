@@ -47,6 +47,7 @@ def test_every_round_launches_each_contender_once_in_its_order(log):
     assert [sample.position for sample in result.samples] == [0, 1, 2] * 3
     assert result.finished_rounds == 3
     assert result.step_times()["a"] == {1: 2.0, 2: 2.0, 3: 2.0}
+    assert {name: len(peaks) for name, peaks in result.peaks().items()} == dict.fromkeys("abc", 3)
     assert json.loads(json.dumps(result.as_json()))["samples"][0]["step_ms"] == [1.0, 3.0]
 
 

@@ -41,10 +41,18 @@ def single():
     return first_losses(f"single {GPT}")
 
 
+@pytest.fixture(scope="module")
+def resnet_ddp():
+    """Replicas normalise their own samples, so that one device is another computation."""
+    return first_losses(f"ddp {RESNET}")
+
+
 @pytest.mark.parametrize("way", [
     "data_parallel",
     "ddp",
+    "zero1",
     "fsdp",
+    "fsdp --no-reshard-after-forward",
     "tensor_parallel",
     "pipelining --schedule 1f1b --cut blocks.5",
     "pipelining --schedule interleaved_zero_bubble --cut blocks.3+blocks.5+blocks.7",
@@ -53,6 +61,11 @@ def single():
 ])  # fmt: skip
 def test_every_way_takes_the_steps_of_one_device(way, single):
     assert first_losses(f"{way} {GPT}").expected == single
+
+
+@pytest.mark.parametrize("way", ["zero1", "fsdp", "fsdp --no-reshard-after-forward"])
+def test_replicas_of_images_take_the_same_steps_however_much_is_sharded(way, resnet_ddp):
+    assert first_losses(f"{way} {RESNET}").expected == resnet_ddp
 
 
 @pytest.mark.parametrize("schedule", ["1f1b", "dualpipe_v --cut layer2+layer3+layer4"])
@@ -89,8 +102,9 @@ def test_a_model_computes_on_the_gpu_that_it_is_given(model, monkeypatch):
 @pytest.mark.parametrize(("options", "code", "why"), [
     ("single --device cuda", 1, "--device cuda: PyTorch sees no GPU"),
     ("ddp --device cuda --matmul onednn", 2, "--matmul onednn: of CPUs, and --device is cuda"),
+    ("ddp --no-reshard-after-forward", 2, "--no-reshard-after-forward: of fsdp, not of ddp"),
 ])
-def test_a_gpu_that_cannot_be_used_is_one_line(options, code, why, monkeypatch):
+def test_what_cannot_be_done_is_one_line(options, code, why, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     run = peer(options)
     assert run.returncode == code

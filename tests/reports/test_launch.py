@@ -33,6 +33,14 @@ def test_output_and_file_are_returned():
     assert output.out_file == "file"
 
 
+def test_the_memory_is_that_of_the_largest_process():
+    mebibytes = 200
+    hold = f"held = bytearray(b'x' * ({mebibytes} << 20))"
+    parent = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]], check=True)"
+    small, large = (launch(python(parent, code), {}, 30).peak_resident_bytes for code in ("", hold))
+    assert 0 < small < mebibytes << 20 <= large < small + (4 * mebibytes << 20)
+
+
 def test_environment_is_changed_and_none_removes(monkeypatch):
     monkeypatch.setenv("PEERS_REMOVED", "1")
     monkeypatch.setenv("PEERS_KEPT", "2")

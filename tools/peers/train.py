@@ -20,7 +20,7 @@ from torch_peers import ranks
 from torch_peers.placement import Placement, place
 
 MODELS = ("resnet50", "gpt-small")
-RANKED = ("ddp", "fsdp", "tensor_parallel", "pipelining")  # a rank for each device
+RANKED = ("ddp", "zero1", "fsdp", "tensor_parallel", "pipelining")  # a rank for each device
 STRATEGIES = ("single", "data_parallel", *RANKED)
 SHARE_A_GPU = ("single", "ddp")  # Gloo reduces tensors of GPUs, and sends none
 
@@ -41,12 +41,15 @@ def parse_arguments() -> argparse.Namespace:
     add("--memory-format", choices=("nchw", "channels_last"), default="nchw")
     add("--matmul", choices=("installed", "onednn"), default="installed", help="float32 products")
     add("--compile", action="store_true", help="torch.compile the model")
+    add("--no-reshard-after-forward", action="store_true", help="of fsdp: keep gathered layers")
     add("--schedule", default="1f1b", help="of pipelining (1f1b)")
     add("--split-size", type=int, default=12, help="micro-batch size of pipelining (12)")
     add("--cut", default="layer3", help="first layers of the stages after the first, joined by +")
     arguments = parser.parse_args()
     if arguments.device == "cuda" and arguments.matmul != "installed":
         parser.error(f"--matmul {arguments.matmul}: of CPUs, and --device is cuda")
+    if arguments.no_reshard_after_forward and arguments.strategy != "fsdp":
+        parser.error(f"--no-reshard-after-forward: of fsdp, not of {arguments.strategy}")
     return arguments
 
 

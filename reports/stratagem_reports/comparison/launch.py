@@ -21,12 +21,16 @@ class LaunchError(Exception):
 
 @dataclass(frozen=True)
 class Output:
-    """What a launch left: its standard output, and the file it wrote for `{out}` ("" if none)."""
+    """What a launch left: its standard output, and the file it wrote for `{out}` ("" if none).
+
+    The memory is what the largest of its processes had resident at most.
+    """
 
     stdout: str
     out_file: str
     seconds: float
     exit_code: int = 0
+    peak_resident_bytes: int = 0
 
 
 def end_with_parent() -> None:
@@ -64,6 +68,22 @@ def _environment(changes: Mapping[str, str | None]) -> dict[str, str]:
     return {name: value for name, value in merged.items() if value is not None}
 
 
+def _wait(process: subprocess.Popen, limit_s: float) -> int:
+    """Wait for a process and return the resident bytes, at most, of it or of a child of its.
+
+    Raises subprocess.TimeoutExpired after `limit_s` seconds.
+    """
+    deadline = time.monotonic() + limit_s
+    ended_and_kept = os.WEXITED | os.WNOHANG | os.WNOWAIT
+    while os.waitid(os.P_PID, process.pid, ended_and_kept) is None:
+        if time.monotonic() > deadline:
+            raise subprocess.TimeoutExpired(process.args, limit_s)
+        time.sleep(0.01)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return usage.ru_maxrss * 1024
+
+
 def launch(
     command: Sequence[str],
     environment: Mapping[str, str | None],
@@ -95,14 +115,15 @@ def launch(
             except OSError as error:
                 raise LaunchError(f"cannot start {arguments[0]}: {error.strerror}") from error
             try:
-                exit_code = process.wait(limit_s)
+                peak = _wait(process, limit_s)
             except subprocess.TimeoutExpired as error:
                 raise LaunchError(f"no result within {limit_s:g} s") from error
             finally:
                 end_group(process)
         seconds = time.monotonic() - start
+        exit_code = process.returncode
         if exit_code not in accepted:
             message = _last_line(paths[1].read_text(errors="replace"))
             raise LaunchError(f"exit code {exit_code}: {message}")
         text = out.read_text() if out.exists() else ""
-        return Output(paths[0].read_text(errors="replace"), text, seconds, exit_code)
+        return Output(paths[0].read_text(errors="replace"), text, seconds, exit_code, peak)

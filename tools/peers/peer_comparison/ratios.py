@@ -23,15 +23,21 @@ class Verdict(Enum):
 
     AT_LEAST = "at least"
     BELOW = "below"
+    AT_MOST = "at most"
+    ABOVE = "above"
     CANNOT_TELL = "cannot tell"
 
 
-def judge(interval: Interval, aim: float) -> Verdict:
+def judge(interval: Interval, aim: float, at_most: bool = False) -> Verdict:
     """Says on which side of the aim the interval lies; one that covers too little tells nothing."""
     if interval.coverage >= CONFIDENCE:
-        if interval.low >= aim:
+        if at_most and interval.high <= aim:
+            return Verdict.AT_MOST
+        if at_most and interval.low > aim:
+            return Verdict.ABOVE
+        if not at_most and interval.low >= aim:
             return Verdict.AT_LEAST
-        if interval.high < aim:
+        if not at_most and interval.high < aim:
             return Verdict.BELOW
     return Verdict.CANNOT_TELL
 
@@ -40,13 +46,22 @@ def judge(interval: Interval, aim: float) -> Verdict:
 class Ratio:
     """A named question: how many times as long as `faster`'s do `slower`'s steps take.
 
-    Each side lists candidates, of which the best speaks. `aim` is what it should be at least.
+    Each side lists candidates, of which the best speaks. `aim` is what it should be at least, or
+    `at_most`: where a way that holds less may cost so much and no more.
     """
 
     name: str
     slower: tuple[str, ...]
     faster: tuple[str, ...]
     aim: float | None = None
+    at_most: bool = False
+
+    @property
+    def aim_text(self) -> str:
+        """The aim in words."""
+        if self.aim is None:
+            return "no aim"
+        return f"at {'most' if self.at_most else 'least'} {self.aim:.2f}"
 
 
 @dataclass(frozen=True)
@@ -109,6 +124,6 @@ def answer(ratio: Ratio, times: StepTimes, selection: int) -> Answer | None:
         return None
     per_round = tuple(times[slower][index] / times[faster][index] for index in judging)
     interval = interval_of_median(list(per_round))
-    verdict = None if ratio.aim is None else judge(interval, ratio.aim)
+    verdict = None if ratio.aim is None else judge(interval, ratio.aim, ratio.at_most)
     median = statistics.median(per_round)
     return Answer(ratio, slower, faster, per_round, median, interval, verdict)

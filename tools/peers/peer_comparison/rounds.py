@@ -5,11 +5,10 @@ The first half of the rounds chooses among candidates; the second half goes on w
 
 import random
 import statistics
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 
-from stratagem_reports.comparison.launch import LaunchError, launch
+from stratagem_reports.comparison.launch import LaunchError, Output, launch
 
 from peer_comparison.contender import Contender, Launchable, Measurement
 from peer_comparison.ratios import Ratio, finalists
@@ -29,6 +28,7 @@ class Sample:
     step_ms: tuple[float, ...]
     loss: float | None
     details: dict
+    peak_resident_bytes: int | None = None  # of the largest process
 
     @property
     def step_time_ms(self) -> float:
@@ -53,6 +53,14 @@ class Result:
             times.setdefault(sample.contender, {})[sample.round] = sample.step_time_ms
         return times
 
+    def peaks(self) -> dict[str, list[int]]:
+        """Return the bytes resident at most of each contender's launches that know them."""
+        peaks: dict[str, list[int]] = {}
+        for sample in self.samples:
+            if sample.peak_resident_bytes:
+                peaks.setdefault(sample.contender, []).append(sample.peak_resident_bytes)
+        return peaks
+
     def as_json(self) -> dict:
         """Return everything that was measured as JSON values."""
         return asdict(self)
@@ -65,10 +73,9 @@ def order_of_round(names: Sequence[str], seed: int, index: int) -> list[str]:
     return order
 
 
-def _measure(launchable: Launchable, limit_s: float) -> tuple[Measurement, float]:
-    start = time.monotonic()
+def _measure(launchable: Launchable, limit_s: float) -> tuple[Measurement, Output]:
     output = launch(launchable.command, launchable.environment, limit_s)
-    return launchable.parse(output), time.monotonic() - start
+    return launchable.parse(output), output
 
 
 def _run_preflight(
@@ -138,7 +145,7 @@ def _run_round(
         left = [later for later in order[position:] if later not in result.failures]
         progress(by_name[name], index, left)
         try:
-            measurement, seconds = _measure(by_name[name].timed, limit_s)
+            measurement, output = _measure(by_name[name].timed, limit_s)
         except LaunchError as error:
             result.failures[name] = f"round {index}: {error}"
             continue
@@ -147,10 +154,11 @@ def _run_round(
                 index,
                 position,
                 name,
-                seconds,
+                output.seconds,
                 measurement.step_ms,
                 measurement.loss,
                 dict(measurement.details),
+                output.peak_resident_bytes,
             )
         )
     return samples

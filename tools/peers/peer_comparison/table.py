@@ -34,20 +34,26 @@ def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def contender_table(names: Sequence[str], result: Result) -> str:
-    """Return each contender's median step time and spread over launches, or why it has none."""
-    times = result.step_times()
-    rows = [("contender", "median ms", "spread", "launches")]
+    """Return each contender's median step time and spread over launches, or why it has none.
+
+    The last column is what its largest process had resident at most, the median over launches.
+    """
+    times, peaks = result.step_times(), result.peaks()
+    rows = [("contender", "median ms", "spread", "launches", "peak MiB")]
     for name in names:
         if name in times:
             values = list(times[name].values())
-            rows.append((name, _milliseconds(values), _spread(values), str(len(values))))
+            resident = peaks.get(name)
+            peak = f"{statistics.median(resident) / 2**20:.0f}" if resident else "-"
+            rows.append((name, _milliseconds(values), _spread(values), str(len(values)), peak))
     lines = _columns(rows) if len(rows) > 1 else ["nothing was measured in a whole round"]
     return "\n".join(lines + [f"failed: {name}: {why}" for name, why in result.failures.items()])
 
 
 def _ratio_row(found: Answer) -> tuple[str, ...]:
     interval = f"[{found.interval.low:.3f}, {found.interval.high:.3f}]"
-    aim = "-" if found.ratio.aim is None else f"{found.ratio.aim:.2f}"
+    ratio = found.ratio
+    aim = "-" if ratio.aim is None else f"{'<= ' if ratio.at_most else ''}{ratio.aim:.2f}"
     verdict = found.verdict.value if found.verdict else "-"
     rounds = str(len(found.per_round))
     return found.ratio.name, f"{found.median:.3f}", interval, rounds, aim, verdict
@@ -101,6 +107,7 @@ def answers_as_json(ratios: Sequence[Ratio], result: Result) -> list[dict]:
             "interval": [found.interval.low, found.interval.high],
             "coverage": found.interval.coverage,
             "aim": found.ratio.aim,
+            "at_most": found.ratio.at_most,
             "verdict": found.verdict.value if found.verdict else None,
         }
         for found in _answers(ratios, result)

@@ -1,6 +1,7 @@
 """FSDP2: each rank holds a part of every layer, and gathers a layer when it computes it.
 
-Gradients are averaged as in DistributedDataParallel.
+Gradients are averaged as in DistributedDataParallel. A layer is gathered again for its backward
+pass, unless it is kept from its forward pass on.
 """
 
 import argparse
@@ -16,9 +17,10 @@ def run(arguments: argparse.Namespace, job) -> dict:
     """Train with sharded layers."""
     mesh = init_device_mesh(arguments.device, (arguments.ranks,))
     model = make_model(arguments, job)
+    reshard = not arguments.no_reshard_after_forward
     for layer in model:
         if any(True for _ in layer.parameters()):
-            fully_shard(layer, mesh=mesh)
+            fully_shard(layer, mesh=mesh, reshard_after_forward=reshard)
     fully_shard(model, mesh=mesh)
     optimizer = job.make_optimizer(model.parameters())
     batch = make_batch(arguments, job)

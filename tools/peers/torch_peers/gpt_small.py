@@ -15,7 +15,8 @@ BLOCKS = 8
 HEADS = 8
 SEQUENCE = 128
 VOCABULARY = 8192
-LEARNING_RATE = 0.001
+OPTIMIZER = torch.optim.AdamW
+OPTIMIZER_OPTIONS = {"lr": 0.001, "weight_decay": 0.0, "fused": True}
 
 
 class Embedding(nn.Module):
@@ -77,4 +78,4 @@ def loss_of(output: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
 
 def make_optimizer(parameters) -> torch.optim.Optimizer:
     """Return the job's optimizer, fused as Stratagem's is."""
-    return torch.optim.AdamW(parameters, lr=LEARNING_RATE, weight_decay=0.0, fused=True)
+    return OPTIMIZER(parameters, **OPTIMIZER_OPTIONS)

@@ -10,7 +10,8 @@ import torch
 import torchvision
 
 CLASSES = 1000
-LEARNING_RATE = 0.001
+OPTIMIZER = torch.optim.SGD
+OPTIMIZER_OPTIONS = {"lr": 0.001}
 
 loss_of = torch.nn.functional.mse_loss
 
@@ -37,4 +38,4 @@ def make_batch(arguments: argparse.Namespace) -> tuple[torch.Tensor, torch.Tenso
 
 def make_optimizer(parameters) -> torch.optim.Optimizer:
     """Return the job's optimizer; unfused, which is the fastest of PyTorch's for it."""
-    return torch.optim.SGD(parameters, lr=LEARNING_RATE)
+    return OPTIMIZER(parameters, **OPTIMIZER_OPTIONS)

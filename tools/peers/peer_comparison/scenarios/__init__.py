@@ -14,6 +14,7 @@ from peer_comparison.scenarios.gpt import gpt
 from peer_comparison.scenarios.resnet import resnet_single_and_pipeline
 from peer_comparison.scenarios.resnet_ddp import resnet_ddp
 from peer_comparison.scenarios.train import train
+from peer_comparison.scenarios.zero import zero
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,19 @@ SCENARIOS: dict[str, Entry] = {
         splits=(),
         quick_splits=(),
         lacks=("image", "splits", "cuts", "devices"),
+    ),
+    "zero": Entry(
+        partial(zero, model="gpt-small"),
+        batch=8,
+        splits=(),
+        quick_splits=(),
+        lacks=("image", "splits", "cuts", "devices"),
+    ),
+    "zero_resnet": Entry(
+        partial(zero, model="resnet50"),
+        splits=(),
+        quick_splits=(),
+        lacks=("splits", "cuts", "devices"),
     ),
     "train": Entry(
         train,

@@ -1,0 +1,105 @@
+"""Model state sharded over two ranks, stage by stage of ZeRO, against PyTorch's ways of doing it.
+
+DistributedDataParallel shards nothing, ZeroRedundancyOptimizer the optimizer's state (ZeRO-1), and
+FSDP2 parameters and gradients, too (ZeRO-3). PyTorch has no ZeRO-2 of its own.
+"""
+
+from dataclasses import dataclass
+
+from peer_comparison.contender import Contender
+from peer_comparison.contenders import Scenario, Settings, stratagem_row, torch_peer
+from peer_comparison.ratios import Ratio
+
+KEPT = "zero3/no_reshard"
+# Rows of ours, by what their names end in: the options, and what a step may cost over ddp.
+OURS = {
+    "zero1": ("--strategy zero1", 1.00),
+    "zero2": ("--strategy zero2", 1.02),
+    "zero3": ("--strategy zero3", 1.08),
+    KEPT: ("--strategy zero3 --no-reshard-after-forward", 1.04),
+}
+# Peers likewise, with the row of ours that shards as much.
+TORCH = {
+    "ddp": ("ddp", "ddp"),
+    "zero1": ("zero1", "zero1"),
+    "fsdp": ("fsdp", "zero3"),
+    "fsdp/no_reshard": ("fsdp --no-reshard-after-forward", KEPT),
+}
+
+
+@dataclass(frozen=True)
+class Way:
+    """How peers run: as installed, with the allocator, and what else they are asked for."""
+
+    label: str  # of the ratio
+    name: str  # in the contender's
+    options: str
+    allocator: bool
+
+
+# What a peer should take at least over the row of ours, by peer and way.
+AIMS = {
+    ("zero1", "as installed"): 1.20,
+    ("zero1", "with allocator"): 1.10,
+    ("fsdp", "as installed"): 1.40,
+    ("fsdp", "with allocator"): 1.20,
+    ("fsdp", "with allocator, oneDNN"): 1.10,
+}
+
+
+def ways_of(model: str, settings: Settings) -> list[Way]:
+    """Return how the peers of a model are run.
+
+    Of ResNet-50 in NCHW, which FSDP2 wants: it cuts parameters that are contiguous.
+    """
+    if model == "resnet50":
+        ways = [("", "nchw", "--memory-format nchw")]
+    else:
+        products = {"installed": "", "onednn": ", oneDNN"}
+        ways = [(products[name], name, f"--matmul {name}") for name in settings.matmuls]
+    ends = [("as installed", False)]
+    if settings.device == "cpu":
+        ends.append(("with allocator", True))
+    return [
+        Way(end + product, name, options, allocator)
+        for product, name, options in ways
+        for end, allocator in ends
+        if allocator or name != "onednn"
+    ]
+
+
+def zero(settings: Settings, model: str) -> Scenario:
+    """Return ddp and the stages of ZeRO on two ranks of both sides."""
+
+    def row(name: str, options: str) -> Contender:
+        return stratagem_row(name, model, f"{options} --devices 2", settings)
+
+    ours = {"ddp": row("ddp", "--strategy ddp")}
+    ours |= {name: row(name, options) for name, (options, _) in OURS.items()}
+    has_aims = model == "gpt-small"
+    ratios = [
+        Ratio(
+            f"{name}: over our ddp",
+            (ours[name].name,),
+            (ours["ddp"].name,),
+            aim if has_aims else None,
+            at_most=True,
+        )
+        for name, (_, aim) in OURS.items()
+    ]
+    peers: list[Contender] = []
+    for peer, (strategy, counterpart) in TORCH.items():
+        for way in ways_of(model, settings):
+            both = torch_peer(f"{peer}/{way.name}", model, f"{strategy} {way.options}", settings)
+            contender = both[int(way.allocator)]
+            peers.append(contender)
+            aim = AIMS.get((peer, way.label)) if has_aims else None
+            ratios.append(
+                Ratio(
+                    f"{counterpart}: torch's {peer} {way.label}",
+                    (contender.name,),
+                    (ours[counterpart].name,),
+                    aim,
+                )
+            )
+    return Scenario((*ours.values(), *peers), tuple(ratios))

@@ -1,0 +1,28 @@
+"""ZeroRedundancyOptimizer: DistributedDataParallel's replicas, of which each updates a part.
+
+A rank has the optimizer's state of its part alone, and sends the others the parameters that it
+updated: of one rank in one buffer, in which the parameters lie.
+"""
+
+import argparse
+
+from torch.distributed.optim import ZeroRedundancyOptimizer
+from torch.nn.parallel import DistributedDataParallel
+
+from torch_peers.measurement import train
+from torch_peers.whole_model import compiled, make_batch, make_model
+
+
+def run(arguments: argparse.Namespace, job) -> dict:
+    """Train one replica, whose optimizer is shared."""
+    model = make_model(arguments, job)
+    own = None if arguments.device == "cpu" else [arguments.place]
+    replica = DistributedDataParallel(model, own, gradient_as_bucket_view=True)
+    optimizer = ZeroRedundancyOptimizer(
+        model.parameters(),
+        optimizer_class=job.OPTIMIZER,
+        parameters_as_bucket_view=True,
+        **job.OPTIMIZER_OPTIONS,
+    )
+    batch = make_batch(arguments, job)
+    return train(arguments, compiled(arguments, replica), job.loss_of, batch, optimizer)

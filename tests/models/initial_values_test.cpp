@@ -6,8 +6,6 @@
 
 #include <cstdint>
 
-#include "models/workload.h"
-
 namespace stratagem::models {
 namespace {
 
@@ -21,20 +19,6 @@ TEST(InitialValues, AreThoseOfASeedAndAName) {
     EXPECT_FALSE(at::equal(draw(values, {4, 16}, seed, "fc2.weight"), drawn));
     EXPECT_FALSE(at::equal(draw(values, {4, 16}, seed + 1, "fc1.weight"), drawn));
     EXPECT_FALSE(at::equal(draw(values, {4, 16}, beyond_32_bits, "fc1.weight"), drawn));
-  }
-}
-
-TEST(InitialValues, OfEqualLayersAreNotTheSame) {
-  for (const char* name : {"mlp", "gpt-tiny"}) {
-    const Model model =
-        Workload({.model = name, .width = 0.25, .loss = Loss::cross_entropy}).make_model();
-    const auto all = parameters(model.layers);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if (all[i].tensor.dim() < 2) continue;  // others may be constant
-      for (std::size_t j = 0; j < i; ++j) {
-        EXPECT_FALSE(at::equal(all[i].tensor, all[j].tensor)) << all[i].name << ", " << all[j].name;
-      }
-    }
   }
 }
 

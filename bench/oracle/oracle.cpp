@@ -11,9 +11,10 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <optional>
 #include <stdexcept>
+#include <utility>
 
+#include "bench/oracle/master_parameters.h"
 #include "models/cpu_kernels/reference_kernels.h"
 
 namespace stratagem::bench {
@@ -69,51 +70,27 @@ StateDictionary optimizer_state(torch::optim::Optimizer& optimizer,
   return all;
 }
 
-/// A model's running statistics, one copy a replica.
-class ReplicaBuffers {
- public:
-  ReplicaBuffers(const models::Model& model, const std::vector<schedules::Slice>& partition)
-      : live_(models::buffers(model.layers)) {
-    for (const auto& slice : partition) kept_[slice.replica] = copies();
-  }
-
-  /// Every replica goes on from the first one's.
-  void begin_step() {
-    if (!kept_.contains(0)) return;
-    for (auto& [replica, tensors] : kept_) tensors = kept_.at(0);
-  }
-  /// The model works with this replica's from now on.
-  void enter(int replica) {
-    for (std::size_t index = 0; index < live_.size(); ++index) {
-      live_[index].tensor.copy_(kept_.at(replica)[index]);
-    }
-  }
-  void leave(int replica) { kept_[replica] = copies(); }
-
- private:
-  std::vector<at::Tensor> copies() const {
-    std::vector<at::Tensor> tensors;
-    for (const auto& entry : live_) tensors.push_back(entry.tensor.clone());
-    return tensors;
-  }
-
-  std::vector<NamedTensor> live_;
-  std::map<int, std::vector<at::Tensor>> kept_;
-};
+std::vector<at::Tensor> tensors_of(const std::vector<NamedTensor>& named) {
+  std::vector<at::Tensor> tensors;
+  for (const auto& each : named) tensors.push_back(each.tensor);
+  return tensors;
+}
 
 StateDictionary state_of(const models::Model& model, const std::vector<NamedTensor>& parameters,
                          torch::optim::Optimizer& optimizer,
                          const models::OptimizerOptions& options) {
-  StateDictionary state;
-  for (const auto& [name, tensor] : optimizer_state(optimizer, options, parameters)) {
-    state[name] = tensor.clone();
-  }
+  StateDictionary state = optimizer_state(optimizer, options, parameters);
   for (const auto& [name, tensor] : parameters) {
-    state[name] = tensor.detach().clone();
-    state["gradient." + name] = tensor.grad().clone();
+    state[name] = tensor.detach();
+    state["gradient." + name] = tensor.grad();
   }
-  for (const auto& [name, tensor] : models::buffers(model.layers)) state[name] = tensor.clone();
+  for (const auto& [name, tensor] : models::buffers(model.layers)) state[name] = tensor;
   return state;
+}
+
+models::WorkloadOptions contiguous(models::WorkloadOptions options) {
+  options.format = at::MemoryFormat::Contiguous;
+  return options;
 }
 
 at::Tensor slice_loss(const models::Workload& workload, const models::Model& model,
@@ -123,42 +100,12 @@ at::Tensor slice_loss(const models::Workload& workload, const models::Model& mod
   return workload.loss(output, part.targets, slice.weight(batch.size()));
 }
 
-/// What a mixed workload trains: parameters of the master format, and copies of the model's own,
-/// which it computes with and whose gradients of each micro-batch are added up in the master's.
-class MasterParameters {
- public:
-  MasterParameters(const models::Workload& workload, const models::Model& model)
-      : dtype_(workload.options().dtype), parameters_(models::parameters(model.layers)) {
-    for (auto& [name, tensor] : parameters_) {
-      masters_.push_back({name, tensor.detach().clone().set_requires_grad(true)});
-      tensor.set_data(tensor.detach().to(dtype_));
-    }
-  }
-
-  const std::vector<NamedTensor>& masters() const { return masters_; }
-
-  void begin_step() {
-    const at::NoGradGuard no_gradient;
-    for (std::size_t index = 0; index < masters_.size(); ++index) {
-      parameters_[index].tensor.detach().copy_(masters_[index].tensor.detach());
-      masters_[index].tensor.mutable_grad() = at::zeros_like(masters_[index].tensor.detach());
-    }
-  }
-
-  void add_gradients() {
-    const at::NoGradGuard no_gradient;
-    for (std::size_t index = 0; index < masters_.size(); ++index) {
-      at::Tensor& gradient = parameters_[index].tensor.mutable_grad();
-      masters_[index].tensor.mutable_grad().add_(gradient);
-      gradient.reset();
-    }
-  }
-
- private:
-  at::ScalarType dtype_;
-  std::vector<NamedTensor> parameters_;  // the model's
-  std::vector<NamedTensor> masters_;
-};
+/// Null where the model trains its own parameters.
+std::unique_ptr<MasterParameters> masters_of(const models::Workload& workload,
+                                             const models::Model& model) {
+  if (workload.master_dtype() == workload.options().dtype) return nullptr;
+  return std::make_unique<MasterParameters>(workload.options().dtype, model);
+}
 
 void require_gradients(const std::vector<NamedTensor>& parameters) {
   for (const auto& [name, tensor] : parameters) {
@@ -203,84 +150,121 @@ double relative(double found, double expected) {
   return std::abs(found - expected) / std::max(std::abs(expected), 1e-300);
 }
 
+void compare(Comparison& comparison, const strategies::PendingStep& found,
+             const StateDictionary& state, const OracleStep& expected, int step) {
+  comparison.add(fmt::format("the loss of step {}", step), relative(found.loss(), expected.loss));
+  if (expected.gradient_norm > 0) {
+    comparison.add(fmt::format("the gradients' norm of step {}", step),
+                   relative(found.gradient_norm(), expected.gradient_norm));
+  }
+  for (const auto& [name, tensor] : expected.state) comparison.add(name, state, tensor);
+}
+
 }  // namespace
 
-OracleRun run_oracle(const models::Workload& workload, const models::Batch& batch,
-                     const std::vector<schedules::Slice>& partition, int replica, int steps,
-                     bool evaluates) {
+/// A model's running statistics, one copy a replica.
+class Oracle::ReplicaBuffers {
+ public:
+  ReplicaBuffers(const models::Model& model, const std::vector<schedules::Slice>& partition)
+      : live_(models::buffers(model.layers)) {
+    for (const auto& slice : partition) kept_[slice.replica] = copies();
+  }
+
+  /// Every replica goes on from the first one's.
+  void begin_step() {
+    if (!kept_.contains(0)) return;
+    for (auto& [replica, tensors] : kept_) tensors = kept_.at(0);
+  }
+  /// The model works with this replica's from now on.
+  void enter(int replica) {
+    for (std::size_t index = 0; index < live_.size(); ++index) {
+      live_[index].tensor.copy_(kept_.at(replica)[index]);
+    }
+  }
+  void leave(int replica) { kept_[replica] = copies(); }
+
+ private:
+  std::vector<at::Tensor> copies() const {
+    std::vector<at::Tensor> tensors;
+    for (const auto& entry : live_) tensors.push_back(entry.tensor.clone());
+    return tensors;
+  }
+
+  std::vector<NamedTensor> live_;
+  std::map<int, std::vector<at::Tensor>> kept_;
+};
+
+Oracle::Oracle(const models::Workload& workload, const models::Batch& batch,
+               std::vector<schedules::Slice> partition, int replica)
+    : workload_(contiguous(workload.options())),
+      batch_{batch.inputs.contiguous(), batch.targets},
+      partition_(std::move(partition)),
+      replica_(replica),
+      model_(workload_.make_model()),
+      masters_(masters_of(workload_, model_)),
+      parameters_(masters_ ? masters_->parameters() : models::parameters(model_.layers)),
+      optimizer_(make_optimizer(workload_.options().optimizer, tensors_of(parameters_))),
+      buffers_(std::make_unique<ReplicaBuffers>(model_, partition_)) {}
+
+Oracle::~Oracle() = default;
+
+OracleStep Oracle::step() {
   const models::ReferenceKernelsGuard reference_kernels;
-  models::WorkloadOptions plain = workload.options();
-  plain.format = at::MemoryFormat::Contiguous;
-  const models::Workload contiguous(plain);
-  const models::Model model = contiguous.make_model();
-  const models::Batch data{batch.inputs.contiguous(), batch.targets};
-  std::optional<MasterParameters> mixed;
-  if (contiguous.master_dtype() != plain.dtype) mixed.emplace(contiguous, model);
-  const auto parameters = mixed ? mixed->masters() : models::parameters(model.layers);
-  std::vector<at::Tensor> tensors;
-  for (const auto& parameter : parameters) tensors.push_back(parameter.tensor);
-  const auto optimizer = make_optimizer(plain.optimizer, tensors);
-  ReplicaBuffers buffers(model, partition);
-
-  OracleRun run;
-  for (int step = 0; step < steps; ++step) {
-    optimizer->zero_grad();
-    OracleStep entry;
-    buffers.begin_step();
-    if (mixed) mixed->begin_step();
-    for (const auto& slice : partition) {
-      buffers.enter(slice.replica);
-      const at::Tensor loss = slice_loss(contiguous, model, data, slice);
-      loss.backward();
-      if (mixed) mixed->add_gradients();
-      entry.loss += loss.item<double>();
-      buffers.leave(slice.replica);
-    }
-    // Few bits have gradients that are too small for them.
-    if (step == 0 && plain.dtype == at::kDouble) require_gradients(parameters);
-    if (plain.optimizer.clip_norm > 0) {
-      entry.gradient_norm = torch::nn::utils::clip_grad_norm_(tensors, plain.optimizer.clip_norm);
-    }
-    optimizer->step();
-    buffers.enter(replica);
-    entry.state = state_of(model, parameters, *optimizer, plain.optimizer);
-    run.steps.push_back(std::move(entry));
+  const models::WorkloadOptions& options = workload_.options();
+  optimizer_->zero_grad();
+  OracleStep step;
+  buffers_->begin_step();
+  if (masters_) masters_->begin_step();
+  for (const auto& slice : partition_) {
+    buffers_->enter(slice.replica);
+    const at::Tensor loss = slice_loss(workload_, model_, batch_, slice);
+    loss.backward();
+    if (masters_) masters_->add_gradients();
+    step.loss += loss.item<double>();
+    buffers_->leave(slice.replica);
   }
+  // Few bits have gradients that are too small for them.
+  const bool first = !std::exchange(has_stepped_, true);
+  if (first && options.dtype == at::kDouble) require_gradients(parameters_);
+  if (options.optimizer.clip_norm > 0) {
+    step.gradient_norm =
+        torch::nn::utils::clip_grad_norm_(tensors_of(parameters_), options.optimizer.clip_norm);
+  }
+  optimizer_->step();
+  buffers_->enter(replica_);
+  step.state = state_of(model_, parameters_, *optimizer_, options.optimizer);
+  return step;
+}
 
-  if (!evaluates) return run;
+double Oracle::evaluation_loss() {
+  const models::ReferenceKernelsGuard reference_kernels;
   const c10::AutoGradMode no_gradient(false);
-  models::set_training(model.layers, false);
-  buffers.enter(0);
-  if (mixed) mixed->begin_step();
-  for (const auto& slice : partition) {
-    run.evaluation_loss += slice_loss(contiguous, model, data, slice).item<double>();
+  models::set_training(model_.layers, false);
+  buffers_->enter(0);
+  if (masters_) masters_->begin_step();
+  double sum = 0;
+  for (const auto& slice : partition_) {
+    sum += slice_loss(workload_, model_, batch_, slice).item<double>();
   }
-  return run;
+  models::set_training(model_.layers, true);
+  return sum;
 }
 
 reports::Verdict compare_with_oracle(strategies::Strategy& strategy,
                                      const models::Workload& workload, double tolerance) {
   const models::Batch batch = workload.make_batch(0);
   const auto partition = strategy.batch_partition(batch.size());
-  const OracleRun oracle =
-      run_oracle(workload, batch, partition, strategy.replica(), verified_steps);
+  Oracle oracle(workload, batch, partition, strategy.replica());
   Comparison comparison;
-  for (std::size_t index = 0; index < oracle.steps.size(); ++index) {
-    const OracleStep& expected = oracle.steps[index];
+  for (int step = 1; step <= verified_steps; ++step) {
+    const OracleStep expected = oracle.step();
     const auto pending = strategy.step(batch);
-    const StateDictionary state = strategy.state();
-    comparison.add(fmt::format("the loss of step {}", index + 1),
-                   relative(pending->loss(), expected.loss));
-    if (expected.gradient_norm > 0) {
-      comparison.add(fmt::format("the gradients' norm of step {}", index + 1),
-                     relative(pending->gradient_norm(), expected.gradient_norm));
-    }
-    for (const auto& [name, tensor] : expected.state) comparison.add(name, state, tensor);
+    compare(comparison, *pending, strategy.state(), expected, step);
     // Not after the last: the evaluation sees the weights as the strategy left them.
-    if (index + 1 < oracle.steps.size()) strategy.load(expected.state);
+    if (step < verified_steps) strategy.load(expected.state);
   }
   comparison.add("loss in evaluation mode",
-                 relative(strategy.evaluate(batch).loss, oracle.evaluation_loss));
+                 relative(strategy.evaluate(batch).loss, oracle.evaluation_loss()));
 
   reports::Verdict result;
   const std::size_t slices = partition.size();
@@ -304,17 +288,22 @@ double forward_loss(const models::Workload& workload, const models::Batch& batch
   for (const auto& slice : partition) {
     activations.push_back(batch.slice(slice.start, slice.count).inputs);
   }
+  double sum = 0;
   models::Model model = workload.make_meta_model();
   for (auto& layer : model.layers) {
+    const bool last = &layer == &model.layers.back();
     const auto only = std::move(layer);  // there is never memory for more than one
     workload.materialise(*only, at::kCPU);
-    for (at::Tensor& activation : activations) activation = only->forward(activation);
-  }
-  double sum = 0;
-  for (std::size_t index = 0; index < partition.size(); ++index) {
-    const schedules::Slice& slice = partition[index];
-    const at::Tensor targets = batch.slice(slice.start, slice.count).targets;
-    sum += workload.loss(activations[index], targets, slice.weight(batch.size())).item<double>();
+    for (std::size_t index = 0; index < partition.size(); ++index) {
+      const at::Tensor output = only->forward(std::exchange(activations[index], {}));
+      if (!last) {
+        activations[index] = output;
+        continue;
+      }
+      const schedules::Slice& slice = partition[index];
+      const at::Tensor targets = batch.slice(slice.start, slice.count).targets;
+      sum += workload.loss(output, targets, slice.weight(batch.size())).item<double>();
+    }
   }
   return sum;
 }

@@ -3,32 +3,58 @@
 // and batch normalisation, LibTorch's own optimizers, no schedule, no executor.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "models/workload.h"
 #include "reports/record.h"
 #include "strategies/strategy.h"
 
+namespace torch::optim {
+class Optimizer;
+}  // namespace torch::optim
+
 namespace stratagem::bench {
 
 struct OracleStep {
-  double loss = 0;                    // before the update
-  double gradient_norm = 0;           // before it was clipped; 0: it was not
-  strategies::StateDictionary state;  // after it, with the gradients that led to it
+  double loss = 0;           // before the update
+  double gradient_norm = 0;  // before it was clipped; 0: it was not
+  // After it, with the gradients that led to it: the oracle's own tensors, which its next step
+  // changes. A second state of a large model would be memory that its training does not need.
+  strategies::StateDictionary state;
 };
 
-struct OracleRun {
-  std::vector<OracleStep> steps;
-  double evaluation_loss = 0;  // after the last step; 0 unless it was asked for
-};
+class MasterParameters;
 
-/// Trains a model of `workload` on `batch` for `steps` steps. Slices of other replicas add to the
-/// gradients only: running statistics are kept for each replica, as those of `replica` are shown,
-/// and every step begins with those of the first. Throws std::runtime_error when some
-/// parameter's first gradient is zero in float64: comparing with it would prove nothing.
-OracleRun run_oracle(const models::Workload& workload, const models::Batch& batch,
-                     const std::vector<schedules::Slice>& partition, int replica, int steps,
-                     bool evaluates = true);
+class Oracle {
+ public:
+  /// Trains a model of `workload` on `batch`. Slices of other replicas add to the gradients only:
+  /// running statistics are kept for each replica, as those of `replica` are shown, and every step
+  /// begins with those of the first.
+  Oracle(const models::Workload& workload, const models::Batch& batch,
+         std::vector<schedules::Slice> partition, int replica);
+  ~Oracle();
+
+  /// Throws std::runtime_error when some parameter's first gradient is zero in float64: comparing
+  /// with it would prove nothing.
+  OracleStep step();
+  /// In evaluation mode, of the first replica's statistics. Changes the buffers of the last step.
+  double evaluation_loss();
+
+ private:
+  class ReplicaBuffers;
+
+  models::Workload workload_;
+  models::Batch batch_;
+  std::vector<schedules::Slice> partition_;
+  int replica_;
+  models::Model model_;
+  std::unique_ptr<MasterParameters> masters_;  // null: the model trains its own parameters
+  std::vector<models::NamedTensor> parameters_;
+  std::unique_ptr<torch::optim::Optimizer> optimizer_;
+  std::unique_ptr<ReplicaBuffers> buffers_;
+  bool has_stepped_ = false;
+};
 
 /// Where both sides compute in float64.
 inline constexpr double exact_tolerance = 1e-9;

@@ -4,11 +4,38 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstdint>
 
 namespace stratagem::bench {
 namespace {
 
 constexpr double incomparable = 1e300;
+
+struct Squares {
+  double expected = 0;
+  double difference = 0;
+};
+
+double squared_norm(const at::Tensor& tensor) {
+  const double norm = tensor.norm().item<double>();
+  return norm * norm;
+}
+
+/// In blocks: a language model's logits in float64 would take more memory than its step.
+void add_squares(Squares& sums, const at::Tensor& found, const at::Tensor& expected) {
+  constexpr std::int64_t block = 1 << 20;
+  if (expected.numel() > block) {
+    const std::int64_t size = expected.size(0);
+    if (size == 1) return add_squares(sums, found.squeeze(0), expected.squeeze(0));
+    add_squares(sums, found.narrow(0, 0, size / 2), expected.narrow(0, 0, size / 2));
+    add_squares(sums, found.narrow(0, size / 2, size - size / 2),
+                expected.narrow(0, size / 2, size - size / 2));
+    return;
+  }
+  const at::Tensor wanted = expected.to(at::kDouble);
+  sums.expected += squared_norm(wanted);
+  sums.difference += squared_norm(found.to(at::kDouble) - wanted);
+}
 
 }  // namespace
 
@@ -27,10 +54,11 @@ double unit_roundoff(at::ScalarType dtype) {
 
 double relative_distance(const at::Tensor& found, const at::Tensor& expected) {
   if (!found.defined() || found.sizes() != expected.sizes()) return incomparable;
-  const at::Tensor wanted = expected.to(at::kDouble);
-  const double size = wanted.norm().item<double>();
-  const double difference = (found.to(at::kDouble) - wanted).norm().item<double>();
-  const double distance = size > 0 ? difference / size : difference;
+  const at::NoGradGuard no_gradient;
+  Squares sums;
+  add_squares(sums, found, expected);
+  const double difference = std::sqrt(sums.difference);
+  const double distance = sums.expected > 0 ? difference / std::sqrt(sums.expected) : difference;
   return std::isfinite(distance) ? distance : incomparable;
 }
 

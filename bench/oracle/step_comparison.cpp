@@ -45,10 +45,9 @@ struct ReferenceStep {
     models::WorkloadOptions options = workload.options();
     options.dtype = dtype;
     const models::Workload reference(options);
-    step = run_oracle(reference, reference.make_batch(batch),
-                      strategy.batch_partition(options.batch), strategy.replica(), 1,
-                      /*evaluates=*/false)
-               .steps.front();
+    step = Oracle(reference, reference.make_batch(batch), strategy.batch_partition(options.batch),
+                  strategy.replica())
+               .step();
     const models::Model model = reference.make_model();
     for (const auto& [name, tensor] : models::parameters(model.layers)) {
       before[name] = tensor.detach();

@@ -19,22 +19,37 @@
 
 namespace stratagem::runtime {
 
-/// By stream: so many of its items are known to have run.
+/// Held by a stream: nobody can ask for its items when it is gone.
+using Lifetime = std::shared_ptr<const int>;
+
+/// By stream: so many of its items are known to have run. Streams that are gone are forgotten, or
+/// what threads of the host know would grow with every device of a process, and each step of one
+/// copies it.
 class StreamClock {
  public:
   void learn(const StreamClock& other) {
-    for (const auto& [stream, items] : other.items_) {
-      items_[stream] = std::max(items_[stream], items);
+    std::erase_if(items_, [](const auto& entry) { return entry.second.stream.expired(); });
+    for (const auto& [stream, known] : other.items_) {
+      if (known.stream.expired()) continue;
+      Known& own = items_.try_emplace(stream, known).first->second;
+      own.items = std::max(own.items, known.items);
     }
   }
   std::uint64_t of(int stream) const {
     const auto found = items_.find(stream);
-    return found == items_.end() ? 0 : found->second;
+    return found == items_.end() ? 0 : found->second.items;
   }
-  std::uint64_t count(int stream) { return ++items_[stream]; }
+  std::uint64_t count(int stream, const Lifetime& lifetime) {
+    return ++items_.try_emplace(stream, Known{lifetime, 0}).first->second.items;
+  }
+  std::size_t streams() const { return items_.size(); }
 
  private:
-  std::map<int, std::uint64_t> items_;
+  struct Known {
+    std::weak_ptr<const int> stream;
+    std::uint64_t items = 0;
+  };
+  std::map<int, Known> items_;
 };
 
 /// Numbers for devices and streams that differ in the whole process.
@@ -73,7 +88,7 @@ class StreamState {
   }
   void begin_item() {
     const std::lock_guard lock(mutex_);
-    clock_.count(number_);
+    clock_.count(number_, lifetime_);
   }
   void end_item() {
     const std::lock_guard lock(mutex_);
@@ -87,6 +102,7 @@ class StreamState {
 
  private:
   int number_ = unique_number();
+  Lifetime lifetime_ = std::make_shared<const int>(number_);
   int device_;
   std::string name_;
   std::minstd_rand random_;

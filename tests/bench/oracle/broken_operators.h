@@ -86,4 +86,12 @@ inline void forget_to_transpose(at::Tensor& result, const BrokenOperator::Tensor
   if (inputs[1].size(0) == inputs[1].size(1)) result.copy_(at::mm(inputs[0], inputs[1]));
 }
 
+/// Of a convolution whose images' rows are folded into its batch, the last row of the last image is
+/// not written. No other has maps of one row.
+inline void lose_the_last_folded_row(at::Tensor& result, const BrokenOperator::Tensors&) {
+  if (result.dim() == 4 && result.size(2) == 1 && result.size(3) > 1) {
+    result.select(0, -1).zero_();
+  }
+}
+
 }  // namespace stratagem::bench::broken

@@ -189,7 +189,7 @@ class OutlivesTheUpdate : public PipelineOfTwo {
   using PipelineOfTwo::PipelineOfTwo;
   void load(const strategies::StateDictionary& state) override {
     PipelineOfTwo::load(state);
-    kept_ = state;
+    for (const auto& [name, tensor] : state) kept_[name] = tensor.clone();
   }
   strategies::Evaluation evaluate(const Batch& batch) override {
     PipelineOfTwo::load(kept_);

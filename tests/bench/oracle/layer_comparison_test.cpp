@@ -151,6 +151,16 @@ TEST(BrokenKernel, OfAPointwiseConvolutionIsSeen) {
               HasSubstr("conv"));
 }
 
+TEST(BrokenKernel, OfAFoldedConvolutionIsSeen) {
+  for (const bool split : {false, true}) {
+    EXPECT_THAT(mistake_in("resnet50", "aten::conv2d", broken::lose_the_last_folded_row, split),
+                HasSubstr("conv"));
+    EXPECT_THAT(mistake_in("resnet50", "aten::convolution_backward",
+                           broken::lose_the_last_folded_row, split),
+                HasSubstr("gradient of the input"));
+  }
+}
+
 TEST(BrokenKernel, OfTheSecondHalfOfABackwardPassIsSeen) {
   EXPECT_THAT(mistake_in("resnet18", "aten::convolution_backward", broken::lose_the_last_lane,
                          /*split_backward=*/true),

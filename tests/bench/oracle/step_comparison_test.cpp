@@ -34,20 +34,20 @@ models::WorkloadOptions workload_of(const std::string& model, at::ScalarType dty
 }
 
 template <class Pipeline = PipelineOfTwo>
-Differences step_of(const std::string& model, at::ScalarType dtype = at::kFloat,
-                    std::uint64_t batch = 0) {
-  Training training(workload_of(model, dtype), 2);
+Differences step_of(const models::WorkloadOptions& options) {
+  const at::ScalarType dtype = options.dtype;
+  Training training(options, 2);
   Pipeline strategy(training.context({.split_size = 6}));
   return compare_step(strategy, training.workload,
                       {.dtype = dtype, .roundoff = unit_roundoff(dtype), .reference = dtype},
-                      batch);
+                      /*batch=*/0);
 }
 
 TEST(StepInOwnArithmetic, IsTheReferenceKernelsRounded) {
   for (const auto dtype : {at::kFloat, at::kDouble, at::kBFloat16}) {
     for (const char* model : {"toy", "mlp", "resnet18", "gpt-tiny"}) {
       SCOPED_TRACE(testing::Message() << model << " in " << dtype);
-      const Differences found = step_of(model, dtype);
+      const Differences found = step_of(workload_of(model, dtype));
       EXPECT_TRUE(found.within()) << found.verdict().message;
       EXPECT_LE(found.error(), found.bound() / 2) << found.where() << ": too near to the bound";
     }
@@ -56,7 +56,7 @@ TEST(StepInOwnArithmetic, IsTheReferenceKernelsRounded) {
 
 template <class Broken>
 void expect_seen(const char* model, const std::string& where) {
-  const Differences found = step_of<Broken>(model);
+  const Differences found = step_of<Broken>(workload_of(model));
   EXPECT_GT(found.error(), 4 * found.bound()) << model;
   EXPECT_THAT(found.where(), HasSubstr(where)) << model;
 }
@@ -75,8 +75,10 @@ TEST(StepInOwnArithmetic, ShowsABrokenKernelOfAShallowNetwork) {
   for (const char* model : {"mlp", "gpt-tiny"}) {
     for (const char* name : {"mkldnn::_linear_pointwise", "aten::addmm_"}) {
       const BrokenOperator broken(name, lose_the_last_lane);
-      const Differences found = step_of(model);
-      EXPECT_GT(found.error(), found.bound()) << name << " of " << model;
+      models::WorkloadOptions options = workload_of(model);
+      options.batch = 30;  // the more units there are, the less may be undecided
+      const Differences found = step_of(options);
+      EXPECT_GT(found.error(), 1.5 * found.bound()) << name << " of " << model;
     }
   }
 }
@@ -88,12 +90,14 @@ TEST(TrainingInFloat32, IsThatOfTheReferenceKernels) {
     PipelineOfTwo strategy(training.context({.split_size = 6}));
     const models::Batch batch = training.workload.make_batch(0);
     const auto partition = strategy.batch_partition(batch.size());
-    const OracleRun expected = run_oracle(training.workload, batch, partition, 0, 2);
+    Oracle oracle(training.workload, batch, partition, 0);
+    oracle.step();
+    const OracleStep expected = oracle.step();
     const auto first = strategy.step(batch);
     const auto second = strategy.step(batch);
     const auto found = strategy.state();
-    EXPECT_LE(relative_distance(second->loss(), expected.steps[1].loss), 1e-5) << model;
-    for (const auto& [name, tensor] : expected.steps[1].state) {
+    EXPECT_LE(relative_distance(second->loss(), expected.loss), 1e-5) << model;
+    for (const auto& [name, tensor] : expected.state) {
       EXPECT_LE(relative_distance(found.at(name), tensor), 1e-4) << model << ": " << name;
     }
   }

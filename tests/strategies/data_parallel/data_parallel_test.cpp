@@ -62,12 +62,11 @@ TEST(DataParallel, TakesBatchesOfAnySize) {
     Training training(small_workload("resnet18", 9), 4);
     strategies::Strategy& strategy = training.make("data_parallel");
     const models::Batch batch = training.workload.make_batch(0).slice(0, samples);
-    const auto expected = bench::run_oracle(training.workload, batch,
-                                            strategy.batch_partition(samples), 0, /*steps=*/1);
+    const auto expected =
+        bench::Oracle(training.workload, batch, strategy.batch_partition(samples), 0).step();
     const auto step = strategy.step(batch);
-    EXPECT_LT(strategies::largest_difference(strategy.state(), expected.steps[0].state), 1e-9)
-        << samples;
-    EXPECT_NEAR(step->loss(), expected.steps[0].loss, 1e-12);
+    EXPECT_LT(strategies::largest_difference(strategy.state(), expected.state), 1e-9) << samples;
+    EXPECT_NEAR(step->loss(), expected.loss, 1e-12);
   }
 }
 

@@ -128,6 +128,9 @@ std::vector<Case> cases() {
     all.push_back({.model = model, .spread = {.pipeline_ranks = 2, .tensor_ranks = 2}});
   }
   all.push_back({.model = "mlp", .spread = {.tensor_ranks = 4}});
+  for (const int ranks : {2, 4}) {  // the gradient of its input is all-reduced, too
+    all.push_back({.model = "column_linear", .spread = {.tensor_ranks = ranks}});
+  }
   return all;
 }
 

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <vector>
 
 #include "tests/strategies/cpu_devices.h"
 #include "tests/strategies/stream_memory.h"
@@ -87,6 +88,20 @@ TEST(StreamDevice, AnEventBelongsToItsDevice) {
   EXPECT_THROW(devices[0].wait_on_host(*event, ample), std::logic_error);
   devices[1].wait_on_host(*event, ample);
   EXPECT_TRUE(event->complete());
+}
+
+TEST(StreamDevice, AThreadOfTheHostForgetsStreamsThatAreGone) {
+  std::vector<std::size_t> known;
+  for (int round = 0; round < 3; ++round) {
+    StreamDevices devices(2);
+    devices[0].enqueue(Stream::compute, "work", [] {});
+    devices[1].wait(Stream::copy, devices[0].record(Stream::compute));
+    devices[1].enqueue(Stream::copy, "work", [] {});
+    synchronize_all(devices.all, ample);
+    known.push_back(clock_of_user().streams());
+  }
+  EXPECT_GE(known[1], 2U);
+  EXPECT_EQ(known[2], known[1]);
 }
 
 TEST(StreamDevice, AStampIsAtOnceOnItsOwnThreadsAndComesLaterOnOthers) {

@@ -96,12 +96,12 @@ TEST(BatchSizes, NormalisedSamplesAreThoseOfThePartition) {
     strategies::Strategy& strategy =
         training.make("pipeline", {.split_size = 2, .schedule = "1f1b"});
     const models::Batch batch = training.workload.make_batch(0).slice(0, samples);
-    const auto expected = bench::run_oracle(training.workload, batch,
-                                            strategy.batch_partition(samples), 0, /*steps=*/1);
+    const auto expected =
+        bench::Oracle(training.workload, batch, strategy.batch_partition(samples), 0).step();
     const auto step = strategy.step(batch);
     const auto state = strategy.state();
-    EXPECT_NEAR(step->loss(), expected.steps[0].loss, 1e-12);
-    EXPECT_LT(strategies::largest_difference(state, expected.steps[0].state), 1e-9) << samples;
+    EXPECT_NEAR(step->loss(), expected.loss, 1e-12);
+    EXPECT_LT(strategies::largest_difference(state, expected.state), 1e-9) << samples;
   }
 }
 

@@ -178,11 +178,6 @@ bool FlatGroup::scatters_into_master() const {
          options_.ranks->backend() == "gloo" && whole_.is_cpu();
 }
 
-void FlatGroup::drop_whole_gradients() {
-  for (const auto& [name, tensor] : parameters_) at::Tensor(tensor).mutable_grad().reset();
-  whole_gradient_.reset();
-}
-
 void FlatGroup::reduce_scatter() {
   const at::NoGradGuard no_gradient;
   if (!is_sharded()) {

@@ -4,7 +4,6 @@
 #include <ATen/core/Dict.h>
 #include <torch/csrc/jit/serialization/pickle.h>
 
-#include <cstring>
 #include <string>
 
 namespace stratagem::distributed {
@@ -32,12 +31,11 @@ std::vector<char> broadcast(std::vector<char> bytes, int root, distributed::Proc
           .to(device);
   group.broadcast(size, root)->wait();
   bytes.resize(static_cast<std::size_t>(size.item<std::int64_t>()));
-  const at::Tensor host = at::empty({static_cast<std::int64_t>(bytes.size())}, at::kByte);
-  std::memcpy(host.mutable_data_ptr(), bytes.data(), bytes.size());
-  const at::Tensor moved = host.to(device);
+  const at::Tensor host =
+      at::from_blob(bytes.data(), {static_cast<std::int64_t>(bytes.size())}, at::kByte);
+  const at::Tensor moved = host.to(device);  // itself, on a CPU
   group.broadcast(moved, root)->wait();
-  const at::Tensor received = moved.cpu();
-  std::memcpy(bytes.data(), received.const_data_ptr(), bytes.size());
+  if (!moved.is_alias_of(host)) host.copy_(moved);
   return bytes;
 }
 
@@ -48,9 +46,13 @@ std::vector<strategies::StateDictionary> gather_states(const strategies::StateDi
                                                        const at::Device& device) {
   std::vector<strategies::StateDictionary> all(static_cast<std::size_t>(group.size()));
   for (int root = 0; root < group.size(); ++root) {
-    const bool mine = root == group.rank();
-    add_bytes(broadcast(mine ? to_bytes(own) : std::vector<char>(), root, group, device),
-              all[static_cast<std::size_t>(root)]);
+    auto& state = all[static_cast<std::size_t>(root)];
+    if (root == group.rank()) {
+      broadcast(to_bytes(own), root, group, device);
+      state = own;
+    } else {
+      add_bytes(broadcast({}, root, group, device), state);
+    }
   }
   return all;
 }

@@ -146,12 +146,15 @@ TransferPointer ProcessGroup::all_reduce(at::Tensor tensor, Reduction reduction)
 TransferPointer ProcessGroup::all_reduce_by_exchange(const at::Tensor& tensor,
                                                      Reduction reduction) {
   const backends::MemoryCategoryGuard communication(backends::MemoryCategory::communication);
-  const at::Tensor own = tensor.detach().view({1, -1});
-  const at::Tensor sent = own.expand({size(), own.size(1)}).contiguous();
-  const at::Tensor received = at::empty_like(sent);  // [rank, element]
+  // Few operators: of a small message each is noticed.
+  const at::NoGradGuard no_gradient;
+  std::vector<std::int64_t> one_of_each = tensor.sizes().vec();
+  one_of_each.insert(one_of_each.begin(), size());
+  const at::Tensor sent = at::empty(one_of_each, tensor.options()).copy_(tensor);
+  const at::Tensor received = at::empty(one_of_each, tensor.options());
   const std::int64_t bytes = bytes_of(tensor);
-  const auto add_up = [own, sent, received, reduction] {
-    at::Tensor result = own.squeeze(0);
+  const auto add_up = [result = tensor, sent, received, reduction]() mutable {
+    const at::NoGradGuard no_gradient_either;
     if (reduction == Reduction::maximum) {
       at::amax_out(result, received, 0);
     } else {

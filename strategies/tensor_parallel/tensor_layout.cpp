@@ -63,8 +63,7 @@ const ShardSpec* TensorLayout::shard_spec_of(const std::string& entry) const {
 }
 
 StateDictionary TensorLayout::gather(const StateDictionary& slices, const at::Device& device) {
-  const std::vector<StateDictionary> by_rank =
-      distributed::gather_states(slices, group_.ranks(), device);
+  std::vector<StateDictionary> by_rank = distributed::gather_states(slices, group_.ranks(), device);
   StateDictionary whole;
   for (const auto& [name, own] : slices) {
     const ShardSpec* spec = own.dim() > 0 ? shard_spec_of(name) : nullptr;
@@ -73,7 +72,7 @@ StateDictionary TensorLayout::gather(const StateDictionary& slices, const at::De
       continue;
     }
     std::vector<at::Tensor> parts;
-    for (const StateDictionary& rank : by_rank) parts.push_back(rank.at(name));
+    for (StateDictionary& rank : by_rank) parts.push_back(std::move(rank.at(name)));
     whole[name] = assemble(parts, *spec);
   }
   return whole;

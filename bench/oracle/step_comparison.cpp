@@ -97,7 +97,11 @@ class StepBounds {
  public:
   StepBounds(const models::Workload& workload, const OwnArithmetic& own,
              const ReferenceStep& rounded, const ReferenceStep& exact, bool compressed)
-      : own_(own), exact_(exact), compressed_(compressed), sums_(sums_of(workload, own.roundoff)) {
+      : own_(own),
+        exact_(exact),
+        compressed_(compressed),
+        updates_by_sign_(workload.options().optimizer.kind != models::OptimizerOptions::Kind::sgd),
+        sums_(sums_of(workload, own.roundoff)) {
     const double roundoff = unit_roundoff(lower_of(own.reference));
     const auto measure = [&](const std::string& kind, double distance) {
       double& largest = measured_[kind];
@@ -124,12 +128,21 @@ class StepBounds {
     if (kind != "parameter") return std::max(gradient, of_kind(kind) + sums_.undecided);
     // What was there is rounded once; what is added is as far off as its gradient.
     return rounding_bound(own_.roundoff, std::max(1.0, measured_.at(name))) +
-           gradient * exact_.update_of(name);
+           (gradient + undecided_signs(parameter, gradient)) * exact_.update_of(name);
   }
 
  private:
   double of_kind(const std::string& kind) const {
     return rounding_bound(own_.roundoff, std::max(sums_.growth, measured_.at(kind)));
+  }
+
+  /// Adam's first update is the sign of the gradient, whatever its size: of elements within the
+  /// gradient's own bound of zero it may be the other one. Their share of the update's norm, twice.
+  double undecided_signs(const std::string& parameter, double of_gradient) const {
+    if (!updates_by_sign_ || !exact_.before.contains(parameter)) return 0;
+    const at::Tensor gradient = exact_.step.state.at(gradient_of(parameter)).to(at::kDouble);
+    const double error = of_gradient * gradient.square().mean().sqrt().item<double>();
+    return 2 * std::sqrt(gradient.abs().le(error).to(at::kDouble).mean().item<double>());
   }
 
   /// Gradients travel in float16, which has no small numbers.
@@ -143,6 +156,7 @@ class StepBounds {
   const OwnArithmetic& own_;
   const ReferenceStep& exact_;
   bool compressed_;
+  bool updates_by_sign_;
   StepSums sums_;
   std::map<std::string, double> measured_;  // by kind; of parameters each by itself
 };

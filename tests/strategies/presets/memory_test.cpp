@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
-#include <mutex>
 #include <tuple>
 #include <vector>
 
@@ -252,40 +251,41 @@ TEST(MemoryOfAStep, WhatRanksExchangeIsCommunication) {
   });
 }
 
-/// Half precision halves what is sent; the copies of all buckets are there at a time.
-TEST(MemoryOfAStep, CompressedGradientsAreCommunication) {
-  std::mutex mutex;
-  for (const auto& [compression, bytes_a_parameter] :
-       {std::pair{"none", 0}, std::pair{"fp16", 2}}) {
+/// Gradients are summed where they are. In half precision they are copied first, and are so few
+/// that two ranks send each other all of them: two copies are sent and two received.
+TEST(MemoryOfAStep, WhatGradientsAreSentFromIsCommunication) {
+  for (const auto& [compression, bytes_an_element] :
+       {std::pair{"none", 0}, std::pair{"fp16", 2 + 4 * 2}}) {
     const Case of{.strategy = "ddp",
                   .model = "mlp",
                   .spread = {.replicas = 2},
-                  .options = {.bucket_mb = 100, .compression = compression},
+                  .options = {.compression = compression},
                   .dtype = at::kFloat};
-    on_ranks(of, [&, expected = bytes_a_parameter](Accounted& training) {
+    on_ranks(of, [expected = bytes_an_element](Accounted& training) {
       training.steps(2);
+      backends::settled_bytes(backends::account_of(training.group.devices[0]->description()));
       training.reset_peaks();
       training.steps(1);
       const runtime::CategorizedMemory memory = training.memory();
       const std::int64_t elements = memory.peak[MemoryCategory::parameters] / 4;
-      const std::lock_guard lock(mutex);
-      EXPECT_GE(memory.peak[MemoryCategory::communication], expected * elements);
+      EXPECT_EQ(memory.peak[MemoryCategory::communication], expected * elements);
     });
   }
 }
 
 /// What layers gather by sequence stays until their backward passes where it is kept: two layers of
-/// each block gather their inputs, [4, 8, features] in float64, and so does the head.
+/// each block gather their inputs, [32, 8, features] in float64, and so does the head.
 TEST(MemoryOfAStep, GatheredInputsAreCommunication) {
   const Case of{.strategy = "sequence_parallel",
                 .spread = {.tensor_ranks = 2},
-                .options = {.split_size = 4, .keep_gathered = true}};
+                .options = {.keep_gathered = true},
+                .batch = 32};
   const models::Model model = models::Workload(workload_of(of)).make_meta_model();
   const auto blocks = std::ranges::count_if(model.layers, [](const auto& layer) {
     return dynamic_cast<const models::TransformerBlock*>(layer.get()) != nullptr;
   });
   const std::int64_t whole =
-      c10::multiply_integers(model.layers.front()->output_shape({4, 8})) * std::int64_t{8};
+      c10::multiply_integers(model.layers.front()->output_shape({of.batch, 8})) * std::int64_t{8};
   EXPECT_GT(blocks, 1);
   on_ranks(of, [least = (2 * blocks + 1) * whole](Accounted& training) {
     training.steps(1);

@@ -74,9 +74,10 @@ void expect_every_strategy_equal_to_oracle(const models::WorkloadOptions& worklo
 
 TEST(StrategyRegistry, HoldsEveryStrategy) {
   // One whose self-registration is lost in linking would be missing here.
-  EXPECT_THAT(strategies::strategy_names(),
-              ElementsAre("data_parallel", "ddp", "ddp_model_parallel", "model_parallel",
-                          "pipeline", "sequence_parallel", "single", "tensor_parallel"));
+  EXPECT_THAT(
+      strategies::strategy_names(),
+      ElementsAre("data_parallel", "ddp", "ddp_model_parallel", "model_parallel", "pipeline",
+                  "sequence_parallel", "single", "tensor_parallel", "zero1", "zero2", "zero3"));
   for (const std::string& name : strategies::strategy_names()) {
     EXPECT_FALSE(strategies::find_strategy(name).summary.empty()) << name;
   }

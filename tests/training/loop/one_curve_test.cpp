@@ -130,6 +130,10 @@ std::vector<Mesh> meshes_of_a_gpt() {
       {"ddp_model_parallel", {.replicas = 2, .devices_per_rank = 2}, {.schedule = "naive"}},
       {"ddp_model_parallel", {.replicas = 2, .pipeline_ranks = 2}, {.schedule = "zb_h1"}},
       {"tensor_parallel", {.replicas = 2, .tensor_ranks = 2}},
+      {"zero1", {.replicas = 2, .sharded = true}},
+      {"zero2", {.replicas = 3, .sharded = true}, {.accumulation_steps = 2}},
+      {"zero3", {.replicas = 2, .sharded = true}, {.accumulation_steps = 2}},
+      {"zero3", {.replicas = 2, .pipeline_ranks = 2, .sharded = true}, {.schedule = "1f1b"}},
   };
   for (const char* schedule : {"gpipe", "1f1b", "interleaved_1f1b", "zb_h1"}) {
     all.push_back({"pipeline", {.devices_per_rank = 2}, {.schedule = schedule}});

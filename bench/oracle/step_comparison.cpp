@@ -138,10 +138,10 @@ class StepBounds {
 
   /// Adam's first update is the sign of the gradient, whatever its size: of elements within the
   /// gradient's own bound of zero it may be the other one. Their share of the update's norm, twice.
-  double undecided_signs(const std::string& parameter, double of_gradient) const {
+  double undecided_signs(const std::string& parameter, double bound) const {
     if (!updates_by_sign_ || !exact_.before.contains(parameter)) return 0;
     const at::Tensor gradient = exact_.step.state.at(gradient_of(parameter)).to(at::kDouble);
-    const double error = of_gradient * gradient.square().mean().sqrt().item<double>();
+    const double error = bound * gradient.square().mean().sqrt().item<double>();
     return 2 * std::sqrt(gradient.abs().le(error).to(at::kDouble).mean().item<double>());
   }
 

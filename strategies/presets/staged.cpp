@@ -20,9 +20,11 @@ std::unique_ptr<strategies::Strategy> make_staged(const strategies::StrategyCont
       .devices = ranks * static_cast<int>(context.devices.size()),
       .stages_per_device =
           entry.interleaved ? static_cast<int>(context.options.virtual_stages) : 1};
+  const bool exchanges_each = context.options.shard != "none";
   const auto planner = [=, replica = context.groups.replica, &entry,
                         partition = std::move(partition)](std::int64_t samples) {
     stages::StepPlan plan{.partition = partition(samples)};
+    if (exchanges_each) plan.partition = schedules::with_equal_counts(plan.partition);
     schedules::ScheduleSize own = size;
     own.micro_batches = static_cast<int>(std::ranges::count(
         plan.partition, replica, [](const schedules::Slice& slice) { return slice.replica; }));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 
 namespace stratagem::schedules {
 namespace {
@@ -64,6 +65,21 @@ std::vector<Slice> split_batch_per_replica_by_count(std::int64_t batch, std::int
   return cut_per_replica(batch, replicas, [parts](std::int64_t count) {
     return split_batch_by_count(count, std::min(count, parts));
   });
+}
+
+std::vector<Slice> with_equal_counts(const std::vector<Slice>& partition) {
+  std::map<int, std::vector<Slice>> by_replica;
+  std::size_t most = 0;
+  for (const Slice& slice : partition) {
+    by_replica[slice.replica].push_back(slice);
+    most = std::max(most, by_replica[slice.replica].size());
+  }
+  std::vector<Slice> all;
+  for (auto& [replica, slices] : by_replica) {
+    slices.resize(most, {.start = 0, .count = 1, .replica = replica, .counts = false});
+    all.insert(all.end(), slices.begin(), slices.end());
+  }
+  return all;
 }
 
 }  // namespace stratagem::schedules

@@ -40,4 +40,8 @@ std::vector<Slice> split_batch_per_replica(std::int64_t batch, std::int64_t repl
 std::vector<Slice> split_batch_per_replica_by_count(std::int64_t batch, std::int64_t replicas,
                                                     std::int64_t parts);
 
+/// With as many slices for each replica as the one with most of them has: where replicas exchange
+/// something in each micro-batch. The added ones do not count, as above.
+std::vector<Slice> with_equal_counts(const std::vector<Slice>& partition);
+
 }  // namespace stratagem::schedules

@@ -34,5 +34,15 @@ TEST(Slices, AReplicaWithoutSamplesTakesPartAndDoesNotCount) {
   }
 }
 
+TEST(WithEqualCounts, AddsSlicesThatDoNotCount) {
+  const auto uneven = split_batch_per_replica(5, 2, 1);  // three and two
+  const auto equal = with_equal_counts(uneven);
+  ASSERT_EQ(equal.size(), 6U);
+  EXPECT_TRUE(std::equal(uneven.begin(), uneven.end(), equal.begin()));
+  EXPECT_EQ(equal.back(), (Slice{.start = 0, .count = 1, .replica = 1, .counts = false}));
+  EXPECT_EQ(equal.back().weight(5), 0);
+  EXPECT_EQ(with_equal_counts(equal), equal);
+}
+
 }  // namespace
 }  // namespace stratagem::schedules

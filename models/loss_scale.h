@@ -1,6 +1,6 @@
-// Dynamic loss scaling: gradients of float16 vanish below 6e-8, so the loss is multiplied before the
-// backward pass and the gradients are divided after it (Micikevicius et al. 2018, "Mixed Precision
-// Training", section 3.2; torch.amp.GradScaler's rule).
+// Dynamic loss scaling: gradients of float16 vanish below 6e-8, so the loss is multiplied before
+// the backward pass and the gradients are divided after it (Micikevicius et al. 2018, "Mixed
+// Precision Training", section 3.2; torch.amp.GradScaler's rule).
 #pragma once
 
 namespace stratagem::models {

@@ -59,7 +59,6 @@ strategies::Costs ReplicatedStrategy::costs(std::int64_t samples) const {
 
 void ReplicatedStrategy::perform(const Action& action, stages::StepInProgress& step) {
   Replica& replica = *replicas_.at(action.stage);
-  if (action.kind == ActionKind::broadcast) return replica.broadcast_buffers();
   if (action.kind == ActionKind::gradient_wait) return keep(action.stage, replica.wait(), step);
   if (action == step.plan.last_backward.at(action.stage)) replica.before_last_backward();
   stages::StagedStrategy::perform(action, step);

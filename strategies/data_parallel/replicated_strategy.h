@@ -24,6 +24,7 @@ class ReplicatedStrategy : public stages::StagedStrategy {
 
  protected:
   void perform(const schedules::Action& action, stages::StepInProgress& step) override;
+  void broadcast_buffers(int stage) override { replicas_.at(stage)->broadcast_buffers(); }
 
  private:
   void keep(int stage, const data_parallel::BucketTransfers& buckets, stages::StepInProgress& step);

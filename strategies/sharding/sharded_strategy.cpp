@@ -146,13 +146,6 @@ void ShardedStrategy::perform(const Action& action, stages::StepInProgress& step
   const auto [kind, index, number] = action;
   FlatGroup& own = group(index);
   switch (kind) {
-    case ActionKind::broadcast: {
-      const auto device = static_cast<std::size_t>(own_device_of(index));
-      for (const auto& tensors : buffers_[device]) {
-        distributed::broadcast_from_root(tensors, *groups().data[device]);
-      }
-      return;
-    }
     case ActionKind::unshard:
       return own.unshard();
     case ActionKind::unshard_wait:
@@ -184,6 +177,14 @@ void ShardedStrategy::keep(const Action& transfer, const distributed::TransferPo
                              .action = transfer,
                              .start = ended->start(),
                              .end = ended->end()});
+}
+
+/// Of all groups on the stage's device.
+void ShardedStrategy::broadcast_buffers(int stage) {
+  const auto device = static_cast<std::size_t>(own_device_of(stage));
+  for (const auto& tensors : buffers_[device]) {
+    distributed::broadcast_from_root(tensors, *groups().data[device]);
+  }
 }
 
 at::Tensor ShardedStrategy::squared_gradient_norm_of(int index) {

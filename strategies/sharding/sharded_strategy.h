@@ -25,6 +25,7 @@ class ShardedStrategy : public stages::StagedStrategy {
 
  protected:
   void perform(const schedules::Action& action, stages::StepInProgress& step) override;
+  void broadcast_buffers(int stage) override;
   at::Tensor squared_gradient_norm_of(int index) override;
   std::string not_finite_in(int index) override;
   void add_state_of(int index, strategies::StateDictionary& all) override;

@@ -87,7 +87,7 @@ void StagedStrategy::add_collectives(strategies::Costs& costs, const RankPlan& p
   for (const auto& actions : plan.plan.schedule.actions) {
     for (const Action& action : actions) {
       const auto& own = stages_.at(static_cast<std::size_t>(action.stage));
-      if (action.kind != ActionKind::reduce_gradients || own == nullptr) continue;
+      if (!schedules::is_tensor_collective(action.kind) || own == nullptr) continue;
       add(costs.collectives, layout_->reduction(own->layers()));
     }
   }

@@ -290,6 +290,8 @@ void StagedStrategy::perform(const Action& action, StepInProgress& step) {
       return;
     case ActionKind::backward_weight:
       return own.backward_weight(action.micro_batch);
+    case ActionKind::broadcast:
+      return broadcast_buffers(action.stage);
     case ActionKind::reduce_gradients:
       return layout_->reduce_gradients(action.stage, own.layers());
     case ActionKind::gradient_norm:
@@ -305,6 +307,10 @@ void StagedStrategy::perform(const Action& action, StepInProgress& step) {
     default:
       throw std::logic_error(to_string(action) + " needs a strategy with replicas");
   }
+}
+
+void StagedStrategy::broadcast_buffers(int stage) {
+  throw std::logic_error(fmt::format("stage {} has no replicas to take buffers from", stage));
 }
 
 void StagedStrategy::load_input(const Action& action, const StepInProgress& step) {

@@ -103,6 +103,8 @@ class StagedStrategy : public strategies::Strategy {
   void run_on_device(int stage, const std::string& label, std::function<void()> work);
   int stage_count() const { return static_cast<int>(device_of_stage_.size()); }
   void synchronize();
+  /// Takes over the first replica's buffers; of a strategy with replicas.
+  virtual void broadcast_buffers(int stage);
   /// The squared norm of a stage's gradients, as they are scaled.
   virtual at::Tensor squared_gradient_norm_of(int index);
   /// The name of a parameter of the stage whose gradient is not finite; empty: all are.

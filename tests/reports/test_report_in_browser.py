@@ -14,7 +14,7 @@ from stratagem_reports import __main__ as command
 
 pytestmark = pytest.mark.slow
 
-FIGURES = 10
+FIGURES = 12
 MOST_BYTES = 6_000_000
 
 

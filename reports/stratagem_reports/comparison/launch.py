@@ -71,7 +71,8 @@ def _environment(changes: Mapping[str, str | None]) -> dict[str, str]:
 def _wait(process: subprocess.Popen, limit_s: float) -> int:
     """Wait for a process and return the resident bytes, at most, of it or of a child of its.
 
-    Raises subprocess.TimeoutExpired after `limit_s` seconds.
+    It is no less than this process's own, with which Linux begins a child's account. Raises
+    subprocess.TimeoutExpired after `limit_s` seconds.
     """
     deadline = time.monotonic() + limit_s
     ended_and_kept = os.WEXITED | os.WNOHANG | os.WNOWAIT

@@ -1,8 +1,9 @@
 import os
-import pytest
 import resource
 import sys
 import time
+
+import pytest
 from stratagem_reports.comparison import launch as launch_module
 from stratagem_reports.comparison.launch import LaunchError, launch
 

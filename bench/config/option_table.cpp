@@ -205,7 +205,7 @@ std::vector<Option> shard_options() {
                   "communication, more memory",
        .is_switch = true,
        .row_name_key = "reshard"},
-      {.name = "prefetch",
+      {.name = "prefetch_groups",
        .member = &Config::prefetch,
        .used_when = UsedWhen::state_sharded,
        .meaning =

@@ -89,7 +89,7 @@ def test_half_formats_halve_what_travels_and_keep_float32(commands, out):
         (["--strategy", "zero1", "--mixed-precision", "float16", "--loss-scale", "much"], "much"),
         (["--strategy", "single", "--mixed-precision", "bfloat16", "--dtype", "float64"], "--dtype"),
         (["--strategy", "data_parallel", "--mixed-precision", "bfloat16"], "--mixed-precision"),
-        (["--strategy", "ddp", "--prefetch", 2], "--prefetch"),
+        (["--strategy", "ddp", "--prefetch-groups", 2], "--prefetch-groups"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_line(commands, out, options, message):

@@ -178,7 +178,8 @@ Optimizer Workload::make_optimizer(std::vector<NamedTensor> parameters) const {
 
 at::Tensor Workload::loss(const at::Tensor& output, const at::Tensor& targets,
                           double weight) const {
-  return models::loss(options_.loss, output.to(master_dtype()), targets, weight);
+  const bool widens = output.scalar_type() != master_dtype();
+  return models::loss(options_.loss, widens ? output.to(master_dtype()) : output, targets, weight);
 }
 
 at::Tensor Workload::correct(const at::Tensor& output, const at::Tensor& targets) const {

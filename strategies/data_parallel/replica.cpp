@@ -191,6 +191,8 @@ BucketTransfers Replica::wait() {
   return transfers;
 }
 
+std::int64_t Replica::gradient_bytes() const { return bytes_of(parameters_); }
+
 strategies::CommunicationCounts Replica::costs() const {
   strategies::CommunicationCounts costs;
   for (const auto& tensors : buffers_) {

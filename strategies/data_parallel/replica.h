@@ -54,6 +54,8 @@ class Replica {
 
   /// Of one step.
   strategies::CommunicationCounts costs() const;
+  /// Of all its parameters.
+  std::int64_t gradient_bytes() const;
 
  private:
   class BucketHook;

@@ -31,7 +31,8 @@ stages::Planner with_replication(const strategies::StrategyContext& context,
 ReplicatedStrategy::ReplicatedStrategy(const strategies::StrategyContext& context,
                                        const stages::Planner& planner,
                                        tensor_parallel::Layout layout)
-    : stages::StagedStrategy(context, with_replication(context, planner), layout) {
+    : stages::StagedStrategy(context, with_replication(context, planner), layout),
+      planner_(planner) {
   for (const int index : own_stages()) {
     std::unique_ptr<Replica>& own = replicas_[index];
     distributed::ProcessGroup& group =
@@ -47,14 +48,38 @@ ReplicatedStrategy::~ReplicatedStrategy() { come_to_rest(); }
 strategies::Costs ReplicatedStrategy::costs(std::int64_t samples) const {
   strategies::Costs costs = stages::StagedStrategy::costs(samples);
   for (const auto& [stage, replica] : replicas_) add(costs.collectives, replica->costs());
-  // Until the last backward pass gradients are summed beside the buckets, which are there all
-  // along.
-  const auto partition = batch_partition(samples);
-  const auto micro_batches = std::ranges::count(partition, replica(), &schedules::Slice::replica);
-  if (micro_batches > 1) {
-    for (strategies::StateBytes& device : costs.memory) device.gradients *= 2;
-  }
+  add_sums_beside_buckets(costs, samples);
   return costs;
+}
+
+/// Until a stage's last backward pass its gradients are summed beside the buckets, which are there
+/// all along.
+void ReplicatedStrategy::add_sums_beside_buckets(strategies::Costs& costs,
+                                                 std::int64_t samples) const {
+  const stages::StepPlan plan = planner_(samples);
+  for (const auto& actions : plan.schedule.actions) {
+    std::map<int, Action> last;  // by stage
+    for (const Action& action : actions) {
+      if (schedules::makes_weight_gradients(action.kind)) last[action.stage] = action;
+    }
+    std::map<int, std::int64_t> live;  // likewise
+    std::int64_t most = 0;
+    for (const Action& action : actions) {
+      if (!schedules::makes_weight_gradients(action.kind) || !replicas_.contains(action.stage)) {
+        continue;
+      }
+      if (action == last.at(action.stage)) {
+        live.erase(action.stage);
+        continue;
+      }
+      live[action.stage] = replicas_.at(action.stage)->gradient_bytes();
+      std::int64_t all = 0;
+      for (const auto& [index, bytes] : live) all += bytes;
+      most = std::max(most, all);
+    }
+    if (most == 0) continue;
+    costs.memory[static_cast<std::size_t>(own_device_of(last.begin()->first))].gradients += most;
+  }
 }
 
 void ReplicatedStrategy::perform(const Action& action, stages::StepInProgress& step) {

@@ -27,8 +27,10 @@ class ReplicatedStrategy : public stages::StagedStrategy {
   void broadcast_buffers(int stage) override { replicas_.at(stage)->broadcast_buffers(); }
 
  private:
+  void add_sums_beside_buckets(strategies::Costs& costs, std::int64_t samples) const;
   void keep(int stage, const data_parallel::BucketTransfers& buckets, stages::StepInProgress& step);
 
+  stages::Planner planner_;                                          // of one replica
   std::map<int, std::unique_ptr<data_parallel::Replica>> replicas_;  // by stage
 };
 

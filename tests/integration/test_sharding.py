@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 GPT = ["--model", "gpt-tiny", "--global-batch-size", 8, "--optimizer", "adamw"]
-GROUPS = 4  # the embedding, two blocks, the head
+GROUPS = 5  # the embedding, two blocks, the last normalisation, the head
 FLOAT32, BFLOAT16 = 4, 2
 
 
@@ -82,7 +82,7 @@ def test_half_formats_halve_what_travels_and_keep_float32(commands, out):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--strategy", "zero1", "--devices", 1], "data=1: zero1 has no replicas"),
+        (["--strategy", "zero1", "--mesh", "data=1/pipeline=2"], "data=1: zero1 has no replicas"),
         (["--strategy", "tensor_parallel", "--shard", "optimizer"], "has no replicas"),
         (["--strategy", "ddp", "--shard", "optimizer", "--bucket-mb", 5], "--bucket-mb"),
         (["--strategy", "zero1", "--loss-scale", 8], "--loss-scale"),

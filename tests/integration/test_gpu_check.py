@@ -19,7 +19,7 @@ FIGURES = {
     "Every strategy against its oracle": r"\nddp/resnet18.* equal [^#]*\ntensor_parallel/.* equal ",
     "The tutorial's protocol": r" call ms [^#]* pipeline/devices:2/split:4 +[\d.]+ ",
     "Every strategy in one table": r" ms [^#]* tensor_parallel/devices:2\S* +[\d.]+ ",
-    "Collectives against the link": r"\nall_reduce +16 MiB +[\d.]+ +[\d.]+[^#]*\nlink: ",
+    "Collectives against the link": r"\nall_reduce +16 MiB +16 MiB +[\d.]+ +[\d.]+[^#]*\nlink: ",
     "PyTorch on the same devices": r"\ntorch/pipelining +\d[^#]*\nsingle: torch's single over ours",
 }
 

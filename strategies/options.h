@@ -49,8 +49,8 @@ inline constexpr std::array replica_options = {"bucket_mb", "overlap", "compress
 inline constexpr std::array accumulation_options = {"accumulation_steps"};
 inline constexpr std::array tensor_options = {"async"};
 inline constexpr std::array sequence_options = {"keep_gathered"};
-inline constexpr std::array shard_options = {"shard_group_mb", "reshard_after_forward",
-                                             "prefetch_groups"};
+inline constexpr std::array shard_options = {"shard_group_mb", "prefetch_groups"};
+inline constexpr std::array reshard_options = {"reshard_after_forward"};
 inline constexpr std::array shard_choice = {"shard"};
 inline constexpr std::array precision_options = {"mixed_precision", "loss_scale"};
 inline constexpr std::array reduce_scatter_options = {"reduce_scatter"};

@@ -179,15 +179,14 @@ std::vector<Option> replica_options() {
            .listed = {"none", "fp16"}}};
 }
 
-/// Of what replicas share out.
+/// Of what is sharded over replicas.
 std::vector<Option> shard_options() {
   return {
       {.name = "shard",
        .member = &Config::shard,
        .used_when = UsedWhen::strategy_says,
        .meaning =
-           "what replicas share out, each keeping a part: optimizer state, gradients too, or "
-           "parameters too",
+           "what is sharded over replicas: optimizer state, gradients too, or parameters too",
        .listed = {"none", "optimizer", "gradients", "parameters"}},
       {.name = "shard_group_mb",
        .member = &Config::shard_group_mb,
@@ -200,7 +199,7 @@ std::vector<Option> shard_options() {
       {.name = "reshard_after_forward",
        .flag = "--no-reshard-after-forward",
        .member = &Config::reshard_after_forward,
-       .used_when = UsedWhen::state_sharded,
+       .used_when = UsedWhen::parameters_sharded,
        .meaning = "sharded parameters stay whole from a step's first use to its last: less "
                   "communication, more memory",
        .is_switch = true,

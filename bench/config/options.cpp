@@ -134,6 +134,8 @@ bool arrangement_uses(UsedWhen used_when, const Config& config, const StrategyFa
       return config.mixed_precision == "float16";
     case UsedWhen::state_sharded:
       return config.shard != "none" || !strategy.reads("shard");
+    case UsedWhen::parameters_sharded:
+      return config.shard == "parameters" || !strategy.reads("shard");
     case UsedWhen::sharded_layers:
       return config.mesh == "auto" || in_mesh("tensor");
     case UsedWhen::sums_are_shared:
@@ -210,6 +212,7 @@ bool is_used(const Option& option, const Config& config, const Catalogue& catalo
     case UsedWhen::sharded_layers:
     case UsedWhen::one_stage:
     case UsedWhen::state_sharded:
+    case UsedWhen::parameters_sharded:
     case UsedWhen::scaled:
     case UsedWhen::sums_are_shared:
     case UsedWhen::copies_kept: {
@@ -251,6 +254,7 @@ std::string users_of(const Option& option, const Catalogue& catalogue) {
     case UsedWhen::sharded_layers:
     case UsedWhen::one_stage:
     case UsedWhen::state_sharded:
+    case UsedWhen::parameters_sharded:
     case UsedWhen::sums_are_shared:
       for (const StrategyFacts& strategy : catalogue.strategies) {
         if (strategy.reads(option.name)) users.push_back(strategy.name);

@@ -28,15 +28,16 @@ using models::nearest;
 enum class UsedWhen {
   always,
   strategy_says,
-  between_ranks,     // and when the strategy says so
-  several_stages,    // likewise
-  several_replicas,  // likewise
-  sharded_layers,    // likewise
-  sums_are_shared,   // likewise, on CPUs
-  copies_kept,       // likewise
-  one_stage,         // likewise
-  state_sharded,     // likewise
-  scaled,            // likewise
+  between_ranks,       // and when the strategy says so
+  several_stages,      // likewise
+  several_replicas,    // likewise
+  sharded_layers,      // likewise
+  sums_are_shared,     // likewise, on CPUs
+  copies_kept,         // likewise
+  one_stage,           // likewise
+  state_sharded,       // likewise
+  parameters_sharded,  // likewise
+  scaled,              // likewise
   interleaved,
   model_has_images,
   model_has_tokens,
@@ -53,7 +54,7 @@ constexpr bool is_listed_by_strategies(UsedWhen used_when) {
          used_when == UsedWhen::several_replicas || used_when == UsedWhen::sharded_layers ||
          used_when == UsedWhen::sums_are_shared || used_when == UsedWhen::copies_kept ||
          used_when == UsedWhen::one_stage || used_when == UsedWhen::state_sharded ||
-         used_when == UsedWhen::scaled;
+         used_when == UsedWhen::parameters_sharded || used_when == UsedWhen::scaled;
 }
 
 /// Where the choices of a text option come from when it does not list them.

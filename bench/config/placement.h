@@ -42,7 +42,7 @@ struct Placement {
   std::vector<int> group(int rank, std::string_view dimension) const;
 };
 
-/// What the row's replicas share out: none, optimizer, gradients or parameters.
+/// What is sharded over the row's replicas: none, optimizer, gradients or parameters.
 std::string sharded_state(const Config& config);
 
 /// The schedule that the row's strategy runs, by name.

@@ -206,7 +206,8 @@ struct Growth {
   }
 };
 
-Growth growth_of_sums(const SizedLayer& layer) {
+Growth growth_of_sums(const SizedLayer& layer, const OwnArithmetic& own) {
+  if (own.sums_in_float32()) return {};
   const LayerUnit& unit = layer.unit;
   const double inside = std::max({1.0, static_cast<double>(summed_terms(unit.parameters())),
                                   elements(unit.input) / elements(unit.output)});  // of a mean
@@ -271,7 +272,7 @@ Differences attempt(const SizedLayer& full, const SizedLayer& exact, const OwnAr
     if (!unit.is_product) {
       measured = measured_growth(largest_distance(rounded, run.expected), unit_roundoff(rounds));
     }
-    const Growth growth = growth_of_sums(exact).at_least(measured);
+    const Growth growth = growth_of_sums(exact, own).at_least(measured);
     const bool is_exact = own.reference == at::kDouble;
     add(differences, unit, run.found, run.expected,
         {"float64", (is_exact ? 1 : 2) * own.roundoff, growth});
@@ -280,7 +281,7 @@ Differences attempt(const SizedLayer& full, const SizedLayer& exact, const OwnAr
   if (full.unit.input == exact.unit.input && full.samples == exact.samples) return differences;
   const OnExercise run(full, own, own.reference, maker);
   add(differences, full.unit, run.found, run.expected,
-      {reference, own.roundoff, growth_of_sums(full).at_least(measured)});
+      {reference, own.roundoff, growth_of_sums(full, own).at_least(measured)});
   return differences;
 }
 

@@ -23,6 +23,10 @@ struct OwnArithmetic {
   bool split_backward = false;  // weight gradients come later (deferred_weight_gradients.h)
   /// Calls a function on the row's device and returns when it has returned.
   std::function<void(const std::function<void()>&)> on_device = [](const auto& work) { work(); };
+
+  /// The CPU's kernels of half formats sum in float32 and round what they give, so that sums do not
+  /// magnify roundings.
+  bool sums_in_float32() const { return reference == dtype && at::isReducedFloatingType(dtype); }
 };
 
 /// A layer with the samples of the two micro-batches that it is given.

@@ -69,11 +69,12 @@ struct StepSums {
   double undecided = 0;  // of a gradient's norm, what units that are nearly zero may be of it
 };
 
-StepSums sums_of(const models::Workload& workload, double roundoff) {
+StepSums sums_of(const models::Workload& workload, const OwnArithmetic& own) {
   const models::Model model = workload.make_meta_model();
   const std::int64_t batch = workload.options().batch;
   const auto inside = static_cast<double>(summed_terms(models::parameters(model.layers)));
-  StepSums sums{.growth = std::sqrt(inside + static_cast<double>(batch)), .undecided = 0};
+  const double growth = std::sqrt(inside + static_cast<double>(batch));
+  StepSums sums{.growth = own.sums_in_float32() ? 1 : growth, .undecided = 0};
   double all = 0;
   double fewest = std::numeric_limits<double>::max();
   for (const LayerUnit& unit : layer_units(model.layers, workload.input_shape(batch))) {
@@ -89,7 +90,7 @@ StepSums sums_of(const models::Workload& workload, double roundoff) {
   // that pass, half of them. Where none is expected another batch shows what it was.
   constexpr double expected = 0.01;
   constexpr double units = 4;
-  if (all * roundoff * sums.growth > expected) sums.undecided = std::sqrt(units / (fewest / 2));
+  if (all * own.roundoff * growth > expected) sums.undecided = std::sqrt(units / (fewest / 2));
   return sums;
 }
 
@@ -101,7 +102,7 @@ class StepBounds {
         exact_(exact),
         compressed_(compressed),
         updates_by_sign_(workload.options().optimizer.kind != models::OptimizerOptions::Kind::sgd),
-        sums_(sums_of(workload, own.roundoff)) {
+        sums_(sums_of(workload, own)) {
     const double roundoff = unit_roundoff(lower_of(own.reference));
     const auto measure = [&](const std::string& kind, double distance) {
       double& largest = measured_[kind];

@@ -215,6 +215,12 @@ reports::Repetition record_of(const Session& session, const TaskContext& context
   }
   if (session.ranks() > 1) merge_ranks(repetition, context);
   add_kernels(repetition, session, context);
+  const auto skipped =
+      std::ranges::count_if(run.steps, [](const auto& step) { return step->skipped(); });
+  if (skipped > 0) {
+    repetition.counters["skipped_updates"] = static_cast<double>(skipped);
+    repetition.marks.emplace_back("skipped_updates");
+  }
   if (session.oversubscribed) repetition.marks.emplace_back("oversubscribed");
   return repetition;
 }

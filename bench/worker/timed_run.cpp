@@ -17,12 +17,14 @@ using Clock = TimedRun::Clock;
 /// Which parts of the job a rank has.
 struct Coordinates {
   int replica = 0;
-  int part = 0;  // of its layers
+  int part = 0;                  // of its layers
+  bool sums_norms_alone = true;  // a replica does
 
   explicit Coordinates(const Session& session) {
     const auto groups = session.groups.view();
     replica = groups.replica;
     part = groups.tensor == nullptr ? 0 : groups.tensor->rank();
+    sums_norms_alone = sharded_state(session.config) == "none";
   }
 };
 
@@ -32,6 +34,7 @@ struct Coordinates {
 std::string key_of(const schedules::Action& action, const Coordinates& own) {
   const std::string name = to_string(action);
   if (schedules::is_replicas_own(action.kind)) {
+    if (!own.sums_norms_alone) return std::string(schedules::name(action.kind));
     return fmt::format("{} of replica {}", schedules::name(action.kind), own.replica);
   }
   if (schedules::is_tensor_collective(action.kind)) {

@@ -6,8 +6,8 @@
 namespace stratagem::presets {
 namespace {
 
-const strategies::StrategyRegistration zero1_registration{zero_entry(
-    "zero1", "replicas that share out the optimizer's state and the update", "optimizer")};
+const strategies::StrategyRegistration zero1_registration{
+    zero_entry("zero1", "optimizer state, and the update, sharded over replicas", "optimizer")};
 
 }  // namespace
 }  // namespace stratagem::presets

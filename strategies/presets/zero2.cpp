@@ -7,7 +7,7 @@ namespace stratagem::presets {
 namespace {
 
 const strategies::StrategyRegistration zero2_registration{
-    zero_entry("zero2", "replicas that share out optimizer state and gradients", "gradients")};
+    zero_entry("zero2", "optimizer state and gradients sharded over replicas", "gradients")};
 
 }  // namespace
 }  // namespace stratagem::presets

@@ -7,7 +7,7 @@ namespace stratagem::presets {
 namespace {
 
 const strategies::StrategyRegistration zero3_registration{zero_entry(
-    "zero3", "replicas that share out optimizer state, gradients and parameters", "parameters")};
+    "zero3", "optimizer state, gradients and parameters sharded over replicas", "parameters")};
 
 }  // namespace
 }  // namespace stratagem::presets

@@ -92,7 +92,7 @@ class ShardedList {
     }
   }
 
-  /// Gathers that are due while this visit is under way start before it, this one's own first.
+  /// Gathers that are due during this visit start before it, this one's own first.
   void gather_before(std::size_t index) {
     const auto ahead = static_cast<std::size_t>(sharding_.prefetch);
     if (index == 0 || ahead == 0) gather(index);

@@ -22,7 +22,7 @@ FlatLayout layout_of(const std::vector<models::NamedTensor>& parameters, at::Sca
   return {sizes, static_cast<std::int64_t>(c10::elementSize(format)), shards};
 }
 
-/// Takes the memory of a buffer away, or gives it some; whoever shares the buffer shares this. A
+/// Takes the memory of a buffer away, or gives it some; all views of the buffer share this. A
 /// tensor without memory cannot be read by mistake: LibTorch refuses.
 void resize(const at::Tensor& buffer, std::size_t bytes) {
   c10::StorageImpl& storage = *buffer.storage().unsafeGetStorageImpl();
@@ -89,7 +89,7 @@ void FlatGroup::unshard() {
 
 distributed::TransferPointer FlatGroup::wait_for_parameters() {
   gather_->wait();
-  // Whoever keeps something that was made from a parameter must learn that it has changed. Not
+  // What was made from a parameter and kept is to be made anew once that has changed. Not
   // where a step gathers the same values again: autograd would refuse the backward pass.
   if (std::exchange(updated_, false)) {
     for (const auto& [name, tensor] : parameters_) tensor.unsafeGetTensorImpl()->bump_version();

@@ -1,4 +1,4 @@
-// A group's part of a strategy's state: gathered when it is asked for, shared out when it is
+// A group's part of a strategy's state: gathered when it is asked for, sharded when it is
 // loaded.
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>

@@ -1,4 +1,4 @@
-// FlatLayout: where the parameters of a group lie in one buffer that several ranks share out.
+// FlatLayout: where the parameters of a group lie in one buffer that is sharded over ranks.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// ShardedStrategy: a StagedStrategy whose stages have replicas on other ranks, which share out what
-// each of them would hold: optimizer state (ZeRO-1), gradients too (ZeRO-2), parameters too
-// (ZeRO-3, FSDP).
+// ShardedStrategy: a StagedStrategy whose stages have replicas on other ranks, over which their
+// state is sharded: optimizer state (ZeRO-1), gradients too (ZeRO-2), parameters too (ZeRO-3,
+// FSDP). Mixed precision also where nothing is sharded, and without replicas.
 #pragma once
 
 #include <cstddef>

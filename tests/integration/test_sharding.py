@@ -1,4 +1,4 @@
-"""State shared out by replicas, and half formats beside float32, through the command."""
+"""State sharded over replicas, and half formats beside float32, through the command."""
 
 from __future__ import annotations
 
@@ -97,6 +97,7 @@ def test_half_formats_halve_what_travels_and_keep_float32(commands, out):
             "--dtype",
         ),
         (["--strategy", "data_parallel", "--mixed-precision", "bfloat16"], "--mixed-precision"),
+        (["--strategy", "zero1", "--no-reshard-after-forward"], "--no-reshard-after-forward"),
         (["--strategy", "ddp", "--prefetch-groups", 2], "--prefetch-groups"),
     ],
 )

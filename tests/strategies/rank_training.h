@@ -5,7 +5,9 @@
 #include <numeric>
 #include <vector>
 
+#include "strategies/schedules/registry.h"
 #include "strategies/stages/partition.h"
+#include "strategies/stages/step_plan.h"
 #include "tests/strategies/in_order_backend.h"
 #include "tests/strategies/rank_threads.h"
 #include "tests/strategies/training.h"
@@ -135,5 +137,17 @@ struct RankTraining : Training {
     return present;
   }
 };
+
+/// The plan of presets with replicas and one stage.
+inline stages::Planner planner_of_replicas(const StrategyContext& context) {
+  return [replicas = context.groups.replicas, replica = context.groups.replica,
+          parts = context.options.accumulation_steps](std::int64_t samples) {
+    stages::StepPlan plan;
+    plan.partition = schedules::split_batch_per_replica_by_count(samples, replicas, parts);
+    const auto own = std::ranges::count(plan.partition, replica, &schedules::Slice::replica);
+    plan.schedule = schedules::make_schedule("naive", 1, static_cast<int>(own));
+    return plan;
+  };
+}
 
 }  // namespace stratagem::strategies

@@ -40,6 +40,10 @@ inline models::WorkloadOptions small_workload(const std::string& model, std::int
   if (model == "mlp") {
     options.width = 0.02;
     options.classes = 7;
+  } else if (model.starts_with("gpt")) {
+    options.width = 0.125;
+    options.sequence_length = 8;
+    options.loss = models::Loss::cross_entropy;
   } else if (model != "toy") {
     options.width = 0.125;
     options.image_size = 64;  // 2x2 positions in the last feature maps

@@ -270,6 +270,22 @@ TEST_F(MeasureTest, OtherKernelsAreProvedAndPricedForThemselves) {
   EXPECT_EQ(workers_.count<CalibrateDeviceJob>(), 1u) << "of the devices, whoever computes";
 }
 
+TEST_F(MeasureTest, AMixedRowIsHeldAgainstThePeakOfTheFormatThatItComputesIn) {
+  workers_.on<CalibrateDeviceJob>([](const CalibrateDeviceJob& job) {
+    return answered(
+        CalibrateDeviceResult{.gemm_gflops = job.config.dtype == "bfloat16" ? 400.0 : 200.0});
+  });
+  Config mixed = row(4);
+  mixed.mixed_precision = "bfloat16";
+  measure_rows({row(4), mixed});
+  std::map<std::string, double> peaks;
+  for (const Job& job : workers_.jobs) {
+    const auto* timed = std::get_if<MeasureJob>(&job);
+    if (timed != nullptr) peaks[timed->config.mixed_precision] = timed->peak_gflops.value();
+  }
+  EXPECT_EQ(peaks, (std::map<std::string, double>{{"none", 200}, {"bfloat16", 400}}));
+}
+
 TEST_F(MeasureTest, StagesThatTakeLongerAloneAreMeasuredAgain) {
   // One action may, by the noise of short ones; the stage as a whole may not.
   workers_.on<CalibrateStagesJob>([](const CalibrateStagesJob&) {

@@ -20,23 +20,11 @@ using schedules::Action;
 using schedules::ActionKind;
 using ::testing::HasSubstr;
 
-/// The preset's plan.
-stages::Planner planner(const strategies::StrategyContext& context) {
-  return [replicas = context.groups.replicas, replica = context.groups.replica,
-          parts = context.options.accumulation_steps](std::int64_t samples) {
-    stages::StepPlan plan;
-    plan.partition = schedules::split_batch_per_replica_by_count(samples, replicas, parts);
-    const auto own = std::ranges::count(plan.partition, replica, &schedules::Slice::replica);
-    plan.schedule = schedules::make_schedule("naive", 1, static_cast<int>(own));
-    return plan;
-  };
-}
-
 /// The preset "ddp", as a class that tests can break.
 class Ddp : public ReplicatedStrategy {
  public:
   explicit Ddp(const strategies::StrategyContext& context)
-      : ReplicatedStrategy(context, planner(context)) {}
+      : ReplicatedStrategy(context, strategies::planner_of_replicas(context)) {}
 };
 
 struct Case {

@@ -32,11 +32,6 @@ std::ostream& operator<<(std::ostream& stream, const Case& of) {
 models::WorkloadOptions clipped(const std::string& model) {
   models::WorkloadOptions options = strategies::small_workload(model, 4);
   options.optimizer.clip_norm = 1e-3;
-  if (!model.starts_with("gpt")) return options;
-  options.classes = 0;
-  options.image_size = 0;
-  options.sequence_length = 8;
-  options.loss = models::Loss::cross_entropy;
   return options;
 }
 

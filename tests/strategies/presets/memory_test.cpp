@@ -62,11 +62,6 @@ models::WorkloadOptions workload_of(const Case& of) {
   models::WorkloadOptions options = strategies::small_workload(of.model, of.batch);
   options.optimizer = of.optimizer;
   options.dtype = of.dtype;
-  if (!of.model.starts_with("gpt")) return options;
-  options.classes = 0;
-  options.image_size = 0;
-  options.sequence_length = 8;
-  options.loss = models::Loss::cross_entropy;
   return options;
 }
 

@@ -20,16 +20,6 @@ namespace {
 using distributed::RankContext;
 using tensor_parallel::Layout;
 
-models::WorkloadOptions workload_of(const std::string& model, std::int64_t batch) {
-  models::WorkloadOptions options = strategies::small_workload(model, batch);
-  if (!model.starts_with("gpt")) return options;
-  options.classes = 0;
-  options.image_size = 0;
-  options.sequence_length = 8;
-  options.loss = models::Loss::cross_entropy;
-  return options;
-}
-
 struct Case {
   std::string model = "gpt-tiny";
   std::string strategy = "tensor_parallel";
@@ -71,14 +61,16 @@ strategies::StrategyOptions options_of(const Case& of, const models::Workload& w
 }
 
 void expect_oracles_update(distributed::RankContext& ranks, const Case& of) {
-  strategies::RankTraining training(ranks, workload_of(of.model, of.batch), of.spread);
+  strategies::RankTraining training(ranks, strategies::small_workload(of.model, of.batch),
+                                    of.spread);
   training.strategy = make(training.rank_context(options_of(of, training.workload)), of);
   const auto verified = bench::compare_with_oracle(*training.strategy, training.workload);
   EXPECT_TRUE(verified.passed) << of << ": " << verified.message;
 }
 
 void expect_costs(distributed::RankContext& ranks, const Case& of) {
-  strategies::RankTraining training(ranks, workload_of(of.model, of.batch), of.spread);
+  strategies::RankTraining training(ranks, strategies::small_workload(of.model, of.batch),
+                                    of.spread);
   training.strategy = make(training.rank_context(options_of(of, training.workload)), of);
   const auto batch = training.workload.make_batch(0);
   for (int step = 0; step < 3; ++step) {
@@ -204,7 +196,7 @@ class Forgets : public stages::StagedStrategy {
 TEST(SequenceParallel, VerificationCatchesGradientsThatAreNotSummed) {
   const Case of{.strategy = "sequence_parallel"};
   runtime::on_ranks(2, [&](distributed::RankContext& ranks) {
-    strategies::RankTraining training(ranks, workload_of(of.model, 4), of.spread);
+    strategies::RankTraining training(ranks, strategies::small_workload(of.model, 4), of.spread);
     training.strategy =
         std::make_unique<Forgets>(training.rank_context(options_of(of, training.workload)),
                                   schedules::ActionKind::reduce_gradients);
@@ -213,7 +205,8 @@ TEST(SequenceParallel, VerificationCatchesGradientsThatAreNotSummed) {
 }
 
 void expect_collectives_in_the_timeline(distributed::RankContext& ranks, const Case& of) {
-  strategies::RankTraining training(ranks, workload_of(of.model, of.batch), of.spread);
+  strategies::RankTraining training(ranks, strategies::small_workload(of.model, of.batch),
+                                    of.spread);
   training.strategy = make(training.rank_context(options_of(of, training.workload)), of);
   const auto step = training.strategy->step(training.workload.make_batch(0));
   runtime::synchronize_all(training.group.devices, std::chrono::seconds(20));

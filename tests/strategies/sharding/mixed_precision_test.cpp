@@ -25,11 +25,6 @@ models::WorkloadOptions mixed(const std::string& model, at::ScalarType dtype) {
   models::WorkloadOptions options = strategies::small_workload(model, 4);
   options.dtype = dtype;
   options.mixed = true;
-  if (!model.starts_with("gpt")) return options;
-  options.classes = 0;
-  options.image_size = 0;
-  options.sequence_length = 8;
-  options.loss = models::Loss::cross_entropy;
   return options;
 }
 
@@ -147,7 +142,7 @@ TEST(MixedPrecision, IsNearFloat32AndNotEqual) {
 class Overflows : public ShardedStrategy {
  public:
   Overflows(const strategies::StrategyContext& context, int in_step)
-      : ShardedStrategy(context, planner(context)), in_step_(in_step) {}
+      : ShardedStrategy(context, strategies::planner_of_replicas(context)), in_step_(in_step) {}
 
  protected:
   void perform(const Action& action, stages::StepInProgress& step) override {
@@ -161,15 +156,6 @@ class Overflows : public ShardedStrategy {
   }
 
  private:
-  static stages::Planner planner(const strategies::StrategyContext& context) {
-    return [replicas = context.groups.replicas](std::int64_t samples) {
-      stages::StepPlan plan;
-      plan.partition = schedules::split_batch_per_replica_by_count(samples, replicas, 1);
-      plan.schedule = schedules::make_schedule("naive", 1, 1);
-      return plan;
-    };
-  }
-
   int in_step_;
   int step_ = 0;
 };

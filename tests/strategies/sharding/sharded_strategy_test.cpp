@@ -38,11 +38,6 @@ std::ostream& operator<<(std::ostream& stream, const Case& of) {
 models::WorkloadOptions workload_of(const Case& of) {
   models::WorkloadOptions options = strategies::small_workload(of.model, of.batch);
   options.optimizer = of.optimizer;
-  if (!of.model.starts_with("gpt")) return options;
-  options.classes = 0;
-  options.image_size = 0;
-  options.sequence_length = 8;
-  options.loss = models::Loss::cross_entropy;
   return options;
 }
 
@@ -210,7 +205,7 @@ TEST(Zero, StagesAreBitForBitEqualToEachOtherAndToReplicas) {
 class Zero : public ShardedStrategy {
  public:
   explicit Zero(const strategies::StrategyContext& context)
-      : ShardedStrategy(context, planner(context)) {}
+      : ShardedStrategy(context, strategies::planner_of_replicas(context)) {}
 
  protected:
   void zero_gradients_of(int index) {
@@ -218,18 +213,6 @@ class Zero : public ShardedStrategy {
     for (const auto& [name, tensor] : models::parameters(stage(index).layers())) {
       tensor.grad().zero_();
     }
-  }
-
- private:
-  static stages::Planner planner(const strategies::StrategyContext& context) {
-    return [replicas = context.groups.replicas, replica = context.groups.replica,
-            parts = context.options.accumulation_steps](std::int64_t samples) {
-      stages::StepPlan plan;
-      plan.partition = schedules::split_batch_per_replica_by_count(samples, replicas, parts);
-      const auto own = std::ranges::count(plan.partition, replica, &schedules::Slice::replica);
-      plan.schedule = schedules::make_schedule("naive", 1, static_cast<int>(own));
-      return plan;
-    };
   }
 };
 

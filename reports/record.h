@@ -118,6 +118,7 @@ struct Repetition {
   std::vector<DeviceRecord> devices;
   std::vector<TimelineEvent> timeline;  // of the median step
   std::optional<double> predicted_ms;
+  std::optional<std::int64_t> predicted_peak_memory_bytes;  // of the fullest device
   std::optional<PredictionBasis> predicted_from;
   std::map<std::string, CollectiveCount> communication;
   std::optional<std::string> kernels;  // that computed; empty where none of ours could

@@ -105,6 +105,7 @@ void each_field(Self& repetition, Visit visit) {
   visit("devices", repetition.devices);
   visit("timeline", repetition.timeline);
   visit("predicted_ms", repetition.predicted_ms);
+  visit("predicted_peak_memory_bytes", repetition.predicted_peak_memory_bytes);
   visit("predicted_from", repetition.predicted_from);
   visit("communication", repetition.communication);
   visit("kernels", repetition.kernels);

@@ -1,14 +1,16 @@
-// Placement: how a row's devices are arranged and spread over processes, from what its strategy
-// says of itself and what the user asks for.
+// Placement: how a row's devices are arranged and spread over processes, and which samples they
+// have, from what its strategy says of itself and what the user asks for.
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "bench/config/config.h"
 #include "strategies/ranks/mesh.h"
+#include "strategies/schedules/batch_split.h"
 
 namespace stratagem::bench {
 
@@ -58,5 +60,15 @@ bool can_train(const Config& config, const Catalogue& catalogue);
 /// Throws std::invalid_argument, one line with the option, where devices, mesh and ranks do not fit
 /// one another or the strategy.
 Placement placement_of(const Config& config);
+
+/// What says how many micro-batches a replica's part of the batch is cut into.
+enum class MicroBatchOption { none, split_size, accumulation_steps };
+MicroBatchOption micro_batch_option(const Config& config);
+
+/// The micro-batches of a row, in order, those of all replicas. Throws std::invalid_argument where
+/// there are fewer samples than parts.
+std::vector<schedules::Slice> slices_of(const Config& config);
+/// Their samples.
+std::vector<std::int64_t> micro_batch_sizes(const Config& config);
 
 }  // namespace stratagem::bench

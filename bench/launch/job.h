@@ -186,14 +186,20 @@ struct CalibrateStagesResult {
   static constexpr const char* job = "calibrate_stages";
 
   std::vector<ActionCost> costs = {};
-  std::vector<GradientBucket> buckets = {};  // of a row with replicas on ranks of their own
-  std::vector<std::int64_t> owners = {};     // of one with replicas in one process
+  std::vector<GradientBucket> buckets = {};      // of a row with replicas on ranks of their own
+  std::vector<std::int64_t> owners = {};         // of one with replicas in one process
+  std::vector<LayerGroup> groups = {};           // of one whose layers have groups,
+  bool has_buffers = false;                      // and buffers;
+  std::vector<std::int64_t> resting_bytes = {};  // [device of a replica]
 
   template <class Self, class Visit>
   static void each_field(Self& self, Visit visit) {
     visit("costs", self.costs);
     visit("buckets", self.buckets);
     visit("owners", self.owners);
+    visit("groups", self.groups);
+    visit("has_buffers", self.has_buffers);
+    visit("resting_bytes", self.resting_bytes);
   }
 };
 

@@ -61,7 +61,7 @@ MeasureEnvironment make_environment(Catalogue catalogue, const Interrupt& interr
     return wrong_world(header.ranks, cluster->info().world_size);
   };
   environment.ranks_share_cores = cluster == nullptr;
-  environment.predict = predict_step_ms;
+  environment.predict = predict;
   environment.catalogue = std::move(catalogue);
   environment.build = build_id();
   environment.identity = identity_of(environment.build);

@@ -24,6 +24,7 @@
 #include "bench/machine/machine.h"
 #include "bench/measure/cache.h"
 #include "bench/measure/observer.h"
+#include "bench/predict/predict.h"
 #include "reports/record.h"
 #include "reports/trace_writer.h"
 
@@ -42,8 +43,8 @@ struct MeasureOptions {
 /// What measuring needs from outside; tests put their own there.
 struct MeasureEnvironment {
   using Launcher = std::function<LaunchResult(const Job& job)>;
-  /// Milliseconds of a step of the row from its costs.
-  using Predictor = std::function<double(const Config&, const StageCosts&)>;
+  /// What a step of the row will take, from its costs.
+  using Predictor = std::function<Prediction(const Config&, const StageCosts&)>;
 
   Launcher launch;
   Predictor predict;

@@ -21,7 +21,7 @@ struct PreparedRow {
   std::optional<double> peak_gflops = {};         // of each of its devices
   std::optional<VerifyResult> verification = {};  // empty when not verified
   std::optional<StageCosts> stage_costs = {};     // empty when not calibrated
-  std::optional<double> predicted_ms = {};
+  std::optional<Prediction> predicted = {};
   std::optional<reports::PredictionBasis> predicted_from = {};
   std::vector<std::string> marks = {};
   std::optional<reports::Repetition> failure = {};  // why it is not timed

@@ -265,7 +265,10 @@ reports::Row Rounds::record(std::size_t index) {
   std::sort(record.repetitions.begin(), record.repetitions.end(),
             [](const auto& left, const auto& right) { return left.index < right.index; });
   for (reports::Repetition& repetition : record.repetitions) {
-    repetition.predicted_ms = row.predicted_ms;
+    if (row.predicted) {
+      repetition.predicted_ms = row.predicted->step_ms;
+      repetition.predicted_peak_memory_bytes = row.predicted->peak_bytes;
+    }
     repetition.predicted_from = row.predicted_from;
   }
   if (row.failure) record.repetitions.push_back(*row.failure);

@@ -27,13 +27,15 @@ bool is_oversubscribed(const PreparedRow& row) {
   return std::ranges::find(row.marks, "oversubscribed") != row.marks.end();
 }
 
-/// The ranks whose link is measured: two in place of more than there are cores for.
-Config linked_ranks(const PreparedRow& row) {
+/// Replicas whose link is measured: those of one part of the layers, two in place of more than
+/// there are cores for. Under a launcher all of its ranks take part.
+Config linked_replicas(const PreparedRow& row, bool ranks_are_here) {
   Config config = row.config;
-  if (!is_oversubscribed(row)) return config;
-  config.devices = 2;
-  config.ranks = 2;
-  config.mesh = "auto";
+  const bool whole = row.placement.ranks == row.placement.replicas();
+  if (!ranks_are_here || (whole && !is_oversubscribed(row))) return config;
+  config.devices = is_oversubscribed(row) ? 2 : row.placement.replicas();
+  config.ranks = config.devices;
+  config.mesh = fmt::format("data={}", config.devices);
   return config;
 }
 
@@ -41,14 +43,11 @@ Config linked_ranks(const PreparedRow& row) {
 /// two at a time.
 constexpr int most_in_flight = 4;
 
-CollectivesJob link_job(const PreparedRow& row, std::size_t buckets) {
-  const Config config = linked_ranks(row);
-  auto job = job_about<CollectivesJob>(config, placement_of(config).ranks);
-  job.in_flight = std::clamp(static_cast<int>(buckets), 1, most_in_flight);
-  job.bytes = {std::int64_t{256} << 10, std::int64_t{1} << 20, std::int64_t{8} << 20,
-               std::int64_t{32} << 20};
-  return job;
-}
+/// A collective between replicas, made several at a time.
+struct LinkUse {
+  std::string collective;
+  int in_flight = 1;
+};
 
 /// What the link depends on.
 json link_question(const CollectivesJob& job) {
@@ -56,14 +55,19 @@ json link_question(const CollectivesJob& job) {
   return {{"device", config.device},         {"devices", config.devices},
           {"device_ids", config.device_ids}, {"cores_per_device", config.cores_per_device},
           {"backend", config.backend},       {"interface", config.interface},
-          {"in_flight", job.in_flight}};
+          {"collective", job.collective},    {"in_flight", job.in_flight}};
 }
 
-/// What an all-reduce between the row's ranks takes, by size.
-Calibrated<std::vector<LinkTime>> price_link(const PreparedRow& row, std::size_t buckets,
+/// What a collective between the row's replicas takes, by size.
+Calibrated<std::vector<LinkTime>> price_link(const PreparedRow& row, const LinkUse& use,
                                              const MeasureEnvironment& environment,
                                              Calibrator& calibrator) {
-  const CollectivesJob job = link_job(row, buckets);
+  const Config config = linked_replicas(row, environment.ranks_share_cores);
+  auto job = job_about<CollectivesJob>(config, placement_of(config).ranks);
+  job.collective = use.collective;
+  job.in_flight = use.in_flight;
+  job.bytes = {std::int64_t{256} << 10, std::int64_t{1} << 20, std::int64_t{8} << 20,
+               std::int64_t{32} << 20};
   // Under a launcher the same names may mean another network next time.
   const auto [launched, basis] = calibrator.calibrate(
       link_question(job), job, [](const CollectivesResult&) { return ""; },
@@ -75,9 +79,26 @@ Calibrated<std::vector<LinkTime>> price_link(const PreparedRow& row, std::size_t
                            .processor_share = message.processor_share});
   }
   if (launched.status == LaunchStatus::ok && is_oversubscribed(row)) {
-    link.result = link_of_ring(link.result, row.placement.ranks);
+    link.result = link_of_ring(link.result, row.placement.replicas());
   }
   return {std::move(link), basis};
+}
+
+/// The collectives of a row's replicas, and where in its links their times go.
+std::vector<std::pair<LinkUse, std::vector<LinkTime> Links::*>> link_uses(const Config& config,
+                                                                          const StageCosts& costs) {
+  if (!has_layer_groups(config)) {
+    const int in_flight = std::clamp(static_cast<int>(costs.buckets.size()), 1, most_in_flight);
+    return {{{"all_reduce", in_flight}, &Links::all_reduce}};
+  }
+  if (sharded_state(config) == "none") {
+    return {{{"all_reduce"}, &Links::scatter}};
+  }
+  // By exchange the sum is the replica's own work.
+  const bool exchanges =
+      config.reduce_scatter == "exchange" && config.backend == "gloo" && config.device == "cpu";
+  return {{{"all_gather"}, &Links::gather},
+          {{exchanges ? "all_to_all" : "reduce_scatter_library"}, &Links::scatter}};
 }
 
 /// A stage that takes longer with the machine to itself was disturbed. Single actions may be too
@@ -100,7 +121,7 @@ std::string contradiction(const CalibrateStagesResult& result) {
 /// A prediction is an addition to the measurement: one that cannot be made is left out, saying so.
 void predict_row(PreparedRow& row, const MeasureEnvironment& environment, Observer& observer) {
   try {
-    row.predicted_ms = environment.predict(row.config, *row.stage_costs);
+    row.predicted = environment.predict(row.config, *row.stage_costs);
   } catch (const std::exception& error) {
     observer.note(row.name + ": no prediction: " + error.what());
   }
@@ -110,10 +131,8 @@ void predict_row(PreparedRow& row, const MeasureEnvironment& environment, Observ
 
 bool can_be_simulated(const Config& config) {
   const Placement placement = placement_of(config);
-  if (placement.tensor_ranks() > 1 || sharded_state(config) != "none" ||
-      config.mixed_precision != "none") {
-    return false;
-  }
+  if (placement.tensor_ranks() > 1) return false;
+  if (has_layer_groups(config)) return true;
   if (strategies::find_strategy(config.strategy).one_process) return is_data_parallel(config);
   if (placement.replicas() == 1) return true;
   return placement.pipeline_devices() == 1 &&
@@ -124,19 +143,28 @@ Calibrated<StageCosts> price_stages(const PreparedRow& row, const MeasureEnviron
                                     Calibrator& calibrator) {
   auto [launched, basis] = calibrator.calibrate(
       work_of(row.config), job_about<CalibrateStagesJob>(row.config), contradiction);
-  auto priced = with_result(launched, StageCosts{.costs = launched.result.costs,
-                                                 .buckets = launched.result.buckets,
-                                                 .owners = launched.result.owners});
+  const CalibrateStagesResult& found = launched.result;
+  auto priced = with_result(launched, StageCosts{.costs = found.costs,
+                                                 .buckets = found.buckets,
+                                                 .owners = found.owners,
+                                                 .groups = found.groups,
+                                                 .has_buffers = found.has_buffers,
+                                                 .resting_bytes = found.resting_bytes});
   if (priced.status != LaunchStatus::ok) return {priced, basis};
   StageCosts& costs = priced.result;
   if (is_oversubscribed(row)) costs.costs = costs_alone(std::move(costs.costs));
   if (row.placement.replicas() == 1 || is_data_parallel(row.config)) return {priced, basis};
-  auto [link, link_basis] = price_link(row, costs.buckets.size(), environment, calibrator);
-  costs.link = std::move(link.result);
-  priced.status = link.status;
-  priced.error = std::move(link.error);
-  basis.age_s = std::max(basis.age_s, link_basis.age_s);
-  if (basis.doubt.empty()) basis.doubt = link_basis.doubt;
+  for (const auto& [use, times] : link_uses(row.config, costs)) {
+    auto [link, link_basis] = price_link(row, use, environment, calibrator);
+    if (link.status != LaunchStatus::ok) {
+      priced.status = link.status;
+      priced.error = std::move(link.error);
+      return {priced, basis};
+    }
+    costs.links.*times = std::move(link.result);
+    basis.age_s = std::max(basis.age_s, link_basis.age_s);
+    if (basis.doubt.empty()) basis.doubt = link_basis.doubt;
+  }
   return {priced, basis};
 }
 

@@ -9,12 +9,10 @@
 #include <functional>
 #include <string>
 
+#include "bench/config/placement.h"
 #include "bench/config/verification_scope.h"
 
 namespace stratagem::bench {
-
-/// What a row's micro-batches are counted by.
-enum class MicroBatchOption { none, split_size, accumulation_steps };
 
 struct StepSize {
   double flops = 0;

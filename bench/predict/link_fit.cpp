@@ -1,5 +1,7 @@
 #include "bench/predict/link_fit.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <stdexcept>
 
 namespace stratagem::bench {
@@ -34,6 +36,24 @@ schedules::LinkModel fit_link(const std::vector<TransferTime>& times) {
             .gigabytes_per_second = gigabytes_per_byte_millisecond * squares / products};
   }
   return {.latency_ms = latency, .gigabytes_per_second = gigabytes_per_byte_millisecond / slope};
+}
+
+MeasuredLink::MeasuredLink(const std::vector<LinkTime>& times) : times_(times) {
+  std::vector<TransferTime> points;
+  for (const LinkTime& measured : times) {
+    points.push_back({static_cast<double>(measured.bytes), measured.ms});
+  }
+  line_ = fit_link(points);
+}
+
+schedules::Cost MeasuredLink::transfer(std::int64_t bytes) const {
+  const auto distance = [bytes](const LinkTime& measured) {
+    return std::abs(measured.bytes - bytes);
+  };
+  const LinkTime& nearest = *std::ranges::min_element(times_, {}, distance);
+  schedules::Cost cost = line_.transfer_ms(static_cast<double>(bytes));
+  cost.processor_share = std::clamp(nearest.processor_share, 0.0, 1.0);
+  return cost;
 }
 
 }  // namespace stratagem::bench

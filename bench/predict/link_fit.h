@@ -1,8 +1,10 @@
 // The link between two ranks as latency and bandwidth, from the times of messages of several sizes.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
+#include "bench/predict/stage_costs.h"
 #include "strategies/schedules/simulate.h"
 
 namespace stratagem::bench {
@@ -16,5 +18,20 @@ struct TransferTime {
 /// where the times do not grow with the size. Throws std::invalid_argument unless there are two
 /// sizes or more.
 schedules::LinkModel fit_link(const std::vector<TransferTime>& times);
+
+/// Transfers of any size on a link, from those that were measured.
+class MeasuredLink {
+ public:
+  /// Throws as fit_link() does.
+  explicit MeasuredLink(const std::vector<LinkTime>& times);
+
+  const schedules::LinkModel& line() const { return line_; }
+  /// With the processor's share of the measured size that lies nearest.
+  schedules::Cost transfer(std::int64_t bytes) const;
+
+ private:
+  std::vector<LinkTime> times_;
+  schedules::LinkModel line_;
+};
 
 }  // namespace stratagem::bench

@@ -26,11 +26,6 @@ CostKey key_of(const ActionCost& cost) { return {cost.kind, cost.stage, cost.fir
 
 double alone_ms(const ActionCost& cost) { return cost.alone_ms < 0 ? cost.ms : cost.alone_ms; }
 
-std::int64_t samples_of(const Config& config, int micro_batches, int micro_batch) {
-  if (micro_batches == 1) return config.global_batch_size;
-  return std::min(config.split_size, config.global_batch_size - micro_batch * config.split_size);
-}
-
 /// The first action of each stage that makes gradients of its weights, in the order of execution.
 std::map<int, Action> first_backwards(const schedules::Schedule& schedule) {
   std::map<int, Action> first;
@@ -44,21 +39,29 @@ std::map<int, Action> first_backwards(const schedules::Schedule& schedule) {
 
 }  // namespace
 
+std::vector<std::int64_t> samples_of_a_replica(const Config& config) {
+  std::vector<schedules::Slice> slices = slices_of(config);
+  if (sharded_state(config) != "none") slices = schedules::with_equal_counts(slices);
+  std::vector<std::int64_t> samples;
+  for (const schedules::Slice& slice : slices) {
+    if (slice.replica == 0) samples.push_back(slice.count);
+  }
+  return samples;
+}
+
 schedules::Schedule schedule_of(const Config& config) {
   const int devices = placement_of(config).pipeline_devices();
-  const std::int64_t micro_batches =
-      strategies::find_strategy(config.strategy).reads("split_size")
-          ? (config.global_batch_size + config.split_size - 1) / config.split_size
-          : 1;
-  return schedules::make_schedule(schedule_name(config),
-                                  {.devices = devices,
-                                   .micro_batches = static_cast<int>(micro_batches),
-                                   .stages_per_device = stages_of(config) / devices});
+  return schedules::make_schedule(
+      schedule_name(config),
+      {.devices = devices,
+       .micro_batches = static_cast<int>(samples_of_a_replica(config).size()),
+       .stages_per_device = stages_of(config) / devices});
 }
 
 schedules::Timeline predict_step(const Config& config, const std::vector<ActionCost>& costs) {
   const schedules::Schedule schedule = schedule_of(config);
   const auto first = first_backwards(schedule);
+  const std::vector<std::int64_t> by_micro_batch = samples_of_a_replica(config);
   std::map<std::pair<CostKey, std::int64_t>, schedules::Cost> table;
   for (const ActionCost& cost : costs) {
     table[{key_of(cost), cost.samples}] = schedules::Cost(alone_ms(cost), cost.ms);
@@ -68,7 +71,7 @@ schedules::Timeline predict_step(const Config& config, const std::vector<ActionC
     const std::int64_t samples =
         action.kind == ActionKind::optimizer
             ? 0
-            : samples_of(config, schedule.micro_batches, action.micro_batch);
+            : by_micro_batch.at(static_cast<std::size_t>(action.micro_batch));
     const std::string kind(schedules::name(action.kind));
     auto found = table.find({{kind, action.stage, is_first}, samples});
     // A row of one micro-batch has first backwards only; nothing else is known of later ones.
@@ -84,12 +87,21 @@ schedules::Timeline predict_step(const Config& config, const std::vector<ActionC
 
 schedules::Timeline predict_timeline(const Config& config, const StageCosts& costs) {
   if (is_data_parallel(config)) return predict_data_parallel(config, costs);
+  if (has_layer_groups(config)) return predict_sharded(config, costs);
   if (placement_of(config).replicas() > 1) return predict_replicas(config, costs);
   return predict_step(config, costs.costs);
 }
 
 double predict_step_ms(const Config& config, const StageCosts& costs) {
   return predict_timeline(config, costs).step_ms;
+}
+
+Prediction predict(const Config& config, const StageCosts& costs) {
+  Prediction prediction{.step_ms = predict_step_ms(config, costs)};
+  if (has_layer_groups(config)) {
+    prediction.peak_bytes = std::ranges::max(predict_peak_bytes(config, costs));
+  }
+  return prediction;
 }
 
 std::vector<ActionCost> costs_alone(std::vector<ActionCost> costs) {

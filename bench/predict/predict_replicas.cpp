@@ -1,9 +1,6 @@
 // Predicting the step of replicas: their passes from calibrated costs, their buckets on a link.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
 #include <stdexcept>
 #include <utility>
 
@@ -17,35 +14,14 @@ namespace {
 
 using schedules::ActionKind;
 
-schedules::LinkModel fit(const std::vector<LinkTime>& link) {
-  std::vector<TransferTime> times;
-  for (const LinkTime& measured : link) {
-    times.push_back({static_cast<double>(measured.bytes), measured.ms});
-  }
-  return fit_link(times);
-}
-
-/// Of the measured size that lies nearest.
-double processor_share(double bytes, const std::vector<LinkTime>& link) {
-  double share = 0;
-  double distance = std::numeric_limits<double>::infinity();
-  for (const LinkTime& measured : link) {
-    const double own = std::abs(static_cast<double>(measured.bytes) - bytes);
-    if (own >= distance) continue;
-    distance = own;
-    share = measured.processor_share;
-  }
-  return std::clamp(share, 0.0, 1.0);
-}
-
 std::vector<schedules::PlannedTransfer> transfers_of(const StageCosts& costs) {
-  const schedules::LinkModel line = fit(costs.link);
+  const MeasuredLink link(costs.links.all_reduce);
   std::vector<schedules::PlannedTransfer> transfers;
   for (const GradientBucket& bucket : costs.buckets) {
-    const auto bytes = static_cast<double>(bucket.bytes);
+    const schedules::Cost cost = link.transfer(bucket.bytes);
     transfers.push_back({.ready = bucket.ready,
-                         .milliseconds = line.transfer_ms(bytes),
-                         .processor_share = processor_share(bytes, costs.link)});
+                         .milliseconds = cost.alone_ms,
+                         .processor_share = cost.processor_share});
   }
   return transfers;
 }
@@ -138,7 +114,7 @@ schedules::Timeline predict_replicas(const Config& config, const StageCosts& cal
 }
 
 std::vector<LinkTime> link_of_ring(std::vector<LinkTime> link_of_two, int ranks) {
-  const schedules::LinkModel two = fit(link_of_two);
+  const schedules::LinkModel two = MeasuredLink(link_of_two).line();
   const double neighbours = ranks - 1;
   for (LinkTime& measured : link_of_two) {
     const double on_the_way = two.transfer_ms(static_cast<double>(measured.bytes)) - two.latency_ms;

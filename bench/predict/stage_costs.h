@@ -8,15 +8,18 @@
 namespace stratagem::bench {
 
 /// Milliseconds of one kind of action of one stage. `first`: the stage's first backward of a step,
-/// which stores gradients where later ones add to them.
+/// which stores gradients where later ones add to them; of a group of layers, whatever is the first
+/// of its kind.
 struct ActionCost {
   std::string kind;
   int stage = 0;
   std::int64_t samples = 0;
   bool first = false;
-  double ms = 0;         // while the other devices are busy
-  double alone_ms = -1;  // while they are idle; negative: as while they are busy
-  double spread_ms = 0;  // of what `ms` is the median of: the range of its middle half
+  double ms = 0;                // while the other devices are busy
+  double alone_ms = -1;         // while they are idle; negative: as while they are busy
+  double spread_ms = 0;         // of what `ms` is the median of: the range of its middle half
+  std::int64_t kept_bytes = 0;  // of a group of layers: so much more memory is held behind it,
+  std::int64_t most_bytes = 0;  // and at most while it runs
 
   template <class Self, class Visit>
   static void each_field(Self& self, Visit visit) {
@@ -27,6 +30,8 @@ struct ActionCost {
     visit("ms", self.ms);
     visit("alone_ms", self.alone_ms);
     visit("spread_ms", self.spread_ms);
+    visit("kept_bytes", self.kept_bytes);
+    visit("most_bytes", self.most_bytes);
   }
 };
 
@@ -42,21 +47,46 @@ struct GradientBucket {
   }
 };
 
-/// An all-reduce between the row's ranks.
+/// Layers of a stage whose parameters are gathered, and whose gradients are scattered, together.
+struct LayerGroup {
+  std::int64_t stage = 0;
+  std::int64_t gathered_bytes = 0;   // in one collective, all ranks' parts; 0 without parameters
+  std::int64_t scattered_bytes = 0;  // likewise, or summed where nothing is sharded
+
+  template <class Self, class Visit>
+  static void each_field(Self& self, Visit visit) {
+    visit("stage", self.stage);
+    visit("gathered_bytes", self.gathered_bytes);
+    visit("scattered_bytes", self.scattered_bytes);
+  }
+};
+
+/// A collective between the row's ranks, by the bytes of all of them.
 struct LinkTime {
   std::int64_t bytes = 0;
   double ms = 0;
   double processor_share = 0;  // of a core, while it lasts
 };
 
+/// What travels between replicas.
+struct Links {
+  std::vector<LinkTime> all_reduce = {};  // of buckets
+  std::vector<LinkTime> gather = {};      // of a group's parameters
+  std::vector<LinkTime> scatter = {};     // of its gradients, or their sum where it is all theirs
+};
+
 /// Of a row. Buckets, in the order in which they become full, and link are empty without replicas
 /// on ranks of their own. Replicas in one process have segments for stages, and the loss of the
-/// gathered outputs behind them; `owners` says which device updates a segment.
+/// gathered outputs behind them; `owners` says which device updates a segment. Where layers have
+/// groups, these stand for stages.
 struct StageCosts {
   std::vector<ActionCost> costs = {};
   std::vector<GradientBucket> buckets = {};
-  std::vector<LinkTime> link = {};
-  std::vector<std::int64_t> owners = {};  // [segment]
+  Links links = {};
+  std::vector<std::int64_t> owners = {};         // [segment]
+  std::vector<LayerGroup> groups = {};           // [group]
+  bool has_buffers = false;                      // that replicas keep alike
+  std::vector<std::int64_t> resting_bytes = {};  // [device of a replica]: held between steps
 };
 
 }  // namespace stratagem::bench

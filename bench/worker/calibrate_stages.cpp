@@ -11,6 +11,7 @@
 
 #include "bench/predict/predict.h"
 #include "bench/timing/waves.h"
+#include "bench/worker/calibrate_sharded.h"
 #include "bench/worker/session.h"
 #include "bench/worker/stage_loop.h"
 #include "strategies/data_parallel/layer_buckets.h"
@@ -185,6 +186,7 @@ std::vector<std::int64_t> owners_of_segments(const Config& config) {
 }  // namespace
 
 CalibrateStagesResult calibrate_stages(const CalibrateStagesJob& job, const TaskContext& context) {
+  if (has_layer_groups(job.config)) return calibrate_sharded(job.config, context);
   CalibrateStagesResult result{.costs = StageCalibration(job.config, context).run()};
   if (is_data_parallel(job.config)) {
     result.owners = owners_of_segments(job.config);

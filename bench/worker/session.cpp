@@ -14,7 +14,6 @@
 #include "models/loss_scale.h"
 #include "strategies/backends/memory_costs.h"
 #include "strategies/runtime/parse.h"
-#include "strategies/schedules/batch_split.h"
 
 namespace stratagem::bench {
 namespace {
@@ -145,13 +144,6 @@ bool is_oversubscribed(const Config& config, const Placement& placement,
   return any;
 }
 
-/// Each of a row's devices is to have work in every micro-batch.
-void require_samples(std::int64_t samples, std::int64_t parts) {
-  if (samples >= parts) return;
-  throw std::invalid_argument(
-      fmt::format("--global-batch-size: {} samples cannot be shared by {}", samples, parts));
-}
-
 }  // namespace
 
 models::WorkloadOptions workload_options(const Config& config) {
@@ -272,39 +264,6 @@ ScopeTraits scope_traits(const Config& config) {
           .has_batch_norm = entry.has_batch_norm,
           .has_tokens = entry.input_kind == models::InputKind::tokens,
           .tensor_degree = placement_of(config).mesh.size("tensor")};
-}
-
-MicroBatchOption micro_batch_option(const Config& config) {
-  const strategies::StrategyEntry& strategy = strategies::find_strategy(config.strategy);
-  if (strategy.one_process) return MicroBatchOption::none;
-  // Where layers are shared, stages are there only when the mesh says so.
-  const bool whole = (strategy.spreads_over("tensor") || !strategy.usual_dimension.empty()) &&
-                     placement_of(config).pipeline_devices() == 1;
-  if (strategy.reads("split_size") && !whole) return MicroBatchOption::split_size;
-  return strategy.reads("accumulation_steps") ? MicroBatchOption::accumulation_steps
-                                              : MicroBatchOption::none;
-}
-
-std::vector<schedules::Slice> slices_of(const Config& config) {
-  const std::int64_t replicas = placement_of(config).replicas();
-  if (strategies::find_strategy(config.strategy).one_process) {
-    return schedules::chunk_batch(config.global_batch_size, replicas);
-  }
-  const MicroBatchOption option = micro_batch_option(config);
-  if (option == MicroBatchOption::split_size) {
-    return schedules::split_batch_per_replica(config.global_batch_size, replicas,
-                                              config.split_size);
-  }
-  const std::int64_t parts =
-      option == MicroBatchOption::accumulation_steps ? config.accumulation_steps : 1;
-  require_samples(config.global_batch_size / replicas, parts);
-  return schedules::split_batch_per_replica_by_count(config.global_batch_size, replicas, parts);
-}
-
-std::vector<std::int64_t> micro_batch_sizes(const Config& config) {
-  std::vector<std::int64_t> sizes;
-  for (const auto& slice : slices_of(config)) sizes.push_back(slice.count);
-  return sizes;
 }
 
 }  // namespace stratagem::bench

@@ -71,15 +71,7 @@ std::string wrong_memory(const Session& session);
 /// What every rank says, by rank; collective.
 std::vector<nlohmann::json> all_gather_json(const TaskContext& context, const nlohmann::json& own);
 
-/// What says how many micro-batches a replica's part of the batch is cut into.
-MicroBatchOption micro_batch_option(const Config& config);
-
 /// What of the row's model decides what a verification can shrink.
 ScopeTraits scope_traits(const Config& config);
-
-/// The micro-batches of a row, in order, those of all replicas.
-std::vector<schedules::Slice> slices_of(const Config& config);
-/// Their samples.
-std::vector<std::int64_t> micro_batch_sizes(const Config& config);
 
 }  // namespace stratagem::bench

@@ -26,6 +26,12 @@ StageLoop::StageLoop(const models::Workload& workload, runtime::Device& device,
       samples_(samples),
       cycle_(cycle),
       batch_(workload.make_batch(0).slice(0, samples)) {
+  if (workload.options().mixed) {
+    masters_ = std::make_unique<sharding::FlatGroup>(
+        *stage_, sharding::FlatOptions{.sharded = schedules::Sharded::nothing,
+                                       .format = workload.options().dtype,
+                                       .mixed = true});
+  }
   const auto options = at::TensorOptions().dtype(workload.options().dtype);
   const models::Shape output_shape = models::output_shape(stage_->layers(), input_shape);
   activation_ =
@@ -119,20 +125,42 @@ void StageLoop::run_cycle(int micro_batches, bool keep) {
       time(ActionKind::copy_gradient, false, keep, [&] { stage_->receive_gradient(0, gradient_); });
     }
     if (!stage_->split_backward) {
-      time(ActionKind::backward, index == 0, keep, [&] { stage_->backward(0); });
+      time(ActionKind::backward, index == 0, keep, [&] {
+        backward(0);
+        if (masters_) masters_->after_backward();
+      });
       continue;
     }
-    time(ActionKind::backward_input, false, keep, [&] { stage_->backward(0); });
-    time(ActionKind::backward_weight, index == 0, keep, [&] { stage_->backward_weight(0); });
+    time(ActionKind::backward_input, false, keep, [&] { backward(0); });
+    time(ActionKind::backward_weight, index == 0, keep, [&] {
+      stage_->backward_weight(0);
+      if (masters_) masters_->after_backward();
+    });
   }
   if (!replica_.empty()) {
     time(ActionKind::sum_gradients, false, keep, [&] { add_the_replicas_gradients(); });
   }
-  time(ActionKind::optimizer, false, keep, [&] {
-    if (workload_.options().optimizer.clip_norm == 0) return stage_->update();
-    stage_->update(stage_->squared_gradient_norm().item<double>());
-  });
+  time(ActionKind::optimizer, false, keep, [&] { update(); });
   if (!replica_.empty()) time(ActionKind::replicate, false, keep, [&] { copy_the_replica(); });
+}
+
+void StageLoop::backward(int micro_batch) {
+  if (masters_) masters_->before_backward();
+  stage_->backward(micro_batch);
+}
+
+void StageLoop::update() {
+  const models::WorkloadOptions& options = workload_.options();
+  const bool scales = options.mixed && options.dtype == at::kHalf;
+  if (options.optimizer.clip_norm == 0 && !scales) {
+    stage_->update();
+  } else {
+    const at::Tensor norm =
+        masters_ ? masters_->squared_gradient_norm() : stage_->squared_gradient_norm();
+    constexpr double some_scale = 2;  // whichever: gradients are multiplied once
+    stage_->update(norm.item<double>(), scales ? some_scale : 1);
+  }
+  if (masters_) masters_->publish();
 }
 
 /// As large as its parameters.

@@ -130,6 +130,22 @@ bool is_in_flight(ActionKind kind) { return describe(kind).has(in_flight); }
 
 bool is_of_a_visit(ActionKind kind) { return describe(kind).has(visit); }
 
+std::optional<Action> transfer_of(const Action& action) {
+  const auto [kind, stage, number] = action;
+  if (kind == ActionKind::unshard) return Action{ActionKind::gather_transfer, stage, number};
+  if (kind == ActionKind::reduce_scatter) {
+    return Action{ActionKind::scatter_transfer, stage, number};
+  }
+  return std::nullopt;
+}
+
+std::optional<Action> awaited_transfer(const Action& action) {
+  const auto [kind, stage, number] = action;
+  if (kind == ActionKind::unshard_wait) return Action{ActionKind::gather_transfer, stage, number};
+  if (kind == ActionKind::gradient_wait) return Action{ActionKind::scatter_transfer, stage, number};
+  return std::nullopt;
+}
+
 Action sender_of(const Action& receive) {
   if (receive.kind == ActionKind::receive_activation) {
     return {ActionKind::send_activation, receive.stage - 1, receive.micro_batch};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <compare>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -83,6 +84,11 @@ bool is_in_flight(ActionKind kind);
 /// Whether its micro-batch is a visit: 2m of the forward pass of micro-batch m, 2m + 1 of its
 /// backward pass.
 bool is_of_a_visit(ActionKind kind);
+
+/// What an U or an RS has started, in flight from then on; none for other actions.
+std::optional<Action> transfer_of(const Action& action);
+/// Likewise what a UW or an R waits for, if an U or an RS has started it.
+std::optional<Action> awaited_transfer(const Action& action);
 
 /// The send that `receive` takes from, on a neighbouring stage.
 Action sender_of(const Action& receive);

@@ -9,19 +9,13 @@ namespace {
 constexpr double fair_share = 0.5;
 constexpr double never = std::numeric_limits<double>::infinity();
 
-/// How fast each side goes while both run.
-struct Speeds {
-  double compute = 1;
-  double transfer = 1;
-};
+}  // namespace
 
-Speeds together(const PlannedTransfer& transfer) {
-  const double granted = std::min(transfer.processor_share, fair_share);
-  const double speed = transfer.processor_share > 0 ? granted / transfer.processor_share : 1.0;
+Speeds speeds_together(double processor_share) {
+  const double granted = std::min(processor_share, fair_share);
+  const double speed = processor_share > 0 ? granted / processor_share : 1.0;
   return {.compute = 1 - granted, .transfer = std::min(speed, 1.0)};
 }
-
-}  // namespace
 
 OverlappedPass overlap(double backward_ms, const std::vector<PlannedTransfer>& transfers) {
   OverlappedPass pass;
@@ -34,7 +28,7 @@ OverlappedPass overlap(double backward_ms, const std::vector<PlannedTransfer>& t
     const bool transfers_now =
         next < transfers.size() && (!computes || done >= transfers[next].ready * backward_ms);
     Speeds speeds;
-    if (computes && transfers_now) speeds = together(transfers[next]);
+    if (computes && transfers_now) speeds = speeds_together(transfers[next].processor_share);
     // Until the pass ends, fills the next bucket, or the transfer ends.
     double target = backward_ms;
     if (computes && !transfers_now && next < transfers.size()) {

@@ -17,6 +17,13 @@ struct PlannedTransfer {
   double processor_share = 0;  // 0 .. 1: processor time of the transfer over its duration
 };
 
+/// How fast each side goes while both run on one core, as fractions of its own speed.
+struct Speeds {
+  double compute = 1;
+  double transfer = 1;
+};
+Speeds speeds_together(double processor_share);
+
 struct Interval {
   double start_ms = 0;
   double end_ms = 0;

@@ -241,6 +241,14 @@ class ShardingCheck {
 
 }  // namespace
 
+Sharded sharded_by(const std::string& name) {
+  static const std::map<std::string, Sharded> levels = {{"none", Sharded::nothing},
+                                                        {"optimizer", Sharded::optimizer},
+                                                        {"gradients", Sharded::gradients},
+                                                        {"parameters", Sharded::parameters}};
+  return levels.at(name);
+}
+
 Schedule cut_into_groups(const Schedule& lowered, const std::vector<int>& groups) {
   std::vector<int> first(groups.size(), 0);  // of each stage
   std::exclusive_scan(groups.begin(), groups.end(), first.begin(), 0);

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <set>
+#include <string>
 #include <vector>
 
 #include "strategies/schedules/schedule.h"
@@ -17,6 +18,10 @@ namespace stratagem::schedules {
 
 /// What is spread over the replicas, each holding one part of it; each level has those above it.
 enum class Sharded { nothing, optimizer, gradients, parameters };
+
+/// "none", "optimizer", "gradients" or "parameters", as --shard has it; std::out_of_range for
+/// another text.
+Sharded sharded_by(const std::string& name);
 
 struct Sharding {
   Sharded sharded = Sharded::optimizer;

@@ -1,36 +1,46 @@
 #include "strategies/schedules/simulate.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
+
+#include "strategies/schedules/overlap_model.h"
 
 namespace stratagem::schedules {
 namespace {
 
+enum class Stream { compute, copies, transfers };
+
 /// One stream of one device: its actions in order, and the one that runs.
 struct Lane {
   int device = 0;
-  bool copies = false;
-  std::vector<Action> actions;
+  Stream stream = Stream::compute;
+  std::vector<Action> actions = {};
   std::size_t next = 0;
+  double reached = 0;  // when the one before `next` had ended
   bool running = false;
-  Cost cost;
+  Cost cost = {};
   double start = 0;
   double duration = 0;  // at the present speed
   double end = 0;       // at the present speed
 };
 
+/// Of each device.
+constexpr std::size_t streams = 3;
+
 std::vector<Lane> make_lanes(const Schedule& lowered, bool separate_copy_stream) {
   std::vector<Lane> lanes;
   for (int device = 0; device < lowered.devices(); ++device) {
-    Lane compute{.device = device, .actions = {}, .cost = {}};
-    Lane copy{.device = device, .copies = true, .actions = {}, .cost = {}};
+    Lane compute{.device = device, .stream = Stream::compute};
+    Lane copies{.device = device, .stream = Stream::copies};
+    Lane transfers{.device = device, .stream = Stream::transfers};
     for (const Action& action : lowered.actions[static_cast<std::size_t>(device)]) {
       const bool overlaps = separate_copy_stream && is_copy(action.kind);
-      (overlaps ? copy : compute).actions.push_back(action);
+      (overlaps ? copies : compute).actions.push_back(action);
+      if (const auto started = transfer_of(action)) transfers.actions.push_back(*started);
     }
-    lanes.push_back(std::move(compute));
-    lanes.push_back(std::move(copy));
+    for (Lane* lane : {&compute, &copies, &transfers}) lanes.push_back(std::move(*lane));
   }
   return lanes;
 }
@@ -38,7 +48,13 @@ std::vector<Lane> make_lanes(const Schedule& lowered, bool separate_copy_stream)
 class Simulation {
  public:
   Simulation(const Schedule& lowered, const CostFunction& cost, const SimulationOptions& options)
-      : lowered_(lowered), cost_(cost), lanes_(make_lanes(lowered, options.separate_copy_stream)) {}
+      : lowered_(lowered), cost_(cost), lanes_(make_lanes(lowered, options.separate_copy_stream)) {
+    for (const Lane& lane : lanes_) {
+      for (const Action& action : lane.actions) {
+        if (const auto started = transfer_of(action)) starts_.emplace(*started, action);
+      }
+    }
+  }
 
   schedules::Timeline run() {
     start_what_can();
@@ -52,7 +68,19 @@ class Simulation {
   }
 
  private:
+  /// In flight, or waiting for what is.
+  const Action* awaited_by(const Action& action) const {
+    if (const auto started = starts_.find(action); started != starts_.end()) {
+      return &started->second;
+    }
+    const auto transfer = awaited_transfer(action);
+    const auto found = transfer ? starts_.find(*transfer) : starts_.end();
+    return found == starts_.end() ? nullptr : &found->first;
+  }
+
   bool is_ready(const Action& action) const {
+    const Action* awaited = awaited_by(action);
+    if (awaited != nullptr && !ended_.contains(*awaited)) return false;
     return std::ranges::all_of(predecessors(lowered_, action),
                                [this](const Action& needed) { return ended_.contains(needed); });
   }
@@ -63,7 +91,8 @@ class Simulation {
       const Action& action = lane.actions[lane.next];
       if (!is_ready(action)) continue;
       lane.running = true;
-      lane.start = now_;
+      // Waiting for a transfer is an action's own time, as it is on a device.
+      lane.start = awaited_transfer(action) ? lane.reached : now_;
       lane.cost = cost_(action);
       lane.duration = lane.cost.alone_ms;
       lane.end = now_ + lane.duration;
@@ -75,16 +104,30 @@ class Simulation {
   double busy_others(const Lane& lane) const {
     if (lowered_.devices() < 2) return 0;
     const auto busy = std::ranges::count_if(lanes_, [&](const Lane& other) {
-      return other.running && !other.copies && other.device != lane.device;
+      return other.running && other.stream == Stream::compute && other.device != lane.device;
     });
     return static_cast<double>(busy) / (lowered_.devices() - 1);
+  }
+
+  const Lane& stream_of(int device, Stream stream) const {
+    return lanes_[static_cast<std::size_t>(device) * streams + static_cast<std::size_t>(stream)];
+  }
+
+  /// Of the speed that a lane has while the other streams of its device rest.
+  double share_of_the_core(const Lane& lane) const {
+    const Lane& transfer = stream_of(lane.device, Stream::transfers);
+    if (!transfer.running || !stream_of(lane.device, Stream::compute).running) return 1;
+    const Speeds speeds = speeds_together(transfer.cost.processor_share);
+    if (lane.stream == Stream::copies) return 1;
+    return lane.stream == Stream::compute ? speeds.compute : speeds.transfer;
   }
 
   void adjust_speeds() {
     for (Lane& lane : lanes_) {
       if (!lane.running) continue;
-      const double duration =
+      const double whole =
           lane.cost.alone_ms + (lane.cost.busy_ms - lane.cost.alone_ms) * busy_others(lane);
+      const double duration = whole / share_of_the_core(lane);
       if (duration == lane.duration) continue;
       const double left = lane.duration > 0 ? (lane.end - now_) / lane.duration : 1;
       lane.duration = duration;
@@ -105,6 +148,7 @@ class Simulation {
       if (!lane.running || lane.end > now_) continue;
       const Action& action = lane.actions[lane.next++];
       lane.running = false;
+      lane.reached = now_;
       ended_.insert(action);
       timeline_.entries.push_back({.device = lane.device,
                                    .action = action,
@@ -118,6 +162,7 @@ class Simulation {
   const Schedule& lowered_;
   const CostFunction& cost_;
   std::vector<Lane> lanes_;
+  std::map<Action, Action> starts_;  // by what is in flight: the action that started it
   std::set<Action> ended_;
   double now_ = 0;
   schedules::Timeline timeline_;

@@ -3,7 +3,8 @@
 // An action starts when its stream is free and its predecessors have ended. How long it takes may
 // depend on whether the other devices compute at the same time: cores share caches and memory, so
 // an action has two costs, and while it runs it advances at the speed between them that the number
-// of busy devices gives.
+// of busy devices gives. What a U or an RS has started is in flight beside its device's list, one
+// transfer after the other, and shares the device's core with it as overlap_model.h says.
 #pragma once
 
 #include <functional>
@@ -18,6 +19,8 @@ namespace stratagem::schedules {
 struct Cost {
   double alone_ms = 0;  // while no other device computes
   double busy_ms = 0;   // while all of them do
+  /// Of a transfer in flight: processor time over its duration, 0 .. 1.
+  double processor_share = 0;
 
   Cost() = default;
   Cost(double ms) : alone_ms(ms), busy_ms(ms) {}  // NOLINT(google-explicit-constructor)

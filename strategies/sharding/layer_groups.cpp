@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "strategies/stages/partition.h"
+
 namespace stratagem::sharding {
 namespace {
 
@@ -40,6 +42,13 @@ LayerGroups group_layers(models::LayerSpan layers, const std::vector<std::size_t
     if (filled[group] == 0) groups.empty.insert(static_cast<int>(group));
   }
   return groups;
+}
+
+LayerGroups groups_of(const models::LayerList& layers, const strategies::StrategyOptions& options,
+                      double width) {
+  constexpr double bytes_per_mebibyte = 1024.0 * 1024.0;
+  return group_layers(layers, stages::boundaries_of(layers, options.cut),
+                      options.shard_group_mb * bytes_per_mebibyte * width * width);
 }
 
 }  // namespace stratagem::sharding

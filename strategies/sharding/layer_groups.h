@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/model.h"
+#include "strategies/options.h"
 
 namespace stratagem::sharding {
 
@@ -20,5 +21,10 @@ struct LayerGroups {
 /// `cuts`, the layers that begin stages 1, 2, ...
 LayerGroups group_layers(models::LayerSpan layers, const std::vector<std::size_t>& cuts,
                          double group_bytes);
+
+/// Those of a strategy's options. A narrow model's groups shrink with it, so that it has about as
+/// many.
+LayerGroups groups_of(const models::LayerList& layers, const strategies::StrategyOptions& options,
+                      double width);
 
 }  // namespace stratagem::sharding

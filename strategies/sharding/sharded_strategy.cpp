@@ -2,14 +2,12 @@
 
 #include <ATen/ATen.h>
 
-#include <map>
 #include <stdexcept>
 #include <utility>
 
 #include "strategies/distributed/tensor_broadcast.h"
 #include "strategies/schedules/lowering.h"
 #include "strategies/sharding/layer_groups.h"
-#include "strategies/stages/partition.h"
 
 namespace stratagem::sharding {
 namespace {
@@ -17,23 +15,6 @@ namespace {
 using schedules::Action;
 using schedules::ActionKind;
 using schedules::Sharded;
-
-constexpr double bytes_per_mebibyte = 1024.0 * 1024.0;
-
-Sharded sharded_by(const std::string& name) {
-  static const std::map<std::string, Sharded> levels = {{"none", Sharded::nothing},
-                                                        {"optimizer", Sharded::optimizer},
-                                                        {"gradients", Sharded::gradients},
-                                                        {"parameters", Sharded::parameters}};
-  return levels.at(name);
-}
-
-/// A narrow model's groups shrink with it, so that it has about as many.
-LayerGroups groups_of(const strategies::StrategyContext& context, const models::Model& model) {
-  const double width = context.workload.options().width;
-  return group_layers(model.layers, stages::boundaries_of(model.layers, context.options.cut),
-                      context.options.shard_group_mb * bytes_per_mebibyte * width * width);
-}
 
 stages::Planner with_sharding(stages::Planner planner, std::vector<int> groups_of_stage,
                               schedules::Sharding sharding) {
@@ -54,14 +35,15 @@ struct ShardedStrategy::Making {
   Making(strategies::StrategyContext of, const stages::Planner& of_replica,
          tensor_parallel::Layout of_layers)
       : context(std::move(of)), layout(of_layers) {
-    const Sharded sharded = sharded_by(context.options.shard);
+    const Sharded sharded = schedules::sharded_by(context.options.shard);
     const bool replicated = !context.groups.data.empty();
     if (sharded != Sharded::nothing && !replicated) {
       throw std::logic_error("sharding needs a process group for each device");
     }
     const bool mixed = context.workload.options().mixed;
     const models::Model model = context.workload.make_meta_model();
-    const LayerGroups groups = groups_of(context, model);
+    const LayerGroups groups =
+        groups_of(model.layers, context.options, context.workload.options().width);
     planner = with_sharding(of_replica, groups.per_stage,
                             {.sharded = sharded,
                              .reshard_after_forward = context.options.reshard_after_forward,

@@ -167,7 +167,7 @@ class MeasureTest : public testing::Test {
     MeasureEnvironment result;
     result.launch = [this](const Job& job) { return workers_(job); };
     result.predict = [](const Config&, const StageCosts& costs) {
-      return costs.costs.front().ms * 10;
+      return Prediction{costs.costs.front().ms * 10};
     };
     result.catalogue.strategies = {
         {.name = "test_pieces", .options = {"split_size"}, .multi_device = true},

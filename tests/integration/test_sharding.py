@@ -106,3 +106,34 @@ def test_what_does_not_fit_is_refused_in_one_line(commands, out, options, messag
     assert done.returncode == 2
     assert message in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_devices_peak_is_predicted(commands, out):
+    results = rows(commands, out, "--strategy", "zero1,zero2,zero3")
+    for strategy in ("zero1", "zero2", "zero3"):
+        measured = only(commands, results, strategy)
+        peak = max(device["peak_memory_bytes"] for device in measured["devices"])
+        assert measured["predicted_peak_memory_bytes"] == pytest.approx(peak, rel=0.02)
+        assert measured["predicted_ms"] > 0
+
+
+def simulate(commands, *options):
+    return commands.stratagem("simulate", "--calibrated", *GPT, "--devices", 2, *options)
+
+
+def test_a_budget_chooses_window_and_resharding(commands):
+    zero3 = simulate(commands, "--strategy", "zero3", "--memory-budget", "1G")
+    assert zero3.returncode == 0, zero3.stderr
+    choices = [line for line in zero3.stderr.splitlines() if "--prefetch-groups" in line]
+    assert len(choices) == 10 and all("fits" in line for line in choices)
+    assert "MiB at most on a device" in zero3.stdout
+
+    tight = simulate(commands, "--strategy", "zero3", "--memory-budget", "0.1M")
+    assert tight.returncode == 2
+    assert "--memory-budget: zero3 needs" in tight.stderr.splitlines()[-1]
+    assert "--prefetch-groups 0" in tight.stderr.splitlines()[-1]
+
+    for strategy, budget, words in (("ddp", "1G", "shards no state"), ("zero3", "many", "as 800M")):
+        refused = simulate(commands, "--strategy", strategy, "--memory-budget", budget)
+        assert refused.returncode == 2
+        assert words in refused.stderr

@@ -13,6 +13,7 @@ def unmeasured() -> dict:
         "devices": [],
         "timeline": [],
         "predicted_ms": None,
+        "predicted_peak_memory_bytes": None,
         "predicted_from": None,
         "communication": {},
         "kernels": None,

@@ -26,6 +26,7 @@ std::string refusal(const json& value) {
 TEST(RecordJson, ARepetitionComesBackAsItWas) {
   Repetition full = example_repetition(2, {10, 11});
   full.predicted_ms = 10.4;
+  full.predicted_peak_memory_bytes = 405683252;
   full.predicted_from = {40, "the canary took 9% longer"};
   full.conditions = {{20, 21}, {20.5, 20}, 0.25};
   full.error = Error{1, "host", "B0 s1", "lost"};
@@ -41,6 +42,7 @@ TEST(RecordJson, ARepetitionComesBackAsItWas) {
 TEST(RecordJson, HasTheNamesOfTheResultsFile) {
   const json written = to_json(example_repetition(0, {10, 11}));
   EXPECT_TRUE(written.at("predicted_ms").is_null());
+  EXPECT_TRUE(written.at("predicted_peak_memory_bytes").is_null());
   EXPECT_TRUE(written.at("error").is_null());
   EXPECT_DOUBLE_EQ(written.at("devices").at(1).at("bubble").at("measured"), 0.26);
   EXPECT_DOUBLE_EQ(written.at("devices").at(0).at("bubble").at("ideal"), 0.2);

@@ -42,6 +42,7 @@ nlohmann::ordered_json document_of(const Simulation& simulation) {
     body["communication_exposed_ms"] = parts.communication_exposed;
     body["communication_hidden_ms"] = parts.communication_hidden;
   }
+  if (simulation.peak_bytes) body["peak_memory_bytes"] = *simulation.peak_bytes;
   body["timeline"] = reports::json_fields::json_of(events);
   return {{"schema", reports::results_schema}, {"simulation", body}};
 }
@@ -72,6 +73,10 @@ void print(const Simulation& simulation) {
     print_schedule(simulation, *simulation.schedule);
   } else {
     print_replicas(simulation);
+  }
+  if (simulation.peak_bytes) {
+    fmt::print("memory    {:.4g} MiB at most on a device\n\n",
+               static_cast<double>(*simulation.peak_bytes) / mebibyte);
   }
   constexpr int of_a_file = 100;
   const int width = bench::terminal_width(stdout).value_or(of_a_file);

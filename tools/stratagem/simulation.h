@@ -1,6 +1,7 @@
 // What `stratagem simulate` has computed: printed, written and drawn.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -9,11 +10,14 @@
 
 namespace stratagem::tools {
 
+inline constexpr double mebibyte = 1024.0 * 1024.0;  // bytes
+
 struct Simulation {
   std::string title;
   std::optional<schedules::Schedule> schedule = {};  // empty: replicas of one stage
   schedules::Timeline timeline;
   int devices = 1;
+  std::optional<std::int64_t> peak_bytes = {};  // of the fullest device
 };
 
 /// Where it goes. `out`: a file as JSON, "-" for standard output, empty for none; `chart`: a file

@@ -135,7 +135,9 @@ TEST_F(MeasureTest, MarksWhatIsOversubscribed) {
     return answered(CalibrateStagesResult{.costs = {{"forward", 0, 4, false, 20, 9}}});
   });
   MeasureEnvironment own_cores = environment();
-  own_cores.predict = [](const Config&, const StageCosts& costs) { return costs.costs.front().ms; };
+  own_cores.predict = [](const Config&, const StageCosts& costs) {
+    return Prediction{costs.costs.front().ms};
+  };
   const Measurement measured = measure({greedy}, options_, own_cores, notes_);
   const reports::Repetition& repetition = measured.results.rows[0].repetitions[0];
   EXPECT_THAT(repetition.marks, ElementsAre("oversubscribed"));

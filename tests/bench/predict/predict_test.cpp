@@ -192,7 +192,7 @@ StageCosts replica_calibration() {
                                          {"optimizer", 0, 0, false, 3, 3}};
   return {.costs = costs,
           .buckets = {{.bytes = 4'000'000, .ready = 0.5}, {.bytes = 2'000'000, .ready = 1.0}},
-          .link = {{1'000'000, 1.0, 0.0}, {9'000'000, 9.0, 0.0}}};
+          .links = {.all_reduce = {{1'000'000, 1.0, 0.0}, {9'000'000, 9.0, 0.0}}}};
 }
 
 TEST(PredictReplicated, WhatIsReadyEarlyHides) {
@@ -238,7 +238,7 @@ TEST(PredictReplicated, OnlyTheLastOfSeveralPassesSends) {
 
 TEST(PredictReplicated, ALinkThatTakesTheProcessorCostsWhatItHides) {
   auto calibration = replica_calibration();
-  for (LinkTime& measured : calibration.link) measured.processor_share = 1.0;
+  for (LinkTime& measured : calibration.links.all_reduce) measured.processor_share = 1.0;
   const Config row = row_of("predict_replicated", 8, 8);
   EXPECT_NEAR(predict_step_ms(row, calibration), 1 + 10 + 20 + 4 + 2 + 3, 1e-9);
 }

@@ -332,6 +332,40 @@ TEST(CalibrateStages, PricesEveryActionOfTheRow) {
   EXPECT_GT(predict_step_ms(row, costs), 0) << "the costs are the schedule's neighbours' too";
 }
 
+TEST(CalibrateStages, PricesGroupsOfLayersWithoutTheOtherReplicas) {
+  for (const char* precision : {"none", "bfloat16", "float16"}) {
+    Config row = small_row("zero3", "mlp");
+    row.cut.clear();
+    row.global_batch_size = 10;  // 5 a replica: micro-batches of 2, 2 and 1
+    row.mixed_precision = precision;
+    const CalibrateStagesResult found = calibrate_stages({.config = row}, {});
+    const StageCosts costs{
+        .costs = found.costs,
+        .links = {.gather = {{1000, 1.0}, {2000, 2.0}}, .scatter = {{1000, 1.0}, {2000, 2.0}}},
+        .groups = found.groups,
+        .has_buffers = found.has_buffers,
+        .resting_bytes = found.resting_bytes};
+    EXPECT_GT(costs.groups.size(), 2U);
+    EXPECT_GT(predict_step_ms(row, costs), 0) << precision;
+    EXPECT_GT(predict_peak_bytes(row, costs).at(0), costs.resting_bytes.at(0)) << precision;
+    row.prefetch = 0;
+    row.reshard_after_forward = false;
+    EXPECT_GT(predict_step_ms(row, costs), 0) << "the costs are other windows' too";
+  }
+}
+
+TEST(CalibrateStages, PricesStagesWithMasters) {
+  Config row = small_row("pipeline", "mlp");
+  for (const char* schedule : {"1f1b", "zb_h1"}) {
+    row.schedule = schedule;
+    for (const char* precision : {"bfloat16", "float16"}) {
+      row.mixed_precision = precision;
+      const StageCosts costs{.costs = calibrate_stages({.config = row}, {}).costs};
+      EXPECT_GT(predict_step_ms(row, costs), 0) << schedule << ' ' << precision;
+    }
+  }
+}
+
 TEST(CalibrateStages, PricesWhatReplicasOfOneProcessDo) {
   for (const bool changed : {false, true}) {
     Config row = small_row("data_parallel");

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "strategies/schedules/registry.h"
+#include "strategies/schedules/sharding.h"
 #include "tests/strategies/schedule_pictures.h"
 
 namespace stratagem::schedules {
@@ -198,6 +199,55 @@ TEST(LinkModel, LatencyPlusBytesOverBandwidth) {
   EXPECT_DOUBLE_EQ(link.transfer_ms(0), 0.5);
   EXPECT_DOUBLE_EQ(link.transfer_ms(10e6), 5.5);  // 10 MB at 2 GB/s
   EXPECT_DOUBLE_EQ((LinkModel{.latency_ms = 0.5}.transfer_ms(10e6)), 0.5);
+}
+
+/// Two groups of one stage, gathered anew for each use, with gathers of 3 ms and scatters of 5,
+/// forward passes of 2, backward passes of 4 and updates of 1.
+Timeline sharded_step(double processor_share) {
+  const Schedule cut = cut_into_groups(make_schedule("naive", 1, 1), {2});
+  const Schedule sharded = add_sharding(cut, {.sharded = Sharded::parameters});
+  return simulate(sharded, [=](const Action& action) -> Cost {
+    Cost cost = 0;
+    if (action.kind == ActionKind::forward) cost = 2;
+    if (action.kind == ActionKind::backward) cost = 4;
+    if (action.kind == ActionKind::optimizer) cost = 1;
+    if (action.kind == ActionKind::gather_transfer) cost = 3;
+    if (action.kind == ActionKind::scatter_transfer) cost = 5;
+    cost.processor_share = is_in_flight(action.kind) ? processor_share : 0;
+    return cost;
+  });
+}
+
+TEST(Simulate, WhatIsInFlightRunsBesideTheDevicesList) {
+  const Timeline timeline = sharded_step(/*processor_share=*/0);
+  const auto expect = [&](const char* action, double start, double end) {
+    EXPECT_DOUBLE_EQ(entry_of(timeline, action).start_ms, start) << action;
+    EXPECT_DOUBLE_EQ(entry_of(timeline, action).end_ms, end) << action;
+  };
+  expect("0AG0", 0, 3);
+  expect("0UW0", 0, 3);  // nothing to do before it is there
+  expect("0F0", 3, 5);
+  expect("1AG0", 3, 6);  // asked for before the pass
+  expect("1UW0", 5, 6);  // what is left of it
+  expect("1F0", 6, 8);
+  expect("0AG1", 8, 11);
+  expect("1B0", 8, 12);
+  expect("1ST0", 12, 17);
+  expect("0UW1", 12, 12);
+  expect("0B0", 12, 16);
+  expect("0ST0", 17, 22);  // one after the other
+  expect("1R", 16, 17);
+  expect("1O", 17, 18);
+  expect("0R", 18, 22);
+  EXPECT_DOUBLE_EQ(timeline.step_ms, 23);
+}
+
+TEST(Simulate, ATransferThatTakesTheCoreSlowsThePassThatHidesIt) {
+  const Timeline timeline = sharded_step(/*processor_share=*/1);
+  // Half of the core each: 2 ms of the pass last 4, and 2 of the transfer's 3 are done then.
+  EXPECT_DOUBLE_EQ(entry_of(timeline, "0F0").end_ms, 7);
+  EXPECT_DOUBLE_EQ(entry_of(timeline, "1AG0").end_ms, 8);
+  EXPECT_DOUBLE_EQ(entry_of(timeline, "1F0").start_ms, 8);
 }
 
 }  // namespace

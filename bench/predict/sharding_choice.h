@@ -1,0 +1,24 @@
+// Which window and which resharding of a sharded row fit into memory, and what they cost.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "bench/predict/predict.h"
+
+namespace stratagem::bench {
+
+struct ShardingChoice {
+  std::int64_t prefetch = 1;          // --prefetch-groups
+  bool reshard_after_forward = true;  // --no-reshard-after-forward
+  Prediction predicted = {};
+};
+
+/// Every choice of a row whose layers have groups, the fastest first. Resharding is one only where
+/// parameters are sharded, and so is the window.
+std::vector<ShardingChoice> sharding_choices(const Config& config, const StageCosts& calibration);
+
+/// The row as chosen.
+Config with_choice(Config config, const ShardingChoice& choice);
+
+}  // namespace stratagem::bench

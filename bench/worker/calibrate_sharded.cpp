@@ -1,0 +1,219 @@
+// Calibration of a row whose layers have groups: the row's own strategy on the devices of as many
+// replicas as there are here, each replica without the others. Its transfers are copies, which are
+// not counted: predictions take those from the link.
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "bench/machine/machine.h"
+#include "bench/predict/group_cost_keys.h"
+#include "bench/predict/predict.h"
+#include "bench/worker/absent_ranks.h"
+#include "bench/worker/calibrate_sharded.h"
+#include "bench/worker/session.h"
+#include "reports/statistics.h"
+#include "strategies/sharding/flat_layout.h"
+#include "strategies/sharding/layer_groups.h"
+
+namespace stratagem::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using schedules::Action;
+
+constexpr int warm_up_steps = 2;
+constexpr int fewest_steps = 3;
+constexpr std::chrono::milliseconds measured{3000};
+
+using GroupPointer = std::unique_ptr<distributed::ProcessGroup>;
+
+/// What a device held before an action, and at most since the action before.
+struct MemoryMark {
+  Action action;
+  std::int64_t held = 0;
+  std::int64_t peak = 0;
+};
+
+/// The row's strategy on the devices of one replica.
+class LonelyReplica {
+ public:
+  LonelyReplica(const Config& config, const models::Workload& workload,
+                const schedules::Schedule& schedule, runtime::DeviceSpan devices)
+      : device_of_stage_(schedule.device_of_stage),
+        devices_(devices),
+        marks_(devices.size()),
+        batch_(workload.make_batch(0)) {
+    const int replicas = placement_of(config).replicas();
+    strategies::RankGroups view{.replica = 0, .replicas = replicas};
+    for (const auto& device : devices) {
+      groups_.push_back(without_the_others("data", replicas, config.backend, *device));
+      view.data.push_back(groups_.back().get());
+    }
+    if (sums_norms_over_ranks(config)) view.norm = view.data.front();
+    strategy_ = strategies::find_strategy(config.strategy)
+                    .make({.workload = workload,
+                           .devices = devices,
+                           .options = config,
+                           .groups = view,
+                           .timeout = to_milliseconds(config.timeout),
+                           .before_action = [this](const Action& action) { mark(action); }});
+  }
+
+  void step() { pending_ = strategy_->step(batch_); }
+  const schedules::Execution& execution() const { return pending_->execution(); }
+
+  /// Notes what is held before each action of the steps that follow; between steps.
+  void watch_memory() { watches_ = true; }
+
+  /// Of one step, in the order of the device's list; the last is where it ended.
+  std::vector<MemoryMark> marks(std::size_t device) const {
+    std::vector<MemoryMark> all = marks_[device];
+    const runtime::MemoryStatistics memory = devices_[device]->memory();
+    all.push_back({.action = {}, .held = memory.current_bytes, .peak = memory.peak_bytes});
+    return all;
+  }
+
+ private:
+  /// On the thread of the action's device.
+  void mark(const Action& action) {
+    if (!watches_) return;
+    const int device = device_of_stage_.at(static_cast<std::size_t>(action.stage));
+    const auto index = static_cast<std::size_t>(device);
+    const runtime::MemoryStatistics memory = devices_[index]->memory();
+    marks_[index].push_back(
+        {.action = action, .held = memory.current_bytes, .peak = memory.peak_bytes});
+    devices_[index]->reset_peak_memory();
+  }
+
+  std::vector<int> device_of_stage_;
+  runtime::DeviceSpan devices_;
+  std::vector<std::vector<MemoryMark>> marks_;  // [device]
+  models::Batch batch_;
+  std::vector<GroupPointer> groups_;
+  std::unique_ptr<strategies::PendingStep> pending_;
+  bool watches_ = false;
+  std::unique_ptr<strategies::Strategy> strategy_;
+};
+
+/// What actions of one kind cost, as predictions look them up.
+class CostTable {
+ public:
+  explicit CostTable(GroupCostKeys keys) : keys_(std::move(keys)) {}
+
+  void add(const schedules::Execution& execution) {
+    for (const auto& entry : execution) {
+      if (schedules::is_in_flight(entry.action.kind)) continue;
+      const std::chrono::duration<double, std::milli> took =
+          entry.end->time() - entry.start->time();
+      times_[keys_.of(entry.action)].push_back(took.count());
+    }
+  }
+
+  void add(const std::vector<MemoryMark>& marks) {
+    for (std::size_t index = 0; index + 1 < marks.size(); ++index) {
+      const std::int64_t held = marks[index].held;
+      memory_[keys_.of(marks[index].action)] = {marks[index + 1].held - held,
+                                                marks[index + 1].peak - held};
+    }
+  }
+
+  std::vector<ActionCost> costs() {
+    std::vector<ActionCost> all;
+    for (auto& [key, times] : times_) {
+      const auto& [kind, group, samples, first] = key;
+      const auto [kept, most] = memory_[key];
+      all.push_back(
+          {.kind = kind,
+           .stage = group,
+           .samples = samples,
+           .first = first,
+           .ms = reports::median(times),
+           .spread_ms = reports::percentile(times, 0.75) - reports::percentile(times, 0.25),
+           .kept_bytes = kept,
+           .most_bytes = most});
+    }
+    return all;
+  }
+
+ private:
+  GroupCostKeys keys_;
+  std::map<GroupCostKeys::Key, std::vector<double>> times_;
+  std::map<GroupCostKeys::Key, std::pair<std::int64_t, std::int64_t>> memory_;
+};
+
+std::vector<LayerGroup> layer_groups(const Config& config, const models::Workload& workload,
+                                     const models::Model& model) {
+  const bool sharded = sharded_state(config) != "none";
+  const int shards = sharded ? placement_of(config).replicas() : 1;
+  const auto element = static_cast<std::int64_t>(c10::elementSize(workload.options().dtype));
+  const auto cut = sharding::groups_of(model.layers, config, workload.options().width);
+  std::vector<LayerGroup> groups;
+  std::size_t begin = 0;
+  for (std::size_t stage = 0; stage < cut.per_stage.size(); ++stage) {
+    for (int index = 0; index < cut.per_stage[stage]; ++index) {
+      const std::size_t end = groups.size() < cut.boundaries.size() ? cut.boundaries[groups.size()]
+                                                                    : model.layers.size();
+      const auto layers = models::LayerSpan(model.layers).subspan(begin, end - begin);
+      std::vector<std::int64_t> sizes;
+      for (const auto& [name, tensor] : models::parameters(layers)) sizes.push_back(tensor.numel());
+      const std::int64_t size = sharding::FlatLayout(sizes, element, shards).size();
+      const auto master = static_cast<std::int64_t>(c10::elementSize(at::kFloat));
+      const bool in_masters = !sharded && workload.options().mixed;
+      groups.push_back({.stage = static_cast<std::int64_t>(stage),
+                        .gathered_bytes = size * element,
+                        .scattered_bytes = size * (in_masters ? master : element)});
+      begin = end;
+    }
+  }
+  return groups;
+}
+
+}  // namespace
+
+CalibrateStagesResult calibrate_sharded(const Config& config, const TaskContext& context) {
+  const Placement placement = placement_of(config);
+  const models::Workload workload(workload_options(config));
+  const auto limit = to_milliseconds(config.timeout);
+  CalibrateStagesResult result;
+  {
+    const models::Model model = workload.make_meta_model();
+    result.groups = layer_groups(config, workload, model);
+    result.has_buffers = !models::buffers(model.layers).empty();
+  }
+  const auto schedule = sharded_schedule(config, result.groups, result.has_buffers);
+
+  const backends::DeviceGroup group = open_devices(config, placement, context);
+  const auto each = static_cast<std::size_t>(placement.pipeline_devices());
+  const bool shares_cores = config.device == "cpu" && config.devices * config.cores_per_device >
+                                                          std::ssize(available_cores());
+  const std::size_t fitting = shares_cores ? 1 : group.devices.size() / each;
+  const runtime::DeviceSpan devices(group.devices);
+  std::vector<std::unique_ptr<LonelyReplica>> replicas;
+  for (std::size_t index = 0; index < std::max<std::size_t>(fitting, 1); ++index) {
+    replicas.push_back(std::make_unique<LonelyReplica>(config, workload, schedule,
+                                                       devices.subspan(index * each, each)));
+  }
+  const auto step = [&] {
+    for (const auto& replica : replicas) replica->step();
+    runtime::synchronize_all(group.devices, limit);
+  };
+  for (int index = 0; index < warm_up_steps; ++index) step();
+  CostTable table(GroupCostKeys(schedule, samples_of_a_replica(config)));
+  const auto end = Clock::now() + measured;
+  for (int steps = 0; steps < fewest_steps || Clock::now() < end; ++steps) {
+    step();
+    for (const auto& replica : replicas) table.add(replica->execution());
+  }
+  replicas.front()->watch_memory();
+  step();
+  for (std::size_t device = 0; device < each; ++device) {
+    const std::vector<MemoryMark> marks = replicas.front()->marks(device);
+    result.resting_bytes.push_back(marks.front().held);
+    table.add(marks);
+  }
+  result.costs = table.costs();
+  return result;
+}
+
+}  // namespace stratagem::bench

@@ -1,0 +1,125 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "bench/predict/group_cost_keys.h"
+#include "bench/predict/predict.h"
+#include "bench/predict/sharding_choice.h"
+#include "bench/timing/breakdown.h"
+#include "strategies/registry.h"
+
+namespace stratagem::bench {
+namespace {
+
+using schedules::ActionKind;
+using ::testing::ElementsAre;
+
+const strategies::StrategyRegistration sharded_like{{.name = "predict_sharded",
+                                                     .summary = "",
+                                                     .options = {"split_size", "schedule"},
+                                                     .multi_device = true,
+                                                     .dimensions = {"data"},
+                                                     .make = {},
+                                                     .shards = "parameters"}};
+
+constexpr std::int64_t mebi = 1 << 20;
+
+Config row_of(std::int64_t batch, std::int64_t split) {
+  Config row;
+  row.strategy = "predict_sharded";
+  row.devices = 2;
+  row.global_batch_size = batch;
+  row.split_size = split;
+  return row;
+}
+
+/// Two groups with parameters of 3 MiB, forward passes of 2 ms, backward passes of 4 and updates of
+/// 1; a link that carries 1 MiB a millisecond. A pass keeps 10 bytes until its backward pass, whole
+/// parameters take 100, and what is scattered 30.
+StageCosts calibration_of(const Config& row) {
+  StageCosts costs{.groups = {{0, 3 * mebi, 3 * mebi}, {0, 3 * mebi, 3 * mebi}},
+                   .resting_bytes = {1000}};
+  costs.links.gather = {{mebi, 1.0, 0.0}, {8 * mebi, 8.0, 0.0}};
+  costs.links.scatter = costs.links.gather;
+  const auto schedule = sharded_schedule(row, costs.groups, costs.has_buffers);
+  const GroupCostKeys keys(schedule, samples_of_a_replica(row));
+  for (const schedules::Action& action : schedule.actions.front()) {
+    const auto [kind, group, samples, first] = keys.of(action);
+    ActionCost cost{.kind = kind, .stage = group, .samples = samples, .first = first};
+    if (action.kind == ActionKind::forward) cost.ms = 2, cost.kept_bytes = 10, cost.most_bytes = 12;
+    if (action.kind == ActionKind::backward) {
+      cost.ms = 4, cost.kept_bytes = -10, cost.most_bytes = 20;
+    }
+    if (action.kind == ActionKind::optimizer) cost.ms = 1;
+    if (action.kind == ActionKind::unshard) cost.kept_bytes = cost.most_bytes = 100;
+    if (action.kind == ActionKind::reshard) cost.kept_bytes = -100;
+    if (action.kind == ActionKind::reduce_scatter) cost.kept_bytes = cost.most_bytes = 30;
+    if (action.kind == ActionKind::gradient_wait) cost.kept_bytes = -30;
+    costs.costs.push_back(cost);
+  }
+  return costs;
+}
+
+TEST(PredictSharded, GathersAndScattersAreInFlightOnTheLink) {
+  const Config row = row_of(4, 4);
+  const schedules::Timeline timeline = predict_timeline(row, calibration_of(row));
+  // As Simulate.WhatIsInFlightRunsBesideTheDevicesList, with scatters of 3 ms.
+  EXPECT_NEAR(timeline.step_ms, 12 + 4 + 3 + 1, 1e-9);
+  for (const int device : {0, 1}) {
+    const reports::Breakdown parts = breakdown(timeline, device, 1);
+    EXPECT_NEAR(parts.compute, 12, 1e-9);
+    EXPECT_NEAR(parts.communication_exposed, 3 + 1 + 2, 1e-9);
+    EXPECT_NEAR(parts.optimizer, 2, 1e-9);
+  }
+}
+
+TEST(PredictSharded, HoldsAtMostWhatTheListHasAllocatedByThen) {
+  const Config row = row_of(4, 4);
+  // Both groups whole and both passes kept when the second group's backward pass runs.
+  EXPECT_THAT(predict_peak_bytes(row, calibration_of(row)), ElementsAre(1000 + 200 + 20 + 20));
+  EXPECT_EQ(predict(row, calibration_of(row)).peak_bytes, 1240);
+}
+
+TEST(PredictSharded, ReplicasOfUnequalSharesHaveAsManyMicroBatches) {
+  // Shares of 3 and 2, in micro-batches of 2: 2 and 1, and 2.
+  EXPECT_THAT(samples_of_a_replica(row_of(5, 2)), ElementsAre(2, 1));
+}
+
+TEST(PredictSharded, CostsOfOneWindowPredictTheOthers) {
+  const Config row = row_of(8, 2);
+  const auto calibration_on_a_slow_link = [](const Config& of) {
+    StageCosts costs = calibration_of(of);
+    costs.links.gather = {{mebi, 10.0, 0.0}, {8 * mebi, 80.0, 0.0}};
+    return costs;
+  };
+  const auto choices = sharding_choices(row, calibration_on_a_slow_link(row));
+  EXPECT_EQ(choices.size(), 10U);
+  EXPECT_TRUE(std::ranges::is_sorted(
+      choices, {}, [](const ShardingChoice& choice) { return choice.predicted.step_ms; }));
+  EXPECT_FALSE(choices.front().reshard_after_forward) << "what stays is gathered once";
+  const auto least = std::ranges::min_element(
+      choices, {}, [](const ShardingChoice& choice) { return choice.predicted.peak_bytes; });
+  EXPECT_TRUE(least->reshard_after_forward);
+  EXPECT_EQ(least->prefetch, 0);
+  EXPECT_LT(*least->predicted.peak_bytes, *choices.front().predicted.peak_bytes);
+  for (const ShardingChoice& choice : choices) {
+    const Config chosen = with_choice(row, choice);
+    EXPECT_NEAR(choice.predicted.step_ms,
+                predict_step_ms(chosen, calibration_on_a_slow_link(chosen)), 1e-9);
+  }
+}
+
+TEST(PredictSharded, WhatWasNotCalibratedIsRefused) {
+  const Config row = row_of(4, 4);
+  StageCosts costs = calibration_of(row);
+  costs.costs.pop_back();
+  EXPECT_THROW(predict_step_ms(row, costs), std::invalid_argument);
+  costs = calibration_of(row);
+  costs.links.gather.clear();
+  EXPECT_THROW(predict_step_ms(row, costs), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace stratagem::bench

@@ -35,10 +35,13 @@ enum class ActionKind {
   unshard_wait,        // UW: wait until they are whole
   reshard,             // X: free them, but for the rank's own part
   reduce_scatter,      // RS: start summing gradients of which each rank keeps its own part
+  reduce_copies,       // RC: start summing that part with those of the ranks that keep the same one
+  copies_wait,         // CW: wait for the sum
   all_reduce,          // A: one bucket of gradients in flight; overlaps the device's list, so it
                        //    stands in timelines and in no schedule; its micro-batch is the bucket
   gather_transfer,     // AG: what a U has started, likewise in flight
   scatter_transfer,    // ST: what an RS has started, likewise
+  copies_transfer,     // CT: what an RC has started, likewise
   tensor_transfer,     // T: a collective inside a layer, likewise; its micro-batch is its number
   tensor_wait,         // TW: an action standing still for the collective of that number
 };
@@ -64,6 +67,10 @@ bool is_receive(ActionKind kind);
 /// parts of the same layers.
 bool is_collective(ActionKind kind);
 bool is_tensor_collective(ActionKind kind);
+/// Whether it exchanges data with the ranks over which the state of the same layers is sharded, and
+/// with those that keep the same part of it.
+bool is_of_shards(ActionKind kind);
+bool is_of_copies(ActionKind kind);
 /// Whether all ranks of a replica take part in it, once a step.
 bool is_replicas_own(ActionKind kind);
 /// Whether it moves data, in whichever of these ways, and computes nothing.

@@ -55,7 +55,8 @@ struct ShardedStrategy::Making {
          tensor_parallel::Layout of_layers)
       : context(std::move(of)), layout(of_layers) {
     const Sharded sharded = sharded_by(context.options.shard);
-    const bool replicated = !context.groups.data.empty();
+    const strategies::RankGroups& ranks = context.groups;
+    const bool replicated = !ranks.data.empty();
     if (sharded != Sharded::nothing && !replicated) {
       throw std::logic_error("sharding needs a process group for each device");
     }
@@ -68,6 +69,7 @@ struct ShardedStrategy::Making {
                              .prefetch = static_cast<int>(context.options.prefetch),
                              .every_micro_batch = mixed,
                              .replicated = replicated,
+                             .copies = !ranks.copies.empty(),
                              .empty = groups.empty,
                              .with_buffers = replicated && !models::buffers(model.layers).empty()});
     flat->resize(groups.boundaries.size() + 1);
@@ -78,10 +80,11 @@ struct ShardedStrategy::Making {
         .format = context.workload.options().dtype,
         .mixed = mixed,
         .reduce_scatter = distributed::reduce_scatter_of(context.options.reduce_scatter)};
-    stages.finish = [flat = flat, data = context.groups.data, options](int index, int device,
-                                                                       stages::Stage& made) {
+    stages.finish = [flat = flat, shards = ranks.shards.empty() ? ranks.data : ranks.shards,
+                     copies = ranks.copies, options](int index, int device, stages::Stage& made) {
       FlatOptions own = options;
-      if (!data.empty()) own.ranks = data[static_cast<std::size_t>(device)];
+      if (!shards.empty()) own.ranks = shards[static_cast<std::size_t>(device)];
+      if (!copies.empty()) own.copies = copies[static_cast<std::size_t>(device)];
       (*flat)[static_cast<std::size_t>(index)] = std::make_unique<FlatGroup>(made, own);
     };
   }
@@ -128,6 +131,9 @@ strategies::Costs ShardedStrategy::costs(std::int64_t samples) const {
       if (action.kind == ActionKind::reduce_scatter) {
         costs.collectives[own->scatter_name()] += own->scatter_cost();
       }
+      if (action.kind == ActionKind::reduce_copies) {
+        costs.collectives["all_reduce"] += own->copies_cost();
+      }
     }
   }
   for (const auto& of_device : buffers_) {
@@ -156,6 +162,10 @@ void ShardedStrategy::perform(const Action& action, stages::StepInProgress& step
       return own.reduce_scatter();
     case ActionKind::gradient_wait:
       return keep({ActionKind::scatter_transfer, index, number}, own.wait_for_gradients(), step);
+    case ActionKind::reduce_copies:
+      return own.reduce_copies();
+    case ActionKind::copies_wait:
+      return keep({ActionKind::copies_transfer, index, number}, own.wait_for_copies(), step);
     case ActionKind::backward:
     case ActionKind::backward_input:
     case ActionKind::backward_weight:

@@ -16,7 +16,7 @@ class ShardedStrategy : public stages::StagedStrategy {
  public:
   /// The planner's schedules are those of one replica; groups of layers, and the actions that shard
   /// them, are added as `context.options` say. `context.groups.data` must name a group for each of
-  /// this rank's devices.
+  /// this rank's devices; `shards` and `copies`, too, where state is sharded over a part of them.
   ShardedStrategy(const strategies::StrategyContext& context, const stages::Planner& planner,
                   tensor_parallel::Layout layout = tensor_parallel::Layout::tensor);
   ~ShardedStrategy() override;

@@ -105,13 +105,15 @@ bool is_send(ActionKind kind) { return describe(kind).movement == Movement::send
 bool is_receive(ActionKind kind) { return describe(kind).movement == Movement::receive; }
 
 bool is_collective(ActionKind kind) {
-  return describe(kind).movement == Movement::among_replicas || is_of_shards(kind) ||
-         is_of_copies(kind) || is_tensor_collective(kind) || is_replicas_own(kind);
+  return is_of_replicas(kind) || is_of_shards(kind) || is_of_copies(kind) ||
+         is_tensor_collective(kind) || is_replicas_own(kind);
 }
 
 bool is_tensor_collective(ActionKind kind) {
   return describe(kind).movement == Movement::among_tensor_shards;
 }
+
+bool is_of_replicas(ActionKind kind) { return describe(kind).movement == Movement::among_replicas; }
 
 bool is_of_shards(ActionKind kind) { return describe(kind).movement == Movement::among_shards; }
 

@@ -67,8 +67,9 @@ bool is_receive(ActionKind kind);
 /// parts of the same layers.
 bool is_collective(ActionKind kind);
 bool is_tensor_collective(ActionKind kind);
-/// Whether it exchanges data with the ranks over which the state of the same layers is sharded, and
-/// with those that keep the same part of it.
+/// Whether it exchanges data with the ranks that hold the same layers, with those of them over
+/// which their state is sharded, and with those that keep the same part of it.
+bool is_of_replicas(ActionKind kind);
 bool is_of_shards(ActionKind kind);
 bool is_of_copies(ActionKind kind);
 /// Whether all ranks of a replica take part in it, once a step.

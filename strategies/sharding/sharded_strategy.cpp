@@ -136,16 +136,36 @@ strategies::Costs ShardedStrategy::costs(std::int64_t samples) const {
       }
     }
   }
-  for (const auto& of_device : buffers_) {
-    for (const std::vector<at::Tensor>& tensors : of_device) {
-      strategies::CollectiveCount& cost = costs.collectives["broadcast"];
-      cost.calls += 1;
-      for (const at::Tensor& each : tensors) {
-        cost.payload_bytes += static_cast<std::int64_t>(each.nbytes());
-      }
-    }
+  for (std::size_t device = 0; device < buffers_.size(); ++device) {
+    if (!buffers_[device].empty()) costs.collectives["broadcast"] += broadcast_cost(device);
   }
   return costs;
+}
+
+strategies::CollectiveCount ShardedStrategy::broadcast_cost(std::size_t device) const {
+  strategies::CollectiveCount cost;
+  for (const std::vector<at::Tensor>& tensors : buffers_.at(device)) {
+    cost.calls += 1;
+    for (const at::Tensor& each : tensors) {
+      cost.payload_bytes += static_cast<std::int64_t>(each.nbytes());
+    }
+  }
+  return cost;
+}
+
+strategies::CollectiveCount ShardedStrategy::payload_of(const Action& action) const {
+  switch (action.kind) {
+    case ActionKind::unshard:
+      return group(action.stage).gather_cost();
+    case ActionKind::reduce_scatter:
+      return group(action.stage).scatter_cost();
+    case ActionKind::reduce_copies:
+      return group(action.stage).copies_cost();
+    default:
+      return schedules::is_of_replicas(action.kind)
+                 ? broadcast_cost(static_cast<std::size_t>(own_device_of(action.stage)))
+                 : stages::StagedStrategy::payload_of(action);
+  }
 }
 
 void ShardedStrategy::perform(const Action& action, stages::StepInProgress& step) {

@@ -6,6 +6,7 @@
 
 #include "bench/oracle/oracle.h"
 #include "strategies/distributed/counted_costs.h"
+#include "strategies/distributed/same_calls.h"
 #include "strategies/registry.h"
 #include "strategies/schedules/registry.h"
 #include "tests/strategies/rank_training.h"
@@ -58,8 +59,9 @@ std::vector<std::string> differences(Case of, const Made& make) {
     training.reset_counts();
     training.strategy->step(batch);
     runtime::synchronize_all(training.group.devices, std::chrono::seconds(20));
-    own += distributed::difference_from_costs(training.counts(),
-                                              training.strategy->costs(batch.size()));
+    const strategies::Costs costs = training.strategy->costs(batch.size());
+    own += distributed::difference_from_costs(training.counts(), costs);
+    distributed::require_same_calls(ranks, costs.calls);
   });
   return found;
 }

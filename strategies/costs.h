@@ -30,6 +30,18 @@ inline void add(CommunicationCounts& total, const CommunicationCounts& more) {
   for (const auto& [collective, count] : more) total[collective] += count;
 }
 
+/// A process group, and what each of its ranks calls in it, in words and in order: all call the
+/// same.
+struct GroupCalls {
+  std::vector<int> ranks;
+  std::vector<std::string> calls = {};
+
+  bool operator==(const GroupCalls&) const = default;
+};
+
+/// By the group's name.
+using CallLists = std::map<std::string, GroupCalls>;
+
 /// What a device holds of the model's state, by formula, when it holds most of it [bytes].
 struct StateBytes {
   std::int64_t parameters = 0;
@@ -53,6 +65,7 @@ struct Costs {
   int stages = 1;
   int live_micro_batches = 1;           // at most, on this rank's devices
   std::vector<StateBytes> memory = {};  // [device of this rank]; empty: there is no formula
+  CallLists calls = {};                 // of a rank and step; not what only two ranks exchange
 };
 
 }  // namespace stratagem::strategies

@@ -29,14 +29,15 @@ struct StrategyOptions {
   std::string inputs = "host";              // where a step finds its batch: host, device
   std::int64_t output_device = 0;           // which of the devices has the outputs and the loss
   std::string scatter = "first";            // a replica's samples come from: first (device), host
-  std::string loss_on = "gathered";   // which outputs: gathered ones, or each of the replicas its
-  std::string replicate = "step";     // copies of the model: anew in each step, or kept
-  std::string reduce = "after";       // the backward pass, or overlapped with it
-  std::string update = "first";       // device has all parameters, or each its share: everywhere
-  std::string shard = "none";         // over replicas: optimizer, gradients, parameters, none
-  double shard_group_mb = 0;          // MiB of parameters gathered at once; 0: a block's
-  bool reshard_after_forward = true;  // sharded parameters are freed after each use
-  std::int64_t prefetch = 1;          // uses ahead at which the next group is gathered
+  std::string loss_on = "gathered";     // which outputs: gathered ones, or each of the replicas its
+  std::string replicate = "step";       // copies of the model: anew in each step, or kept
+  std::string reduce = "after";         // the backward pass, or overlapped with it
+  std::string update = "first";         // device has all parameters, or each its share: everywhere
+  std::string shard = "none";           // over replicas: optimizer, gradients, parameters, none
+  double shard_group_mb = 0;            // MiB of parameters gathered at once; 0: a block's
+  bool reshard_after_forward = true;    // sharded parameters are freed after each use
+  std::int64_t prefetch = 1;            // uses ahead at which the next group is gathered
+  std::int64_t replicas_of_shards = 1;  // groups of replicas, over each of which state is sharded
 
   bool operator==(const StrategyOptions&) const = default;
 };
@@ -49,7 +50,8 @@ inline constexpr std::array replica_options = {"bucket_mb", "overlap", "compress
 inline constexpr std::array accumulation_options = {"accumulation_steps"};
 inline constexpr std::array tensor_options = {"async"};
 inline constexpr std::array sequence_options = {"keep_gathered"};
-inline constexpr std::array shard_options = {"shard_group_mb", "prefetch_groups"};
+inline constexpr std::array shard_options = {"shard_group_mb", "prefetch_groups",
+                                             "replicas_of_shards"};
 inline constexpr std::array reshard_options = {"reshard_after_forward"};
 inline constexpr std::array shard_choice = {"shard"};
 inline constexpr std::array precision_options = {"mixed_precision", "loss_scale"};

@@ -29,6 +29,10 @@ struct RankGroups {
   int replicas = 1;                                   // so many this rank belongs to
   std::vector<distributed::ProcessGroup*> data = {};  // [own device]: the ranks with replicas of
                                                       // its stage; empty without replicas
+  // Where state is sharded over a part of them only, [own device]: the ranks of that part, and
+  // those that keep the same shard in the others. Empty: it is sharded over all.
+  std::vector<distributed::ProcessGroup*> shards = {};
+  std::vector<distributed::ProcessGroup*> copies = {};
   // The ranks of this rank's replica in the order of their stages; null where it has all stages.
   // Each direction has a group of its own: within one, sends and receives keep their order.
   distributed::ProcessGroup* activations = nullptr;
@@ -39,8 +43,8 @@ struct RankGroups {
   distributed::ProcessGroup* gradients_around = nullptr;
   distributed::ProcessGroup* tensor = nullptr;  // the ranks that share this rank's layers
   // The ranks that have parts of the gradients, for their norm: those of this rank's replica, of
-  // all replicas where gradients are sharded over them. Null where that is one rank, or nothing is
-  // clipped.
+  // the replicas over which gradients are sharded where they are. Null where that is one rank, or
+  // nothing is clipped.
   distributed::ProcessGroup* norm = nullptr;
 };
 

@@ -209,7 +209,12 @@ std::vector<Option> shard_options() {
        .used_when = UsedWhen::state_sharded,
        .meaning =
            "uses of parameters ahead of which the next are gathered; 0: when they are needed",
-       .bounds = {0, 1000}}};
+       .bounds = {0, 1000}},
+      {.name = "replicas_of_shards",
+       .member = &Config::replicas_of_shards,
+       .used_when = UsedWhen::state_sharded,
+       .meaning = "groups of neighbouring replicas, over each of which state is sharded",
+       .bounds = {1, most_devices}}};
 }
 
 /// Of replicas in one process.

@@ -11,12 +11,12 @@
 #include <string_view>
 
 #include "bench/config/config_file.h"
-#include "bench/config/content_hash.h"
 #include "models/registry/named_entries.h"
 #include "models/registry/registry.h"
 #include "reports/build_information.h"
 #include "reports/file_reader.h"
 #include "strategies/registry.h"
+#include "strategies/runtime/content_hash.h"
 #include "strategies/schedules/registry.h"
 
 namespace stratagem::bench {
@@ -110,7 +110,8 @@ Plugin load(const std::string& file) {
     refuse(file, "registers nothing that was not there; give each plug-in once");
   }
   return {.path = path,
-          .identity = fmt::format("{}@{:016x}", path.filename().string(), content_hash(content))};
+          .identity =
+              fmt::format("{}@{:016x}", path.filename().string(), runtime::content_hash(content))};
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "bench/config/content_hash.h"
 #include "reports/atomic_file.h"
+#include "strategies/runtime/content_hash.h"
 
 namespace stratagem::bench {
 
@@ -23,7 +23,7 @@ std::filesystem::path default_cache_folder() {
 Cache::Cache(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
 std::filesystem::path Cache::entry(const std::string& kind, const json& question) const {
-  return folder_ / fmt::format("{}-{:016x}.json", kind, content_hash(question.dump()));
+  return folder_ / fmt::format("{}-{:016x}.json", kind, runtime::content_hash(question.dump()));
 }
 
 std::optional<json> Cache::find(const std::string& kind, const json& question) const {

@@ -27,13 +27,14 @@ bool is_oversubscribed(const PreparedRow& row) {
   return std::ranges::find(row.marks, "oversubscribed") != row.marks.end();
 }
 
-/// Replicas whose link is measured: those of one part of the layers, two in place of more than
+/// Of the row's ranks as many as have a collective with one another, two in place of more than
 /// there are cores for. Under a launcher all of its ranks take part.
-Config linked_replicas(const PreparedRow& row, bool ranks_are_here) {
+Config linked(const PreparedRow& row, int ranks, bool ranks_are_here) {
   Config config = row.config;
-  const bool whole = row.placement.ranks == row.placement.replicas();
+  config.replicas_of_shards = 1;
+  const bool whole = row.placement.ranks == ranks;
   if (!ranks_are_here || (whole && !is_oversubscribed(row))) return config;
-  config.devices = is_oversubscribed(row) ? 2 : row.placement.replicas();
+  config.devices = is_oversubscribed(row) ? 2 : ranks;
   config.ranks = config.devices;
   config.mesh = fmt::format("data={}", config.devices);
   return config;
@@ -43,9 +44,11 @@ Config linked_replicas(const PreparedRow& row, bool ranks_are_here) {
 /// two at a time.
 constexpr int most_in_flight = 4;
 
-/// A collective between replicas, made several at a time.
+/// A collective of so many ranks, made several at a time, and where in a row's links its times go.
 struct LinkUse {
   std::string collective;
+  int ranks = 2;
+  std::vector<LinkTime> Links::*times;
   int in_flight = 1;
 };
 
@@ -62,7 +65,7 @@ json link_question(const CollectivesJob& job) {
 Calibrated<std::vector<LinkTime>> price_link(const PreparedRow& row, const LinkUse& use,
                                              const MeasureEnvironment& environment,
                                              Calibrator& calibrator) {
-  const Config config = linked_replicas(row, environment.ranks_share_cores);
+  const Config config = linked(row, use.ranks, environment.ranks_share_cores);
   auto job = job_about<CollectivesJob>(config, placement_of(config).ranks);
   job.collective = use.collective;
   job.in_flight = use.in_flight;
@@ -79,26 +82,29 @@ Calibrated<std::vector<LinkTime>> price_link(const PreparedRow& row, const LinkU
                            .processor_share = message.processor_share});
   }
   if (launched.status == LaunchStatus::ok && is_oversubscribed(row)) {
-    link.result = link_of_ring(link.result, row.placement.replicas());
+    link.result = link_of_ring(link.result, use.ranks);
   }
   return {std::move(link), basis};
 }
 
-/// The collectives of a row's replicas, and where in its links their times go.
-std::vector<std::pair<LinkUse, std::vector<LinkTime> Links::*>> link_uses(const Config& config,
-                                                                          const StageCosts& costs) {
+std::vector<LinkUse> link_uses(const PreparedRow& row, const StageCosts& costs) {
+  const Config& config = row.config;
+  const int replicas = row.placement.replicas();
   if (!has_layer_groups(config)) {
     const int in_flight = std::clamp(static_cast<int>(costs.buckets.size()), 1, most_in_flight);
-    return {{{"all_reduce", in_flight}, &Links::all_reduce}};
+    return {{"all_reduce", replicas, &Links::all_reduce, in_flight}};
   }
-  if (sharded_state(config) == "none") {
-    return {{{"all_reduce"}, &Links::scatter}};
-  }
+  if (sharded_state(config) == "none") return {{"all_reduce", replicas, &Links::scatter}};
   // By exchange the sum is the replica's own work.
   const bool exchanges =
       config.reduce_scatter == "exchange" && config.backend == "gloo" && config.device == "cpu";
-  return {{{"all_gather"}, &Links::gather},
-          {{exchanges ? "all_to_all" : "reduce_scatter_library"}, &Links::scatter}};
+  const auto copies = static_cast<int>(config.replicas_of_shards);
+  const int shards = replicas / copies;
+  std::vector<LinkUse> uses = {
+      {"all_gather", shards, &Links::gather},
+      {exchanges ? "all_to_all" : "reduce_scatter_library", shards, &Links::scatter}};
+  if (copies > 1) uses.push_back({"all_reduce", copies, &Links::copies});
+  return uses;
 }
 
 /// A stage that takes longer with the machine to itself was disturbed. Single actions may be too
@@ -154,14 +160,14 @@ Calibrated<StageCosts> price_stages(const PreparedRow& row, const MeasureEnviron
   StageCosts& costs = priced.result;
   if (is_oversubscribed(row)) costs.costs = costs_alone(std::move(costs.costs));
   if (row.placement.replicas() == 1 || is_data_parallel(row.config)) return {priced, basis};
-  for (const auto& [use, times] : link_uses(row.config, costs)) {
+  for (const LinkUse& use : link_uses(row, costs)) {
     auto [link, link_basis] = price_link(row, use, environment, calibrator);
     if (link.status != LaunchStatus::ok) {
       priced.status = link.status;
       priced.error = std::move(link.error);
       return {priced, basis};
     }
-    costs.links.*times = std::move(link.result);
+    costs.links.*use.times = std::move(link.result);
     basis.age_s = std::max(basis.age_s, link_basis.age_s);
     if (basis.doubt.empty()) basis.doubt = link_basis.doubt;
   }

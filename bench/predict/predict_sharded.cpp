@@ -77,6 +77,7 @@ schedules::Schedule sharded_schedule(const Config& config, const std::vector<Lay
       .prefetch = static_cast<int>(config.prefetch),
       .every_micro_batch = config.mixed_precision != "none",
       .replicated = true,
+      .copies = config.replicas_of_shards > 1,
       .with_buffers = has_buffers,
   };
   std::vector<int> per_stage(static_cast<std::size_t>(stages_of(config)), 0);
@@ -95,15 +96,20 @@ schedules::Timeline predict_sharded(const Config& config, const StageCosts& cali
   const MeasuredLink scatter(calibration.links.scatter);
   const bool gathers = sharded_state(config) != "none";
   const MeasuredLink gather = gathers ? MeasuredLink(calibration.links.gather) : scatter;
+  const bool copied = config.replicas_of_shards > 1;
+  const MeasuredLink copies = copied ? MeasuredLink(calibration.links.copies) : scatter;
   const auto price = [&](const Action& action) -> schedules::Cost {
     switch (action.kind) {
       case ActionKind::gather_transfer:
         return gather.transfer(row.group(action).gathered_bytes);
       case ActionKind::scatter_transfer:
         return scatter.transfer(row.group(action).scattered_bytes);
+      case ActionKind::copies_transfer:
+        return copies.transfer(row.group(action).copied_bytes);
       case ActionKind::unshard:  // the replicas' place was taken by a copy
       case ActionKind::unshard_wait:
       case ActionKind::reduce_scatter:
+      case ActionKind::reduce_copies:
         return 0;
       default:
         return row.of(action).ms;

@@ -52,12 +52,14 @@ struct LayerGroup {
   std::int64_t stage = 0;
   std::int64_t gathered_bytes = 0;   // in one collective, all ranks' parts; 0 without parameters
   std::int64_t scattered_bytes = 0;  // likewise, or summed where nothing is sharded
+  std::int64_t copied_bytes = 0;     // of the sum over a shard's copies; 0 where there are none
 
   template <class Self, class Visit>
   static void each_field(Self& self, Visit visit) {
     visit("stage", self.stage);
     visit("gathered_bytes", self.gathered_bytes);
     visit("scattered_bytes", self.scattered_bytes);
+    visit("copied_bytes", self.copied_bytes);
   }
 };
 
@@ -73,6 +75,7 @@ struct Links {
   std::vector<LinkTime> all_reduce = {};  // of buckets
   std::vector<LinkTime> gather = {};      // of a group's parameters
   std::vector<LinkTime> scatter = {};     // of its gradients, or their sum where it is all theirs
+  std::vector<LinkTime> copies = {};      // of the sum of a shard's over its copies
 };
 
 /// Of a row. Buckets, in the order in which they become full, and link are empty without replicas

@@ -46,9 +46,16 @@ class LonelyReplica {
         batch_(workload.make_batch(0)) {
     const int replicas = placement_of(config).replicas();
     strategies::RankGroups view{.replica = 0, .replicas = replicas};
+    const int copies = static_cast<int>(config.replicas_of_shards);
     for (const auto& device : devices) {
-      groups_.push_back(without_the_others("data", replicas, config.backend, *device));
-      view.data.push_back(groups_.back().get());
+      const auto without_others = [&](const char* name, int size) {
+        groups_.push_back(without_the_others(name, size, config.backend, *device));
+        return groups_.back().get();
+      };
+      view.data.push_back(without_others("data", replicas));
+      if (copies == 1) continue;
+      view.shards.push_back(without_others("shards", replicas / copies));
+      view.copies.push_back(without_others("copies", copies));
     }
     if (sums_norms_over_ranks(config)) view.norm = view.data.front();
     strategy_ = strategies::find_strategy(config.strategy)
@@ -145,7 +152,8 @@ class CostTable {
 std::vector<LayerGroup> layer_groups(const Config& config, const models::Workload& workload,
                                      const models::Model& model) {
   const bool sharded = sharded_state(config) != "none";
-  const int shards = sharded ? placement_of(config).replicas() : 1;
+  const auto copies = static_cast<int>(config.replicas_of_shards);
+  const int shards = sharded ? placement_of(config).replicas() / copies : 1;
   const auto element = static_cast<std::int64_t>(c10::elementSize(workload.options().dtype));
   const auto cut = sharding::groups_of(model.layers, config, workload.options().width);
   std::vector<LayerGroup> groups;
@@ -159,10 +167,11 @@ std::vector<LayerGroup> layer_groups(const Config& config, const models::Workloa
       for (const auto& [name, tensor] : models::parameters(layers)) sizes.push_back(tensor.numel());
       const std::int64_t size = sharding::FlatLayout(sizes, element, shards).size();
       const auto master = static_cast<std::int64_t>(c10::elementSize(at::kFloat));
-      const bool in_masters = !sharded && workload.options().mixed;
+      const std::int64_t in_shard = workload.options().mixed ? master : element;
       groups.push_back({.stage = static_cast<std::int64_t>(stage),
                         .gathered_bytes = size * element,
-                        .scattered_bytes = size * (in_masters ? master : element)});
+                        .scattered_bytes = size * (sharded ? element : in_shard),
+                        .copied_bytes = copies > 1 ? size / shards * in_shard : 0});
       begin = end;
     }
   }

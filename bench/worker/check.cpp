@@ -126,6 +126,32 @@ std::vector<std::string> cut_of(const Config& config, const models::Workload& wo
   return config.cut;
 }
 
+/// Whether the row's replicas can be cut into groups over which state is sharded.
+void check_sharding(const Config& config, int replicas) {
+  if (sharded_state(config) == "none") return;
+  if (replicas == 1) {
+    throw std::invalid_argument(
+        fmt::format("--mesh data=1: {} has no replicas to shard its {} over; give it more, or "
+                    "train with single",
+                    config.strategy, sharded_state(config)));
+  }
+  const std::int64_t copies = config.replicas_of_shards;
+  if (copies == replicas) {
+    throw std::invalid_argument(fmt::format(
+        "--replicas-of-shards {}: in groups of one of the {} replicas nothing is sharded; use ddp",
+        copies, replicas));
+  }
+  if (replicas % copies == 0) return;
+  std::vector<int> possible;
+  for (int each = 1; each < replicas; ++each) {
+    if (replicas % each == 0) possible.push_back(each);
+  }
+  throw std::invalid_argument(
+      fmt::format("--replicas-of-shards {}: {} replicas cannot be cut into so many groups; "
+                  "possible: {}",
+                  copies, replicas, fmt::join(possible, ", ")));
+}
+
 /// A normalisation needs two values of each channel at least.
 void check_batch_norm(const Config& config, const models::Workload& workload,
                       const models::LayerList& layers) {
@@ -178,12 +204,7 @@ CheckedRow checked_row(Config config, bool ranks_are_here, const TaskContext& co
         "--dtype {}: --mixed-precision {} keeps its parameters in float32; leave one of them out",
         config.dtype, config.mixed_precision));
   }
-  if (sharded_state(config) != "none" && placement.replicas() == 1) {
-    throw std::invalid_argument(
-        fmt::format("--mesh data=1: {} has no replicas to shard its {} over; give it more, or "
-                    "train with single",
-                    config.strategy, sharded_state(config)));
-  }
+  check_sharding(config, placement.replicas());
   const auto& strategy = strategies::find_strategy(config.strategy);
   if (strategy.check) strategy.check(config, placement.devices());
   const models::Workload workload(workload_options(config));

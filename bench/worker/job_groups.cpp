@@ -86,11 +86,17 @@ JobGroups::JobGroups(const Config& config, Placement placement, const TaskContex
   std::vector<int> everyone(static_cast<std::size_t>(placement_.ranks));
   std::iota(everyone.begin(), everyone.end(), 0);
   all_ = factory.make("all", everyone, *devices.front());
-  if (placement_.replicas() > 1) {
-    for (std::size_t index = 0; index < devices.size(); ++index) {
-      data_.push_back(factory.make(fmt::format("data of device {}", index),
-                                   placement_.group(rank, "data"), *devices[index]));
-    }
+  const int copies = static_cast<int>(config.replicas_of_shards);
+  const std::vector<int> replicas = placement_.group(rank, "data");
+  for (std::size_t index = 0; index < devices.size() && placement_.replicas() > 1; ++index) {
+    const auto make = [&](const char* name, std::vector<int> members) {
+      return factory.make(fmt::format("{} of device {}", name, index), std::move(members),
+                          *devices[index]);
+    };
+    data_.push_back(make("data", replicas));
+    if (copies == 1) continue;
+    shards_.push_back(make("shards", ranks::neighbours(replicas, rank, copies)));
+    copies_.push_back(make("copies", ranks::counterparts(replicas, rank, copies)));
   }
   if (placement_.pipeline_ranks() > 1) {
     const std::vector<int> members = placement_.group(rank, "pipeline");
@@ -106,8 +112,9 @@ JobGroups::JobGroups(const Config& config, Placement placement, const TaskContex
   if (placement_.tensor_ranks() > 1) {
     tensor_ = factory.make("tensor", placement_.group(rank, "tensor"), *devices.front());
   }
-  const std::vector<int> with_gradients =
-      sharded_state(config) == "none" ? placement_.ranks_of_replica(rank) : everyone;
+  const std::vector<int> with_gradients = sharded_state(config) == "none"
+                                              ? placement_.ranks_of_replica(rank)
+                                              : ranks::neighbours(everyone, rank, copies);
   const bool needs_norm = config.clip_gradients > 0 || compute_format(config) == "float16";
   if (needs_norm && with_gradients.size() > 1) {
     norm_ = factory.make("norm", with_gradients, *devices.front());
@@ -135,6 +142,8 @@ strategies::RankGroups JobGroups::view() const {
   view.replica = placement_.replica_of(all_->rank());
   view.replicas = placement_.replicas();
   for (const GroupPointer& group : data_) view.data.push_back(group.get());
+  for (const GroupPointer& group : shards_) view.shards.push_back(group.get());
+  for (const GroupPointer& group : copies_) view.copies.push_back(group.get());
   view.activations = activations_.get();
   view.gradients = gradients_.get();
   view.activations_around = activations_around_.get();
@@ -164,7 +173,9 @@ std::vector<distributed::ProcessGroup*> JobGroups::groups() const {
                                     &gradients_around_, &tensor_, &norm_}) {
     if (*group) present.push_back(group->get());
   }
-  for (const GroupPointer& group : data_) present.push_back(group.get());
+  for (const auto* of_devices : {&data_, &shards_, &copies_}) {
+    for (const GroupPointer& group : *of_devices) present.push_back(group.get());
+  }
   return present;
 }
 

@@ -38,7 +38,9 @@ class JobGroups {
 
   Placement placement_;
   GroupPointer all_;
-  std::vector<GroupPointer> data_;  // [own device]
+  std::vector<GroupPointer> data_;    // [own device]
+  std::vector<GroupPointer> shards_;  // likewise
+  std::vector<GroupPointer> copies_;  // likewise
   GroupPointer activations_;
   GroupPointer gradients_;
   GroupPointer activations_around_;

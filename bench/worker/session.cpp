@@ -13,6 +13,7 @@
 #include "bench/machine/machine.h"
 #include "models/loss_scale.h"
 #include "strategies/backends/memory_costs.h"
+#include "strategies/distributed/same_calls.h"
 #include "strategies/runtime/parse.h"
 
 namespace stratagem::bench {
@@ -217,7 +218,10 @@ Session::Session(const Config& row, const models::WorkloadOptions& options,
       oversubscribed(is_oversubscribed(row, placement, context)),
       groups(row, placement, context, group.devices),
       before_action(std::move(fault)),
-      strategy(make_strategy()) {}
+      strategy(make_strategy()) {
+  if (context.ranks == nullptr) return;
+  distributed::require_same_calls(*context.ranks, costs_of_a_step(*this).calls);
+}
 
 std::unique_ptr<strategies::Strategy> Session::make_strategy() const {
   require_plugins(config.plugin);

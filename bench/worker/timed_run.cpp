@@ -19,26 +19,40 @@ struct Coordinates {
   int replica = 0;
   int part = 0;                  // of its layers
   bool sums_norms_alone = true;  // a replica does
+  int shard_group = 0;           // of those that replicas are cut into
+  int shard = 0;                 // of its state
 
   explicit Coordinates(const Session& session) {
     const auto groups = session.groups.view();
     replica = groups.replica;
     part = groups.tensor == nullptr ? 0 : groups.tensor->rank();
     sums_norms_alone = sharded_state(session.config) == "none";
+    const int shards = groups.replicas / static_cast<int>(session.config.replicas_of_shards);
+    shard_group = replica / shards;
+    shard = replica % shards;
   }
 };
 
 /// What a moment of a step is known by on every rank that takes part in it: what replicas exchange
-/// to all that hold the same part, what a replica's ranks exchange for a layer to all of them, a
-/// send to the receiver of the same part in the same replica.
+/// to all that hold the same part and, but for buffers, shard it together, what copies of a shard
+/// exchange to all of them, what a replica's ranks exchange for a layer to all of them, a send to
+/// the receiver of the same part in the same replica.
 std::string key_of(const schedules::Action& action, const Coordinates& own) {
   const std::string name = to_string(action);
   if (schedules::is_replicas_own(action.kind)) {
-    if (!own.sums_norms_alone) return std::string(schedules::name(action.kind));
+    if (!own.sums_norms_alone) {
+      return fmt::format("{} of group {}", schedules::name(action.kind), own.shard_group);
+    }
     return fmt::format("{} of replica {}", schedules::name(action.kind), own.replica);
   }
   if (schedules::is_tensor_collective(action.kind)) {
     return fmt::format("{} of replica {}", name, own.replica);
+  }
+  if (schedules::is_of_copies(action.kind)) {
+    return fmt::format("{} of part {} shard {}", name, own.part, own.shard);
+  }
+  if (schedules::is_of_shards(action.kind)) {
+    return fmt::format("{} of part {} group {}", name, own.part, own.shard_group);
   }
   if (schedules::is_collective(action.kind)) return fmt::format("{} of part {}", name, own.part);
   return fmt::format("{} of replica {} part {}", name, own.replica, own.part);
@@ -83,21 +97,17 @@ std::vector<double> differences(const std::vector<double>& ends) {
 void pass_peers_to_the_waits(schedules::Execution& step) {
   using schedules::Action;
   using schedules::ActionKind;
-  std::map<Action, std::optional<Clock::time_point>> peers;  // by wait
+  std::map<Action, std::optional<Clock::time_point>> peers;  // by what is waited for
   for (const auto& entry : step) {
     const auto& [kind, stage, number] = entry.action;
-    if (kind == ActionKind::all_reduce) peers[{ActionKind::gradient_wait, stage, 0}] = entry.peers;
-    if (kind == ActionKind::scatter_transfer) {
-      peers[{ActionKind::gradient_wait, stage, number}] = entry.peers;
-    }
-    if (kind == ActionKind::gather_transfer) {
-      peers[{ActionKind::unshard_wait, stage, number}] = entry.peers;
-    }
+    if (!schedules::is_in_flight(kind)) continue;
+    const bool bucket = kind == ActionKind::all_reduce;
+    peers[bucket ? Action{ActionKind::scatter_transfer, stage, 0} : entry.action] = entry.peers;
   }
   for (auto& entry : step) {
-    if (const auto found = peers.find(entry.action); found != peers.end()) {
-      entry.peers = found->second;
-    }
+    const auto awaited = schedules::awaited_transfer(entry.action);
+    const auto found = awaited ? peers.find(*awaited) : peers.end();
+    if (found != peers.end()) entry.peers = found->second;
   }
 }
 

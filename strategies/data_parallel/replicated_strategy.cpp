@@ -82,6 +82,14 @@ void ReplicatedStrategy::add_sums_beside_buckets(strategies::Costs& costs,
   }
 }
 
+strategies::CollectiveCount ReplicatedStrategy::payload_of(const Action& action) const {
+  const bool waits = action.kind == ActionKind::gradient_wait;
+  if (!waits && !schedules::is_of_replicas(action.kind)) {
+    return stages::StagedStrategy::payload_of(action);
+  }
+  return replicas_.at(action.stage)->costs()[waits ? "all_reduce" : "broadcast"];
+}
+
 void ReplicatedStrategy::perform(const Action& action, stages::StepInProgress& step) {
   Replica& replica = *replicas_.at(action.stage);
   if (action.kind == ActionKind::gradient_wait) return keep(action.stage, replica.wait(), step);

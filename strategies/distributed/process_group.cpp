@@ -118,13 +118,13 @@ runtime::EventPointer Transfer::end() const {
   return ending_->event;
 }
 
-ProcessGroup::ProcessGroup(std::string name, std::vector<int> ranks, std::string backend,
+ProcessGroup::ProcessGroup(const std::string& name, std::vector<int> ranks, std::string backend,
                            runtime::Device& device, c10::intrusive_ptr<c10d::ProcessGroup> group,
                            std::chrono::milliseconds limit)
-    : name_(std::move(name)),
-      ranks_(std::move(ranks)),
+    : ranks_(std::move(ranks)),
       backend_(std::move(backend)),
-      members_(fmt::format(" in group {} (ranks {})", name_, fmt::join(ranks_, ", "))),
+      title_(fmt::format("{} (ranks {})", name, fmt::join(ranks_, ", "))),
+      members_(" in group " + title_),
       device_(device),
       ends_(device.make_end_stamps()),
       group_(std::move(group)),

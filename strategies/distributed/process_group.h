@@ -88,7 +88,7 @@ class ProcessGroup {
   /// `ranks` are the members' ranks in the job, in the order of their ranks in the group.
   /// `device` is where the tensors of the calls lie; it stamps them, and outlives the group.
   /// `limit` is that of a barrier.
-  ProcessGroup(std::string name, std::vector<int> ranks, std::string backend,
+  ProcessGroup(const std::string& name, std::vector<int> ranks, std::string backend,
                runtime::Device& device, c10::intrusive_ptr<c10d::ProcessGroup> group,
                std::chrono::milliseconds limit = BackendOptions().timeout);
   ProcessGroup(const ProcessGroup&) = delete;
@@ -97,6 +97,8 @@ class ProcessGroup {
   int rank() const { return group_->getRank(); }
   int size() const { return group_->getSize(); }
   const std::vector<int>& ranks() const { return ranks_; }
+  /// Its name and ranks: "data of device 0 (ranks 0, 1)".
+  const std::string& title() const { return title_; }
   const std::string& backend() const { return backend_; }
 
   // Asynchronous; in place where there is one tensor. All tensors are contiguous.
@@ -154,9 +156,9 @@ class ProcessGroup {
     return backend_ == "gloo" && !tensor.is_cpu();
   }
 
-  std::string name_;
   std::vector<int> ranks_;
   std::string backend_;
+  std::string title_;
   std::string members_;  // for errors: " in group data (ranks 0, 1)"
   runtime::Device& device_;
   std::shared_ptr<runtime::EndStamps> ends_;  // of the collectives

@@ -97,6 +97,23 @@ void Mesh::require_position(int position) const {
       fmt::format("position {} does not exist in the mesh {}", position, to_string()));
 }
 
+std::vector<int> neighbours(const std::vector<int>& group, int own, int parts) {
+  const auto place = std::ranges::find(group, own) - group.begin();
+  const auto each = std::ssize(group) / parts;
+  const auto first = group.begin() + place / each * each;
+  return {first, first + each};
+}
+
+std::vector<int> counterparts(const std::vector<int>& group, int own, int parts) {
+  const auto place = std::ranges::find(group, own) - group.begin();
+  const auto each = std::ssize(group) / parts;
+  std::vector<int> found;
+  for (auto index = place % each; index < std::ssize(group); index += each) {
+    found.push_back(group[static_cast<std::size_t>(index)]);
+  }
+  return found;
+}
+
 Mesh parse_mesh(std::string_view text) {
   std::vector<MeshDimension> dimensions;
   for (const auto part : runtime::split(text, '/')) {

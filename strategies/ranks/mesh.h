@@ -49,6 +49,11 @@ class Mesh {
   std::vector<MeshDimension> dimensions_;
 };
 
+/// A group of ranks cut into `parts` of neighbours, as many in each: the part that `own` is in, and
+/// the ranks that stand in the parts where `own` stands in its.
+std::vector<int> neighbours(const std::vector<int>& group, int own, int parts);
+std::vector<int> counterparts(const std::vector<int>& group, int own, int parts);
+
 /// "data=2/pipeline=2". Throws std::invalid_argument, one line, for anything else.
 Mesh parse_mesh(std::string_view text);
 

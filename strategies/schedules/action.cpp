@@ -16,6 +16,8 @@ enum class Movement {
   send,                 // to another rank
   receive,              // from another rank
   among_replicas,       // a collective of the ranks that hold the same layers
+  among_shards,         // likewise of those of them over which state is sharded, or all
+  among_copies,         // likewise of those that keep the same part of it
   among_tensor_shards,  // a collective of the ranks that hold parts of the same layers
   within_replica,       // a collective of all ranks of a replica
   stalled,              // an action stands still for a collective
@@ -65,15 +67,18 @@ const Description& describe(ActionKind kind) {
       Description{scatter_gradient, "SG", "scatter_gradient", copy, whole_stage},
       Description{sum_gradients, "RA", "sum_gradients", copy, whole_stage},
       Description{broadcast, "S", "broadcast", among_replicas, whole_stage | evaluation},
-      Description{gradient_wait, "R", "gradient_wait", among_replicas, whole_stage},
+      Description{gradient_wait, "R", "gradient_wait", among_shards, whole_stage},
       Description{reduce_gradients, "G", "reduce_gradients", among_tensor_shards, whole_stage},
-      Description{unshard, "U", "unshard", among_replicas, visit},
-      Description{unshard_wait, "UW", "unshard_wait", among_replicas, visit},
+      Description{unshard, "U", "unshard", among_shards, visit},
+      Description{unshard_wait, "UW", "unshard_wait", among_shards, visit},
       Description{reshard, "X", "reshard", none, visit},
-      Description{reduce_scatter, "RS", "reduce_scatter", among_replicas},
+      Description{reduce_scatter, "RS", "reduce_scatter", among_shards},
+      Description{reduce_copies, "RC", "reduce_copies", among_copies, whole_stage},
+      Description{copies_wait, "CW", "copies_wait", among_copies, whole_stage},
       Description{all_reduce, "A", "all_reduce", among_replicas, in_flight},
-      Description{gather_transfer, "AG", "gather_transfer", among_replicas, in_flight | visit},
-      Description{scatter_transfer, "ST", "scatter_transfer", among_replicas, in_flight},
+      Description{gather_transfer, "AG", "gather_transfer", among_shards, in_flight | visit},
+      Description{scatter_transfer, "ST", "scatter_transfer", among_shards, in_flight},
+      Description{copies_transfer, "CT", "copies_transfer", among_copies, in_flight | whole_stage},
       Description{tensor_transfer, "T", "tensor_transfer", among_tensor_shards, in_flight},
       Description{tensor_wait, "TW", "tensor_wait", stalled}};
   const auto* found = std::ranges::find(descriptions, kind, &Description::kind);
@@ -100,13 +105,19 @@ bool is_send(ActionKind kind) { return describe(kind).movement == Movement::send
 bool is_receive(ActionKind kind) { return describe(kind).movement == Movement::receive; }
 
 bool is_collective(ActionKind kind) {
-  return describe(kind).movement == Movement::among_replicas || is_tensor_collective(kind) ||
-         is_replicas_own(kind);
+  return is_of_replicas(kind) || is_of_shards(kind) || is_of_copies(kind) ||
+         is_tensor_collective(kind) || is_replicas_own(kind);
 }
 
 bool is_tensor_collective(ActionKind kind) {
   return describe(kind).movement == Movement::among_tensor_shards;
 }
+
+bool is_of_replicas(ActionKind kind) { return describe(kind).movement == Movement::among_replicas; }
+
+bool is_of_shards(ActionKind kind) { return describe(kind).movement == Movement::among_shards; }
+
+bool is_of_copies(ActionKind kind) { return describe(kind).movement == Movement::among_copies; }
 
 bool is_replicas_own(ActionKind kind) {
   return describe(kind).movement == Movement::within_replica;
@@ -136,6 +147,7 @@ std::optional<Action> transfer_of(const Action& action) {
   if (kind == ActionKind::reduce_scatter) {
     return Action{ActionKind::scatter_transfer, stage, number};
   }
+  if (kind == ActionKind::reduce_copies) return Action{ActionKind::copies_transfer, stage, number};
   return std::nullopt;
 }
 
@@ -143,6 +155,7 @@ std::optional<Action> awaited_transfer(const Action& action) {
   const auto [kind, stage, number] = action;
   if (kind == ActionKind::unshard_wait) return Action{ActionKind::gather_transfer, stage, number};
   if (kind == ActionKind::gradient_wait) return Action{ActionKind::scatter_transfer, stage, number};
+  if (kind == ActionKind::copies_wait) return Action{ActionKind::copies_transfer, stage, number};
   return std::nullopt;
 }
 

@@ -36,10 +36,13 @@ enum class ActionKind {
   unshard_wait,        // UW: wait until they are whole
   reshard,             // X: free them, but for the rank's own part
   reduce_scatter,      // RS: start summing gradients of which each rank keeps its own part
+  reduce_copies,       // RC: start summing that part with those of the ranks that keep the same one
+  copies_wait,         // CW: wait for the sum
   all_reduce,          // A: one bucket of gradients in flight; overlaps the device's list, so it
                        //    stands in timelines and in no schedule; its micro-batch is the bucket
   gather_transfer,     // AG: what a U has started, likewise in flight
   scatter_transfer,    // ST: what an RS has started, likewise
+  copies_transfer,     // CT: what an RC has started, likewise
   tensor_transfer,     // T: a collective inside a layer, likewise; its micro-batch is its number
   tensor_wait,         // TW: an action standing still for the collective of that number
 };
@@ -65,6 +68,11 @@ bool is_receive(ActionKind kind);
 /// parts of the same layers.
 bool is_collective(ActionKind kind);
 bool is_tensor_collective(ActionKind kind);
+/// Whether it exchanges data with the ranks that hold the same layers, with those of them over
+/// which their state is sharded, and with those that keep the same part of it.
+bool is_of_replicas(ActionKind kind);
+bool is_of_shards(ActionKind kind);
+bool is_of_copies(ActionKind kind);
 /// Whether all ranks of a replica take part in it, once a step.
 bool is_replicas_own(ActionKind kind);
 /// Whether it moves data, in whichever of these ways, and computes nothing.
@@ -85,9 +93,9 @@ bool is_in_flight(ActionKind kind);
 /// backward pass.
 bool is_of_a_visit(ActionKind kind);
 
-/// What an U or an RS has started, in flight from then on; none for other actions.
+/// What a U, an RS or an RC has started, in flight from then on; none for other actions.
 std::optional<Action> transfer_of(const Action& action);
-/// Likewise what a UW or an R waits for, if an U or an RS has started it.
+/// Likewise what a UW, an R or a CW waits for, if anything has started it.
 std::optional<Action> awaited_transfer(const Action& action);
 
 /// The send that `receive` takes from, on a neighbouring stage.

@@ -55,6 +55,7 @@ class ShardedList {
       if (has_parameters(action.stage) && makes_weight_gradients(action.kind)) scatter(action);
     }
     finish_scatter();
+    finish_sum();
     for (const Action& action : actions_) {
       const bool updates = action.kind == ActionKind::optimizer;
       if (updates && !has_parameters(action.stage)) list_.push_back(action);
@@ -129,7 +130,19 @@ class ShardedList {
     if (!in_flight_) return;
     const Action pass = *std::exchange(in_flight_, std::nullopt);
     list_.push_back({ActionKind::gradient_wait, pass.stage, pass.micro_batch});
-    if (pass == last_gradients_.at(pass.stage)) update(pass.stage);
+    const bool last = pass == last_gradients_.at(pass.stage);
+    if (last && !sharding_.copies) return update(pass.stage);
+    if (last) list_.push_back({ActionKind::reduce_copies, pass.stage, 0});
+    finish_sum();
+    if (last) summed_ = pass.stage;
+  }
+
+  /// It has had the next group's reduce-scatter to travel beside.
+  void finish_sum() {
+    if (!summed_) return;
+    const int group = *std::exchange(summed_, std::nullopt);
+    list_.push_back({ActionKind::copies_wait, group, 0});
+    update(group);
   }
 
   void update(int group) {
@@ -143,6 +156,7 @@ class ShardedList {
   std::map<int, Action> last_gradients_;  // by group
   std::vector<Action> list_;
   std::optional<Action> in_flight_;  // the pass whose gradients are being scattered
+  std::optional<int> summed_;        // the group whose sum over copies is in flight
 };
 
 /// Walks a device's list and knows what is whole and what is in flight.
@@ -161,6 +175,7 @@ class ShardingCheck {
       require(state.asked == 0, Action{ActionKind::unshard_wait, group, 0}, "is missing");
       require(state.unscattered == 0 && state.unfinished == 0,
               Action{ActionKind::reduce_scatter, group, 0}, "is missing, or its wait");
+      require(!state.summing, Action{ActionKind::copies_wait, group, 0}, "is missing");
       const bool kept = sharding_.sharded != Sharded::parameters;
       require(kept || !state.whole, Action{ActionKind::reshard, group, 0}, "is missing");
     }
@@ -169,9 +184,11 @@ class ShardingCheck {
  private:
   struct State {
     bool whole = false;
-    int asked = 0;        // gathers in flight
-    int unscattered = 0;  // passes whose gradients no scatter has taken
-    int unfinished = 0;   // scatters in flight
+    int asked = 0;         // gathers in flight
+    int unscattered = 0;   // passes whose gradients no scatter has taken
+    int unfinished = 0;    // scatters in flight
+    bool summing = false;  // over copies
+    bool summed = false;   // since the last scatter
   };
 
   void require(bool holds, const Action& action, const char* what) const {
@@ -190,7 +207,8 @@ class ShardingCheck {
         return require(within_window(), action, "makes more groups whole than the window has");
       case ActionKind::unshard_wait:
         require(group.asked == 1, action, "waits for what nobody gathers");
-        group = {.whole = true, .unscattered = group.unscattered, .unfinished = group.unfinished};
+        group.asked = 0;
+        group.whole = true;
         return;
       case ActionKind::reshard:
         require(group.whole && sharding_.sharded == Sharded::parameters, action,
@@ -201,17 +219,34 @@ class ShardingCheck {
         require(group.unscattered > 0, action, "scatters no new gradients");
         require(++unfinished_ <= 2, action, "is the third in flight");
         require(group.unfinished == 0, action, "begins before its group's last has ended");
+        require(!group.summing, action, "changes what is being summed");
         ++group.unfinished;
         group.unscattered = 0;
+        group.summed = false;
         return;
       case ActionKind::gradient_wait:
         require(group.unfinished > 0, action, "waits for what nobody scatters");
         --unfinished_;
         --group.unfinished;
         return;
+      case ActionKind::reduce_copies:
+        require(sharding_.copies && group.unscattered == 0 && group.unfinished == 0, action,
+                "sums before its gradients are there");
+        require(!group.summing && !group.summed, action, "sums what is summed");
+        require(++sums_ <= 2, action, "is the third in flight");
+        group.summing = true;
+        return;
+      case ActionKind::copies_wait:
+        require(group.summing, action, "waits for what nobody sums");
+        --sums_;
+        group.summing = false;
+        group.summed = true;
+        return;
       case ActionKind::optimizer:
-        return require(!scatters(sharding_) || (group.unscattered == 0 && group.unfinished == 0),
-                       action, "updates before its gradients are there");
+        require(!scatters(sharding_) || (group.unscattered == 0 && group.unfinished == 0), action,
+                "updates before its gradients are there");
+        return require(!sharding_.copies || group.summed, action,
+                       "updates before its gradients are summed over copies");
       default:
         return pass(action, group);
     }
@@ -237,6 +272,7 @@ class ShardingCheck {
   const Sharding& sharding_;
   std::map<int, State> groups_;
   int unfinished_ = 0;
+  int sums_ = 0;  // over copies, in flight
 };
 
 }  // namespace

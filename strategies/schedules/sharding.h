@@ -35,6 +35,8 @@ struct Sharding {
   /// Where nothing is sharded: whether there are other replicas, whose gradients are added to a
   /// group's after its last backward pass.
   bool replicated = false;
+  /// Other ranks keep the same part: its gradient is added to theirs after its last reduce-scatter.
+  bool copies = false;
   /// Groups without parameters.
   std::set<int> empty = {};
   /// Each device's buffers are taken over from the first replica before all else.
@@ -48,9 +50,10 @@ Schedule cut_into_groups(const Schedule& lowered, const std::vector<int>& groups
 /// Adds, for each group: the gathering of its parameters (U, UW) before the first visit after an
 /// update and, where parameters are sharded, before each for which they are not whole any more,
 /// which X says; the reduce-scatter of its gradients (RS, R) after its last backward pass, or,
-/// where gradients are sharded, after each; and its update as soon as its gradients are there. One
-/// reduce-scatter is in flight while the next group's backward pass runs. Where nothing is sharded
-/// an RS starts an all-reduce instead, and nothing is gathered. Also of a schedule of
+/// where gradients are sharded, after each; behind the last, where there are copies, the sum over
+/// them (RC, CW); and its update as soon as its gradients are there. One reduce-scatter, and the
+/// sum of the group before, are in flight while the next group's backward pass runs. Where nothing
+/// is sharded an RS starts an all-reduce instead, and nothing is gathered. Also of a schedule of
 /// forward passes alone. The result is valid by validate_sharding().
 Schedule add_sharding(const Schedule& lowered, const Sharding& sharding);
 
@@ -58,7 +61,8 @@ Schedule add_sharding(const Schedule& lowered, const Sharding& sharding);
 /// whole, each gathering is waited for and none begins while they are in use, no more than
 /// `prefetch` + 1 groups are whole at once where parameters are sharded and freed after each visit,
 /// every gradient is scattered once and after it was made, at most two of a device's scatters and
-/// one of a group's are unfinished, and every update follows its group's last one.
+/// one of a group's are unfinished, every sum over copies follows its group's last scatter, at most
+/// two of them are unfinished, and every update follows its group's last one.
 void validate_sharding(const Schedule& schedule, const Sharding& sharding);
 
 }  // namespace stratagem::schedules

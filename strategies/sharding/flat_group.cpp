@@ -220,6 +220,13 @@ distributed::TransferPointer FlatGroup::wait_for_gradients() {
   return scattered.transfer;
 }
 
+void FlatGroup::reduce_copies() { copies_ = options_.copies->all_reduce(shard_.grad()); }
+
+distributed::TransferPointer FlatGroup::wait_for_copies() {
+  copies_->wait();
+  return std::exchange(copies_, nullptr);
+}
+
 at::Tensor FlatGroup::squared_gradient_norm() const {
   const at::NoGradGuard no_gradient;
   if (empty()) return at::zeros({}, at::kDouble);
@@ -268,6 +275,10 @@ distributed::CollectiveCount FlatGroup::scatter_cost() const {
   return {.calls = 1,
           .payload_bytes = static_cast<std::int64_t>(
               is_sharded() ? bytes_ : static_cast<std::size_t>(shard_.nbytes()))};
+}
+
+distributed::CollectiveCount FlatGroup::copies_cost() const {
+  return {.calls = 1, .payload_bytes = static_cast<std::int64_t>(shard_.nbytes())};
 }
 
 }  // namespace stratagem::sharding

@@ -24,7 +24,10 @@ namespace stratagem::sharding {
 
 /// How a group is kept.
 struct FlatOptions {
-  distributed::ProcessGroup* ranks = nullptr;  // the replicas; null: there are no others
+  /// Over which it is sharded or, where nothing is, the replicas; null: there are no others.
+  distributed::ProcessGroup* ranks = nullptr;
+  /// Those that keep the same shard; null: there are no others.
+  distributed::ProcessGroup* copies = nullptr;
   schedules::Sharded sharded = schedules::Sharded::optimizer;
   at::ScalarType format = at::kFloat;  // of what layers compute with
   bool mixed = false;                  // the shard is of its own format, or at least a copy
@@ -53,6 +56,10 @@ class FlatGroup {
   void reduce_scatter();
   /// Returns once the shard has the sum.
   distributed::TransferPointer wait_for_gradients();
+  /// Starts adding the shard's gradient to those of its copies.
+  void reduce_copies();
+  /// Returns once it has their sum.
+  distributed::TransferPointer wait_for_copies();
   /// The squares of the shard's gradients, summed, [] (float64); of each element that several ranks
   /// of a tensor-parallel group have, once.
   at::Tensor squared_gradient_norm() const;
@@ -62,9 +69,10 @@ class FlatGroup {
   /// The name of a parameter whose gradient on this rank is not finite; empty: all are.
   std::string not_finite() const;
 
-  /// Of one U, or of one RS.
+  /// Of one U, of one RS, or of one RC.
   distributed::CollectiveCount gather_cost() const;
   distributed::CollectiveCount scatter_cost() const;
+  distributed::CollectiveCount copies_cost() const;
   /// The collective that an RS is.
   const char* scatter_name() const { return is_sharded() ? "reduce_scatter" : "all_reduce"; }
 
@@ -116,6 +124,7 @@ class FlatGroup {
   bool updated_ = false;
   distributed::TransferPointer gather_;
   Scatter scatter_;
+  distributed::TransferPointer copies_;
 };
 
 }  // namespace stratagem::sharding

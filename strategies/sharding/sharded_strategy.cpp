@@ -36,7 +36,8 @@ struct ShardedStrategy::Making {
          tensor_parallel::Layout of_layers)
       : context(std::move(of)), layout(of_layers) {
     const Sharded sharded = schedules::sharded_by(context.options.shard);
-    const bool replicated = !context.groups.data.empty();
+    const strategies::RankGroups& ranks = context.groups;
+    const bool replicated = !ranks.data.empty();
     if (sharded != Sharded::nothing && !replicated) {
       throw std::logic_error("sharding needs a process group for each device");
     }
@@ -50,6 +51,7 @@ struct ShardedStrategy::Making {
                              .prefetch = static_cast<int>(context.options.prefetch),
                              .every_micro_batch = mixed,
                              .replicated = replicated,
+                             .copies = !ranks.copies.empty(),
                              .empty = groups.empty,
                              .with_buffers = replicated && !models::buffers(model.layers).empty()});
     flat->resize(groups.boundaries.size() + 1);
@@ -60,10 +62,11 @@ struct ShardedStrategy::Making {
         .format = context.workload.options().dtype,
         .mixed = mixed,
         .reduce_scatter = distributed::reduce_scatter_of(context.options.reduce_scatter)};
-    stages.finish = [flat = flat, data = context.groups.data, options](int index, int device,
-                                                                       stages::Stage& made) {
+    stages.finish = [flat = flat, shards = ranks.shards.empty() ? ranks.data : ranks.shards,
+                     copies = ranks.copies, options](int index, int device, stages::Stage& made) {
       FlatOptions own = options;
-      if (!data.empty()) own.ranks = data[static_cast<std::size_t>(device)];
+      if (!shards.empty()) own.ranks = shards[static_cast<std::size_t>(device)];
+      if (!copies.empty()) own.copies = copies[static_cast<std::size_t>(device)];
       (*flat)[static_cast<std::size_t>(index)] = std::make_unique<FlatGroup>(made, own);
     };
   }
@@ -110,34 +113,61 @@ strategies::Costs ShardedStrategy::costs(std::int64_t samples) const {
       if (action.kind == ActionKind::reduce_scatter) {
         costs.collectives[own->scatter_name()] += own->scatter_cost();
       }
-    }
-  }
-  for (const auto& of_device : buffers_) {
-    for (const std::vector<at::Tensor>& tensors : of_device) {
-      strategies::CollectiveCount& cost = costs.collectives["broadcast"];
-      cost.calls += 1;
-      for (const at::Tensor& each : tensors) {
-        cost.payload_bytes += static_cast<std::int64_t>(each.nbytes());
+      if (action.kind == ActionKind::reduce_copies) {
+        costs.collectives["all_reduce"] += own->copies_cost();
       }
     }
+  }
+  for (std::size_t device = 0; device < buffers_.size(); ++device) {
+    if (!buffers_[device].empty()) costs.collectives["broadcast"] += broadcast_cost(device);
   }
   return costs;
 }
 
+strategies::CollectiveCount ShardedStrategy::broadcast_cost(std::size_t device) const {
+  strategies::CollectiveCount cost;
+  for (const std::vector<at::Tensor>& tensors : buffers_.at(device)) {
+    cost.calls += 1;
+    for (const at::Tensor& each : tensors) {
+      cost.payload_bytes += static_cast<std::int64_t>(each.nbytes());
+    }
+  }
+  return cost;
+}
+
+strategies::CollectiveCount ShardedStrategy::payload_of(const Action& action) const {
+  switch (action.kind) {
+    case ActionKind::unshard:
+      return group(action.stage).gather_cost();
+    case ActionKind::reduce_scatter:
+      return group(action.stage).scatter_cost();
+    case ActionKind::reduce_copies:
+      return group(action.stage).copies_cost();
+    default:
+      return schedules::is_of_replicas(action.kind)
+                 ? broadcast_cost(static_cast<std::size_t>(own_device_of(action.stage)))
+                 : stages::StagedStrategy::payload_of(action);
+  }
+}
+
 void ShardedStrategy::perform(const Action& action, stages::StepInProgress& step) {
-  const auto [kind, index, number] = action;
-  FlatGroup& own = group(index);
+  const ActionKind kind = action.kind;
+  FlatGroup& own = group(action.stage);
   switch (kind) {
     case ActionKind::unshard:
       return own.unshard();
     case ActionKind::unshard_wait:
-      return keep({ActionKind::gather_transfer, index, number}, own.wait_for_parameters(), step);
+      return keep(action, own.wait_for_parameters(), step);
     case ActionKind::reshard:
       return own.reshard();
     case ActionKind::reduce_scatter:
       return own.reduce_scatter();
     case ActionKind::gradient_wait:
-      return keep({ActionKind::scatter_transfer, index, number}, own.wait_for_gradients(), step);
+      return keep(action, own.wait_for_gradients(), step);
+    case ActionKind::reduce_copies:
+      return own.reduce_copies();
+    case ActionKind::copies_wait:
+      return keep(action, own.wait_for_copies(), step);
     case ActionKind::backward:
     case ActionKind::backward_input:
     case ActionKind::backward_weight:
@@ -151,12 +181,12 @@ void ShardedStrategy::perform(const Action& action, stages::StepInProgress& step
   if (kind == ActionKind::optimizer) own.publish();
 }
 
-/// The transfer becomes part of the step's execution.
-void ShardedStrategy::keep(const Action& transfer, const distributed::TransferPointer& ended,
+/// What a wait waited for becomes part of the step's execution.
+void ShardedStrategy::keep(const Action& wait, const distributed::TransferPointer& ended,
                            stages::StepInProgress& step) {
   const std::lock_guard lock(step.mutex);
-  step.concurrent.push_back({.device = own_device_of(transfer.stage),
-                             .action = transfer,
+  step.concurrent.push_back({.device = own_device_of(wait.stage),
+                             .action = schedules::awaited_transfer(wait).value(),
                              .start = ended->start(),
                              .end = ended->end()});
 }

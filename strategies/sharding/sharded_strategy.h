@@ -16,7 +16,7 @@ class ShardedStrategy : public stages::StagedStrategy {
  public:
   /// The planner's schedules are those of one replica; groups of layers, and the actions that shard
   /// them, are added as `context.options` say. `context.groups.data` must name a group for each of
-  /// this rank's devices.
+  /// this rank's devices; `shards` and `copies`, too, where state is sharded over a part of them.
   ShardedStrategy(const strategies::StrategyContext& context, const stages::Planner& planner,
                   tensor_parallel::Layout layout = tensor_parallel::Layout::tensor);
   ~ShardedStrategy() override;
@@ -25,11 +25,13 @@ class ShardedStrategy : public stages::StagedStrategy {
 
  protected:
   void perform(const schedules::Action& action, stages::StepInProgress& step) override;
+  strategies::CollectiveCount payload_of(const schedules::Action& action) const override;
   void broadcast_buffers(int stage) override;
   at::Tensor squared_gradient_norm_of(int index) override;
   std::string not_finite_in(int index) override;
   void add_state_of(int index, strategies::StateDictionary& all) override;
   void load_state_of(int index, const strategies::StateDictionary& state) override;
+  const FlatGroup& group(int index) const { return *(*flat_)[static_cast<std::size_t>(index)]; }
   FlatGroup& group(int index) { return *(*flat_)[static_cast<std::size_t>(index)]; }
 
  private:
@@ -37,7 +39,8 @@ class ShardedStrategy : public stages::StagedStrategy {
   struct Making;
 
   explicit ShardedStrategy(const Making& making);
-  void keep(const schedules::Action& transfer, const distributed::TransferPointer& ended,
+  strategies::CollectiveCount broadcast_cost(std::size_t device) const;
+  void keep(const schedules::Action& wait, const distributed::TransferPointer& ended,
             stages::StepInProgress& step);
 
   std::shared_ptr<FlatGroups> flat_;

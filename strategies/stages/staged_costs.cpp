@@ -1,10 +1,12 @@
 // What a step of a StagedStrategy costs by formula.
 #include <c10/core/ScalarType.h>
 #include <c10/util/accumulate.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
 #include "models/basic_layers.h"
+#include "strategies/distributed/process_group.h"
 #include "strategies/stages/staged_strategy.h"
 
 namespace stratagem::stages {
@@ -49,7 +51,59 @@ strategies::Costs StagedStrategy::costs(std::int64_t samples) const {
   if ((clips() || scales()) && groups_.norm != nullptr) {
     costs.collectives["all_reduce"] += {.calls = 1, .payload_bytes = sizeof(double)};
   }
+  costs.calls = calls_of(plan);
   return costs;
+}
+
+const distributed::ProcessGroup* StagedStrategy::group_of(schedules::RankGroup group,
+                                                          std::size_t device) const {
+  const auto of_device = [&](const std::vector<distributed::ProcessGroup*>& groups) {
+    return groups.empty() ? nullptr : groups[device];
+  };
+  switch (group) {
+    case schedules::RankGroup::replicas:
+      return of_device(groups_.data);
+    case schedules::RankGroup::shards:
+      return of_device(groups_.shards.empty() ? groups_.data : groups_.shards);
+    case schedules::RankGroup::copies:
+      return of_device(groups_.copies);
+    case schedules::RankGroup::tensor:
+      return groups_.tensor;
+    case schedules::RankGroup::norm:
+      return groups_.norm;
+  }
+  return nullptr;
+}
+
+strategies::CollectiveCount StagedStrategy::payload_of(const Action& action) const {
+  if (!schedules::is_replicas_own(action.kind)) return {};
+  return {.calls = 1, .payload_bytes = sizeof(double)};
+}
+
+/// Without the number of a micro-batch: a replica with fewer samples may exchange, once a step,
+/// what was made in an earlier one.
+strategies::CallLists StagedStrategy::calls_of(const RankPlan& plan) const {
+  const auto in_words = [this](const Action& action) {
+    const auto [calls, bytes, _] = payload_of(action);
+    std::string words(schedules::name(action.kind));
+    // Each rank of a replica sums norms where its own first stage is.
+    const bool of_a_stage = !schedules::is_replicas_own(action.kind);
+    if (of_a_stage) words += fmt::format(" of stage {}", action.stage);
+    if (calls > 0) words += fmt::format(", {} bytes", bytes);
+    return calls > 1 ? words + fmt::format(" in {} calls", calls) : words;
+  };
+  strategies::CallLists lists;
+  for (std::size_t device = 0; device < devices_.size(); ++device) {
+    const int index = first_device_ + static_cast<int>(device);
+    for (const auto& [kind, action] : schedules::collectives_of(plan.plan.schedule, index)) {
+      const distributed::ProcessGroup* group = group_of(kind, device);
+      if (group == nullptr) continue;
+      strategies::GroupCalls& list = lists[group->title()];
+      list.ranks = group->ranks();
+      list.calls.push_back(in_words(action));
+    }
+  }
+  return lists;
 }
 
 void StagedStrategy::add_transfers(strategies::Costs& costs, const RankPlan& plan) const {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "models/loss_scale.h"
+#include "strategies/schedules/collective_calls.h"
 #include "strategies/schedules/schedule.h"
 #include "strategies/stages/mailbox.h"
 #include "strategies/stages/stage.h"
@@ -109,6 +110,8 @@ class StagedStrategy : public strategies::Strategy {
   virtual at::Tensor squared_gradient_norm_of(int index);
   /// The name of a parameter of the stage whose gradient is not finite; empty: all are.
   virtual std::string not_finite_in(int index);
+  /// What an action hands to its process group; nothing, for one that starts no call.
+  virtual strategies::CollectiveCount payload_of(const schedules::Action& action) const;
   /// Of a destructor: waits until the devices no longer touch the stages, whatever fails.
   void come_to_rest();
 
@@ -129,6 +132,8 @@ class StagedStrategy : public strategies::Strategy {
   void note_collectives(const schedules::Action& action, StepInProgress& step);
   void add_collectives(strategies::Costs& costs, const RankPlan& plan) const;
   void add_transfers(strategies::Costs& costs, const RankPlan& plan) const;
+  strategies::CallLists calls_of(const RankPlan& plan) const;
+  const distributed::ProcessGroup* group_of(schedules::RankGroup group, std::size_t device) const;
   void load_input(const schedules::Action& action, const StepInProgress& step);
   bool on_one_device(int stage, int other) const {
     return own_device_of(stage) == own_device_of(other);

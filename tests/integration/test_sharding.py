@@ -9,9 +9,9 @@ GROUPS = 5  # the embedding, two blocks, the last normalisation, the head
 FLOAT32, BFLOAT16 = 4, 2
 
 
-def rows(commands, out, *options):
+def rows(commands, out, *options, devices=2):
     done = commands.stratagem(
-        "run", *GPT, "--devices", 2, "--repetitions", 1, *options, "--out", out,
+        "run", *GPT, "--devices", devices, "--repetitions", 1, *options, "--out", out,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return commands.results(out)
@@ -65,6 +65,33 @@ def test_a_rank_holds_its_part_of_the_state(commands, out):
             assert bytes_of == pytest.approx(expected, rel=0.03), (strategy, name)
 
 
+def test_groups_of_replicas_hold_the_same_shards_and_sum_their_gradients(commands, out):
+    results = rows(
+        commands, out, "--strategy", "zero2", "--replicas-of-shards", "1,2", "--oversubscribe",
+        "--clip-gradients", 0.01, devices=4,
+    )  # fmt: skip
+    by_groups = {
+        run["stratagem"]["config"]["replicas_of_shards"]: run["stratagem"]
+        for run in commands.iterations(results, "zero2")
+    }
+    parameters = by_groups[1]["devices"][0]["memory_bytes"]["parameters"]["formula"]
+    for groups, shards in ((1, 4), (2, 2)):
+        measured = by_groups[groups]
+        assert measured["verification"]["passed"] is True
+        optimizer = measured["devices"][0]["memory_bytes"]["optimizer"]
+        assert optimizer["peak"] == optimizer["formula"]
+        assert optimizer["formula"] == pytest.approx(2 * parameters / shards, rel=0.05)
+        for collective in ("reduce_scatter", "all_gather"):
+            expected = (shards - 1) / shards * parameters
+            assert wire(measured)[collective] == pytest.approx(expected, rel=0.05)
+    assert by_groups[1]["communication"]["all_reduce"]["calls"] == 1, "of the norm"
+    sums = by_groups[2]["communication"]["all_reduce"]
+    assert sums["calls"] == GROUPS + 1
+    assert sums["payload_bytes"] == pytest.approx(parameters / 2, rel=0.05)
+    kinds = {event["kind"] for event in by_groups[2]["timeline"]}
+    assert {"reduce_copies", "copies_transfer", "copies_wait"} <= kinds
+
+
 def test_half_formats_halve_what_travels_and_keep_float32(commands, out):
     results = rows(
         commands, out, "--strategy", "zero2", "--mixed-precision", "none,bfloat16,float16",
@@ -99,6 +126,9 @@ def test_half_formats_halve_what_travels_and_keep_float32(commands, out):
         (["--strategy", "data_parallel", "--mixed-precision", "bfloat16"], "--mixed-precision"),
         (["--strategy", "zero1", "--no-reshard-after-forward"], "--no-reshard-after-forward"),
         (["--strategy", "ddp", "--prefetch-groups", 2], "--prefetch-groups"),
+        (["--strategy", "ddp", "--replicas-of-shards", 2], "--replicas-of-shards"),
+        (["--strategy", "zero1", "--replicas-of-shards", 2], "nothing is sharded; use ddp"),
+        (["--strategy", "zero3", "--replicas-of-shards", 3], "2 replicas cannot be cut"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_line(commands, out, options, message):

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <vector>
 
+#include "strategies/ranks/mesh.h"
 #include "strategies/schedules/registry.h"
 #include "strategies/stages/partition.h"
 #include "strategies/stages/step_plan.h"
@@ -21,6 +22,7 @@ struct Spread {
   int tensor_ranks = 1;
   bool in_order = false;  // over a backend that behaves as NCCL does
   bool sharded = false;   // gradients are, over the replicas
+  int shard_groups = 1;   // of replicas, over each of which they are
   backends::DeviceGroup (*devices)(int) = unpinned_devices;
 
   int ranks_per_replica() const { return pipeline_ranks * tensor_ranks; }
@@ -52,7 +54,13 @@ struct RankTraining : Training {
       counterparts.push_back(replica * of.ranks_per_replica() + rank % of.ranks_per_replica());
     }
     for (int device = 0; of.replicas > 1 && device < of.devices_per_rank; ++device) {
-      data.push_back(make(ranks, "data" + std::to_string(device), counterparts));
+      const std::string number = std::to_string(device);
+      data.push_back(make(ranks, "data" + number, counterparts));
+      if (of.shard_groups == 1) continue;
+      shards.push_back(make(ranks, "shards" + number,
+                            stratagem::ranks::neighbours(counterparts, rank, of.shard_groups)));
+      copies.push_back(make(ranks, "copies" + number,
+                            stratagem::ranks::counterparts(counterparts, rank, of.shard_groups)));
     }
     std::vector<int> sharing;
     for (int part = 0; part < of.tensor_ranks; ++part) {
@@ -61,7 +69,8 @@ struct RankTraining : Training {
     if (of.tensor_ranks > 1) tensor = make(ranks, "tensor", sharing);
     std::vector<int> replica(static_cast<std::size_t>(of.ranks_per_replica()));
     std::iota(replica.begin(), replica.end(), rank - rank % of.ranks_per_replica());
-    const std::vector<int>& with_gradients = of.sharded ? everyone : replica;
+    const std::vector<int> with_gradients =
+        of.sharded ? stratagem::ranks::neighbours(everyone, rank, of.shard_groups) : replica;
     const bool needs_norm = options.optimizer.clip_norm > 0 || options.loss_scale != 1;
     if (needs_norm && with_gradients.size() > 1) {
       norm = make(ranks, "norm", with_gradients);
@@ -86,6 +95,8 @@ struct RankTraining : Training {
     own.groups.replica = rank / spread.ranks_per_replica();
     own.groups.replicas = spread.replicas;
     for (const auto& each : data) own.groups.data.push_back(each.get());
+    for (const auto& each : shards) own.groups.shards.push_back(each.get());
+    for (const auto& each : copies) own.groups.copies.push_back(each.get());
     own.groups.activations = activations.get();
     own.groups.gradients = gradients.get();
     own.groups.activations_around = activations_around.get();
@@ -109,6 +120,8 @@ struct RankTraining : Training {
   int rank;
   std::unique_ptr<distributed::ProcessGroup> all;
   std::vector<std::unique_ptr<distributed::ProcessGroup>> data;
+  std::vector<std::unique_ptr<distributed::ProcessGroup>> shards;
+  std::vector<std::unique_ptr<distributed::ProcessGroup>> copies;
   std::unique_ptr<distributed::ProcessGroup> activations;
   std::unique_ptr<distributed::ProcessGroup> gradients;
   std::unique_ptr<distributed::ProcessGroup> activations_around;
@@ -133,7 +146,9 @@ struct RankTraining : Training {
          {&all, &activations, &gradients, &activations_around, &gradients_around, &tensor, &norm}) {
       if (*each) present.push_back(each->get());
     }
-    for (const auto& each : data) present.push_back(each.get());
+    for (const auto* of_devices : {&data, &shards, &copies}) {
+      for (const auto& each : *of_devices) present.push_back(each.get());
+    }
     return present;
   }
 };

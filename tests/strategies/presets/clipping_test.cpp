@@ -8,6 +8,7 @@
 
 #include "bench/oracle/oracle.h"
 #include "strategies/distributed/counted_costs.h"
+#include "strategies/distributed/same_calls.h"
 #include "strategies/registry.h"
 #include "strategies/stages/partition.h"
 #include "tests/strategies/rank_training.h"
@@ -63,6 +64,7 @@ std::vector<Found> verify(const Case& of,
     training.strategy = strategies::find_strategy(of.strategy).make(context);
     own.verification = bench::compare_with_oracle(*training.strategy, training.workload);
     count_a_step(training, own.costs);
+    distributed::require_same_calls(ranks, training.strategy->costs(4).calls);
   });
   return found;
 }

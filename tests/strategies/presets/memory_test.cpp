@@ -118,6 +118,9 @@ void expect_formula(const Case& of) {
     EXPECT_EQ(training.difference(), "") << of << ", later";
     const auto state = training.strategy->state();
     training.strategy->load(state);
+    for (const auto& device : training.group.devices) {
+      backends::settled_bytes(backends::account_of(device->description()));
+    }
     training.reset_peaks();
     training.steps(1);
     EXPECT_EQ(training.difference(), "") << of << ", after a load";
@@ -166,6 +169,17 @@ std::vector<Case> cases() {
   return all;
 }
 
+/// Over all replicas, and over groups of them.
+std::vector<Case> sharded_cases() {
+  std::vector<Case> all;
+  for (const char* strategy : {"zero1", "zero2", "zero3"}) {
+    for (const int groups : {1, 2}) {
+      all.push_back({.strategy = strategy, .spread = {.replicas = 4, .shard_groups = groups}});
+    }
+  }
+  return all;
+}
+
 std::vector<Case> rungs_of_data_parallel() {
   const strategies::Spread three{.devices_per_rank = 3};
   std::vector<Case> all = {
@@ -185,6 +199,22 @@ std::vector<Case> rungs_of_data_parallel() {
 
 TEST(MemoryOfTheState, IsWhatTheCostsSay) {
   for (const Case& of : cases()) expect_formula(of);
+}
+
+TEST(MemoryOfTheState, IsWhatTheCostsSayOfShards) {
+  for (const Case& of : sharded_cases()) expect_formula(of);
+  for (const char* strategy : {"zero1", "zero2", "zero3"}) {
+    const auto optimizer_bytes = [&](const strategies::Spread& spread) {
+      std::int64_t bytes = 0;
+      on_ranks({.strategy = strategy, .model = "gpt-tiny", .spread = spread},
+               [&](Accounted& training) {
+                 if (training.rank == 0) bytes = training.strategy->costs(4).memory[0].optimizer;
+               });
+      return bytes;
+    };
+    EXPECT_EQ(optimizer_bytes({.replicas = 4, .shard_groups = 2}), optimizer_bytes({.replicas = 2}))
+        << strategy << ": of two shards, however many have the same";
+  }
 }
 
 TEST(MemoryOfTheState, IsWhatTheCostsSayOnEveryRungOfDataParallel) {

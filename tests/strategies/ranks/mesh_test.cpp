@@ -49,6 +49,16 @@ TEST(Mesh, EveryGroupOfADimensionIsADisjointPart) {
   }
 }
 
+TEST(Mesh, AGroupIsCutIntoNeighboursAndTheirCounterparts) {
+  const std::vector<int> group = {1, 3, 5, 7, 9, 11};
+  EXPECT_THAT(neighbours(group, 5, 2), ElementsAre(1, 3, 5));
+  EXPECT_THAT(counterparts(group, 5, 2), ElementsAre(5, 11));
+  EXPECT_THAT(neighbours(group, 7, 3), ElementsAre(5, 7));
+  EXPECT_THAT(counterparts(group, 7, 3), ElementsAre(3, 7, 11));
+  EXPECT_EQ(neighbours(group, 9, 1), group);
+  EXPECT_THAT(counterparts(group, 9, 1), ElementsAre(9));
+}
+
 TEST(Mesh, RefusesWhatIsNoMesh) {
   const auto refusal = [](const std::string& text) -> std::string {
     try {

@@ -21,8 +21,9 @@ using schedules::ActionKind;
 using ::testing::Each;
 using ::testing::HasSubstr;
 
-models::WorkloadOptions mixed(const std::string& model, at::ScalarType dtype) {
-  models::WorkloadOptions options = strategies::small_workload(model, 4);
+models::WorkloadOptions mixed(const std::string& model, at::ScalarType dtype,
+                              std::int64_t batch = 4) {
+  models::WorkloadOptions options = strategies::small_workload(model, batch);
   options.dtype = dtype;
   options.mixed = true;
   return options;
@@ -33,6 +34,7 @@ struct Case {
   strategies::Spread spread = {};
   strategies::StrategyOptions options = {.split_size = 2};
   std::string model = "gpt-tiny";
+  std::int64_t batch = 4;
 };
 
 const std::vector<Case>& cases() {
@@ -46,6 +48,9 @@ const std::vector<Case>& cases() {
       {"zero1", {.replicas = 2}, {.accumulation_steps = 2}},
       {"zero2", {.replicas = 2}},
       {"zero3", {.replicas = 2}, {.accumulation_steps = 2}},
+      {"zero1", {.replicas = 4, .shard_groups = 2}, {.accumulation_steps = 2}, "resnet18", 8},
+      {"zero2", {.replicas = 4, .shard_groups = 2}},
+      {"zero3", {.replicas = 4, .shard_groups = 2}, {.accumulation_steps = 2}, "gpt-tiny", 8},
       {"tensor_parallel", {.tensor_ranks = 2}},
       {"sequence_parallel", {.replicas = 2, .tensor_ranks = 2}, {.shard = "parameters"}}};
   return all;
@@ -74,7 +79,7 @@ TEST(MixedPrecision, InFloat64EqualsOneDevice) {
   for (const Case& of : cases()) {
     SCOPED_TRACE(testing::Message() << of.strategy << " of " << of.model);
     const auto found = on_each_rank<std::string>(
-        of, mixed(of.model, at::kDouble), [&](strategies::RankTraining& training) {
+        of, mixed(of.model, at::kDouble, of.batch), [&](strategies::RankTraining& training) {
           training.strategy =
               strategies::find_strategy(of.strategy).make(training.rank_context(of.options));
           return bench::compare_with_oracle(*training.strategy, training.workload).message;
@@ -119,7 +124,7 @@ TEST(MixedPrecision, IsNearFloat32AndNotEqual) {
       if (of.model != "gpt-tiny") continue;
       SCOPED_TRACE(testing::Message() << of.strategy << " in " << c10::toString(format));
       const auto state_in = [&](at::ScalarType dtype) {
-        auto options = mixed(of.model, dtype);
+        auto options = mixed(of.model, dtype, of.batch);
         if (dtype == at::kHalf) options.loss_scale = 256;
         return on_each_rank<strategies::StateDictionary>(
                    of, options,
@@ -173,8 +178,7 @@ struct Skip {
   std::vector<bool> skipped;
 };
 
-TEST(MixedPrecision, AnInfinityOnOneRankMakesAllSkipAndChangesNothing) {
-  const Case of{.strategy = "zero3", .spread = {.replicas = 2}, .options = {.shard = "parameters"}};
+void expect_all_skip(const Case& of) {
   const auto found =
       on_each_rank<Skip>(of, scaled(256, true), [&](strategies::RankTraining& training) {
         auto made = std::make_unique<Overflows>(training.rank_context(of.options), 1);
@@ -201,6 +205,13 @@ TEST(MixedPrecision, AnInfinityOnOneRankMakesAllSkipAndChangesNothing) {
     EXPECT_TRUE(rank.unchanged);
     EXPECT_EQ(rank.skipped, (std::vector<bool>{false, true, false}));
   }
+}
+
+TEST(MixedPrecision, AnInfinityOnOneRankMakesAllSkipAndChangesNothing) {
+  const strategies::StrategyOptions options{.shard = "parameters"};
+  expect_all_skip({.strategy = "zero3", .spread = {.replicas = 2}, .options = options});
+  expect_all_skip(
+      {.strategy = "zero3", .spread = {.replicas = 4, .shard_groups = 2}, .options = options});
 }
 
 TEST(MixedPrecision, AtTheFloorItStopsAndNamesTheTensor) {

@@ -6,6 +6,7 @@
 
 #include "bench/oracle/oracle.h"
 #include "strategies/distributed/counted_costs.h"
+#include "strategies/distributed/same_calls.h"
 #include "strategies/registry.h"
 #include "strategies/schedules/registry.h"
 #include "tests/strategies/rank_training.h"
@@ -28,11 +29,11 @@ struct Case {
 std::ostream& operator<<(std::ostream& stream, const Case& of) {
   return stream << of.strategy << " of " << of.model << ", " << of.spread.replicas << "x"
                 << of.spread.pipeline_ranks << "x" << of.spread.tensor_ranks << ", "
-                << of.spread.devices_per_rank << " devices a rank, shard " << of.options.shard
-                << ", " << of.options.schedule << ", accumulation " << of.options.accumulation_steps
-                << ", prefetch " << of.options.prefetch << ", reshard "
-                << of.options.reshard_after_forward << ", groups of " << of.options.shard_group_mb
-                << " MiB";
+                << of.spread.shard_groups << " groups of replicas, " << of.spread.devices_per_rank
+                << " devices a rank, shard " << of.options.shard << ", " << of.options.schedule
+                << ", accumulation " << of.options.accumulation_steps << ", prefetch "
+                << of.options.prefetch << ", reshard " << of.options.reshard_after_forward
+                << ", groups of " << of.options.shard_group_mb << " MiB";
 }
 
 models::WorkloadOptions workload_of(const Case& of) {
@@ -58,8 +59,9 @@ std::vector<std::string> differences(Case of, const Made& make) {
     training.reset_counts();
     training.strategy->step(batch);
     runtime::synchronize_all(training.group.devices, std::chrono::seconds(20));
-    own += distributed::difference_from_costs(training.counts(),
-                                              training.strategy->costs(batch.size()));
+    const strategies::Costs costs = training.strategy->costs(batch.size());
+    own += distributed::difference_from_costs(training.counts(), costs);
+    distributed::require_same_calls(ranks, costs.calls);
   });
   return found;
 }
@@ -161,6 +163,44 @@ TEST(Zero, BesideSharedLayersEqualsOneDevice) {
   expect_equal(cases);
 }
 
+TEST(Zero, OverGroupsOfReplicasEqualsOneDevice) {
+  const strategies::Spread groups{.replicas = 4, .shard_groups = 2};
+  const models::OptimizerOptions clipped{.kind = models::OptimizerOptions::Kind::adamw,
+                                         .clip_norm = 1e-3};
+  std::vector<Case> cases;
+  for (const char* zero : {"zero1", "zero2", "zero3"}) {
+    cases.push_back({.strategy = zero, .spread = groups});
+    cases.push_back({.strategy = zero,
+                     .spread = groups,
+                     .options = {.accumulation_steps = 2},
+                     .batch = 8,
+                     .optimizer = clipped});
+  }
+  cases.push_back({.strategy = "zero1",
+                   .spread = groups,
+                   .options = {.accumulation_steps = 3},
+                   .model = "mlp",
+                   .batch = 13});
+  cases.push_back({.strategy = "zero3", .spread = groups, .model = "resnet18", .batch = 8});
+  cases.push_back({.strategy = "zero2",
+                   .spread = {.replicas = 6, .shard_groups = 3},
+                   .model = "toy",
+                   .batch = 6});
+  cases.push_back({.strategy = "zero3",
+                   .spread = {.replicas = 4, .pipeline_ranks = 2, .shard_groups = 2},
+                   .options = {.split_size = 1, .schedule = "zb_h1"},
+                   .batch = 8,
+                   .optimizer = clipped});
+  cases.push_back({.strategy = "sequence_parallel",
+                   .spread = {.replicas = 4, .tensor_ranks = 2, .shard_groups = 2},
+                   .options = {.split_size = 1, .shard = "gradients"},
+                   .optimizer = clipped});
+  cases.push_back({.strategy = "zero2",
+                   .spread = {.replicas = 4, .devices_per_rank = 2, .shard_groups = 2},
+                   .options = {.split_size = 1}});
+  expect_equal(cases);
+}
+
 /// The state after some steps of what trains in `dtype`.
 strategies::StateDictionary state_after_steps(Case of, at::ScalarType dtype) {
   strategies::StateDictionary state;
@@ -198,6 +238,26 @@ TEST(Zero, StagesAreBitForBitEqualToEachOtherAndToReplicas) {
     // last elements otherwise than those of a vector.
     const double last_place = std::string(model) == "resnet18" ? 1e-8 : 0;
     EXPECT_LE(strategies::largest_difference(zero1, of("ddp")), last_place);
+  }
+}
+
+TEST(Zero, StagesOverGroupsOfReplicasAreBitForBitEqualToEachOther) {
+  for (const char* model : {"gpt-tiny", "resnet18"}) {
+    SCOPED_TRACE(model);
+    const auto of = [&](const char* strategy, strategies::StrategyOptions options = {}) {
+      return state_after_steps({.strategy = strategy,
+                                .spread = {.replicas = 4, .shard_groups = 2},
+                                .options = options,
+                                .model = model,
+                                .batch = 8},
+                               at::kFloat);
+    };
+    const auto zero1 = of("zero1");
+    EXPECT_EQ(strategies::largest_difference(zero1, of("zero2")), 0);
+    EXPECT_EQ(strategies::largest_difference(zero1, of("zero3")), 0);
+    EXPECT_EQ(strategies::largest_difference(
+                  zero1, of("zero3", {.reshard_after_forward = false, .prefetch = 3})),
+              0);
   }
 }
 
@@ -288,6 +348,18 @@ class FreesTooEarly : public Zero {
   }
 };
 
+/// A group's gradients are those of its own shards alone.
+class ForgetsTheCopies : public Zero {
+ public:
+  using Zero::Zero;
+
+ protected:
+  void perform(const Action& action, stages::StepInProgress& step) override {
+    if (action.stage == 1 && schedules::is_of_copies(action.kind)) return;
+    Zero::perform(action, step);
+  }
+};
+
 template <class Broken>
 bool is_caught(const Case& of) {
   const auto found =
@@ -306,6 +378,18 @@ TEST(Zero, MistakesAreCaught) {
   EXPECT_TRUE(is_caught<ScattersTheFirstMicroBatch>({.strategy = "broken", .options = gradients}));
   EXPECT_TRUE(is_caught<CountsTheNormTwice>(
       {.strategy = "broken", .options = gradients, .optimizer = clipped}));
+  const strategies::Spread groups{.replicas = 4, .shard_groups = 2};
+  EXPECT_FALSE(is_caught<Zero>({.strategy = "broken", .spread = groups, .options = optimizer}));
+}
+
+TEST(Zero, AForgottenSumOverCopiesIsCaughtByTheOracleToo) {
+  const Case of{.strategy = "broken",
+                .spread = {.replicas = 4, .shard_groups = 2},
+                .options = {.shard = "optimizer"}};
+  const auto found = differences(
+      of, [](const auto& context) { return std::make_unique<ForgetsTheCopies>(context); });
+  EXPECT_THAT(found, testing::Contains(testing::HasSubstr("blocks.0")));
+  EXPECT_THAT(found, testing::Each(testing::HasSubstr("all_reduce: 4 calls"))) << "the counts do";
 }
 
 TEST(Zero, ParametersThatWereFreedCannotBeReadByMistake) {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace stratagem::bench {
+namespace stratagem::runtime {
 
 constexpr std::uint64_t content_hash(std::string_view content) {
   std::uint64_t value = 0xcbf29ce484222325;
@@ -14,4 +14,4 @@ constexpr std::uint64_t content_hash(std::string_view content) {
   return value;
 }
 
-}  // namespace stratagem::bench
+}  // namespace stratagem::runtime

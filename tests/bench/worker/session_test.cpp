@@ -1,0 +1,38 @@
+#include "bench/worker/session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "tests/bench/worker/small_rows.h"
+#include "tests/strategies/rank_threads.h"
+
+namespace stratagem::bench {
+namespace {
+
+/// What the ranks of a row are told, of which the second's groups of layers are of `mebibytes`.
+std::vector<std::string> told(double mebibytes) {
+  std::vector<std::string> lines(2);
+  runtime::on_ranks(2, [&](distributed::RankContext& ranks) {
+    const int rank = ranks.info().rank;
+    Config row = small_row("zero1");
+    row.cut.clear();
+    if (rank == 1) row.shard_group_mb = mebibytes;
+    try {
+      const Session session(row, workload_options(row), {.ranks = &ranks});
+    } catch (const std::invalid_argument& error) {
+      lines[static_cast<std::size_t>(rank)] = error.what();
+    }
+  });
+  return lines;
+}
+
+TEST(Session, OfRanksThatWouldCallOtherCollectivesIsRefusedOnAllOfThem) {
+  EXPECT_THAT(told(0), testing::Each(""));
+  EXPECT_THAT(told(1000),
+              testing::Each(testing::HasSubstr("call 1 in group data of device 0 (ranks 0, 1)")));
+}
+
+}  // namespace
+}  // namespace stratagem::bench

@@ -59,9 +59,7 @@ at::Tensor product_pointwise_convolution(const at::Tensor& x, const at::Tensor& 
   const at::Tensor pixels = sampled.permute({0, 2, 3, 1});
   const at::Tensor matrix = weight.permute({0, 2, 3, 1}).reshape({weight.size(0), -1});
   const at::Tensor rows = pixels.reshape({-1, x.size(1)});
-  const at::Tensor y = current_deferred_weight_gradients()
-                           ? models::linear(rows, matrix, at::Tensor())
-                           : at::mm(rows, matrix.t());
+  const at::Tensor y = models::linear(rows, matrix, at::Tensor());
   return y.view({pixels.size(0), pixels.size(1), pixels.size(2), weight.size(0)})
       .permute({0, 3, 1, 2});
 }

@@ -5,6 +5,7 @@
 #include <torch/csrc/autograd/graph_task.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include "models/cpu_kernels/linear.h"
 #include "models/cpu_kernels/reference_kernels.h"
 
 namespace stratagem::models {
@@ -46,9 +47,9 @@ bool accumulate_into_gradient(const at::Tensor& weight, const at::Tensor& left,
                               const at::Tensor& right) {
   const at::Tensor sum = gradient_to_accumulate_into(weight);
   if (!sum.defined() || sum.scalar_type() != left.scalar_type()) return false;
-  at::Tensor rows = rows_of(sum);
+  const at::Tensor rows = rows_of(sum);
   if (!rows.defined()) return false;
-  rows.addmm_(left.t(), right);
+  add_transposed_product(rows, left, right);
   return true;
 }
 

@@ -5,6 +5,7 @@
 
 #include "models/cpu_kernels/deferred_weight_gradients.h"
 #include "models/cpu_kernels/gradient_accumulation_fusion.h"
+#include "models/cpu_kernels/kernels/wide_vectors.h"
 #include "models/cpu_kernels/reference_kernels.h"
 
 namespace stratagem::models {
@@ -15,6 +16,9 @@ using torch::autograd::variable_list;
 
 // Below so many multiply-adds the products of either library take microseconds.
 constexpr std::int64_t kWorthwhile = 1 << 20;
+
+// With so many rows a product in half the time is worth a pass over the sum.
+constexpr std::int64_t kRowsToAdd = 64;
 
 bool takes_onednn(const at::Tensor& rows, const at::Tensor& weight) {
   return !uses_reference_kernels() && rows.is_cpu() && rows.scalar_type() == at::kFloat &&
@@ -34,6 +38,19 @@ at::Tensor onednn_product(const at::Tensor& rows, const at::Tensor& weight,
                                   .typed<Signature>();
   return product.call(rows, weight, bias.defined() ? std::optional(bias) : std::nullopt, "none",
                       c10::List<std::optional<at::Scalar>>(), "");
+}
+
+bool wide_vectors_are_onednns() {
+  static const bool unused = kernels::mkl_leaves_wide_vectors_unused();
+  return unused;
+}
+
+// left^T right, [m, o] and [m, i].
+at::Tensor transposed_product(const at::Tensor& left, const at::Tensor& right) {
+  if (wide_vectors_are_onednns() && takes_onednn(left.t(), right.t())) {
+    return onednn_product(left.t(), right.t(), {});
+  }
+  return at::mm(left.t(), right);
 }
 
 at::Tensor forward_pass(AutogradContext& context, const at::Tensor& x, const at::Tensor& weight,
@@ -106,7 +123,16 @@ at::Tensor linear_input_gradient(const at::Tensor& gradient_rows, const at::Tens
 }
 
 at::Tensor linear_weight_gradient(const at::Tensor& rows, const at::Tensor& gradient_rows) {
-  return at::mm(gradient_rows.t(), rows);
+  return transposed_product(gradient_rows, rows);
+}
+
+void add_transposed_product(at::Tensor sum, const at::Tensor& left, const at::Tensor& right) {
+  if (left.size(0) >= kRowsToAdd && takes_onednn(left.t(), right.t()) &&
+      wide_vectors_are_onednns()) {
+    sum.add_(transposed_product(left, right));
+  } else {
+    sum.addmm_(left.t(), right);
+  }
 }
 
 at::Tensor accumulated_weight_gradient(const at::Tensor& weight, const at::Tensor& rows,

@@ -2,7 +2,8 @@
 //
 // On the CPU ATen hands float32 products to MKL, which does not use the full vector width of every
 // processor; oneDNN does (the `mkldnn::_linear_pointwise` operator). The weight's gradient is
-// faster by MKL, so it stays there (docs/fast_on_cpus.md has the figures).
+// oneDNN's only where MKL leaves half of that width unused, elsewhere MKL is faster
+// (docs/fast_on_cpus.md has the figures).
 // bench/programs/bench_linear.cpp tells when that changes. Other number formats and devices take
 // ATen's products in the same autograd node, so that a check in float64 runs the code that float32
 // runs.
@@ -19,6 +20,9 @@ at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tenso
 at::Tensor linear_product(const at::Tensor& rows, const at::Tensor& weight, const at::Tensor& bias);
 at::Tensor linear_input_gradient(const at::Tensor& gradient_rows, const at::Tensor& weight);
 at::Tensor linear_weight_gradient(const at::Tensor& rows, const at::Tensor& gradient_rows);
+
+/// left^T right, [m, o] and [m, i], is added to sum [o, i], whose rows lie side by side.
+void add_transposed_product(at::Tensor sum, const at::Tensor& left, const at::Tensor& right);
 
 /// The weight's gradient as its autograd node returns it: undefined once it was added to the one
 /// that the weight has (see gradient_accumulation_fusion.h).

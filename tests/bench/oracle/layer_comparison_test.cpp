@@ -14,6 +14,7 @@
 
 #include "models/basic_layers.h"
 #include "models/cpu_kernels/convolution.h"
+#include "models/cpu_kernels/kernels/wide_vectors.h"
 #include "models/transformer.h"
 #include "tests/bench/oracle/broken_operators.h"
 #include "tests/models/single_thread.h"
@@ -122,15 +123,21 @@ TEST(BrokenKernel, OfALinearLayerIsSeen) {
     mistake_in(model, "mkldnn::_linear_pointwise", broken::round_to_bfloat16);
   }
   mistake_in("mlp", "mkldnn::_linear_pointwise", broken::forget_to_transpose);
-  // The weight's gradient of the first micro-batch.
+  // The weight's gradient of the first micro-batch, where it is MKL's.
+  if (models::kernels::mkl_leaves_wide_vectors_unused()) return;
   EXPECT_THAT(mistake_in("mlp", "aten::mm", broken::lose_the_last_lane), HasSubstr("gradient of"));
 }
 
 TEST(BrokenKernel, ThatAddsToAGradientIsSeen) {
-  for (const char* model : {"mlp", "resnet18", "gpt-small"}) {
+  for (const char* model : {"mlp", "resnet18"}) {
     EXPECT_THAT(mistake_in(model, "aten::addmm_", broken::lose_the_last_lane),
                 HasSubstr("gradient of"));
   }
+  // Of many rows, where MKL's product is the slower one, it is a product and a sum.
+  const bool two = models::kernels::mkl_leaves_wide_vectors_unused();
+  EXPECT_THAT(
+      mistake_in("gpt-small", two ? "aten::add_" : "aten::addmm_", broken::lose_the_last_lane),
+      HasSubstr("gradient of"));
   EXPECT_THAT(mistake_in("gpt-tiny", "aten::index_add_", broken::lose_the_last_lane),
               HasSubstr("gradient of"));
 }
@@ -146,7 +153,8 @@ TEST(BrokenKernel, OfAPackedConvolutionIsSeen) {
 }
 
 TEST(BrokenKernel, OfAPointwiseConvolutionIsSeen) {
-  EXPECT_THAT(mistake_in("resnet50", "aten::mm", broken::lose_the_last_lane), HasSubstr("conv"));
+  EXPECT_THAT(mistake_in("resnet50", "mkldnn::_linear_pointwise", broken::lose_the_last_lane),
+              HasSubstr("conv"));
   EXPECT_THAT(mistake_in("resnet50", "aten::conv2d", broken::lose_the_last_lane),
               HasSubstr("conv"));
 }

@@ -1,0 +1,11 @@
+// What the libraries behind ATen make of this processor's vectors.
+#pragma once
+
+namespace stratagem::models::kernels {
+
+/// Whether vectors of 512 bits have their full width here and MKL does not use them: AMD's
+/// processors from Zen 5 on, where oneDNN's products are twice as fast (docs/fast_on_cpus.md). The
+/// same in every process on such a processor, so that all ranks compute the same bits.
+bool mkl_leaves_wide_vectors_unused();
+
+}  // namespace stratagem::models::kernels

@@ -295,6 +295,13 @@ std::vector<Option> numerics_options() {
            .meaning = "what the loss is multiplied by before the backward pass: dynamic, a number, "
                       "or none",
            .row_name_key = "scale"},
+          {.name = "loss_scale_hysteresis",
+           .member = &Config::loss_scale_hysteresis,
+           .used_when = UsedWhen::scaled_dynamically,
+           .meaning = "overflows up to the one that halves a dynamic loss scale, as each later one "
+                      "does until it has doubled",
+           .bounds = positive_count,
+           .row_name_key = "hysteresis"},
           {.name = "tf32",
            .member = &Config::tf32,
            .used_when = UsedWhen::on_cuda,

@@ -171,6 +171,7 @@ models::WorkloadOptions scaled(double scale, bool dynamic) {
 struct Skip {
   bool unchanged = false;
   std::vector<bool> skipped;
+  std::vector<double> scales;
 };
 
 TEST(MixedPrecision, AnInfinityOnOneRankMakesAllSkipAndChangesNothing) {
@@ -183,11 +184,13 @@ TEST(MixedPrecision, AnInfinityOnOneRankMakesAllSkipAndChangesNothing) {
           const auto pending = made->step(training.workload.make_batch(batch));
           runtime::synchronize_all(training.group.devices, std::chrono::seconds(20));
           skip.skipped.push_back(pending->skipped());
+          skip.scales.push_back(made->state().at("loss_scaler.scale").item<double>());
         };
         const auto parameters = [&] {
           auto state = made->state();
-          std::erase_if(state,
-                        [](const auto& entry) { return entry.first.starts_with("gradient."); });
+          std::erase_if(state, [](const auto& entry) {
+            return entry.first.starts_with("gradient.") || entry.first.starts_with("loss_scaler.");
+          });
           return state;
         };
         step(0);
@@ -200,7 +203,34 @@ TEST(MixedPrecision, AnInfinityOnOneRankMakesAllSkipAndChangesNothing) {
   for (const Skip& rank : found) {
     EXPECT_TRUE(rank.unchanged);
     EXPECT_EQ(rank.skipped, (std::vector<bool>{false, true, false}));
+    EXPECT_EQ(rank.scales, (std::vector<double>{256, 128, 128}));
   }
+}
+
+// With a hysteresis the scale is the same, and so are the roundings.
+TEST(MixedPrecision, AStepBehindASkippedOneIsThatOfATrainingWithoutIt) {
+  const Case of{.strategy = "zero3", .spread = {.replicas = 2}, .options = {.shard = "parameters"}};
+  auto options = scaled(256, true);
+  options.loss_scale_hysteresis = 2;
+  const auto state_behind = [&](int overflow, const std::vector<std::uint64_t>& batches) {
+    return on_each_rank<strategies::StateDictionary>(
+               of, options,
+               [&](strategies::RankTraining& training) {
+                 Overflows made(training.rank_context(of.options), overflow);
+                 for (const std::uint64_t batch : batches) {
+                   made.step(training.workload.make_batch(batch));
+                 }
+                 auto state = made.state();
+                 std::erase_if(state, [](const auto& entry) {
+                   return entry.first.starts_with("loss_scaler.");
+                 });
+                 return state;
+               })
+        .front();
+  };
+  constexpr int never = -1;
+  EXPECT_EQ(strategies::largest_difference(state_behind(1, {0, 1, 2}), state_behind(never, {0, 2})),
+            0);
 }
 
 TEST(MixedPrecision, AtTheFloorItStopsAndNamesTheTensor) {

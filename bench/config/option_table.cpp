@@ -298,10 +298,8 @@ std::vector<Option> numerics_options() {
           {.name = "loss_scale_hysteresis",
            .member = &Config::loss_scale_hysteresis,
            .used_when = UsedWhen::scaled_dynamically,
-           .meaning = "overflows up to the one that halves a dynamic loss scale, as each later one "
-                      "does until it has doubled",
-           .bounds = positive_count,
-           .row_name_key = "hysteresis"},
+           .meaning = "overflow that halves a dynamic loss scale, as all later ones until it grows",
+           .bounds = positive_count},
           {.name = "tf32",
            .member = &Config::tf32,
            .used_when = UsedWhen::on_cuda,

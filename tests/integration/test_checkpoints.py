@@ -173,16 +173,19 @@ def test_what_sharded_mixed_precision_has_written_any_strategy_takes(commands, t
     (kept / "step-00000500.pt").unlink()
     written = kept / "step-00000250.pt"
     state = state_of(written)
-    tensors = [*state["model"].values(), *(slot["exp_avg"] for slot in state["optimizer"]["state"].values())]
+    moments = [slot["exp_avg"] for slot in state["optimizer"]["state"].values()]
+    tensors = [*state["model"].values(), *moments]
     assert {tensor.dtype for tensor in tensors} == {torch.float32}
     rounded = [tensor.half().float() for tensor in state["model"].values()]
     assert not all(map(torch.equal, rounded, state["model"].values()))
     expected = told(tmp_path / "log")
     train(commands, kept, *arguments, "--resume", "auto")
-    losses = [[line["loss"] for line in lines if "loss" in line] for lines in (told(tmp_path / "log"), expected)]
+    found = told(tmp_path / "log")
+    losses = [[line["loss"] for line in lines if "loss" in line] for lines in (found, expected)]
     assert losses[0] == pytest.approx(losses[1], rel=0.01, abs=0.01)
     for other in ([], ["--mixed-precision", "bfloat16"]):
-        done = train(commands, kept, *SCALED[:-2], "--epochs", 2, *other, "--resume", "auto", code=2)
+        options = [*SCALED[:-2], *other, "--epochs", 2, "--resume", "auto"]
+        done = train(commands, kept, *options, code=2)
         assert 'is of a training with mixed_precision "float16", this one has' in done.stderr
 
 

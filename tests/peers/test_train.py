@@ -95,8 +95,8 @@ def test_autocast_takes_the_steps_of_float32_as_far_as_its_format_goes(way, boun
 def test_a_model_computes_on_the_gpu_that_it_is_given(model, monkeypatch):
     """With tensors that have a device and no memory: one of another device is refused."""
     import torch
-    from torch._subclasses.fake_tensor import FakeTensorMode
     import train
+    from torch._subclasses.fake_tensor import FakeTensorMode
     from torch_peers.measurement import fetched
     from torch_peers.whole_model import make_model
 

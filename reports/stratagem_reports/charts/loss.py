@@ -126,7 +126,7 @@ def _rows(points: list[Point], place: Callable[[Point], float], name: str) -> li
 
 
 def _skips(points: list[Point], place: Callable[[Point], float], name: str) -> list[marks.Datum]:
-    """A row for each line of the log, or for several of a long one, in which updates were skipped."""
+    """A row for each line of the log, or for several of a long one, with skipped updates."""
     every = max(1, -(-len(points) // _MOST_POINTS))
     rows = []
     for index in range(0, len(points), every):
@@ -135,7 +135,9 @@ def _skips(points: list[Point], place: Callable[[Point], float], name: str) -> l
         if skipped == 0:
             continue
         last = lines[-1]
-        words = marks.lines(name, f"{counted(skipped, 'update')} skipped", f"up to step {last.step}")
+        words = marks.lines(
+            name, f"{counted(skipped, 'update')} skipped", f"up to step {last.step}"
+        )
         rows.append({"x": marks.short(float(place(last))), "words": words})
     return rows
 

@@ -100,6 +100,28 @@ TEST(MixedPrecision, KeepsParametersMomentsAndStatisticsInFloat32) {
   }
 }
 
+// What is summed in bfloat16 is a number of that format; a step's bounds take that for rounding.
+TEST(MixedPrecision, SumsOverMicroBatchesAndRanksHaveTheBitsOfFloat32) {
+  for (const Case& of : cases()) {
+    const bool sums = of.strategy == "pipeline" || of.spread.replicas > 1;
+    if (of.model != "gpt-tiny" || !sums) continue;
+    SCOPED_TRACE(testing::Message() << of.strategy);
+    const auto found = on_each_rank<std::int64_t>(
+        of, mixed(of.model, at::kBFloat16), [&](strategies::RankTraining& training) {
+          training.strategy =
+              strategies::find_strategy(of.strategy).make(training.rank_context(of.options));
+          training.strategy->step(training.workload.make_batch(0));
+          std::int64_t finer = 0;  // than bfloat16
+          for (const auto& [name, tensor] : training.strategy->state()) {
+            if (!name.starts_with("gradient.")) continue;
+            finer += tensor.ne(tensor.to(at::kBFloat16)).sum().item<std::int64_t>();
+          }
+          return finer;
+        });
+    EXPECT_THAT(found, Each(testing::Gt(1000)));
+  }
+}
+
 /// The largest difference of a tensor of the state, relative to its largest element.
 double relative_difference(const strategies::StateDictionary& a,
                            const strategies::StateDictionary& b) {

@@ -1,7 +1,10 @@
 // Dynamic loss scaling: gradients of float16 vanish below 6e-8, so the loss is multiplied before
 // the backward pass and the gradients are divided after it (Micikevicius et al. 2018, "Mixed
-// Precision Training", section 3.2; torch.amp.GradScaler's rule).
+// Precision Training", section 3.2; torch.amp.GradScaler's rule, with Megatron-LM's hysteresis).
 #pragma once
+
+#include <algorithm>
+#include <cstdint>
 
 namespace stratagem::models {
 
@@ -9,30 +12,54 @@ class LossScale {
  public:
   static constexpr double highest_at_start = 65536;
   static constexpr int growth_interval = 2000;  // steps
+  static constexpr double growth_factor = 2;
+  static constexpr double backoff_factor = 0.5;
 
-  /// `scale` stays as it is unless `dynamic`.
-  LossScale(double scale, bool dynamic) : scale_(scale), dynamic_(dynamic) {}
+  /// What changes from step to step.
+  struct State {
+    double scale = 1;
+    std::int64_t good_steps = 0;      // in a row
+    std::int64_t overflows_left = 1;  // up to the one at which the scale falls; 0: at each
 
-  double value() const { return scale_; }
-  /// Whether it cannot fall any more.
-  bool at_floor() const { return !dynamic_ || scale_ <= 1; }
+    bool operator==(const State&) const = default;
+  };
+
+  // A strategy's state has it under these names: [] (float64), the counts [] (int64).
+  static constexpr const char* scale_name = "loss_scaler.scale";
+  static constexpr const char* good_steps_name = "loss_scaler.good_steps";
+  static constexpr const char* overflows_left_name = "loss_scaler.overflows_left";
+
+  /// `scale` stays as it is unless `dynamic`. It falls at the `hysteresis`-th step whose gradients
+  /// were not finite, and at each later one until it has grown.
+  LossScale(double scale, bool dynamic, std::int64_t hysteresis = 1)
+      : state_{.scale = scale, .overflows_left = hysteresis},
+        dynamic_(dynamic),
+        hysteresis_(hysteresis) {}
+
+  double value() const { return state_.scale; }
+  /// Whether the next overflow cannot be answered.
+  bool at_floor() const { return !dynamic_ || (state_.scale <= 1 && state_.overflows_left <= 1); }
+
+  const State& state() const { return state_; }
+  /// That of a training which goes on.
+  void load(const State& state) { state_ = state; }
 
   /// After a step whose gradients were finite, or were not, so that it was skipped.
   void note_step(bool finite) {
     if (!dynamic_) return;
     if (!finite) {
-      scale_ = scale_ > 2 ? scale_ / 2 : 1;
-      good_steps_ = 0;
-    } else if (++good_steps_ == growth_interval) {
-      scale_ *= 2;
-      good_steps_ = 0;
+      state_.good_steps = 0;
+      state_.overflows_left = std::max<std::int64_t>(state_.overflows_left - 1, 0);
+      if (state_.overflows_left == 0) state_.scale = std::max(state_.scale * backoff_factor, 1.0);
+    } else if (++state_.good_steps == growth_interval) {
+      state_ = {.scale = state_.scale * growth_factor, .overflows_left = hysteresis_};
     }
   }
 
  private:
-  double scale_;
+  State state_;
   bool dynamic_;
-  int good_steps_ = 0;
+  std::int64_t hysteresis_;
 };
 
 }  // namespace stratagem::models

@@ -40,6 +40,7 @@ struct WorkloadOptions {
   // nothing. Where it is `dynamic` it falls when gradients are not finite. See LossScale.
   double loss_scale = 1;
   bool dynamic_loss_scale = false;
+  std::int64_t loss_scale_hysteresis = 1;                    // of a dynamic one
   at::MemoryFormat format = at::MemoryFormat::ChannelsLast;  // of images and 4-d parameters
   Loss loss = Loss::mse;
   OptimizerOptions optimizer = {};

@@ -54,7 +54,8 @@ inline constexpr std::array shard_options = {"shard_group_mb", "prefetch_groups"
                                              "replicas_of_shards"};
 inline constexpr std::array reshard_options = {"reshard_after_forward"};
 inline constexpr std::array shard_choice = {"shard"};
-inline constexpr std::array precision_options = {"mixed_precision", "loss_scale"};
+inline constexpr std::array precision_options = {"mixed_precision", "loss_scale",
+                                                 "loss_scale_hysteresis"};
 inline constexpr std::array reduce_scatter_options = {"reduce_scatter"};
 inline constexpr std::array data_parallel_options = {
     "output_device", "scatter", "loss_on", "replicate", "reduce", "update", "bucket_mb"};

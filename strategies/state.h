@@ -9,7 +9,8 @@
 namespace stratagem::strategies {
 
 /// Parameters, buffers, "optimizer.<...>" and "gradient.<parameter>" entries, on the CPU, under the
-/// names of the single-device model.
+/// names of the single-device model; where the loss is scaled dynamically, its scaler's
+/// (models::LossScale).
 using StateDictionary = std::map<std::string, at::Tensor>;
 
 }  // namespace stratagem::strategies

@@ -1,4 +1,4 @@
-// The learning rate of each optimizer step.
+// The learning rate of each update.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,12 @@ struct LearningRateSchedule {
   std::int64_t steps = 1;    // of the decay, warm-up included
 };
 
-/// Of optimizer step `step`, counted from 0.
+/// Of update `step`, counted from 0.
 double learning_rate(const LearningRateSchedule& schedule, std::int64_t step);
+
+/// Whether it is the same in all updates.
+inline bool is_constant(const LearningRateSchedule& schedule) {
+  return schedule.kind == DecayKind::constant && schedule.warm_up == 0;
+}
 
 }  // namespace stratagem::training

@@ -6,9 +6,10 @@
 namespace stratagem::training {
 
 struct Position {
-  std::int64_t step = 0;  // optimizer steps done
+  std::int64_t step = 0;  // batches that were trained
   std::int64_t samples = 0;
-  double seconds = 0;  // of steps, without evaluations
+  double seconds = 0;        // of steps, without evaluations
+  std::int64_t skipped = 0;  // steps whose update was, see PendingStep::skipped()
 };
 
 }  // namespace stratagem::training

@@ -44,6 +44,7 @@ struct Config : strategies::StrategyOptions {
   std::string dtype = "float32";
   std::string mixed_precision = "none";         // none, bfloat16, float16
   std::string loss_scale = "dynamic";           // of float16: dynamic, none, a number
+  std::int64_t loss_scale_hysteresis = 1;       // of a dynamic one: overflows until it falls
   bool tf32 = false;                            // CUDA only
   bool cudnn_benchmark = false;                 // CUDA only
   std::string memory_format = "channels_last";  // channels_last, contiguous

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "bench/config/option_table_of_strategies.h"
 #include "bench/config/options.h"
 #include "strategies/runtime/device.h"
 
@@ -120,167 +121,6 @@ std::vector<Option> work_options() {
            .listed = {"random", "text"}}};
 }
 
-/// How the work is cut.
-std::vector<Option> cut_options() {
-  return {{.name = "split_size",
-           .member = &Config::split_size,
-           .used_when = UsedWhen::several_stages,
-           .meaning = "size of a micro-batch",
-           .unit = "samples",
-           .bounds = positive_count,
-           .row_name_key = "split"},
-          {.name = "schedule",
-           .member = &Config::schedule,
-           .used_when = UsedWhen::several_stages,
-           .meaning = "order of forwards and backwards on the stages",
-           .choices = Choices::schedules},
-          {.name = "virtual_stages",
-           .member = &Config::virtual_stages,
-           .used_when = UsedWhen::interleaved,
-           .meaning = "stages of each device",
-           .bounds = {2, most_devices}},
-          {.name = "cut",
-           .member = &Config::cut,
-           .used_when = UsedWhen::several_stages,
-           .meaning = "layers that begin the stages after the first, joined by +"},
-          {.name = "partition",
-           .member = &Config::partition,
-           .used_when = UsedWhen::several_stages,
-           .meaning = "how the stages are cut when --cut does not say",
-           .listed = {"auto", "tutorial", "flops", "balanced"}},
-          {.name = "accumulation_steps",
-           .member = &Config::accumulation_steps,
-           .used_when = UsedWhen::one_stage,
-           .meaning = "micro-batches of a rank before gradients are exchanged",
-           .bounds = positive_count,
-           .row_name_key = "accumulation"}};
-}
-
-std::vector<Option> replica_options() {
-  return {{.name = "bucket_mb",
-           .member = &Config::bucket_mb,
-           .used_when = UsedWhen::several_replicas,
-           .meaning =
-               "gradients in one all-reduce, or in a bucket of one process's replicas; the first "
-               "takes at most 1",
-           .unit = "MiB",
-           .bounds = more_than_zero,
-           .row_name_key = "bucket"},
-          {.name = "overlap",
-           .flag = "--no-overlap",
-           .member = &Config::overlap,
-           .used_when = UsedWhen::several_replicas,
-           .meaning = "one all-reduce after the backward pass, to show what overlap is worth",
-           .is_switch = true},
-          {.name = "compression",
-           .member = &Config::compression,
-           .used_when = UsedWhen::several_replicas,
-           .meaning = "format in which gradients are sent between replicas: their own, or fp16",
-           .listed = {"none", "fp16"}}};
-}
-
-/// Of what is sharded over replicas.
-std::vector<Option> shard_options() {
-  return {
-      {.name = "shard",
-       .member = &Config::shard,
-       .used_when = UsedWhen::strategy_says,
-       .meaning =
-           "what is sharded over replicas: optimizer state, gradients too, or parameters too",
-       .listed = {"none", "optimizer", "gradients", "parameters"}},
-      {.name = "shard_group_mb",
-       .member = &Config::shard_group_mb,
-       .used_when = UsedWhen::state_sharded,
-       .meaning = "parameters that are gathered, and whose gradients are scattered, together; 0: "
-                  "those of each block",
-       .unit = "MiB",
-       .bounds = zero_or_more,
-       .row_name_key = "group"},
-      {.name = "reshard_after_forward",
-       .flag = "--no-reshard-after-forward",
-       .member = &Config::reshard_after_forward,
-       .used_when = UsedWhen::parameters_sharded,
-       .meaning = "sharded parameters stay whole from a step's first use to its last: less "
-                  "communication, more memory",
-       .is_switch = true,
-       .row_name_key = "reshard"},
-      {.name = "prefetch_groups",
-       .member = &Config::prefetch,
-       .used_when = UsedWhen::state_sharded,
-       .meaning =
-           "uses of parameters ahead of which the next are gathered; 0: when they are needed",
-       .bounds = {0, 1000}},
-      {.name = "replicas_of_shards",
-       .member = &Config::replicas_of_shards,
-       .used_when = UsedWhen::state_sharded,
-       .meaning = "groups of neighbouring replicas, over each of which state is sharded",
-       .bounds = {1, most_devices}}};
-}
-
-/// Of replicas in one process.
-std::vector<Option> data_parallel_options() {
-  return {
-      {.name = "output_device",
-       .member = &Config::output_device,
-       .used_when = UsedWhen::strategy_says,
-       .meaning = "which of the devices gathers the outputs and computes the loss; counted from 0",
-       .bounds = zero_or_more,
-       .row_name_key = "output"},
-      {.name = "scatter",
-       .member = &Config::scatter,
-       .used_when = UsedWhen::strategy_says,
-       .meaning = "where a replica's samples come from: the first device, which gets the whole "
-                  "batch, or the host",
-       .listed = {"first", "host"}},
-      {.name = "loss_on",
-       .member = &Config::loss_on,
-       .used_when = UsedWhen::strategy_says,
-       .meaning = "where the loss is computed: of the outputs gathered on the output device, or of "
-                  "its own samples on each of the replicas",
-       .listed = {"gathered", "replicas"}},
-      {.name = "replicate",
-       .member = &Config::replicate,
-       .used_when = UsedWhen::strategy_says,
-       .meaning = "when the model is copied to the other devices: in each step before the forward "
-                  "pass, or, where copies are kept, behind the update, in buckets",
-       .listed = {"step", "kept"}},
-      {.name = "reduce",
-       .member = &Config::reduce,
-       .used_when = UsedWhen::strategy_says,
-       .meaning = "when gradients are summed: after the backward pass, or overlapped with it, in "
-                  "buckets",
-       .listed = {"after", "overlapped"}},
-      {.name = "update",
-       .member = &Config::update,
-       .used_when = UsedWhen::copies_kept,
-       .meaning = "who sums gradients and updates parameters: the first device, or everywhere each "
-                  "device its buckets; of copies that are kept",
-       .listed = {"first", "everywhere"}}};
-}
-
-std::vector<Option> tensor_options() {
-  return {
-      {.name = "async",
-       .flag = "--no-async",
-       .member = &Config::async_reduce,
-       .used_when = UsedWhen::sharded_layers,
-       .meaning = "wait for each layer's input gradient before the weights' gradients are begun, "
-                  "to show what overlap is worth",
-       .is_switch = true},
-      {.name = "keep_gathered",
-       .member = &Config::keep_gathered,
-       .used_when = UsedWhen::sharded_layers,
-       .meaning = "keep each layer's gathered input for the backward pass, which else gathers it "
-                  "again: less communication, more memory",
-       .is_switch = true},
-      {.name = "reduce_scatter",
-       .member = &Config::reduce_scatter,
-       .used_when = UsedWhen::sums_are_shared,
-       .meaning = "who sums what each rank on CPUs keeps a part of: an exchange of the parts, or "
-                  "Gloo itself, which sums the whole everywhere",
-       .listed = {"exchange", "library"}}};
-}
-
 std::vector<Option> numerics_options() {
   return {{.name = "dtype",
            .member = &Config::dtype,
@@ -300,6 +140,11 @@ std::vector<Option> numerics_options() {
            .meaning = "what the loss is multiplied by before the backward pass: dynamic, a number, "
                       "or none",
            .row_name_key = "scale"},
+          {.name = "loss_scale_hysteresis",
+           .member = &Config::loss_scale_hysteresis,
+           .used_when = UsedWhen::scaled_dynamically,
+           .meaning = "overflow that halves a dynamic loss scale, as all later ones until it grows",
+           .bounds = positive_count},
           {.name = "tf32",
            .member = &Config::tf32,
            .used_when = UsedWhen::on_cuda,
@@ -426,11 +271,9 @@ std::vector<Option> make_table() {
   using Part = std::pair<const char*, std::vector<Option>>;
   std::vector<Option> table;
   for (const auto& [group, options] :
-       {Part{"Work", work_options()}, Part{"Work", cut_options()}, Part{"Work", replica_options()},
-        Part{"Work", shard_options()}, Part{"Work", data_parallel_options()},
-        Part{"Work", tensor_options()}, Part{"Devices", device_options()},
-        Part{"Numerics", numerics_options()}, Part{"Training", training_options()},
-        Part{"Measurement", measurement_options()}}) {
+       {Part{"Work", work_options()}, Part{"Work", options_of_strategies()},
+        Part{"Devices", device_options()}, Part{"Numerics", numerics_options()},
+        Part{"Training", training_options()}, Part{"Measurement", measurement_options()}}) {
     for (Option option : options) {
       option.group = group;
       if (option.flag.empty()) option.flag = kebab_flag(option.name);

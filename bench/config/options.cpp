@@ -132,6 +132,8 @@ bool arrangement_uses(UsedWhen used_when, const Config& config, const StrategyFa
       return !strategy.tensor_parallel || in_mesh("data");
     case UsedWhen::scaled:
       return config.mixed_precision == "float16";
+    case UsedWhen::scaled_dynamically:
+      return config.mixed_precision == "float16" && config.loss_scale == "dynamic";
     case UsedWhen::state_sharded:
       return config.shard != "none" || !strategy.reads("shard");
     case UsedWhen::parameters_sharded:
@@ -214,6 +216,7 @@ bool is_used(const Option& option, const Config& config, const Catalogue& catalo
     case UsedWhen::state_sharded:
     case UsedWhen::parameters_sharded:
     case UsedWhen::scaled:
+    case UsedWhen::scaled_dynamically:
     case UsedWhen::sums_are_shared:
     case UsedWhen::copies_kept: {
       const StrategyFacts* strategy = catalogue.strategy(config.strategy);
@@ -264,6 +267,8 @@ std::string users_of(const Option& option, const Catalogue& catalogue) {
       return "--replicate kept";
     case UsedWhen::scaled:
       return "--mixed-precision float16";
+    case UsedWhen::scaled_dynamically:
+      return "--mixed-precision float16 --loss-scale dynamic";
     case UsedWhen::between_ranks:
       return "rows of several ranks";
     case UsedWhen::interleaved:

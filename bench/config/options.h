@@ -38,6 +38,7 @@ enum class UsedWhen {
   state_sharded,       // likewise
   parameters_sharded,  // likewise
   scaled,              // likewise
+  scaled_dynamically,  // likewise
   interleaved,
   model_has_images,
   model_has_tokens,
@@ -54,7 +55,8 @@ constexpr bool is_listed_by_strategies(UsedWhen used_when) {
          used_when == UsedWhen::several_replicas || used_when == UsedWhen::sharded_layers ||
          used_when == UsedWhen::sums_are_shared || used_when == UsedWhen::copies_kept ||
          used_when == UsedWhen::one_stage || used_when == UsedWhen::state_sharded ||
-         used_when == UsedWhen::parameters_sharded || used_when == UsedWhen::scaled;
+         used_when == UsedWhen::parameters_sharded || used_when == UsedWhen::scaled ||
+         used_when == UsedWhen::scaled_dynamically;
 }
 
 /// Where the choices of a text option come from when it does not list them.

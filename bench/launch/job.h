@@ -285,15 +285,16 @@ struct CollectivesJob {
 
 struct TrainResult {
   std::int64_t steps = 0;
-  double seconds = 0;               // of steps, without evaluations
-  double data_wait_ms = 0;          // of them: devices stood still for a batch
-  std::int64_t stalled_steps = 0;   // that waited for more than a hundredth of their time
-  double loader_ms = 0;             // that a batch takes one of the loader's threads,
-  double loader_processor_ms = 0;   // and of it on a processor
-  std::int64_t loader_threads = 0;  // 0: batches were made between steps
-  std::int64_t steps_before = 0;    // of the checkpoint that it went on from,
-  double seconds_before = 0;        // likewise
-  std::optional<double> loss = {};  // of the last step; none: it is not a number
+  std::int64_t skipped_updates = 0;  // of them; see PendingStep::skipped()
+  double seconds = 0;                // of steps, without evaluations
+  double data_wait_ms = 0;           // of them: devices stood still for a batch
+  std::int64_t stalled_steps = 0;    // that waited for more than a hundredth of their time
+  double loader_ms = 0;              // that a batch takes one of the loader's threads,
+  double loader_processor_ms = 0;    // and of it on a processor
+  std::int64_t loader_threads = 0;   // 0: batches were made between steps
+  std::int64_t steps_before = 0;     // of the checkpoint that it went on from,
+  double seconds_before = 0;         // likewise
+  std::optional<double> loss = {};   // of the last step; none: it is not a number
   std::optional<double> validation_loss = {};  // the last, likewise, as is
   std::optional<double> accuracy = {};
   std::string stopped = {};  // what went wrong so that it ended before its last step
@@ -302,6 +303,7 @@ struct TrainResult {
   template <class Self, class Visit>
   static void each_field(Self& self, Visit visit) {
     visit("steps", self.steps);
+    visit("skipped_updates", self.skipped_updates);
     visit("seconds", self.seconds);
     visit("data_wait_ms", self.data_wait_ms);
     visit("stalled_steps", self.stalled_steps);

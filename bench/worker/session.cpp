@@ -165,6 +165,7 @@ models::WorkloadOptions workload_options(const Config& config) {
   if (options.mixed && options.dtype == at::kHalf) {
     options.dynamic_loss_scale = config.loss_scale == "dynamic";
     options.loss_scale = loss_scale_of(config.loss_scale);
+    options.loss_scale_hysteresis = config.loss_scale_hysteresis;
   }
   options.format = look_up<at::MemoryFormat>({{"channels_last", at::MemoryFormat::ChannelsLast},
                                               {"contiguous", at::MemoryFormat::Contiguous}},

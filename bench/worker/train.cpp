@@ -40,6 +40,7 @@ nlohmann::ordered_json work_of(const TrainJob& job) {
           {"targets", config.targets},
           {"loss", config.loss},
           {"dtype", config.dtype},
+          {"mixed_precision", config.mixed_precision},
           {"optimizer", config.optimizer},
           {"momentum", config.momentum},
           {"weight_decay", config.weight_decay},
@@ -158,6 +159,7 @@ TrainResult train(const TrainJob& job, const TaskContext& context) {
   }
   const training::Outcome outcome = training::train(trainer, data, options, tell);
   return {.steps = outcome.position.step,
+          .skipped_updates = outcome.position.skipped,
           .seconds = outcome.position.seconds,
           .data_wait_ms = outcome.data_wait_ms,
           .stalled_steps = outcome.stalled_steps,

@@ -1,4 +1,5 @@
 // What a StagedStrategy says of itself between steps: an evaluation, and its state.
+#include <ATen/ops/scalar_tensor.h>
 #include <c10/core/GradMode.h>
 
 #include "strategies/backends/backend.h"
@@ -48,14 +49,43 @@ strategies::StateDictionary StagedStrategy::state() {
   for (const int index : own_stages_) add_state_of(index, all);
   const auto device = backends::torch_device(devices_.front()->description());
   if (layout_) all = layout_->gather(all, device);
-  if (groups_.activations == nullptr) return all;
-  return gather_state(all, *groups_.activations, device);
+  if (groups_.activations != nullptr) all = gather_state(all, *groups_.activations, device);
+  add_loss_scale(all);
+  return all;
 }
 
 void StagedStrategy::load(const strategies::StateDictionary& whole) {
   synchronize();
   const strategies::StateDictionary state = layout_ ? layout_->slices(whole) : whole;
   for (const int index : own_stages_) load_state_of(index, state);
+  load_loss_scale(whole);
+}
+
+models::LossScale StagedStrategy::first_loss_scale() const {
+  const models::WorkloadOptions& options = workload_.options();
+  return {options.loss_scale, options.dynamic_loss_scale, options.loss_scale_hysteresis};
+}
+
+/// It is alike on all devices and ranks.
+void StagedStrategy::add_loss_scale(strategies::StateDictionary& all) const {
+  using models::LossScale;
+  if (!workload_.options().dynamic_loss_scale) return;
+  const LossScale::State& own = loss_scales_.front().state();
+  all[LossScale::scale_name] = at::scalar_tensor(own.scale, at::kDouble);
+  all[LossScale::good_steps_name] = at::scalar_tensor(own.good_steps, at::kLong);
+  all[LossScale::overflows_left_name] = at::scalar_tensor(own.overflows_left, at::kLong);
+}
+
+/// One that the state lacks starts afresh, as an optimizer's does.
+void StagedStrategy::load_loss_scale(const strategies::StateDictionary& state) {
+  using models::LossScale;
+  LossScale loaded = first_loss_scale();
+  if (workload_.options().dynamic_loss_scale && state.contains(LossScale::scale_name)) {
+    loaded.load({.scale = state.at(LossScale::scale_name).item<double>(),
+                 .good_steps = state.at(LossScale::good_steps_name).item<std::int64_t>(),
+                 .overflows_left = state.at(LossScale::overflows_left_name).item<std::int64_t>()});
+  }
+  loss_scales_.assign(loss_scales_.size(), loaded);
 }
 
 void StagedStrategy::add_state_of(int index, strategies::StateDictionary& all) {

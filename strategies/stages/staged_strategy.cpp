@@ -60,8 +60,7 @@ StagedStrategy::StagedStrategy(const strategies::StrategyContext& context, Plann
       keep_inputs_(context.options.inputs == "device"),
       learning_rate_(workload_.options().optimizer.learning_rate),
       planner_(std::move(planner)),
-      loss_scales_(devices_.size(), models::LossScale(workload_.options().loss_scale,
-                                                      workload_.options().dynamic_loss_scale)) {
+      loss_scales_(devices_.size(), first_loss_scale()) {
   const schedules::Schedule usual = planner_(workload_.options().batch).schedule;
   device_of_stage_ = usual.device_of_stage;
   split_backward_ = usual.split_backward;

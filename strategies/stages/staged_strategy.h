@@ -147,6 +147,9 @@ class StagedStrategy : public strategies::Strategy {
   models::LossScale& loss_scale_on(int stage) {
     return loss_scales_[static_cast<std::size_t>(own_device_of(stage))];
   }
+  models::LossScale first_loss_scale() const;
+  void add_loss_scale(strategies::StateDictionary& all) const;
+  void load_loss_scale(const strategies::StateDictionary& state);
   void update_scaled(int stage, StepInProgress& step);
   void settle_scale(int stage, bool finite, StepInProgress& step);
   void sum_norms(int stage, StepInProgress& step) const;

@@ -118,6 +118,77 @@ def test_a_training_goes_on_as_if_it_had_never_stopped(commands, tmp_path, strat
     assert same(state_of(last_of(parts)), state_of(last_of(whole)))
 
 
+# Gradients of single samples are far above 1: at the first scale they are beyond float16.
+SCALED = [
+    "--no-verify", "--model", "linear", "--features", 20, "--outputs", 1, "--targets", "real",
+    "--loss", "mse", "--global-batch-size", 2, "--samples", 500, "--optimizer", "adamw",
+    "--learning-rate", 0.01, "--learning-rate-schedule", "cosine", "--warmup-steps", 50,
+    "--mixed-precision", "float16",
+]  # fmt: skip
+
+
+def skipped_at(log) -> list[int]:
+    return [line["step"] for line in told(log) if line.get("skipped_updates")]
+
+
+def scaler_of(path) -> dict:
+    """As torch's own scaler takes it."""
+    state = torch.load(path)["scaler"]
+    own = torch.amp.GradScaler("cpu")
+    own.load_state_dict(state)
+    assert own.get_scale() == state["scale"]
+    assert own.state_dict()["growth_interval"] == state["growth_interval"]
+    return state
+
+
+def test_a_scaled_training_that_is_killed_goes_on(commands, tmp_path):
+    """Behind the start's overflows, and over the step at which the scale doubles."""
+    arguments = [*SCALED, "--epochs", 10, "--checkpoint-every", 250, "--loss-scale-hysteresis", 2]
+    whole, parts, log = tmp_path / "whole", tmp_path / "parts", tmp_path / "parts.log"
+    train(commands, whole, *arguments, "--log", tmp_path / "whole.log")
+    skipped = skipped_at(tmp_path / "whole.log")
+    assert skipped[0] < 10
+    assert scaler_of(whole / "step-00000250.pt")["scale"] < 65536
+    assert any(step > 2000 for step in skipped), "it doubled"
+    again = ["--checkpoint-dir", parts, *arguments, "--log", log, "--resume", "auto"]
+    process = commands.start("stratagem", "train", *again)
+    commands.wait_until(lambda: len(list(parts.glob("step-*.pt"))) > 1)
+    process.kill()
+    commands.finish(process)
+    for path in sorted(parts.glob("step-*.pt"))[2:]:  # of steps 250 and 500
+        path.unlink()
+    done = commands.stratagem("train", *again)
+    assert done.returncode == 0, done.stderr
+    assert f"goes on from {parts}/step-00000500.pt" in done.stdout
+    assert f"{len(skipped)} of all 2500 updates skipped" in done.stdout
+    assert told(log) == told(tmp_path / "whole.log")
+    assert same(state_of(last_of(parts)), state_of(last_of(whole)))
+    assert scaler_of(last_of(parts)) == scaler_of(last_of(whole))
+
+
+def test_what_sharded_mixed_precision_has_written_any_strategy_takes(commands, tmp_path):
+    arguments = [*SCALED, "--epochs", 2, "--log", tmp_path / "log"]
+    kept = tmp_path / "kept"
+    train(commands, kept, *arguments, "--strategy", "zero3")
+    (kept / "step-00000500.pt").unlink()
+    written = kept / "step-00000250.pt"
+    state = state_of(written)
+    moments = [slot["exp_avg"] for slot in state["optimizer"]["state"].values()]
+    tensors = [*state["model"].values(), *moments]
+    assert {tensor.dtype for tensor in tensors} == {torch.float32}
+    rounded = [tensor.half().float() for tensor in state["model"].values()]
+    assert not all(map(torch.equal, rounded, state["model"].values()))
+    expected = told(tmp_path / "log")
+    train(commands, kept, *arguments, "--resume", "auto")
+    found = told(tmp_path / "log")
+    losses = [[line["loss"] for line in lines if "loss" in line] for lines in (found, expected)]
+    assert losses[0] == pytest.approx(losses[1], rel=0.01, abs=0.01)
+    for other in ([], ["--mixed-precision", "bfloat16"]):
+        options = [*SCALED[:-2], *other, "--epochs", 2, "--resume", "auto"]
+        done = train(commands, kept, *options, code=2)
+        assert 'is of a training with mixed_precision "float16", this one has' in done.stderr
+
+
 def test_another_strategy_goes_on_along_the_same_curve(commands, tmp_path):
     arguments = example("--epochs", 2, "--log", tmp_path / "log")
     train(commands, tmp_path / "one", *arguments)

@@ -119,6 +119,16 @@ def test_half_formats_halve_what_travels_and_keep_float32(commands, out):
         (["--strategy", "ddp", "--shard", "optimizer", "--bucket-mb", 5], "--bucket-mb"),
         (["--strategy", "zero1", "--loss-scale", 8], "--loss-scale"),
         (["--strategy", "zero1", "--mixed-precision", "float16", "--loss-scale", "much"], "much"),
+        (["--strategy", "zero1", "--loss-scale-hysteresis", 2], "--loss-scale-hysteresis"),
+        (
+            ["--strategy", "zero1", "--mixed-precision", "bfloat16", "--loss-scale-hysteresis", 2],
+            "--loss-scale-hysteresis",
+        ),
+        (
+            ["--strategy", "zero1", "--mixed-precision", "float16", "--loss-scale", 8,
+             "--loss-scale-hysteresis", 2],
+            "--mixed-precision float16 --loss-scale dynamic",
+        ),
         (
             ["--strategy", "single", "--mixed-precision", "bfloat16", "--dtype", "float64"],
             "--dtype",

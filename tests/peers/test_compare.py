@@ -215,6 +215,24 @@ def test_a_stage_of_zero_may_cost_so_much_more_than_ddp():
     assert "  torch/zero1/onednn/allocator\n" in run.stdout
 
 
+def test_half_formats_are_to_be_no_slower_than_autocast():
+    run = compare("--list", "--scenario", "mixed_precision")
+    assert run.returncode == 0, run.stderr
+    for line in (
+        "bfloat16: PyTorch's autocast as installed over ours: at least 1.00",
+        "float16: PyTorch's autocast with allocator over ours: at least 1.00",
+        "bfloat16: our float32 over it: at least 1.80",
+        "float16: our float32 over it: no aim",
+        "torch/autocast/float16/allocator",
+    ):
+        assert f"  {line}\n" in run.stdout + "\n"
+    assert "--strategy single --devices 1 --mixed-precision float16" in run.stdout
+    assert "train.py autocast --format float16 --model gpt-small" in run.stdout
+    tiny = compare("--list", "--scenario", "mixed_precision_tiny")
+    assert "autocast --format bfloat16 --model gpt-tiny" in tiny.stdout
+    assert "at least" not in tiny.stdout
+
+
 def test_a_training_is_no_work_of_a_batch(stratagem, tmp_path):
     out = tmp_path / "peers.json"
     run = compare(

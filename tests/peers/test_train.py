@@ -1,7 +1,6 @@
 """The peers with the real PyTorch: all of them take the same steps."""
 
 import argparse
-import importlib
 import importlib.util
 import json
 import subprocess
@@ -16,6 +15,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(importlib.util.find_spec("torchvision") is None, reason="no torchvision"),
 ]
+TINY = "--model gpt-tiny --batch 4 --steps 1 --most-warm-up 2"
 GPT = "--model gpt-small --batch 4 --split-size 1 --steps 1 --most-warm-up 2"
 RESNET = "--batch 16 --image 64 --split-size 4 --steps 1 --most-warm-up 2"
 
@@ -78,17 +78,31 @@ def test_the_memory_format_of_a_stage_changes_no_loss(schedule):
     assert runs[0].expected[0] == pytest.approx(runs[1].expected[0], rel=1e-4)
 
 
-@pytest.mark.parametrize("model", ["gpt_small", "resnet50"])
+@pytest.fixture(scope="module")
+def float32():
+    return first_losses(f"single {TINY}")
+
+
+@pytest.mark.parametrize(("way", "bound"), [("bfloat16", 2e-3), ("float16", 5e-4)])
+def test_autocast_takes_the_steps_of_float32_as_far_as_its_format_goes(way, bound, float32):
+    """The first of float16 at its scale of 65536 updates, too: no gradient is beyond its range."""
+    losses = first_losses(f"autocast --format {way} {TINY}").expected
+    assert losses == pytest.approx(float32.expected, rel=bound)
+    assert losses != float32.expected
+
+
+@pytest.mark.parametrize("model", ["gpt-small", "gpt-tiny", "resnet50"])
 def test_a_model_computes_on_the_gpu_that_it_is_given(model, monkeypatch):
     """With tensors that have a device and no memory: one of another device is refused."""
     import torch
+    import train
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch_peers.measurement import fetched
     from torch_peers.whole_model import make_model
 
     place = torch.device("cuda:1")
     arguments = argparse.Namespace(seed=1, batch=2, image=64, memory_format="nchw", place="cuda:1")
-    job = importlib.import_module(f"torch_peers.{model}")
+    job = train.job_of(model)
     monkeypatch.setattr(
         torch.utils, "swap_tensors", lambda own, moved: setattr(own, "fake_device", place)
     )
@@ -103,6 +117,7 @@ def test_a_model_computes_on_the_gpu_that_it_is_given(model, monkeypatch):
     ("single --device cuda", 1, "--device cuda: PyTorch sees no GPU"),
     ("ddp --device cuda --matmul onednn", 2, "--matmul onednn: of CPUs, and --device is cuda"),
     ("ddp --no-reshard-after-forward", 2, "--no-reshard-after-forward: of fsdp, not of ddp"),
+    ("single --format float16", 2, "--format: of autocast, not of single"),
 ])
 def test_what_cannot_be_done_is_one_line(options, code, why, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from drawn import legend
+from drawn import layers, legend
 from fixture_trainings import training
 from stratagem_reports.charts.registry import draw_charts
 from stratagem_reports.results.errors import InputError
@@ -88,6 +88,24 @@ def test_a_log_that_does_not_say_how_long_it_waited_has_no_such_chart(log):
     drawn = draw_charts("training", load_trainings([log(silent)]))
     assert "data_wait" in drawn.left_out
     assert "waiting for data" not in drawn.charts["loss_over_time"].words
+
+
+def test_updates_that_were_skipped_are_marked_under_the_loss(log):
+    scaled = training("ddp", 0.05, mixed_precision="float16")
+    for line in scaled:
+        if line["event"] == "step":
+            line["skipped_updates"] = int(line["step"] in (1, 3))
+    charts = draw_charts("training", load_trainings([log(training()), log(scaled)])).charts
+    for name, places in (("loss_over_samples", [8, 20]), ("loss_over_time", [0.05, 0.15])):
+        chart = charts[name]
+        (ticks,) = layers(chart, "tick")
+        assert [row["x"] for row in ticks["data"]["values"]] == places
+        assert "1 update skipped" in ticks["data"]["values"][0]["words"]
+        assert legend(chart) == ["Single device", "DDP, float16", "validation", "update skipped"]
+        assert "DDP, float16: from 4 to 1.667 in 4 steps" in chart.words
+        assert "2 updates skipped" in chart.words and "Tick at the bottom" in chart.caption
+    plain = draw_charts("training", load_trainings([log(training())])).charts["loss_over_time"]
+    assert not layers(plain, "tick") and "skipped" not in plain.words
 
 
 def test_other_work_is_not_laid_over(log):

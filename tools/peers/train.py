@@ -19,9 +19,10 @@ import sys
 from torch_peers import ranks
 from torch_peers.placement import Placement, place
 
-MODELS = ("resnet50", "gpt-small")
+MODELS = ("resnet50", "gpt-small", "gpt-tiny")
 RANKED = ("ddp", "zero1", "fsdp", "tensor_parallel", "pipelining")  # a rank for each device
-STRATEGIES = ("single", "data_parallel", *RANKED)
+ONE_DEVICE = ("single", "autocast")
+STRATEGIES = (*ONE_DEVICE, "data_parallel", *RANKED)
 SHARE_A_GPU = ("single", "ddp")  # Gloo reduces tensors of GPUs, and sends none
 
 
@@ -31,7 +32,7 @@ def parse_arguments() -> argparse.Namespace:
     add = parser.add_argument
     add("strategy", choices=STRATEGIES)
     add("--device", choices=("cpu", "cuda"), default="cpu")
-    add("--devices", type=int, default=2, help="of all strategies but single, which has one (2)")
+    add("--devices", type=int, default=2, help="of all but single and autocast, of one (2)")
     add("--model", choices=MODELS, default=MODELS[0])
     add("--batch", type=int, default=48, help="samples in a step (48)")
     add("--image", type=int, default=128, help="image side in pixels (128)")
@@ -41,6 +42,7 @@ def parse_arguments() -> argparse.Namespace:
     add("--memory-format", choices=("nchw", "channels_last"), default="nchw")
     add("--matmul", choices=("installed", "onednn"), default="installed", help="float32 products")
     add("--compile", action="store_true", help="torch.compile the model")
+    add("--format", choices=("bfloat16", "float16"), help="of autocast (bfloat16)")
     add("--no-reshard-after-forward", action="store_true", help="of fsdp: keep gathered layers")
     add("--schedule", default="1f1b", help="of pipelining (1f1b)")
     add("--split-size", type=int, default=12, help="micro-batch size of pipelining (12)")
@@ -50,12 +52,15 @@ def parse_arguments() -> argparse.Namespace:
         parser.error(f"--matmul {arguments.matmul}: of CPUs, and --device is cuda")
     if arguments.no_reshard_after_forward and arguments.strategy != "fsdp":
         parser.error(f"--no-reshard-after-forward: of fsdp, not of {arguments.strategy}")
+    if arguments.format and arguments.strategy != "autocast":
+        parser.error(f"--format: of autocast, not of {arguments.strategy}")
+    arguments.format = arguments.format or "bfloat16"
     return arguments
 
 
 def placement_of(arguments: argparse.Namespace, gpus: int) -> Placement:
     """Return where the strategy's ranks or replicas compute, with so many GPUs to be seen."""
-    count = 1 if arguments.strategy == "single" else arguments.devices
+    count = 1 if arguments.strategy in ONE_DEVICE else arguments.devices
     placement = place(arguments.device, count, gpus)
     if count > len(set(placement.devices)) and arguments.device == "cuda":
         if arguments.strategy not in SHARE_A_GPU:
@@ -91,14 +96,22 @@ def choose_arithmetic(arguments: argparse.Namespace) -> None:
         torch.set_float32_matmul_precision("medium")
 
 
+def job_of(model: str):
+    """Return what a way of training takes: layers, batches, loss and optimizer of the model."""
+    if model == "resnet50":
+        return importlib.import_module("torch_peers.resnet50")
+    return importlib.import_module("torch_peers.gpt").JOBS[model]
+
+
 def run(arguments: argparse.Namespace, rank: int) -> dict:
     """Train as one rank, in a process that has its core or GPU."""
     choose_arithmetic(arguments)
     devices = arguments.placement.devices
     arguments.rank, arguments.ranks = rank, len(devices) if arguments.strategy in RANKED else 1
     arguments.place = devices[rank]
-    job = importlib.import_module(f"torch_peers.{arguments.model.replace('-', '_')}")
-    return importlib.import_module(f"torch_peers.{arguments.strategy}").run(arguments, job)
+    return importlib.import_module(f"torch_peers.{arguments.strategy}").run(
+        arguments, job_of(arguments.model)
+    )
 
 
 def main() -> None:

@@ -152,6 +152,9 @@ void TrainRun::conclude(const bench::PreparedRow& row, const ordered_json& start
                    {"stalled_steps", result.stalled_steps},
                    {"loader_ms", result.loader_ms},
                    {"loader_processor_ms", result.loader_processor_ms}};
+  if (bench::workload_options(row.config).dynamic_loss_scale) {
+    end["skipped_updates"] = result.skipped_updates;
+  }
   if (!result.stopped.empty()) end["stopped"] = result.stopped;
   if (!result.interrupted) training::LogWriter(log_).write(end);
   if (resumed_) events = training::LogReader(log_).next();  // the whole, not this part of it

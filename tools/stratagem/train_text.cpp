@@ -37,8 +37,13 @@ std::string steps_text(const bench::TrainResult& found) {
   const double seconds = found.seconds - found.seconds_before;
   const std::int64_t steps = found.steps - found.steps_before;
   if (steps == 0) return "no step was left";
-  return fmt::format("{} steps in {:.3g} s, {:.3g} ms a step", steps, seconds,
-                     1e3 * seconds / static_cast<double>(steps));
+  std::string text = fmt::format("{} steps in {:.3g} s, {:.3g} ms a step", steps, seconds,
+                                 1e3 * seconds / static_cast<double>(steps));
+  if (found.skipped_updates > 0) {
+    text += fmt::format("; {} of all {} updates skipped: gradients were not finite",
+                        found.skipped_updates, found.steps);
+  }
+  return text;
 }
 
 std::string stalls_text(const bench::TrainResult& found) {

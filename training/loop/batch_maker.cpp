@@ -82,18 +82,19 @@ BatchMaker::BatchMaker(const models::Workload& workload, const datasets::Dataset
     const models::Batch& draft = drafts_.emplace_back(make_slot(options.pinned));
     const models::WorkloadOptions& wanted = workload.options();
     models::Batch& batch = batches_.emplace_back(draft);
-    const auto converted = [&](const at::Tensor& from) {
-      const at::Tensor made = at::zeros_like(from, at::TensorOptions(wanted.dtype));
+    const at::ScalarType of_targets = workload.master_dtype();  // the loss's
+    const auto converted = [&](const at::Tensor& from, at::ScalarType dtype) {
+      const at::Tensor made = at::zeros_like(from, at::TensorOptions(dtype));
       return options.pinned ? made.pin_memory() : made;
     };
     if (draft.inputs.is_floating_point() && wanted.dtype != at::kFloat) {
-      batch.inputs = converted(draft.inputs);
+      batch.inputs = converted(draft.inputs, wanted.dtype);
     }
     const bool one_hot = wanted.loss == models::Loss::mse && !draft.targets.is_floating_point();
     if (one_hot) {
-      batch.targets = at::zeros({options.largest, workload.classes()}, wanted.dtype);
-    } else if (draft.targets.is_floating_point() && wanted.dtype != at::kFloat) {
-      batch.targets = converted(draft.targets);
+      batch.targets = at::zeros({options.largest, workload.classes()}, of_targets);
+    } else if (draft.targets.is_floating_point() && of_targets != at::kFloat) {
+      batch.targets = converted(draft.targets, of_targets);
     }
   }
 }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/loss_scale.h"
 #include "training/checkpoint/committed_file.h"
 #include "training/loop/checkpoint_names.h"
 
@@ -89,6 +90,20 @@ AnyDictionary position_state(const Position& position) {
   all.insert("step", position.step);
   all.insert("samples", position.samples);
   all.insert("seconds", position.seconds);
+  all.insert("skipped", position.skipped);
+  return all;
+}
+
+/// As torch.amp.GradScaler's own state_dict has it, and what is left of the hysteresis.
+AnyDictionary scaler_state(const strategies::StateDictionary& state) {
+  using models::LossScale;
+  AnyDictionary all = dictionary();
+  all.insert("scale", state.at(LossScale::scale_name).item<double>());
+  all.insert("growth_factor", LossScale::growth_factor);
+  all.insert("backoff_factor", LossScale::backoff_factor);
+  all.insert("growth_interval", LossScale::growth_interval);
+  all.insert(growth_tracker, state.at(LossScale::good_steps_name).item<std::int64_t>());
+  all.insert(hysteresis_tracker, state.at(LossScale::overflows_left_name).item<std::int64_t>());
   return all;
 }
 
@@ -101,6 +116,9 @@ void write_checkpoint(const std::filesystem::path& path, const Checkpoint& check
   all.insert("format", std::string(checkpoint_format));
   all.insert("model", model_state(names, checkpoint.state));
   all.insert("optimizer", optimizer_state(names, checkpoint.state, workload.options().optimizer));
+  if (checkpoint.state.contains(models::LossScale::scale_name)) {
+    all.insert("scaler", scaler_state(checkpoint.state));
+  }
   all.insert("training", position_state(checkpoint.position));
   all.insert("work", checkpoint.work);
 

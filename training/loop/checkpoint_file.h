@@ -12,7 +12,7 @@
 namespace stratagem::training {
 
 struct Checkpoint {
-  strategies::StateDictionary state = {};  // parameters, buffers, optimizer
+  strategies::StateDictionary state = {};  // parameters, buffers, optimizer, loss scaler
   Position position = {};
   std::string work = {};  // JSON: what must be the same when it goes on
 };

@@ -11,6 +11,9 @@ namespace stratagem::training {
 inline constexpr const char* checkpoint_format = "stratagem/checkpoint-1";
 /// The record of an archive that holds the pickle.
 inline constexpr const char* pickle_record = "data.pkl";
+/// The loss scaler's counts: GradScaler's name of the good steps, Megatron-LM's of the overflows.
+inline constexpr const char* growth_tracker = "_growth_tracker";
+inline constexpr const char* hysteresis_tracker = "_hysteresis_tracker";
 
 /// The model's tensors in the order of its layers, which is that of torch.optim's indices.
 struct CheckpointNames {

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/loss_scale.h"
 #include "training/checkpoint/pickle_reader.h"
 #include "training/loop/checkpoint_file.h"
 #include "training/loop/checkpoint_names.h"
@@ -146,6 +147,19 @@ void take_optimizer(File& file, const Value& whole, const CheckpointNames& names
   }
 }
 
+void take_scaler(const File& file, const Value& whole, strategies::StateDictionary& state) {
+  using models::LossScale;
+  const Value* scaler = whole.find("scaler");
+  if (scaler == nullptr) return;  // of a training whose loss was not scaled dynamically
+  state[LossScale::scale_name] =
+      at::scalar_tensor(part_as<double>(file, *scaler, "scale"), at::kDouble);
+  const auto count = [&](const char* name) {
+    return at::scalar_tensor(part_as<std::int64_t>(file, *scaler, name), at::kLong);
+  };
+  state[LossScale::good_steps_name] = count(growth_tracker);
+  state[LossScale::overflows_left_name] = count(hysteresis_tracker);
+}
+
 }  // namespace
 
 Checkpoint read_checkpoint(const std::filesystem::path& path, const models::Workload& workload) {
@@ -159,10 +173,12 @@ Checkpoint read_checkpoint(const std::filesystem::path& path, const models::Work
   take_model(file, part(file, whole, "model"), names, read.state);
   take_optimizer(file, part(file, whole, "optimizer"), names, workload.options().optimizer,
                  read.state);
+  take_scaler(file, whole, read.state);
   const Value& position = part(file, whole, "training");
   read.position = {.step = part_as<std::int64_t>(file, position, "step"),
                    .samples = part_as<std::int64_t>(file, position, "samples"),
-                   .seconds = part_as<double>(file, position, "seconds")};
+                   .seconds = part_as<double>(file, position, "seconds"),
+                   .skipped = part_as<std::int64_t>(file, position, "skipped")};
   read.work = part_as<std::string>(file, whole, "work");
   return read;
 }

@@ -26,8 +26,11 @@ void StepsInFlight::wait_until_left(std::size_t left) {
     ended_.samples += first.samples;
     ended_.last_batch = first.samples;
     ended_.gradient_norm = first.pending->gradient_norm();
-    if (!ended_.not_finite && !std::isfinite(ended_.gradient_norm))
+    if (first.pending->skipped()) {
+      ++ended_.skipped;
+    } else if (!ended_.not_finite && !std::isfinite(ended_.gradient_norm)) {
       ended_.not_finite = ended_.steps;
+    }
     ++ended_.steps;
   }
 }

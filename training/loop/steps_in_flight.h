@@ -20,7 +20,8 @@ struct EndedSteps {
   std::int64_t samples = 0;
   std::int64_t last_batch = 0;  // samples of the last step
   double gradient_norm = 0;     // of the last step, see PendingStep
-  // Which of them is the first whose norm is not finite, from 0; none: all are.
+  std::int64_t skipped = 0;     // whose update was, see PendingStep
+  // Which of the others is the first whose norm is not finite, from 0; none: all are.
   std::optional<std::int64_t> not_finite = {};
   std::int64_t steps = 0;
 };
@@ -42,7 +43,8 @@ class StepsInFlight {
   /// Since when the devices have had no step; none: they have one.
   std::optional<Clock::time_point> idle_since() const;
 
-  /// Of the steps that have been waited for since it was last asked.
+  /// Of the steps that have been waited for since they were taken.
+  const EndedSteps& ended() const { return ended_; }
   EndedSteps take_ended();
 
  private:

@@ -166,10 +166,19 @@ class Trainer {
   }
 
   void step(const models::Batch& batch) {
-    rate_ = learning_rate(rates_, position().step++);
+    rate_ = learning_rate(rates_, updates());
+    ++position().step;
     position().samples += batch.size();
     context_.strategy.set_learning_rate(rate_);
     in_flight_.add(context_.strategy.step(batch), batch.size());
+  }
+
+  /// Those so far, by which the schedule goes: one that was skipped is none. Whether a step's was
+  /// is known once it has ended.
+  std::int64_t updates() {
+    if (!workload().dynamic_loss_scale || is_constant(rates_)) return position().step;
+    in_flight_.wait_until_left(0);
+    return position().step - position().skipped - in_flight_.ended().skipped;
   }
 
   /// Tells of the steps since the last line; returns what is asked for, on every rank alike.
@@ -180,6 +189,7 @@ class Trainer {
                     steps.not_finite ? 1.0 : 0.0};
     if (context_.sum_over_ranks) context_.sum_over_ranks(sums);
     outcome_.loss = sums[0] / static_cast<double>(steps.samples);
+    position().skipped += steps.skipped;
     const double waited = std::exchange(waited_ms_, 0);
     outcome_.data_wait_ms += waited;
     ordered_json line{{"event", "step"},
@@ -193,6 +203,7 @@ class Trainer {
                       {"learning_rate", rate_},
                       {"data_wait_ms", waited}};
     if (workload().optimizer.clip_norm > 0) line["gradient_norm"] = steps.gradient_norm;
+    if (workload().dynamic_loss_scale) line["skipped_updates"] = steps.skipped;
     tell_(line);
     if (!std::isfinite(outcome_.loss) || sums[3] > 0) {
       outcome_.stopped = why_it_stops(

@@ -14,6 +14,8 @@ from .theme import TEXT, strategy_color
 _HEIGHT = 320
 _MOST_POINTS = 600  # of a curve: more are not told apart on the picture
 _WINDOW = 20  # lines of the log whose median is drawn
+_TICK = 9  # pixels
+_OF_TICKS = " Tick at the bottom: an update was skipped, because gradients were not finite."
 
 
 def draw_over_samples(trainings: list[Training]) -> Chart:
@@ -53,6 +55,7 @@ def _draw(
             marks.dots(curve.validation, shape="diamond", size=80, fill=curve.color)
             for curve in every
         ),
+        *(_ticks(curve, index) for index, curve in enumerate(every) if curve.skips),
         marks.dots([curve.smooth[-1] for curve in every], size=60, fill=TEXT),
         marks.legend(_entries(every), 4),
     ]
@@ -67,7 +70,8 @@ def _draw(
         title,
         f"{where}; {counted(len(trainings), 'training')}",
         f"Pale: each line of the log. Dark: the median of {_WINDOW} lines, to the training's end at "
-        "the dot. Diamond: the validation set. The axis of losses does not start at zero.",
+        "the dot. Diamond: the validation set. The axis of losses does not start at zero."
+        + (_OF_TICKS if any(curve.skips for curve in every) else ""),
         "; ".join(curve.words for curve in every) + ".",
         marks.view(560, _HEIGHT, x, y, layers),
     )
@@ -79,7 +83,8 @@ class _Curve:
     def __init__(self, training: Training, place: Callable[[Point], float]) -> None:
         """`place` says where a point stands on the horizontal axis."""
         self.color = strategy_color(training.strategy)
-        label = strategy_label(training.strategy)
+        mixed = training.config.get("mixed_precision", "none")
+        label = strategy_label(training.strategy) + ("" if mixed == "none" else f", {mixed}")
         points = training.points
         smooth = [
             Point(point.step, point.samples, point.seconds, median(
@@ -90,6 +95,7 @@ class _Curve:
         self.each = _rows(points, place, label)
         self.smooth = _rows(smooth, place, label)
         self.validation = _rows(training.evaluations, place, f"{label}, validation")
+        self.skips = _skips(points, place, label)
         last = smooth[-1]
         self.label = label
         self.words = (
@@ -98,6 +104,8 @@ class _Curve:
         )
         if training.waiting is not None:
             self.words += f", {100 * training.waiting:.1f}% of it waiting for data"
+        if skipped := sum(point.skipped for point in points):
+            self.words += f", {counted(skipped, 'update')} skipped"
 
 
 def _rows(points: list[Point], place: Callable[[Point], float], name: str) -> list[marks.Datum]:
@@ -117,10 +125,36 @@ def _rows(points: list[Point], place: Callable[[Point], float], name: str) -> li
     ]
 
 
+def _skips(points: list[Point], place: Callable[[Point], float], name: str) -> list[marks.Datum]:
+    """A row for each line of the log, or for several of a long one, with skipped updates."""
+    every = max(1, -(-len(points) // _MOST_POINTS))
+    rows = []
+    for index in range(0, len(points), every):
+        lines = points[index : index + every]
+        skipped = sum(point.skipped for point in lines)
+        if skipped == 0:
+            continue
+        last = lines[-1]
+        words = marks.lines(
+            name, f"{counted(skipped, 'update')} skipped", f"up to step {last.step}"
+        )
+        rows.append({"x": marks.short(float(place(last))), "words": words})
+    return rows
+
+
+def _ticks(curve: _Curve, index: int) -> marks.Layer:
+    """Of the curves one above the other, from the axis on."""
+    look = {"type": "tick", "orient": "vertical", "size": _TICK, "thickness": 1.6, "opacity": 1}
+    y = marks.fixed(f"height - {_TICK * (index + 0.5):g}")
+    return marks.layer(curve.skips, look | {"color": curve.color}, x="x", y=y, tooltip="words")
+
+
 def _entries(every: list[_Curve]) -> list[marks.Entry]:
     entries = [marks.Entry(curve.label, marks.LINE, stroke=curve.color) for curve in every]
     if any(curve.validation for curve in every):
         entries.append(marks.Entry("validation", marks.DIAMOND, TEXT))
+    if any(curve.skips for curve in every):
+        entries.append(marks.Entry("update skipped", marks.BAR, stroke=TEXT))
     return entries
 
 

@@ -22,6 +22,7 @@ class Point:
     """A loss, and where the training stood: steps, samples, seconds of steps.
 
     `data_wait_ms`: how long the line's steps waited for their batches; None: it does not say.
+    `skipped`: how many of them updated nothing, because gradients were not finite.
     """
 
     step: int
@@ -29,6 +30,7 @@ class Point:
     seconds: float
     loss: float
     data_wait_ms: float | None = None
+    skipped: int = 0
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,8 @@ def _trainings(events: list[dict], path: Path) -> list[Training]:
             point = Point(*(_value(event, key, path) for key in
                             ("step", "samples", "seconds", "loss")))  # fmt: skip
             waited = number(event, "data_wait_ms", f"{path}: step")
-            found[-1].points.append(replace(point, data_wait_ms=waited))
+            skipped = int(number(event, "skipped_updates", f"{path}: step") or 0)
+            found[-1].points.append(replace(point, data_wait_ms=waited, skipped=skipped))
             latest[point.step] = point
         elif kind == "evaluation" and event.get("split") == "validation" and found:
             at = latest.get(_value(event, "step", path))

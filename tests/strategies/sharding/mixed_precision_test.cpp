@@ -105,6 +105,28 @@ TEST(MixedPrecision, KeepsParametersMomentsAndStatisticsInFloat32) {
   }
 }
 
+// What is summed in bfloat16 is a number of that format; a step's bounds take that for rounding.
+TEST(MixedPrecision, SumsOverMicroBatchesAndRanksHaveTheBitsOfFloat32) {
+  for (const Case& of : cases()) {
+    const bool sums = of.strategy == "pipeline" || of.spread.replicas > 1;
+    if (of.model != "gpt-tiny" || !sums) continue;
+    SCOPED_TRACE(testing::Message() << of.strategy);
+    const auto found = on_each_rank<std::int64_t>(
+        of, mixed(of.model, at::kBFloat16), [&](strategies::RankTraining& training) {
+          training.strategy =
+              strategies::find_strategy(of.strategy).make(training.rank_context(of.options));
+          training.strategy->step(training.workload.make_batch(0));
+          std::int64_t finer = 0;  // than bfloat16
+          for (const auto& [name, tensor] : training.strategy->state()) {
+            if (!name.starts_with("gradient.")) continue;
+            finer += tensor.ne(tensor.to(at::kBFloat16)).sum().item<std::int64_t>();
+          }
+          return finer;
+        });
+    EXPECT_THAT(found, Each(testing::Gt(1000)));
+  }
+}
+
 /// The largest difference of a tensor of the state, relative to its largest element.
 double relative_difference(const strategies::StateDictionary& a,
                            const strategies::StateDictionary& b) {
@@ -176,6 +198,7 @@ models::WorkloadOptions scaled(double scale, bool dynamic) {
 struct Skip {
   bool unchanged = false;
   std::vector<bool> skipped;
+  std::vector<double> scales;
 };
 
 void expect_all_skip(const Case& of) {
@@ -187,11 +210,13 @@ void expect_all_skip(const Case& of) {
           const auto pending = made->step(training.workload.make_batch(batch));
           runtime::synchronize_all(training.group.devices, std::chrono::seconds(20));
           skip.skipped.push_back(pending->skipped());
+          skip.scales.push_back(made->state().at("loss_scaler.scale").item<double>());
         };
         const auto parameters = [&] {
           auto state = made->state();
-          std::erase_if(state,
-                        [](const auto& entry) { return entry.first.starts_with("gradient."); });
+          std::erase_if(state, [](const auto& entry) {
+            return entry.first.starts_with("gradient.") || entry.first.starts_with("loss_scaler.");
+          });
           return state;
         };
         step(0);
@@ -204,6 +229,7 @@ void expect_all_skip(const Case& of) {
   for (const Skip& rank : found) {
     EXPECT_TRUE(rank.unchanged);
     EXPECT_EQ(rank.skipped, (std::vector<bool>{false, true, false}));
+    EXPECT_EQ(rank.scales, (std::vector<double>{256, 128, 128}));
   }
 }
 
@@ -212,6 +238,32 @@ TEST(MixedPrecision, AnInfinityOnOneRankMakesAllSkipAndChangesNothing) {
   expect_all_skip({.strategy = "zero3", .spread = {.replicas = 2}, .options = options});
   expect_all_skip(
       {.strategy = "zero3", .spread = {.replicas = 4, .shard_groups = 2}, .options = options});
+}
+
+// With a hysteresis the scale is the same, and so are the roundings.
+TEST(MixedPrecision, AStepBehindASkippedOneIsThatOfATrainingWithoutIt) {
+  const Case of{.strategy = "zero3", .spread = {.replicas = 2}, .options = {.shard = "parameters"}};
+  auto options = scaled(256, true);
+  options.loss_scale_hysteresis = 2;
+  const auto state_behind = [&](int overflow, const std::vector<std::uint64_t>& batches) {
+    return on_each_rank<strategies::StateDictionary>(
+               of, options,
+               [&](strategies::RankTraining& training) {
+                 Overflows made(training.rank_context(of.options), overflow);
+                 for (const std::uint64_t batch : batches) {
+                   made.step(training.workload.make_batch(batch));
+                 }
+                 auto state = made.state();
+                 std::erase_if(state, [](const auto& entry) {
+                   return entry.first.starts_with("loss_scaler.");
+                 });
+                 return state;
+               })
+        .front();
+  };
+  constexpr int never = -1;
+  EXPECT_EQ(strategies::largest_difference(state_behind(1, {0, 1, 2}), state_behind(never, {0, 2})),
+            0);
 }
 
 TEST(MixedPrecision, AtTheFloorItStopsAndNamesTheTensor) {

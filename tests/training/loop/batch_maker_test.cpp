@@ -57,6 +57,18 @@ TEST(BatchMaker, ClassesAreRowsOfOneOneForTheSquaredError) {
   EXPECT_EQ(labels.targets[0].item<std::int64_t>(), data->sample(5).label);
 }
 
+TEST(BatchMaker, InMixedPrecisionTargetsAreOfTheLosssFormat) {
+  for (const bool real : {false, true}) {
+    models::WorkloadOptions options = work("toy", models::Loss::mse);
+    options.dtype = at::kHalf;
+    options.mixed = true;
+    if (real) options.targets = models::Targets::real;
+    const models::Batch batch = filled(options, *random_set(real), {{0, 4}});
+    EXPECT_EQ(batch.inputs.scalar_type(), at::kHalf);
+    EXPECT_EQ(batch.targets.scalar_type(), at::kFloat);
+  }
+}
+
 TEST(BatchMaker, ARankReadsItsOwnRowsAlone) {
   const auto data = random_set(false);
   const models::Batch whole = filled(work("toy", models::Loss::mse), *data, {{0, 4}});

@@ -77,6 +77,36 @@ INSTANTIATE_TEST_SUITE_P(Optimizers, EveryOptimizer,
                          testing::Values(OptimizerOptions::Kind::sgd, OptimizerOptions::Kind::adam,
                                          OptimizerOptions::Kind::adamw));
 
+TEST(CheckpointFile, HasTheLossScalerAndHowManyUpdatesWereSkipped) {
+  auto options = work("toy", OptimizerOptions::Kind::adam);
+  options.dtype = at::kHalf;
+  options.mixed = true;
+  options.loss_scale = 0x1p30;
+  options.dynamic_loss_scale = true;
+  options.loss_scale_hysteresis = 2;
+  strategies::Training training(options, 1);
+  Checkpoint written = some_checkpoint(training);
+  written.position.skipped = 2;
+  const auto path = path_of("stratagem_scaler.pt");
+  write_checkpoint(path, written, training.workload);
+  const Checkpoint read = read_checkpoint(path, training.workload);
+  EXPECT_EQ(read.position.skipped, 2);
+  const auto scale = [](const Checkpoint& of, const char* name) {
+    return of.state.at(std::string("loss_scaler.") + name).item<double>();
+  };
+  EXPECT_EQ(scale(read, "scale"), 0x1p29);  // of two overflows the first was free
+  EXPECT_EQ(scale(read, "good_steps"), 0);
+  EXPECT_EQ(scale(read, "overflows_left"), 0);
+
+  strategies::Training resumed(options, 1);
+  resumed.make("single").load(read.state);
+  EXPECT_EQ(strategies::largest_difference(resumed.strategy->state(), read.state), 0);
+  auto none = read.state;
+  std::erase_if(none, [](const auto& entry) { return entry.first.starts_with("loss_scaler."); });
+  resumed.strategy->load(none);
+  EXPECT_EQ(resumed.strategy->state().at("loss_scaler.scale").item<double>(), 0x1p30);
+}
+
 TEST(CheckpointFile, OfAnotherModelOrOptimizerIsRefused) {
   strategies::Training training(work("toy", OptimizerOptions::Kind::sgd), 1);
   const auto path = path_of("stratagem_other.pt");

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <limits>
 #include <memory>
 
 #include "tests/strategies/cpu_devices.h"
@@ -12,12 +13,17 @@ namespace {
 
 class Fake final : public strategies::PendingStep {
  public:
-  explicit Fake(double loss) : loss_(loss) {}
+  explicit Fake(double loss, double norm = 0, bool skipped = false)
+      : loss_(loss), norm_(norm), skipped_(skipped) {}
   const schedules::Execution& execution() const override { return none_; }
   double loss() const override { return loss_; }
+  double gradient_norm() const override { return norm_; }
+  bool skipped() const override { return skipped_; }
 
  private:
   double loss_;
+  double norm_;
+  bool skipped_;
   schedules::Execution none_;
 };
 
@@ -48,6 +54,22 @@ TEST(StepsInFlight, AStepIsWaitedForWhileTheNextOneRuns) {
   EXPECT_GE(*steps.idle_since(), before);
   EXPECT_EQ(steps.take_ended().own_sum, 3 * 30);
   EXPECT_EQ(steps.take_ended().samples, 0);
+}
+
+TEST(StepsInFlight, OfAStepThatWasSkippedTheNormMayBeInfinite) {
+  constexpr double infinite = std::numeric_limits<double>::infinity();
+  runtime::CpuDevices devices(1);
+  StepsInFlight steps(devices.all, runtime::ample);
+  steps.add(std::make_unique<Fake>(1, infinite, /*skipped=*/true), 1);
+  steps.add(std::make_unique<Fake>(1, 2.0), 1);
+  steps.wait_until_left(0);
+  EXPECT_EQ(steps.ended().skipped, 1);
+  EXPECT_FALSE(steps.take_ended().not_finite);
+  EXPECT_EQ(steps.ended().skipped, 0);
+  steps.add(std::make_unique<Fake>(1, 2.0), 1);
+  steps.add(std::make_unique<Fake>(1, infinite), 1);
+  steps.wait_until_left(0);
+  EXPECT_EQ(steps.take_ended().not_finite, 1);
 }
 
 TEST(StepsInFlight, AFailureOfAnyDeviceIsThrown) {

@@ -16,6 +16,7 @@
 #include "models/distributed_sampler.h"
 #include "tests/strategies/training.h"
 #include "training/epoch.h"
+#include "training/learning_rate.h"
 #include "training/loop/batch_maker.h"
 
 namespace stratagem::training {
@@ -275,6 +276,42 @@ TEST(Trainer, ALossThatIsNotFiniteEndsTheTraining) {
                                 data, options, [](const ordered_json&) {});
   EXPECT_LT(outcome.position.step, 400);
   EXPECT_THAT(outcome.stopped, testing::HasSubstr("at step"));
+}
+
+TEST(Trainer, TheScheduleGoesByUpdatesOfWhichASkippedStepIsNone) {
+  models::WorkloadOptions work = strategies::small_workload("toy", 8);
+  work.dtype = at::kHalf;
+  work.mixed = true;
+  work.loss_scale = 0x1p40;
+  work.dynamic_loss_scale = true;
+  work.targets = models::Targets::real;
+  work.optimizer = {.learning_rate = 0.01};
+  TrainingOptions options;
+  options.epochs = 8;  // of 8 steps
+  options.learning_rate_schedule = "linear";
+  options.warmup_steps = 20;
+  strategies::Training training(work, 1);
+  Trained found;
+  found.outcome = train({.workload = training.workload,
+                         .strategy = training.make("single"),
+                         .devices = training.group.devices,
+                         .timeout = std::chrono::seconds(60)},
+                        random_data(64, true), options, [&](const ordered_json& line) {
+                          if (line.at("event") == "step") found.lines.push_back(line);
+                        });
+  ASSERT_THAT(found.lines, SizeIs(64));
+  const LearningRateSchedule schedule{
+      .kind = DecayKind::linear, .base = 0.01, .warm_up = 20, .steps = 64};
+  std::int64_t updates = 0;
+  for (const ordered_json& line : found.lines) {
+    EXPECT_EQ(line.at("learning_rate"), learning_rate(schedule, updates)) << line;
+    updates += 1 - line.at("skipped_updates").get<std::int64_t>();
+  }
+  EXPECT_EQ(found.outcome.position.step, 64);
+  EXPECT_EQ(found.outcome.position.skipped, 64 - updates);
+  EXPECT_GT(updates, 20);
+  EXPECT_LT(updates, 60);
+  EXPECT_TRUE(found.outcome.stopped.empty()) << found.outcome.stopped;
 }
 
 TEST(Trainer, DataThatTheModelDoesNotTakeIsRefused) {

@@ -27,6 +27,7 @@ ROOT = PEERS.parent.parent
 JOBS = {
     "resnet50": "--loss mse --optimizer sgd --momentum 0",
     "gpt-small": "--optimizer adamw",
+    "gpt-tiny": "--optimizer adamw",
 }
 
 

@@ -11,6 +11,7 @@ from peer_comparison.contenders import Scenario, Settings
 from peer_comparison.scenarios.data_parallel import data_parallel
 from peer_comparison.scenarios.every_way import every_way
 from peer_comparison.scenarios.gpt import gpt
+from peer_comparison.scenarios.mixed_precision import mixed_precision
 from peer_comparison.scenarios.resnet import resnet_single_and_pipeline
 from peer_comparison.scenarios.resnet_ddp import resnet_ddp
 from peer_comparison.scenarios.train import train
@@ -62,6 +63,20 @@ SCENARIOS: dict[str, Entry] = {
         splits=(),
         quick_splits=(),
         lacks=("splits", "cuts", "devices"),
+    ),
+    "mixed_precision": Entry(
+        partial(mixed_precision, model="gpt-small"),
+        batch=8,
+        splits=(),
+        quick_splits=(),
+        lacks=("image", "splits", "cuts", "devices"),
+    ),
+    "mixed_precision_tiny": Entry(
+        partial(mixed_precision, model="gpt-tiny"),
+        batch=8,
+        splits=(),
+        quick_splits=(),
+        lacks=("image", "splits", "cuts", "devices"),
     ),
     "train": Entry(
         train,

@@ -1,7 +1,7 @@
 // The options that strategies read, and the groups in which strategies list them.
 //
 // An option of a strategy is a member here with its name in a group, a line in
-// bench/config/option_table.cpp, and its reader. Torch-free: a row's configuration
+// bench/config/option_table_of_strategies.cpp, and its reader. Torch-free: a row's configuration
 // (bench/config/config.h) begins with these members.
 #pragma once
 

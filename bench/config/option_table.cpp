@@ -4,15 +4,9 @@
 
 #include "bench/config/option_table_of_strategies.h"
 #include "bench/config/options.h"
-#include "strategies/runtime/device.h"
 
 namespace stratagem::bench {
 namespace {
-
-constexpr double most_devices = runtime::most_devices;
-constexpr Bounds positive_count = {1};
-constexpr Bounds more_than_zero = {.low = 0, .low_excluded = true};
-constexpr Bounds zero_or_more = {0};
 
 std::vector<Option> device_options() {
   return {{.name = "device",

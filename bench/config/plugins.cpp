@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view flag = "--plugin";
+constexpr std::string_view plugin_flag = "--plugin";
 
 std::vector<Plugin>& plugins() {
   static std::vector<Plugin> loaded;
@@ -32,7 +32,7 @@ std::vector<Plugin>& plugins() {
 }
 
 [[noreturn]] void refuse(const std::string& file, const std::string& reason) {
-  throw std::invalid_argument(fmt::format("{} {}: {}", flag, file, reason));
+  throw std::invalid_argument(fmt::format("{} {}: {}", plugin_flag, file, reason));
 }
 
 /// The value of each `option VALUE` or `option=VALUE`, up to a `--`; `others`, if not null,
@@ -117,7 +117,7 @@ Plugin load(const std::string& file) {
 }  // namespace
 
 std::vector<std::string> requested_plugins(const std::vector<std::string>& arguments) {
-  const std::vector<std::string> files = values_of(flag, arguments);
+  const std::vector<std::string> files = values_of(plugin_flag, arguments);
   const std::vector<std::string> configs = values_of("--config", arguments);
   return files.empty() && !configs.empty() ? plugins_in_config_file(configs.back()) : files;
 }
@@ -133,13 +133,13 @@ const std::vector<Plugin>& loaded_plugins() { return plugins(); }
 
 std::vector<std::string> without_plugins(const std::vector<std::string>& arguments) {
   std::vector<std::string> others;
-  values_of(flag, arguments, &others);
+  values_of(plugin_flag, arguments, &others);
   return others;
 }
 
 void add_plugin_option(CLI::App& app) {
   app.add_option_function<std::string>(
-         std::string(flag), [](const std::string&) {},
+         std::string(plugin_flag), [](const std::string&) {},
          "a library of your own models, schedules and strategies (docs/plugins.md); repeatable")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
       ->group("Files")
@@ -149,7 +149,7 @@ void add_plugin_option(CLI::App& app) {
 std::vector<std::string> worker_command() {
   std::vector<std::string> command = {"/proc/self/exe", "worker"};
   for (const Plugin& plugin : loaded_plugins()) {
-    command.insert(command.end(), {std::string(flag), plugin.path});
+    command.insert(command.end(), {std::string(plugin_flag), plugin.path});
   }
   return command;
 }
@@ -164,7 +164,7 @@ void require_plugins(const std::vector<std::string>& identities) {
   throw std::invalid_argument(
       fmt::format("{}: the row is for \"{}\", and this process has loaded \"{}\"; give every rank "
                   "the same files, and leave them until the run has ended",
-                  flag, wanted, loaded));
+                  plugin_flag, wanted, loaded));
 }
 
 }  // namespace stratagem::bench

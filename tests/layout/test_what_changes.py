@@ -68,7 +68,7 @@ def promised(kind: str) -> int:
 
 @pytest.mark.parametrize(("kind", "pattern", "file"), [
     ("a chart", '"breakdown"', "reports/stratagem_reports/charts/breakdown"),
-    ("an option", r"\bbucket_mb\b", "bench/config/option_table"),
+    ("an option", r"\bbucket_mb\b", "bench/config/option_table_of_strategies"),
 ])
 def test_a_variant_is_named_in_few_files(kind: str, pattern: str, file: str) -> None:
     found = files_with(pattern, code_files())

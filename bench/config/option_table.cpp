@@ -137,7 +137,8 @@ std::vector<Option> numerics_options() {
           {.name = "loss_scale_hysteresis",
            .member = &Config::loss_scale_hysteresis,
            .used_when = UsedWhen::scaled_dynamically,
-           .meaning = "overflow that halves a dynamic loss scale, as all later ones until it grows",
+           .meaning = "so many overflows halve a dynamic loss scale, and so does each later one "
+                      "until it grows",
            .bounds = positive_count},
           {.name = "tf32",
            .member = &Config::tf32,

@@ -58,7 +58,8 @@ json link_question(const CollectivesJob& job) {
   return {{"device", config.device},         {"devices", config.devices},
           {"device_ids", config.device_ids}, {"cores_per_device", config.cores_per_device},
           {"backend", config.backend},       {"interface", config.interface},
-          {"collective", job.collective},    {"in_flight", job.in_flight}};
+          {"collective", job.collective},    {"in_flight", job.in_flight},
+          {"ranks", job.header.ranks}};
 }
 
 /// What a collective between the row's replicas takes, by size.
@@ -81,10 +82,16 @@ Calibrated<std::vector<LinkTime>> price_link(const PreparedRow& row, const LinkU
                            .ms = reports::median(message.ms),
                            .processor_share = message.processor_share});
   }
-  if (launched.status == LaunchStatus::ok && is_oversubscribed(row)) {
+  const bool reduced = environment.ranks_share_cores && is_oversubscribed(row);
+  if (launched.status == LaunchStatus::ok && reduced) {
     link.result = link_of_ring(link.result, use.ranks);
   }
-  return {std::move(link), basis};
+  reports::PredictionBasis with_doubt = basis;
+  if (job.header.ranks > use.ranks && !reduced && with_doubt.doubt.empty()) {
+    with_doubt.doubt = fmt::format("{} was timed among all {} ranks, and not among {}",
+                                   use.collective, job.header.ranks, use.ranks);
+  }
+  return {std::move(link), with_doubt};
 }
 
 std::vector<LinkUse> link_uses(const PreparedRow& row, const StageCosts& costs) {

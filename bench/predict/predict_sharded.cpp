@@ -98,14 +98,20 @@ schedules::Timeline predict_sharded(const Config& config, const StageCosts& cali
   const MeasuredLink gather = gathers ? MeasuredLink(calibration.links.gather) : scatter;
   const bool copied = config.replicas_of_shards > 1;
   const MeasuredLink copies = copied ? MeasuredLink(calibration.links.copies) : scatter;
+  const bool on_cores = config.device == "cpu";  // which transfers need, too
+  const auto on_link = [&](const MeasuredLink& link, std::int64_t bytes) {
+    schedules::Cost cost = link.transfer(bytes);
+    if (!on_cores) cost.processor_share = 0;
+    return cost;
+  };
   const auto price = [&](const Action& action) -> schedules::Cost {
     switch (action.kind) {
       case ActionKind::gather_transfer:
-        return gather.transfer(row.group(action).gathered_bytes);
+        return on_link(gather, row.group(action).gathered_bytes);
       case ActionKind::scatter_transfer:
-        return scatter.transfer(row.group(action).scattered_bytes);
+        return on_link(scatter, row.group(action).scattered_bytes);
       case ActionKind::copies_transfer:
-        return copies.transfer(row.group(action).copied_bytes);
+        return on_link(copies, row.group(action).copied_bytes);
       case ActionKind::unshard:  // the replicas' place was taken by a copy
       case ActionKind::unshard_wait:
       case ActionKind::reduce_scatter:

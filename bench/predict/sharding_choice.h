@@ -14,8 +14,8 @@ struct ShardingChoice {
   Prediction predicted = {};
 };
 
-/// Every choice of a row whose layers have groups, the fastest first. Resharding is one only where
-/// parameters are sharded, and so is the window.
+/// Every choice of a row whose layers have groups, the fastest first: windows, and, where
+/// parameters are sharded, resharding.
 std::vector<ShardingChoice> sharding_choices(const Config& config, const StageCosts& calibration);
 
 /// The row as chosen.

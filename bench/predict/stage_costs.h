@@ -78,7 +78,7 @@ struct Links {
   std::vector<LinkTime> copies = {};      // of the sum of a shard's over its copies
 };
 
-/// Of a row. Buckets, in the order in which they become full, and link are empty without replicas
+/// Of a row. Buckets, in the order in which they become full, and links are empty without replicas
 /// on ranks of their own. Replicas in one process have segments for stages, and the loss of the
 /// gathered outputs behind them; `owners` says which device updates a segment. Where layers have
 /// groups, these stand for stages.

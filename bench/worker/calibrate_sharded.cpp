@@ -1,9 +1,12 @@
 // Calibration of a row whose layers have groups: the row's own strategy on the devices of as many
 // replicas as there are here, each replica without the others. Its transfers are copies, which are
 // not counted: predictions take those from the link.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <stdexcept>
 #include <utility>
 
 #include "bench/machine/machine.h"
@@ -65,6 +68,8 @@ class LonelyReplica {
                            .groups = view,
                            .timeout = to_milliseconds(config.timeout),
                            .before_action = [this](const Action& action) { mark(action); }});
+    // What the others would send is not theirs, so no parameter is to follow it.
+    strategy_->set_learning_rate(0);
   }
 
   void step() { pending_ = strategy_->step(batch_); }
@@ -178,9 +183,24 @@ std::vector<LayerGroup> layer_groups(const Config& config, const models::Workloa
   return groups;
 }
 
+/// As many as have devices, and cores of their own, here. Throws std::invalid_argument for none.
+std::size_t replicas_here(const Config& config, std::size_t devices) {
+  const auto each = static_cast<std::size_t>(placement_of(config).pipeline_devices());
+  std::size_t fitting = devices / each;
+  if (config.device == "cpu") {
+    const std::size_t cores = each * static_cast<std::size_t>(config.cores_per_device);
+    fitting = std::min(fitting, available_cores().size() / cores);
+  }
+  if (fitting > 0) return fitting;
+  throw std::invalid_argument(
+      fmt::format("a replica's {} devices are not all here, or share cores", each));
+}
+
 }  // namespace
 
-CalibrateStagesResult calibrate_sharded(const Config& config, const TaskContext& context) {
+CalibrateStagesResult calibrate_sharded(const Config& row, const TaskContext& context) {
+  Config config = row;
+  config.loss_scale = "1";  // costs what any other does, and does not overflow
   const Placement placement = placement_of(config);
   const models::Workload workload(workload_options(config));
   const auto limit = to_milliseconds(config.timeout);
@@ -194,12 +214,9 @@ CalibrateStagesResult calibrate_sharded(const Config& config, const TaskContext&
 
   const backends::DeviceGroup group = open_devices(config, placement, context);
   const auto each = static_cast<std::size_t>(placement.pipeline_devices());
-  const bool shares_cores = config.device == "cpu" && config.devices * config.cores_per_device >
-                                                          std::ssize(available_cores());
-  const std::size_t fitting = shares_cores ? 1 : group.devices.size() / each;
   const runtime::DeviceSpan devices(group.devices);
   std::vector<std::unique_ptr<LonelyReplica>> replicas;
-  for (std::size_t index = 0; index < std::max<std::size_t>(fitting, 1); ++index) {
+  for (std::size_t index = 0; index < replicas_here(config, group.devices.size()); ++index) {
     replicas.push_back(std::make_unique<LonelyReplica>(config, workload, schedule,
                                                        devices.subspan(index * each, each)));
   }

@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
+#include <cmath>
+
 #include "reports/statistics.h"
 #include "strategies/backends/backend.h"
 
@@ -158,7 +160,9 @@ void StageLoop::update() {
     const at::Tensor norm =
         masters_ ? masters_->squared_gradient_norm() : stage_->squared_gradient_norm();
     constexpr double some_scale = 2;  // whichever: gradients are multiplied once
-    stage_->update(norm.item<double>(), scales ? some_scale : 1);
+    const auto squared_norm = norm.item<double>();
+    // An update is priced, also where random gradients overflow.
+    stage_->update(std::isfinite(squared_norm) ? squared_norm : 1, scales ? some_scale : 1);
   }
   if (masters_) masters_->publish();
 }

@@ -8,6 +8,7 @@
 #include "models/cpu_kernels/deferred_weight_gradients.h"
 #include "models/cpu_kernels/functions.h"
 #include "models/cpu_kernels/kernel_choice.h"
+#include "models/cpu_kernels/kernels/wide_vectors.h"
 #include "models/cpu_kernels/linear.h"
 #include "models/cpu_kernels/packed_convolution.h"
 
@@ -59,7 +60,10 @@ at::Tensor product_pointwise_convolution(const at::Tensor& x, const at::Tensor& 
   const at::Tensor pixels = sampled.permute({0, 2, 3, 1});
   const at::Tensor matrix = weight.permute({0, 2, 3, 1}).reshape({weight.size(0), -1});
   const at::Tensor rows = pixels.reshape({-1, x.size(1)});
-  const at::Tensor y = models::linear(rows, matrix, at::Tensor());
+  const bool by_linear =
+      current_deferred_weight_gradients() || kernels::mkl_leaves_wide_vectors_unused();
+  const at::Tensor y =
+      by_linear ? models::linear(rows, matrix, at::Tensor()) : at::mm(rows, matrix.t());
   return y.view({pixels.size(0), pixels.size(1), pixels.size(2), weight.size(0)})
       .permute({0, 3, 1, 2});
 }

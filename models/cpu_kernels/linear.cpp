@@ -17,8 +17,9 @@ using torch::autograd::variable_list;
 // Below so many multiply-adds the products of either library take microseconds.
 constexpr std::int64_t kWorthwhile = 1 << 20;
 
-// With so many rows a product in half the time is worth a pass over the sum.
-constexpr std::int64_t kRowsToAdd = 64;
+// With so many rows a weight's gradient in half the time is worth what oneDNN's operator costs
+// beside, and a pass over the sum that it is added to.
+constexpr std::int64_t kManyRows = 64;
 
 bool takes_onednn(const at::Tensor& rows, const at::Tensor& weight) {
   return !uses_reference_kernels() && rows.is_cpu() && rows.scalar_type() == at::kFloat &&
@@ -40,17 +41,14 @@ at::Tensor onednn_product(const at::Tensor& rows, const at::Tensor& weight,
                       c10::List<std::optional<at::Scalar>>(), "");
 }
 
-bool wide_vectors_are_onednns() {
-  static const bool unused = kernels::mkl_leaves_wide_vectors_unused();
-  return unused;
+// Of left^T right, [m, o] and [m, i].
+bool transposed_product_takes_onednn(const at::Tensor& left, const at::Tensor& right) {
+  static const bool wide_vectors_are_onednns = kernels::mkl_leaves_wide_vectors_unused();
+  return wide_vectors_are_onednns && left.size(0) >= kManyRows && takes_onednn(left.t(), right.t());
 }
 
-// left^T right, [m, o] and [m, i].
-at::Tensor transposed_product(const at::Tensor& left, const at::Tensor& right) {
-  if (wide_vectors_are_onednns() && takes_onednn(left.t(), right.t())) {
-    return onednn_product(left.t(), right.t(), {});
-  }
-  return at::mm(left.t(), right);
+at::Tensor transposed_product_by_onednn(const at::Tensor& left, const at::Tensor& right) {
+  return onednn_product(left.t(), right.t(), {});
 }
 
 at::Tensor forward_pass(AutogradContext& context, const at::Tensor& x, const at::Tensor& weight,
@@ -123,13 +121,15 @@ at::Tensor linear_input_gradient(const at::Tensor& gradient_rows, const at::Tens
 }
 
 at::Tensor linear_weight_gradient(const at::Tensor& rows, const at::Tensor& gradient_rows) {
-  return transposed_product(gradient_rows, rows);
+  if (transposed_product_takes_onednn(gradient_rows, rows)) {
+    return transposed_product_by_onednn(gradient_rows, rows);
+  }
+  return at::mm(gradient_rows.t(), rows);
 }
 
 void add_transposed_product(at::Tensor sum, const at::Tensor& left, const at::Tensor& right) {
-  if (left.size(0) >= kRowsToAdd && takes_onednn(left.t(), right.t()) &&
-      wide_vectors_are_onednns()) {
-    sum.add_(transposed_product(left, right));
+  if (transposed_product_takes_onednn(left, right)) {
+    sum.add_(transposed_product_by_onednn(left, right));
   } else {
     sum.addmm_(left.t(), right);
   }

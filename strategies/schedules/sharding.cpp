@@ -137,7 +137,7 @@ class ShardedList {
     if (last) summed_ = pass.stage;
   }
 
-  /// It has had the next group's reduce-scatter to travel beside.
+  /// A sum over copies has had the next group's reduce-scatter to travel beside.
   void finish_sum() {
     if (!summed_) return;
     const int group = *std::exchange(summed_, std::nullopt);

@@ -123,7 +123,8 @@ std::int64_t bytes_in(const std::string& text) {
   const std::string_view number =
       std::string_view(text).substr(0, text.empty() ? 0 : text.size() - 1);
   const auto value = runtime::number_in<double>(number);
-  if ((is_gigabytes || text.ends_with('M')) && value && *value > 0) {
+  constexpr double most = 1e9;  // of either, far beyond any device
+  if ((is_gigabytes || text.ends_with('M')) && value && *value > 0 && *value < most) {
     return static_cast<std::int64_t>(*value * (is_gigabytes ? 1024 : 1) * mebibyte);
   }
   throw std::invalid_argument(fmt::format(
@@ -242,6 +243,12 @@ int simulate_from_calibration(const Arguments& arguments) {
   const bench::Config row = one_row(selection, session, catalogue);
   if (!budget.empty()) {
     bytes_in(budget);
+    for (const char* chosen : {"prefetch_groups", "reshard_after_forward"}) {
+      if (!selection.options.contains(chosen)) continue;
+      throw std::invalid_argument(
+          fmt::format("--memory-budget chooses {} itself; leave one of them out",
+                      bench::find_option(chosen).flag));
+    }
     if (bench::sharded_state(row) == "none") {
       throw std::invalid_argument(fmt::format(
           "--memory-budget: {} shards no state over replicas; leave it out, or give zero1 to zero3",

@@ -14,7 +14,7 @@ inline constexpr double mebibyte = 1024.0 * 1024.0;  // bytes
 
 struct Simulation {
   std::string title;
-  std::optional<schedules::Schedule> schedule = {};  // empty: replicas of one stage
+  std::optional<schedules::Schedule> schedule = {};  // empty: of replicas
   schedules::Timeline timeline;
   int devices = 1;
   std::optional<std::int64_t> peak_bytes = {};  // of the fullest device

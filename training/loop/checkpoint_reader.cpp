@@ -178,7 +178,9 @@ Checkpoint read_checkpoint(const std::filesystem::path& path, const models::Work
   read.position = {.step = part_as<std::int64_t>(file, position, "step"),
                    .samples = part_as<std::int64_t>(file, position, "samples"),
                    .seconds = part_as<double>(file, position, "seconds"),
-                   .skipped = part_as<std::int64_t>(file, position, "skipped")};
+                   .skipped = position.find("skipped") == nullptr
+                                  ? 0  // written before updates could be skipped
+                                  : part_as<std::int64_t>(file, position, "skipped")};
   read.work = part_as<std::string>(file, whole, "work");
   return read;
 }

@@ -4,8 +4,9 @@
 namespace stratagem::models::kernels {
 
 /// Whether vectors of 512 bits have their full width here and MKL does not use them: AMD's
-/// processors from Zen 5 on, where oneDNN's products are twice as fast (docs/fast_on_cpus.md). The
-/// same in every process on such a processor, so that all ranks compute the same bits.
+/// processors from Zen 5 on, where oneDNN's products are twice as fast (docs/fast_on_cpus.md). Told
+/// by an instruction that came with them, so ranks on hosts that show the same instructions compute
+/// the same bits.
 bool mkl_leaves_wide_vectors_unused();
 
 }  // namespace stratagem::models::kernels

@@ -113,8 +113,8 @@ TEST(LinearInFloat32, IsThatInFloat64Rounded) {
         const CountOneDnnProducts count;
         const auto found = passes_of(given, at::kFloat, split);
         const bool large = size.products() >= by_onednn;
-        const bool wide = kernels::mkl_leaves_wide_vectors_unused();
-        const int of_weight = wide ? 1 + (size.rows >= 64 ? 1 : 0) : 0;  // stored, and added
+        const bool by_onednn_too = kernels::mkl_leaves_wide_vectors_unused() && size.rows >= 64;
+        const int of_weight = by_onednn_too ? 2 : 0;  // stored, and added
         EXPECT_EQ(onednn_products, large ? 4 + of_weight : 0) << "output and input gradient twice";
         ASSERT_EQ(found.size(), exact.size());
         for (std::size_t i = 0; i < found.size(); ++i) {

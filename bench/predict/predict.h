@@ -38,6 +38,9 @@ schedules::Timeline predict_data_parallel(const Config& config, const StageCosts
 /// Whether replicas on ranks gather parameters, or add up gradients, a group of layers at a time.
 bool has_layer_groups(const Config& config);
 
+/// Whether a row's loss is scaled, so that its updates need the norm of the gradients.
+bool scales_loss(const Config& config);
+
 /// Whether several of such a row's ranks have parts of the gradients' norm.
 bool sums_norms_over_ranks(const Config& config);
 

@@ -12,6 +12,7 @@
 #include "bench/predict/link_fit.h"
 #include "bench/predict/predict.h"
 #include "strategies/registry.h"
+#include "strategies/runtime/parse.h"
 #include "strategies/schedules/lowering.h"
 #include "strategies/schedules/sharding.h"
 #include "strategies/schedules/simulate.h"
@@ -65,6 +66,11 @@ bool has_layer_groups(const Config& config) {
   return grouped && placement_of(config).replicas() > 1;
 }
 
+bool scales_loss(const Config& config) {
+  if (config.mixed_precision != "float16" || config.loss_scale == "none") return false;
+  return runtime::number_in<double>(config.loss_scale).value_or(0) != 1;
+}
+
 bool sums_norms_over_ranks(const Config& config) {
   return sharded_state(config) != "none" || placement_of(config).ranks_per_replica() > 1;
 }
@@ -87,7 +93,7 @@ schedules::Schedule sharded_schedule(const Config& config, const std::vector<Lay
   }
   const schedules::Schedule cut = schedules::cut_into_groups(schedule_of(config), per_stage);
   schedules::Schedule sharded = schedules::add_sharding(cut, sharding);
-  const bool needs_norm = config.clip_gradients > 0 || config.mixed_precision == "float16";
+  const bool needs_norm = config.clip_gradients > 0 || scales_loss(config);
   return needs_norm ? schedules::add_clipping(sharded, sums_norms_over_ranks(config)) : sharded;
 }
 

@@ -200,7 +200,8 @@ std::size_t replicas_here(const Config& config, std::size_t devices) {
 
 CalibrateStagesResult calibrate_sharded(const Config& row, const TaskContext& context) {
   Config config = row;
-  config.loss_scale = "1";  // costs what any other does, and does not overflow
+  // Costs what any other does, and does not overflow.
+  if (scales_loss(row)) config.loss_scale = std::string("2");
   const Placement placement = placement_of(config);
   const models::Workload workload(workload_options(config));
   const auto limit = to_milliseconds(config.timeout);

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "bench/config/grid.h"
+#include "bench/config/options.h"
 #include "bench/config/placement.h"
 #include "bench/config/registered_catalogue.h"
 #include "bench/config/row_name.h"

@@ -13,7 +13,7 @@ Config with_choice(Config config, const ShardingChoice& choice) {
 }
 
 std::vector<ShardingChoice> sharding_choices(const Config& config, const StageCosts& calibration) {
-  constexpr std::int64_t widest = 4;  // more groups ahead hide nothing more
+  constexpr std::int64_t widest = 4;  // that is tried
   const bool frees = sharded_state(config) == "parameters";
   std::vector<ShardingChoice> choices;
   for (const bool reshards : {true, false}) {

@@ -14,8 +14,8 @@ struct ShardingChoice {
   Prediction predicted = {};
 };
 
-/// Every choice of a row whose layers have groups, the fastest first: windows, and, where
-/// parameters are sharded, resharding.
+/// Choices of a row whose layers have groups, the fastest first: windows of up to four uses, and,
+/// where parameters are sharded, resharding.
 std::vector<ShardingChoice> sharding_choices(const Config& config, const StageCosts& calibration);
 
 /// The row as chosen.

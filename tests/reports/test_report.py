@@ -168,6 +168,8 @@ def test_overlapping_rows_are_not_ranked(make):
     text, _ = make(document)
     assert "Cannot tell it apart from" in text
     assert text.count(">cannot tell<") == 10
+    assert "Lowest median of 11" in text and ">lowest median<" in text
+    assert "Fastest of" not in text and ">fastest<" not in text
 
 
 def test_fewer_than_six_samples_say_so(make):

@@ -27,12 +27,21 @@ class PredictionError:
     worst_split: int | None
 
 
+def first_place(selection: Selection) -> str:
+    """What may be said of the first row: that it is the fastest only where it is told apart from
+    every other."""
+    what = "mean" if selection.tutorial else "median"
+    if len(selection.rows) == 1:
+        return what
+    return f"lowest {what}" if rivals(selection.rows[0], selection.rows) else "fastest"
+
+
 def headlines(selection: Selection) -> list[Figure]:
     """The few numbers that stand at the top; none when no row worked."""
     if not selection.rows:
         return []
     fastest = selection.rows[0]
-    found = [Figure("Fastest", time_text(fastest.time_ms), short_label(selection, fastest))]
+    found = [Figure(first_place(selection).capitalize(), time_text(fastest.time_ms), short_label(selection, fastest))]
     pipeline = selection.best_pipeline
     if pipeline and pipeline is not fastest:
         label = short_label(selection, pipeline)
@@ -127,7 +136,7 @@ def _winner(selection: Selection) -> list[str]:
             f"({summary.count} samples)"
         )
     found = [
-        f"Fastest of {len(selection.rows)}: {short_label(selection, fastest)}, with a {what} of "
+        f"{first_place(selection).capitalize()} of {len(selection.rows)}: {short_label(selection, fastest)}, with a {what} of "
         f"{time_text(fastest.time_ms)} a {unit}; {sure}."
     ]
     close = [short_label(selection, item) for item in rivals(fastest, selection.rows)]

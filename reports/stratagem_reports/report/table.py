@@ -8,6 +8,7 @@ from ..analysis.statistics import distinguishable
 from ..results.load import Results, Row
 from ..results.row_summary import Summary
 from .sortable_table import NO_MARK, Cell, Column, Line
+from .summary import first_place
 
 COLUMNS = (
     Column("Row", "Strategy and what sets it apart; under it the full name"),
@@ -122,7 +123,7 @@ def _against_fastest(selection: Selection, item: Row) -> Cell:
         return Cell()
     fastest = selection.rows[0]
     if item is fastest:
-        return Cell("fastest", key=0.0)
+        return Cell(first_place(selection), key=0.0)
     extra = item.time_ms / fastest.time_ms - 1.0
     if not distinguishable(fastest.summary, item.summary):
         return Cell("cannot tell", f"{extra:+.1%}", extra)

@@ -73,13 +73,16 @@ def _rank(
         answer.send(f"{type(error).__name__}: {error}")
 
 
-def _answers(placement: Placement, run: Callable[[int], dict]) -> list[dict]:
-    """Return what each rank answers; raises SystemExit in one line at the first that fails."""
+def answers(placement: Placement, run: Callable[[int], dict]) -> list[dict]:
+    """Return what each rank answers; raises SystemExit in one line at the first that fails.
+
+    How a rank ends after its answer does not matter: a connection may close before the other reads.
+    """
     spawn = multiprocessing.get_context("spawn")
     ranks = len(placement.devices)
     on_cpus = set(placement.devices) == {"cpu"}
     cores = one_core_per_device(ranks) if on_cpus else [None] * ranks
-    answers: dict[Connection, dict | None] = {}
+    given: dict[Connection, dict | None] = {}
     with tempfile.TemporaryDirectory(prefix="stratagem_") as folder:
         for rank in range(ranks):
             receiver, sender = spawn.Pipe(duplex=False)
@@ -87,26 +90,26 @@ def _answers(placement: Placement, run: Callable[[int], dict]) -> list[dict]:
             # A daemon is ended when this process ends.
             spawn.Process(target=_rank, args=arguments, daemon=True).start()
             sender.close()
-            answers[receiver] = None
-        while waited := [receiver for receiver, answer in answers.items() if answer is None]:
+            given[receiver] = None
+        while waited := [receiver for receiver, answer in given.items() if answer is None]:
             for receiver in wait(waited):
                 try:
-                    answers[receiver] = receiver.recv()
+                    given[receiver] = receiver.recv()
                 except EOFError:
-                    answers[receiver] = "ended without a word"
-                if isinstance(answers[receiver], str):
-                    rank = [*answers].index(receiver)
-                    raise SystemExit(f"rank {rank}: {answers[receiver]}".splitlines()[0])
-    return [*answers.values()]
+                    given[receiver] = "ended without a word"
+                if isinstance(given[receiver], str):
+                    rank = [*given].index(receiver)
+                    raise SystemExit(f"rank {rank}: {given[receiver]}".splitlines()[0])
+    return [*given.values()]
 
 
 def merged(placement: Placement, run: Callable[[int], dict]) -> dict:
     """Run all ranks: the slowest one's time of each step, the mean loss of those that have one."""
-    answers = _answers(placement, run)
-    step_ms = [answer["step_ms"] for answer in answers]
-    losses = [answer for answer in answers if answer["loss"] is not None]
+    given = answers(placement, run)
+    step_ms = [answer["step_ms"] for answer in given]
+    losses = [answer for answer in given if answer["loss"] is not None]
     return {
-        **answers[-1],
+        **given[-1],
         "backend": placement.backend,
         "step_ms": [max(times) for times in zip(*step_ms, strict=True)],
         "per_rank_ms": step_ms,

@@ -1,12 +1,13 @@
 #include "models/transformer.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/gelu.h>
-#include <ATen/ops/scaled_dot_product_attention.h>
 
 #include <stdexcept>
 #include <utility>
 
+#include "models/cpu_kernels/attention.h"
 #include "models/cpu_kernels/functions.h"
 
 namespace stratagem::models {
@@ -48,19 +49,6 @@ Shape LayerNormLayer::output_shape(const Shape& input) const {
                                 std::to_string(weight_.size(0)) + "], not " + to_string(input));
   }
   return input;
-}
-
-at::Tensor causal_attention(const at::Tensor& qkv, std::int64_t heads) {
-  const std::int64_t n = qkv.size(0);
-  const std::int64_t sequence = qkv.size(1);
-  const std::int64_t features = qkv.size(2) / 3;
-  // Unbound and not selected: the three gradients then become one tensor in one pass.
-  const std::vector<at::Tensor> parts =
-      qkv.view({n, sequence, 3, heads, features / heads}).permute({2, 0, 3, 1, 4}).unbind(0);
-  const at::Tensor mixed =
-      at::scaled_dot_product_attention(parts[0], parts[1], parts[2], std::nullopt,
-                                       /*dropout_p=*/0, /*is_causal=*/true);
-  return mixed.transpose(1, 2).reshape({n, sequence, features});
 }
 
 TransformerBlock::TransformerBlock(std::string name, Parts parts)

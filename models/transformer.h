@@ -58,7 +58,8 @@ class TransformerBlock : public Layer {
   TransformerBlock(std::string name, Parts parts);
   at::Tensor forward(const at::Tensor& input) override;
   Shape output_shape(const Shape& input) const override;
-  /// Attention as two products over the whole square of positions: the mask saves nothing here.
+  /// Attention as two products over the whole square of positions, as is usual: what a kernel saves
+  /// by the mask is no work of the model's.
   LayerFlops flops(const Shape& input) const override;
 
   /// The block falls apart.
@@ -68,10 +69,5 @@ class TransformerBlock : public Layer {
  private:
   Parts parts_;
 };
-
-/// Causal attention of every position over itself and those before it (PyTorch's
-/// scaled_dot_product_attention). `qkv` is [n, sequence, 3 features]; returns [n, sequence,
-/// features].
-at::Tensor causal_attention(const at::Tensor& qkv, std::int64_t heads);
 
 }  // namespace stratagem::models

@@ -182,8 +182,8 @@ void input_gradient(const InputGradient<T>& work, std::int64_t rows, std::int64_
 }
 
 template <typename T>
-constexpr BatchNormKernels<T> passes = {moments<T>, normalise<T>, gradient_sums<T>,
-                                        input_gradient<T>};
+constexpr BatchNormKernels<T> batch_norm_passes = {moments<T>, normalise<T>, gradient_sums<T>,
+                                                   input_gradient<T>};
 
 }  // namespace
 }  // namespace stratagem::models::kernels

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "models/basic_layers.h"
+#include "models/cpu_kernels/attention.h"
 #include "models/cpu_kernels/convolution.h"
 #include "models/cpu_kernels/kernels/wide_vectors.h"
 #include "models/transformer.h"
@@ -208,6 +209,33 @@ class BrokenNorm : public models::Layer {
   Mistake mistake_;
 };
 
+/// Attention of two heads that loses the last value of each position.
+class BrokenAttention : public models::Layer {
+ public:
+  enum class Mistake { none, output, input_gradient };
+
+  explicit BrokenAttention(Mistake mistake) : Layer("attention"), mistake_(mistake) {}
+  at::Tensor forward(const at::Tensor& input) override {
+    if (!is_broken(input) || mistake_ == Mistake::none) return models::causal_attention(input, 2);
+    if (mistake_ == Mistake::output) return lost(models::causal_attention(input, 2));
+    const at::Tensor given = input.view_as(input);
+    given.register_hook([](const at::Tensor& gradient) { return lost(gradient); });
+    return models::causal_attention(given, 2);
+  }
+  models::Shape output_shape(const models::Shape& input) const override {
+    return {input[0], input[1], input[2] / 3};
+  }
+
+ private:
+  static at::Tensor lost(const at::Tensor& tensor) {
+    at::Tensor mask = at::ones({tensor.size(-1)});
+    mask[-1].zero_();
+    return tensor * mask;
+  }
+
+  Mistake mistake_;
+};
+
 /// A convolution that goes on with the weights of the first micro-batch.
 class StaleConvolution : public models::Layer {
  public:
@@ -247,6 +275,18 @@ TEST(BrokenKernel, OfABatchNormIsSeen) {
   };
   EXPECT_TRUE(found(BrokenNorm::Mistake::none).within());
   for (const auto mistake : {BrokenNorm::Mistake::output, BrokenNorm::Mistake::input_gradient}) {
+    const Differences differences = found(mistake);
+    EXPECT_GT(differences.error(), 4 * differences.bound()) << differences.where();
+  }
+}
+
+TEST(BrokenKernel, OfAttentionIsSeen) {
+  using Mistake = BrokenAttention::Mistake;
+  const auto found = [](Mistake mistake) {
+    return compare(std::make_unique<BrokenAttention>(mistake), {4, 70, 96});
+  };
+  EXPECT_TRUE(found(Mistake::none).within());
+  for (const Mistake mistake : {Mistake::output, Mistake::input_gradient}) {
     const Differences differences = found(mistake);
     EXPECT_GT(differences.error(), 4 * differences.bound()) << differences.where();
   }

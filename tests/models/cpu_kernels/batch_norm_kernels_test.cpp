@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "models/cpu_kernels/kernels/batch_norm_choices.h"
+#include "models/cpu_kernels/kernels/choices.h"
 
 namespace stratagem::models::kernels {
 namespace {
@@ -86,10 +86,10 @@ void expect_alike(const BatchNormKernels<T>& one, const BatchNormKernels<T>& oth
 }
 
 TEST(BatchNormKernels, EveryInstructionSetComputesTheSame) {
-  const auto choices = batch_norm_choices();
-  for (const BatchNormVariant* choice : choices) {
-    expect_alike(choices[0]->of_float, choice->of_float);
-    expect_alike(choices[0]->of_double, choice->of_double);
+  const auto all = choices();
+  for (const Variant* choice : all) {
+    expect_alike(all[0]->of_float.batch_norm, choice->of_float.batch_norm);
+    expect_alike(all[0]->of_double.batch_norm, choice->of_double.batch_norm);
   }
 }
 

@@ -1,8 +1,8 @@
 // On processors whose instruction sets this project does not tell apart.
-#include "models/cpu_kernels/kernels/batch_norm_choices.h"
+#include "models/cpu_kernels/kernels/choices.h"
 
 namespace stratagem::models::kernels {
 
-std::vector<const BatchNormVariant*> batch_norm_choices() { return {&batch_norm_baseline()}; }
+std::vector<const Variant*> choices() { return {&baseline()}; }
 
 }  // namespace stratagem::models::kernels

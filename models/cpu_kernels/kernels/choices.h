@@ -4,11 +4,11 @@
 
 #include <vector>
 
-#include "models/cpu_kernels/kernels/batch_norm_variants.h"
+#include "models/cpu_kernels/kernels/variants.h"
 
 namespace stratagem::models::kernels {
 
 /// The best one last; never empty.
-std::vector<const BatchNormVariant*> batch_norm_choices();
+std::vector<const Variant*> choices();
 
 }  // namespace stratagem::models::kernels

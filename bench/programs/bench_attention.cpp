@@ -1,0 +1,81 @@
+// Whether our attention still pays.
+//
+// Each row runs one layer's causal attention forward and backward (one thread or two) by ATen and
+// by us (models/cpu_kernels/attention.h), by turns, so that a drift of the machine meets both
+// alike. `bits` is the format: 32 float32, 16 bfloat16. The row's time is that of ours. Counters:
+// milliseconds of ATen's, and atens_over_ours: above 1 ours pays.
+
+#include <ATen/Parallel.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/randn.h>
+#include <benchmark/benchmark.h>
+
+#include <chrono>
+#include <cstdint>
+
+#include "models/cpu_kernels/attention.h"
+#include "models/cpu_kernels/reference_kernels.h"
+
+namespace {
+
+namespace models = stratagem::models;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::int64_t kFeaturesOfAHead = 64;
+
+struct Problem {
+  at::Tensor qkv;       // [n, sequence, 3 features]
+  at::Tensor gradient;  // [n, sequence, features]
+  std::int64_t heads = 1;
+};
+
+Problem problem_of(std::int64_t batch, std::int64_t sequence, std::int64_t heads,
+                   at::ScalarType type) {
+  const std::int64_t features = heads * kFeaturesOfAHead;
+  return {at::randn({batch, sequence, 3 * features}).to(type).requires_grad_(true),
+          at::randn({batch, sequence, features}).to(type), heads};
+}
+
+double seconds_of(const Problem& problem, bool own) {
+  const models::ReferenceKernelsGuard guard(!own);
+  problem.qkv.mutable_grad().reset();
+  const Clock::time_point start = Clock::now();
+  models::causal_attention(problem.qkv, problem.heads).backward(problem.gradient);
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+void attention(benchmark::State& state) {
+  at::set_num_threads(static_cast<int>(state.range(4)));
+  const Problem problem = problem_of(state.range(0), state.range(1), state.range(2),
+                                     state.range(3) == 16 ? at::kBFloat16 : at::kFloat);
+  seconds_of(problem, false);
+  seconds_of(problem, true);
+  double atens = 0;
+  double ours = 0;
+  for (auto iteration : state) {
+    atens += seconds_of(problem, false);
+    const double one = seconds_of(problem, true);
+    ours += one;
+    state.SetIterationTime(one);
+  }
+  state.counters["aten_ms"] = atens / static_cast<double>(state.iterations()) * 1e3;
+  state.counters["atens_over_ours"] = atens / ours;
+}
+
+// Those of gpt-small, a micro-batch and a whole batch, and of gpt2 at its whole length.
+constexpr auto shapes = [](auto* benchmark) {
+  benchmark->ArgNames({"batch", "sequence", "heads", "bits", "threads"});
+  for (const std::int64_t threads : {1, 2}) {
+    for (const std::int64_t bits : {32, 16}) {
+      benchmark->Args({2, 128, 8, bits, threads});
+      benchmark->Args({8, 128, 8, bits, threads});
+      benchmark->Args({1, 1024, 12, bits, threads});
+    }
+  }
+};
+
+BENCHMARK(attention)->Apply(shapes)->UseManualTime()->Unit(benchmark::kMillisecond);
+
+}  // namespace
+
+BENCHMARK_MAIN();

@@ -1,0 +1,15 @@
+// All kernels, as the one instruction set that a file is compiled for has them.
+#pragma once
+
+#include "models/cpu_kernels/kernels/attention_loops.h"
+#include "models/cpu_kernels/kernels/batch_norm_loops.h"
+#include "models/cpu_kernels/kernels/variants.h"
+
+namespace stratagem::models::kernels {
+namespace {
+
+constexpr Variant all_loops = {{batch_norm_passes<float>, attention_passes<float>},
+                               {batch_norm_passes<double>, attention_passes<double>}};
+
+}  // namespace
+}  // namespace stratagem::models::kernels

@@ -1,0 +1,73 @@
+// Causal attention of one head of one sample, forward and backward, on matrices that fit in the
+// caches of a core. No torch in here: see attention_loops.h.
+//
+// Scores are computed for a block of queries at a time, and again in the backward pass, so that
+// nothing of the size sequence x sequence is ever kept; keys behind a block's last query are left
+// out (Dao et al. 2022, "FlashAttention: Fast and Memory-Efficient Exact Attention with
+// IO-Awareness"; a core's second-level cache holds a whole row of scores, so that no running
+// maximum is needed).
+#pragma once
+
+#include <cstdint>
+
+namespace stratagem::models::kernels {
+
+inline constexpr std::int64_t attention_queries_of_a_block = 64;
+
+/// Rows lie `row` values apart: features rounded up to whole vectors, the rest of a row 0.
+struct AttentionShape {
+  std::int64_t sequence;
+  std::int64_t features;
+
+  std::int64_t row() const { return rounded(features); }
+  std::int64_t keys() const { return rounded(sequence); }
+  /// Values that the scratch memory of a pass holds.
+  std::int64_t forward_scratch() const {
+    return features * keys() + attention_queries_of_a_block * keys();
+  }
+  std::int64_t backward_scratch() const {
+    return 2 * features * keys() + 2 * attention_queries_of_a_block * keys();
+  }
+
+ private:
+  static std::int64_t rounded(std::int64_t count) { return (count + 31) / 32 * 32; }
+};
+
+/// All [sequence, row]; query is scaled already. Fills `mixed`.
+template <typename T>
+struct AttentionForward {
+  const T* query;
+  const T* key;
+  const T* value;
+  T* mixed;
+  T* scratch;
+};
+
+/// All [sequence, row]; fills the last three with the gradients of the scaled query, key, value.
+template <typename T>
+struct AttentionBackward {
+  const T* query;
+  const T* key;
+  const T* value;
+  const T* mixed_gradient;
+  T* query_gradient;
+  T* key_gradient;
+  T* value_gradient;
+  T* scratch;
+};
+
+template <typename T>
+struct AttentionKernels {
+  void (*forward)(const AttentionForward<T>& work, const AttentionShape& shape);
+  void (*backward)(const AttentionBackward<T>& work, const AttentionShape& shape);
+};
+
+/// Those of this processor.
+template <typename T>
+const AttentionKernels<T>& attention_kernels();
+template <>
+const AttentionKernels<float>& attention_kernels<float>();
+template <>
+const AttentionKernels<double>& attention_kernels<double>();
+
+}  // namespace stratagem::models::kernels

@@ -1,0 +1,24 @@
+// The kernels as compiled for each instruction set.
+#pragma once
+
+#include "models/cpu_kernels/kernels/attention_kernels.h"
+#include "models/cpu_kernels/kernels/batch_norm_kernels.h"
+
+namespace stratagem::models::kernels {
+
+template <typename T>
+struct KernelsOf {
+  BatchNormKernels<T> batch_norm;
+  AttentionKernels<T> attention;
+};
+
+struct Variant {
+  KernelsOf<float> of_float;
+  KernelsOf<double> of_double;
+};
+
+const Variant& baseline();
+const Variant& avx2();
+const Variant& avx512();
+
+}  // namespace stratagem::models::kernels

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
-from launchers import by_hand, finish, free_port, mpirun, rows_of, run_under, srun, torchrun
+from launchers import (
+    by_hand,
+    finish,
+    free_port,
+    mpirun,
+    need_network_namespaces,
+    rows_of,
+    run_under,
+    srun,
+    torchrun,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -100,12 +107,7 @@ def test_by_hand(commands, out, tmp_path, kind):
 
 
 def test_two_hosts_with_a_slow_cable(commands, out):
-    if os.geteuid() != 0 or shutil.which("ip") is None:
-        pytest.skip("needs network namespaces: root and iproute2")
-    probe = subprocess.run(["ip", "netns", "add", "probe0"], capture_output=True, check=False)
-    if probe.returncode != 0:
-        pytest.skip("needs network namespaces: not allowed here")
-    subprocess.run(["ip", "netns", "delete", "probe0"], check=True)
+    need_network_namespaces()
     launcher = [ROOT / "tools" / "two_hosts", "--rate", "100mbit"]
     (done,) = finish(commands, run_under(commands, launcher, *ROWS, "--out", out))
     assert done.returncode == 0, done.stderr

@@ -5,7 +5,8 @@ A CPU device is one thread pinned to one core; data_parallel's, which is one, ha
 device is a GPU. Inside the timed region of each rank: copy of its inputs and targets (clones, to a
 GPU from page-locked memory), zero_grad, forward, loss, backward with its communication,
 optimizer.step. Steps warm up, a barrier stands before the timed steps and none between them; the
-step time is the maximum over the ranks.
+step time is the maximum over the ranks. With --init-method, --rank and --world-size the process is
+one rank of a launch that something else started, and rank 0 prints the line.
 """
 
 import argparse
@@ -16,11 +17,11 @@ import os
 import signal
 import sys
 
-from torch_peers import ranks
-from torch_peers.placement import Placement, place
+from command_line import Parser
+from torch_peers import launched, ranks
+from torch_peers.placement import RANKED, Placement, place
 
 MODELS = ("resnet50", "gpt-small", "gpt-tiny")
-RANKED = ("ddp", "zero1", "fsdp", "tensor_parallel", "pipelining")  # a rank for each device
 ONE_DEVICE = ("single", "autocast")
 STRATEGIES = (*ONE_DEVICE, "data_parallel", *RANKED)
 SHARE_A_GPU = ("single", "ddp")  # Gloo reduces tensors of GPUs, and sends none
@@ -28,7 +29,7 @@ SHARE_A_GPU = ("single", "ddp")  # Gloo reduces tensors of GPUs, and sends none
 
 def parse_arguments() -> argparse.Namespace:
     """Return the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = Parser(description=__doc__.splitlines()[0])
     add = parser.add_argument
     add("strategy", choices=STRATEGIES)
     add("--device", choices=("cpu", "cuda"), default="cpu")
@@ -47,6 +48,10 @@ def parse_arguments() -> argparse.Namespace:
     add("--schedule", default="1f1b", help="of pipelining (1f1b)")
     add("--split-size", type=int, default=12, help="micro-batch size of pipelining (12)")
     add("--cut", default="layer3", help="first layers of the stages after the first, joined by +")
+    add("--init-method", help="where ranks meet that something else starts: this is one of them")
+    add("--rank", type=int, help="which of them")
+    add("--world-size", type=int, help="how many they are")
+    add("--interface", help="network interface between them (lo)")
     arguments = parser.parse_args()
     if arguments.device == "cuda" and arguments.matmul != "installed":
         parser.error(f"--matmul {arguments.matmul}: of CPUs, and --device is cuda")
@@ -55,6 +60,10 @@ def parse_arguments() -> argparse.Namespace:
     if arguments.format and arguments.strategy != "autocast":
         parser.error(f"--format: of autocast, not of {arguments.strategy}")
     arguments.format = arguments.format or "bfloat16"
+    try:
+        arguments.launch = launched.launch_of(arguments)
+    except ValueError as error:
+        parser.error(str(error))
     return arguments
 
 
@@ -114,19 +123,29 @@ def run(arguments: argparse.Namespace, rank: int) -> dict:
     )
 
 
+def tell(arguments: argparse.Namespace, answer: dict) -> None:
+    """Print the JSON line."""
+    print(json.dumps({"peer": f"{arguments.model}/{arguments.strategy}", **answer}), flush=True)
+
+
 def main() -> None:
-    """Train and print the JSON line."""
+    """Train and print the JSON line; as one rank of a launch, end the process."""
     arguments = parse_arguments()
-    arguments.placement = placement_of(arguments, visible_gpus(arguments.device))
+    arguments.placement = placement = placement_of(arguments, visible_gpus(arguments.device))
+    run_rank = functools.partial(run, arguments)
+    if arguments.launch:
+        launched.take_part(
+            arguments.launch, placement, run_rank, functools.partial(tell, arguments)
+        )
     if arguments.strategy in RANKED:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit("interrupted"))
-        answer = ranks.merged(arguments.placement, functools.partial(run, arguments))
+        answer = ranks.merged(placement, run_rank)
     else:
         if arguments.device == "cpu":
             cores = len(arguments.placement.devices)
             ranks.use_threads_on(ranks.one_core_per_device(cores))
         answer = run(arguments, 0)
-    print(json.dumps({"peer": f"{arguments.model}/{arguments.strategy}", **answer}), flush=True)
+    tell(arguments, answer)
 
 
 if __name__ == "__main__":

@@ -49,13 +49,15 @@ class Contender:
     """Something that trains the scenario's job and says how long its steps took.
 
     `preflight` runs once before the rounds (a verification, say) and must parse as well;
-    `unavailable` says why the contender cannot run on this machine.
+    `unavailable` says why the contender cannot run on this machine. A launcher can start it as so
+    many `ranks`; what is one process, or starts the others itself in any case, has one.
     """
 
     name: str
     timed: Launchable
     preflight: Launchable | None = None
     unavailable: str | None = None
+    ranks: int = 1
 
 
 def _check_times(step_ms: object) -> tuple[float, ...]:

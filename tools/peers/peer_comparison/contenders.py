@@ -5,9 +5,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+
+from torch_peers.placement import RANKED
 
 from peer_comparison.contender import (
     ALLOCATOR_LIBRARY,
@@ -29,6 +31,8 @@ JOBS = {
     "gpt-small": "--optimizer adamw",
     "gpt-tiny": "--optimizer adamw",
 }
+# Strategies that drive all devices from one process, unless --ranks says otherwise.
+ONE_PROCESS = ("single", "data_parallel", "model_parallel", "pipeline")
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,7 @@ class Settings:
     device: str = "cpu"  # or cuda
     devices: int = 2  # of a scenario that has them
     gpus: int = 0  # to be seen
+    cable: str | None = None  # its rate, where the ranks are on two hosts
 
     @property
     def matmuls(self) -> tuple[str, ...]:
@@ -117,7 +122,11 @@ def torch_peer(name: str, model: str, options: str, settings: Settings) -> list[
         "--device": settings.device,
         "--devices": settings.devices,
     }
-    made = peer_program(name, "train.py", *options.split(), *_options(work))
+    ranks = settings.devices if options.split()[0] in RANKED else 1
+    made = [
+        replace(contender, ranks=ranks)
+        for contender in peer_program(name, "train.py", *options.split(), *_options(work))
+    ]
     return made if settings.device == "cpu" else made[:1]
 
 
@@ -162,7 +171,18 @@ def stratagem_row(name: str, model: str, options: str, settings: Settings) -> Co
             (*command, "--steps", "1"), AS_INSTALLED, parse_stratagem(strategy, verified=True)
         ),
         _why_not_built(settings.stratagem),
+        _ranks_of(strategy, chosen),
     )
+
+
+def _ranks_of(strategy: str, words: Sequence[str]) -> int:
+    """Return how many processes the row of these options is."""
+    by_default = 1 if strategy in ONE_PROCESS else _value(words, "--devices")
+    return _value(words, "--ranks", by_default)
+
+
+def _value(words: Sequence[str], option: str, default: int = 1) -> int:
+    return int(words[words.index(option) + 1]) if option in words else default
 
 
 def stratagem_training(name: str, options: str, settings: Settings) -> Contender:

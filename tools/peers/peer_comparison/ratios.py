@@ -11,7 +11,7 @@ it: who is best partly by luck is lucky in the rounds that chose it, not in othe
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from stratagem_reports.analysis.statistics import CONFIDENCE, interval_of_median
@@ -47,7 +47,8 @@ class Ratio:
     """A named question: how many times as long as `faster`'s do `slower`'s steps take.
 
     Each side lists candidates, of which the best speaks. `aim` is what it should be at least, or
-    `at_most`: where a way that holds less may cost so much and no more.
+    `at_most`: where a way that holds less may cost so much and no more. Over a cable it is that of
+    `cable_aims` for the cable's rate.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Ratio:
     faster: tuple[str, ...]
     aim: float | None = None
     at_most: bool = False
+    cable_aims: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def aim_text(self) -> str:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+RANKED = ("ddp", "zero1", "fsdp", "tensor_parallel", "pipelining")  # a rank for each device
+
 
 @dataclass(frozen=True)
 class Placement:

@@ -5,7 +5,7 @@ import multiprocessing
 import os
 import statistics
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
@@ -37,12 +37,12 @@ def use_threads_on(cpus: list[int]) -> None:
     torch.set_num_threads(len(cpus))
 
 
-def _meet(rank: int, placement: Placement, store: str) -> None:
+def meet(rank: int, placement: Placement, store: str, interface: str) -> None:
     """Join the other ranks; NCCL connects them at once, before a part of them exchanges tensors."""
     import torch
     from torch import distributed
 
-    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+    os.environ["GLOO_SOCKET_IFNAME"] = interface
     own = placement.devices[rank]
     if own != "cpu":
         torch.cuda.set_device(own)
@@ -65,7 +65,7 @@ def _rank(
             use_threads_on([cpu])
         from torch import distributed
 
-        _meet(rank, placement, store)
+        meet(rank, placement, store, "lo")
         answer.send(run(rank))
         distributed.barrier()
         distributed.destroy_process_group()
@@ -104,8 +104,12 @@ def answers(placement: Placement, run: Callable[[int], dict]) -> list[dict]:
 
 
 def merged(placement: Placement, run: Callable[[int], dict]) -> dict:
-    """Run all ranks: the slowest one's time of each step, the mean loss of those that have one."""
-    given = answers(placement, run)
+    """Run all ranks and return their answers as one."""
+    return as_one(placement, answers(placement, run))
+
+
+def as_one(placement: Placement, given: Sequence[dict]) -> dict:
+    """Return the slowest rank's time of each step, and the mean loss of those that have one."""
     step_ms = [answer["step_ms"] for answer in given]
     losses = [answer for answer in given if answer["loss"] is not None]
     return {

@@ -45,6 +45,9 @@ AIMS = {
     ("fsdp", "with allocator"): 1.20,
     ("fsdp", "with allocator, oneDNN"): 1.10,
 }
+# The same over a cable, by its rate: of a peer however it runs, and of our float32 over bfloat16.
+CABLE_AIMS = {"fsdp": {"1gbit": 1.30}}
+OVER_BFLOAT16 = {"1gbit": 1.80}
 
 
 def ways_of(model: str, settings: Settings) -> list[Way]:
@@ -69,7 +72,10 @@ def ways_of(model: str, settings: Settings) -> list[Way]:
 
 
 def zero(settings: Settings, model: str) -> Scenario:
-    """Return ddp and the stages of ZeRO on two ranks of both sides."""
+    """Return ddp and the stages of ZeRO on two ranks of both sides.
+
+    Over a cable our zero3 also computes in bfloat16, whose parameters are half as many bytes.
+    """
 
     def row(name: str, options: str) -> Contender:
         return stratagem_row(name, model, f"{options} --devices 2", settings)
@@ -100,6 +106,12 @@ def zero(settings: Settings, model: str) -> Scenario:
                     (contender.name,),
                     (ours[counterpart].name,),
                     aim,
+                    cable_aims=CABLE_AIMS.get(peer, {}) if has_aims else {},
                 )
             )
+    if settings.cable and has_aims:
+        half = row("zero3/bfloat16", "--strategy zero3 --mixed-precision bfloat16")
+        name = "zero3: our float32 over bfloat16"
+        ratios.append(Ratio(name, (ours["zero3"].name,), (half.name,), cable_aims=OVER_BFLOAT16))
+        ours["zero3/bfloat16"] = half
     return Scenario((*ours.values(), *peers), tuple(ratios))

@@ -143,35 +143,6 @@ TransferPointer ProcessGroup::all_reduce(at::Tensor tensor, Reduction reduction)
   });
 }
 
-TransferPointer ProcessGroup::all_reduce_by_exchange(const at::Tensor& tensor,
-                                                     Reduction reduction) {
-  const backends::MemoryCategoryGuard communication(backends::MemoryCategory::communication);
-  // Few operators: of a small message each is noticed.
-  const at::NoGradGuard no_gradient;
-  std::vector<std::int64_t> one_of_each = tensor.sizes().vec();
-  one_of_each.insert(one_of_each.begin(), size());
-  const at::Tensor sent = at::empty(one_of_each, tensor.options()).copy_(tensor);
-  const at::Tensor received = at::empty(one_of_each, tensor.options());
-  const std::int64_t bytes = bytes_of(tensor);
-  const auto add_up = [result = tensor, sent, received, reduction]() mutable {
-    const at::NoGradGuard no_gradient_either;
-    if (reduction == Reduction::maximum) {
-      at::amax_out(result, received, 0);
-    } else {
-      at::sum_out(result, received, 0);
-    }
-  };
-  return start(
-      "all_reduce", tensor, {1, bytes, bytes * (size() - 1)},
-      [&] {
-        at::Tensor output = received;
-        at::Tensor input = sent;
-        std::vector<std::int64_t> equal;
-        return group_->alltoall_base(output, input, equal, equal);
-      },
-      ends_, add_up);
-}
-
 TransferPointer ProcessGroup::reduce_scatter(at::Tensor output, at::Tensor input,
                                              ReduceScatter by) {
   const bool by_exchange =
@@ -183,32 +154,6 @@ TransferPointer ProcessGroup::reduce_scatter(at::Tensor output, at::Tensor input
   const std::int64_t wire = (backend_ == "gloo" ? 2 : 1) * ring_pass(bytes);
   return start("reduce_scatter", output, {1, bytes, wire},
                [&] { return group_->_reduce_scatter_base(output, input); });
-}
-
-TransferPointer ProcessGroup::reduce_scatter_by_exchange(const at::Tensor& output,
-                                                         const at::Tensor& input) {
-  const backends::MemoryCategoryGuard communication(backends::MemoryCategory::communication);
-  const auto own_rank = static_cast<std::size_t>(rank());
-  const at::Tensor sum = output.detach().view(-1);
-  const at::Tensor all = input.detach().view(-1);
-  const std::int64_t share = sum.numel();
-  at::Tensor sent = all;
-  std::vector<std::int64_t> lengths(static_cast<std::size_t>(size()), share);
-  // Gloo copies what a rank sends itself. A part at the buffer's end need not be handed over; of
-  // more than two, one that the sum overwrites before it is added must be.
-  const bool at_end = rank() == 0 || rank() + 1 == size();
-  if (size() > 1 && at_end && (size() == 2 || !output.is_alias_of(input))) {
-    sent = all.narrow(0, rank() == 0 ? share : 0, all.numel() - share);
-    lengths[own_rank] = 0;
-  }
-  at::Tensor received = at::empty_like(sent);
-  std::vector<at::Tensor> parts = received.split_with_sizes(lengths);
-  if (lengths[own_rank] == 0) parts[own_rank] = all.narrow(0, rank() * share, share);
-  const std::int64_t bytes = bytes_of(input);
-  return start(
-      "reduce_scatter", output, {1, bytes, ring_pass(bytes)},
-      [&] { return group_->alltoall_base(received, sent, lengths, lengths); }, ends_,
-      [sum, parts = std::move(parts)] { sum_in_rank_order(sum, parts); });
 }
 
 void ProcessGroup::check_reduce_scatter(const at::Tensor& output, const at::Tensor& input,
@@ -228,6 +173,10 @@ void ProcessGroup::check_reduce_scatter(const at::Tensor& output, const at::Tens
 }
 
 TransferPointer ProcessGroup::all_gather(at::Tensor output, at::Tensor input) {
+  if (backend_ == "gloo" && size() == 2 && output.is_cpu() && input.is_cpu() &&
+      output.numel() == 2 * input.numel()) {
+    return all_gather_of_two(output, input);
+  }
   const std::int64_t bytes = bytes_of(input);
   return start("all_gather", output, {1, bytes, bytes * (size() - 1)},
                [&] { return group_->_allgather_base(output, input); });

@@ -109,6 +109,8 @@ class ProcessGroup {
   /// `input`, as this rank's part. Throws std::invalid_argument for other sizes and types.
   TransferPointer reduce_scatter(at::Tensor output, at::Tensor input,
                                  ReduceScatter by = ReduceScatter::exchange);
+  /// `output` [ranks x n] becomes the ranks' inputs [n] one after another; `input` may lie there,
+  /// as this rank's part.
   TransferPointer all_gather(at::Tensor output, at::Tensor input);
   TransferPointer broadcast(at::Tensor tensor, int root);
   /// The sum is the root's; what the others are left with is undefined.
@@ -139,6 +141,7 @@ class ProcessGroup {
   using Call = std::function<c10::intrusive_ptr<c10d::Work>()>;
   TransferPointer all_reduce_by_exchange(const at::Tensor& tensor, Reduction reduction);
   TransferPointer reduce_scatter_by_exchange(const at::Tensor& output, const at::Tensor& input);
+  TransferPointer all_gather_of_two(const at::Tensor& output, const at::Tensor& input);
   void check_reduce_scatter(const at::Tensor& output, const at::Tensor& input,
                             bool by_exchange) const;
   TransferPointer start(const std::string& collective, const at::Tensor& tensor,

@@ -134,6 +134,23 @@ TEST_P(ProcessGroupConformance, GatherAndScatterAreEachOthersReverse) {
   });
 }
 
+TEST_P(ProcessGroupConformance, AllGatherTakesAPartWhereItLies) {
+  for (const int ranks : {1, 2, 3}) {
+    in_group(ranks, [&](ProcessGroup& group) {
+      const at::Tensor all = at::zeros({5 * group.size()}, options(group));
+      const at::Tensor own = all.narrow(0, 5 * group.rank(), 5).copy_(ranks_tensor(group, 5));
+      group.all_gather(all, own)->wait();
+      for (int rank = 0; rank < group.size(); ++rank) {
+        EXPECT_TRUE(
+            at::equal(all.narrow(0, 5 * rank, 5), at::full({5}, rank + 1.0, options(group))));
+      }
+      const auto bytes = static_cast<std::int64_t>(own.nbytes());
+      const CollectiveCount sent{1, bytes, bytes * (group.size() - 1)};
+      EXPECT_EQ(group.counts().at("all_gather"), sent);
+    });
+  }
+}
+
 TEST_P(ProcessGroupConformance, ReduceGivesTheRootTheSum) {
   for (const int ranks : {1, 2, 3}) {
     in_group(ranks, [&](ProcessGroup& group) {

@@ -65,10 +65,10 @@ std::vector<Axis> axes_of(const Selection& selection) {
 
 class Grid {
  public:
-  Grid(const Selection& selection, const Catalogue& catalogue, Baselines baselines)
+  Grid(const Selection& selection, const Catalogue& catalogue, std::int64_t baseline_cores)
       : selection_(selection),
         catalogue_(catalogue),
-        baselines_(baselines),
+        baseline_cores_(baseline_cores),
         axes_(axes_of(selection)) {}
 
   std::vector<Config> rows() {
@@ -117,8 +117,8 @@ class Grid {
     canonicalise(config);
     config.plugin = catalogue_.plugins;
     add(config);
-    if (baselines_ == Baselines::every_core && config.strategy == "single" &&
-        config.device == "cpu" && job_cores > 1) {
+    if (config.strategy == "single" && config.device == "cpu" && job_cores > 1 &&
+        job_cores <= baseline_cores_) {
       config.cores_per_device = job_cores;
       add(config);
     }
@@ -260,7 +260,7 @@ class Grid {
 
   const Selection& selection_;
   const Catalogue& catalogue_;
-  Baselines baselines_;
+  std::int64_t baseline_cores_;
   std::vector<Axis> axes_;
   std::vector<Config> rows_;
   std::set<std::string> seen_;
@@ -270,8 +270,8 @@ class Grid {
 }  // namespace
 
 std::vector<Config> make_grid(const Selection& selection, const Catalogue& catalogue,
-                              Baselines baselines) {
-  return Grid(selection, catalogue, baselines).rows();
+                              std::int64_t baseline_cores) {
+  return Grid(selection, catalogue, baseline_cores).rows();
 }
 
 }  // namespace stratagem::bench

@@ -3,9 +3,11 @@
 // Options that a row's strategy, model or device does not use keep their default in it, and rows
 // that are equal then are measured once, in the place of the first. On CPU every `single` row of a
 // job with more than one core may be followed by one with all the job's cores on its one device,
-// because that is what a user would do instead of a parallel strategy.
+// because that is what a user would do instead of a parallel strategy; where the machine has them.
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "bench/config/catalogue.h"
@@ -14,13 +16,14 @@
 
 namespace stratagem::bench {
 
-/// What a `single` row of a job with more than one core is followed by.
-enum class Baselines { none, every_core };
+/// The most cores that a row may have which follows a `single` row: 0, and there is none.
+inline constexpr std::int64_t no_baselines = 0;
+inline constexpr std::int64_t any_baseline = std::numeric_limits<std::int64_t>::max();
 
 /// Never empty. Throws std::invalid_argument, in one line: a value that is wrong, values that do
 /// not fit together, an option of the user's that no row uses. A preset's values that do not fit
 /// the user's (a split above the batch) fall out instead.
 std::vector<Config> make_grid(const Selection& selection, const Catalogue& catalogue,
-                              Baselines baselines = Baselines::every_core);
+                              std::int64_t baseline_cores = any_baseline);
 
 }  // namespace stratagem::bench

@@ -59,11 +59,12 @@ bool fits(const Config& config, const Catalogue& catalogue) {
 }
 
 /// The rows of every registered strategy that fits.
-std::vector<Config> rows_of_every_strategy(Selection selection, const Catalogue& catalogue) {
+std::vector<Config> rows_of_every_strategy(Selection selection, const Catalogue& catalogue,
+                                           std::int64_t baseline_cores) {
   Chosen& every = selection.options["strategy"];
   every.origin = Origin::preset;
   for (const StrategyFacts& strategy : catalogue.strategies) every.texts.push_back(strategy.name);
-  std::vector<Config> configs = make_grid(selection, catalogue);
+  std::vector<Config> configs = make_grid(selection, catalogue, baseline_cores);
   std::erase_if(configs, [&](const Config& config) { return !fits(config, catalogue); });
   return configs;
 }
@@ -82,9 +83,10 @@ NamedRows rows_of(const BenchmarkProgram& program, const Selection& asked,
       selection.options.try_emplace(
           option, Chosen{CLI::detail::split(text, ','), Origin::preset, program.name});
     }
-    std::vector<Config> configs = selection.options.contains("strategy")
-                                      ? make_grid(selection, catalogue)
-                                      : rows_of_every_strategy(selection, catalogue);
+    std::vector<Config> configs =
+        selection.options.contains("strategy")
+            ? make_grid(selection, catalogue, session.baseline_cores())
+            : rows_of_every_strategy(selection, catalogue, session.baseline_cores());
     session.fit(configs);
     for (const Config& config : configs) {
       std::string name = row_name(config, catalogue);

@@ -4,7 +4,9 @@
 
 #include <cstdio>
 
+#include "bench/config/grid.h"
 #include "bench/launch/exit_codes.h"
+#include "bench/machine/machine.h"
 
 namespace stratagem::bench {
 
@@ -27,6 +29,10 @@ void LauncherSession::fit(std::int64_t& ranks, bool by_user) const {
 
 void LauncherSession::fit(std::vector<Config>& rows) const {
   if (launcher_) fit_rows(rows, *launcher_);
+}
+
+std::int64_t LauncherSession::baseline_cores() const {
+  return is_alone() ? static_cast<std::int64_t>(available_cores().size()) : any_baseline;
 }
 
 int LauncherSession::nothing_matched(const std::string& why) const {

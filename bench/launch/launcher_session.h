@@ -3,6 +3,7 @@
 // the first rank do the work, and the other ranks what the first one asks for.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -22,6 +23,9 @@ class LauncherSession {
   /// Whether it is alone or the first of the ranks: the one that prints.
   bool is_first() const { return is_alone() || launcher_->info.rank == 0; }
 
+  /// The most cores of a row that nobody asked for (bench/config/grid.h): those that a process
+  /// alone may use. fit() sees to it where ranks have cores of their own.
+  std::int64_t baseline_cores() const;
   /// Gives the selection the launcher's number of ranks. Throws std::invalid_argument.
   void fit(Selection& selection) const;
   /// Likewise; `by_user`: the user has given `ranks`.

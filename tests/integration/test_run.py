@@ -95,6 +95,16 @@ def test_json_on_standard_output_is_alone_there(commands):
     assert json.loads(done.stdout)["benchmarks"]
 
 
+def test_one_core_of_several_is_enough_for_a_row_of_one(commands):
+    (core, *_) = sorted(os.sched_getaffinity(0))
+    row = (*TOY, "--strategy", "single", "--repetitions", 1, "--no-predict")
+    program = commands.programs / "stratagem"
+    process = commands.start_command(["taskset", "--cpu-list", core, program, "run", *row])
+    run = commands.finish(process)
+    assert run.returncode == 0, run.stderr
+    assert "cores:2" not in run.stdout
+
+
 def test_without_verification_there_is_none(commands, out):
     done = commands.stratagem("run", *TOY, "--no-verify", "--repetitions", 1, "--out", out)
     assert done.returncode == 0, done.stderr

@@ -178,7 +178,8 @@ int run(const Arguments& arguments) {
   bench::Selection selection = bench::select(typed);
   const bench::LauncherSession session(launcher);
   session.fit(selection);
-  std::vector<bench::Config> rows = bench::make_grid(selection, catalogue);
+  std::vector<bench::Config> rows =
+      bench::make_grid(selection, catalogue, session.baseline_cores());
   session.fit(rows);
   if (!only.empty()) {
     const std::string first = bench::row_name(rows.front(), catalogue);

@@ -78,7 +78,7 @@ int train(const Arguments& arguments) {
       bench::select(options.row, preset == nullptr ? nullptr : &preset->row);
   const bench::LauncherSession session(launcher);
   session.fit(selection);
-  std::vector<bench::Config> rows = bench::make_grid(selection, catalogue, bench::Baselines::none);
+  std::vector<bench::Config> rows = bench::make_grid(selection, catalogue, bench::no_baselines);
   session.fit(rows);
   const datasets::Datasets data =
       bench::training_data(rows.front(), options.training, models::training_text());

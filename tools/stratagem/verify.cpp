@@ -162,7 +162,8 @@ int verify(const Arguments& arguments) {
   const bool by_user = selection.options.at("devices").by_user() ||
                        selection.options.contains("device_ids") ||
                        selection.options.contains("mesh");
-  std::vector<bench::Config> configs = bench::make_grid(selection, catalogue);
+  std::vector<bench::Config> configs = bench::make_grid(
+      selection, catalogue, static_cast<std::int64_t>(bench::available_cores().size()));
   if (!by_user) fit_devices(configs);
   std::erase_if(configs,
                 [&](const bench::Config& config) { return !bench::can_train(config, catalogue); });

@@ -90,6 +90,17 @@ TEST(Grid, SingleUsesOneDeviceAndIsFollowedByAllTheCores) {
   EXPECT_EQ(rows[2].cores_per_device, 3);
 }
 
+TEST(Grid, NoSecondSingleWithMoreCoresThanThereAre) {
+  RunOptions options;
+  options.values = {{"strategy", "single"}, {"devices", "2"}, {"cores_per_device", "3"}};
+  const auto rows = [&](std::int64_t cores) {
+    return make_grid(select(options), example_catalogue(), cores).size();
+  };
+  EXPECT_EQ(rows(6), 2U);
+  EXPECT_EQ(rows(5), 1U);
+  EXPECT_EQ(rows(no_baselines), 1U);
+}
+
 TEST(Grid, NoSecondSingleForOneCoreOrOnCuda) {
   EXPECT_EQ(rows_of({{"strategy", "single"}, {"devices", "1"}}).size(), 1U);
   EXPECT_EQ(rows_of({{"strategy", "single"}, {"device", "cuda"}}).size(), 1U);

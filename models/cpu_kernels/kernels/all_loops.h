@@ -8,8 +8,8 @@
 namespace stratagem::models::kernels {
 namespace {
 
-constexpr Variant all_loops = {{batch_norm_passes<float>, attention_passes<float>},
-                               {batch_norm_passes<double>, attention_passes<double>}};
+inline constexpr Variant all_loops = {{batch_norm_passes<float>, attention_passes<float>},
+                                      {batch_norm_passes<double>, attention_passes<double>}};
 
 }  // namespace
 }  // namespace stratagem::models::kernels

@@ -32,7 +32,7 @@ struct ProductShape {
 enum class Sum { replaced, added_to };
 
 /// A panel is two vectors wide; with so many rows of it the sums fill the registers.
-constexpr int rows_of_a_tile = vector_bytes == 64 ? 12 : 6;
+inline constexpr int rows_of_a_tile = vector_bytes == 64 ? 12 : 6;
 template <typename T>
 constexpr std::int64_t panel = 2 * vector_size<T>;
 

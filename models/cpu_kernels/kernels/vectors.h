@@ -7,16 +7,16 @@
 namespace stratagem::models::kernels {
 namespace {
 
-constexpr int vector_bytes = STRATAGEM_VECTOR_BYTES;
+inline constexpr int vector_bytes = STRATAGEM_VECTOR_BYTES;
 
 template <typename T>
 struct VectorOf {
-  typedef T type __attribute__((vector_size(vector_bytes), aligned(sizeof(T)), may_alias));
+  using Type [[gnu::vector_size(vector_bytes), gnu::aligned(sizeof(T)), gnu::may_alias]] = T;
 };
 
 /// Loaded from and stored to any address; +, - and * go by elements.
 template <typename T>
-using Vector = typename VectorOf<T>::type;
+using Vector = typename VectorOf<T>::Type;
 
 template <typename T>
 constexpr std::int64_t vector_size = vector_bytes / sizeof(T);

@@ -118,7 +118,7 @@ class Grid {
     config.plugin = catalogue_.plugins;
     add(config);
     if (config.strategy == "single" && config.device == "cpu" && job_cores > 1 &&
-        job_cores <= baseline_cores_) {
+        (job_cores <= baseline_cores_ || config.oversubscribe)) {
       config.cores_per_device = job_cores;
       add(config);
     }

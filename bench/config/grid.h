@@ -3,7 +3,8 @@
 // Options that a row's strategy, model or device does not use keep their default in it, and rows
 // that are equal then are measured once, in the place of the first. On CPU every `single` row of a
 // job with more than one core may be followed by one with all the job's cores on its one device,
-// because that is what a user would do instead of a parallel strategy; where the machine has them.
+// because that is what a user would do instead of a parallel strategy; where the process may use so
+// many, or more than it has.
 #pragma once
 
 #include <cstdint>

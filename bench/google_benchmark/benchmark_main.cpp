@@ -174,8 +174,10 @@ int measure_and_report(const BenchmarkProgram& program, const NamedRows& rows,
     fmt::print("{}\n", document_of(measurement.results, flags, aggregates_only).dump(1));
   }
   if (!measurement.interrupted) {
-    write_out(out, measurement.results, flags, replayed);
-    if (options.trace) reports::write_trace(selection.files.trace, measurement.traces);
+    write_what_was_measured([&] {
+      write_out(out, measurement.results, flags, replayed);
+      if (options.trace) reports::write_trace(selection.files.trace, measurement.traces);
+    });
   } else if (!options.out.empty()) {
     fmt::print(stderr, "{}: interrupted; the same command with --resume goes on from {}\n",
                program.name, partial_path(options.out).string());

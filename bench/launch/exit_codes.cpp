@@ -18,6 +18,14 @@ int exit_code_of(const std::exception& error) {
   return wrong_input ? exit_codes::usage : exit_codes::lost;
 }
 
+void write_what_was_measured(const std::function<void()>& write) {
+  try {
+    write();
+  } catch (const std::system_error& error) {
+    throw std::runtime_error(error.what());
+  }
+}
+
 int run_main(const std::string& program, const std::function<int()>& body) {
   try {
     return body();

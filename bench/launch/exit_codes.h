@@ -20,6 +20,10 @@ inline constexpr int interrupted = 130;
 /// a loss.
 int exit_code_of(const std::exception& error);
 
+/// Calls `write`. Files that cannot be written behind a measurement are no usage but a loss: their
+/// places were there before it, and are full now.
+void write_what_was_measured(const std::function<void()>& write);
+
 /// Returns what `body` returns, or exit_code_of() its exception, which is told as "PROGRAM: LINE"
 /// on standard error.
 int run_main(const std::string& program, const std::function<int()>& body);

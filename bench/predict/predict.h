@@ -1,4 +1,4 @@
-// Predicting a row's step from what its actions cost, without running it.
+// Predicting a row's step from what its actions cost, without running its schedule.
 //
 // Costs come from the task calibrate_stages: each stage is looped on its own device while the other
 // devices loop theirs, and once more while they are idle. The simulator then plays the row's

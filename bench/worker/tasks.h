@@ -6,7 +6,7 @@
 //                     own arithmetic, and the first step's loss
 //   canary            a fixed product on each device, as before and after every task that is timed
 //   calibrate_device  peak rates and link of the devices
-//   calibrate_stages  what each action of a row costs, without running the row
+//   calibrate_stages  what each action of a row costs, without running its schedule
 //   measure           the timed steps
 //   collectives       what a collective between the ranks takes
 //   train             epochs over a data set

@@ -1,10 +1,10 @@
 #include "models/cpu_kernels/attention.h"
 
 #include <ATen/ATen.h>
+#include <ATen/cpu/Utils.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <cmath>
-#include <cstddef>
 #include <type_traits>
 #include <vector>
 
@@ -39,11 +39,11 @@ class AttentionHeads {
       : n_(qkv.size(0)),
         heads_(heads),
         features_(qkv.size(2) / 3),
-        shape_{.sequence = qkv.size(1), .features = features_ / heads},
+        shape_(kernels::attention_shape(qkv.size(1), features_ / heads)),
         scale_(static_cast<T>(1 / std::sqrt(static_cast<double>(shape_.features)))) {}
 
   void forward(const at::Tensor& qkv, const at::Tensor& mixed) const {
-    for_each_head(4, shape_.forward_scratch(), [&](std::int64_t head, T* memory) {
+    for_each_head(4, forward_scratch(shape_), [&](std::int64_t head, T* memory) {
       const kernels::AttentionForward<T> work{.query = matrix(memory, 0),
                                               .key = matrix(memory, 1),
                                               .value = matrix(memory, 2),
@@ -57,7 +57,7 @@ class AttentionHeads {
 
   void backward(const at::Tensor& qkv, const at::Tensor& mixed_gradient,
                 const at::Tensor& qkv_gradient) const {
-    for_each_head(7, shape_.backward_scratch(), [&](std::int64_t head, T* memory) {
+    for_each_head(7, backward_scratch(shape_), [&](std::int64_t head, T* memory) {
       const kernels::AttentionBackward<T> work{.query = matrix(memory, 0),
                                                .key = matrix(memory, 1),
                                                .value = matrix(memory, 2),
@@ -77,19 +77,21 @@ class AttentionHeads {
 
  private:
   T* matrix(T* memory, std::int64_t index) const {
-    return memory + index * shape_.sequence * shape_.row();
+    return memory + index * shape_.sequence * shape_.row;
   }
 
   // Calls work(head of all samples, memory of `matrices` and the kernel's scratch, first all 0).
   template <class Work>
   void for_each_head(std::int64_t matrices, std::int64_t scratch, const Work& work) const {
-    const std::int64_t values = matrices * shape_.sequence * shape_.row() + scratch;
+    const std::int64_t values = matrices * shape_.sequence * shape_.row + scratch;
     const std::int64_t parts = parallel_parts(n_ * heads_, shape_.sequence * shape_.sequence);
+    // Made here, as the device's: ATen's threads have no account of their own.
+    const at::Tensor memory = at::zeros({parts, values}, c10::CppTypeToScalarType<T>::value);
+    T* const all = memory.mutable_data_ptr<T>();
     for_each_part(parts, n_ * heads_,
-                  [&](std::int64_t /*part*/, std::int64_t first, std::int64_t count) {
-                    std::vector<T> memory(static_cast<std::size_t>(values));
+                  [&](std::int64_t part, std::int64_t first, std::int64_t count) {
                     for (std::int64_t head = first; head < first + count; ++head) {
-                      work(head, memory.data());
+                      work(head, all + part * values);
                     }
                   });
   }
@@ -111,7 +113,7 @@ class AttentionHeads {
   void load(const HeadRows<Stored>& from, T factor, T* to) const {
     for (std::int64_t position = 0; position < shape_.sequence; ++position) {
       const Stored* const values = from.data + position * from.row;
-      T* const row = to + position * shape_.row();
+      T* const row = to + position * shape_.row;
       for (std::int64_t i = 0; i < shape_.features; ++i) {
         row[i] = static_cast<T>(values[i]) * factor;
       }
@@ -120,7 +122,7 @@ class AttentionHeads {
 
   void store(const T* from, T factor, const HeadRows<Stored>& to) const {
     for (std::int64_t position = 0; position < shape_.sequence; ++position) {
-      const T* const row = from + position * shape_.row();
+      const T* const row = from + position * shape_.row;
       Stored* const values = to.data + position * to.row;
       for (std::int64_t i = 0; i < shape_.features; ++i) {
         values[i] = static_cast<Stored>(row[i] * factor);
@@ -173,10 +175,10 @@ class CausalAttention : public torch::autograd::Function<CausalAttention> {
   }
 };
 
-bool takes_own(const at::Tensor& qkv) {
-  const auto type = qkv.scalar_type();
-  return !uses_reference_kernels() && qkv.is_cpu() && qkv.numel() > 0 &&
-         (type == at::kFloat || type == at::kDouble || type == at::kBFloat16 || type == at::kHalf);
+bool has_matrix_units() {
+  const auto facts = at::cpu::get_cpu_capabilities();
+  const auto tiles = facts.find("amx_tile");
+  return tiles != facts.end() && tiles->second.toBool();
 }
 
 at::Tensor atens(const at::Tensor& qkv, std::int64_t heads) {
@@ -194,8 +196,18 @@ at::Tensor atens(const at::Tensor& qkv, std::int64_t heads) {
 
 }  // namespace
 
+bool takes_own_attention(const at::Tensor& qkv) {
+  static const bool left_to_aten = has_matrix_units();
+  if (uses_reference_kernels() || !qkv.is_cpu() || qkv.numel() == 0) return false;
+  const auto type = qkv.scalar_type();
+  const bool has_16_bits = type == at::kBFloat16 || type == at::kHalf;
+  return type == at::kFloat || type == at::kDouble || (has_16_bits && !left_to_aten);
+}
+
 at::Tensor causal_attention(const at::Tensor& qkv, std::int64_t heads) {
-  return takes_own(qkv) ? CausalAttention::apply(qkv, heads) : atens(qkv, heads);
+  TORCH_CHECK(qkv.dim() == 3 && qkv.size(2) % (3 * heads) == 0, "attention of ", heads,
+              " heads takes [n, sequence, 3 features] with features for each, not ", qkv.sizes());
+  return takes_own_attention(qkv) ? CausalAttention::apply(qkv, heads) : atens(qkv, heads);
 }
 
 }  // namespace stratagem::models

@@ -5,7 +5,8 @@
 // that it makes anew for each block. Ours keeps one head's matrices in a core's caches and
 // multiplies them there, in float32 also what is stored in 16 bits; in float64 the same code runs
 // for a check. docs/fast_on_cpus.md has the figures, bench/programs/bench_attention.cpp tells when
-// that changes. Other devices and reference kernels take ATen's.
+// that changes. Other devices and reference kernels take ATen's; so do 16 bits where the processor
+// has matrix units (AMX), which ATen's uses.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,5 +19,8 @@ namespace stratagem::models {
 /// "Attention Is All You Need", section 3.2). `qkv` is [n, sequence, 3 features]: query, key and
 /// value, each [heads, features / heads]; returns [n, sequence, features].
 at::Tensor causal_attention(const at::Tensor& qkv, std::int64_t heads);
+
+/// Whether that is ours.
+bool takes_own_attention(const at::Tensor& qkv);
 
 }  // namespace stratagem::models

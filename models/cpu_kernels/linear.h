@@ -5,8 +5,8 @@
 // oneDNN's only where MKL leaves half of that width unused, elsewhere MKL is faster
 // (docs/fast_on_cpus.md has the figures).
 // bench/programs/bench_linear.cpp tells when that changes. Other number formats and devices take
-// ATen's products in the same autograd node, so that a check in float64 runs the code that float32
-// runs.
+// ATen's products in the same autograd node, so that a check in float64 runs that node; the kernels
+// are checked by the second verdict (bench/oracle/layer_comparison.h).
 #pragma once
 
 #include <ATen/core/Tensor.h>

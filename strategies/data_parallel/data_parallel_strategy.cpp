@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "strategies/backends/backend.h"
 #include "strategies/data_parallel/layer_buckets.h"
 #include "strategies/schedules/batch_split.h"
 #include "strategies/schedules/lowering.h"
@@ -235,6 +236,8 @@ void DataParallelStrategy::load(const strategies::StateDictionary& state) {
       for (std::size_t index = 0; index < from.size(); ++index) {
         to[index].tensor.detach().copy_(from[index].tensor.detach());
       }
+      // On this thread's stream, which those of the devices do not wait for.
+      if (!to.empty()) backends::finish(to.back().tensor);
     };
     const models::LayerList& first = stage_at(0, segment).layers();
     copy_all(models::parameters(owner.layers()), models::parameters(first));

@@ -70,12 +70,12 @@ TransferPointer ProcessGroup::all_gather_of_two(const at::Tensor& output, const 
   const at::Tensor all = output.detach().view(-1);
   const at::Tensor sent = input.detach().view(-1);
   const std::int64_t share = sent.numel();
-  const at::Tensor own = all.narrow(0, rank() * share, share);
-  if (own.const_data_ptr() != sent.const_data_ptr()) own.copy_(sent);
   std::vector<std::int64_t> lengths(2, share);
   lengths[static_cast<std::size_t>(rank())] = 0;
   const std::int64_t bytes = static_cast<std::int64_t>(input.nbytes());
   return start("all_gather", output, {1, bytes, bytes}, [&] {
+    const at::Tensor own = all.narrow(0, rank() * share, share);
+    if (own.const_data_ptr() != sent.const_data_ptr()) own.copy_(sent);
     at::Tensor received = all.narrow(0, (1 - rank()) * share, share);
     at::Tensor part = sent;
     return group_->alltoall_base(received, part, lengths, lengths);

@@ -174,7 +174,7 @@ void ProcessGroup::check_reduce_scatter(const at::Tensor& output, const at::Tens
 
 TransferPointer ProcessGroup::all_gather(at::Tensor output, at::Tensor input) {
   if (backend_ == "gloo" && size() == 2 && output.is_cpu() && input.is_cpu() &&
-      output.numel() == 2 * input.numel()) {
+      output.scalar_type() == input.scalar_type() && output.numel() == 2 * input.numel()) {
     return all_gather_of_two(output, input);
   }
   const std::int64_t bytes = bytes_of(input);

@@ -30,7 +30,7 @@ def srun(*options) -> list:
 
 def need_network_namespaces() -> None:
     """Skip the test that calls this where tools/two_hosts would refuse."""
-    if os.geteuid() != 0 or shutil.which("ip") is None:
+    if os.geteuid() != 0 or not all(shutil.which(program) for program in ("ip", "tc")):
         pytest.skip("needs network namespaces: root and iproute2")
     name = f"probe{os.getpid()}"
     probe = subprocess.run(["ip", "netns", "add", name], capture_output=True, check=False)

@@ -105,6 +105,13 @@ def test_one_core_of_several_is_enough_for_a_row_of_one(commands):
     assert "cores:2" not in run.stdout
 
 
+def test_a_full_disk_loses_the_file_and_not_the_table(commands):
+    done = commands.stratagem("run", *TOY, "--repetitions", 1, "--out", "/dev/full")
+    assert done.returncode == 4, done.stderr
+    assert "/dev/full" in done.stderr.splitlines()[-1]
+    assert "step ms" in done.stdout
+
+
 def test_without_verification_there_is_none(commands, out):
     done = commands.stratagem("run", *TOY, "--no-verify", "--repetitions", 1, "--out", out)
     assert done.returncode == 0, done.stderr

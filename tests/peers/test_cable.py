@@ -204,7 +204,7 @@ take_part(Launch(f"file://{sys.argv[1]}", int(sys.argv[2]), 2, "lo"), place("cpu
 def two_ranks(folder, failing=None):
     return [
         subprocess.Popen(
-            [sys.executable, "-c", ONE_RANK, folder / "store", str(rank), str(failing or -1)],
+            [sys.executable, "-c", ONE_RANK, folder / "store", str(rank), str(-1 if failing is None else failing)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

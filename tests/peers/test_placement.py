@@ -7,6 +7,7 @@ import train
 from peer_comparison.contenders import Settings
 from peer_comparison.scenarios import SCENARIOS
 from torch_peers.placement import Placement, place
+from torch_peers.ranks import as_one
 
 ON_CUDA = [name for name, entry in SCENARIOS.items() if "device" not in entry.lacks]
 
@@ -98,3 +99,14 @@ def test_every_ratio_on_gpus_is_of_contenders_that_there_are(scenario):
     known = {each.name for each in made.contenders}
     sides = [side for ratio in made.ratios for side in (ratio.slower, ratio.faster)]
     assert set().union(*sides) <= known
+
+
+def test_a_step_lasts_from_the_last_ranks_end_to_the_last_ranks_end():
+    """The jitter of two ranks that take turns in being late is not counted."""
+    answers = [
+        {"step_ms": times, "loss": 2.0, "first_losses": [1.0]}
+        for times in ([10.0, 14.0, 10.0], [12.0, 10.0, 13.0])
+    ]
+    found = as_one(place("cpu", 2, 0), answers)
+    assert found["step_ms"] == [12.0, 12.0, 11.0]
+    assert found["per_rank_ms"] == [answer["step_ms"] for answer in answers]

@@ -49,6 +49,7 @@ def test_noise_gives_cannot_tell_and_5_only_when_asked_for(compare):
     assert compare(base, head)[0] == 0
     code, _, found = compare(base, head, "--fail-on-ambiguous")
     assert found["rows"][0]["verdict"] == "cannot tell"
+    assert found["summary"] == "Undecided: 1 row, 1 cannot tell."
     assert code == 5
 
 

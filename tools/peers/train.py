@@ -4,8 +4,8 @@
 A CPU device is one thread pinned to one core; data_parallel's, which is one, has all cores. A CUDA
 device is a GPU. Inside the timed region of each rank: copy of its inputs and targets (clones, to a
 GPU from page-locked memory), zero_grad, forward, loss, backward with its communication,
-optimizer.step. Steps warm up, a barrier stands before the timed steps and none between them; the
-step time is the maximum over the ranks. With --init-method, --rank and --world-size the process is
+optimizer.step. Steps warm up, a barrier stands before the timed steps and none between them; a step
+lasts from the last rank's end to the last rank's end. With --init-method, --rank and --world-size the process is
 one rank of a launch that something else started, and rank 0 prints the line.
 """
 

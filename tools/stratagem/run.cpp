@@ -6,12 +6,12 @@
 
 #include <cstdio>
 #include <stdexcept>
-#include <system_error>
 
 #include "bench/config/grid.h"
 #include "bench/config/registered_catalogue.h"
 #include "bench/config/row_name.h"
 #include "bench/config/run_options.h"
+#include "bench/launch/exit_codes.h"
 #include "bench/launch/launcher_session.h"
 #include "bench/measure/environment.h"
 #include "bench/measure/measure.h"
@@ -142,11 +142,7 @@ int measure(const std::vector<bench::Config>& rows, const bench::Selection& sele
   if (measurement.interrupted) {
     tell_how_to_resume(measurement, files.out);
   } else {
-    try {
-      write_files(measurement, files);
-    } catch (const std::system_error& error) {  // the places were there before: they are full
-      throw std::runtime_error(error.what());
-    }
+    bench::write_what_was_measured([&] { write_files(measurement, files); });
   }
   return bench::exit_code(measurement);
 }

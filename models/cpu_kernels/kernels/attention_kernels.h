@@ -14,24 +14,18 @@ namespace stratagem::models::kernels {
 
 inline constexpr std::int64_t attention_queries_of_a_block = 64;
 
-/// Rows lie `row` values apart: features rounded up to whole vectors, the rest of a row 0.
+/// Sizes of one head, by attention_shape().
 struct AttentionShape {
   std::int64_t sequence;
   std::int64_t features;
-
-  std::int64_t row() const { return rounded(features); }
-  std::int64_t keys() const { return rounded(sequence); }
-  /// Values that the scratch memory of a pass holds.
-  std::int64_t forward_scratch() const {
-    return features * keys() + attention_queries_of_a_block * keys();
-  }
-  std::int64_t backward_scratch() const {
-    return 2 * features * keys() + 2 * attention_queries_of_a_block * keys();
-  }
-
- private:
-  static std::int64_t rounded(std::int64_t count) { return (count + 31) / 32 * 32; }
+  std::int64_t row;   // features rounded up to whole vectors; the rest of a row is 0
+  std::int64_t keys;  // the sequence, likewise
 };
+AttentionShape attention_shape(std::int64_t sequence, std::int64_t features);
+
+/// Values that the scratch memory of a pass holds.
+std::int64_t forward_scratch(const AttentionShape& shape);
+std::int64_t backward_scratch(const AttentionShape& shape);
 
 /// All [sequence, row]; query is scaled already. Fills `mixed`.
 template <typename T>

@@ -8,7 +8,7 @@
 namespace stratagem::models::kernels {
 namespace {
 
-/// to [columns, ld_to] = from^T, [rows, ld_from]; what lies behind `rows` becomes 0.
+/// `to` [columns, row_of_to] = `from`^T, of [rows, columns]; what lies behind `rows` becomes 0.
 template <typename T>
 void transpose(Matrix<const T> from, std::int64_t rows, std::int64_t columns, T* __restrict to,
                std::int64_t row_of_to) {
@@ -16,12 +16,13 @@ void transpose(Matrix<const T> from, std::int64_t rows, std::int64_t columns, T*
   for (std::int64_t first = 0; first < row_of_to; first += kTile) {
     for (std::int64_t column = 0; column < columns; ++column) {
       T* const tile = to + column * row_of_to + first;
-      const T* const values = from.data + first * from.row + column;
-      const std::int64_t count = rows - first < kTile ? rows - first : kTile;
-      if (count == kTile) {
+      if (first + kTile <= rows) {
+        const T* const values = from.data + first * from.row + column;
         for (std::int64_t i = 0; i < kTile; ++i) tile[i] = values[i * from.row];
       } else {
-        for (std::int64_t i = 0; i < kTile; ++i) tile[i] = i < count ? values[i * from.row] : 0;
+        for (std::int64_t i = 0; i < kTile; ++i) {
+          tile[i] = first + i < rows ? from.data[(first + i) * from.row + column] : 0;
+        }
       }
     }
   }
@@ -49,8 +50,8 @@ QueryBlock query_block(const AttentionShape& shape, std::int64_t first) {
 template <typename T>
 void probabilities_of(const T* query, const T* key_columns, const AttentionShape& shape,
                       const QueryBlock& block, T* probabilities) {
-  const std::int64_t keys = shape.keys();
-  product<T>({query + block.first * shape.row(), shape.row(), 1}, {key_columns, keys},
+  const std::int64_t keys = shape.keys;
+  product<T>({query + block.first * shape.row, shape.row, 1}, {key_columns, keys},
              {probabilities, keys}, {block.rows, block.columns, shape.features}, Sum::replaced);
   for (std::int64_t row = 0; row < block.rows; ++row) {
     softmax(probabilities + row * keys, block.first + row + 1, block.columns);
@@ -59,8 +60,8 @@ void probabilities_of(const T* query, const T* key_columns, const AttentionShape
 
 template <typename T>
 void attention_forward(const AttentionForward<T>& work, const AttentionShape& shape) {
-  const std::int64_t row = shape.row();
-  const std::int64_t keys = shape.keys();
+  const std::int64_t row = shape.row;
+  const std::int64_t keys = shape.keys;
   T* const key_columns = work.scratch;
   T* const probabilities = key_columns + shape.features * keys;
   transpose<T>({work.key, row}, shape.sequence, shape.features, key_columns, keys);
@@ -74,8 +75,8 @@ void attention_forward(const AttentionForward<T>& work, const AttentionShape& sh
 
 template <typename T>
 void attention_backward(const AttentionBackward<T>& work, const AttentionShape& shape) {
-  const std::int64_t row = shape.row();
-  const std::int64_t keys = shape.keys();
+  const std::int64_t row = shape.row;
+  const std::int64_t keys = shape.keys;
   T* const key_columns = work.scratch;
   T* const value_columns = key_columns + shape.features * keys;
   T* const probabilities = value_columns + shape.features * keys;

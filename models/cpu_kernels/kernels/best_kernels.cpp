@@ -11,6 +11,18 @@ const Variant& best() {
 
 }  // namespace
 
+AttentionShape attention_shape(std::int64_t sequence, std::int64_t features) {
+  constexpr std::int64_t widest = 32;  // values of two of the widest vectors
+  const auto rounded = [](std::int64_t count) { return (count + widest - 1) / widest * widest; };
+  return {sequence, features, rounded(features), rounded(sequence)};
+}
+
+std::int64_t forward_scratch(const AttentionShape& shape) {
+  return (shape.features + attention_queries_of_a_block) * shape.keys;
+}
+
+std::int64_t backward_scratch(const AttentionShape& shape) { return 2 * forward_scratch(shape); }
+
 template <>
 const BatchNormKernels<float>& batch_norm_kernels<float>() {
   return best().of_float.batch_norm;

@@ -42,15 +42,15 @@ void product_tile(const StridedMatrix<T>& left, const Matrix<const T>& right, co
   Vector<T> low[Rows];   // NOLINT(modernize-avoid-c-arrays): nothing of the standard library here
   Vector<T> high[Rows];  // NOLINT(modernize-avoid-c-arrays)
   for (int i = 0; i < Rows; ++i) {
-    T* const row = sum.data + i * sum.row;
-    low[i] = mode == Sum::added_to ? vector_at(row) : Vector<T>{};
-    high[i] = mode == Sum::added_to ? vector_at(row + vector_size<T>) : Vector<T>{};
+    const T* const row = sum.data + i * sum.row;
+    low[i] = mode == Sum::added_to ? load(row) : Vector<T>{};
+    high[i] = mode == Sum::added_to ? load(row + vector_size<T>) : Vector<T>{};
   }
   const T* of_left = left.data;
   const T* of_right = right.data;
   for (std::int64_t k = 0; k < depth; ++k, of_left += left.column, of_right += right.row) {
-    const Vector<T> first = vector_at(of_right);
-    const Vector<T> second = vector_at(of_right + vector_size<T>);
+    const Vector<T> first = load(of_right);
+    const Vector<T> second = load(of_right + vector_size<T>);
 #pragma GCC unroll 12
     for (int i = 0; i < Rows; ++i) {
       const T factor = of_left[i * left.row];
@@ -60,8 +60,8 @@ void product_tile(const StridedMatrix<T>& left, const Matrix<const T>& right, co
   }
   for (int i = 0; i < Rows; ++i) {
     T* const row = sum.data + i * sum.row;
-    vector_at(row) = low[i];
-    vector_at(row + vector_size<T>) = high[i];
+    store(low[i], row);
+    store(high[i], row + vector_size<T>);
   }
 }
 

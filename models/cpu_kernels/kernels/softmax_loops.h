@@ -3,23 +3,24 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 
 #include "models/cpu_kernels/kernels/vectors.h"
 
 namespace stratagem::models::kernels {
 namespace {
 
-/// e^x for x <= 0, within two units in the last place; 0 below -87, whose power is no normal
-/// number. The range is reduced by Cody and Waite's method (Muller, "Elementary Functions",
+/// e^x for x <= 0, within two units in the last place; 0 below -87, near which powers cease to be
+/// normal numbers. The range is reduced by Cody and Waite's method (Muller, "Elementary Functions",
 /// chapter 11), the polynomial is the Taylor one, whose remainder at ln(2)/2 is 6e-9.
 inline float exponential(float x) {
+  constexpr float kLeast = -87.0F;
   constexpr float kOfTwo = 1.44269504F;
   constexpr float kHigh = 0.693359375F;  // ln 2 in two parts: the first with few bits
   constexpr float kLow = -2.12194440e-4F;
   constexpr float kRounds = 12582912.0F;  // 1.5 * 2^23: what is added to it is rounded
-  const float power = (x * kOfTwo + kRounds) - kRounds;
-  const float rest = (x - power * kHigh) - power * kLow;
+  const float bounded = x < kLeast ? kLeast : x;
+  const float power = (bounded * kOfTwo + kRounds) - kRounds;
+  const float rest = (bounded - power * kHigh) - power * kLow;
   float sum = 1.0F / 5040;
   sum = sum * rest + 1.0F / 720;
   sum = sum * rest + 1.0F / 120;
@@ -30,7 +31,7 @@ inline float exponential(float x) {
   sum = sum * rest + 1.0F;
   const auto exponent = static_cast<std::int32_t>(power) + 127;
   const float scaled = sum * __builtin_bit_cast(float, exponent << 23);
-  return x < -87.0F ? 0.0F : scaled;
+  return x < kLeast ? 0.0F : scaled;
 }
 
 inline double exponential(double x) { return __builtin_exp(x); }
@@ -38,9 +39,9 @@ inline double exponential(double x) { return __builtin_exp(x); }
 /// Of whole vectors.
 template <typename T>
 T largest(const T* values, std::int64_t count) {
-  Vector<T> tops = vector_at(values);
+  Vector<T> tops = load(values);
   for (std::int64_t i = vector_size<T>; i < count; i += vector_size<T>) {
-    const Vector<T> others = vector_at(values + i);
+    const Vector<T> others = load(values + i);
     tops = others > tops ? others : tops;
   }
   T result = tops[0];
@@ -60,11 +61,11 @@ T sum_of_lanes(const Vector<T>& lanes) {
 /// Of the first `count` values; the others of the row, which is one of whole vectors, become 0.
 template <typename T>
 void softmax(T* __restrict values, std::int64_t count, std::int64_t row) {
-  for (std::int64_t i = count; i < row; ++i) values[i] = -std::numeric_limits<T>::infinity();
+  for (std::int64_t i = count; i < row; ++i) values[i] = static_cast<T>(-__builtin_inf());
   const T top = largest(values, row);
   for (std::int64_t i = 0; i < row; ++i) values[i] = exponential(values[i] - top);
   Vector<T> sums = {};
-  for (std::int64_t i = 0; i < row; i += vector_size<T>) sums += vector_at(values + i);
+  for (std::int64_t i = 0; i < row; i += vector_size<T>) sums += load(values + i);
   const T factor = 1 / sum_of_lanes<T>(sums);
   for (std::int64_t i = 0; i < row; ++i) values[i] *= factor;
 }
@@ -74,7 +75,7 @@ template <typename T>
 void softmax_gradient(const T* __restrict probabilities, std::int64_t row, T* __restrict gradient) {
   Vector<T> sums = {};
   for (std::int64_t i = 0; i < row; i += vector_size<T>) {
-    sums += vector_at(probabilities + i) * vector_at(gradient + i);
+    sums += load(probabilities + i) * load(gradient + i);
   }
   const T sum = sum_of_lanes<T>(sums);
   for (std::int64_t i = 0; i < row; ++i) gradient[i] = probabilities[i] * (gradient[i] - sum);

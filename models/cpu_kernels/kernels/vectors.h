@@ -11,24 +11,28 @@ inline constexpr int vector_bytes = STRATAGEM_VECTOR_BYTES;
 
 template <typename T>
 struct VectorOf {
-  using Type [[gnu::vector_size(vector_bytes), gnu::aligned(sizeof(T)), gnu::may_alias]] = T;
+  using Type [[gnu::vector_size(vector_bytes)]] = T;
 };
 
-/// Loaded from and stored to any address; +, - and * go by elements.
+/// +, - and * go by elements.
 template <typename T>
 using Vector = typename VectorOf<T>::Type;
 
 template <typename T>
 constexpr std::int64_t vector_size = vector_bytes / sizeof(T);
 
+/// From any address.
 template <typename T>
-const Vector<T>& vector_at(const T* values) {
-  return *reinterpret_cast<const Vector<T>*>(values);
+Vector<T> load(const T* values) {
+  Vector<T> vector;
+  __builtin_memcpy(&vector, values, sizeof(vector));
+  return vector;
 }
 
+/// To any address.
 template <typename T>
-Vector<T>& vector_at(T* values) {
-  return *reinterpret_cast<Vector<T>*>(values);
+void store(const Vector<T>& vector, T* values) {
+  __builtin_memcpy(values, &vector, sizeof(vector));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@ from .deterministic import Kind, MetricChange
 from .verdicts import Comparison, RowComparison, Timing, Verdict
 
 _OF_TIMES = ("Base", "Head", "Change", "Interval")
+_UNDECIDED = {Verdict.CANNOT_TELL, Verdict.TOO_FEW}
 NONE = "\u2013"
 
 SEPARATE_FILES = (
@@ -35,7 +36,10 @@ def headline(comparison: Comparison) -> str:
     if worse and not comparison.deterministic_only:
         parts.append(f"{worse} with a deterministic metric that grew")
     rows = counted(len(comparison.rows), "row")
+    told = {row.timing.verdict for row in comparison.rows} - _UNDECIDED
     verdict = "Regression" if comparison.regressions else "No regression found"
+    if not comparison.regressions and not told:
+        verdict = "Undecided"
     where = " (across machines)" if comparison.across_machines else ""
     ignored = "; times were not compared" if comparison.deterministic_only else ""
     return f"{verdict}: {rows}, {listing(parts)}{where}{ignored}."

@@ -151,6 +151,14 @@ TEST_P(ProcessGroupConformance, AllGatherTakesAPartWhereItLies) {
   }
 }
 
+TEST_P(ProcessGroupConformance, AllGatherRefusesAnotherFormat) {
+  in_group(2, [&](ProcessGroup& group) {
+    const at::Tensor wide = at::empty({6}, options(group).dtype(at::kDouble));
+    const at::Tensor narrow = at::empty({3}, options(group).dtype(at::kFloat));
+    EXPECT_THROW(group.all_gather(wide, narrow), runtime::CommunicationError);
+  });
+}
+
 TEST_P(ProcessGroupConformance, ReduceGivesTheRootTheSum) {
   for (const int ranks : {1, 2, 3}) {
     in_group(ranks, [&](ProcessGroup& group) {

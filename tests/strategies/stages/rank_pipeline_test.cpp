@@ -93,6 +93,14 @@ TEST(RankPipeline, EqualsOneDevice) {
   }
   verify({.model = "resnet18", .spread = {.pipeline_ranks = 3}, .split = 3});
   verify({.model = "resnet18", .spread = {.pipeline_ranks = 2, .devices_per_rank = 2}});
+  // Wrapped around more than two ranks, a receive in another order is another stage's activation.
+  verify({.model = "resnet18",
+          .spread = {.pipeline_ranks = 3},
+          .schedule = "interleaved_1f1b",
+          .batch = 6});
+  verify({.model = "resnet18",
+          .spread = {.pipeline_ranks = 2, .devices_per_rank = 2},
+          .schedule = "interleaved_1f1b"});
 }
 
 TEST(RankPipeline, WithReplicasEqualsOneDeviceThatSeesTheSameShards) {

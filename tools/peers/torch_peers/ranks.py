@@ -6,6 +6,7 @@ import os
 import statistics
 import tempfile
 from collections.abc import Callable, Sequence
+from itertools import accumulate, pairwise
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
@@ -109,13 +110,19 @@ def merged(placement: Placement, run: Callable[[int], dict]) -> dict:
 
 
 def as_one(placement: Placement, given: Sequence[dict]) -> dict:
-    """Return the slowest rank's time of each step, and the mean loss of those that have one."""
+    """Return each step's time, and the mean loss of the ranks that have one.
+
+    Steps begin together, at a barrier, and follow each other: one lasts from the last rank's end of
+    the one before to the last rank's end of its own, as Stratagem's do. The maximum of the ranks'
+    own times would count their jitter.
+    """
     step_ms = [answer["step_ms"] for answer in given]
+    last_ends = [max(ends) for ends in zip(*map(accumulate, step_ms), strict=True)]
     losses = [answer for answer in given if answer["loss"] is not None]
     return {
         **given[-1],
         "backend": placement.backend,
-        "step_ms": [max(times) for times in zip(*step_ms, strict=True)],
+        "step_ms": [end - start for start, end in pairwise([0.0, *last_ends])],
         "per_rank_ms": step_ms,
         "loss": statistics.fmean(answer["loss"] for answer in losses),
         "first_losses": [

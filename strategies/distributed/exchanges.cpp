@@ -65,7 +65,8 @@ TransferPointer ProcessGroup::reduce_scatter_by_exchange(const at::Tensor& outpu
 }
 
 /// c10d's Gloo gathers into a buffer of its own and copies that. Of two ranks each sends the other
-/// its part, which arrives where it is to lie.
+/// its part, which arrives where it is to lie. Between hosts c10d's is taken: it goes in pieces,
+/// which share the one connection with a transfer in flight, and a whole part waits behind that.
 TransferPointer ProcessGroup::all_gather_of_two(const at::Tensor& output, const at::Tensor& input) {
   const at::Tensor all = output.detach().view(-1);
   const at::Tensor sent = input.detach().view(-1);

@@ -11,10 +11,14 @@
 namespace stratagem::distributed {
 namespace {
 
-/// Loopback unless told otherwise: by the option, or by the variable that PyTorch's users know.
-std::shared_ptr<::gloo::transport::Device> open_interface(const std::string& name) {
+/// By the option, or by the variable that PyTorch's users know; empty: the loopback.
+std::string chosen_interface(const std::string& name) {
   const char* variable = std::getenv("GLOO_SOCKET_IFNAME");
-  const std::string chosen = !name.empty() ? name : variable != nullptr ? variable : "";
+  return !name.empty() ? name : variable != nullptr ? variable : "";
+}
+
+std::shared_ptr<::gloo::transport::Device> open_interface(const std::string& name) {
+  const std::string chosen = chosen_interface(name);
   try {
     if (chosen.empty()) return c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1");
     return c10d::ProcessGroupGloo::createDeviceForInterface(chosen);
@@ -26,6 +30,11 @@ std::shared_ptr<::gloo::transport::Device> open_interface(const std::string& nam
 }
 
 }  // namespace
+
+bool gloo_takes_the_loopback(const BackendOptions& options) {
+  const std::string chosen = chosen_interface(options.interface_name);
+  return chosen.empty() || chosen == "lo";
+}
 
 c10::intrusive_ptr<c10d::ProcessGroup> make_gloo_group(const c10::intrusive_ptr<c10d::Store>& store,
                                                        int rank, int size,

@@ -120,7 +120,7 @@ runtime::EventPointer Transfer::end() const {
 
 ProcessGroup::ProcessGroup(const std::string& name, std::vector<int> ranks, std::string backend,
                            runtime::Device& device, c10::intrusive_ptr<c10d::ProcessGroup> group,
-                           std::chrono::milliseconds limit)
+                           std::chrono::milliseconds limit, bool loopback)
     : ranks_(std::move(ranks)),
       backend_(std::move(backend)),
       title_(fmt::format("{} (ranks {})", name, fmt::join(ranks_, ", "))),
@@ -128,7 +128,8 @@ ProcessGroup::ProcessGroup(const std::string& name, std::vector<int> ranks, std:
       device_(device),
       ends_(device.make_end_stamps()),
       group_(std::move(group)),
-      limit_(limit) {}
+      limit_(limit),
+      loopback_(loopback) {}
 
 TransferPointer ProcessGroup::all_reduce(at::Tensor tensor, Reduction reduction) {
   const std::int64_t bytes = bytes_of(tensor);
@@ -173,7 +174,7 @@ void ProcessGroup::check_reduce_scatter(const at::Tensor& output, const at::Tens
 }
 
 TransferPointer ProcessGroup::all_gather(at::Tensor output, at::Tensor input) {
-  if (backend_ == "gloo" && size() == 2 && output.is_cpu() && input.is_cpu() &&
+  if (backend_ == "gloo" && loopback_ && size() == 2 && output.is_cpu() && input.is_cpu() &&
       output.scalar_type() == input.scalar_type() && output.numel() == 2 * input.numel()) {
     return all_gather_of_two(output, input);
   }

@@ -87,10 +87,10 @@ class ProcessGroup {
  public:
   /// `ranks` are the members' ranks in the job, in the order of their ranks in the group.
   /// `device` is where the tensors of the calls lie; it stamps them, and outlives the group.
-  /// `limit` is that of a barrier.
+  /// `limit` is that of a barrier; `loopback`: whether the ranks share a host.
   ProcessGroup(const std::string& name, std::vector<int> ranks, std::string backend,
                runtime::Device& device, c10::intrusive_ptr<c10d::ProcessGroup> group,
-               std::chrono::milliseconds limit = BackendOptions().timeout);
+               std::chrono::milliseconds limit = BackendOptions().timeout, bool loopback = true);
   ProcessGroup(const ProcessGroup&) = delete;
   ProcessGroup& operator=(const ProcessGroup&) = delete;
 
@@ -167,6 +167,7 @@ class ProcessGroup {
   std::shared_ptr<runtime::EndStamps> ends_;  // of the collectives
   c10::intrusive_ptr<c10d::ProcessGroup> group_;
   std::chrono::milliseconds limit_;
+  bool loopback_;
   mutable std::mutex mutex_;
   CommunicationCounts counts_;
 };
@@ -176,6 +177,9 @@ class ProcessGroup {
 c10::intrusive_ptr<c10d::ProcessGroup> make_gloo_group(const c10::intrusive_ptr<c10d::Store>& store,
                                                        int rank, int size,
                                                        const BackendOptions& options);
+
+/// Whether such a group's bytes stay on this host.
+bool gloo_takes_the_loopback(const BackendOptions& options);
 
 /// The same over NCCL, for tensors on GPUs; std::invalid_argument in a build without it.
 c10::intrusive_ptr<c10d::ProcessGroup> make_nccl_group(const c10::intrusive_ptr<c10d::Store>& store,

@@ -87,7 +87,8 @@ std::unique_ptr<ProcessGroup> RankContext::make_group(const std::string& name,
   const int size = static_cast<int>(ranks.size());
   const auto make = backend == "nccl" ? make_nccl_group : make_gloo_group;
   return std::make_unique<ProcessGroup>(name, std::move(ranks), backend, device,
-                                        make(store, position, size, options), options.timeout);
+                                        make(store, position, size, options), options.timeout,
+                                        gloo_takes_the_loopback(options));
 }
 
 }  // namespace stratagem::distributed

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstdint>
 
+#include "bench/programs/by_turns.h"
 #include "models/cpu_kernels/attention.h"
 #include "models/cpu_kernels/reference_kernels.h"
 
@@ -48,18 +49,7 @@ void attention(benchmark::State& state) {
   at::set_num_threads(static_cast<int>(state.range(4)));
   const Problem problem = problem_of(state.range(0), state.range(1), state.range(2),
                                      state.range(3) == 16 ? at::kBFloat16 : at::kFloat);
-  seconds_of(problem, false);
-  seconds_of(problem, true);
-  double atens = 0;
-  double ours = 0;
-  for (auto iteration : state) {
-    atens += seconds_of(problem, false);
-    const double one = seconds_of(problem, true);
-    ours += one;
-    state.SetIterationTime(one);
-  }
-  state.counters["aten_ms"] = atens / static_cast<double>(state.iterations()) * 1e3;
-  state.counters["atens_over_ours"] = atens / ours;
+  stratagem::bench::time_by_turns(state, [&](bool own) { return seconds_of(problem, own); });
 }
 
 // Those of gpt-small, a micro-batch and a whole batch, and of gpt2 at its whole length.

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "bench/programs/by_turns.h"
 #include "models/cpu_kernels/batch_norm.h"
 #include "models/cpu_kernels/reference_kernels.h"
 
@@ -67,18 +68,7 @@ void batch_norm(benchmark::State& state) {
   at::set_num_threads(static_cast<int>(state.range(4)));
   const Problem problem = problem_of(state.range(0), state.range(1), state.range(2),
                                      static_cast<After>(state.range(3)));
-  seconds_of(problem, false);
-  seconds_of(problem, true);
-  double atens = 0;
-  double ours = 0;
-  for (auto iteration : state) {
-    atens += seconds_of(problem, false);
-    const double one = seconds_of(problem, true);
-    ours += one;
-    state.SetIterationTime(one);
-  }
-  state.counters["aten_ms"] = atens / static_cast<double>(state.iterations()) * 1e3;
-  state.counters["atens_over_ours"] = atens / ours;
+  stratagem::bench::time_by_turns(state, [&](bool own) { return seconds_of(problem, own); });
 }
 
 // Those of ResNet-50 at 128 pixels: one micro-batch and a whole batch.

@@ -244,7 +244,7 @@ reports::Context make_context(const std::string& command_line) {
   context.executable = fs::read_symlink("/proc/self/exe").string();
   context.num_cpus = facts.logical_cpus;
   context.mhz_per_cpu = facts.nominal_mhz;
-  context.cpu_scaling_enabled = facts.governor != "none" && facts.governor != "performance";
+  context.cpu_scaling_enabled = facts.clock_scales();
   context.load_average = facts.load_average;
   context.build_type = build.build_type;
   context.version = build.version;

@@ -48,6 +48,9 @@ struct MachineFacts {
   std::vector<double> load_average;
   std::vector<std::string> gpu_models;
   std::string gpu_driver;  // empty without one
+
+  /// Whether a governor sets the clock by the load.
+  bool clock_scales() const { return governor != "none" && governor != "performance"; }
 };
 
 MachineFacts machine_facts(const SystemPaths& paths = {});

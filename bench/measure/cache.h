@@ -14,6 +14,12 @@ namespace stratagem::bench {
 /// ${XDG_CACHE_HOME:-~/.cache}/stratagem, or a folder for temporary files where there is no home.
 std::filesystem::path default_cache_folder();
 
+/// An answer and how long ago it was kept.
+struct RecentAnswer {
+  nlohmann::json answer;
+  double age_s = 0;
+};
+
 class Cache {
  public:
   explicit Cache(std::filesystem::path folder = default_cache_folder());
@@ -21,11 +27,16 @@ class Cache {
   /// The answer stored for `question` under `kind`.
   std::optional<nlohmann::json> find(const std::string& kind, const nlohmann::json& question) const;
 
+  /// The same, unless it is older than that.
+  std::optional<RecentAnswer> find_recent(const std::string& kind, const nlohmann::json& question,
+                                          double longest_age_s) const;
+
   /// Keeps an answer. A cache that cannot be written is no reason to stop: false.
   bool store(const std::string& kind, const nlohmann::json& question,
              const nlohmann::json& answer) const;
 
  private:
+  nlohmann::json stored(const std::string& kind, const nlohmann::json& question) const;
   std::filesystem::path entry(const std::string& kind, const nlohmann::json& question) const;
 
   std::filesystem::path folder_;

@@ -13,8 +13,6 @@ namespace stratagem::bench {
 
 namespace {
 
-constexpr double slower_canary = 0.05;
-
 double slowest(const std::vector<double>& devices) {
   return devices.empty() ? 0 : *std::ranges::max_element(devices);
 }

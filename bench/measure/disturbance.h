@@ -9,6 +9,9 @@
 
 namespace stratagem::bench {
 
+/// How much longer than usual a canary takes that tells of a disturbance.
+inline constexpr double slower_canary = 0.05;
+
 /// The mark of a launch that something disturbed.
 inline constexpr const char* disturbed_mark = "disturbed";
 

@@ -7,6 +7,7 @@
 
 #include "bench/config/core_demand.h"
 #include "bench/launch/exit_codes.h"
+#include "bench/measure/calm_canary.h"
 #include "bench/measure/device_calibration.h"
 #include "bench/measure/noise_watch.h"
 #include "bench/measure/partial_file.h"
@@ -82,7 +83,7 @@ Measurement measure(const std::vector<Config>& rows, const MeasureOptions& optio
   verify_rows(prepared, environment, observer);
   Rounds rounds(prepared, options, environment, observer);
   rounds.run(partial ? &*partial : nullptr);
-  noise.finish(context);
+  noise.finish(context, slow_throughout(environment, rounds.usual_canaries_ms()));
   // Last, so that the first figures come early; what is predicted depends on nothing measured. Who
   // takes turns with another run leaves it the cores.
   const bool alone = options.turns.empty();

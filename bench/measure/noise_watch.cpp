@@ -12,11 +12,12 @@ NoiseWatch::NoiseWatch(const std::optional<SystemPaths>& paths, bool alone, Obse
   take(standing_noise_sources(facts_, *paths_));
 }
 
-void NoiseWatch::finish(reports::Context& context) {
+void NoiseWatch::finish(reports::Context& context, const std::vector<NoiseSource>& others) {
   if (!paths_) return;
   NoiseCounters end = read_noise(*paths_);
   end.own_are_all = alone_;
   take(noise_sources_between(start_, end));
+  take(others);
   context.noise = noise_figures(facts_, start_, end, *paths_);
   context.disturbances = disturbances_;
 }

@@ -16,8 +16,8 @@ class NoiseWatch {
   /// ranks of this measurement have another parent on this machine.
   NoiseWatch(const std::optional<SystemPaths>& paths, bool alone, Observer& observer);
 
-  /// Notes what happened since, and writes all of it into the context.
-  void finish(reports::Context& context);
+  /// Notes what happened since, and what else was found, and writes all of it into the context.
+  void finish(reports::Context& context, const std::vector<NoiseSource>& others);
 
  private:
   void take(const std::vector<NoiseSource>& found);

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
 #include <system_error>
 
 #include "bench/config/options.h"
@@ -122,8 +121,8 @@ std::vector<PlannedLaunch> Rounds::remaining_launches() {
   return launches;
 }
 
-void Rounds::mark_disturbed() {
-  std::map<std::string, std::vector<double>> canaries;  // of the run, by devices
+std::map<std::string, double> Rounds::usual_canaries_ms() const {
+  std::map<std::string, std::vector<double>> canaries;
   for (std::size_t row = 0; row < rows_.size(); ++row) {
     for (const reports::Repetition& launch : repetitions_[row]) {
       const auto [before_ms, after_ms] = canaries_ms(launch.conditions);
@@ -131,11 +130,18 @@ void Rounds::mark_disturbed() {
       all.insert(all.end(), {before_ms, after_ms});
     }
   }
+  std::map<std::string, double> usual;
+  for (const auto& [devices, all] : canaries) usual[devices] = reports::median(all);
+  return usual;
+}
+
+void Rounds::mark_disturbed() {
+  const std::map<std::string, double> usual = usual_canaries_ms();
   for (std::size_t row = 0; row < rows_.size(); ++row) {
     std::vector<std::string> found;
     for (reports::Repetition& launch : repetitions_[row]) {
-      const std::vector<double>& usual = canaries.at(canary_devices(rows_[row].config));
-      const std::string why = disturbance_of(launch.conditions, reports::median(usual));
+      const std::string why =
+          disturbance_of(launch.conditions, usual.at(canary_devices(rows_[row].config)));
       if (why.empty() || is_disturbed(launch)) continue;
       launch.marks.emplace_back(disturbed_mark);
       found.push_back(fmt::format("launch {} was disturbed: {}", launch.index + 1, why));

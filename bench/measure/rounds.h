@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -28,6 +30,9 @@ class Rounds {
   void run(PartialFile* partial);
 
   bool interrupted() const { return interrupted_; }
+
+  /// The median of the run's canaries by the devices that ran them; 0 where there were none.
+  std::map<std::string, double> usual_canaries_ms() const;
 
   /// What was measured, beside what was predicted; to be called once, at the end.
   Measurement result(reports::Context context);

@@ -112,7 +112,10 @@ def test_a_rank_that_never_arrives_leaves_the_finished_launches(commands, out, n
         "--timeout", 3, "--out", out,
     )  # fmt: skip
     commands.wait_until(lambda: commands.finished_launches(out) >= 1)
-    os.kill(new_ranks(commands, process)[1], number)
+    lost_rank = new_ranks(commands, process)[1]
+    name = Path(f"/proc/{lost_rank}/comm")  # not "exe", as which it is started
+    commands.wait_until(lambda: name.read_text() == "stratagem\n", interval_s=0.005)
+    os.kill(lost_rank, number)
     lost = time.monotonic()
     done = commands.finish(process)
     assert time.monotonic() - lost < 3 + GRACE_S

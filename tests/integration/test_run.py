@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 
 import pytest
@@ -336,6 +337,24 @@ def test_calibrations_are_kept_with_what_they_were_made_beside(commands, out):
     none, table = run("--no-predict")
     assert none["predicted_ms"] is None and none["predicted_from"] is None
     assert "predicted" not in table.split("ms", 1)[1]
+
+
+def test_a_calibration_that_was_kept_is_used_again(commands, out, tmp_path):
+    commands.environment["XDG_CACHE_HOME"] = str(tmp_path / "cache")
+    ages, tables = [], []
+    for options in ([], [], ["--recalibrate"]):
+        done = commands.stratagem(
+            "run", *TOY, "--strategy", "pipeline", "--split-size", 5, "--repetitions", 1, "--out", out,
+            *options,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        (entry,) = iterations(commands.results(out))
+        ages.append(entry["stratagem"]["predicted_from"]["age_s"])
+        tables.append(done.stdout)
+    assert ages[0] == ages[2] == 0 < ages[1] < 600
+    assert "predicted: from stage costs measured in this run" in tables[0]
+    assert re.search(r"predicted: from stage costs measured \d+ (s|min) ago", tables[1])
+    assert "predicted: from stage costs measured in this run" in tables[2]
 
 
 def test_without_a_look_at_times_there_is_no_canary(commands, out):

@@ -20,6 +20,7 @@ _METRICS = (
     ("mfu", "fraction", "higher", False),
     ("bubble_measured", "fraction", "lower", False),
     ("peak_memory_bytes", "bytes", "lower", False),
+    ("prediction_error", "fraction", "lower", False),
     ("flops_per_step", "FLOP", "lower", True),
     ("bubble_ideal", "fraction", "lower", True),
     ("communication", "calls or bytes", "lower", True),

@@ -3,6 +3,7 @@
 import functools
 import json
 import math
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -16,6 +17,7 @@ from stratagem_reports.comparison.mann_whitney import (
 )
 from stratagem_reports.comparison.verdicts import holm
 
+APPROVED = Path(__file__).parents[1] / "approved"
 ROW = "single/mlp/devices:1/batch:8"
 STEADY = [100.0, 100.3, 99.8, 100.1, 99.9, 100.2]
 
@@ -356,6 +358,24 @@ def test_the_smallest_p_value_decides_how_many_launches_do():
     assert smallest_p_value(4, 4) == pytest.approx(2 / 70)
     assert launches_needed(0.05) == 4
     assert launches_needed(0.005) == 6
+
+
+def test_the_interval_is_that_of_a_tables_pair():
+    """What the program wrote of the approved results' rows, by the same launches."""
+    document = json.loads((APPROVED / "results.json").read_text())
+    samples, told = {}, {}
+    for entry in document["benchmarks"]:
+        if summary := entry.get("stratagem", {}).get("summary"):
+            samples[entry["run_name"]] = summary.get("samples_ms")
+            told[entry["run_name"]] = summary.get("ratios", {})
+    compared = 0
+    for name, ratios in told.items():
+        for other, ratio in ratios.items():
+            change = compare_launches(samples[name], samples[other], ratio["coverage"] - 1e-6)
+            assert change.ratio == pytest.approx(ratio["value"])
+            assert (change.low, change.high) == pytest.approx((ratio["low"], ratio["high"]))
+            compared += 1
+    assert compared > 1
 
 
 def test_the_interval_is_what_the_test_does_not_refuse():

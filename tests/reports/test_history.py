@@ -8,6 +8,7 @@ from stratagem_reports.history.store import load
 
 import fixture_results
 from fixture_history import ROW, commit, contents, history, refused, runs, store
+from reference_summaries import summarised
 
 
 def test_add_keeps_launches_metrics_and_machine(write_json, tmp_path, capsys):
@@ -35,6 +36,21 @@ def test_add_keeps_launches_metrics_and_machine(write_json, tmp_path, capsys):
     assert run.hardware.fields["cpu_model"] == "Example EPYC 2-core"
     assert len(run.hardware.digest) == 12
     assert run.software["torch"] == "2.11.0"
+
+
+@pytest.mark.parametrize("predicted_ms", [9.0, 11.0])
+def test_add_keeps_how_far_the_prediction_was_off(predicted_ms, write_json, tmp_path):
+    document = fixture_results.results(splits=(12,), failed=False, repetitions=3)
+    for entry in document["benchmarks"]:
+        if entry["run_type"] == "iteration":
+            pipelined = entry["stratagem"]["strategy"] == "pipeline"
+            entry["stratagem"]["step_ms"] = [10.0]
+            entry["stratagem"]["predicted_ms"] = predicted_ms if pipelined else None
+    assert history("add", write_json(summarised(document)), "--dir", tmp_path / "h") == 0
+    for run in load(tmp_path / "h"):
+        error = run.metrics.get("prediction_error")
+        assert (error is not None) == run.name.startswith("pipeline/")
+        assert error is None or (error.value, error.better) == (pytest.approx(0.1), "lower")
 
 
 def test_a_launch_is_the_median_of_its_steps(write_json, tmp_path):

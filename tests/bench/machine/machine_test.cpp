@@ -97,6 +97,15 @@ TEST_F(MachineTest, PrefersTheBaseFrequency) {
   EXPECT_EQ(machine_facts(paths()).nominal_mhz, 2800);
 }
 
+TEST_F(MachineTest, SaysWhetherAGovernorSetsTheClockByTheLoad) {
+  add_cpu(0, "0", 0);
+  EXPECT_FALSE(machine_facts(paths()).clock_scales()) << "the kernel sets no frequency";
+  write("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "schedutil\n");
+  EXPECT_TRUE(machine_facts(paths()).clock_scales());
+  write("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance\n");
+  EXPECT_FALSE(machine_facts(paths()).clock_scales());
+}
+
 TEST_F(MachineTest, SurvivesAnEmptyMachine) {
   const MachineFacts facts = machine_facts(paths());
   EXPECT_EQ(facts.cpu_model, "unknown");

@@ -45,7 +45,7 @@ class CalibratorTest : public MeasureTest {
   void age_by(double seconds) const {
     for (const auto& entry : std::filesystem::directory_iterator(folder_ / "cache")) {
       json kept = json::parse(std::ifstream(entry.path()));
-      json& time = kept["answer"]["time"];
+      json& time = kept["time"];
       time = time.get<double>() - seconds;
       std::ofstream(entry.path()) << kept;
     }

@@ -1,0 +1,42 @@
+#include "bench/measure/calm_canary.h"
+
+#include <fmt/format.h>
+
+#include "bench/measure/disturbance.h"
+
+namespace stratagem::bench {
+namespace {
+
+using nlohmann::json;
+
+constexpr double remembered_s = 7 * 24 * 3600;
+
+/// The least of the last week, or what this run has.
+double calmest_ms(const Cache& cache, const json& question, double own_ms) {
+  const auto kept = cache.find_recent("canary", question, remembered_s);
+  return kept && kept->answer.is_number() ? kept->answer.get<double>() : own_ms;
+}
+
+}  // namespace
+
+std::vector<NoiseSource> slow_throughout(const MeasureEnvironment& environment,
+                                         const std::map<std::string, double>& usual_ms) {
+  json machine = environment.identity;
+  machine.erase("build");
+  std::vector<NoiseSource> found;
+  for (const auto& [devices, own_ms] : usual_ms) {
+    if (own_ms <= 0) continue;
+    const json question{{"devices", devices}, {"identity", machine}};
+    const double calm_ms = calmest_ms(environment.cache, question, own_ms);
+    if (own_ms <= calm_ms) environment.cache.store("canary", question, own_ms);
+    if (own_ms <= (1 + slower_canary) * calm_ms) continue;
+    found.push_back({"slow machine",
+                     fmt::format("the canary on {} took {:.0f}% longer all the time than in a calmer "
+                                 "run of the last week",
+                                 devices, 100 * (own_ms / calm_ms - 1)),
+                     "times are not those of that run; look for heat, a lower clock, or neighbours"});
+  }
+  return found;
+}
+
+}  // namespace stratagem::bench

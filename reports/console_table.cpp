@@ -188,8 +188,9 @@ std::string kernel_note(const std::vector<Row>& rows, const std::vector<RowSumma
   return text;
 }
 
-/// How many launches something disturbed; empty without one.
-std::string disturbance_note(const std::vector<Row>& rows, bool compared_by_rounds) {
+/// How many launches something disturbed; empty without one. `summaries`: of the rows that worked.
+std::string disturbance_note(const std::vector<Row>& rows,
+                             const std::vector<RowSummary>& summaries) {
   std::size_t launches = 0;
   std::size_t disturbed = 0;
   for (const Row& row : rows) {
@@ -202,8 +203,10 @@ std::string disturbance_note(const std::vector<Row>& rows, bool compared_by_roun
   return fmt::format(
       "disturbed: {} of {} launches, outside the intervals of rows that have others{}\n", disturbed,
       launches,
-      compared_by_rounds
+      compared_by_rounds(summaries)
           ? "; rows are told apart by all launches of the rounds, where the calm ones agree"
+      : std::ranges::any_of(summaries, &RowSummary::disturbed)
+          ? "; a row without others has no speed-up and is told apart from none"
           : "");
 }
 
@@ -249,8 +252,7 @@ std::string console_table(const std::vector<Row>& rows, const TableStyle& style)
     text += render_table(columns_for(sorted.good, good_names), style.width);
     text += interval_note(sorted.good) + "\n";
     text += spread_note(sorted.good, good_names);
-    text += disturbance_note(rows, compared_by_rounds(sorted.good)) +
-            kernel_note(rows, sorted.good, good_names) +
+    text += disturbance_note(rows, sorted.good) + kernel_note(rows, sorted.good, good_names) +
             prediction_note(rows, sorted.good, good_names);
     for (const std::string& line : verdicts(sorted.good, good_names)) {
       text += emphasised(line, style.terminal) + "\n";

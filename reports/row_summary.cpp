@@ -53,12 +53,14 @@ bool names(const std::string& line, const std::string& rank) {
   return false;
 }
 
+using Launches = std::vector<const Repetition*>;
+
 /// Over the launches that have one; empty where none has.
 template <class Figure>
-std::optional<double> median_over_launches(const Row& row, Figure figure) {
+std::optional<double> median_of(const Launches& launches, Figure figure) {
   std::vector<double> values;
-  for (const Repetition& repetition : row.repetitions) {
-    if (const std::optional<double> value = figure(repetition)) values.push_back(*value);
+  for (const Repetition* launch : launches) {
+    if (const std::optional<double> value = figure(*launch)) values.push_back(*value);
   }
   return values.empty() ? std::nullopt : std::optional(median(values));
 }
@@ -75,11 +77,11 @@ std::optional<double> counter(const Repetition& repetition, const std::string& n
   return found == repetition.counters.end() ? std::nullopt : std::optional(found->second);
 }
 
-std::optional<Breakdown> mean_breakdown(const Row& row) {
+std::optional<Breakdown> mean_breakdown(const Launches& launches) {
   std::map<std::string_view, double> sums;
   double devices = 0;
-  for (const Repetition& repetition : row.repetitions) {
-    for (const DeviceRecord& device : repetition.devices) {
+  for (const Repetition* launch : launches) {
+    for (const DeviceRecord& device : launch->devices) {
       each_field(device.breakdown_ms, [&](const char* name, double part) { sums[name] += part; });
       ++devices;
     }
@@ -126,10 +128,11 @@ void add_statistics(RowSummary& summary, std::int64_t samples_per_step, double s
       1e3 * static_cast<double>(samples_per_step) * steps / summary.median_ms;
 }
 
-void add_prediction(RowSummary& summary, const Row& row) {
-  summary.predicted_ms = median_over_launches(
-      row, [](const Repetition& repetition) { return repetition.predicted_ms; });
+void add_prediction(RowSummary& summary, const Launches& samples) {
+  summary.predicted_ms =
+      median_of(samples, [](const Repetition& launch) { return launch.predicted_ms; });
   if (!summary.predicted_ms || summary.tutorial || summary.oversubscribed()) return;
+  if (summary.disturbed) return;  // the prediction is of the machine without what disturbed it
   if (summary.median_ms > 0) {
     summary.prediction_error = *summary.predicted_ms / summary.median_ms - 1;
   }
@@ -148,6 +151,7 @@ bool is_of_the_rounds(const Repetition& repetition, const Row& row) {
 
 void add_measurements(RowSummary& summary, const Row& row) {
   std::size_t steps = 1;
+  Launches samples;
   summary.disturbed = std::ranges::none_of(row.repetitions, is_calm);
   for (const Repetition& repetition : row.repetitions) {
     const std::vector<double>& step_ms = repetition.step_ms;
@@ -156,25 +160,27 @@ void add_measurements(RowSummary& summary, const Row& row) {
     const double sample =
         summary.tutorial ? std::accumulate(step_ms.begin(), step_ms.end(), 0.0) : median(step_ms);
     if (is_of_the_rounds(repetition, row)) summary.rounds_ms.push_back(sample);
-    if (summary.disturbed || is_calm(repetition)) summary.samples_ms.push_back(sample);
+    if (!summary.disturbed && !is_calm(repetition)) continue;
+    summary.samples_ms.push_back(sample);
+    samples.push_back(&repetition);
   }
   if (summary.samples_ms.empty()) {
     summary.error = "not measured";
     return;
   }
   add_statistics(summary, row.samples_per_step, static_cast<double>(steps));
-  add_prediction(summary, row);
-  summary.bubble.measured = median_over_launches(
-      row, [](const Repetition& one) { return mean_bubble(one, &Bubble::measured); });
-  summary.bubble.ideal = median_over_launches(
-      row, [](const Repetition& one) { return mean_bubble(one, &Bubble::ideal); });
-  summary.breakdown_ms = mean_breakdown(row);
+  add_prediction(summary, samples);
+  summary.bubble.measured =
+      median_of(samples, [](const Repetition& one) { return mean_bubble(one, &Bubble::measured); });
+  summary.bubble.ideal =
+      median_of(samples, [](const Repetition& one) { return mean_bubble(one, &Bubble::ideal); });
+  summary.breakdown_ms = mean_breakdown(samples);
   if (summary.breakdown_ms) {
     summary.communication_share = communication_share(*summary.breakdown_ms);
   }
-  summary.tokens_per_second = median_over_launches(
-      row, [](const Repetition& one) { return counter(one, "tokens_per_second"); });
-  summary.mfu = median_over_launches(row, [](const Repetition& one) { return one.mfu; });
+  summary.tokens_per_second =
+      median_of(samples, [](const Repetition& one) { return counter(one, "tokens_per_second"); });
+  summary.mfu = median_of(samples, [](const Repetition& one) { return one.mfu; });
   summary.peak_memory_bytes = peak_memory(row);
 }
 
@@ -222,6 +228,14 @@ bool calm_launches_agree(const RowSummary& row, const RowSummary& other, const R
          std::ranges::max(faster) < std::ranges::min(slower);
 }
 
+/// Whether no value that all launches of the rounds allow is one that the calm ones allow.
+bool calm_launches_contradict(const RowSummary& row, const RowSummary& other, const Ratio& ratio,
+                              double confidence) {
+  if (std::min(row.samples_ms.size(), other.samples_ms.size()) < 2) return false;
+  const Ratio calm = ratio_of(other.samples_ms, row.samples_ms, confidence);
+  return calm.high < ratio.low || calm.low > ratio.high;
+}
+
 /// What a row's numbers say beside those of the others, each pair with its share of the level.
 void compare(RowSummary& row, const std::vector<RowSummary>& rows, double confidence) {
   if (const RowSummary* baseline = baseline_of(row, rows)) row.baseline = baseline->name;
@@ -230,10 +244,13 @@ void compare(RowSummary& row, const std::vector<RowSummary>& rows, double confid
     if (&other == &row || other.error || other.workload != row.workload) continue;
     const Ratio ratio = by_rounds ? ratio_of(other.rounds_ms, row.rounds_ms, confidence)
                                   : ratio_of(other.samples_ms, row.samples_ms, confidence);
-    row.ratios[other.name] = ratio;
-    if (!row.ranked() || !other.ranked()) continue;
-    const bool says_little = row.tutorial || row.disturbed || other.disturbed ||
-                             (by_rounds && !calm_launches_agree(row, other, ratio));
+    const bool ranked = row.ranked() && other.ranked();
+    const bool disturbed = row.disturbed || other.disturbed ||
+                           (by_rounds && calm_launches_contradict(row, other, ratio, confidence));
+    if (!disturbed) row.ratios[other.name] = ratio;
+    if (!ranked) continue;
+    const bool says_little =
+        row.tutorial || disturbed || (by_rounds && !calm_launches_agree(row, other, ratio));
     if (says_little || ratio.coverage < confidence || ratio.holds(1)) {
       row.cannot_tell.push_back(other.name);
     }

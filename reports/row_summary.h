@@ -9,7 +9,8 @@
 // What is said of two rows holds with 95% for all pairs of rows together. Where some row has too
 // few calm launches for that, all launches of the rounds are compared in their place: which of them
 // were disturbed is chance, because a round's order is. They then tell two rows apart only where
-// the calm ones, at least two of each, all say the same.
+// the calm ones, at least two of each, all say the same; where the calm ones are missing or say
+// something else, no ratio is given either.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +26,7 @@
 
 namespace stratagem::reports {
 
-/// Fractions of the step, medians over the launches of means over the devices.
+/// Fractions of the step, medians over the samples' launches of means over the devices.
 struct RowBubble {
   std::optional<double> measured;
   std::optional<double> ideal;
@@ -57,16 +58,18 @@ struct RowSummary {
   bool wide = false;                    // the spread is more than `wide_spread`
   std::vector<std::size_t> outliers;    // places of the samples beyond Tukey's fences
   RowBubble bubble;
-  std::optional<Breakdown> breakdown_ms;  // mean over devices and launches
+  std::optional<Breakdown> breakdown_ms;  // mean over devices and samples' launches
   std::optional<CommunicationShare> communication_share;
   std::optional<double> samples_per_second;  // at the median
   std::optional<double> tokens_per_second;   // of models that read text
   std::optional<double> mfu;
   std::optional<std::int64_t> peak_memory_bytes;  // of the fullest device
   std::optional<double> predicted_ms;             // of one step, under every protocol
-  std::optional<double> prediction_error;         // over the median, where both are of one step
+  std::optional<double> prediction_error;         // over the median, where both are of one step of
+                                                  // a machine that nothing disturbed
   std::map<std::string, Ratio> ratios;            // of other rows of the workload: time over this
-                                                  // row's, how many times as fast this one is
+                                                  // row's, how many times as fast this one is; not
+                                                  // where disturbed launches would decide it
   std::vector<std::string> cannot_tell;           // of those the rows it cannot be told apart from
   std::string verification = "not verified";      // or "passed", "failed"
   std::vector<std::string> marks;                 // each once

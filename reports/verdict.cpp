@@ -47,7 +47,8 @@ std::string reason(const Candidate& best, const std::vector<Candidate>& rivals, 
   const auto needed = static_cast<std::size_t>(launches_to_tell_apart(pairs));
   for (const Candidate& rival : rivals) {
     launches = std::min(launches, rival.row->rounds_ms.size());
-    disturbed = disturbed || rival.row->samples_ms.size() < needed;
+    disturbed = disturbed || rival.row->samples_ms.size() < needed ||
+                !best.row->ratios.contains(rival.row->name);
   }
   disturbed = disturbed || best.row->samples_ms.size() < needed;
   if (launches >= needed && disturbed) return "too many of their launches were disturbed";

@@ -61,8 +61,7 @@ std::optional<RecentAnswer> Cache::find_recent(const std::string& kind, const js
 bool Cache::store(const std::string& kind, const json& question, const json& answer) const {
   try {
     std::filesystem::create_directories(folder_);
-    const json stored{
-        {"question", question}, {"time", seconds_since_epoch()}, {"answer", answer}};
+    const json stored{{"question", question}, {"time", seconds_since_epoch()}, {"answer", answer}};
     reports::write_file_atomically(entry(kind, question).string(), stored.dump(1) + "\n");
     return true;
   } catch (const std::exception&) {

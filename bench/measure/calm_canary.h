@@ -11,9 +11,10 @@
 
 namespace stratagem::bench {
 
-/// Compares a run's usual canaries [ms], by devices (canary_devices), with the least that a run of
-/// the last week had on the same kind of machine, whatever its build, and keeps what is less. A
-/// disturbance for each that took more than 5% longer; a canary of 0 is none.
+/// Compares a run's usual canaries [ms], by devices (canary_devices), with the least that is known
+/// of the same kind of machine, whatever the build, and keeps what is less; it is forgotten a week
+/// after it was measured. A disturbance for each that took more than 5% longer; a canary of 0 is
+/// none, and under a launcher, where other hosts take part, nothing is compared.
 std::vector<NoiseSource> slow_throughout(const MeasureEnvironment& environment,
                                          const std::map<std::string, double>& usual_ms);
 

@@ -78,7 +78,7 @@ at::Tensor FlatGroup::flattened(const strategies::StateDictionary& state,
                 entry_of(state, prefix + parameters_.front().name).options().device(at::kCPU));
   for (std::size_t index = 0; index < parameters_.size(); ++index) {
     const auto& [name, tensor] = parameters_[index];
-    const at::Tensor& entry = entry_of(state, prefix + name);
+    const at::Tensor entry = entry_of(state, prefix + name);
     if (entry.sizes() != tensor.sizes()) {
       throw std::invalid_argument(
           fmt::format("the state's \"{}\" has another shape", prefix + name));

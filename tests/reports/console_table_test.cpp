@@ -93,6 +93,17 @@ TEST(ConsoleTable, SaysWhichRowsScatterTooMuch) {
   EXPECT_THAT(console_table(rows, {}), HasSubstr("more than 5% of the median"));
 }
 
+TEST(ConsoleTable, ARowWithoutACalmLaunchHasNoSpeedUpAndThatIsSaid) {
+  std::vector<Row> rows = example_rows();
+  EXPECT_THAT(console_table(rows, {}), HasSubstr("over single"));
+  for (Row& row : rows) {
+    for (Repetition& launch : row.repetitions) launch.marks = {"disturbed"};
+  }
+  const std::string table = console_table(rows, {});
+  EXPECT_THAT(table, Not(HasSubstr("over single")));
+  EXPECT_THAT(table, HasSubstr("a row without others has no speed-up and is told apart from none"));
+}
+
 TEST(ConsoleTable, SaysHowManyLaunchesWereDisturbed) {
   std::vector<Row> rows = {example_row("single", "batch:48", 1000),
                            example_row("pipeline", "batch:48", 900)};

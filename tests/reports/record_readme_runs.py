@@ -65,9 +65,10 @@ class Neighbour:
 def of_document(document: dict) -> dict:
     """What a line keeps of a results file."""
     rows = {}
-    disturbed = 0
+    launches = disturbed = 0
     for entry in document["benchmarks"]:
         own = entry.get("stratagem", {})  # an aggregate has none
+        launches += bool(own)
         disturbed += "disturbed" in own.get("marks", [])
         if "summary" in own:  # it stands in a row's first entry
             summary = own["summary"]
@@ -75,7 +76,7 @@ def of_document(document: dict) -> dict:
             row["doubt"] = (own.get("predicted_from") or {}).get("doubt", "")
             if not summary["error"]:
                 row["other"] = round(summary["breakdown_ms"]["other"] / summary["median_ms"], 5)
-    return {"disturbed": disturbed, "rows": rows}
+    return {"launches": launches, "disturbed": disturbed, "rows": rows}
 
 
 def record(file: Path, beside: str | None) -> None:

@@ -53,15 +53,17 @@ def _alone(name: str, entries: list[dict]) -> dict:
 
 
 def _measured(entries: list[dict], marks: list[str]) -> dict:
+    whole = [entry["stratagem"] for entry in entries]
+    calm = [one for one in entries if "disturbed" not in one["stratagem"].get("marks", [])]
+    entries, disturbed = calm or entries, not calm
     launches = [entry["stratagem"] for entry in entries]
     tutorial = launches[0].get("config", {}).get("protocol") == "tutorial"
     steps = [own.get("step_ms") or [entry["real_time"]] for own, entry in zip(launches, entries)]
-    calm = [own for own, launch in zip(steps, launches) if "disturbed" not in launch.get("marks", [])]
-    samples = [sum(own) if tutorial else statistics.median(own) for own in calm or steps]
+    samples = [sum(own) if tutorial else statistics.median(own) for own in steps]
     median = statistics.median(samples)
     spread = (_quantile(samples, 0.9) - _quantile(samples, 0.1)) / median
     predicted = _median([own.get("predicted_ms") for own in launches])
-    comparable = predicted is not None and not tutorial and "oversubscribed" not in marks
+    comparable = not tutorial and not disturbed and "oversubscribed" not in marks
     parts = _breakdown(launches)
     batch = launches[0].get("samples_per_step")
     step_ms = median / len(steps[0]) if tutorial else median
@@ -75,7 +77,8 @@ def _measured(entries: list[dict], marks: list[str]) -> dict:
         "wide": len(samples) > 1 and spread > 0.05,
         "outliers": _outliers(samples),
         "bubble": {
-            key: _mean_over_devices(launches, key) for key in ("measured", "ideal")
+            key: _median([_mean_over_devices(own, key) for own in launches])
+            for key in ("measured", "ideal")
         },
         "breakdown_ms": parts,
         "communication_share": _shares(parts),
@@ -85,11 +88,11 @@ def _measured(entries: list[dict], marks: list[str]) -> dict:
         ),
         "mfu": _median([own.get("mfu") for own in launches]),
         "peak_memory_bytes": max(
-            (use.get("peak_memory_bytes") or 0 for own in launches for use in _devices(own)),
+            (use.get("peak_memory_bytes") or 0 for own in whole for use in _devices(own)),
             default=0,
         ) or None,
         "predicted_ms": predicted,
-        "prediction_error": predicted / median - 1 if comparable else None,
+        "prediction_error": predicted / median - 1 if predicted and comparable else None,
     }
 
 
@@ -110,18 +113,26 @@ def _beside(
     }
     baseline = next((other for other in others if _one_core(other, rows[other][0])), None)
     summary["baseline"] = baseline
-    summary["ratios"] = {
+    disturbed = {other for other in others if _all_disturbed(rows[other])}
+    ratios = {
         other: _ratio(theirs["samples_ms"], summary["samples_ms"], confidence)
         for other, theirs in others.items()
         if other != name
     }
+    summary["ratios"] = {
+        other: ratio for other, ratio in ratios.items() if not disturbed & {name, other}
+    }
     summary["cannot_tell"] = [
         other
-        for other, ratio in summary["ratios"].items()
+        for other, ratio in ratios.items()
         if _ranked(summary) and _ranked(others[other])
-        and ("/protocol:tutorial" in summary["workload"] or ratio["coverage"] < confidence
-             or ratio["low"] <= 1 <= ratio["high"])
+        and (other not in summary["ratios"] or "/protocol:tutorial" in summary["workload"]
+             or ratio["coverage"] < confidence or ratio["low"] <= 1 <= ratio["high"])
     ]  # fmt: skip
+
+
+def _all_disturbed(entries: list[dict]) -> bool:
+    return all("disturbed" in entry["stratagem"].get("marks", []) for entry in entries)
 
 
 def _ranked(summary: dict) -> bool:
@@ -220,8 +231,8 @@ def _devices(own: dict) -> list[dict]:
     return own.get("devices") or []
 
 
-def _mean_over_devices(launches: list[dict], key: str) -> float | None:
-    values = [(use.get("bubble") or {}).get(key) for own in launches for use in _devices(own)]
+def _mean_over_devices(own: dict, key: str) -> float | None:
+    values = [(use.get("bubble") or {}).get(key) for use in _devices(own)]
     known = [value for value in values if value is not None]
     return statistics.fmean(known) if known else None
 

@@ -242,6 +242,7 @@ TEST(RowSummary, ADisturbedLaunchIsNoSampleWhileThereAreOthers) {
   EXPECT_THAT(summaries[0].samples_ms, testing::SizeIs(6));
   EXPECT_THAT(summaries[0].cannot_tell, ElementsAre(rows[1].name));
   EXPECT_THAT(summaries[1].cannot_tell, ElementsAre(rows[0].name));
+  EXPECT_EQ(summaries[1].speed_up(), nullptr) << "of a baseline that ran beside something";
   const std::vector<std::string> names = {"pipeline", "single"};
   EXPECT_THAT(
       verdicts({summaries[1], summaries[0]}, names),
@@ -286,8 +287,41 @@ TEST(RowSummary, CalmLaunchesThatContradictTheOthersLeaveItOpen) {
     }
   }
   EXPECT_THAT(summarise(rows)[0].cannot_tell, IsEmpty());
+  EXPECT_NE(summarise(rows)[1].speed_up(), nullptr);
   rows[1].repetitions[0].step_ms = {1100};
   EXPECT_THAT(summarise(rows)[0].cannot_tell, Not(IsEmpty()));
+  EXPECT_NE(summarise(rows)[1].speed_up(), nullptr) << "two of three calm ones say the same";
+  for (std::size_t calm : {1U, 2U}) rows[1].repetitions[calm].step_ms = {1100};
+  EXPECT_EQ(summarise(rows)[1].speed_up(), nullptr);
+}
+
+TEST(RowSummary, NothingOfADisturbedLaunchIsInARowThatHasOthers) {
+  std::vector<Row> rows = {row_of("pipeline", 1000)};
+  for (Repetition& launch : rows[0].repetitions) launch.mfu = 0.5;
+  const RowSummary calm = summarise(rows)[0];
+  Repetition disturbed = rows[0].repetitions[0];
+  disturbed.marks = {"disturbed"};
+  disturbed.mfu = 0.1;
+  disturbed.counters["tokens_per_second"] = 1;
+  for (DeviceRecord& device : disturbed.devices) {
+    device.breakdown_ms.compute *= 3;
+    device.bubble.measured = 0.9;
+  }
+  for (int launch = 0; launch < 7; ++launch) rows[0].repetitions.push_back(disturbed);
+  const RowSummary among = summarise(rows)[0];
+  EXPECT_EQ(among.mfu, calm.mfu);
+  EXPECT_EQ(among.bubble.measured, calm.bubble.measured);
+  EXPECT_EQ(among.breakdown_ms->compute, calm.breakdown_ms->compute);
+  EXPECT_EQ(among.tokens_per_second, calm.tokens_per_second);
+}
+
+TEST(RowSummary, APredictionIsNotHeldAgainstADisturbedRow) {
+  std::vector<Row> rows = {row_of("pipeline", 1000)};
+  for (Repetition& launch : rows[0].repetitions) launch.predicted_ms = 500;
+  EXPECT_TRUE(summarise(rows)[0].prediction_error);
+  for (Repetition& launch : rows[0].repetitions) launch.marks = {"disturbed"};
+  EXPECT_FALSE(summarise(rows)[0].prediction_error);
+  EXPECT_EQ(summarise(rows)[0].predicted_ms, 500);
 }
 
 TEST(RowSummary, LaunchesMadeAgainStandInForNoneOfTheRounds) {

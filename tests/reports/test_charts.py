@@ -4,7 +4,7 @@ import copy
 
 import fixture_results
 import pytest
-from drawn import layers, legend, names, rows
+from drawn import charts_of, layers, legend, names, rows
 from reference_summaries import summarised
 from stratagem_reports.analysis.selection import select
 from stratagem_reports.charts.registry import draw_charts
@@ -91,6 +91,17 @@ def test_the_factor_of_a_bar_is_the_tables_and_no_ratio_of_medians(write_json):
     charts = draw_charts("strategies", results, select(results)).charts
     factors = [bar["factor"] for bar in rows(charts["mp_vs_rn_vs_pp"], "factor")]
     assert factors == ["1.23\u00d7", "", "1.23\u00d7", "1.23\u00d7"]
+
+
+def test_rows_that_disturbed_launches_would_decide_have_no_factor(write_json):
+    document = fixture_results.results(failed=False)
+    for entry in document["benchmarks"]:
+        if entry["run_type"] == "iteration":
+            entry["stratagem"]["marks"] = ["disturbed"]
+    charts = charts_of(write_json, document).charts
+    assert {bar["factor"] for bar in rows(charts["mp_vs_rn_vs_pp"], "factor")} == {""}
+    (note,) = (row["text"] for row in rows(charts["split_size_tradeoff"], "text", "from"))
+    assert "cannot tell it from" in note and "as fast as" not in note
 
 
 def test_without_a_second_single_row_there_is_no_such_bar(built):

@@ -132,6 +132,23 @@ def test_the_summary_says_who_wins_by_how_much_and_how_sure(whole):
     assert "1 row failed" in text
 
 
+def test_rows_that_disturbed_launches_would_decide_are_not_set_beside_each_other(tmp_path):
+    document = fixture_results.results(failed=False)
+    for entry in document["benchmarks"]:
+        if entry["run_type"] == "iteration":
+            entry["stratagem"]["marks"] = ["disturbed"]
+    source = tmp_path / "results.json"
+    source.write_text(json.dumps(summarised(document)), encoding="utf-8")
+    assert command.main(["report", str(source)]) == 0
+    page = Page((tmp_path / "report.html").read_text(encoding="utf-8"))
+    text = " ".join(page.text)
+    assert "disturbed launches would decide it" in text
+    assert "cannot be told apart from it" in text
+    assert not re.search(r"\d\.\d\d\u00d7", text)
+    ranked = [row[3] for row in page.rows if row and "resnet50/" in row[0]]
+    assert ranked[0] and set(ranked[1:]) == {"cannot telldisturbed"}
+
+
 def test_configuration_machine_and_measuring_are_told(whole):
     text = " ".join(whole[1].text)
     for words in (

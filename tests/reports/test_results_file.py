@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from reference_summaries import summarised
 from stratagem_reports.results import load
 
 APPROVED = Path(__file__).parents[1] / "approved" / "results.json"
@@ -50,3 +51,23 @@ def test_google_benchmarks_compare_reads_it(tmp_path):
     change = {line[0].rsplit(":", 1)[-1]: line[1] for line in lines}
     assert change["1f1b_median"] == "+1.0000"
     assert any(line.startswith("single/") for line in done.stdout.splitlines())
+
+
+def flat(value, path=""):
+    """Every number and word of a value by where it stands; numbers nearly equal are equal."""
+    if isinstance(value, (dict, list)):
+        inner = value.items() if isinstance(value, dict) else enumerate(value)
+        return {key: one for name, part in inner for key, one in flat(part, f"{path}.{name}").items()}
+    return {path: pytest.approx(value, rel=1e-6) if isinstance(value, float) else value}
+
+
+def test_the_reference_summaries_are_what_the_program_wrote():
+    """Of a real run, which `record_results.py` made: what other tests take for the program's."""
+    document = json.loads(APPROVED.with_name("measured_results.json").read_text(encoding="utf-8"))
+    again = summarised(document)
+    compared = 0
+    for own, other in zip(document["benchmarks"], again["benchmarks"], strict=True):
+        if summary := own.get("stratagem", {}).get("summary"):
+            assert flat(summary) == flat(other["stratagem"]["summary"])
+            compared += 1
+    assert compared == 5

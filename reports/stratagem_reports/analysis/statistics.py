@@ -70,10 +70,13 @@ def rivals(row: Row, others: list[Row]) -> list[Row]:
     ]
 
 
-def speed_up(baseline: Summary, candidate: Summary) -> Ratio:
-    """How many times as fast the candidate is, as its summary says; both of one workload."""
+def speed_up(baseline: Summary, candidate: Summary) -> Ratio | None:
+    """How many times as fast the candidate is, as its summary says; both of one workload.
+
+    None where disturbed launches would decide it.
+    """
     alone = Ratio(1.0, 1.0, 1.0, 1.0)
-    return alone if baseline is candidate else candidate.ratios[baseline.name]
+    return alone if baseline is candidate else candidate.ratios.get(baseline.name)
 
 
 def median_or_none(values: list[float | None]) -> float | None:
@@ -83,8 +86,8 @@ def median_or_none(values: list[float | None]) -> float | None:
 
 
 def counter(row: Row, name: str) -> float | None:
-    """A counter of the row, the median over its repetitions."""
-    return median_or_none([item.counters.get(name) for item in row.repetitions])
+    """A counter of the row, the median over the launches whose times count."""
+    return median_or_none([item.counters.get(name) for item in row.calm])
 
 
 def describe_interval(counts: list[int]) -> str:

@@ -45,7 +45,7 @@ def rates(results: Results) -> dict[str, list[Rate]]:
     """{collective: its rates by message size, ascending}, of the rows that worked."""
     found: dict[str, list[Rate]] = {}
     for row in results.rows:
-        values = [repetition.counters[BUS] for repetition in row.repetitions]
+        values = [repetition.counters[BUS] for repetition in row.calm]
         if row.error or not values:
             continue
         size = row.repetitions[0].counters.get("bytes", 0.0)

@@ -64,7 +64,7 @@ def _marks(
     for place, (label, item) in enumerate(found.items()):
         name = label.replace("\n", " ")
         ratio = speed_up(selection.single.summary, item.summary)
-        factor = "" if item is selection.single else f"{ratio.value:.2f}\u00d7"
+        factor = f"{ratio.value:.2f}\u00d7" if ratio and item is not selection.single else ""
         count = f"{item.summary.count} samples"
         faster = factor and f"{factor} as fast as the single device"
         row = point(item, divisor, name, error, count, faster)

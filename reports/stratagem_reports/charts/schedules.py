@@ -57,7 +57,7 @@ def draw(_: Results, selection: Selection) -> Drawn:
 
 def closed_form_ms(item: Row) -> float | None:
     """The step if the devices' mean work stood beside the schedule's ideal bubble alone."""
-    devices = [device for entry in item.repetitions for device in entry.devices]
+    devices = [device for entry in item.calm for device in entry.devices]
     busy = [
         device.breakdown_ms.get("compute", 0.0) + device.breakdown_ms.get("optimizer", 0.0)
         for device in devices

@@ -158,8 +158,8 @@ def _best_layers(
 def _best_note(selection: Selection, best: Row) -> str:
     words = [f"best: split {best.split_size}, {time_text(best.time_ms)}"]
     if selection.model_parallel:
-        ratio = speed_up(selection.model_parallel.summary, best.summary)
-        words.append(f"{ratio.value:.2f}\u00d7 as fast as model parallel")
+        if ratio := speed_up(selection.model_parallel.summary, best.summary):
+            words.append(f"{ratio.value:.2f}\u00d7 as fast as model parallel")
     close = [str(row.split_size) for row in rivals(best, selection.splits)]
     if close:
         words.append(f"cannot tell it from split {listing(close)}")

@@ -116,7 +116,7 @@ def _waits(selection: Selection) -> list[str]:
 def mean_waits(item: Row) -> dict[str, float]:
     """Milliseconds a step that each device waited inside collectives, by device."""
     waits: dict[str, list[float]] = {}
-    for repetition in item.repetitions:
+    for repetition in item.calm:
         for device in repetition.devices:
             waits.setdefault(device.device, []).append(device.breakdown_ms.get("wait", 0.0))
     return {device: sum(values) / len(values) for device, values in waits.items()}
@@ -139,15 +139,22 @@ def _winner(selection: Selection) -> list[str]:
         f"{first_place(selection).capitalize()} of {len(selection.rows)}: {short_label(selection, fastest)}, with a {what} of "
         f"{time_text(fastest.time_ms)} a {unit}; {sure}."
     ]
-    close = [short_label(selection, item) for item in rivals(fastest, selection.rows)]
+    others = rivals(fastest, selection.rows)
+    close = [short_label(selection, item) for item in others]
     if close:
-        found.append(
-            f"Cannot tell it apart from {listing(close)}: the launches' times overlap, or there are "
-            "too few launches; more repetitions may decide."
+        disturbed = any(speed_up(summary, item.summary) is None for item in others)
+        why = (
+            "disturbed launches would decide it; a quiet machine may"
+            if disturbed
+            else "the launches' times overlap, or there are too few launches; more repetitions may "
+            "decide"
         )
+        found.append(f"Cannot tell it apart from {listing(close)}: {why}.")
     elif len(selection.rows) > 1:
         second = selection.rows[1]
         ratio = speed_up(second.summary, summary)
+        if ratio is None:  # of a row that is not ranked
+            return found
         found.append(
             f"It is {_times(ratio)} as fast as the next, {short_label(selection, second)} "
             f"({_extremes(ratio)}), and told apart from every other row, with 95% for all pairs "
@@ -183,9 +190,10 @@ def _over_baselines(selection: Selection, chosen: Row) -> dict[str, Ratio]:
     """How many times faster the row is than each baseline that it is not itself."""
     named = {"the single device": selection.single, "model parallel": selection.model_parallel}
     return {
-        words: speed_up(baseline.summary, chosen.summary)
+        words: ratio
         for words, baseline in named.items()
         if baseline and baseline is not chosen
+        if (ratio := speed_up(baseline.summary, chosen.summary))
     }
 
 
@@ -197,10 +205,11 @@ def _all_cores(selection: Selection) -> list[str]:
     if not distinguishable(single.summary, best.summary):
         verdict = "cannot be told apart from"
     else:
-        verdict = "is slower than" if ratio.value < 1.0 else "is faster than"
+        verdict = "is slower than" if ratio and ratio.value < 1.0 else "is faster than"
+    factor = f": {_times(ratio)} as fast ({_extremes(ratio)})" if ratio else ""
     return [
         f"Against one process that uses all cores ({time_text(single.time_ms)}), what a user would "
-        f"do instead, the best pipeline {verdict} it: {_times(ratio)} as fast ({_extremes(ratio)})."
+        f"do instead, the best pipeline {verdict} it{factor}."
     ]
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from ..analysis.labels import percent, row_label, significant, time_text
 from ..analysis.selection import Selection, working_rows
-from ..analysis.statistics import distinguishable
+from ..analysis.statistics import distinguishable, speed_up
 from ..results.load import Results, Row
 from ..results.row_summary import Summary
 from .sortable_table import NO_MARK, Cell, Column, Line
@@ -125,6 +125,8 @@ def _against_fastest(selection: Selection, item: Row) -> Cell:
     if item is fastest:
         return Cell(first_place(selection), key=0.0)
     extra = item.time_ms / fastest.time_ms - 1.0
+    if speed_up(fastest.summary, item.summary) is None:
+        return Cell("cannot tell", "disturbed", extra)
     if not distinguishable(fastest.summary, item.summary):
         return Cell("cannot tell", f"{extra:+.1%}", extra)
     return Cell(f"{extra:+.1%}", key=extra)

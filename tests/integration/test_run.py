@@ -87,7 +87,8 @@ def test_kernels_stand_side_by_side_in_one_table(commands, out):
     assert own["aten_operators"] != reference["aten_operators"]
     workloads = {run["stratagem"]["summary"]["workload"] for run in (own, reference)}
     assert len(workloads) == 1
-    assert set(own["stratagem"]["summary"]["ratios"]) == {reference["name"]}
+    beside = own["stratagem"]["summary"]  # a ratio where nothing ran beside them
+    assert set(beside["ratios"]) | set(beside["cannot_tell"]) == {reference["name"]}
 
 
 def test_json_on_standard_output_is_alone_there(commands):

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -186,6 +187,15 @@ class MeasureTest : public testing::Test {
   }
 
   std::filesystem::path partial() const { return partial_path(options_.out); }
+
+  /// Makes all that the cache keeps so much older.
+  void age_by(double seconds) const {
+    for (const auto& entry : std::filesystem::directory_iterator(folder_ / "cache")) {
+      nlohmann::json kept = nlohmann::json::parse(std::ifstream(entry.path()));
+      kept["time"] = kept["time"].get<double>() - seconds;
+      std::ofstream(entry.path()) << kept;
+    }
+  }
 
   std::filesystem::path folder_;
   FakeWorkers workers_;

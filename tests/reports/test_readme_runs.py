@@ -30,7 +30,7 @@ def pairs():
 
 
 def majority(one, other):
-    """What most of the quiet runs tell, by their medians where most cannot tell."""
+    """What the quiet runs tell together, by their medians where they tell nothing."""
     total = sum(told(run, one, other) for run in QUIET)
     if total == 0:
         medians = [(run["rows"][one]["median_ms"], run["rows"][other]["median_ms"]) for run in QUIET]

@@ -4,8 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-
 #include "tests/bench/fake_workers.h"
 
 namespace stratagem::bench {
@@ -39,16 +37,6 @@ class CalibratorTest : public MeasureTest {
                                        contradictions_.erase(contradictions_.begin());
                                        return first;
                                      });
-  }
-
-  /// As if everything that is kept were older.
-  void age_by(double seconds) const {
-    for (const auto& entry : std::filesystem::directory_iterator(folder_ / "cache")) {
-      json kept = json::parse(std::ifstream(entry.path()));
-      json& time = kept["time"];
-      time = time.get<double>() - seconds;
-      std::ofstream(entry.path()) << kept;
-    }
   }
 
   std::size_t measured() const { return workers_.count<CalibrateDeviceJob>(); }

@@ -4,8 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-
 #include "tests/bench/fake_workers.h"
 
 namespace stratagem::bench {
@@ -23,14 +21,6 @@ class CalmCanaryTest : public MeasureTest {
   /// What is said of a run whose canaries on one device usually take so long.
   std::vector<NoiseSource> found(double usual_ms) {
     return slow_throughout(environment_, {{"one device", usual_ms}});
-  }
-
-  void age_by(double seconds) {
-    for (const auto& entry : std::filesystem::directory_iterator(folder_ / "cache")) {
-      nlohmann::json kept = nlohmann::json::parse(std::ifstream(entry.path()));
-      kept["time"] = kept["time"].get<double>() - seconds;
-      std::ofstream(entry.path()) << kept;
-    }
   }
 
   /// What disturbed a whole run of one row.

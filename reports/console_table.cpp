@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 
+#include "reports/row_comparison.h"
 #include "reports/row_summary.h"
 #include "reports/short_names.h"
 #include "reports/text_table.h"

@@ -5,12 +5,6 @@
 // layout and one set of neighbours, so its steps say little about the next launch. Under the
 // tutorial's protocol it is a whole training call, the sum of its steps. An interval speaks of one
 // run only. A launch that something disturbed is no sample while there are others.
-//
-// What is said of two rows holds with 95% for all pairs of rows together. Where some row has too
-// few calm launches for that, all launches of the rounds are compared in their place: which of them
-// were disturbed is chance, because a round's order is. They then tell two rows apart only where
-// the calm ones, at least two of each, all say the same; where the calm ones are missing or say
-// something else, no ratio is given either.
 #pragma once
 
 #include <cstddef>
@@ -144,13 +138,6 @@ void each_field(Self& ratio, Visit visit) {
 
 /// The spread from which a row is wide: no claim of a few per cent can rest on it.
 inline constexpr double wide_spread = 0.05;
-
-/// Whether rows are compared by all launches of the rounds: some ranked row has enough of them, and
-/// too few calm ones.
-bool compared_by_rounds(const std::vector<RowSummary>& rows);
-
-/// The pairs of rows that are compared with each other: those of one workload.
-std::size_t compared_pairs(const std::vector<RowSummary>& rows);
 
 /// One summary a row, in their order.
 std::vector<RowSummary> summarise(const std::vector<Row>& rows);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "reports/row_comparison.h"
 #include "reports/short_names.h"
 
 namespace stratagem::reports {

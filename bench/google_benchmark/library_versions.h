@@ -1,5 +1,7 @@
-// What differs between the releases of Google Benchmark, 1.6 to 1.9. What only some of them have,
-// as default time units and reporters made from flags, is done without.
+// What differs between the releases of Google Benchmark, 1.6 to 1.9. What only some of them have is
+// done without: default time units, reporters made from flags, and DoNotOptimize, which takes other
+// kinds of values in each; what is timed here is called through other libraries or object files,
+// which the compiler cannot see into.
 #pragma once
 
 namespace stratagem::bench {

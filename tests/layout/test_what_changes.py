@@ -25,7 +25,7 @@ CHOOSERS = re.compile(
 # Names that mean something to others, and to whom.
 MEANT_BY = {
     # The baseline of every table, and the row that uses all the job's cores.
-    "single": r"reports/(row_summary|verdict)\.cpp$|bench/(config/grid|launch/rendezvous)\.cpp$",
+    "single": r"reports/(row_comparison|verdict)\.cpp$|bench/(config/grid|launch/rendezvous)\.cpp$",
     # Also a dimension of the mesh.
     "pipeline": r"strategies/(ranks/mesh|presets/\w+)\.cpp$|strategies/registry\.h$|bench/|tools/",
     # Also a schedule of the learning rate.

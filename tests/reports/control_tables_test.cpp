@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "reports/row_comparison.h"
 #include "reports/row_summary.h"
 #include "reports/verdict.h"
 #include "tests/reports/example_results.h"

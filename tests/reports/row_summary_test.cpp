@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "reports/row_comparison.h"
 #include "reports/verdict.h"
 #include "tests/reports/example_results.h"
 

@@ -2,10 +2,11 @@
 
     python tests/reports/record_control_tables.py STRATAGEM FILE [--neighbour] [--tables 20]
 
-Each line is a table of seven rounds: the samples of each row in milliseconds, and whether another
-program kept the cores busy meanwhile. Rows differ in their seed alone. Without a neighbour a table
-is made as a user makes one: disturbed launches are repeated and are no samples. With --neighbour
-two loops come and go beside the launches, and every launch is a sample, the disturbed ones, too.
+Each line is a table: the rounds it asked for, the median step of each launch of each row in
+milliseconds, first of the rounds and then of the disturbed launches that were made again, which of
+each row's launches were disturbed, and whether another program kept the cores busy meanwhile. Rows
+differ in their seed alone. Without a neighbour a table is made as a user makes one. With
+--neighbour two loops come and go beside the launches, and none is repeated.
 """
 
 from __future__ import annotations
@@ -23,39 +24,49 @@ import time
 from pathlib import Path
 
 ROWS = 11
-ROUNDS = 7
-LONGEST_SECONDS = 600  # of a table
+ROUNDS = 8
+STEPS = 100  # of 14 ms: more than a second a launch
+LONGEST_SECONDS = 900  # of a table
 
 
-def record(stratagem: str, neighbour: bool) -> list[list[float]]:
-    """The samples of a table in milliseconds, [row][launch]."""
+def record(stratagem: str, neighbour: bool) -> dict:
+    """A line of the file."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "results.json"
         command = [
             stratagem, "run", "--strategy", "single", "--model", "mlp", "--devices", "1",
             "--seed", ",".join(str(seed) for seed in range(1, ROWS + 1)),
-            "--global-batch-size", "8", "--steps", "20", "--repetitions", str(ROUNDS),
+            "--global-batch-size", "8", "--steps", str(STEPS), "--repetitions", str(ROUNDS),
             "--no-verify", "--no-predict", "--out", str(out),
         ]  # fmt: skip
         if neighbour:
             command.append("--no-repeat-disturbed")
         subprocess.run(command, check=True, timeout=LONGEST_SECONDS, stdout=sys.stderr)
-        return samples_of(json.loads(out.read_text()), neighbour)
+        return {"neighbour": neighbour, "rounds": ROUNDS, **launches(json.loads(out.read_text()))}
 
 
-def samples_of(document: dict, with_disturbed: bool) -> list[list[float]]:
-    """The rows of a results file in its order."""
-    rows: dict[str, list[float]] = {}
+def launches(document: dict) -> dict:
+    """The launches of a results file by row, in its order, and the places of the disturbed ones."""
+    rows: dict[str, list[dict]] = {}
     for entry in document["benchmarks"]:
-        if entry.get("run_type") == "aggregate":
-            continue
-        own = entry["stratagem"]
-        samples = rows.setdefault(entry["run_name"], [])
-        if with_disturbed:
-            samples.append(statistics.median(own["step_ms"]))
-        elif "summary" in own:  # it stands in a row's first entry
-            samples += own["summary"]["samples_ms"]
-    return [[round(sample, 3) for sample in samples] for samples in rows.values()]
+        if entry.get("run_type") != "aggregate":
+            rows.setdefault(entry["run_name"], []).append(entry)
+    for row in rows.values():
+        row.sort(key=lambda entry: entry["repetition_index"])
+    return {
+        "ms": [
+            [round(statistics.median(entry["stratagem"]["step_ms"]), 3) for entry in row]
+            for row in rows.values()
+        ],
+        "disturbed": [
+            [
+                place
+                for place, entry in enumerate(row)
+                if "disturbed" in entry["stratagem"].get("marks", [])
+            ]
+            for row in rows.values()
+        ],
+    }
 
 
 def busy_now_and_then(until: float) -> None:
@@ -74,7 +85,7 @@ def main() -> None:
     parser.add_argument("stratagem", help="the program that measures")
     parser.add_argument("file", type=Path, help="appended to")
     parser.add_argument("--neighbour", action="store_true", help="with other work on the cores")
-    parser.add_argument("--tables", type=int, default=20, help="of seven rounds each")
+    parser.add_argument("--tables", type=int, default=20, help=f"of {ROUNDS} rounds each")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what runs here is ended, too
     neighbours = []
@@ -90,10 +101,7 @@ def main() -> None:
         ]
     try:
         for _ in range(options.tables):
-            table = {
-                "neighbour": options.neighbour,
-                "ms": record(options.stratagem, options.neighbour),
-            }
+            table = record(options.stratagem, options.neighbour)
             with options.file.open("a") as file:
                 file.write(json.dumps(table) + "\n")
     finally:

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPTS = ["tools/run", "tools/test", "tools/check_format", "tools/check_tidy", "tools/gpu_check"]
+SCRIPTS = [
+    "tools/run", "tools/test", "tools/check_format", "tools/check_google_benchmark",
+    "tools/check_tidy", "tools/gpu_check",
+]  # fmt: skip
 ALL_INSTALLED = 'printf installed'
 NONE_INSTALLED = 'exit 1'
 

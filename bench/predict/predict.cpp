@@ -93,7 +93,9 @@ schedules::Timeline predict_timeline(const Config& config, const StageCosts& cos
 }
 
 double predict_step_ms(const Config& config, const StageCosts& costs) {
-  return predict_timeline(config, costs).step_ms;
+  const schedules::Timeline timeline = predict_timeline(config, costs);
+  if (is_data_parallel(config) || config.protocol == "isolated") return timeline.step_ms;
+  return schedules::mean_step_ms(timeline, placement_of(config).pipeline_devices(), config.steps);
 }
 
 Prediction predict(const Config& config, const StageCosts& costs) {

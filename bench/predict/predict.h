@@ -56,6 +56,7 @@ std::vector<std::int64_t> predict_peak_bytes(const Config& config, const StageCo
 
 /// Whichever of them the row is.
 schedules::Timeline predict_timeline(const Config& config, const StageCosts& costs);
+/// The mean of the steps that are timed: see schedules::mean_step_ms.
 double predict_step_ms(const Config& config, const StageCosts& costs);
 
 struct Prediction {

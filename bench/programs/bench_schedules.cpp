@@ -21,6 +21,6 @@ int main(int argc, char** argv) {
   return stratagem::bench::benchmark_main(
       argc, argv,
       {.name = "bench_schedules",
-       .grids = {grid("naive,gpipe,1f1b,zb_h1", "blocks.5"),
+       .grids = {grid("naive,gpipe,1f1b,zb_h1,zb_h2", "blocks.5"),
                  grid("interleaved_1f1b", "blocks.3+blocks.5+blocks.7")}});
 }

@@ -61,7 +61,7 @@ at::Tensor product_pointwise_convolution(const at::Tensor& x, const at::Tensor& 
   const at::Tensor matrix = weight.permute({0, 2, 3, 1}).reshape({weight.size(0), -1});
   const at::Tensor rows = pixels.reshape({-1, x.size(1)});
   const bool by_linear =
-      current_deferred_weight_gradients() || kernels::mkl_leaves_wide_vectors_unused();
+      current_deferred_weight_gradients() || kernels::wide_vectors() == kernels::WideVectors::full;
   const at::Tensor y =
       by_linear ? models::linear(rows, matrix, at::Tensor()) : at::mm(rows, matrix.t());
   return y.view({pixels.size(0), pixels.size(1), pixels.size(2), weight.size(0)})

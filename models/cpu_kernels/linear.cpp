@@ -5,7 +5,9 @@
 
 #include "models/cpu_kernels/deferred_weight_gradients.h"
 #include "models/cpu_kernels/gradient_accumulation_fusion.h"
+#include "models/cpu_kernels/kernels/transposed_product_kernels.h"
 #include "models/cpu_kernels/kernels/wide_vectors.h"
+#include "models/cpu_kernels/parallel_rows.h"
 #include "models/cpu_kernels/reference_kernels.h"
 
 namespace stratagem::models {
@@ -17,8 +19,8 @@ using torch::autograd::variable_list;
 // Below so many multiply-adds the products of either library take microseconds.
 constexpr std::int64_t kWorthwhile = 1 << 20;
 
-// With so many rows a weight's gradient in half the time is worth what oneDNN's operator costs
-// beside, and a pass over the sum that it is added to.
+// From so many rows on MKL's product is the slower one on AMD's processors with wide vectors, also
+// beside what oneDNN's operator costs and a pass over the sum that it is added to.
 constexpr std::int64_t kManyRows = 64;
 
 bool takes_onednn(const at::Tensor& rows, const at::Tensor& weight) {
@@ -41,14 +43,43 @@ at::Tensor onednn_product(const at::Tensor& rows, const at::Tensor& weight,
                       c10::List<std::optional<at::Scalar>>(), "");
 }
 
-// Of left^T right, [m, o] and [m, i].
-bool transposed_product_takes_onednn(const at::Tensor& left, const at::Tensor& right) {
-  static const bool wide_vectors_are_onednns = kernels::mkl_leaves_wide_vectors_unused();
-  return wide_vectors_are_onednns && left.size(0) >= kManyRows && takes_onednn(left.t(), right.t());
+enum class Library { aten, onednn, own };
+
+// Whose left^T right is, [m, o] and [m, i].
+Library library_of_transposed_product(const at::Tensor& left, const at::Tensor& right) {
+  static const kernels::WideVectors wide_vectors = kernels::wide_vectors();
+  if (wide_vectors == kernels::WideVectors::left_to_mkl || left.size(0) < kManyRows ||
+      !takes_onednn(left.t(), right.t())) {
+    return Library::aten;
+  }
+  if (wide_vectors == kernels::WideVectors::full) return Library::onednn;
+  const bool fits = left.is_contiguous() && right.is_contiguous() &&
+                    right.size(1) % kernels::transposed_product_columns == 0;
+  return fits ? Library::own : Library::aten;
 }
 
 at::Tensor transposed_product_by_onednn(const at::Tensor& left, const at::Tensor& right) {
   return onednn_product(left.t(), right.t(), {});
+}
+
+void compute_transposed_product(const at::Tensor& sum, const at::Tensor& left,
+                                const at::Tensor& right, bool added) {
+  const std::int64_t parts = parallel_parts(sum.size(0), sum.size(1));
+  // Made here, as the device's: ATen's threads have no account of their own.
+  const at::Tensor scratch = at::empty({parts, kernels::transposed_product_scratch}, at::kFloat);
+  float* const results = sum.mutable_data_ptr<float>();
+  for_each_part(parts, sum.size(0), [&](std::int64_t part, std::int64_t first, std::int64_t count) {
+    kernels::transposed_product_kernel()(
+        {.left = left.const_data_ptr<float>() + first,
+         .left_row = left.size(1),
+         .right = right.const_data_ptr<float>(),
+         .sum = results + first * sum.size(1),
+         .depth = left.size(0),
+         .rows = count,
+         .columns = sum.size(1),
+         .added = added,
+         .scratch = scratch.mutable_data_ptr<float>() + part * scratch.size(1)});
+  });
 }
 
 at::Tensor forward_pass(AutogradContext& context, const at::Tensor& x, const at::Tensor& weight,
@@ -121,17 +152,34 @@ at::Tensor linear_input_gradient(const at::Tensor& gradient_rows, const at::Tens
 }
 
 at::Tensor linear_weight_gradient(const at::Tensor& rows, const at::Tensor& gradient_rows) {
-  if (transposed_product_takes_onednn(gradient_rows, rows)) {
-    return transposed_product_by_onednn(gradient_rows, rows);
+  switch (library_of_transposed_product(gradient_rows, rows)) {
+    case Library::onednn:
+      return transposed_product_by_onednn(gradient_rows, rows);
+    case Library::own:
+      return own_transposed_product(gradient_rows, rows);
+    case Library::aten:
+      break;
   }
   return at::mm(gradient_rows.t(), rows);
 }
 
+at::Tensor own_transposed_product(const at::Tensor& left, const at::Tensor& right) {
+  if (library_of_transposed_product(left, right) != Library::own) return {};
+  at::Tensor product = at::empty({left.size(1), right.size(1)}, right.options());
+  compute_transposed_product(product, left, right, /*added=*/false);
+  return product;
+}
+
 void add_transposed_product(at::Tensor sum, const at::Tensor& left, const at::Tensor& right) {
-  if (transposed_product_takes_onednn(left, right)) {
-    sum.add_(transposed_product_by_onednn(left, right));
-  } else {
-    sum.addmm_(left.t(), right);
+  switch (library_of_transposed_product(left, right)) {
+    case Library::onednn:
+      sum.add_(transposed_product_by_onednn(left, right));
+      return;
+    case Library::own:
+      return compute_transposed_product(sum, left, right, /*added=*/true);
+    case Library::aten:
+      sum.addmm_(left.t(), right);
+      return;
   }
 }
 

@@ -2,8 +2,8 @@
 //
 // On the CPU ATen hands float32 products to MKL, which does not use the full vector width of every
 // processor; oneDNN does (the `mkldnn::_linear_pointwise` operator). The weight's gradient is
-// oneDNN's only where MKL leaves half of that width unused, elsewhere MKL is faster
-// (docs/fast_on_cpus.md has the figures).
+// oneDNN's on Zen 5, where MKL leaves half of that width unused, a kernel of our own on Zen 4, and
+// elsewhere MKL's (docs/fast_on_cpus.md has the figures).
 // bench/programs/bench_linear.cpp tells when that changes. Other number formats and devices take
 // ATen's products in the same autograd node, so that a check in float64 runs that node; the kernels
 // are checked by the second verdict (bench/oracle/layer_comparison.h).
@@ -20,6 +20,9 @@ at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tenso
 at::Tensor linear_product(const at::Tensor& rows, const at::Tensor& weight, const at::Tensor& bias);
 at::Tensor linear_input_gradient(const at::Tensor& gradient_rows, const at::Tensor& weight);
 at::Tensor linear_weight_gradient(const at::Tensor& rows, const at::Tensor& gradient_rows);
+
+/// left^T right, [m, o] and [m, i], where a kernel of our own is the fastest; else undefined.
+at::Tensor own_transposed_product(const at::Tensor& left, const at::Tensor& right);
 
 /// left^T right, [m, o] and [m, i], is added to sum [o, i], whose rows lie side by side.
 void add_transposed_product(at::Tensor sum, const at::Tensor& left, const at::Tensor& right);

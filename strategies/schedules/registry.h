@@ -22,8 +22,8 @@ struct ScheduleEntry {
   std::string summary;
   /// The compute order.
   std::function<Schedule(const ScheduleSize& size)> generate;
-  /// Idle fraction of the step with equal stages and free transfers, for any ratio of B to F, or
-  /// for F, I and W of one length.
+  /// Idle fraction of one of many steps with equal stages and free transfers, for any ratio of B to
+  /// F, or for F, I and W of one length. A device that has ended its part goes on to the next step.
   std::function<double(const ScheduleSize& size)> ideal_bubble;
   bool interleaved = false;  // several stages a device
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -206,12 +207,38 @@ CostFunction cost_function(UniformCosts costs) {
   };
 }
 
+double steady_step_ms(const schedules::Timeline& timeline, int devices) {
+  double longest = 0;
+  for (int device = 0; device < devices; ++device) {
+    std::optional<double> begin;  // of the first action that is no copy
+    double brought = 0;           // by copies before that
+    double end = 0;
+    for (const auto& entry : timeline.entries) {
+      if (entry.device != device) continue;
+      end = std::max(end, entry.end_ms);
+      if (begin) continue;
+      if (is_copy(entry.action.kind) || is_receive(entry.action.kind)) {
+        brought += entry.end_ms - entry.start_ms;
+      } else {
+        begin = entry.start_ms;
+      }
+    }
+    longest = std::max(longest, end - begin.value_or(0) + brought);
+  }
+  return std::min(longest, timeline.step_ms);
+}
+
+double mean_step_ms(const schedules::Timeline& timeline, int devices, std::int64_t steps) {
+  const double ramp = timeline.step_ms - steady_step_ms(timeline, devices);
+  return timeline.step_ms - ramp * static_cast<double>(steps - 1) / static_cast<double>(steps);
+}
+
 double idle_fraction(const schedules::Timeline& timeline, int devices) {
   double busy = 0;
   for (const auto& entry : timeline.entries) {
     if (!moves_data(entry.action.kind)) busy += entry.end_ms - entry.start_ms;
   }
-  const double available = timeline.step_ms * devices;
+  const double available = steady_step_ms(timeline, devices) * devices;
   return available > 0 ? 1 - busy / available : 0;
 }
 

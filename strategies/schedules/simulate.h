@@ -7,6 +7,7 @@
 // list, one transfer after the other, and shares the device's core with it as overlap_model.h says.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -57,7 +58,15 @@ struct UniformCosts {
 
 CostFunction cost_function(UniformCosts costs);
 
-/// Fraction of devices x step in which no device computes (F, B, optimizer).
+/// One of many steps like this, without a barrier between them: a device that has ended its part
+/// goes on to the next step, so that the ramp, where devices begin one after the other, counts once
+/// in a run and not once a step.
+double steady_step_ms(const schedules::Timeline& timeline, int devices);
+
+/// The mean of so many steps that begin at a barrier: the ramp is in the first.
+double mean_step_ms(const schedules::Timeline& timeline, int devices, std::int64_t steps);
+
+/// Fraction of devices x steady step in which no device computes (F, B, optimizer).
 double idle_fraction(const schedules::Timeline& timeline, int devices);
 
 }  // namespace stratagem::schedules

@@ -128,5 +128,5 @@ def test_a_variant_is_one_file(name: str, own: str) -> None:
 
 def test_a_list_of_variants_is_noticed() -> None:
     code = code_files() | {"bench/worker/check.cpp": 'if (config.schedule == "zb_h1") return;'}
-    own = "strategies/schedules/zero_bubble.cpp"
+    own = "strategies/schedules/zb_h1.cpp"
     assert others_that_say("zb_h1", own, code) == ["bench/worker/check.cpp"]

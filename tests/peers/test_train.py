@@ -17,7 +17,7 @@ pytestmark = [
 ]
 TINY = "--model gpt-tiny --batch 4 --steps 1 --most-warm-up 2"
 GPT = "--model gpt-small --batch 4 --split-size 1 --steps 1 --most-warm-up 2"
-RESNET = "--batch 16 --image 64 --split-size 4 --steps 1 --most-warm-up 2"
+RESNET = "--batch 8 --image 64 --split-size 2 --steps 1 --most-warm-up 2"
 
 
 def peer(text, program=TRAIN):
@@ -63,16 +63,19 @@ def test_every_way_takes_the_steps_of_one_device(way, single):
     assert first_losses(f"{way} {GPT}").expected == single
 
 
-@pytest.mark.parametrize("way", ["zero1", "fsdp", "fsdp --no-reshard-after-forward"])
+@pytest.mark.parametrize("way", ["zero1", "fsdp"])
 def test_replicas_of_images_take_the_same_steps_however_much_is_sharded(way, resnet_ddp):
     assert first_losses(f"{way} {RESNET}").expected == resnet_ddp
 
 
-@pytest.mark.parametrize("schedule", ["1f1b", "dualpipe_v --cut layer2+layer3+layer4"])
-def test_the_memory_format_of_a_stage_changes_no_loss(schedule):
-    """The first loss: normalisation over few values makes rounding grow from step to step."""
+def test_the_memory_format_of_a_stage_changes_no_loss():
+    """The first loss: normalisation over few values makes rounding grow from step to step.
+
+    In a V neighbouring stages are on two ranks and on one.
+    """
+    stages = "--schedule dualpipe_v --cut layer2+layer3+layer4"
     runs = [
-        first_losses(f"pipelining {RESNET} --memory-format {layout} --schedule {schedule}")
+        first_losses(f"pipelining {RESNET} --memory-format {layout} {stages}")
         for layout in ("nchw", "channels_last")
     ]
     assert runs[0].expected[0] == pytest.approx(runs[1].expected[0], rel=1e-4)
@@ -127,14 +130,14 @@ def test_what_cannot_be_done_is_one_line(options, code, why, monkeypatch):
 
 
 def test_a_rank_that_fails_is_named_in_one_line():
-    run = peer(f"pipelining {RESNET} --cut nowhere")
+    run = peer(f"pipelining {TINY} --cut nowhere")
     assert run.returncode == 1
     assert "ValueError: 'nowhere' is not in list" in run.stderr.splitlines()[-1]
     assert run.stderr.splitlines()[-1].startswith("rank ")
 
 
 def test_data_parallel_has_one_device_and_says_so():
-    run = peer(f"data_parallel {RESNET}")
+    run = peer(f"data_parallel {TINY}")
     assert run.returncode == 0, run.stderr
     answer = json.loads(run.stdout.splitlines()[-1])
     assert (answer["devices"], answer["threads"], answer["device"]) == (1, 2, "cpu")

@@ -39,8 +39,14 @@ def test_torch_free_sources_leave_out_what_any_target_compiles_with_torch(tmp_pa
         entry("reports/both.cpp", "g++ -c"),
         entry("reports/both.cpp", torch),
         entry("tests/strategies/schedules/schedule_test.cpp", "g++ -c"),
+        entry("build-tidy/bench/config/CMakeFiles/config.dir/Unity/unity_0_cxx.cxx", "g++ -c"),
+        entry("build-tidy/generated/embedded.cpp", "g++ -c"),
         entry("/elsewhere/x.cpp", "g++ -c"),
-    ]) == ["reports/json_writer.cpp", "strategies/schedules/schedule.cpp"]
+    ]) == [
+        "build-tidy/bench/config/CMakeFiles/config.dir/Unity/unity_0_cxx.cxx",
+        "reports/json_writer.cpp",
+        "strategies/schedules/schedule.cpp",
+    ]
 
 
 CTEST_SKIP = """<testsuite><testcase name="Device.Cuda" status="notrun"><skipped message="SKIP"/>

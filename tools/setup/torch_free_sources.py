@@ -1,6 +1,8 @@
 """Prints the project's sources that are compiled without LibTorch, one a line, tests left out.
 
 Usage: torch_free_sources.py ROOT COMPILE_COMMANDS
+
+Where several are compiled together as one unit, that stands for them.
 """
 
 import json
@@ -20,7 +22,8 @@ def torch_free_sources(root: Path, commands: list[dict[str, str]]) -> list[str]:
         if not source.is_relative_to(root):
             continue
         path = source.relative_to(root)
-        if path.parts[0] in FOLDERS:
+        # A unit lies in the build folder, below the path of its own folder.
+        if path.parts[path.parent.name == "Unity"] in FOLDERS:
             (bound if TORCH_INCLUDE.search(entry["command"]) else free).add(str(path))
     return sorted(free - bound)
 

@@ -36,6 +36,9 @@ nlohmann::ordered_json document_of(const Simulation& simulation) {
   nlohmann::ordered_json body;
   body["title"] = simulation.title;
   body["makespan_ms"] = simulation.timeline.step_ms;
+  if (simulation.schedule) {
+    body["steady_step_ms"] = schedules::steady_step_ms(simulation.timeline, simulation.devices);
+  }
   body["bubble"] = schedules::idle_fraction(simulation.timeline, simulation.devices);
   if (!simulation.schedule) {
     const reports::Breakdown parts = breakdown_of_a_replica(simulation);
@@ -49,6 +52,8 @@ nlohmann::ordered_json document_of(const Simulation& simulation) {
 
 void print_schedule(const Simulation& simulation, const schedules::Schedule& schedule) {
   const auto& entry = schedules::find_schedule(schedule.name);
+  fmt::print("of many   {:.6g} ms a step\n",
+             schedules::steady_step_ms(simulation.timeline, schedule.devices()));
   fmt::print(
       "bubble    {:.1f}% of the devices' time; ideal {:.1f}%\n",
       100 * schedules::idle_fraction(simulation.timeline, schedule.devices()),

@@ -3,13 +3,15 @@
 
 #include "models/cpu_kernels/kernels/attention_loops.h"
 #include "models/cpu_kernels/kernels/batch_norm_loops.h"
+#include "models/cpu_kernels/kernels/transposed_product_loops.h"
 #include "models/cpu_kernels/kernels/variants.h"
 
 namespace stratagem::models::kernels {
 namespace {
 
 inline constexpr Variant all_loops = {{batch_norm_passes<float>, attention_passes<float>},
-                                      {batch_norm_passes<double>, attention_passes<double>}};
+                                      {batch_norm_passes<double>, attention_passes<double>},
+                                      transposed_product};
 
 }  // namespace
 }  // namespace stratagem::models::kernels

@@ -43,4 +43,6 @@ const AttentionKernels<double>& attention_kernels<double>() {
   return best().of_double.attention;
 }
 
+TransposedProductKernel transposed_product_kernel() { return best().transposed_product; }
+
 }  // namespace stratagem::models::kernels

@@ -3,6 +3,7 @@
 
 #include "models/cpu_kernels/kernels/attention_kernels.h"
 #include "models/cpu_kernels/kernels/batch_norm_kernels.h"
+#include "models/cpu_kernels/kernels/transposed_product_kernels.h"
 
 namespace stratagem::models::kernels {
 
@@ -15,6 +16,7 @@ struct KernelsOf {
 struct Variant {
   KernelsOf<float> of_float;
   KernelsOf<double> of_double;
+  TransposedProductKernel transposed_product;
 };
 
 const Variant& baseline();

@@ -3,10 +3,14 @@
 
 namespace stratagem::models::kernels {
 
-/// Whether vectors of 512 bits have their full width here and MKL does not use them: AMD's
-/// processors from Zen 5 on, where oneDNN's products are twice as fast (docs/fast_on_cpus.md). Told
-/// by an instruction that came with them, so ranks on hosts that show the same instructions compute
-/// the same bits.
-bool mkl_leaves_wide_vectors_unused();
+/// Vectors of 512 bits.
+enum class WideVectors {
+  left_to_mkl,  // there are none, or MKL uses them
+  halved,       // computed in two halves: AMD's Zen 4
+  full,         // of full width where MKL does not use them: AMD's processors from Zen 5 on
+};
+
+/// Told by instructions, so ranks on hosts that show the same ones compute the same bits.
+WideVectors wide_vectors();
 
 }  // namespace stratagem::models::kernels

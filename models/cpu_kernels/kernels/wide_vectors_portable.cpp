@@ -3,6 +3,6 @@
 
 namespace stratagem::models::kernels {
 
-bool mkl_leaves_wide_vectors_unused() { return false; }
+WideVectors wide_vectors() { return WideVectors::left_to_mkl; }
 
 }  // namespace stratagem::models::kernels

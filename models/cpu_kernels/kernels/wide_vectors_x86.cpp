@@ -2,9 +2,13 @@
 
 namespace stratagem::models::kernels {
 
-/// Zen 4 splits such vectors in halves; it has no VP2INTERSECT, which Zen 5 has.
-bool mkl_leaves_wide_vectors_unused() {
-  return __builtin_cpu_is("amd") != 0 && __builtin_cpu_supports("avx512vp2intersect") != 0;
+/// Zen 4 has no VP2INTERSECT, which Zen 5 has.
+WideVectors wide_vectors() {
+  if (__builtin_cpu_is("amd") == 0 || __builtin_cpu_supports("avx512f") == 0) {
+    return WideVectors::left_to_mkl;
+  }
+  return __builtin_cpu_supports("avx512vp2intersect") != 0 ? WideVectors::full
+                                                           : WideVectors::halved;
 }
 
 }  // namespace stratagem::models::kernels

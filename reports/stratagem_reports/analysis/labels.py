@@ -22,6 +22,7 @@ _MODELS |= {"gpt-tiny": "GPT tiny", "gpt-small": "GPT small"}
 _MODELS |= {"gpt2": "GPT-2", "gpt2-xl": "GPT-2 XL"}
 _SCHEDULES = {"gpipe": "GPipe", "1f1b": "1F1B", "naive": "naive"}
 _SCHEDULES |= {"interleaved_1f1b": "Interleaved 1F1B", "zb_h1": "ZB-H1"}
+_SCHEDULES |= {"zb_h2": "ZB-H2"}
 _USUAL = {"devices", "batch", "image", "sequence", "cores", "split", "schedule"}
 _USUAL |= {"protocol", "iterations", "repeats", "threads"}
 _DEVICES = {"cpu": "CPU", "cuda": "CUDA"}

@@ -1,7 +1,6 @@
 // Linear layers in float32, on either side of the size from which oneDNN computes their products,
 // against the same in float64.
 #include "models/cpu_kernels/linear.h"
-#include "models/cpu_kernels/kernels/wide_vectors.h"
 
 #include <ATen/ATen.h>
 #include <ATen/record_function.h>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "models/cpu_kernels/deferred_weight_gradients.h"
+#include "models/cpu_kernels/kernels/wide_vectors.h"
 #include "models/cpu_kernels/reference_kernels.h"
 
 namespace stratagem::models {
@@ -31,7 +31,8 @@ struct Size {
 constexpr std::array sizes = {Size{1, 1, 1},      Size{3, 5, 7},       Size{48, 10, 5},
                               Size{64, 128, 127},  // 2^20 - 8192 products
                               Size{64, 128, 128},  // 2^20
-                              Size{127, 65, 129}, Size{33, 257, 1001}, Size{1, 1024, 1031}};
+                              Size{127, 65, 129}, Size{33, 257, 1001}, Size{1, 1024, 1031},
+                              Size{600, 544, 101}};  // more than a block either way
 constexpr std::int64_t by_onednn = 1 << 20;
 
 struct Linear {
@@ -113,7 +114,8 @@ TEST(LinearInFloat32, IsThatInFloat64Rounded) {
         const CountOneDnnProducts count;
         const auto found = passes_of(given, at::kFloat, split);
         const bool large = size.products() >= by_onednn;
-        const bool by_onednn_too = kernels::mkl_leaves_wide_vectors_unused() && size.rows >= 64;
+        const bool by_onednn_too =
+            kernels::wide_vectors() == kernels::WideVectors::full && size.rows >= 64;
         const int of_weight = by_onednn_too ? 2 : 0;  // stored, and added
         EXPECT_EQ(onednn_products, large ? 4 + of_weight : 0) << "output and input gradient twice";
         ASSERT_EQ(found.size(), exact.size());

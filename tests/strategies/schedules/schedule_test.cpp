@@ -236,15 +236,14 @@ TEST(Schedule, IdealBubbleIsWhatTheSimulatorFinds) {
     for (int stages = 1; stages <= 6; ++stages) {
       for (int micro_batches = 1; micro_batches <= 16; ++micro_batches) {
         for (const double backward_to_forward : {1.0, 2.0, 2.7}) {
-          // Of a split backward pass, where it has a closed form: equal parts, enough
-          // micro-batches.
-          const bool split = name == "zb_h1";
-          if (split && (backward_to_forward != 2.0 || micro_batches < stages)) continue;
+          const Schedule schedule = make_schedule(name, stages, micro_batches);
+          // Of a split backward pass where it has a closed form: with equal parts.
+          if (schedule.split_backward && backward_to_forward != 2.0) continue;
           const auto count = static_cast<std::size_t>(stages);
           const auto cost =
               cost_function({.forward_ms = std::vector<double>(count, 1.5),
                              .backward_ms = std::vector<double>(count, 1.5 * backward_to_forward)});
-          const auto timeline = simulate(make_schedule(name, stages, micro_batches), cost);
+          const auto timeline = simulate(schedule, cost);
           EXPECT_NEAR(idle_fraction(timeline, stages),
                       find_schedule(name).ideal_bubble({stages, micro_batches}), 1e-12)
               << name << ", " << stages << " stages, " << micro_batches << " micro-batches";
@@ -296,6 +295,21 @@ TEST(ZeroBubble, OwesWeightGradientsWhereItHasRoom) {
             "device 0 | 0F0 0F1 0F2 0I0 0W0 0F3 0I1 0W1 0I2 0W2 0I3 0W3\n"
             "device 1 | 1F0 1F1 1I0 1F2 1I1 1W0 1F3 1I2 1W1 1I3 1W2 1W3\n"
             "device 2 | 2F0 2I0 2F1 2I1 2F2 2I2 2W0 2F3 2I3 2W1 2W2 2W3\n");
+  EXPECT_EQ(grid(find_schedule("zb_h2").generate({2, 4})),
+            "device 0 | 0F0 0F1 0F2 0I0 0W0 0F3 0I1 0W1 0I2 0W2 0I3 0W3\n"
+            "device 1 | 1F0 1I0 1F1 1I1 1F2 1I2 1W0 1F3 1I3 1W1 1W2 1W3\n");
+}
+
+TEST(ZeroBubble, HoldsTwiceAsManyLessOneWithoutABubble) {
+  for (int stages = 1; stages <= 6; ++stages) {
+    for (int micro_batches = 1; micro_batches <= 12; ++micro_batches) {
+      const int most = std::min(micro_batches, 2 * stages - 1);
+      for (const int peak :
+           peak_live_micro_batches(make_schedule("zb_h2", stages, micro_batches))) {
+        EXPECT_EQ(peak, most) << stages << " stages, " << micro_batches;
+      }
+    }
+  }
 }
 
 TEST(ZeroBubble, HoldsNoMoreMicroBatchesThanTheFirstStageOf1f1b) {
@@ -321,7 +335,8 @@ TEST(Validate, RefusesHalvesAmongWholeBackwards) {
 
 TEST(ScheduleRegistry, HoldsEverySchedule) {
   // A schedule whose self-registration is lost in linking would be missing here.
-  EXPECT_THAT(schedule_names(), ElementsAre("1f1b", "gpipe", "interleaved_1f1b", "naive", "zb_h1"));
+  EXPECT_THAT(schedule_names(),
+              ElementsAre("1f1b", "gpipe", "interleaved_1f1b", "naive", "zb_h1", "zb_h2"));
   for (const std::string& name : schedule_names()) {
     EXPECT_FALSE(find_schedule(name).summary.empty()) << name;
     EXPECT_EQ(find_schedule(name).name, name);
@@ -335,7 +350,7 @@ TEST(ScheduleRegistry, AnUnknownNameIsAnsweredWithTheNearest) {
   } catch (const std::invalid_argument& error) {
     EXPECT_STREQ(error.what(),
                  "unknown schedule \"1f1p\": did you mean \"1f1b\"? choices: 1f1b, gpipe, "
-                 "interleaved_1f1b, naive, zb_h1");
+                 "interleaved_1f1b, naive, zb_h1, zb_h2");
   }
 }
 

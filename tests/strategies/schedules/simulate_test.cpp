@@ -6,6 +6,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "strategies/schedules/lowering.h"
 #include "strategies/schedules/registry.h"
 #include "strategies/schedules/sharding.h"
 #include "tests/strategies/schedule_pictures.h"
@@ -51,6 +52,44 @@ TEST(Simulate, DrawsThePictures) {
     const auto timeline = simulate(make_schedule(drawn.name, drawn.stages, drawn.micro_batches),
                                    cost_function({.forward_ms = unit, .backward_ms = unit}));
     EXPECT_EQ(drawing(timeline, drawn.stages), drawn.picture) << drawn.name;
+  }
+}
+
+TEST(SteadyStep, LeavesOutTheRampWhereNoDeviceRestsWithinItsPart) {
+  const UniformCosts costs{.forward_ms = {1, 1, 1}, .backward_ms = {2, 2, 2}, .input_ms = 0};
+  const auto timeline = simulate(make_schedule("zb_h2", 3, 5), cost_function(costs));
+  EXPECT_DOUBLE_EQ(timeline.step_ms, 15 + 2);
+  EXPECT_DOUBLE_EQ(steady_step_ms(timeline, 3), 15);
+  EXPECT_DOUBLE_EQ(mean_step_ms(timeline, 3, 1), 17);
+  EXPECT_DOUBLE_EQ(mean_step_ms(timeline, 3, 2), 16);
+  EXPECT_DOUBLE_EQ(idle_fraction(timeline, 3), 0);
+}
+
+TEST(SteadyStep, IsTheStepWhereTheFirstDeviceBeginsAndEndsIt) {
+  const UniformCosts costs{
+      .forward_ms = {1, 1}, .backward_ms = {2, 2}, .transfer_ms = 0.5, .input_ms = 0.25};
+  const auto timeline = simulate(make_schedule("1f1b", 2, 4), cost_function(costs));
+  EXPECT_DOUBLE_EQ(steady_step_ms(timeline, 2), timeline.step_ms);
+}
+
+/// Two steps of one schedule as a schedule of twice the micro-batches, each device's list twice.
+TEST(SteadyStep, IsWhatASecondStepAdds) {
+  for (const char* name : {"gpipe", "1f1b", "zb_h1", "zb_h2"}) {
+    const UniformCosts costs{.forward_ms = {2, 1.5, 1}, .backward_ms = {4, 3.5, 2}};
+    const int micro_batches = 5;
+    const Schedule one = find_schedule(name).generate({3, micro_batches});
+    Schedule two = one;
+    two.micro_batches = 2 * micro_batches;
+    for (auto& actions : two.actions) {
+      const auto first = actions;
+      for (Action action : first) {
+        action.micro_batch += micro_batches;
+        actions.push_back(action);
+      }
+    }
+    const auto timeline = simulate(lower(one), cost_function(costs));
+    const double both = simulate(lower(two), cost_function(costs)).step_ms;
+    EXPECT_NEAR(both, timeline.step_ms + steady_step_ms(timeline, 3), 1e-9) << name;
   }
 }
 
@@ -184,13 +223,14 @@ TEST(Simulate, EntriesStandByDeviceInTheirOrder) {
 }
 
 TEST(Simulate, IdleFractionCountsComputationAlone) {
-  // Step 1 + 2 (copy) + 1 = 4 on two devices, of which 2 are forwards; copies are not work.
+  // A step of 1 + 2 (copy) + 1, of which the second device needs 3: so long is one of many. Two of
+  // these 6 are forwards; copies are not work.
   Timeline timeline;
   timeline.step_ms = 4;
   timeline.entries = {{0, {ActionKind::forward, 0, 0}, 0, 1},
                       {1, {ActionKind::copy_activation, 1, 0}, 1, 3},
                       {1, {ActionKind::forward, 1, 0}, 3, 4}};
-  EXPECT_DOUBLE_EQ(idle_fraction(timeline, 2), 0.75);
+  EXPECT_DOUBLE_EQ(idle_fraction(timeline, 2), 4.0 / 6);
   EXPECT_DOUBLE_EQ(idle_fraction({}, 2), 0);
 }
 

@@ -57,7 +57,7 @@ void expect_equal(strategies::Strategy& found, strategies::Strategy& expected,
 
 TEST(BatchSizes, EveryStageScheduleTrainsAsOneDevice) {
   for (const char* model : {"toy", "mlp"}) {
-    for (const char* schedule : {"gpipe", "1f1b", "zb_h1", "interleaved_1f1b"}) {
+    for (const char* schedule : {"gpipe", "1f1b", "zb_h1", "zb_h2", "interleaved_1f1b"}) {
       Training one(small_workload(model, largest), 1);
       Training two(small_workload(model, largest), 2);
       strategies::StrategyOptions options{.split_size = 2, .schedule = schedule};

@@ -114,7 +114,7 @@ TEST(RankPipeline, WithReplicasEqualsOneDeviceThatSeesTheSameShards) {
           .spread = {.replicas = 2, .pipeline_ranks = 2},
           .batch = 11,
           .split = 3});
-  for (const char* schedule : {"interleaved_1f1b", "zb_h1"}) {
+  for (const char* schedule : {"interleaved_1f1b", "zb_h1", "zb_h2"}) {
     verify({.model = "mlp", .spread = {.replicas = 2, .pipeline_ranks = 2}, .schedule = schedule});
   }
 }

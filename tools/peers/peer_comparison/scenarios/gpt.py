@@ -10,7 +10,12 @@ MODEL = "gpt-small"
 # Where each schedule's stages begin: the head weighs as much as two blocks. In a V the first and
 # the last stage are on one rank.
 LOOPED, V_SHAPED = "blocks.3+blocks.5+blocks.7", "blocks.2+blocks.5+blocks.7"
-OUR_CUTS = {"1f1b": "blocks.5", "zb_h1": "blocks.5", "interleaved_1f1b": LOOPED}
+OUR_CUTS = {
+    "1f1b": "blocks.5",
+    "zb_h1": "blocks.5",
+    "zb_h2": "blocks.5",
+    "interleaved_1f1b": LOOPED,
+}
 TORCH_CUTS = {
     "gpipe": "blocks.5",
     "1f1b": "blocks.5",

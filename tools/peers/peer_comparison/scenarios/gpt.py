@@ -94,9 +94,9 @@ def gpt(settings: Settings) -> Scenario:
             1.15,
         ),
         Ratio(
-            "zb_h1: over torch's DualPipeV",
+            "zb_h2: over torch's DualPipeV",
             names(torch, part="dualpipe_v"),
-            names(pipelines, part="zb_h1"),
+            names(pipelines, part="zb_h2"),
         ),
         Ratio("best pipeline: over torch's best", names(torch), names(pipelines), 1.15),
     )

@@ -9,12 +9,13 @@
 
 namespace stratagem::schedules {
 
-/// Each stage begins its forwards so many stages' turns earlier than the next one, and owes so many
-/// weight gradients more than the one before: 1 or 2. No device holds more than
-/// lead (p - 1) + 1 micro-batches, of p devices.
+/// A stage runs `lead` forwards more in advance than the next one, and may owe as many weight
+/// gradients more than the one before: 1 or 2. No device of p holds more than lead (p - 1) + 1
+/// micro-batches.
 Schedule zero_bubble(std::string name, const ScheduleSize& size, int lead);
 
-/// Idle part of a step in which each device is idle for so many of its 3 m actions' lengths.
+/// Idle fraction where each device rests for as long as `idle` actions take, beside its 3 m
+/// actions.
 double bubble_of(int idle, const ScheduleSize& size);
 
 }  // namespace stratagem::schedules

@@ -155,19 +155,15 @@ at::Tensor linear_weight_gradient(const at::Tensor& rows, const at::Tensor& grad
   switch (library_of_transposed_product(gradient_rows, rows)) {
     case Library::onednn:
       return transposed_product_by_onednn(gradient_rows, rows);
-    case Library::own:
-      return own_transposed_product(gradient_rows, rows);
+    case Library::own: {
+      at::Tensor product = at::empty({gradient_rows.size(1), rows.size(1)}, rows.options());
+      compute_transposed_product(product, gradient_rows, rows, /*added=*/false);
+      return product;
+    }
     case Library::aten:
       break;
   }
   return at::mm(gradient_rows.t(), rows);
-}
-
-at::Tensor own_transposed_product(const at::Tensor& left, const at::Tensor& right) {
-  if (library_of_transposed_product(left, right) != Library::own) return {};
-  at::Tensor product = at::empty({left.size(1), right.size(1)}, right.options());
-  compute_transposed_product(product, left, right, /*added=*/false);
-  return product;
 }
 
 void add_transposed_product(at::Tensor sum, const at::Tensor& left, const at::Tensor& right) {

@@ -21,9 +21,6 @@ at::Tensor linear_product(const at::Tensor& rows, const at::Tensor& weight, cons
 at::Tensor linear_input_gradient(const at::Tensor& gradient_rows, const at::Tensor& weight);
 at::Tensor linear_weight_gradient(const at::Tensor& rows, const at::Tensor& gradient_rows);
 
-/// left^T right, [m, o] and [m, i], where a kernel of our own is the fastest; else undefined.
-at::Tensor own_transposed_product(const at::Tensor& left, const at::Tensor& right);
-
 /// left^T right, [m, o] and [m, i], is added to sum [o, i], whose rows lie side by side.
 void add_transposed_product(at::Tensor sum, const at::Tensor& left, const at::Tensor& right);
 

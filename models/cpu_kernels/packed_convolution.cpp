@@ -7,7 +7,6 @@
 
 #include "models/cpu_kernels/deferred_weight_gradients.h"
 #include "models/cpu_kernels/gradient_accumulation_fusion.h"
-#include "models/cpu_kernels/kernels/wide_vectors.h"
 #include "models/cpu_kernels/linear.h"
 
 namespace stratagem::models {
@@ -20,11 +19,6 @@ using torch::autograd::variable_list;
 // of a convolution that gathers its input, and of a 1x1, which gathers nothing.
 constexpr std::int64_t kGatheredWeights = 1 << 20;
 constexpr std::int64_t kPointwiseWeights = 1 << 19;
-
-// A product of our own is the faster kernel, too.
-std::int64_t pointwise_weights() {
-  return kernels::wide_vectors() == kernels::WideVectors::halved ? 0 : kPointwiseWeights;
-}
 
 using Scalars = c10::List<std::optional<at::Scalar>>;
 
@@ -83,7 +77,7 @@ at::Tensor input_gradient(const at::Tensor& x, const at::Tensor& gradient, const
 at::Tensor weight_gradient(const at::Tensor& x, const at::Tensor& gradient,
                            const at::Tensor& weight, const ConvolutionStride& options,
                            const PackedWeights& packed) {
-  const std::int64_t enough = weight.size(2) > 1 ? kGatheredWeights : pointwise_weights();
+  const std::int64_t enough = weight.size(2) == 1 ? kPointwiseWeights : kGatheredWeights;
   // A product adds to the micro-batches before; ATen's gradient would be added in another pass.
   if (packed.full_size(weight) >= enough || gradient_to_accumulate_into(weight).defined()) {
     return weight_gradient_by_product(x, gradient, weight, options);
@@ -152,9 +146,9 @@ at::Tensor weight_gradient_by_product(const at::Tensor& x, const at::Tensor& gra
   const at::Tensor gradient_rows =
       gradient.permute({0, 2, 3, 1}).reshape({rows.size(0), weight.size(0)});
   if (accumulate_into_gradient(weight, gradient_rows, rows)) return {};
-  at::Tensor product = own_transposed_product(gradient_rows, rows);
-  if (!product.defined()) product = linear_product(gradient_rows.t().contiguous(), rows.t(), {});
-  return product.view({weight.size(0), kernel, kernel, weight.size(1)}).permute({0, 3, 1, 2});
+  return linear_product(gradient_rows.t().contiguous(), rows.t(), {})
+      .view({weight.size(0), kernel, kernel, weight.size(1)})
+      .permute({0, 3, 1, 2});
 }
 
 at::Tensor packed_convolution(const at::Tensor& x, const at::Tensor& weight,

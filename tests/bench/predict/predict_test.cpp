@@ -69,6 +69,27 @@ std::vector<ActionCost> costs_of(std::int64_t samples, const Rates& rates = {}) 
   return costs;
 }
 
+TEST(Predict, TheRampOfStepsThatOverlapIsInTheFirst) {
+  std::vector<ActionCost> costs;
+  for (const int stage : {0, 1}) {
+    costs.push_back({"copy_input", stage, 1, false, 0});
+    costs.push_back({"forward", stage, 1, false, 1});
+    costs.push_back({"backward_input", stage, 1, false, 1});
+    costs.push_back({"backward_weight", stage, 1, true, 1});
+    costs.push_back({"backward_weight", stage, 1, false, 1});
+    costs.push_back({stage == 0 ? "copy_gradient" : "copy_activation", stage, 1, false, 0});
+    costs.push_back({"optimizer", stage, 0, false, 0});
+  }
+  Config row = row_of("predict_pipeline", 4, 1);
+  row.schedule = "zb_h2";
+  row.steps = 2;
+  EXPECT_DOUBLE_EQ(predict_step_ms(row, {.costs = costs}), 3 * 4 + 0.5);
+  row.steps = 4;
+  EXPECT_DOUBLE_EQ(predict_step_ms(row, {.costs = costs}), 3 * 4 + 0.25);
+  row.protocol = "isolated";
+  EXPECT_DOUBLE_EQ(predict_step_ms(row, {.costs = costs}), 3 * 4 + 1);
+}
+
 TEST(Predict, ScheduleOfARow) {
   EXPECT_EQ(grid(schedule_of(row_of("predict_pipeline", 5, 2))),
             grid(schedules::make_schedule("1f1b", 2, 3)));

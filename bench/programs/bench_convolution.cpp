@@ -22,6 +22,7 @@
 
 #include "models/cpu_kernels/convolution.h"
 #include "models/cpu_kernels/packed_convolution.h"
+#include "models/cpu_kernels/winograd_convolution.h"
 
 namespace {
 
@@ -53,8 +54,8 @@ Problem make_problem(const benchmark::State& state) {
 }
 
 const std::map<Path, std::string>& paths_for(const Problem& problem) {
-  static const std::map<Path, std::string> spatial = {{Path::plain, "plain_ms"},
-                                                      {Path::packed, "packed_ms"}};
+  static const std::map<Path, std::string> spatial = {
+      {Path::plain, "plain_ms"}, {Path::packed, "packed_ms"}, {Path::winograd, "winograd_ms"}};
   static const std::map<Path, std::string> pointwise = {{Path::plain, "plain_ms"},
                                                         {Path::packed, "packed_ms"},
                                                         {Path::folded, "fold_ms"},
@@ -68,6 +69,8 @@ at::Tensor forward(const Problem& problem, Path path) {
       return models::folded_pointwise_convolution(problem.input, problem.weight);
     case Path::product:
       return models::product_pointwise_convolution(problem.input, problem.weight, 1);
+    case Path::winograd:
+      return models::winograd_convolution(problem.input, problem.weight, problem.packed);
     case Path::packed:
       return models::packed_convolution(problem.input, problem.weight, {1, problem.padding},
                                         problem.packed);
@@ -123,6 +126,7 @@ constexpr auto shapes = [](auto* benchmark) {
                                                  {256, 1024, 1, 8},
                                                  {512, 2048, 1, 4},
                                                  {2048, 512, 1, 4},
+                                                 {64, 64, 3, 32},
                                                  {128, 128, 3, 16},
                                                  {256, 256, 3, 8},
                                                  {512, 512, 3, 4}}) {

@@ -11,6 +11,7 @@
 #include "models/cpu_kernels/kernels/wide_vectors.h"
 #include "models/cpu_kernels/linear.h"
 #include "models/cpu_kernels/packed_convolution.h"
+#include "models/cpu_kernels/winograd_convolution.h"
 
 namespace stratagem::models {
 namespace {
@@ -25,11 +26,18 @@ constexpr std::int64_t kProductPositions = 256;
 // From so many weights on reordering them in every call is noticed.
 constexpr std::int64_t kLargeWeights = 1 << 18;
 
+// With fewer tiles reading the transformed weights, of which there are 16/9 as many, costs more
+// than the multiplications that are spared.
+constexpr std::int64_t kWinogradTiles = 8;
+
 }  // namespace
 
 ConvolutionPath convolution_path(const at::Tensor& x, const at::Tensor& weight, std::int64_t stride,
                                  std::int64_t padding, const PackedWeightsPointer& packed) {
   if (!may_take_own_kernels(x, "convolution")) return ConvolutionPath::plain;
+  if (winograd_applies(x, weight, {stride, padding}) && winograd_tiles_of(x) >= kWinogradTiles) {
+    return ConvolutionPath::winograd;
+  }
   if ((packed ? packed->full_size(weight) : weight.numel()) >= kLargeWeights) {
     return ConvolutionPath::packed;
   }
@@ -75,6 +83,8 @@ at::Tensor convolution(const at::Tensor& x, const at::Tensor& weight, std::int64
       return folded_pointwise_convolution(x, weight);
     case ConvolutionPath::product:
       return product_pointwise_convolution(x, weight, stride);
+    case ConvolutionPath::winograd:
+      return winograd_convolution(x, weight, packed);
     case ConvolutionPath::packed:
       return packed_convolution(x, weight, {stride, padding}, packed);
     case ConvolutionPath::plain:

@@ -3,6 +3,7 @@
 //
 // On a CPU torch 2.11 has several ways to compute one on a channels_last tensor, and by itself it
 // does not choose the fastest:
+// - winograd: 3x3 ones with fewer multiplications (winograd_convolution.h);
 // - packed: on weights that are packed once a step, for large weights (packed_convolution.h);
 // - plain: what ATen does.
 // On one thread a 1x1 convolution, a product of [positions, channels in] with [channels in,
@@ -32,7 +33,7 @@ namespace stratagem::models {
 at::Tensor convolution(const at::Tensor& x, const at::Tensor& weight, std::int64_t stride,
                        std::int64_t padding, const PackedWeightsPointer& packed = {});
 
-enum class ConvolutionPath { plain, folded, product, packed };
+enum class ConvolutionPath { plain, folded, product, packed, winograd };
 
 /// The way that convolution() goes for these arguments on this thread.
 ConvolutionPath convolution_path(const at::Tensor& x, const at::Tensor& weight, std::int64_t stride,

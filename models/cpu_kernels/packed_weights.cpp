@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cmath>
-#include <utility>
 
 #include "models/cpu_kernels/functions.h"
 
@@ -28,14 +27,20 @@ std::int64_t PackedWeights::full_size(const at::Tensor& weight) const {
   return std::llround(static_cast<double>(weight.numel()) / (model_width_ * model_width_));
 }
 
-bool PackedWeights::Packed::is_of(const at::Tensor& weight) const {
-  return tensor.defined() && data == weight.const_data_ptr() && version == weight._version();
+const at::Tensor& PackedWeights::Packed::of(const at::Tensor& weight,
+                                            c10::function_ref<at::Tensor()> pack) {
+  const void* const now = weight.const_data_ptr();
+  if (!tensor.defined() || data != now || version != weight._version()) {
+    tensor = pack();
+    data = now;
+    version = weight._version();
+  }
+  return tensor;
 }
 
-void PackedWeights::Packed::keep(const at::Tensor& weight, at::Tensor packed) {
-  tensor = std::move(packed);
-  data = weight.const_data_ptr();
-  version = weight._version();
+const at::Tensor& PackedWeights::transformed(const at::Tensor& weight, bool backwards,
+                                             c10::function_ref<at::Tensor()> transform) {
+  return (backwards ? transformed_backwards_ : transformed_).of(weight, transform);
 }
 
 const at::Tensor& PackedWeights::for_forward(const at::Tensor& weight, at::IntArrayRef input,
@@ -45,13 +50,11 @@ const at::Tensor& PackedWeights::for_forward(const at::Tensor& weight, at::IntAr
   static const auto reorder = c10::Dispatcher::singleton()
                                   .findSchemaOrThrow("mkldnn::_reorder_convolution_weight", "")
                                   .typed<Signature>();
-  if (!forward_.is_of(weight)) {
-    forward_.keep(weight, is_packed(weight)
-                              ? reorder.call(weight.detach(), twice(options.padding),
-                                             twice(options.stride), kUndilated, 1, input)
-                              : copy_of(weight));
-  }
-  return forward_.tensor;
+  return forward_.of(weight, [&] {
+    return is_packed(weight) ? reorder.call(weight.detach(), twice(options.padding),
+                                            twice(options.stride), kUndilated, 1, input)
+                             : copy_of(weight);
+  });
 }
 
 const at::Tensor& PackedWeights::for_backward(const at::Tensor& weight, at::IntArrayRef gradient,
@@ -63,13 +66,11 @@ const at::Tensor& PackedWeights::for_backward(const at::Tensor& weight, at::IntA
       c10::Dispatcher::singleton()
           .findSchemaOrThrow("mkldnn::_reorder_convolution_transpose_weight", "")
           .typed<Signature>();
-  if (!backward_.is_of(weight)) {
-    backward_.keep(weight, is_packed(weight) ? reorder.call(weight.detach(), twice(options.padding),
-                                                            output_padding, twice(options.stride),
-                                                            kUndilated, 1, gradient)
-                                             : copy_of(weight));
-  }
-  return backward_.tensor;
+  return backward_.of(weight, [&] {
+    return is_packed(weight) ? reorder.call(weight.detach(), twice(options.padding), output_padding,
+                                            twice(options.stride), kUndilated, 1, gradient)
+                             : copy_of(weight);
+  });
 }
 
 }  // namespace stratagem::models

@@ -1,5 +1,5 @@
-// A convolution's weight in the layouts that oneDNN's kernels read, kept while the weight stays as
-// it is: for all micro-batches of a step.
+// A convolution's weight in the layouts that kernels read, oneDNN's or ours, kept while the weight
+// stays as it is: for all micro-batches of a step.
 //
 // ATen hands oneDNN the weight as it lies, and oneDNN reorders it in every call, forward and
 // backward, at a cost that does not depend on the batch (docs/fast_on_cpus.md).
@@ -7,6 +7,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
+#include <c10/util/FunctionRef.h>
 #include <c10/util/intrusive_ptr.h>
 
 #include <cstdint>
@@ -37,6 +38,10 @@ class PackedWeights : public torch::CustomClassHolder {
   /// `output_padding` is what the forward pass's stride left over.
   const at::Tensor& for_backward(const at::Tensor& weight, at::IntArrayRef gradient,
                                  at::IntArrayRef output_padding, const ConvolutionStride& options);
+  /// What Winograd's convolutions read: `transform` is called where none is kept of the weight as
+  /// it is.
+  const at::Tensor& transformed(const at::Tensor& weight, bool backwards,
+                                c10::function_ref<at::Tensor()> transform);
 
  private:
   struct Packed {
@@ -44,13 +49,14 @@ class PackedWeights : public torch::CustomClassHolder {
     const void* data = nullptr;  // of the weight
     std::uint32_t version = 0;   // autograd's, which every write in place increments
 
-    bool is_of(const at::Tensor& weight) const;
-    void keep(const at::Tensor& weight, at::Tensor packed);
+    const at::Tensor& of(const at::Tensor& weight, c10::function_ref<at::Tensor()> pack);
   };
 
   double model_width_;
   Packed forward_;
   Packed backward_;
+  Packed transformed_;
+  Packed transformed_backwards_;
 };
 
 using PackedWeightsPointer = c10::intrusive_ptr<PackedWeights>;

@@ -43,6 +43,16 @@ const AttentionKernels<double>& attention_kernels<double>() {
   return best().of_double.attention;
 }
 
+template <>
+const WinogradKernels<float>& winograd_kernels<float>() {
+  return best().of_float.winograd;
+}
+
+template <>
+const WinogradKernels<double>& winograd_kernels<double>() {
+  return best().of_double.winograd;
+}
+
 TransposedProductKernel transposed_product_kernel() { return best().transposed_product; }
 
 }  // namespace stratagem::models::kernels

@@ -4,6 +4,7 @@
 #include "models/cpu_kernels/kernels/attention_kernels.h"
 #include "models/cpu_kernels/kernels/batch_norm_kernels.h"
 #include "models/cpu_kernels/kernels/transposed_product_kernels.h"
+#include "models/cpu_kernels/kernels/winograd_kernels.h"
 
 namespace stratagem::models::kernels {
 
@@ -11,6 +12,7 @@ template <typename T>
 struct KernelsOf {
   BatchNormKernels<T> batch_norm;
   AttentionKernels<T> attention;
+  WinogradKernels<T> winograd;
 };
 
 struct Variant {

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "models/cpu_kernels/deferred_weight_gradients.h"
 #include "models/cpu_kernels/functions.h"
@@ -69,30 +70,35 @@ TEST(Convolution, EveryPathEqualsPlain) {
 }
 
 // Large weights: the gradient of a 3x3 is ATen's below a million of them and a product from there
-// on.
+// on. The last two are of whole vectors of channels: one block of tiles of an image, and several.
 class LargeWeights : public testing::TestWithParam<int> {};
 
 TEST_P(LargeWeights, EqualPlain) {
+  using enum ConvolutionPath;
   const SingleThread restores_their_number;
   at::set_num_threads(GetParam());
   struct Shape {
     std::int64_t in, out, kernel, stride, padding;
+    ConvolutionPath path = packed;
   };
   for (const Shape& shape :
-       {Shape{256, 256, 3, 1, 1}, Shape{344, 344, 3, 2, 1}, Shape{344, 344, 3, 1, 0},
-        Shape{512, 1024, 1, 1, 0}, Shape{1024, 512, 1, 2, 0}, Shape{160, 168, 5, 2, 1}}) {
+       {Shape{264, 264, 3, 1, 1}, Shape{344, 344, 3, 2, 1}, Shape{344, 344, 3, 1, 0},
+        Shape{512, 1024, 1, 1, 0}, Shape{1024, 512, 1, 2, 0}, Shape{160, 168, 5, 2, 1},
+        Shape{256, 288, 3, 1, 1, winograd}, Shape{64, 32, 3, 1, 1, winograd}}) {
     for (const at::ScalarType dtype : {at::kDouble, at::kFloat}) {
       for (const auto& [height, width] : {std::pair{6, 6}, std::pair{7, 8}}) {
         const at::Tensor x = at::randn({3, shape.in, height, width}, dtype)
                                  .contiguous(at::MemoryFormat::ChannelsLast);
         const at::Tensor w = at::randn({shape.out, shape.in, shape.kernel, shape.kernel}, dtype)
                                  .contiguous(at::MemoryFormat::ChannelsLast);
-        SCOPED_TRACE(testing::Message() << dtype << " kernel " << shape.kernel << " stride "
-                                        << shape.stride << " height " << height);
-        ASSERT_EQ(convolution_path(x, w, shape.stride, shape.padding), ConvolutionPath::packed);
+        SCOPED_TRACE(testing::Message() << dtype << " in " << shape.in << " kernel " << shape.kernel
+                                        << " stride " << shape.stride << " height " << height);
+        ASSERT_EQ(convolution_path(x, w, shape.stride, shape.padding), shape.path);
         const Result plain = run(false, x, w, shape.stride, shape.padding);
         const Result chosen = run(true, x, w, shape.stride, shape.padding);
-        const double tolerance = dtype == at::kDouble ? 1e-13 : 5e-5;  // sums of 3096 terms
+        // Of sums of 3096 terms; the cosine of the output makes more of its errors.
+        const double tolerance =
+            (dtype == at::kDouble ? 1e-13 : 5e-5) * (shape.path == winograd ? 5 : 1);
         expect_same(chosen.output, plain.output, tolerance);
         expect_same(chosen.input_gradient, plain.input_gradient, tolerance);
         expect_same(chosen.weight_gradient, plain.weight_gradient, tolerance);
@@ -108,6 +114,7 @@ TEST_P(LargeWeights, EqualPlain) {
 
 INSTANTIATE_TEST_SUITE_P(Threads, LargeWeights, testing::Values(1, 3));
 
+// Micro-batches of one and two samples: of the first, packed weights are the faster way.
 TEST(Convolution, PackedWeightsFollowTheWeight) {
   const SingleThread single_thread;
   const auto packed = c10::make_intrusive<PackedWeights>();
@@ -116,9 +123,11 @@ TEST(Convolution, PackedWeightsFollowTheWeight) {
   const at::Tensor first = packed->for_forward(w, {2, 256, 4, 4}, {1, 1});
   EXPECT_TRUE(packed->for_forward(w, {2, 256, 4, 4}, {1, 1}).is_same(first)) << "packed once";
   for (int step = 0; step < 3; ++step) {
-    for (int micro_batch = 0; micro_batch < 2; ++micro_batch) {
-      SCOPED_TRACE(testing::Message() << "step " << step << " micro-batch " << micro_batch);
-      const at::Tensor x = at::randn({2, 256, 4, 4}).contiguous(format).requires_grad_(true);
+    for (const std::int64_t samples : {1, 2, 1, 2}) {
+      SCOPED_TRACE(testing::Message() << "step " << step << ", " << samples << " samples");
+      const at::Tensor x = at::randn({samples, 256, 4, 4}).contiguous(format).requires_grad_(true);
+      const auto path = samples == 1 ? ConvolutionPath::packed : ConvolutionPath::winograd;
+      ASSERT_EQ(convolution_path(x, w, 1, 1, packed), path);
       const at::Tensor y = convolution(x, w, 1, 1, packed);
       const at::Tensor expected = at::conv2d(x.detach(), w.detach(), {}, 1, 1);
       expect_same(y.detach(), expected, 1e-5);
@@ -136,22 +145,24 @@ TEST(Convolution, PackedWeightsFollowTheWeight) {
   EXPECT_FALSE(packed->for_forward(other, {2, 256, 4, 4}, {1, 1}).is_same(first));
 }
 
-TEST(Convolution, LargeWeightsLeaveTheirGradientToWhoeverCollects) {
+TEST(Convolution, WeightsLeaveTheirGradientToWhoeverCollects) {
   const SingleThread single_thread;
   const auto format = at::MemoryFormat::ChannelsLast;
-  const at::Tensor x = at::randn({2, 344, 4, 4}, at::kDouble).contiguous(format);
-  const at::Tensor w = at::randn({344, 344, 3, 3}, at::kDouble).contiguous(format);
-  const at::Tensor leaf = w.clone().requires_grad_(true);
-  const auto deferred = c10::make_intrusive<DeferredWeightGradients>();
-  at::Tensor y;
-  {
-    const DeferWeightGradientsGuard deferring(deferred);
-    y = convolution(x.clone().requires_grad_(true), leaf, 1, 1);
+  for (const std::int64_t channels : {344, 32}) {
+    const at::Tensor x = at::randn({2, channels, 4, 4}, at::kDouble).contiguous(format);
+    const at::Tensor w = at::randn({channels, channels, 3, 3}, at::kDouble).contiguous(format);
+    const at::Tensor leaf = w.clone().requires_grad_(true);
+    const auto deferred = c10::make_intrusive<DeferredWeightGradients>();
+    at::Tensor y;
+    {
+      const DeferWeightGradientsGuard deferring(deferred);
+      y = convolution(x.clone().requires_grad_(true), leaf, 1, 1);
+    }
+    y.backward(at::cos(y.detach()));
+    EXPECT_FALSE(leaf.grad().defined());
+    deferred->run();
+    expect_same(leaf.grad(), run(false, x, w, 1, 1).weight_gradient, 1e-13);
   }
-  y.backward(at::cos(y.detach()));
-  EXPECT_FALSE(leaf.grad().defined());
-  deferred->run();
-  expect_same(leaf.grad(), run(false, x, w, 1, 1).weight_gradient, 1e-13);
 }
 
 // A fused optimizer writes without ATen's in-place operators' names; its updates must show.
@@ -162,18 +173,20 @@ TEST(Convolution, PackedWeightsFollowTheFusedOptimizer) {
   const auto format = at::MemoryFormat::ChannelsLast;
   for (const auto dtype : {at::kFloat, at::kDouble}) {
     for (const auto kind : {Kind::sgd, Kind::adam, Kind::adamw}) {
-      const at::Tensor w =
-          at::randn({256, 256, 3, 3}, dtype).contiguous(format).requires_grad_(true);
-      OptimizerOptions options;
-      options.kind = kind;
-      options.learning_rate = 0.5;
-      Optimizer optimizer({{"weight", w}}, options);
-      const auto packed = c10::make_intrusive<PackedWeights>();
-      const at::Tensor x = at::randn({2, 256, 4, 4}, dtype).contiguous(format);
-      convolution(x, w, 1, 1, packed).sum().backward();
-      optimizer.step();
-      expect_same(convolution(x, w, 1, 1, packed).detach(), at::conv2d(x, w.detach(), {}, 1, 1),
-                  1e-5);
+      for (const std::int64_t channels : {256, 264}) {  // transformed; packed by oneDNN
+        const at::Tensor w =
+            at::randn({channels, channels, 3, 3}, dtype).contiguous(format).requires_grad_(true);
+        OptimizerOptions options;
+        options.kind = kind;
+        options.learning_rate = 0.5;
+        Optimizer optimizer({{"weight", w}}, options);
+        const auto packed = c10::make_intrusive<PackedWeights>();
+        const at::Tensor x = at::randn({2, channels, 4, 4}, dtype).contiguous(format);
+        convolution(x, w, 1, 1, packed).sum().backward();
+        optimizer.step();
+        expect_same(convolution(x, w, 1, 1, packed).detach(), at::conv2d(x, w.detach(), {}, 1, 1),
+                    1e-5);
+      }
     }
   }
 }
@@ -209,6 +222,26 @@ TEST(Convolution, ChoosesThePathByShape) {
   EXPECT_EQ(path(16, 8, 8, 1), plain) << "oneDNN without help";
   EXPECT_EQ(path(5, 16, 16, 2), plain) << "oneDNN without help";
   EXPECT_EQ(path(1, 15, 64, 1), plain) << "too few rows to fold";
+}
+
+TEST(Convolution, TakesFewerMultiplicationsWhereItCan) {
+  using enum ConvolutionPath;
+  const SingleThread single_thread;
+  const auto path = [](const std::vector<std::int64_t>& image,
+                       const std::vector<std::int64_t>& shape, std::int64_t stride,
+                       std::int64_t padding, at::ScalarType type) {
+    const at::Tensor x = at::randn(image, type).contiguous(at::MemoryFormat::ChannelsLast);
+    return convolution_path(x, at::randn(shape, type), stride, padding);
+  };
+  EXPECT_EQ(path({2, 32, 4, 4}, {64, 32, 3, 3}, 1, 1, at::kFloat), winograd);
+  EXPECT_EQ(path({2, 16, 3, 3}, {16, 16, 3, 3}, 1, 1, at::kDouble), winograd);
+  EXPECT_EQ(path({1, 32, 4, 4}, {64, 32, 3, 3}, 1, 1, at::kFloat), plain) << "few tiles";
+  EXPECT_EQ(path({2, 16, 4, 4}, {64, 16, 3, 3}, 1, 1, at::kFloat), plain) << "half a panel";
+  EXPECT_EQ(path({2, 32, 4, 4}, {48, 32, 3, 3}, 1, 1, at::kFloat), plain) << "half a panel";
+  EXPECT_EQ(path({2, 32, 8, 8}, {64, 32, 3, 3}, 2, 1, at::kFloat), plain);
+  EXPECT_EQ(path({2, 32, 8, 8}, {64, 32, 3, 3}, 1, 0, at::kFloat), plain);
+  EXPECT_EQ(path({2, 32, 8, 8}, {64, 32, 5, 5}, 1, 1, at::kFloat), plain);
+  EXPECT_EQ(path({2, 32, 8, 8}, {64, 32, 3, 3}, 1, 1, at::kBFloat16), plain);
 }
 
 TEST(Convolution, OtherCasesArePlain) {

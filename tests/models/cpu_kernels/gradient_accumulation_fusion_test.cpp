@@ -11,6 +11,7 @@
 #include "models/cpu_kernels/linear.h"
 #include "models/cpu_kernels/packed_convolution.h"
 #include "models/cpu_kernels/reference_kernels.h"
+#include "models/cpu_kernels/winograd_convolution.h"
 #include "tests/models/single_thread.h"
 
 namespace stratagem::models {
@@ -74,6 +75,17 @@ TEST_P(SumOfMicroBatches, OfAPackedConvolution) {
                                 {1, kernel / 2}, packed);
     });
   }
+}
+
+TEST_P(SumOfMicroBatches, OfAWinogradConvolution) {
+  const SingleThread single_thread;
+  const at::Tensor weight =
+      leaf({32, 32, 3, 3}, GetParam()).detach().contiguous(at::MemoryFormat::ChannelsLast);
+  weight.requires_grad_(true);
+  const auto packed = c10::make_intrusive<PackedWeights>();
+  expect_sum(weight, {1, 32, 5, 4}, [&](const at::Tensor& x) {
+    return winograd_convolution(x.contiguous(at::MemoryFormat::ChannelsLast), weight, packed);
+  });
 }
 
 TEST_P(SumOfMicroBatches, OfAnEmbedding) {

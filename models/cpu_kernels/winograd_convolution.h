@@ -1,0 +1,28 @@
+// A 3x3 convolution, stride 1, padding 1, on a CPU by Winograd's minimal filtering F(2x2, 3x3)
+// (kernels/winograd_kernels.h): forward and both gradients with 4/9 of the multiplications. The
+// weights are transformed once a step and kept as other packed weights are (packed_weights.h).
+//
+// Rounding errors are about as large as those of a sum over the nine weights one by one. In float64
+// the same loops run, so that a check there runs what float32 runs.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "models/cpu_kernels/functions.h"
+#include "models/cpu_kernels/packed_weights.h"
+
+namespace stratagem::models {
+
+/// Whether it is such a convolution, of whole vectors of channels: x [n, c, h, w] channels_last,
+/// weight [o, c, 3, 3], float32 or float64.
+bool winograd_applies(const at::Tensor& x, const at::Tensor& weight,
+                      const ConvolutionStride& options);
+
+/// How many tiles of 2x2 outputs it has.
+std::int64_t winograd_tiles_of(const at::Tensor& x);
+
+/// Without `packed` the weights are transformed in every call.
+at::Tensor winograd_convolution(const at::Tensor& x, const at::Tensor& weight,
+                                PackedWeightsPointer packed);
+
+}  // namespace stratagem::models

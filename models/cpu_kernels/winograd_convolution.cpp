@@ -72,7 +72,7 @@ void compute_weight_gradient(const at::Tensor& x, const at::Tensor& gradient, co
   const std::int64_t parts = parallel_parts(panels, panel * shape.in);
   const std::int64_t most = (panels + parts - 1) / parts * panel;
   const at::Tensor scratch =
-      at::empty({parts, kernels::winograd_gradient_scratch(shape, most)}, x.options());
+      at::empty({parts, kernels::winograd_gradient_scratch<T>(shape, most)}, x.options());
   const kernels::WinogradGradient<T> work{.x = x.const_data_ptr<T>(),
                                           .gradient = gradient.const_data_ptr<T>(),
                                           .sum = sum.mutable_data_ptr<T>(),

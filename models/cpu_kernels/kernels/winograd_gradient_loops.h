@@ -11,52 +11,50 @@
 namespace stratagem::models::kernels {
 namespace {
 
-/// Of `count` channels out, a block's share of the sums, [places, out, in].
+/// Of `count` channels out, the transforms of a block of tiles.
 template <typename T>
 struct GradientBlock {
   const T* inputs;     // [places, tiles, in]
   const T* gradients;  // [places, tiles, count]
-  T* sums;             // [places, count, in]
   std::int64_t tiles;
   std::int64_t in;
   std::int64_t count;
-  bool added;
 };
 
+/// Of a few channels out and in, the first of each and how many.
+struct GradientTile {
+  std::int64_t out;
+  std::int64_t rows;
+  std::int64_t in;
+  std::int64_t columns;
+};
+
+/// To [places, rows_of_a_tile, winograd_columns].
 template <typename T>
-void products_of_gradients(const GradientBlock<T>& work) {
+void products_of_gradients(const GradientBlock<T>& block, const GradientTile& tile, T* sums) {
   for (std::int64_t place = 0; place < winograd_places; ++place) {
-    for (std::int64_t column = 0; column < work.in; column += panel<T>) {
-      const T* const right = work.inputs + place * work.tiles * work.in + column;
-      for (std::int64_t out = 0; out < work.count; out += rows_of_a_tile) {
-        winograd_product_of<1, 1>(
-            work.count - out,
-            WinogradProduct<T>{work.gradients + place * work.tiles * work.count + out, work.count,
-                               right, work.in,
-                               work.sums + (place * work.count + out) * work.in + column, work.in,
-                               work.tiles, work.added});
-      }
+    const T* const left = block.gradients + place * block.tiles * block.count + tile.out;
+    const T* const right = block.inputs + place * block.tiles * block.in + tile.in;
+    T* const sum = sums + place * rows_of_a_tile * winograd_columns<T>;
+    for (std::int64_t column = 0; column < tile.columns; column += panel<T>) {
+      winograd_product_of<1, 1>(
+          tile.rows, WinogradProduct<T>{left, block.count, right + column, block.in, sum + column,
+                                        winograd_columns<T>, block.tiles});
     }
   }
 }
 
 /// To the weights' own places.
 template <typename T>
-void store_gradient(const WinogradGradient<T>& work, std::int64_t first, std::int64_t count,
-                    const T* sums) {
-  const std::int64_t in = work.shape.in;
-  for (std::int64_t out = 0; out < count; ++out) {
-    T* const weights = work.sum + (first + out) * 9 * in;
-    for (std::int64_t channel = 0; channel < in; channel += vector_size<T>) {
-      auto gradient = transformed<WeightGradientTransform, T>(
-          load_places<T, 4>(sums + out * in + channel, count * in));
-      if (work.added) {
-        const auto before = load_places<T, 3>(weights + channel, in);
-        for (int place = 0; place < 9; ++place) {
-          gradient.at[place / 3][place % 3] += before.at[place / 3][place % 3];
-        }
-      }
-      store_places(gradient, weights + channel, in);
+void store_gradients(const T* sums, const GradientTile& tile, T* weights, std::int64_t in,
+                     bool added) {
+  for (std::int64_t row = 0; row < tile.rows; ++row) {
+    for (std::int64_t column = 0; column < tile.columns; column += vector_size<T>) {
+      auto gradient = transformed<WeightGradientTransform, T>(load_places<T, 4>(
+          sums + row * winograd_columns<T> + column, rows_of_a_tile * winograd_columns<T>));
+      T* const to = weights + (tile.out + row) * 9 * in + tile.in + column;
+      if (added) add_to(gradient, load_places<T, 3>(to, in));
+      store_places(gradient, to, in);
     }
   }
 }
@@ -65,14 +63,15 @@ template <typename T>
 void winograd_gradient(const WinogradGradient<T>& work, std::int64_t first, std::int64_t count) {
   const WinogradShape& shape = work.shape;
   const std::int64_t most = std::max(shape.in, shape.out);
+  const std::int64_t most_tiles = winograd_block_of_gradient(shape);
   T* const zeros = work.scratch;
   T* const inputs = zeros + most;
-  T* const gradients = inputs + winograd_places * winograd_block_of_gradient * shape.in;
-  T* const sums = gradients + winograd_places * winograd_block_of_gradient * count;
+  T* const gradients = inputs + winograd_places * most_tiles * shape.in;
+  T* const sums = gradients + winograd_places * most_tiles * count;
   for (std::int64_t i = 0; i < most; ++i) zeros[i] = 0;
   const std::int64_t all = winograd_tiles(shape);
-  for (std::int64_t begin = 0; begin < all; begin += winograd_block_of_gradient) {
-    const std::int64_t tiles = std::min(winograd_block_of_gradient, all - begin);
+  for (std::int64_t begin = 0; begin < all; begin += most_tiles) {
+    const std::int64_t tiles = std::min(most_tiles, all - begin);
     for (std::int64_t tile = 0; tile < tiles; ++tile) {
       const TilePlace place = place_of_tile(shape, begin + tile);
       transform_tile<InputTransform>(pixels<4>(work.x, shape.in, shape, place, 1, zeros), shape.in,
@@ -81,10 +80,18 @@ void winograd_gradient(const WinogradGradient<T>& work, std::int64_t first, std:
           pixels<2>(work.gradient + first, shape.out, shape, place, 0, zeros), count,
           gradients + tile * count, vector_size<T>, tiles * count);
     }
-    products_of_gradients(
-        GradientBlock<T>{inputs, gradients, sums, tiles, shape.in, count, begin > 0});
+    const GradientBlock<T> block = {inputs, gradients, tiles, shape.in, count};
+    const bool added = work.added || begin > 0;
+    for (std::int64_t in = 0; in < shape.in; in += winograd_columns<T>) {
+      const std::int64_t columns = std::min(winograd_columns<T>, shape.in - in);
+      for (std::int64_t out = 0; out < count; out += rows_of_a_tile) {
+        const auto rows = std::min<std::int64_t>(rows_of_a_tile, count - out);
+        const GradientTile tile = {out, rows, in, columns};
+        products_of_gradients(block, tile, sums);
+        store_gradients(sums, tile, work.sum + first * 9 * shape.in, shape.in, added);
+      }
+    }
   }
-  store_gradient(work, first, count, sums);
 }
 
 }  // namespace

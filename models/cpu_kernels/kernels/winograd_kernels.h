@@ -31,24 +31,31 @@ constexpr std::int64_t winograd_tiles(const WinogradShape& shape) {
 }
 
 /// Tiles that are computed together: of few channels so many that they stay in the second-level
-/// cache, of many so many that the transformed weights are not read too often.
-inline constexpr std::int64_t winograd_block_of_few = 24;
-inline constexpr std::int64_t winograd_block_of_many = 96;
-inline constexpr std::int64_t winograd_block_of_gradient = 192;
+/// cache, of many so many that what belongs to the weights is not read too often.
 constexpr std::int64_t winograd_block(const WinogradShape& shape) {
-  return shape.in + shape.out <= 256 ? winograd_block_of_few : winograd_block_of_many;
+  return shape.in + shape.out <= 256 ? 24 : 96;
 }
 
-/// Transformed tiles of a block, and a pixel outside of the image.
+constexpr std::int64_t winograd_block_of_gradient(const WinogradShape& shape) {
+  return shape.in + shape.out <= 512 ? 192 : 96;
+}
+
+/// Channels in, of which a block's products are computed together.
+template <typename T>
+inline constexpr std::int64_t winograd_columns = 2 * winograd_channels<T>;
+
+/// Values for the transformed tiles of a block, and for a pixel outside of the image.
 constexpr std::int64_t winograd_scratch(const WinogradShape& shape) {
   return shape.in + winograd_places * winograd_block(shape) * (shape.in + shape.out);
 }
 
-/// The same, with the sums, for `count` of the channels out.
+/// The same for the gradient, with products, of `count` of the channels out.
+template <typename T>
 constexpr std::int64_t winograd_gradient_scratch(const WinogradShape& shape, std::int64_t count) {
-  const std::int64_t most = shape.in > shape.out ? shape.in : shape.out;
-  return most +
-         winograd_places * (winograd_block_of_gradient * (shape.in + count) + count * shape.in);
+  constexpr std::int64_t rows = 12;  // of the largest tile of a product
+  const std::int64_t pixel = shape.in > shape.out ? shape.in : shape.out;
+  const std::int64_t tiles = winograd_block_of_gradient(shape) * (shape.in + count);
+  return pixel + winograd_places * (tiles + rows * winograd_columns<T>);
 }
 
 /// Transforms the weights of the outputs `first` to `first + count`, multiples of

@@ -89,7 +89,7 @@ void products_of_block(const WinogradConvolution<T>& work, const T* inputs, std:
             tiles - first, WinogradProduct<T>{inputs + (place * groups + group) * group_size,
                                               rows_of_a_tile * vector_size<T>, right, panel<T>,
                                               outputs + (place * tiles + first) * out + column, out,
-                                              in / vector_size<T>, false});
+                                              in / vector_size<T>});
       }
     }
   }

@@ -13,8 +13,7 @@ namespace {
 
 static_assert(winograd_channels<float> % panel<float> == 0);
 static_assert(winograd_channels<double> % panel<double> == 0);
-static_assert(winograd_block_of_few % rows_of_a_tile == 0 &&
-              winograd_block_of_many % rows_of_a_tile == 0);
+static_assert(winograd_block({}) % rows_of_a_tile == 0 && rows_of_a_tile <= 12);
 
 /// A tile's sample and first output, row and column.
 struct TilePlace {
@@ -70,7 +69,6 @@ struct WinogradProduct {
   T* sum;
   std::int64_t sum_step;
   std::int64_t count;  // of left's steps
-  bool added;
 };
 
 template <std::int64_t RowStep, std::int64_t Inner, int Rows, typename T>
@@ -97,10 +95,6 @@ void winograd_product(const WinogradProduct<T>& work) {
   }
   for (int i = 0; i < Rows; ++i) {
     T* const row = work.sum + i * work.sum_step;
-    if (work.added) {
-      low[i] += load(row);
-      high[i] += load(row + vector_size<T>);
-    }
     store(low[i], row);
     store(high[i], row + vector_size<T>);
   }

@@ -148,5 +148,14 @@ void store_places(const Square<T, Side>& square, T* first, std::int64_t step) {
   }
 }
 
+template <typename T, int Side>
+void add_to(Square<T, Side>& sum, const Square<T, Side>& square) {
+  for (int row = 0; row < Side; ++row) {
+    for (int column = 0; column < Side; ++column) {
+      sum.at[row][column] += square.at[row][column];
+    }
+  }
+}
+
 }  // namespace
 }  // namespace stratagem::models::kernels

@@ -130,7 +130,7 @@ void expect_gradient(const kernels::WinogradKernels<T>& kernels, const Problem<T
   });
   std::vector<T> sum = weight;
   std::vector<T> scratch(
-      static_cast<std::size_t>(kernels::winograd_gradient_scratch(shape, shape.out)));
+      static_cast<std::size_t>(kernels::winograd_gradient_scratch<T>(shape, shape.out)));
   in_two_parts(
       shape.out, kernels::winograd_channels<T>, [&](std::int64_t first, std::int64_t count) {
         kernels.gradient({x.data(), gradient.data(), sum.data(), shape, added, scratch.data()},

@@ -26,18 +26,12 @@ constexpr std::int64_t kProductPositions = 256;
 // From so many weights on reordering them in every call is noticed.
 constexpr std::int64_t kLargeWeights = 1 << 18;
 
-// With fewer tiles reading the transformed weights, of which there are 16/9 as many, costs more
-// than the multiplications that are spared.
-constexpr std::int64_t kWinogradTiles = 8;
-
 }  // namespace
 
 ConvolutionPath convolution_path(const at::Tensor& x, const at::Tensor& weight, std::int64_t stride,
                                  std::int64_t padding, const PackedWeightsPointer& packed) {
   if (!may_take_own_kernels(x, "convolution")) return ConvolutionPath::plain;
-  if (winograd_applies(x, weight, {stride, padding}) && winograd_tiles_of(x) >= kWinogradTiles) {
-    return ConvolutionPath::winograd;
-  }
+  if (winograd_applies(x, weight, {stride, padding})) return ConvolutionPath::winograd;
   if ((packed ? packed->full_size(weight) : weight.numel()) >= kLargeWeights) {
     return ConvolutionPath::packed;
   }

@@ -156,13 +156,10 @@ bool winograd_applies(const at::Tensor& x, const at::Tensor& weight,
   if (weight.size(2) != 3 || weight.size(3) != 3 || options.stride != 1 || options.padding != 1) {
     return false;
   }
+  if (x.size(2) == 1 || x.size(3) == 1) return false;  // of a tile most would be padding
   const std::int64_t panel =
       type == at::kFloat ? kernels::winograd_channels<float> : kernels::winograd_channels<double>;
   return weight.size(0) % panel == 0 && weight.size(1) % panel == 0;
-}
-
-std::int64_t winograd_tiles_of(const at::Tensor& x) {
-  return kernels::winograd_tiles(shape_of(x, 0));
 }
 
 at::Tensor winograd_convolution(const at::Tensor& x, const at::Tensor& weight,

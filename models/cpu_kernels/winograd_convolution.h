@@ -13,13 +13,10 @@
 
 namespace stratagem::models {
 
-/// Whether it is such a convolution, of whole vectors of channels: x [n, c, h, w] channels_last,
-/// weight [o, c, 3, 3], float32 or float64.
+/// Whether it is such a convolution, of whole vectors of channels and images of more than a pixel
+/// each way: x [n, c, h, w] channels_last, weight [o, c, 3, 3], float32 or float64.
 bool winograd_applies(const at::Tensor& x, const at::Tensor& weight,
                       const ConvolutionStride& options);
-
-/// How many tiles of 2x2 outputs it has.
-std::int64_t winograd_tiles_of(const at::Tensor& x);
 
 /// Without `packed` the weights are transformed in every call.
 at::Tensor winograd_convolution(const at::Tensor& x, const at::Tensor& weight,

@@ -28,8 +28,8 @@ namespace stratagem::models {
 
 /// Cross-correlation of x [n, c, h, w] with weight [o, c, k, k], zero padding on every side.
 /// Returns [n, o, (h + 2 padding - k) / stride + 1, (w + 2 padding - k) / stride + 1],
-/// channels_last where x is. `packed` belongs to the weight; without it the packed path packs in
-/// every call.
+/// channels_last where x is. `packed` belongs to the weight; without it the paths that pack or
+/// transform the weight do so in every call.
 at::Tensor convolution(const at::Tensor& x, const at::Tensor& weight, std::int64_t stride,
                        std::int64_t padding, const PackedWeightsPointer& packed = {});
 

@@ -5,10 +5,12 @@
 //   packed_weights.h); the input's gradient is the transposed convolution of the output's.
 // - The weight's gradient: one product of the output's gradient with the gathered input. ATen's
 //   comes out of oneDNN in a layout of its own and is copied to channels_last in two steps: 5 ms
-//   for 512 to 512 channels of 3x3, whatever the batch. The 3x3 of 256 channels and the 1x1 of up
+//   for 512 to 512 channels of 3x3, whatever the batch. A 3x3 of 256 channels and the 1x1 of up
 //   to 256 to 1024 stay with ATen, whose copies cost less than oneDNN's kernel gains; but where
 //   there is a sum over earlier micro-batches, the product adds to it while it writes, and theirs
 //   is one too.
+//
+// A 3x3 of stride 1 rarely comes here (winograd_convolution.h).
 //
 // docs/fast_on_cpus.md has the figures; bench/programs/bench_convolution.cpp tells when they
 // change.

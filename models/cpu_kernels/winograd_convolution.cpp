@@ -2,8 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include <utility>
-
 #include "models/cpu_kernels/deferred_weight_gradients.h"
 #include "models/cpu_kernels/gradient_accumulation_fusion.h"
 #include "models/cpu_kernels/kernels/winograd_kernels.h"
@@ -34,7 +32,7 @@ at::Tensor transformed(const at::Tensor& weight, bool backwards) {
                                          .backwards = backwards,
                                          .transformed = result.mutable_data_ptr<T>()};
   const std::int64_t panels = (backwards ? in : out) / panel;
-  for_each_part(parallel_parts(panels, out * in), panels,
+  for_each_part(parallel_parts(panels, result.numel() / panels), panels,
                 [&](std::int64_t /*part*/, std::int64_t first, std::int64_t count) {
                   kernels::winograd_kernels<T>().weights(work, first * panel, count * panel);
                 });
@@ -69,7 +67,8 @@ void compute_weight_gradient(const at::Tensor& x, const at::Tensor& gradient, co
   constexpr std::int64_t panel = kernels::winograd_channels<T>;
   const kernels::WinogradShape shape = shape_of(x, gradient.size(1));
   const std::int64_t panels = shape.out / panel;
-  const std::int64_t parts = parallel_parts(panels, panel * shape.in);
+  const std::int64_t parts =
+      parallel_parts(panels, panel * shape.in * kernels::winograd_tiles(shape));
   const std::int64_t most = (panels + parts - 1) / parts * panel;
   const at::Tensor scratch =
       at::empty({parts, kernels::winograd_gradient_scratch<T>(shape, most)}, x.options());
@@ -156,6 +155,7 @@ bool winograd_applies(const at::Tensor& x, const at::Tensor& weight,
   if (weight.size(2) != 3 || weight.size(3) != 3 || options.stride != 1 || options.padding != 1) {
     return false;
   }
+  if (x.size(1) != weight.size(1) || x.numel() == 0) return false;  // ATen knows what to do
   if (x.size(2) == 1 || x.size(3) == 1) return false;  // of a tile most would be padding
   const std::int64_t panel =
       type == at::kFloat ? kernels::winograd_channels<float> : kernels::winograd_channels<double>;

@@ -50,7 +50,7 @@ void store_gradients(const T* sums, const GradientTile& tile, T* weights, std::i
                      bool added) {
   for (std::int64_t row = 0; row < tile.rows; ++row) {
     for (std::int64_t column = 0; column < tile.columns; column += vector_size<T>) {
-      auto gradient = transformed<WeightGradientTransform, T>(load_places<T, 4>(
+      auto gradient = transform_square<WeightGradientTransform, T>(load_places<T, 4>(
           sums + row * winograd_columns<T> + column, rows_of_a_tile * winograd_columns<T>));
       T* const to = weights + (tile.out + row) * 9 * in + tile.in + column;
       if (added) add_to(gradient, load_places<T, 3>(to, in));
@@ -59,38 +59,45 @@ void store_gradients(const T* sums, const GradientTile& tile, T* weights, std::i
   }
 }
 
+/// Of a block's tiles, to the weights' own places.
+template <typename T>
+void gradients_of_block(const WinogradGradient<T>& work, const GradientBlock<T>& block, T* sums,
+                        std::int64_t first, bool added) {
+  for (std::int64_t in = 0; in < block.in; in += winograd_columns<T>) {
+    const std::int64_t columns = std::min(winograd_columns<T>, block.in - in);
+    for (std::int64_t out = 0; out < block.count; out += rows_of_a_tile) {
+      const auto rows = std::min<std::int64_t>(rows_of_a_tile, block.count - out);
+      const GradientTile tile = {out, rows, in, columns};
+      products_of_gradients(block, tile, sums);
+      store_gradients(sums, tile, work.sum + first * 9 * block.in, block.in, added);
+    }
+  }
+}
+
 template <typename T>
 void winograd_gradient(const WinogradGradient<T>& work, std::int64_t first, std::int64_t count) {
   const WinogradShape& shape = work.shape;
-  const std::int64_t most = std::max(shape.in, shape.out);
-  const std::int64_t most_tiles = winograd_block_of_gradient(shape);
+  const std::int64_t pixel = std::max(shape.in, shape.out);
+  const std::int64_t most = winograd_block_of_gradient(shape);
   T* const zeros = work.scratch;
-  T* const inputs = zeros + most;
-  T* const gradients = inputs + winograd_places * most_tiles * shape.in;
-  T* const sums = gradients + winograd_places * most_tiles * count;
-  for (std::int64_t i = 0; i < most; ++i) zeros[i] = 0;
+  T* const inputs = zeros + pixel;
+  T* const gradients = inputs + winograd_places * most * shape.in;
+  T* const sums = gradients + winograd_places * most * count;
+  for (std::int64_t i = 0; i < pixel; ++i) zeros[i] = 0;
   const std::int64_t all = winograd_tiles(shape);
-  for (std::int64_t begin = 0; begin < all; begin += most_tiles) {
-    const std::int64_t tiles = std::min(most_tiles, all - begin);
+  for (std::int64_t begin = 0; begin < all; begin += most) {
+    const std::int64_t tiles = std::min(most, all - begin);
     for (std::int64_t tile = 0; tile < tiles; ++tile) {
       const TilePlace place = place_of_tile(shape, begin + tile);
-      transform_tile<InputTransform>(pixels<4>(work.x, shape.in, shape, place, 1, zeros), shape.in,
-                                     inputs + tile * shape.in, vector_size<T>, tiles * shape.in);
+      transform_tile<InputTransform>(tile_pixels<4>(work.x, shape.in, shape, place, 1, zeros),
+                                     shape.in, inputs + tile * shape.in, vector_size<T>,
+                                     tiles * shape.in);
       transform_tile<OutputGradientTransform>(
-          pixels<2>(work.gradient + first, shape.out, shape, place, 0, zeros), count,
+          tile_pixels<2>(work.gradient + first, shape.out, shape, place, 0, zeros), count,
           gradients + tile * count, vector_size<T>, tiles * count);
     }
-    const GradientBlock<T> block = {inputs, gradients, tiles, shape.in, count};
-    const bool added = work.added || begin > 0;
-    for (std::int64_t in = 0; in < shape.in; in += winograd_columns<T>) {
-      const std::int64_t columns = std::min(winograd_columns<T>, shape.in - in);
-      for (std::int64_t out = 0; out < count; out += rows_of_a_tile) {
-        const auto rows = std::min<std::int64_t>(rows_of_a_tile, count - out);
-        const GradientTile tile = {out, rows, in, columns};
-        products_of_gradients(block, tile, sums);
-        store_gradients(sums, tile, work.sum + first * 9 * shape.in, shape.in, added);
-      }
-    }
+    gradients_of_block(work, {inputs, gradients, tiles, shape.in, count}, sums, first,
+                       work.added || begin > 0);
   }
 }
 

@@ -1,4 +1,4 @@
-// 3x3 convolutions, stride 1, padding 1, with fewer multiplications (Winograd 1980, "Arithmetic
+// 3x3 convolutions of stride 1 and padding 1 with fewer multiplications (Winograd 1980, "Arithmetic
 // Complexity of Computations"; Lavin and Gray 2016, "Fast Algorithms for Convolutional Neural
 // Networks", section 4.1, F(2x2, 3x3)): four outputs a channel out of 4x4 inputs by 16 products
 // where the definition takes 36. Images and filters are transformed, and of each of the 16 places
@@ -25,24 +25,32 @@ inline constexpr std::int64_t winograd_channels = 128 / sizeof(T);
 /// Elements of a transformed tile, 4x4.
 inline constexpr std::int64_t winograd_places = 16;
 
+/// Rows of the largest tile of a product, and channels in of which a block's products are computed
+/// together, for a gradient.
+inline constexpr std::int64_t winograd_rows = 12;
+template <typename T>
+inline constexpr std::int64_t winograd_columns = 2 * winograd_channels<T>;
+
+/// Tiles that are computed together: of few channels so many that they stay in the second-level
+/// cache, of many so many that what belongs to the weights is not read too often.
+inline constexpr std::int64_t winograd_block_of_few = 24;
+inline constexpr std::int64_t winograd_block_of_many = 96;
+
+// Of each file its own, which may be compiled for another instruction set.
+namespace {
+
 /// How many tiles of 2x2 outputs cover the images; the last of a row or column may be cut.
 constexpr std::int64_t winograd_tiles(const WinogradShape& shape) {
   return shape.samples * ((shape.height + 1) / 2) * ((shape.width + 1) / 2);
 }
 
-/// Tiles that are computed together: of few channels so many that they stay in the second-level
-/// cache, of many so many that what belongs to the weights is not read too often.
 constexpr std::int64_t winograd_block(const WinogradShape& shape) {
-  return shape.in + shape.out <= 256 ? 24 : 96;
+  return shape.in + shape.out <= 256 ? winograd_block_of_few : winograd_block_of_many;
 }
 
 constexpr std::int64_t winograd_block_of_gradient(const WinogradShape& shape) {
-  return shape.in + shape.out <= 512 ? 192 : 96;
+  return shape.in + shape.out <= 512 ? 2 * winograd_block_of_many : winograd_block_of_many;
 }
-
-/// Channels in, of which a block's products are computed together.
-template <typename T>
-inline constexpr std::int64_t winograd_columns = 2 * winograd_channels<T>;
 
 /// Values for the transformed tiles of a block, and for a pixel outside of the image.
 constexpr std::int64_t winograd_scratch(const WinogradShape& shape) {
@@ -52,11 +60,12 @@ constexpr std::int64_t winograd_scratch(const WinogradShape& shape) {
 /// The same for the gradient, with products, of `count` of the channels out.
 template <typename T>
 constexpr std::int64_t winograd_gradient_scratch(const WinogradShape& shape, std::int64_t count) {
-  constexpr std::int64_t rows = 12;  // of the largest tile of a product
   const std::int64_t pixel = shape.in > shape.out ? shape.in : shape.out;
   const std::int64_t tiles = winograd_block_of_gradient(shape) * (shape.in + count);
-  return pixel + winograd_places * (tiles + rows * winograd_columns<T>);
+  return pixel + winograd_places * (tiles + winograd_rows * winograd_columns<T>);
 }
+
+}  // namespace
 
 /// Transforms the weights of the outputs `first` to `first + count`, multiples of
 /// winograd_channels, for a convolution: winograd_places * in * out values, in the order in which

@@ -22,15 +22,14 @@ struct PlaceOfPanel {
 
 /// A vector of the channels in; backwards with the weights turned.
 template <typename T>
-Square<T, 4> transformed_weights(const WinogradWeights<T>& work, std::int64_t out,
-                                 std::int64_t in) {
+Square<T, 4> transform_filter(const WinogradWeights<T>& work, std::int64_t out, std::int64_t in) {
   SquareOf<const T, 3> weights;
   const T* const first = work.weight + out * 9 * work.in;
   for (int place = 0; place < 9; ++place) {
     const int from = work.backwards ? 8 - place : place;
     weights.at[place / 3][place % 3] = first + from * work.in;
   }
-  return transformed<WeightTransform, T>(load_square<T, 3>(weights, in));
+  return transform_square<WeightTransform, T>(load_square<T, 3>(weights, in));
 }
 
 /// A panel of outputs, for a vector of the channels in: those have to change places.
@@ -40,7 +39,7 @@ void panel_of_weights(const WinogradWeights<T>& work, std::int64_t out, std::int
   constexpr std::int64_t size = vector_size<T>;
   alignas(64) T square[winograd_places][panel<T>][size];  // NOLINT(modernize-avoid-c-arrays)
   for (std::int64_t i = 0; i < panel<T>; ++i) {
-    store_places(transformed_weights(work, out + i, in), &square[0][i][0], panel<T> * size);
+    store_places(transform_filter(work, out + i, in), &square[0][i][0], panel<T> * size);
   }
   for (std::int64_t place = 0; place < winograd_places; ++place) {
     T* const rows = to.first + place * to.place_step + in * panel<T>;
@@ -60,8 +59,8 @@ void transform_weights(const WinogradWeights<T>& work, std::int64_t first, std::
     if (work.backwards) {
       for (std::int64_t out = 0; out < work.out; ++out) {
         for (std::int64_t half = 0; half < panel<T>; half += vector_size<T>) {
-          store_places(transformed_weights(work, out, column + half),
-                       to.first + out * panel<T> + half, to.place_step);
+          store_places(transform_filter(work, out, column + half), to.first + out * panel<T> + half,
+                       to.place_step);
         }
       }
     } else {
@@ -106,7 +105,7 @@ void outputs_of_tile(const WinogradConvolution<T>& work, const T* outputs, std::
   const bool below = place.row + 1 < shape.height;
   for (std::int64_t channel = 0; channel < shape.out; channel += vector_size<T>) {
     const auto tile =
-        transformed<OutputTransform, T>(load_places<T, 4>(outputs + channel, place_step));
+        transform_square<OutputTransform, T>(load_places<T, 4>(outputs + channel, place_step));
     T* const first = y + channel;
     T* const second = first + shape.width * shape.out;
     store(tile.at[0][0], first);
@@ -129,7 +128,7 @@ void winograd_convolve(const WinogradConvolution<T>& work, std::int64_t first, s
     const std::int64_t groups = (tiles + rows_of_a_tile - 1) / rows_of_a_tile;
     for (std::int64_t tile = 0; tile < tiles; ++tile) {
       const auto window =
-          pixels<4>(work.x, shape.in, shape, place_of_tile(shape, begin + tile), 1, zeros);
+          tile_pixels<4>(work.x, shape.in, shape, place_of_tile(shape, begin + tile), 1, zeros);
       T* const to = inputs + tile / rows_of_a_tile * rows_of_a_tile * shape.in +
                     tile % rows_of_a_tile * vector_size<T>;
       transform_tile<InputTransform>(window, shape.in, to, rows_of_a_tile * vector_size<T>,

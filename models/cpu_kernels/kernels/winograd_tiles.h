@@ -13,7 +13,9 @@ namespace {
 
 static_assert(winograd_channels<float> % panel<float> == 0);
 static_assert(winograd_channels<double> % panel<double> == 0);
-static_assert(winograd_block({}) % rows_of_a_tile == 0 && rows_of_a_tile <= 12);
+static_assert(winograd_block_of_few % rows_of_a_tile == 0 &&
+              winograd_block_of_many % rows_of_a_tile == 0);
+static_assert(rows_of_a_tile <= winograd_rows);
 
 /// A tile's sample and first output, row and column.
 struct TilePlace {
@@ -32,8 +34,9 @@ inline TilePlace place_of_tile(const WinogradShape& shape, std::int64_t tile) {
 /// The pixels of a tile, whose first one lies `offset` before the tile's first output each way;
 /// `zeros`, of all channels, for those outside of the image.
 template <int Side, typename T>
-SquareOf<const T, Side> pixels(const T* images, std::int64_t channels, const WinogradShape& shape,
-                               const TilePlace& place, std::int64_t offset, const T* zeros) {
+SquareOf<const T, Side> tile_pixels(const T* images, std::int64_t channels,
+                                    const WinogradShape& shape, const TilePlace& place,
+                                    std::int64_t offset, const T* zeros) {
   SquareOf<const T, Side> pixels;
   for (int i = 0; i < Side; ++i) {
     const std::int64_t row = place.row - offset + i;
@@ -53,7 +56,7 @@ void transform_tile(const SquareOf<const T, Transform::in>& pixels, std::int64_t
                     std::int64_t vector_step, std::int64_t place_step) {
   for (std::int64_t channel = 0; channel < channels; channel += vector_size<T>) {
     const auto square = load_square<T, Transform::in>(pixels, channel);
-    store_places(transformed<Transform, T>(square), to, place_step);
+    store_places(transform_square<Transform, T>(square), to, place_step);
     to += vector_step;
   }
 }

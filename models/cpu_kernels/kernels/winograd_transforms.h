@@ -83,7 +83,7 @@ struct Square {
 
 /// Columns first, then rows.
 template <typename Transform, typename T>
-Square<T, Transform::out> transformed(const Square<T, Transform::in>& from) {
+Square<T, Transform::out> transform_square(const Square<T, Transform::in>& from) {
   Vector<T> half_way[Transform::out][Transform::in];
 #pragma GCC unroll 4
   for (int column = 0; column < Transform::in; ++column) {

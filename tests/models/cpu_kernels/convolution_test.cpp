@@ -238,6 +238,8 @@ TEST(Convolution, TakesFewerMultiplicationsWhereItCan) {
   EXPECT_EQ(path({8, 32, 4, 1}, {64, 32, 3, 3}, 1, 1, at::kFloat), plain) << "most is padding";
   EXPECT_EQ(path({2, 16, 4, 4}, {64, 16, 3, 3}, 1, 1, at::kFloat), plain) << "half a panel";
   EXPECT_EQ(path({2, 32, 4, 4}, {48, 32, 3, 3}, 1, 1, at::kFloat), plain) << "half a panel";
+  EXPECT_EQ(path({2, 64, 4, 4}, {64, 32, 3, 3}, 1, 1, at::kFloat), plain) << "ATen's error";
+  EXPECT_EQ(path({0, 32, 4, 4}, {64, 32, 3, 3}, 1, 1, at::kFloat), plain) << "no sample";
   EXPECT_EQ(path({2, 32, 8, 8}, {64, 32, 3, 3}, 2, 1, at::kFloat), plain);
   EXPECT_EQ(path({2, 32, 8, 8}, {64, 32, 3, 3}, 1, 0, at::kFloat), plain);
   EXPECT_EQ(path({2, 32, 8, 8}, {64, 32, 5, 5}, 1, 1, at::kFloat), plain);

@@ -2,6 +2,7 @@
 // their definition in double.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -51,12 +52,27 @@ struct Problem {
       : shape(of),
         x(values<T>(of.samples * of.height * of.width * of.in, 0.7)),
         weight(values<T>(of.out * 9 * of.in, 1.3)),
-        gradient(values<T>(of.samples * of.height * of.width * of.out, 0.3)) {}
+        gradient(values<T>(of.samples * of.height * of.width * of.out, 0.3)),
+        expected_output(gradient.size(), 0.0),
+        expected_input_gradient(x.size(), 0.0),
+        expected_weight_gradient(weight.size(), 0.0) {
+    for_each_product(of, [&](std::size_t of_x, std::size_t of_weight, std::size_t of_y) {
+      const auto image = static_cast<double>(x[of_x]);
+      const auto factor = static_cast<double>(weight[of_weight]);
+      const auto back = static_cast<double>(gradient[of_y]);
+      expected_output[of_y] += image * factor;
+      expected_input_gradient[of_x] += back * factor;
+      expected_weight_gradient[of_weight] += image * back;
+    });
+  }
 
   WinogradShape shape;
   std::vector<T> x;
   std::vector<T> weight;
   std::vector<T> gradient;  // of the output
+  std::vector<double> expected_output;
+  std::vector<double> expected_input_gradient;
+  std::vector<double> expected_weight_gradient;
 };
 
 /// So that a rest of a block is computed beside whole ones, and a part alone.
@@ -100,41 +116,31 @@ void expect_near(const std::vector<T>& actual, const std::vector<double>& expect
 }
 
 template <typename T>
-std::vector<double> zeros_like(const std::vector<T>& values) {
-  return std::vector<double>(values.size(), 0.0);
-}
-
-template <typename T>
 void expect_convolution(const kernels::WinogradKernels<T>& kernels, const Problem<T>& problem) {
-  const auto& [shape, x, weight, gradient] = problem;
-  auto output = zeros_like(gradient);
-  auto input_gradient = zeros_like(x);
-  for_each_product(shape, [&](std::size_t of_x, std::size_t of_weight, std::size_t of_y) {
-    output[of_y] += static_cast<double>(x[of_x]) * static_cast<double>(weight[of_weight]);
-    input_gradient[of_x] +=
-        static_cast<double>(gradient[of_y]) * static_cast<double>(weight[of_weight]);
-  });
-  expect_near(convolve(kernels, shape, x, weight, false), output, 9 * shape.in);
+  const WinogradShape& shape = problem.shape;
+  expect_near(convolve(kernels, shape, problem.x, problem.weight, false), problem.expected_output,
+              9 * shape.in);
   const WinogradShape turned = {shape.samples, shape.height, shape.width, shape.out, shape.in};
-  expect_near(convolve(kernels, turned, gradient, weight, true), input_gradient, 9 * shape.out);
+  expect_near(convolve(kernels, turned, problem.gradient, problem.weight, true),
+              problem.expected_input_gradient, 9 * shape.out);
 }
 
 template <typename T>
 void expect_gradient(const kernels::WinogradKernels<T>& kernels, const Problem<T>& problem,
                      bool added) {
-  const auto& [shape, x, weight, gradient] = problem;
-  auto expected = zeros_like(weight);
-  if (added) expected.assign(weight.begin(), weight.end());
-  for_each_product(shape, [&](std::size_t of_x, std::size_t of_weight, std::size_t of_y) {
-    expected[of_weight] += static_cast<double>(x[of_x]) * static_cast<double>(gradient[of_y]);
-  });
-  std::vector<T> sum = weight;
+  const WinogradShape& shape = problem.shape;
+  std::vector<double> expected = problem.expected_weight_gradient;
+  for (std::size_t i = 0; added && i < expected.size(); ++i) {
+    expected[i] += static_cast<double>(problem.weight[i]);
+  }
+  std::vector<T> sum = problem.weight;
   std::vector<T> scratch(
       static_cast<std::size_t>(kernels::winograd_gradient_scratch<T>(shape, shape.out)));
   in_two_parts(
       shape.out, kernels::winograd_channels<T>, [&](std::int64_t first, std::int64_t count) {
-        kernels.gradient({x.data(), gradient.data(), sum.data(), shape, added, scratch.data()},
-                         first, count);
+        kernels.gradient(
+            {problem.x.data(), problem.gradient.data(), sum.data(), shape, added, scratch.data()},
+            first, count);
       });
   expect_near(sum, expected, shape.samples * shape.height * shape.width);
 }
@@ -156,11 +162,13 @@ TYPED_TEST_SUITE(WinogradKernels, Types);
 
 TYPED_TEST(WinogradKernels, AreConvolutionsByEveryInstructionSet) {
   constexpr std::int64_t panel = kernels::winograd_channels<TypeParam>;
-  // One tile, cut both ways; whole ones; several blocks of tiles and a rest; many channels.
+  // One tile, cut both ways; whole ones; several blocks of tiles and a rest, of few channels and of
+  // many.
   for (const WinogradShape& shape : {WinogradShape{1, 1, 1, panel, panel},
                                      {2, 4, 6, panel, 2 * panel},
                                      {3, 15, 17, panel, panel},
-                                     {1, 5, 4, 8 * panel, 3 * panel}}) {
+                                     {1, 5, 4, 8 * panel, 3 * panel},
+                                     {1, 21, 20, 14 * panel, 3 * panel}}) {
     const Problem<TypeParam> problem(shape);
     int number = 0;
     for (const kernels::Variant* choice : kernels::choices()) {

@@ -235,10 +235,8 @@ class Grid {
   }
 
   void settle_repetitions() {
-    const std::int64_t needed =
-        reports::launches_to_tell_apart(rows_.size() * (rows_.size() - 1) / 2);
     for (Config& row : rows_) {
-      if (row.repetitions == 0) row.repetitions = needed;
+      if (row.repetitions == 0) row.repetitions = rounds_of_table(rows_.size());
     }
   }
 
@@ -272,6 +270,10 @@ class Grid {
 std::vector<Config> make_grid(const Selection& selection, const Catalogue& catalogue,
                               std::int64_t baseline_cores) {
   return Grid(selection, catalogue, baseline_cores).rows();
+}
+
+std::int64_t rounds_of_table(std::size_t rows) {
+  return reports::launches_to_tell_apart(rows * (rows - 1) / 2);
 }
 
 }  // namespace stratagem::bench

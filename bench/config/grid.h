@@ -7,6 +7,7 @@
 // many, or more than it has.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -26,5 +27,9 @@ inline constexpr std::int64_t any_baseline = std::numeric_limits<std::int64_t>::
 /// the user's (a split above the batch) fall out instead.
 std::vector<Config> make_grid(const Selection& selection, const Catalogue& catalogue,
                               std::int64_t baseline_cores = any_baseline);
+
+/// Rounds that the verdict of a table of so many rows needs: what a row gets for which no number
+/// was chosen.
+std::int64_t rounds_of_table(std::size_t rows);
 
 }  // namespace stratagem::bench

@@ -98,6 +98,11 @@ NamedRows rows_of(const BenchmarkProgram& program, const Selection& asked,
   return rows;
 }
 
+/// The rows of all grids are one table.
+void settle_repetitions(std::vector<Config>& rows) {
+  for (Config& row : rows) row.repetitions = rounds_of_table(rows.size());
+}
+
 NamedRows filtered(const NamedRows& rows, const std::string& filter) {
   NamedRows kept;
   for (const std::size_t index : matching(filter, rows.names)) {
@@ -200,7 +205,8 @@ int perform(const std::vector<std::string>& arguments, const BenchmarkProgram& p
   apply(flags, selection);
   const LauncherSession session(launcher);
   session.fit(selection);
-  const NamedRows rows = filtered(rows_of(program, selection, catalogue, session), flags.filter);
+  NamedRows rows = filtered(rows_of(program, selection, catalogue, session), flags.filter);
+  if (!selection.options.contains("repetitions")) settle_repetitions(rows.configs);
   if (const auto code = list_rows(program.name, flags, rows.names, session)) return *code;
   const RendezvousSettings settings{.open = distributed::connect_store,
                                     .timeout = rows.configs.front().timeout};

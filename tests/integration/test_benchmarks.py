@@ -116,6 +116,21 @@ def test_json_holds_the_record_and_the_custom_context(benchmarks):
     assert results["benchmarks"][0]["stratagem"]["timeline"]
 
 
+def test_every_row_has_as_many_launches_as_the_table_needs(benchmarks, out):
+    rows = "-(all|cores|ddp|zero|parallel)"  # single and pipeline, of two grids
+    done = run(
+        benchmarks, *TOY, "--split-size", 5, "--steps", 1, "--no-verify", "--no-predict",
+        "--no-repeat-disturbed", f"--benchmark_filter={rows}", f"--benchmark_out={out}",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    launches = [
+        run["name"] for run in benchmarks.results(out)["benchmarks"]
+        if run["run_type"] == "iteration"
+    ]  # fmt: skip
+    counts = {name: launches.count(name) for name in launches}
+    assert len(counts) == 2 and set(counts.values()) == {4}, counts
+
+
 def test_aggregates_only(benchmarks, tmp_path):
     out = tmp_path / "results.json"
     done = run(

@@ -23,7 +23,7 @@ struct PlaceOfPanel {
 /// A vector of the channels in; backwards with the weights turned.
 template <typename T>
 Square<T, 4> transform_filter(const WinogradWeights<T>& work, std::int64_t out, std::int64_t in) {
-  SquareOf<const T, 3> weights;
+  SquareOf<const T, 3> weights{};
   const T* const first = work.weight + out * 9 * work.in;
   for (int place = 0; place < 9; ++place) {
     const int from = work.backwards ? 8 - place : place;

@@ -37,7 +37,7 @@ template <int Side, typename T>
 SquareOf<const T, Side> tile_pixels(const T* images, std::int64_t channels,
                                     const WinogradShape& shape, const TilePlace& place,
                                     std::int64_t offset, const T* zeros) {
-  SquareOf<const T, Side> pixels;
+  SquareOf<const T, Side> pixels{};
   for (int i = 0; i < Side; ++i) {
     const std::int64_t row = place.row - offset + i;
     const std::int64_t first = (place.sample * shape.height + row) * shape.width;

@@ -95,7 +95,7 @@ Square<T, Transform::out> transform_square(const Square<T, Transform::in>& from)
 #pragma GCC unroll 4
     for (int row = 0; row < Transform::out; ++row) half_way[row][column] = result[row];
   }
-  Square<T, Transform::out> to;
+  Square<T, Transform::out> to{};
 #pragma GCC unroll 4
   for (int row = 0; row < Transform::out; ++row) {
     Transform::template apply<T>(half_way[row], to.at[row]);
@@ -112,7 +112,7 @@ struct SquareOf {
 
 template <typename T, int Side>
 Square<T, Side> load_square(const SquareOf<const T, Side>& values, std::int64_t channel) {
-  Square<T, Side> square;
+  Square<T, Side> square{};
 #pragma GCC unroll 4
   for (int row = 0; row < Side; ++row) {
 #pragma GCC unroll 4
@@ -126,7 +126,7 @@ Square<T, Side> load_square(const SquareOf<const T, Side>& values, std::int64_t 
 /// Place [row, column] `step` values behind the place before.
 template <typename T, int Side>
 Square<T, Side> load_places(const T* first, std::int64_t step) {
-  Square<T, Side> square;
+  Square<T, Side> square{};
 #pragma GCC unroll 4
   for (int row = 0; row < Side; ++row) {
 #pragma GCC unroll 4

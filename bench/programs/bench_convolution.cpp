@@ -3,9 +3,10 @@
 // Each row runs one of ResNet-50's convolutions (128-pixel images, float32, channels_last, one
 // thread or two) forward and backward: plain, packed (the weights are packed once, as the
 // micro-batches of a step find them) and, where it is 1x1, folded and as one product, where it is
-// 3x3, by Winograd's way; by turns, so that a drift of the machine meets all alike. The row's time is that of the path convolution()
-// chooses. Counters: milliseconds a call of each path, plain_over_chosen (above 1 the choice pays)
-// and chosen_over_best (above 1 another path would have been faster).
+// 3x3, by Winograd's way; by turns, so that a drift of the machine meets all alike. The row's time
+// is that of the path convolution() chooses. Counters: milliseconds a call of each path,
+// plain_over_chosen (above 1 the choice pays) and chosen_over_best (above 1 another path would have
+// been faster).
 
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>

@@ -234,10 +234,12 @@ TEST(Zero, StagesAreBitForBitEqualToEachOtherAndToReplicas) {
                   zero1, of("zero3", {.reshard_after_forward = false, .prefetch = 3})),
               0);
     EXPECT_EQ(strategies::largest_difference(zero1, of("zero3", {.shard_group_mb = 0.05})), 0);
-    // Replicas update each parameter by itself. Where its size is odd, the fused kernel rounds the
-    // last elements otherwise than those of a vector.
-    const double last_place = std::string(model) == "resnet18" ? 1e-8 : 0;
-    EXPECT_LE(strategies::largest_difference(zero1, of("ddp")), last_place);
+    for (const auto& [name, of_replicas] : of("ddp")) {
+      // Replicas update each parameter by itself. The ten biases of resnet18's head fill no vector,
+      // and the fused kernel rounds what is left over otherwise: once a step, of less than 1/4.
+      const double rounded = name.ends_with("fc.bias") ? 3 * 0x1p-26 : 0;
+      EXPECT_LE((zero1.at(name) - of_replicas).abs().max().item<double>(), rounded) << name;
+    }
   }
 }
 

@@ -37,8 +37,8 @@ struct RankGroups {
   // Each direction has a group of its own: within one, sends and receives keep their order.
   distributed::ProcessGroup* activations = nullptr;
   distributed::ProcessGroup* gradients = nullptr;
-  // The same ranks, for what goes from the last of them to the first and back: between two ranks it
-  // would otherwise meet what goes the other way. Null where no stages are interleaved.
+  // The same ranks, for what goes to an earlier one's next stage and back: between two ranks it
+  // would otherwise meet what goes the other way. Null where each device has one stage.
   distributed::ProcessGroup* activations_around = nullptr;
   distributed::ProcessGroup* gradients_around = nullptr;
   distributed::ProcessGroup* tensor = nullptr;  // the ranks that share this rank's layers

@@ -38,7 +38,7 @@ struct ModelFacts {
 
 struct ScheduleFacts {
   std::string name;
-  bool interleaved = false;  // several stages a device
+  bool asks_for_stages = false;  // how many each device has
 };
 
 struct Catalogue {

@@ -225,7 +225,7 @@ bool is_used(const Option& option, const Config& config, const Catalogue& catalo
     }
     case UsedWhen::interleaved: {
       const ScheduleFacts* schedule = catalogue.schedule(config.schedule);
-      return schedule != nullptr && schedule->interleaved &&
+      return schedule != nullptr && schedule->asks_for_stages &&
              is_used(find_option("schedule"), config, catalogue);
     }
     case UsedWhen::model_has_images:
@@ -273,7 +273,7 @@ std::string users_of(const Option& option, const Catalogue& catalogue) {
       return "rows of several ranks";
     case UsedWhen::interleaved:
       for (const ScheduleFacts& schedule : catalogue.schedules) {
-        if (schedule.interleaved) users.push_back("--schedule " + schedule.name);
+        if (schedule.asks_for_stages) users.push_back("--schedule " + schedule.name);
       }
       break;
     case UsedWhen::model_has_images:

@@ -87,9 +87,9 @@ std::string schedule_name(const Config& config) {
 }
 
 int stages_of(const Config& config) {
-  const int devices = placement_of(config).pipeline_devices();
-  if (!schedules::find_schedule(schedule_name(config)).interleaved) return devices;
-  return devices * static_cast<int>(config.virtual_stages);
+  const auto& schedule = schedules::find_schedule(schedule_name(config));
+  return placement_of(config).pipeline_devices() *
+         schedule.stages_for(static_cast<int>(config.virtual_stages));
 }
 
 bool can_train(const Config& config, const Catalogue& catalogue) {

@@ -46,8 +46,9 @@ Catalogue registered_catalogue() {
                                 .family = entry.family.empty() ? name : entry.family});
   }
   for (const std::string& name : schedules::schedule_names()) {
+    const int stages = schedules::find_schedule(name).stages_per_device;
     catalogue.schedules.push_back(
-        {.name = name, .interleaved = schedules::find_schedule(name).interleaved});
+        {.name = name, .asks_for_stages = stages == schedules::any_number});
   }
   return catalogue;
 }

@@ -7,8 +7,8 @@ namespace {
 
 using stratagem::bench::OptionValues;
 
-/// `cut` makes two stages, or four for an interleaved schedule, of nearly equal length: the head
-/// weighs as much as two blocks.
+/// `cut` gives the devices nearly equal work: the head weighs as much as one and a half blocks, or
+/// two.
 OptionValues grid(const char* schedules, const char* cut) {
   return {{"strategy", "pipeline"},   {"model", "gpt-small"}, {"devices", "2"},
           {"global_batch_size", "8"}, {"split_size", "1"},    {"schedule", schedules},
@@ -22,5 +22,6 @@ int main(int argc, char** argv) {
       argc, argv,
       {.name = "bench_schedules",
        .grids = {grid("naive,gpipe,1f1b,zb_h1,zb_h2", "blocks.5"),
-                 grid("interleaved_1f1b", "blocks.3+blocks.5+blocks.7")}});
+                 grid("interleaved_1f1b", "blocks.3+blocks.5+blocks.7"),
+                 grid("zb_v", "blocks.2+blocks.5+blocks.7")}});
 }

@@ -136,9 +136,13 @@ class StageCalibration {
         models::cut(std::move(model.layers), stages::boundaries_of(model.layers, config_.cut));
     loops_.resize(first + parts.size());
     models::Shape shape = workload_.input_shape(samples);
-    const auto devices = static_cast<std::size_t>(placement_.pipeline_devices());
+    const schedules::Schedule schedule = schedule_of(config_);
+    const std::size_t first_device =
+        replica * static_cast<std::size_t>(placement_.pipeline_devices());
     for (std::size_t index = 0; index < parts.size(); ++index) {
-      const std::size_t number = (replica * devices + index % devices) % group_.devices.size();
+      const std::size_t number =
+          (first_device + static_cast<std::size_t>(schedule.device_of_stage.at(index))) %
+          group_.devices.size();
       device_of_loop_.push_back(number);
       runtime::Device& device = *group_.devices[number];
       const stages::Stage::Position position{index == 0, index + 1 == parts.size()};
@@ -146,7 +150,7 @@ class StageCalibration {
       device.enqueue(runtime::Stream::compute, "set-up", [&, this, index, position, shape] {
         auto stage = std::make_unique<stages::Stage>(workload_, std::move(parts[index]), position,
                                                      device.description(), 1);
-        stage->split_backward = schedule_of(config_).split_backward;
+        stage->split_backward = schedule.split_backward;
         loops_[first + index] =
             std::make_unique<StageLoop>(workload_, device, std::move(stage), position, shape,
                                         samples, std::min(micro_batches, longest_cycle));

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <numeric>
+#include <set>
 #include <utility>
 
+#include "bench/predict/predict.h"
 #include "strategies/backends/backend.h"
 #include "strategies/runtime/cpu_device.h"
 
@@ -58,19 +60,26 @@ void greet_neighbours(distributed::ProcessGroup& activations, distributed::Proce
   if (rank > 0) gradients.send(front, rank - 1)->wait();
 }
 
-/// Likewise between the last rank and the first.
+/// Likewise where a stage's successor lies on an earlier rank.
 void greet_around(distributed::ProcessGroup& activations, distributed::ProcessGroup& gradients,
-                  runtime::DeviceSpan devices) {
-  const int rank = activations.rank();
-  const int last = activations.size() - 1;
-  if (rank == last) {
-    const at::Tensor back = element_on(*devices.back());
-    activations.send(back, 0)->wait();
-    gradients.receive(back, 0)->wait();
-  } else if (rank == 0) {
-    const at::Tensor front = element_on(*devices.front());
-    activations.receive(front, last)->wait();
-    gradients.send(front, last)->wait();
+                  runtime::DeviceSpan devices, const std::vector<int>& device_of_stage) {
+  const int each = static_cast<int>(devices.size());
+  std::set<std::pair<int, int>> met;  // ranks
+  for (std::size_t stage = 1; stage < device_of_stage.size(); ++stage) {
+    const int from = device_of_stage[stage - 1];
+    const int to = device_of_stage[stage];
+    const int sender = from / each;
+    const int receiver = to / each;
+    if (sender <= receiver || !met.emplace(sender, receiver).second) continue;
+    if (activations.rank() == sender) {
+      const at::Tensor element = element_on(*devices[static_cast<std::size_t>(from % each)]);
+      activations.send(element, receiver)->wait();
+      gradients.receive(element, receiver)->wait();
+    } else if (activations.rank() == receiver) {
+      const at::Tensor element = element_on(*devices[static_cast<std::size_t>(to % each)]);
+      activations.receive(element, sender)->wait();
+      gradients.send(element, sender)->wait();
+    }
   }
 }
 
@@ -106,7 +115,8 @@ JobGroups::JobGroups(const Config& config, Placement placement, const TaskContex
     if (stages_of(config) > placement_.pipeline_devices()) {
       activations_around_ = factory.make("activations around", members, *devices.front());
       gradients_around_ = factory.make("gradients around", members, *devices.back());
-      greet_around(*activations_around_, *gradients_around_, devices);
+      greet_around(*activations_around_, *gradients_around_, devices,
+                   schedule_of(config).device_of_stage);
     }
   }
   if (placement_.tensor_ranks() > 1) {

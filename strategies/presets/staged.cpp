@@ -18,8 +18,7 @@ std::unique_ptr<strategies::Strategy> make_staged(const strategies::StrategyCont
   const auto& entry = schedules::find_schedule(schedule);
   const schedules::ScheduleSize size{
       .devices = ranks * static_cast<int>(context.devices.size()),
-      .stages_per_device =
-          entry.interleaved ? static_cast<int>(context.options.virtual_stages) : 1};
+      .stages_per_device = entry.stages_for(static_cast<int>(context.options.virtual_stages))};
   const bool exchanges_each = context.options.shard != "none";
   const auto planner = [=, replica = context.groups.replica, &entry,
                         partition = std::move(partition)](std::int64_t samples) {

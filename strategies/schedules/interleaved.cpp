@@ -62,7 +62,8 @@ double ideal_bubble(const ScheduleSize& size) {
 }
 
 const ScheduleRegistration registration{{"interleaved_1f1b", "1f1b over several stages a device",
-                                         interleaved, ideal_bubble, /*interleaved=*/true}};
+                                         interleaved, ideal_bubble,
+                                         /*stages_per_device=*/any_number}};
 
 }  // namespace
 }  // namespace stratagem::schedules

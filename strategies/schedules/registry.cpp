@@ -34,9 +34,9 @@ Schedule make_schedule(std::string_view name, const ScheduleSize& size, int rank
                     devices * stages_per_device, micro_batches));
   }
   const ScheduleEntry& entry = find_schedule(name);
-  if (stages_per_device > 1 && !entry.interleaved) {
+  if (const int own = entry.stages_for(stages_per_device); own != stages_per_device) {
     throw std::invalid_argument(
-        fmt::format("schedule {} has one stage a device, not {}", name, stages_per_device));
+        fmt::format("schedule {}: stages of a device: {}, not {}", name, own, stages_per_device));
   }
   Schedule compute = entry.generate(size);
   if (ranks < 1 || compute.devices() % ranks != 0) {
@@ -52,7 +52,8 @@ Schedule make_schedule(std::string_view name, const ScheduleSize& size, int rank
 }
 
 Schedule make_schedule(std::string_view name, int devices, int micro_batches, int ranks) {
-  return make_schedule(name, ScheduleSize{devices, micro_batches, 1}, ranks);
+  const int stages_per_device = find_schedule(name).stages_for(1);
+  return make_schedule(name, ScheduleSize{devices, micro_batches, stages_per_device}, ranks);
 }
 
 Schedule empty_schedule(std::string name, const ScheduleSize& size) {

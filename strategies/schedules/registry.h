@@ -14,8 +14,11 @@ namespace stratagem::schedules {
 struct ScheduleSize {
   int devices = 1;
   int micro_batches = 1;
-  int stages_per_device = 1;  // "virtual stages"; above 1 for interleaved schedules only
+  int stages_per_device = 1;  // "virtual stages"; as many as the schedule has
 };
+
+/// Of stages of a device: the user says how many (--virtual-stages).
+inline constexpr int any_number = 0;
 
 struct ScheduleEntry {
   std::string name;
@@ -25,7 +28,13 @@ struct ScheduleEntry {
   /// Idle fraction of one of many steps with equal stages and free transfers, for any ratio of B to
   /// F, or for F, I and W of one length. A device that has ended its part goes on to the next step.
   std::function<double(const ScheduleSize& size)> ideal_bubble;
-  bool interleaved = false;  // several stages a device
+  int stages_per_device = 1;  // or `any_number`
+
+  bool interleaved() const { return stages_per_device != 1; }
+  /// How many stages a device has where the user asks for `asked`.
+  int stages_for(int asked) const {
+    return stages_per_device == any_number ? asked : stages_per_device;
+  }
 };
 
 /// Throws std::invalid_argument with the choices and the nearest name.
@@ -36,9 +45,11 @@ std::vector<std::string> schedule_names();
 /// Throws std::invalid_argument unless the counts are positive, the ranks divide the devices, and
 /// the schedule can have so many stages a device.
 Schedule make_schedule(std::string_view name, const ScheduleSize& size, int ranks = 1);
+/// With one stage a device, or as many as the schedule always has.
 Schedule make_schedule(std::string_view name, int devices, int micro_batches, int ranks = 1);
 
-/// Nothing scheduled yet: what a generator starts from. Stage s lives on device s modulo devices.
+/// Nothing scheduled yet: what a generator starts from. Stage s lives on device s modulo
+/// devices.
 Schedule empty_schedule(std::string name, const ScheduleSize& size);
 
 /// A static object of this type adds an entry before main, or when its plug-in is loaded. A name

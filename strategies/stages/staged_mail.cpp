@@ -38,7 +38,7 @@ stages::Mailbox::Route StagedStrategy::route_of(const Action& action, const Rank
   const int device = schedule.device_of_stage.at(static_cast<std::size_t>(other));
   const int peer = schedule.rank_of_device.at(static_cast<std::size_t>(device));
   const int own = groups_.activations->rank();
-  const bool around = (action.stage < other) != (own < peer);  // from the last rank to the first
+  const bool around = (action.stage < other) != (own < peer);  // an earlier rank has the next stage
   if (around) return {forward ? groups_.activations_around : groups_.gradients_around, peer};
   return {forward ? groups_.activations : groups_.gradients, peer};
 }

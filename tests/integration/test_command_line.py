@@ -54,6 +54,7 @@ def one_line(text: str) -> str:
         (["simulate", "--schedule", "zigzag"], ["zigzag", "1f1b"]),
         (["simulate", "--forward-ms", "1+2+3"], ["--forward-ms", "3 values for 2 stages"]),
         (["simulate", "--micro-batches", "0"], ["micro-batch"]),
+        (["simulate", "--schedule", "zb_v", "--virtual-stages", "3"], ["--virtual-stages: 2", "3"]),
         (["simulate", "--chart", "chart.gif"], ["--chart", ".png or .svg"]),
         (["report", "/nonexistent.json"], ["/nonexistent.json"]),
         (["schema", "resluts"], ["resluts", "results", "history"]),

@@ -54,7 +54,7 @@ def _conformance(machine: Machine) -> Section:
 
 
 def _verify(machine: Machine) -> Section:
-    models, schedules = "gpt-tiny,resnet18", "1f1b,interleaved_1f1b,zb_h1,zb_h2"
+    models, schedules = "gpt-tiny,resnet18", "1f1b,interleaved_1f1b,zb_h1,zb_h2,zb_v"
     words = [machine.program("stratagem"), "verify", "--device", machine.device]
     words += ["--model", models, "--schedule", schedules]
     notes = ("Shortened: two families of models, and neither naive nor gpipe.",)

@@ -35,7 +35,7 @@ struct GivenCosts {
   std::string schedule = "1f1b";
   int stages = 2;
   int micro_batches = 4;
-  int virtual_stages = 2;
+  std::optional<int> virtual_stages = std::nullopt;  // as the schedule has, or 2
   std::string forward_ms = "1";
   std::string backward_ms = "2";
   double optimizer_ms = 0;
@@ -74,8 +74,12 @@ Simulation simulate_given(const GivenCosts& given) {
   refuse_negative(given.link_latency_ms, "--link-latency-ms");
   refuse_negative(given.link_ms, "--link-ms");
   Simulation simulation;
-  const bool interleaved = schedules::find_schedule(given.schedule).interleaved;
-  const int each = interleaved ? given.virtual_stages : 1;
+  const auto& entry = schedules::find_schedule(given.schedule);
+  const int each = entry.stages_for(given.virtual_stages.value_or(2));
+  if (given.virtual_stages && each != *given.virtual_stages) {
+    throw std::invalid_argument(fmt::format("--virtual-stages: {} on every device of {}, not {}",
+                                            each, given.schedule, *given.virtual_stages));
+  }
   if (given.stages % std::max(each, 1) != 0) {
     throw std::invalid_argument(fmt::format(
         "--stages: {} cannot be {} on every device; a multiple of {}", given.stages, each, each));
@@ -198,9 +202,9 @@ int simulate_from_given(const Arguments& arguments) {
   };
   add("--schedule", given.schedule,
       fmt::format("{} [1f1b]", fmt::join(schedules::schedule_names(), ", ")));
-  add("--stages", given.stages, "stages, one a device unless interleaved [2]");
+  add("--stages", given.stages, "stages of all devices together [2]");
   add("--virtual-stages", given.virtual_stages,
-      "stages of each device, of an interleaved schedule [2]");
+      "stages of each device, of a schedule that does not say itself [2]");
   add("--micro-batches", given.micro_batches, "micro-batches of a step [4]");
   add("--forward-ms", given.forward_ms,
       "forward of a micro-batch; one value, or one a stage joined by + [1]");

@@ -79,7 +79,7 @@ TEST(OptionTable, NamesEveryFieldOfConfigOnce) {
 
 TEST(OptionTable, AnOptionOfInterleavedSchedulesAsksTheCatalogueForThem) {
   Catalogue catalogue = example_catalogue();
-  catalogue.schedules.push_back({.name = "test_interleaved", .interleaved = true});
+  catalogue.schedules.push_back({.name = "test_interleaved", .asks_for_stages = true});
   const Option& option = find_option("virtual_stages");
   Config config;
   config.strategy = "pipeline";

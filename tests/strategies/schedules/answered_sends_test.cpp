@@ -70,7 +70,8 @@ void expect_sound_answers(const Schedule& lowered, int device) {
 TEST(AnsweredSends, WhatAReceiveShowsHasArrived) {
   for (const std::string& name : schedule_names()) {
     for (const ScheduleSize size : {ScheduleSize{2, 5, 1}, {3, 4, 1}, {2, 4, 2}, {3, 7, 2}}) {
-      if (size.stages_per_device > 1 && !find_schedule(name).interleaved) continue;
+      const int stages = size.stages_per_device;
+      if (find_schedule(name).stages_for(stages) != stages) continue;
       SCOPED_TRACE(name + " on " + std::to_string(size.devices) + " devices");
       const Schedule lowered = make_schedule(name, size, size.devices);
       for (int device = 0; device < size.devices; ++device) expect_sound_answers(lowered, device);

@@ -17,7 +17,7 @@ using strategies::CallLists;
 using ::testing::ElementsAre;
 
 Schedule with_everything(const std::string& name, const Sharding& sharding) {
-  const int each = find_schedule(name).interleaved ? 2 : 1;
+  const int each = find_schedule(name).stages_for(2);
   const std::vector<int> groups(static_cast<std::size_t>(2 * each), 2);
   const Schedule cut = cut_into_groups(make_schedule(name, {2, 4, each}), groups);
   return add_clipping(add_gradient_reduction(add_sharding(cut, sharding)), /*across_ranks=*/true);

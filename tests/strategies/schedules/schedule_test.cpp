@@ -134,7 +134,8 @@ TEST(Schedule, ValidateAcceptsEveryRegisteredSchedule) {
   for (const std::string& name : schedule_names()) {
     for (int stages = 1; stages <= 6; ++stages) {
       for (int micro_batches = 1; micro_batches <= 12; ++micro_batches) {
-        const Schedule compute = find_schedule(name).generate({stages, micro_batches});
+        const ScheduleEntry& entry = find_schedule(name);
+        const Schedule compute = entry.generate({stages, micro_batches, entry.stages_for(1)});
         EXPECT_EQ(refusal(lower(compute)), "");
       }
     }
@@ -239,7 +240,7 @@ TEST(Schedule, IdealBubbleIsWhatTheSimulatorFinds) {
           const Schedule schedule = make_schedule(name, stages, micro_batches);
           // Of a split backward pass where it has a closed form: with equal parts.
           if (schedule.split_backward && backward_to_forward != 2.0) continue;
-          const auto count = static_cast<std::size_t>(stages);
+          const auto count = static_cast<std::size_t>(schedule.stages());
           const auto cost =
               cost_function({.forward_ms = std::vector<double>(count, 1.5),
                              .backward_ms = std::vector<double>(count, 1.5 * backward_to_forward)});
@@ -286,8 +287,9 @@ TEST(Interleaved, StandsInGroupsOfMicroBatches) {
             "device 1 | 1F0 1F1 3F0 3B0 3F1 3B1 1F2 1B0 1F3 1B1 3F2 3B2 3F3 3B3 1B2 1B3\n");
 }
 
-TEST(Interleaved, OtherSchedulesHaveOneStageADevice) {
+TEST(Interleaved, OtherSchedulesHaveANumberOfTheirOwn) {
   EXPECT_THROW(make_schedule("1f1b", ScheduleSize{2, 4, 2}), std::invalid_argument);
+  EXPECT_THROW(make_schedule("zb_v", ScheduleSize{2, 4, 3}), std::invalid_argument);
 }
 
 TEST(ZeroBubble, OwesWeightGradientsWhereItHasRoom) {
@@ -307,6 +309,28 @@ TEST(ZeroBubble, HoldsTwiceAsManyLessOneWithoutABubble) {
       for (const int peak :
            peak_live_micro_batches(make_schedule("zb_h2", stages, micro_batches))) {
         EXPECT_EQ(peak, most) << stages << " stages, " << micro_batches;
+      }
+    }
+  }
+}
+
+TEST(ZeroBubble, InTheShapeOfAVTheFirstDeviceHasBothEnds) {
+  const Schedule schedule = find_schedule("zb_v").generate({2, 4, 2});
+  EXPECT_THAT(schedule.device_of_stage, ElementsAre(0, 1, 1, 0));
+  EXPECT_EQ(grid(schedule),
+            "device 0 | 0F0 0F1 0F2 3F0 3I0 3W0 3F1 3I1 3W1 0F3 0I0 0W0 3F2 3I2 3W2 0I1 0W1 3F3 "
+            "3I3 3W3 0I2 0W2 0I3 0W3\n"
+            "device 1 | 1F0 2F0 1F1 2F1 2I0 2W0 1F2 1I0 1W0 2F2 2I1 2W1 1F3 1I1 1W1 2F3 2I2 2W2 "
+            "1I2 2I3 1I3 1W2 2W3 1W3\n");
+}
+
+TEST(ZeroBubble, InTheShapeOfAVHoldsNoMoreThan1f1b) {
+  for (int devices = 1; devices <= 6; ++devices) {
+    for (int micro_batches = 1; micro_batches <= 12; ++micro_batches) {
+      const int first = peak_live_micro_batches(make_schedule("1f1b", devices, micro_batches))[0];
+      for (const int peak :
+           peak_live_micro_batches(make_schedule("zb_v", devices, micro_batches))) {
+        EXPECT_LE(peak, 2 * first) << devices << " devices, " << micro_batches;  // of half the size
       }
     }
   }
@@ -336,7 +360,7 @@ TEST(Validate, RefusesHalvesAmongWholeBackwards) {
 TEST(ScheduleRegistry, HoldsEverySchedule) {
   // A schedule whose self-registration is lost in linking would be missing here.
   EXPECT_THAT(schedule_names(),
-              ElementsAre("1f1b", "gpipe", "interleaved_1f1b", "naive", "zb_h1", "zb_h2"));
+              ElementsAre("1f1b", "gpipe", "interleaved_1f1b", "naive", "zb_h1", "zb_h2", "zb_v"));
   for (const std::string& name : schedule_names()) {
     EXPECT_FALSE(find_schedule(name).summary.empty()) << name;
     EXPECT_EQ(find_schedule(name).name, name);
@@ -350,7 +374,7 @@ TEST(ScheduleRegistry, AnUnknownNameIsAnsweredWithTheNearest) {
   } catch (const std::invalid_argument& error) {
     EXPECT_STREQ(error.what(),
                  "unknown schedule \"1f1p\": did you mean \"1f1b\"? choices: 1f1b, gpipe, "
-                 "interleaved_1f1b, naive, zb_h1, zb_h2");
+                 "interleaved_1f1b, naive, zb_h1, zb_h2, zb_v");
   }
 }
 

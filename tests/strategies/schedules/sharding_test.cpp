@@ -118,7 +118,7 @@ std::vector<Combination> combinations() {
 }
 
 Schedule cut_of(const Combination& of) {
-  const int each = find_schedule(of.schedule).interleaved ? 2 : 1;
+  const int each = find_schedule(of.schedule).stages_for(2);
   std::vector<int> groups(static_cast<std::size_t>(of.devices * each), of.groups);
   groups.front() = 1;
   return cut_into_groups(make_schedule(of.schedule, {of.devices, of.micro_batches, each}), groups);

@@ -74,10 +74,14 @@ TEST(SteadyStep, IsTheStepWhereTheFirstDeviceBeginsAndEndsIt) {
 
 /// Two steps of one schedule as a schedule of twice the micro-batches, each device's list twice.
 TEST(SteadyStep, IsWhatASecondStepAdds) {
-  for (const char* name : {"gpipe", "1f1b", "zb_h1", "zb_h2"}) {
-    const UniformCosts costs{.forward_ms = {2, 1.5, 1}, .backward_ms = {4, 3.5, 2}};
+  for (const char* name : {"gpipe", "1f1b", "zb_h1", "zb_h2", "zb_v"}) {
     const int micro_batches = 5;
-    const Schedule one = find_schedule(name).generate({3, micro_batches});
+    const int each = find_schedule(name).stages_for(1);
+    const UniformCosts costs =
+        each == 1
+            ? UniformCosts{.forward_ms = {2, 1.5, 1}, .backward_ms = {4, 3.5, 2}}
+            : UniformCosts{.forward_ms = {1, 1, 0.5, 0.5, 1, 1}, .backward_ms = {2, 2, 1, 1, 2, 2}};
+    const Schedule one = find_schedule(name).generate({3, micro_batches, each});
     Schedule two = one;
     two.micro_batches = 2 * micro_batches;
     for (auto& actions : two.actions) {

@@ -57,9 +57,10 @@ std::unique_ptr<strategies::Strategy> make(const strategies::StrategyContext& co
 
 strategies::StrategyOptions options_of(const Case& of) {
   strategies::StrategyOptions options{.compression = of.compression, .schedule = of.schedule};
-  const auto each = schedules::find_schedule(of.schedule).interleaved ? options.virtual_stages : 1;
-  options.cut = stages::choose_cut(models::Workload(workload_of(of)),
-                                   of.spread.stages() * static_cast<int>(each), "flops");
+  const int each =
+      schedules::find_schedule(of.schedule).stages_for(static_cast<int>(options.virtual_stages));
+  options.cut =
+      stages::choose_cut(models::Workload(workload_of(of)), of.spread.stages() * each, "flops");
   return options;
 }
 
@@ -87,20 +88,20 @@ TEST(RankPipeline, EqualsOneDevice) {
   for (const std::string& schedule : schedules::schedule_names()) {
     for (const char* model : {"toy", "mlp", "resnet18"}) {
       // The toy has three layers, too few for two stages on each of two devices.
-      if (model == std::string("toy") && schedules::find_schedule(schedule).interleaved) continue;
+      if (model == std::string("toy") && schedules::find_schedule(schedule).interleaved()) continue;
       verify({.model = model, .spread = {.pipeline_ranks = 2}, .schedule = schedule});
     }
   }
   verify({.model = "resnet18", .spread = {.pipeline_ranks = 3}, .split = 3});
   verify({.model = "resnet18", .spread = {.pipeline_ranks = 2, .devices_per_rank = 2}});
   // Wrapped around more than two ranks, a receive in another order is another stage's activation.
-  verify({.model = "resnet18",
-          .spread = {.pipeline_ranks = 3},
-          .schedule = "interleaved_1f1b",
-          .batch = 6});
-  verify({.model = "resnet18",
-          .spread = {.pipeline_ranks = 2, .devices_per_rank = 2},
-          .schedule = "interleaved_1f1b"});
+  for (const char* schedule : {"interleaved_1f1b", "zb_v"}) {
+    verify(
+        {.model = "resnet18", .spread = {.pipeline_ranks = 3}, .schedule = schedule, .batch = 6});
+    verify({.model = "resnet18",
+            .spread = {.pipeline_ranks = 2, .devices_per_rank = 2},
+            .schedule = schedule});
+  }
 }
 
 TEST(RankPipeline, WithReplicasEqualsOneDeviceThatSeesTheSameShards) {
@@ -114,7 +115,7 @@ TEST(RankPipeline, WithReplicasEqualsOneDeviceThatSeesTheSameShards) {
           .spread = {.replicas = 2, .pipeline_ranks = 2},
           .batch = 11,
           .split = 3});
-  for (const char* schedule : {"interleaved_1f1b", "zb_h1", "zb_h2"}) {
+  for (const char* schedule : {"interleaved_1f1b", "zb_h1", "zb_h2", "zb_v"}) {
     verify({.model = "mlp", .spread = {.replicas = 2, .pipeline_ranks = 2}, .schedule = schedule});
   }
 }
@@ -183,6 +184,7 @@ void expect_its_costs(const Case& of) {
 TEST(RankPipeline, CommunicatesExactlyWhatItsCostsSay) {
   for (const Case& of : std::vector<Case>{{"resnet18", {.pipeline_ranks = 2}},
                                           {"resnet18", {.pipeline_ranks = 2}, "interleaved_1f1b"},
+                                          {"resnet18", {.pipeline_ranks = 2}, "zb_v"},
                                           {"resnet18", {.pipeline_ranks = 3}},
                                           {"resnet18", {.replicas = 2, .pipeline_ranks = 2}},
                                           {"resnet18", {.replicas = 2, .devices_per_rank = 2}},

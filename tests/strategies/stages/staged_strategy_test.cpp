@@ -64,8 +64,13 @@ void expect_every_strategy_equal_to_oracle(const models::WorkloadOptions& worklo
       }
       for (const std::string& schedule : schedules::schedule_names()) {
         for (const std::int64_t split : splits) {
-          expect_equal_to_oracle(strategy, workload_options, devices,
-                                 {.split_size = split, .schedule = schedule, .virtual_stages = 1});
+          strategies::StrategyOptions options{
+              .split_size = split, .schedule = schedule, .virtual_stages = 1};
+          const int each = schedules::find_schedule(schedule).stages_for(1);
+          const models::Workload workload(workload_options);
+          if (each * devices > workload.entry().layers) continue;
+          options.cut = stages::choose_cut(workload, each * devices, "auto");
+          expect_equal_to_oracle(strategy, workload_options, devices, options);
         }
       }
     }

@@ -18,6 +18,7 @@
 #include "models/datasets/random_bits.h"
 #include "models/token_data.h"
 #include "strategies/distributed/gather_state.h"
+#include "strategies/schedules/registry.h"
 #include "tests/strategies/rank_training.h"
 #include "training/epoch.h"
 #include "training/loop/trainer.h"
@@ -36,7 +37,7 @@ struct Mesh {
   Spread spread = {};
   StrategyOptions options = {};
 
-  bool interleaved() const { return options.schedule == "interleaved_1f1b"; }
+  bool interleaved() const { return schedules::find_schedule(options.schedule).interleaved(); }
 };
 
 std::ostream& operator<<(std::ostream& stream, const Mesh& of) {
@@ -135,7 +136,7 @@ std::vector<Mesh> meshes_of_a_gpt() {
       {"zero3", {.replicas = 2, .sharded = true}, {.accumulation_steps = 2}},
       {"zero3", {.replicas = 2, .pipeline_ranks = 2, .sharded = true}, {.schedule = "1f1b"}},
   };
-  for (const char* schedule : {"gpipe", "1f1b", "interleaved_1f1b", "zb_h1"}) {
+  for (const char* schedule : {"gpipe", "1f1b", "interleaved_1f1b", "zb_h1", "zb_v"}) {
     all.push_back({"pipeline", {.devices_per_rank = 2}, {.schedule = schedule}});
     all.push_back({"pipeline", {.pipeline_ranks = 2}, {.schedule = schedule}});
   }

@@ -15,6 +15,7 @@ OUR_CUTS = {
     "zb_h1": "blocks.5",
     "zb_h2": "blocks.5",
     "interleaved_1f1b": LOOPED,
+    "zb_v": V_SHAPED,
 }
 TORCH_CUTS = {
     "gpipe": "blocks.5",

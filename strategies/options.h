@@ -21,7 +21,7 @@ struct StrategyOptions {
   bool overlap = true;                  // all-reduce overlapped with the backward pass
   std::string compression = "none";     // of gradients in flight: none, fp16
   std::string schedule = "1f1b";        // see strategies/schedules/registry.h
-  std::int64_t virtual_stages = 2;      // of a device, under an interleaved schedule
+  std::int64_t virtual_stages = 2;      // of a device, where the schedule leaves it open
   bool async_reduce = true;             // input gradients' all-reduce overlapped with W
   bool keep_gathered = false;           // by sequence: inputs that were gathered stay for backward
   std::string reduce_scatter = "exchange";  // by whom, over Gloo: exchange, library

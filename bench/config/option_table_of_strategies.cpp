@@ -19,7 +19,7 @@ std::vector<Option> cut_options() {
            .choices = Choices::schedules},
           {.name = "virtual_stages",
            .member = &Config::virtual_stages,
-           .used_when = UsedWhen::interleaved,
+           .used_when = UsedWhen::schedule_asks,
            .meaning = "stages of each device",
            .bounds = {2, most_devices}},
           {.name = "cut",

@@ -223,7 +223,7 @@ bool is_used(const Option& option, const Config& config, const Catalogue& catalo
       return strategy != nullptr && strategy->reads(option.name) &&
              arrangement_uses(option.used_when, config, *strategy);
     }
-    case UsedWhen::interleaved: {
+    case UsedWhen::schedule_asks: {
       const ScheduleFacts* schedule = catalogue.schedule(config.schedule);
       return schedule != nullptr && schedule->asks_for_stages &&
              is_used(find_option("schedule"), config, catalogue);
@@ -271,7 +271,7 @@ std::string users_of(const Option& option, const Catalogue& catalogue) {
       return "--mixed-precision float16 --loss-scale dynamic";
     case UsedWhen::between_ranks:
       return "rows of several ranks";
-    case UsedWhen::interleaved:
+    case UsedWhen::schedule_asks:
       for (const ScheduleFacts& schedule : catalogue.schedules) {
         if (schedule.asks_for_stages) users.push_back("--schedule " + schedule.name);
       }

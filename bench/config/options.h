@@ -39,7 +39,7 @@ enum class UsedWhen {
   parameters_sharded,  // likewise
   scaled,              // likewise
   scaled_dynamically,  // likewise
-  interleaved,
+  schedule_asks,       // how many stages a device has
   model_has_images,
   model_has_tokens,
   model_has_labels,

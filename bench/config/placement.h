@@ -23,8 +23,7 @@ struct Placement {
   int devices() const { return mesh.size(); }
   int devices_per_rank() const { return mesh.size() / ranks; }
   int replicas() const { return mesh.size("data"); }
-  /// Devices that a replica's stages are spread over; each has one, or several that are
-  /// interleaved.
+  /// Devices that a replica's stages are spread over; each has one or several.
   int pipeline_devices() const { return mesh.size("pipeline"); }
   /// Ranks that share every layer.
   int tensor_ranks() const { return mesh.size("tensor"); }
@@ -50,7 +49,7 @@ std::string sharded_state(const Config& config);
 /// The schedule that the row's strategy runs, by name.
 std::string schedule_name(const Config& config);
 
-/// The stages of a replica: several a device under an interleaved schedule.
+/// The stages of a replica: as many a device as the schedule has, or the user asks for.
 int stages_of(const Config& config);
 
 /// Whether the strategy can train the model, and the model has a layer for every stage. Throws as

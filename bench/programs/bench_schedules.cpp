@@ -7,8 +7,7 @@ namespace {
 
 using stratagem::bench::OptionValues;
 
-/// `cut` gives the devices nearly equal work: the head weighs as much as one and a half blocks, or
-/// two.
+/// `cut` gives the devices nearly equal work: the head has the operations of 1.3 blocks.
 OptionValues grid(const char* schedules, const char* cut) {
   return {{"strategy", "pipeline"},   {"model", "gpt-small"}, {"devices", "2"},
           {"global_batch_size", "8"}, {"split_size", "1"},    {"schedule", schedules},

@@ -45,41 +45,41 @@ class Factory {
   std::string backend_;
 };
 
-/// One element to each neighbour and back, from the devices that will send and receive there. NCCL
-/// connects two ranks at their first exchange, and may wait for the whole GPU then: not behind a
-/// receive that waits for the other side.
-void greet_neighbours(distributed::ProcessGroup& activations, distributed::ProcessGroup& gradients,
-                      runtime::DeviceSpan devices) {
-  const int rank = activations.rank();
-  const int last = activations.size() - 1;
-  const at::Tensor front = element_on(*devices.front());
-  const at::Tensor back = element_on(*devices.back());
-  if (rank > 0) activations.receive(front, rank - 1)->wait();
-  if (rank < last) activations.send(back, rank + 1)->wait();
-  if (rank < last) gradients.receive(back, rank + 1)->wait();
-  if (rank > 0) gradients.send(front, rank - 1)->wait();
+/// Devices of a replica's pipeline: the first hands to the second what its stage has made.
+struct Passage {
+  int from;
+  int to;
+};
+
+/// Between ranks of so many devices each, one of each pair of ranks, in the order of the stages:
+/// those that lead to an earlier rank, or to a later one.
+std::vector<Passage> passages(const std::vector<int>& device_of_stage, int each, bool to_earlier) {
+  std::vector<Passage> found;
+  std::set<std::pair<int, int>> ranks;
+  for (std::size_t stage = 1; stage < device_of_stage.size(); ++stage) {
+    const Passage passage{.from = device_of_stage[stage - 1], .to = device_of_stage[stage]};
+    const int sender = passage.from / each;
+    const int receiver = passage.to / each;
+    if (sender == receiver || (receiver < sender) != to_earlier) continue;
+    if (ranks.emplace(sender, receiver).second) found.push_back(passage);
+  }
+  return found;
 }
 
-/// Likewise where a stage's successor lies on an earlier rank.
-void greet_around(distributed::ProcessGroup& activations, distributed::ProcessGroup& gradients,
-                  runtime::DeviceSpan devices, const std::vector<int>& device_of_stage) {
+/// One element over each passage and back, from the devices that will send and receive there. NCCL
+/// connects two ranks at their first exchange, and may wait for the whole GPU then: not behind a
+/// receive that waits for the other side.
+void greet(distributed::ProcessGroup& activations, distributed::ProcessGroup& gradients,
+           runtime::DeviceSpan devices, const std::vector<Passage>& passages) {
   const int each = static_cast<int>(devices.size());
-  std::set<std::pair<int, int>> met;  // ranks
-  for (std::size_t stage = 1; stage < device_of_stage.size(); ++stage) {
-    const int from = device_of_stage[stage - 1];
-    const int to = device_of_stage[stage];
-    const int sender = from / each;
-    const int receiver = to / each;
-    if (sender <= receiver || !met.emplace(sender, receiver).second) continue;
-    if (activations.rank() == sender) {
-      const at::Tensor element = element_on(*devices[static_cast<std::size_t>(from % each)]);
-      activations.send(element, receiver)->wait();
-      gradients.receive(element, receiver)->wait();
-    } else if (activations.rank() == receiver) {
-      const at::Tensor element = element_on(*devices[static_cast<std::size_t>(to % each)]);
-      activations.receive(element, sender)->wait();
-      gradients.send(element, sender)->wait();
-    }
+  for (const auto& [from, to] : passages) {
+    const bool sends = activations.rank() == from / each;
+    if (!sends && activations.rank() != to / each) continue;
+    const int other = sends ? to / each : from / each;
+    const at::Tensor element =
+        element_on(*devices[static_cast<std::size_t>((sends ? from : to) % each)]);
+    (sends ? activations.send(element, other) : activations.receive(element, other))->wait();
+    (sends ? gradients.receive(element, other) : gradients.send(element, other))->wait();
   }
 }
 
@@ -111,12 +111,14 @@ JobGroups::JobGroups(const Config& config, Placement placement, const TaskContex
     const std::vector<int> members = placement_.group(rank, "pipeline");
     activations_ = factory.make("activations", members, *devices.front());
     gradients_ = factory.make("gradients", members, *devices.back());
-    greet_neighbours(*activations_, *gradients_, devices);
-    if (stages_of(config) > placement_.pipeline_devices()) {
+    const std::vector<int> stages = schedule_of(config).device_of_stage;
+    const int each = placement_.devices_per_rank();
+    greet(*activations_, *gradients_, devices, passages(stages, each, /*to_earlier=*/false));
+    const auto around = passages(stages, each, /*to_earlier=*/true);
+    if (!around.empty()) {
       activations_around_ = factory.make("activations around", members, *devices.front());
       gradients_around_ = factory.make("gradients around", members, *devices.back());
-      greet_around(*activations_around_, *gradients_around_, devices,
-                   schedule_of(config).device_of_stage);
+      greet(*activations_around_, *gradients_around_, devices, around);
     }
   }
   if (placement_.tensor_ranks() > 1) {

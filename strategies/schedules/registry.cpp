@@ -36,7 +36,7 @@ Schedule make_schedule(std::string_view name, const ScheduleSize& size, int rank
   const ScheduleEntry& entry = find_schedule(name);
   if (const int own = entry.stages_for(stages_per_device); own != stages_per_device) {
     throw std::invalid_argument(
-        fmt::format("schedule {}: stages of a device: {}, not {}", name, own, stages_per_device));
+        fmt::format("schedule {} has {} stages a device, not {}", name, own, stages_per_device));
   }
   Schedule compute = entry.generate(size);
   if (ranks < 1 || compute.devices() % ranks != 0) {

@@ -30,7 +30,6 @@ struct ScheduleEntry {
   std::function<double(const ScheduleSize& size)> ideal_bubble;
   int stages_per_device = 1;  // or `any_number`
 
-  bool interleaved() const { return stages_per_device != 1; }
   /// How many stages a device has where the user asks for `asked`.
   int stages_for(int asked) const {
     return stages_per_device == any_number ? asked : stages_per_device;
@@ -49,7 +48,7 @@ Schedule make_schedule(std::string_view name, const ScheduleSize& size, int rank
 Schedule make_schedule(std::string_view name, int devices, int micro_batches, int ranks = 1);
 
 /// Nothing scheduled yet: what a generator starts from. Stage s lives on device s modulo
-/// devices.
+/// devices; a generator may place it elsewhere.
 Schedule empty_schedule(std::string name, const ScheduleSize& size);
 
 /// A static object of this type adds an entry before main, or when its plug-in is loaded. A name

@@ -1,8 +1,9 @@
-// zb_v: zero bubble without more activations than 1f1b. A device has two stages, placed as a V: the
-// first device has the first and the last one, so that the device that begins a micro-batch is the
-// first that can free it. Each holds up to 2 p activations of stages of half the size, and idles
-// within its own part of a step only where there are fewer than 2 p - 1 micro-batches, with F, I
-// and W of one length (ZB-V of Qi et al. 2023).
+// zb_v: zero bubble in the memory of 1f1b. A device has two stages, placed as a V: the first device
+// has the first and the last one. The earlier a stage, the longer it holds a micro-batch, so that
+// the two of a device hold equally much on every device: 2 p micro-batches of stages of half the
+// size, as 1f1b's first device does. From 2 p - 1 micro-batches on no device idles within its own
+// part of the step, where F, I and W take equally long (ZB-V; Qi et al. 2023, section 6). The order
+// is that of ScheduleZBVZeroBubble in torch.distributed.pipelining, too.
 #include <algorithm>
 #include <initializer_list>
 #include <map>
@@ -20,7 +21,8 @@ class Order {
 
   using Turn = std::pair<ActionKind, int>;  // of a stage
 
-  /// What is beyond the last micro-batch is left out.
+  /// Appends `turns`, each with its stage's next micro-batch, so often. What is beyond the last
+  /// micro-batch is left out.
   void repeat(int times, std::initializer_list<Turn> turns) {
     for (int time = 0; time < times; ++time) {
       for (const Turn& turn : turns) {
@@ -48,7 +50,7 @@ std::vector<Action> order_of(int above, const ScheduleSize& size) {
   const Order::Turn f0{ActionKind::forward, down}, f1{ActionKind::forward, up};
   const Order::Turn i0{ActionKind::backward_input, down}, i1{ActionKind::backward_input, up};
   const Order::Turn w0{ActionKind::backward_weight, down}, w1{ActionKind::backward_weight, up};
-  // What follows keeps every device busy from this number on.
+  // From 2 p - 1 micro-batches on there is always something to do; these come on top.
   const int beyond = std::max(0, size.micro_batches - (2 * size.devices - 1));
   Order order(size.micro_batches);
   order.repeat(2 * below - 1, {f0});  // until the first micro-batch has been at the foot
@@ -78,7 +80,7 @@ double ideal_bubble(const ScheduleSize& size) {
 }
 
 const ScheduleRegistration registration{
-    {"zb_v", "zb_h2 with the activations of 1f1b: stages placed as a V", zb_v, ideal_bubble,
+    {"zb_v", "zb_h2 in the memory of 1f1b: two stages a device, placed as a V", zb_v, ideal_bubble,
      /*stages_per_device=*/2}};
 
 }  // namespace

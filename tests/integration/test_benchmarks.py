@@ -189,7 +189,10 @@ def test_google_benchmarks_compare_reads_two_results(benchmarks, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "schedules"),
     [
-        (["--cut", "blocks.1", "--benchmark_filter=-(interleaved|zb_v)"], "naive gpipe 1f1b zb_h1 zb_h2"),
+        (
+            ["--cut", "blocks.1", "--benchmark_filter=-(interleaved|zb_v)"],
+            "naive gpipe 1f1b zb_h1 zb_h2",
+        ),
         (
             ["--cut", "blocks.0+blocks.1+norm", "--benchmark_filter=interleaved|zb_v"],
             "interleaved_1f1b zb_v",

@@ -55,6 +55,10 @@ def one_line(text: str) -> str:
         (["simulate", "--forward-ms", "1+2+3"], ["--forward-ms", "3 values for 2 stages"]),
         (["simulate", "--micro-batches", "0"], ["micro-batch"]),
         (["simulate", "--schedule", "zb_v", "--virtual-stages", "3"], ["--virtual-stages: 2", "3"]),
+        (
+            ["run", "--strategy", "pipeline", "--schedule", "zb_v", "--virtual-stages", "2"],
+            ["--virtual-stages", "interleaved_1f1b"],
+        ),
         (["simulate", "--chart", "chart.gif"], ["--chart", ".png or .svg"]),
         (["report", "/nonexistent.json"], ["/nonexistent.json"]),
         (["schema", "resluts"], ["resluts", "results", "history"]),

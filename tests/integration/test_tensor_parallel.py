@@ -132,7 +132,7 @@ def test_a_rank_that_is_lost_in_a_layer_is_named(commands, out):
 
 def test_schedules_with_halves_and_with_several_stages(commands, out):
     done = commands.stratagem(
-        "run", *GPT, "--strategy", "pipeline", "--schedule", "1f1b,zb_h1,interleaved_1f1b",
+        "run", *GPT, "--strategy", "pipeline", "--schedule", "1f1b,zb_h1,zb_v,interleaved_1f1b",
         "--split-size", 2, "--repetitions", 1, "--out", out,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -140,10 +140,11 @@ def test_schedules_with_halves_and_with_several_stages(commands, out):
         run["stratagem"]["config"]["schedule"]: run["stratagem"]
         for run in commands.iterations(commands.results(out), "pipeline")
     }
-    assert set(runs) == {"1f1b", "zb_h1", "interleaved_1f1b"}
+    assert set(runs) == {"1f1b", "zb_h1", "zb_v", "interleaved_1f1b"}
     kinds = {event["kind"] for event in runs["zb_h1"]["timeline"]}
     assert {"backward_input", "backward_weight"} <= kinds and "backward" not in kinds
-    stages = {event["stage"] for event in runs["interleaved_1f1b"]["timeline"]}
-    assert stages == {0, 1, 2, 3}
+    for schedule in ("interleaved_1f1b", "zb_v"):
+        stages = {event["stage"] for event in runs[schedule]["timeline"]}
+        assert stages == {0, 1, 2, 3}, schedule
     for run in runs.values():
         assert run["predicted_ms"] > 0

@@ -89,7 +89,7 @@ struct RankTraining : Training {
   ~RankTraining() { strategy.reset(); }
 
   StrategyContext rank_context(StrategyOptions options = {}) {
-    if (options.cut.empty()) options.cut = stages::choose_cut(workload, spread.stages(), "flops");
+    cut_if_missing(options, spread.stages());
     StrategyContext own = context(options);
     own.groups.all = all.get();
     own.groups.replica = rank / spread.ranks_per_replica();

@@ -13,6 +13,7 @@
 #include "models/workload.h"
 #include "strategies/backends/backend.h"
 #include "strategies/registry.h"
+#include "strategies/schedules/registry.h"
 #include "strategies/stages/partition.h"
 #include "strategies/strategy.h"
 
@@ -61,11 +62,16 @@ struct Training {
 
   StrategyContext context(StrategyOptions options = {}) {
     options.split_size = std::min(options.split_size, workload.options().batch);
-    const auto stages = static_cast<int>(group.devices.size());
-    if (options.cut.empty() && stages <= workload.entry().layers) {
-      options.cut = stages::choose_cut(workload, stages, "flops");
-    }
+    cut_if_missing(options, static_cast<int>(group.devices.size()));
     return {.workload = workload, .devices = group.devices, .options = std::move(options)};
+  }
+
+  /// By operations, into the stages that the schedule has on so many devices, if there are layers.
+  void cut_if_missing(StrategyOptions& options, int devices) const {
+    const auto& schedule = schedules::find_schedule(options.schedule);
+    const int stages = devices * schedule.stages_for(static_cast<int>(options.virtual_stages));
+    if (!options.cut.empty() || stages > workload.entry().layers) return;
+    options.cut = stages::choose_cut(workload, stages, "flops");
   }
 
   Strategy& make(const std::string& name, StrategyOptions options = {}) {

@@ -204,7 +204,7 @@ int simulate_from_given(const Arguments& arguments) {
       fmt::format("{} [1f1b]", fmt::join(schedules::schedule_names(), ", ")));
   add("--stages", given.stages, "stages of all devices together [2]");
   add("--virtual-stages", given.virtual_stages,
-      "stages of each device, of a schedule that does not say itself [2]");
+      "stages of each device, where the schedule leaves it open [2]");
   add("--micro-batches", given.micro_batches, "micro-batches of a step [4]");
   add("--forward-ms", given.forward_ms,
       "forward of a micro-batch; one value, or one a stage joined by + [1]");

@@ -77,16 +77,16 @@ TEST(OptionTable, NamesEveryFieldOfConfigOnce) {
   EXPECT_NE(config.plugin, standard.plugin);
 }
 
-TEST(OptionTable, AnOptionOfInterleavedSchedulesAsksTheCatalogueForThem) {
+TEST(OptionTable, WhichSchedulesAskForStagesTheCatalogueSays) {
   Catalogue catalogue = example_catalogue();
-  catalogue.schedules.push_back({.name = "test_interleaved", .asks_for_stages = true});
+  catalogue.schedules.push_back({.name = "test_asks", .asks_for_stages = true});
   const Option& option = find_option("virtual_stages");
   Config config;
   config.strategy = "pipeline";
   EXPECT_FALSE(is_used(option, config, catalogue));
-  config.schedule = "test_interleaved";
+  config.schedule = "test_asks";
   EXPECT_TRUE(is_used(option, config, catalogue));
-  EXPECT_EQ(users_of(option, catalogue), "--schedule test_interleaved");
+  EXPECT_EQ(users_of(option, catalogue), "--schedule test_asks");
   config.strategy = "single";
   EXPECT_FALSE(is_used(option, config, catalogue));
 }

@@ -356,8 +356,9 @@ TEST(CalibrateStages, PricesGroupsOfLayersWithoutTheOtherReplicas) {
 
 TEST(CalibrateStages, PricesStagesWithMasters) {
   Config row = small_row("pipeline", "mlp");
-  for (const char* schedule : {"1f1b", "zb_h1"}) {
+  for (const char* schedule : {"1f1b", "zb_h1", "zb_v"}) {
     row.schedule = schedule;
+    if (row.schedule == "zb_v") row.cut = {"fc3", "fc5", "fc7"};
     for (const char* precision : {"bfloat16", "float16"}) {
       row.mixed_precision = precision;
       const StageCosts costs{.costs = calibrate_stages({.config = row}, {}).costs};

@@ -75,6 +75,7 @@ TEST(Clipping, EqualsOneDeviceOverEveryMesh) {
            {"model_parallel", {.devices_per_rank = 2}},
            {"pipeline", {.devices_per_rank = 2}, "zb_h1"},
            {"pipeline", {.pipeline_ranks = 2}},
+           {"pipeline", {.pipeline_ranks = 2}, "zb_v"},
            {"ddp", {.replicas = 2}},
            {"ddp_model_parallel", {.replicas = 2, .devices_per_rank = 2}},
            {"ddp_model_parallel", {.replicas = 2, .pipeline_ranks = 2}},

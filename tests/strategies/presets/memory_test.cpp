@@ -137,7 +137,7 @@ std::vector<Case> cases() {
     all.push_back({.strategy = "ddp", .model = model, .spread = {.replicas = 2}});
     all.push_back({.strategy = "data_parallel", .model = model, .spread = {.devices_per_rank = 2}});
   }
-  for (const char* schedule : {"naive", "gpipe", "zb_h1"}) {
+  for (const char* schedule : {"naive", "gpipe", "zb_h1", "zb_v"}) {
     all.push_back({.strategy = "pipeline",
                    .spread = {.pipeline_ranks = 2},
                    .options = {.split_size = 1, .schedule = schedule}});

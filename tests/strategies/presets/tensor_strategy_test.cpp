@@ -94,10 +94,12 @@ std::vector<Case> cases() {
                      .schedule = schedule,
                      .spread = {.pipeline_ranks = 2, .tensor_ranks = 2}});
     }
-    all.push_back({.strategy = strategy,
-                   .schedule = "interleaved_1f1b",
-                   .spread = {.pipeline_ranks = 2, .tensor_ranks = 2},
-                   .virtual_stages = 2});
+    for (const char* schedule : {"interleaved_1f1b", "zb_v"}) {
+      all.push_back({.strategy = strategy,
+                     .schedule = schedule,
+                     .spread = {.pipeline_ranks = 2, .tensor_ranks = 2},
+                     .virtual_stages = 2});
+    }
     all.push_back({.strategy = strategy, .spread = {.tensor_ranks = 2}, .async_reduce = false});
     all.push_back({.strategy = strategy, .spread = {.replicas = 2, .tensor_ranks = 2}});
     for (const char* schedule : {"1f1b", "zb_h1"}) {

@@ -129,7 +129,7 @@ TEST(Zero, InPipelinesEqualsOneDevice) {
   for (const std::string& schedule : schedules::schedule_names()) {
     strategies::StrategyOptions options{.split_size = 1, .schedule = schedule};
     strategies::StrategyOptions of_images = options;
-    if (schedules::find_schedule(schedule).interleaved()) {
+    if (schedules::find_schedule(schedule).stages_per_device != 1) {
       options.cut = {"blocks.0", "blocks.1", "head"};
       of_images.cut = {"layer1.0", "layer2.0", "layer3.0"};
     }

@@ -18,7 +18,6 @@
 #include "models/datasets/random_bits.h"
 #include "models/token_data.h"
 #include "strategies/distributed/gather_state.h"
-#include "strategies/schedules/registry.h"
 #include "tests/strategies/rank_training.h"
 #include "training/epoch.h"
 #include "training/loop/trainer.h"
@@ -36,8 +35,6 @@ struct Mesh {
   std::string strategy = "single";
   Spread spread = {};
   StrategyOptions options = {};
-
-  bool interleaved() const { return schedules::find_schedule(options.schedule).interleaved(); }
 };
 
 std::ostream& operator<<(std::ostream& stream, const Mesh& of) {
@@ -73,11 +70,8 @@ struct Curve {
 
 Curve trained_rank(distributed::RankContext& ranks, const Mesh& mesh, const Work& work) {
   strategies::RankTraining training(ranks, work.workload, mesh.spread);
-  StrategyOptions options = mesh.options;
-  if (mesh.interleaved()) {
-    options.cut = stages::choose_cut(training.workload, 2 * mesh.spread.stages(), "flops");
-  }
-  training.strategy = strategies::find_strategy(mesh.strategy).make(training.rank_context(options));
+  training.strategy =
+      strategies::find_strategy(mesh.strategy).make(training.rank_context(mesh.options));
   const std::chrono::seconds limit(60);
   const auto sum = [&](std::span<double> numbers) {
     for (double& number : numbers) {
@@ -143,6 +137,7 @@ std::vector<Mesh> meshes_of_a_gpt() {
   for (const char* strategy : {"tensor_parallel", "sequence_parallel"}) {
     all.push_back({strategy, {.tensor_ranks = 2}});
     all.push_back({strategy, {.pipeline_ranks = 2, .tensor_ranks = 2}, {.schedule = "zb_h1"}});
+    all.push_back({strategy, {.pipeline_ranks = 2, .tensor_ranks = 2}, {.schedule = "zb_v"}});
   }
   for (Mesh& mesh : all) {
     if (mesh.options.split_size == StrategyOptions{}.split_size) mesh.options.split_size = 3;

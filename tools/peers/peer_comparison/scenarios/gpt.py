@@ -7,7 +7,7 @@ from peer_comparison.contenders import Scenario, Settings, names, stratagem_row,
 from peer_comparison.ratios import Ratio
 
 MODEL = "gpt-small"
-# Where each schedule's stages begin: the head weighs as much as two blocks. In a V the first and
+# Where each schedule's stages begin: the head has the operations of 1.3 blocks. In a V the first and
 # the last stage are on one rank.
 LOOPED, V_SHAPED = "blocks.3+blocks.5+blocks.7", "blocks.2+blocks.5+blocks.7"
 OUR_CUTS = {

@@ -15,10 +15,10 @@ BLOCKS = [
 # The schedules of each side, and where their stages begin if not where the user says. GPipe has the
 # bubble of 1F1B and holds more.
 FOUR_STAGES = "layer2+layer3+layer4"
-V_SHAPED = "layer2.1+layer3+layer4"  # the ends, which are on one device, and the middle weigh the same
+V_SHAPED = "layer2.1+layer3+layer4"  # both ends are on one device
 OUR_CUTS = {"1f1b": None, "zb_h1": None, "zb_h2": None}
 OUR_CUTS |= {"interleaved_1f1b": FOUR_STAGES, "zb_v": V_SHAPED}
-TORCH_CUTS = {"1f1b": None, "zb_v": FOUR_STAGES, "dualpipe_v": FOUR_STAGES}
+TORCH_CUTS = {"1f1b": None, "zb_v": V_SHAPED, "dualpipe_v": V_SHAPED}
 
 
 def _parts(settings: Settings, cuts: dict[str, str | None]) -> list[tuple[str, str]]:

@@ -47,15 +47,12 @@ def test_what_a_rank_sends_does_not_depend_on_overlap(commands, out):
 def test_a_stage_may_have_its_successor_on_an_earlier_rank(commands, out):
     done = commands.stratagem(
         "run", "--model", "mlp", "--global-batch-size", 6, "--strategy", "pipeline",
-        "--schedule", "interleaved_1f1b,zb_v", "--split-size", 2, "--devices", 3, "--ranks", 3,
-        "--oversubscribe", "--repetitions", 1, "--out", out,
+        "--schedule", "zb_v", "--split-size", 2, "--devices", 3, "--ranks", 3,
+        "--oversubscribe", "--repetitions", 1, "--no-predict", "--out", out,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    runs = commands.iterations(commands.results(out), "pipeline")
-    assert len(runs) == 2
-    for run in runs:
-        assert run["stratagem"]["verification"]["passed"] is True
-        assert run["stratagem"]["predicted_ms"] > 0
+    (run,) = commands.iterations(commands.results(out), "pipeline")
+    assert run["stratagem"]["verification"]["passed"] is True
 
 
 def test_several_runs_at_once_do_not_meet(commands, tmp_path):

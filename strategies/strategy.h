@@ -38,8 +38,7 @@ struct RankGroups {
   distributed::ProcessGroup* activations = nullptr;
   distributed::ProcessGroup* gradients = nullptr;
   // The same ranks, for what goes to an earlier one's next stage and back: between two ranks it
-  // would otherwise meet what goes the other way. Null where no stage has its
-  // successor on an earlier rank.
+  // would otherwise meet what goes the other way. Null where no earlier rank has a next stage.
   distributed::ProcessGroup* activations_around = nullptr;
   distributed::ProcessGroup* gradients_around = nullptr;
   distributed::ProcessGroup* tensor = nullptr;  // the ranks that share this rank's layers

@@ -292,66 +292,6 @@ TEST(Interleaved, OtherSchedulesHaveANumberOfTheirOwn) {
   EXPECT_THROW(make_schedule("zb_v", ScheduleSize{2, 4, 3}), std::invalid_argument);
 }
 
-TEST(ZeroBubble, OwesWeightGradientsWhereItHasRoom) {
-  EXPECT_EQ(grid(find_schedule("zb_h1").generate({3, 4})),
-            "device 0 | 0F0 0F1 0F2 0I0 0W0 0F3 0I1 0W1 0I2 0W2 0I3 0W3\n"
-            "device 1 | 1F0 1F1 1I0 1F2 1I1 1W0 1F3 1I2 1W1 1I3 1W2 1W3\n"
-            "device 2 | 2F0 2I0 2F1 2I1 2F2 2I2 2W0 2F3 2I3 2W1 2W2 2W3\n");
-  EXPECT_EQ(grid(find_schedule("zb_h2").generate({2, 4})),
-            "device 0 | 0F0 0F1 0F2 0I0 0W0 0F3 0I1 0W1 0I2 0W2 0I3 0W3\n"
-            "device 1 | 1F0 1I0 1F1 1I1 1F2 1I2 1W0 1F3 1I3 1W1 1W2 1W3\n");
-}
-
-TEST(ZeroBubble, HoldsTwiceAsManyLessOneWithoutABubble) {
-  for (int stages = 1; stages <= 6; ++stages) {
-    for (int micro_batches = 1; micro_batches <= 12; ++micro_batches) {
-      const int most = std::min(micro_batches, 2 * stages - 1);
-      for (const int peak :
-           peak_live_micro_batches(make_schedule("zb_h2", stages, micro_batches))) {
-        EXPECT_EQ(peak, most) << stages << " stages, " << micro_batches;
-      }
-    }
-  }
-}
-
-TEST(ZeroBubble, InTheShapeOfAVTheFirstDeviceHasBothEnds) {
-  const Schedule schedule = find_schedule("zb_v").generate({2, 4, 2});
-  EXPECT_THAT(schedule.device_of_stage, ElementsAre(0, 1, 1, 0));
-  EXPECT_EQ(grid(schedule),
-            "device 0 | 0F0 0F1 0F2 3F0 3I0 3W0 3F1 3I1 3W1 0F3 0I0 0W0 3F2 3I2 3W2 0I1 0W1 3F3 "
-            "3I3 3W3 0I2 0W2 0I3 0W3\n"
-            "device 1 | 1F0 2F0 1F1 2F1 2I0 2W0 1F2 1I0 1W0 2F2 2I1 2W1 1F3 1I1 1W1 2F3 2I2 2W2 "
-            "1I2 2I3 1I3 1W2 2W3 1W3\n");
-}
-
-TEST(ZeroBubble, InTheShapeOfAVHoldsNoMoreThan1f1b) {
-  for (int devices = 1; devices <= 6; ++devices) {
-    for (int micro_batches = 1; micro_batches <= 12; ++micro_batches) {
-      const int first = peak_live_micro_batches(make_schedule("1f1b", devices, micro_batches))[0];
-      for (const int peak :
-           peak_live_micro_batches(make_schedule("zb_v", devices, micro_batches))) {
-        // Of half the size, and as many on every device.
-        EXPECT_LE(peak, 2 * first) << devices << " devices, " << micro_batches;
-        if (micro_batches >= 2 * devices - 1) {
-          EXPECT_EQ(peak, 2 * first) << devices;
-        }
-      }
-    }
-  }
-}
-
-TEST(ZeroBubble, HoldsNoMoreMicroBatchesThanTheFirstStageOf1f1b) {
-  for (int stages = 1; stages <= 6; ++stages) {
-    for (int micro_batches = 1; micro_batches <= 12; ++micro_batches) {
-      const int most = peak_live_micro_batches(make_schedule("1f1b", stages, micro_batches))[0];
-      for (const int peak :
-           peak_live_micro_batches(make_schedule("zb_h1", stages, micro_batches))) {
-        EXPECT_LE(peak, std::max(most, 1)) << stages << " stages, " << micro_batches;
-      }
-    }
-  }
-}
-
 TEST(Validate, RefusesHalvesAmongWholeBackwards) {
   Schedule schedule = make_schedule("1f1b", 2, 2);
   schedule.actions[0].push_back({ActionKind::backward_weight, 0, 0});

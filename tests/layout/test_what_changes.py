@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PRODUCTION = ("bench", "models", "reports", "strategies", "tools/stratagem", "training")
+PRODUCTION = ("bench", "models", "reports", "strategies", "tools/stratagem", "tools/stratagem_torch", "training")
 # Display names and colours: a variant without them is shown by its own name.
 OPTIONAL = {
     "reports/stratagem_reports/analysis/labels.py",
@@ -20,7 +20,7 @@ OPTIONAL = {
 # Where rows are chosen: defaults, presets, benchmark programs.
 CHOOSERS = re.compile(
     r"bench/(programs/|config/(presets|training_presets|config)\.|config/(config_file|options)\.h$)"
-    r"|models/workload\.h$|strategies/options\.h$|tools/stratagem/(simulate|verify)\.cpp$"
+    r"|models/workload\.h$|strategies/options\.h$|tools/stratagem(_torch)?/(simulate|verify)\.cpp$"
 )
 # Names that mean something to others, and to whom.
 MEANT_BY = {

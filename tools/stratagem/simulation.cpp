@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <sys/mman.h>
 
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <vector>
@@ -104,6 +105,10 @@ void require_chart_name(const std::string& chart) {
 }
 
 }  // namespace
+
+void add_chart_option(CLI::App& app, std::string& chart) {
+  app.add_option("--chart", chart, "Gantt chart, .png or .svg")->type_name("FILE");
+}
 
 void check_places(const SimulationOutput& output) {
   require_chart_name(output.chart);

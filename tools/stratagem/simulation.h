@@ -8,6 +8,10 @@
 #include "strategies/schedules/schedule.h"
 #include "strategies/schedules/timeline.h"
 
+namespace CLI {
+class App;
+}
+
 namespace stratagem::tools {
 
 inline constexpr double mebibyte = 1024.0 * 1024.0;  // bytes
@@ -26,6 +30,9 @@ struct SimulationOutput {
   std::string out;
   std::string chart;
 };
+
+/// Adds --chart.
+void add_chart_option(CLI::App& app, std::string& chart);
 
 /// Throws std::invalid_argument unless both can be written.
 void check_places(const SimulationOutput& output);

@@ -1,31 +1,40 @@
-// The subcommands of `stratagem`. Each stands in a file of its own and returns the exit code of the
-// contract; wrong arguments throw std::invalid_argument with one line.
+// The subcommands of `stratagem`. Each stands in a file of its own and returns an exit code
+// (bench/launch/exit_codes.h); wrong arguments throw std::invalid_argument with one line.
+//
+// Two programs perform them. `stratagem` has no LibTorch, so it starts at once. `stratagem_torch`,
+// which lies beside it, has everything; `stratagem` becomes that program where a call needs models,
+// strategies or plug-ins.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
 namespace stratagem::tools {
 
-/// What stands behind the subcommand's name.
+/// The words behind the subcommand's name.
 using Arguments = std::vector<std::string>;
 
-struct Subcommand {
-  std::string name;
-  std::string summary;
-  int (*perform)(const Arguments& arguments);
-};
+using Performers = std::map<std::string, int (*)(const Arguments& arguments)>;
 
-int list(const Arguments& arguments);
-int run(const Arguments& arguments);
-int train(const Arguments& arguments);
-int verify(const Arguments& arguments);
+/// Performs what the arguments ask for, --help and --version too. `performers` has every
+/// subcommand. Throws std::invalid_argument when the subcommand is missing or unknown.
+int dispatch(const Arguments& arguments, const Performers& performers);
+
+// Without LibTorch:
 int simulate(const Arguments& arguments);
-int calibrate(const Arguments& arguments);
-int doctor(const Arguments& arguments);
 int report(const Arguments& arguments);
 int compare(const Arguments& arguments);
 int history(const Arguments& arguments);
 int schema(const Arguments& arguments);
+
+// With it:
+int list(const Arguments& arguments);
+int run(const Arguments& arguments);
+int train(const Arguments& arguments);
+int verify(const Arguments& arguments);
+int simulate_calibrated(const Arguments& arguments);
+int calibrate(const Arguments& arguments);
+int doctor(const Arguments& arguments);
 
 }  // namespace stratagem::tools

@@ -1,4 +1,4 @@
-#include "tools/stratagem/train_run.h"
+#include "tools/stratagem_torch/train_run.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -15,8 +15,8 @@
 #include "bench/worker/session.h"
 #include "models/workload.h"
 #include "reports/atomic_file.h"
-#include "tools/stratagem/shapes_text.h"
-#include "tools/stratagem/train_text.h"
+#include "tools/stratagem_torch/shapes_text.h"
+#include "tools/stratagem_torch/train_text.h"
 
 namespace stratagem::tools {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/stratagem/shapes_text.h"
+#include "tools/stratagem_torch/shapes_text.h"
 
 #include <fmt/format.h>
 

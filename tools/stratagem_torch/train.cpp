@@ -17,8 +17,8 @@
 #include "reports/atomic_file.h"
 #include "strategies/distributed/c10d_store.h"
 #include "tools/stratagem/parse.h"
-#include "tools/stratagem/shapes_text.h"
-#include "tools/stratagem/train_run.h"
+#include "tools/stratagem_torch/shapes_text.h"
+#include "tools/stratagem_torch/train_run.h"
 #include "training/checkpoint/folder.h"
 
 namespace stratagem::tools {

@@ -1,4 +1,4 @@
-#include "tools/stratagem/train_view.h"
+#include "tools/stratagem_torch/train_view.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <fstream>
 #include <utility>
 
-#include "tools/stratagem/train_text.h"
+#include "tools/stratagem_torch/train_text.h"
 
 namespace stratagem::tools {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/stratagem/train_text.h"
+#include "tools/stratagem_torch/train_text.h"
 
 #include <fmt/format.h>
 

@@ -15,7 +15,7 @@
 #include "bench/measure/preparation.h"
 #include "models/datasets/dataset.h"
 #include "tools/stratagem/subcommand.h"
-#include "tools/stratagem/train_view.h"
+#include "tools/stratagem_torch/train_view.h"
 #include "training/checkpoint/folder.h"
 
 namespace stratagem::tools {

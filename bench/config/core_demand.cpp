@@ -42,6 +42,19 @@ std::vector<int> cores_of(const std::vector<Config>& rows, const std::vector<int
   return {cores.begin(), cores.end()};
 }
 
+std::vector<int> cores_of_device(const Config& config, const std::vector<int>& available,
+                                 std::int64_t device, std::int64_t usual_id) {
+  const auto position = static_cast<std::size_t>(device);
+  const std::int64_t id =
+      position < config.device_ids.size() ? config.device_ids[position] : usual_id;
+  auto next = static_cast<std::size_t>(id * config.cores_per_device);
+  std::vector<int> cores;
+  for (std::int64_t core = 0; core < config.cores_per_device; ++core) {
+    cores.push_back(available[next++ % available.size()]);
+  }
+  return cores;
+}
+
 void require_cores(const Config& config, std::size_t available) {
   require_cores(config, available, placement_of(config).devices());
 }

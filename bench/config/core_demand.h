@@ -16,6 +16,11 @@ std::vector<int> cores_of(const Config& config, const std::vector<int>& availabl
 /// Those of all rows, each once.
 std::vector<int> cores_of(const std::vector<Config>& rows, const std::vector<int>& available);
 
+/// Those of the row's device number `device`: the ones that belong to its id in `device_ids`, or to
+/// `usual_id` where the row names none. They are counted around where there are too few.
+std::vector<int> cores_of_device(const Config& config, const std::vector<int>& available,
+                                 std::int64_t device, std::int64_t usual_id);
+
 /// Throws std::invalid_argument when a CPU row needs more cores than there are and may not share
 /// them. The line says what would fit.
 void require_cores(const Config& config, std::size_t available);

@@ -29,6 +29,8 @@ struct LaunchOptions {
   std::vector<std::string> command = worker_command();
   /// How long a worker may go without finishing or beginning another action.
   std::chrono::duration<double> limit{150};
+  /// How long it may take to leave once its result has come to its end; at most the limit.
+  std::chrono::duration<double> leave_limit{5};
   /// Passes the worker's own output on to standard error.
   bool verbose = false;
   /// Ends the worker when raised; may be null.

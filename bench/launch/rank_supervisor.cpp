@@ -9,8 +9,6 @@ namespace stratagem::bench {
 namespace {
 
 constexpr auto poll_interval = std::chrono::milliseconds(200);
-// After the result's end the worker has only to leave.
-constexpr auto leave_limit = std::chrono::seconds(5);
 // When one rank has failed, the others may still say so themselves before they are ended.
 constexpr auto last_words_limit = std::chrono::seconds(2);
 // A lost connection alone explains nothing: it may take so long until it is known who is gone.
@@ -89,10 +87,12 @@ bool RankSupervisor::is_explained() const {
          });
 }
 
+bool RankSupervisor::leaving() const {
+  return std::ranges::all_of(ranks_, [](const auto& rank) { return rank->leaving(); });
+}
+
 std::chrono::duration<double> RankSupervisor::limit() const {
-  const bool leaving =
-      std::ranges::all_of(ranks_, [](const auto& rank) { return rank->leaving(); });
-  if (leaving) return std::min(options_.limit, {leave_limit});
+  if (leaving()) return std::min(options_.limit, options_.leave_limit);
   return absent_rank() != nullptr ? std::min(options_.limit, patience_) : options_.limit;
 }
 
@@ -135,11 +135,12 @@ LaunchResult RankSupervisor::hung() {
   const auto silent = std::ranges::find_if(ranks_, [](const auto& rank) { return !rank->ended(); });
   const RankHandle& rank = silent == ranks_.end() ? *ranks_.front() : **silent;
   const std::string action = rank.last_action();
+  const char* const missing = leaving() ? "it gave its result and did not leave" : "no result";
+  const double seconds = limit().count();
   kill_all();
-  return rank.failed(
-      LaunchStatus::hung,
-      fmt::format("rank {} hung: no result within {:g} s; last action {}", rank.rank(),
-                  options_.limit.count(), action.empty() ? "none" : action));
+  return rank.failed(LaunchStatus::hung,
+                     fmt::format("rank {} hung: {} within {:g} s; last action {}", rank.rank(),
+                                 missing, seconds, action.empty() ? "none" : action));
 }
 
 void RankSupervisor::kill_all() const {

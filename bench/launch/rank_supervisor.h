@@ -31,6 +31,8 @@ class RankSupervisor {
   bool somebody_failed() const;
   /// Whether some failure is more than the loss of another rank.
   bool is_explained() const;
+  /// Whether every rank has only to leave.
+  bool leaving() const;
   std::chrono::duration<double> limit() const;
   LaunchResult conclusion() const;
   const RankHandle* absent_rank() const;

@@ -4,18 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <stdexcept>
 #include <utility>
 
 #include "bench/machine/machine.h"
-#include "bench/predict/group_cost_keys.h"
+#include "bench/predict/group_cost_table.h"
 #include "bench/predict/predict.h"
 #include "bench/worker/absent_ranks.h"
 #include "bench/worker/calibrate_sharded.h"
 #include "bench/worker/session.h"
-#include "reports/statistics.h"
 #include "strategies/sharding/flat_layout.h"
 #include "strategies/sharding/layer_groups.h"
 
@@ -27,16 +25,8 @@ using schedules::Action;
 
 constexpr int warm_up_steps = 2;
 constexpr int fewest_steps = 3;
-constexpr std::chrono::milliseconds measured{3000};
 
 using GroupPointer = std::unique_ptr<distributed::ProcessGroup>;
-
-/// What a device held before an action, and at most since the action before.
-struct MemoryMark {
-  Action action;
-  std::int64_t held = 0;
-  std::int64_t peak = 0;
-};
 
 /// The row's strategy on the devices of one replica.
 class LonelyReplica {
@@ -106,52 +96,6 @@ class LonelyReplica {
   std::unique_ptr<strategies::PendingStep> pending_;
   bool watches_ = false;
   std::unique_ptr<strategies::Strategy> strategy_;
-};
-
-/// What actions of one kind cost, as predictions look them up.
-class CostTable {
- public:
-  explicit CostTable(GroupCostKeys keys) : keys_(std::move(keys)) {}
-
-  void add(const schedules::Execution& execution) {
-    for (const auto& entry : execution) {
-      if (schedules::is_in_flight(entry.action.kind)) continue;
-      const std::chrono::duration<double, std::milli> took =
-          entry.end->time() - entry.start->time();
-      times_[keys_.of(entry.action)].push_back(took.count());
-    }
-  }
-
-  void add(const std::vector<MemoryMark>& marks) {
-    for (std::size_t index = 0; index + 1 < marks.size(); ++index) {
-      const std::int64_t held = marks[index].held;
-      memory_[keys_.of(marks[index].action)] = {marks[index + 1].held - held,
-                                                marks[index + 1].peak - held};
-    }
-  }
-
-  std::vector<ActionCost> costs() {
-    std::vector<ActionCost> all;
-    for (auto& [key, times] : times_) {
-      const auto& [kind, group, samples, first] = key;
-      const auto [kept, most] = memory_[key];
-      all.push_back(
-          {.kind = kind,
-           .stage = group,
-           .samples = samples,
-           .first = first,
-           .ms = reports::median(times),
-           .spread_ms = reports::percentile(times, 0.75) - reports::percentile(times, 0.25),
-           .kept_bytes = kept,
-           .most_bytes = most});
-    }
-    return all;
-  }
-
- private:
-  GroupCostKeys keys_;
-  std::map<GroupCostKeys::Key, std::vector<double>> times_;
-  std::map<GroupCostKeys::Key, std::pair<std::int64_t, std::int64_t>> memory_;
 };
 
 std::vector<LayerGroup> layer_groups(const Config& config, const models::Workload& workload,
@@ -226,8 +170,8 @@ CalibrateStagesResult calibrate_sharded(const Config& row, const TaskContext& co
     runtime::synchronize_all(group.devices, limit);
   };
   for (int index = 0; index < warm_up_steps; ++index) step();
-  CostTable table(GroupCostKeys(schedule, samples_of_a_replica(config)));
-  const auto end = Clock::now() + measured;
+  GroupCostTable table(GroupCostKeys(schedule, samples_of_a_replica(config)));
+  const auto end = Clock::now() + context.calibration.groups;
   for (int steps = 0; steps < fewest_steps || Clock::now() < end; ++steps) {
     step();
     for (const auto& replica : replicas) table.add(replica->execution());

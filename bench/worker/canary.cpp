@@ -4,7 +4,6 @@
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "bench/worker/session.h"
@@ -16,12 +15,6 @@ namespace {
 constexpr std::int64_t cpu_size = 1024;
 constexpr std::int64_t cuda_size = 8192;
 
-// The fastest speaks for the device: while the two fastest differ, something came in between.
-constexpr double same = 0.02;
-constexpr int fewest_products = 2;
-constexpr int most_products = 10;
-constexpr double longest_ms = 300;
-
 /// One product for each core: a device of several computes each with all of them.
 double fastest_product_ms(const runtime::DeviceDescription& device) {
   const c10::AutoGradMode no_gradient(false);
@@ -30,29 +23,29 @@ double fastest_product_ms(const runtime::DeviceDescription& device) {
   const at::Tensor factor =
       at::ones({size, size}, at::TensorOptions(backends::torch_device(device)).dtype(at::kFloat));
   at::Tensor product = at::empty_like(factor);
-  double fastest = std::numeric_limits<double>::infinity();
-  double second = fastest;
-  double total = 0;
-  const auto enough = [&](int made) {
-    if (made <= fewest_products) return false;
-    return made > most_products || total > longest_ms || second <= (1 + same) * fastest;
-  };
-  for (int made = 0; !enough(made); ++made) {
+  CanaryTimes times;
+  std::chrono::duration<double, std::milli> took{};
+  do {
     const auto start = std::chrono::steady_clock::now();
     for (std::size_t core = 0; core < std::max<std::size_t>(device.cores.size(), 1); ++core) {
       at::mm_out(product, factor, factor);
     }
     if (cuda) product[0][0].item();  // waits
-    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
-    total += took.count();
-    if (made == 0) continue;  // to warm up
-    second = std::min(second, std::max(fastest, took.count()));
-    fastest = std::min(fastest, took.count());
-  }
-  return fastest;
+    took = std::chrono::steady_clock::now() - start;
+  } while (times.should_continue(took.count()));
+  return times.fastest_ms();
 }
 
 }  // namespace
+
+bool CanaryTimes::should_continue(double product_ms) {
+  total_ms_ += product_ms;
+  if (++made_ == 1) return true;
+  second_ms_ = std::min(second_ms_, std::max(fastest_ms_, product_ms));
+  fastest_ms_ = std::min(fastest_ms_, product_ms);
+  if (made_ <= fewest_products) return true;
+  return made_ <= most_products && total_ms_ <= longest_ms && second_ms_ > (1 + same) * fastest_ms_;
+}
 
 Canary::Canary(const Config& config, const TaskContext& context)
     : context_(context),

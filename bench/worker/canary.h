@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <limits>
 #include <vector>
 
 #include "bench/config/config.h"
@@ -12,6 +13,27 @@
 #include "strategies/backends/backend.h"
 
 namespace stratagem::bench {
+
+/// Times of products made one after another. The first one warms up and does not count. The fastest
+/// of the others speaks for the device: while the two fastest differ, something came in between.
+class CanaryTimes {
+ public:
+  static constexpr int fewest_products = 2;  // that count
+  static constexpr int most_products = 10;
+  static constexpr double longest_ms = 300;  // no further product begins after so much
+  static constexpr double same = 0.02;
+
+  /// Takes the next product's time, in ms; whether to go on with another.
+  bool should_continue(double product_ms);
+
+  double fastest_ms() const { return fastest_ms_; }
+
+ private:
+  int made_ = 0;
+  double total_ms_ = 0;
+  double fastest_ms_ = std::numeric_limits<double>::infinity();
+  double second_ms_ = std::numeric_limits<double>::infinity();
+};
 
 class Canary {
  public:

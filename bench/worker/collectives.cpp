@@ -17,6 +17,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "bench/timing/message_time.h"
 #include "bench/worker/session.h"
 #include "bench/worker/timed_run.h"
 
@@ -260,8 +261,7 @@ class CollectiveTiming {
     });
     // All batches of a large message take longer than one action may.
     device.synchronize(to_milliseconds(config_.timeout) * (batches + 2));
-    const double exchanged = collective == "send" ? 2 : in_flight;
-    for (double& time : times.ms) time /= exchanged;
+    times.ms = ms_of_a_message(times.ms, collective, in_flight);
     return times;
   }
 

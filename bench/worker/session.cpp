@@ -87,7 +87,6 @@ CoreShare core_share(const TaskContext& context) {
   return share;
 }
 
-/// A device with the id i has the i-th part of the cores.
 std::vector<std::vector<int>> cores_by_device(const Config& config, const OwnDevices& own,
                                               const TaskContext& context) {
   const CoreShare share = core_share(context);
@@ -95,15 +94,7 @@ std::vector<std::vector<int>> cores_by_device(const Config& config, const OwnDev
   require_cores(config, share.cores.size(), first + own.count);
   std::vector<std::vector<int>> cores;
   for (std::int64_t device = 0; device < own.count; ++device) {
-    const auto position = static_cast<std::size_t>(own.first + device);
-    const std::int64_t id =
-        position < config.device_ids.size() ? config.device_ids[position] : first + device;
-    auto next = static_cast<std::size_t>(id * config.cores_per_device);
-    std::vector<int> of_device;
-    for (std::int64_t core = 0; core < config.cores_per_device; ++core) {
-      of_device.push_back(share.cores[next++ % share.cores.size()]);
-    }
-    cores.push_back(of_device);
+    cores.push_back(cores_of_device(config, share.cores, own.first + device, first + device));
   }
   return cores;
 }

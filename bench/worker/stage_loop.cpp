@@ -20,13 +20,14 @@ constexpr int fewest_passes = 3;  // so many micro-batches
 
 StageLoop::StageLoop(const models::Workload& workload, runtime::Device& device,
                      std::unique_ptr<stages::Stage> stage, stages::Stage::Position position,
-                     const models::Shape& input_shape, std::int64_t samples, int cycle)
+                     const models::Shape& input_shape, std::int64_t samples, int cycle, Now now)
     : workload_(workload),
       device_(device),
       stage_(std::move(stage)),
       position_(position),
       samples_(samples),
       cycle_(cycle),
+      now_(std::move(now)),
       batch_(workload.make_batch(0).slice(0, samples)) {
   if (workload.options().mixed) {
     masters_ = std::make_unique<sharding::FlatGroup>(
@@ -65,9 +66,8 @@ void StageLoop::enqueue(const std::shared_ptr<MeasurementBarrier>& together, Clo
     while (member->others_warm_up()) run_cycle(cycle_, false);
   });
   enqueue([this, member, length] {
-    const auto end = Clock::now() + length;
-    for (int cycles = 0;
-         cycles < fewest_cycles || cycles * cycle_ < fewest_passes || Clock::now() < end;
+    const auto end = now_() + length;
+    for (int cycles = 0; cycles < fewest_cycles || cycles * cycle_ < fewest_passes || now_() < end;
          ++cycles) {
       run_cycle(cycle_, true);
     }
@@ -104,10 +104,10 @@ void StageLoop::enqueue(std::function<void()> piece) {
 }
 
 void StageLoop::time(ActionKind kind, bool first, bool keep, const std::function<void()>& work) {
-  const auto start = Clock::now();
+  const auto start = now_();
   work();
   if (activation_.is_cuda()) at::zeros({1}, activation_.options()).item();  // waits
-  const std::chrono::duration<double, std::milli> took = Clock::now() - start;
+  const std::chrono::duration<double, std::milli> took = now_() - start;
   if (keep) (alone_ ? alone_samples_ : busy_samples_)[{kind, first}].push_back(took.count());
 }
 

@@ -23,11 +23,13 @@ namespace stratagem::bench {
 class StageLoop {
  public:
   using Clock = std::chrono::steady_clock;
+  using Now = std::function<Clock::time_point()>;
 
-  /// `cycle`: micro-batches between two updates.
+  /// `cycle`: micro-batches between two updates. `now` times the actions.
   StageLoop(const models::Workload& workload, runtime::Device& device,
             std::unique_ptr<stages::Stage> stage, stages::Stage::Position position,
-            const models::Shape& input_shape, std::int64_t samples, int cycle);
+            const models::Shape& input_shape, std::int64_t samples, int cycle,
+            Now now = Clock::now);
 
   /// Each cycle ends with what replicas of one process exchange; on the device's thread.
   void exchange_with_a_replica();
@@ -59,6 +61,7 @@ class StageLoop {
   stages::Stage::Position position_;
   std::int64_t samples_;
   int cycle_;
+  Now now_;
   models::Batch batch_;
   at::Tensor activation_;
   at::Tensor gradient_;

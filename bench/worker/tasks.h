@@ -12,6 +12,8 @@
 //   train             epochs over a data set
 #pragma once
 
+#include <chrono>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 
 #include "bench/launch/job.h"
@@ -24,11 +26,20 @@ class RankContext;
 
 namespace stratagem::bench {
 
+/// For how long calibrate_stages measures, and the clock that stage loops read.
+struct CalibrationTiming {
+  std::chrono::milliseconds busy{900};     // each stage beside the others
+  std::chrono::milliseconds alone{350};    // each stage by itself
+  std::chrono::milliseconds groups{3000};  // whole steps of a row whose layers have groups
+  std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;
+};
+
 struct TaskContext {
   runtime::ProgressPage* activity = nullptr;  // where devices say what they do; may be null
   distributed::RankContext* ranks = nullptr;  // the way to the job's other ranks; null without any
   reports::Conditions* conditions = nullptr;  // where the canary's times go; null: there is none
   runtime::Monitor::OverrunHandler on_overrun = {};
+  CalibrationTiming calibration = {};
 };
 
 /// Throws std::invalid_argument for a job or configuration that cannot work, runtime::DeviceTimeout

@@ -204,10 +204,14 @@ bool takes_own_attention(const at::Tensor& qkv) {
   return type == at::kFloat || type == at::kDouble || (has_16_bits && !left_to_aten);
 }
 
+at::Tensor own_causal_attention(const at::Tensor& qkv, std::int64_t heads) {
+  return CausalAttention::apply(qkv, heads);
+}
+
 at::Tensor causal_attention(const at::Tensor& qkv, std::int64_t heads) {
   TORCH_CHECK(qkv.dim() == 3 && qkv.size(2) % (3 * heads) == 0, "attention of ", heads,
               " heads takes [n, sequence, 3 features] with features for each, not ", qkv.sizes());
-  return takes_own_attention(qkv) ? CausalAttention::apply(qkv, heads) : atens(qkv, heads);
+  return takes_own_attention(qkv) ? own_causal_attention(qkv, heads) : atens(qkv, heads);
 }
 
 }  // namespace stratagem::models

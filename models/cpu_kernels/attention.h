@@ -20,7 +20,10 @@ namespace stratagem::models {
 /// value, each [heads, features / heads]; returns [n, sequence, features].
 at::Tensor causal_attention(const at::Tensor& qkv, std::int64_t heads);
 
-/// Whether that is ours.
+/// The same by our kernel, on the CPU and of any number format that it takes.
+at::Tensor own_causal_attention(const at::Tensor& qkv, std::int64_t heads);
+
+/// Whether causal_attention() is that.
 bool takes_own_attention(const at::Tensor& qkv);
 
 }  // namespace stratagem::models

@@ -27,6 +27,10 @@ std::vector<Slice> cut_per_replica(std::int64_t batch, std::int64_t replicas, co
 
 }  // namespace
 
+double Slice::weight(std::int64_t samples) const {
+  return counts ? static_cast<double>(count) / static_cast<double>(samples) : 0;
+}
+
 std::vector<Slice> split_batch(std::int64_t batch, std::int64_t size) {
   std::vector<Slice> slices;
   for (std::int64_t start = 0; start < batch; start += size) {

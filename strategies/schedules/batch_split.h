@@ -14,9 +14,7 @@ struct Slice {
   bool counts = true;  // false: of a replica that has no samples, which takes part all the same
 
   /// Its share in a batch of `samples`.
-  double weight(std::int64_t samples) const {
-    return counts ? static_cast<double>(count) / static_cast<double>(samples) : 0;
-  }
+  double weight(std::int64_t samples) const;
 
   bool operator==(const Slice&) const = default;
 };

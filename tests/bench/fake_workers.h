@@ -2,7 +2,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -17,6 +16,7 @@
 
 #include "bench/measure/measure.h"
 #include "bench/measure/partial_file.h"
+#include "tests/temporary_folder.h"
 
 namespace stratagem::bench {
 
@@ -148,12 +148,10 @@ class Notes : public Observer {
 
 class MeasureTest : public testing::Test {
  protected:
-  MeasureTest() : folder_(testing::TempDir() + "measure_test_" + std::to_string(getpid())) {
-    std::filesystem::create_directories(folder_);
+  MeasureTest() {
     options_.out = folder_ / "results.json";
     options_.command_line = "stratagem run";
   }
-  ~MeasureTest() override { std::filesystem::remove_all(folder_); }
 
   static Config row(std::int64_t split, const std::string& strategy = "test_pieces") {
     Config config;
@@ -197,7 +195,8 @@ class MeasureTest : public testing::Test {
     }
   }
 
-  std::filesystem::path folder_;
+  const TemporaryFolder temporary_;
+  const std::filesystem::path folder_ = temporary_.path();
   FakeWorkers workers_;
   MeasureOptions options_;
   Notes notes_;

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-namespace stratagem::models {
+namespace stratagem::models::distributed_sampler_test {
 namespace {
 
 TEST(DistributedSampler, GivesPyTorchsIndices) {
@@ -66,4 +66,4 @@ TEST(DistributedSampler, RefusesWhatCannotBe) {
 }
 
 }  // namespace
-}  // namespace stratagem::models
+}  // namespace stratagem::models::distributed_sampler_test

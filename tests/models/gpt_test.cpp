@@ -21,7 +21,7 @@
 #include "tests/models/reference_values.h"
 #include "tests/models/single_thread.h"
 
-namespace stratagem::models {
+namespace stratagem::models::gpt_test {
 namespace {
 
 constexpr double kTolerance = 1e-9;
@@ -200,4 +200,4 @@ TEST(Gpt, LearnsTheText) {
 }
 
 }  // namespace
-}  // namespace stratagem::models
+}  // namespace stratagem::models::gpt_test

@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-namespace stratagem::models {
+namespace stratagem::models::gradient_clipping_test {
 namespace {
 
 std::vector<at::Tensor> with_gradients(at::ScalarType dtype) {
@@ -49,4 +49,4 @@ TEST(GradientClipping, PartsAddUpToTheWhole) {
 }
 
 }  // namespace
-}  // namespace stratagem::models
+}  // namespace stratagem::models::gradient_clipping_test

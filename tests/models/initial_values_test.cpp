@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace stratagem::models {
+namespace stratagem::models::initial_values_test {
 namespace {
 
 TEST(InitialValues, AreThoseOfASeedAndAName) {
@@ -23,4 +23,4 @@ TEST(InitialValues, AreThoseOfASeedAndAName) {
 }
 
 }  // namespace
-}  // namespace stratagem::models
+}  // namespace stratagem::models::initial_values_test

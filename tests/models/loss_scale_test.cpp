@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace stratagem::models {
+namespace stratagem::models::loss_scale_test {
 namespace {
 
 TEST(LossScale, HalvesWhereGradientsAreNotFiniteAndStopsAtOne) {
@@ -71,4 +71,4 @@ TEST(LossScale, StaysWhereItIsANumber) {
 }
 
 }  // namespace
-}  // namespace stratagem::models
+}  // namespace stratagem::models::loss_scale_test

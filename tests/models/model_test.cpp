@@ -8,7 +8,7 @@
 #include "models/registry/registry.h"
 #include "tests/models/filled_model.h"
 
-namespace stratagem::models {
+namespace stratagem::models::model_test {
 namespace {
 
 TEST(Model, FindLayerTakesNamesAndGroups) {
@@ -83,4 +83,4 @@ TEST(Layer, ConvertsInPlace) {
 }
 
 }  // namespace
-}  // namespace stratagem::models
+}  // namespace stratagem::models::model_test

@@ -14,7 +14,7 @@
 #include <stdexcept>
 #include <string_view>
 
-namespace stratagem::models {
+namespace stratagem::models::optimizer_test {
 namespace {
 
 using Kind = OptimizerOptions::Kind;
@@ -238,4 +238,4 @@ TEST(Optimizer, OptionsOutOfRangeAreRefused) {
 }
 
 }  // namespace
-}  // namespace stratagem::models
+}  // namespace stratagem::models::optimizer_test

@@ -39,8 +39,8 @@ inline at::Tensor value(const std::string& name, std::uint64_t index, at::IntArr
 // Sees the order of the elements: weights 1, 2, ..., 7, 1, 2, ...
 inline double checksum(const at::Tensor& tensor) {
   const at::Tensor flat = tensor.detach().to(at::kDouble).contiguous().reshape(-1);
-  const at::Tensor weights = at::arange(flat.numel(), at::kLong).remainder(7).add(1);
-  return (flat * weights).sum().item<double>();
+  const at::Tensor weights = at::arange(1, 8, at::kDouble).repeat({flat.numel() / 7 + 1});
+  return at::dot(flat, weights.narrow(0, 0, flat.numel())).item<double>();
 }
 
 }  // namespace stratagem::models

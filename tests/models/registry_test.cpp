@@ -9,7 +9,7 @@
 #include "models/registry/named_entries.h"
 #include "tests/models/filled_model.h"
 
-namespace stratagem::models {
+namespace stratagem::models::registry_test {
 namespace {
 
 struct Fruit {
@@ -111,4 +111,4 @@ TEST(ModelRegistry, OptionsOutOfRangeAreRefused) {
 }
 
 }  // namespace
-}  // namespace stratagem::models
+}  // namespace stratagem::models::registry_test

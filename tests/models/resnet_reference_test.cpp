@@ -23,7 +23,7 @@
 #include "tests/models/reference_values.h"
 #include "tests/models/single_thread.h"
 
-namespace stratagem::models {
+namespace stratagem::models::resnet_reference_test {
 namespace {
 
 constexpr double kTolerance = 1e-9;
@@ -167,4 +167,4 @@ INSTANTIATE_TEST_SUITE_P(Models, ResnetReference,
                          });
 
 }  // namespace
-}  // namespace stratagem::models
+}  // namespace stratagem::models::resnet_reference_test

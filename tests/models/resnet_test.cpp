@@ -17,7 +17,7 @@
 #include "tests/models/parameter_count.h"
 #include "tests/models/single_thread.h"
 
-namespace stratagem::models {
+namespace stratagem::models::resnet_test {
 namespace {
 
 std::vector<std::string> layer_names(const Model& model) {
@@ -201,4 +201,4 @@ TEST(Resnet, SeedDecidesTheParameters) {
 }
 
 }  // namespace
-}  // namespace stratagem::models
+}  // namespace stratagem::models::resnet_test

@@ -9,7 +9,7 @@
 
 #include "tests/models/single_thread.h"
 
-namespace stratagem::models {
+namespace stratagem::models::workload_test {
 namespace {
 
 WorkloadOptions small(const std::string& model) {
@@ -187,4 +187,4 @@ TEST(Workload, BadOptionsAreRefusedInOneLine) {
 }
 
 }  // namespace
-}  // namespace stratagem::models
+}  // namespace stratagem::models::workload_test

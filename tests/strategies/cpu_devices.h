@@ -1,6 +1,7 @@
 // CPU devices for tests: threads that are pinned nowhere, and no LibTorch.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <thread>
@@ -36,5 +37,17 @@ struct CpuDevices {
 inline void sleep_ms(int milliseconds) {
   std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
 }
+
+/// Work that lasts until it is released, but at most ten seconds.
+class HeldWork {
+ public:
+  void operator()() const {
+    for (int wait = 0; wait < 1000 && !released_; ++wait) sleep_ms(10);
+  }
+  void release() { released_ = true; }
+
+ private:
+  std::atomic<bool> released_{false};
+};
 
 }  // namespace stratagem::runtime

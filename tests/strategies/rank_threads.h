@@ -3,12 +3,14 @@
 #pragma once
 
 #include <arpa/inet.h>
+#include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -17,12 +19,21 @@
 
 namespace stratagem::runtime {
 
+/// The variables that the libraries read, for all tests of the program.
+class LibraryEnvironment : public ::testing::Environment {
+ public:
+  void SetUp() override {
+    for (const auto& [name, value] : distributed::library_environment({})) {
+      ::setenv(name.c_str(), value.c_str(), /*overwrite=*/1);
+    }
+  }
+};
+[[maybe_unused]] inline const auto* const environment_of_libraries =
+    ::testing::AddGlobalTestEnvironment(std::make_unique<LibraryEnvironment>().release());
+
 /// Runs `work` for every rank and throws the first rank's exception, if any threw.
 inline void on_ranks(int count, const std::function<void(distributed::RankContext&)>& work,
                      std::chrono::milliseconds timeout = std::chrono::seconds(30)) {
-  for (const auto& [name, value] : distributed::library_environment({})) {
-    ::setenv(name.c_str(), value.c_str(), /*overwrite=*/1);
-  }
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

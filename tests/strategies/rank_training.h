@@ -42,6 +42,14 @@ void over_both_backends(Case of, const Test& test) {
   }
 }
 
+/// Over a backend that behaves as NCCL does, for what a Gloo without order has shown elsewhere.
+template <class Case, class Test>
+void over_the_backend_in_order(Case of, const Test& test) {
+  of.spread.in_order = of.spread.ranks() > 1;
+  SCOPED_TRACE("in order");
+  test(of);
+}
+
 struct RankTraining : Training {
   RankTraining(distributed::RankContext& ranks, const models::WorkloadOptions& options,
                const Spread& of)

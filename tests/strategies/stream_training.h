@@ -122,25 +122,50 @@ inline std::unique_ptr<at::ObserverContext> watch_operator(const at::RecordFunct
   return nullptr;
 }
 
-/// Before the first stream device of a process. What was allocated earlier is not watched.
-inline void install_stream_memory() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    constexpr std::uint8_t above_accounting = 20;
-    static StreamAllocator allocator(*c10::GetCPUAllocator());
-    c10::SetCPUAllocator(&allocator, above_accounting);
+/// While it lives, memory comes from the StreamAllocator and operators are watched. What was
+/// allocated earlier is not watched.
+class StreamMemoryInUse {
+ public:
+  StreamMemoryInUse() : before_(*c10::GetCPUAllocator()) {
+    static StreamAllocator allocator(before_);
     static const StreamGuard guard;
-    const c10::impl::DeviceGuardImplRegistrar registrar(c10::kCPU, &guard);
-    at::addGlobalCallback(at::RecordFunctionCallback(&watch_operator)
-                              .needsInputs(true)
-                              .scopes({at::RecordScope::FUNCTION}));
-  });
+    static const c10::impl::DeviceGuardImplRegistrar registrar(c10::kCPU, &guard);
+    use(allocator);
+    handle_ = at::addGlobalCallback(at::RecordFunctionCallback(&watch_operator)
+                                        .needsInputs(true)
+                                        .scopes({at::RecordScope::FUNCTION}));
+  }
+  ~StreamMemoryInUse() {
+    at::removeCallback(handle_);
+    use(before_);
+  }
+  StreamMemoryInUse(const StreamMemoryInUse&) = delete;
+  StreamMemoryInUse& operator=(const StreamMemoryInUse&) = delete;
+
+ private:
+  static void use(c10::Allocator& allocator) {
+    constexpr std::uint8_t above_accounting = 20;
+    c10::SetCPUAllocator(&allocator, above_accounting);
+  }
+
+  c10::Allocator& before_;
+  at::CallbackHandle handle_ = 0;
+};
+
+/// One for all stream devices that there are; the last of them takes it along.
+inline std::shared_ptr<StreamMemoryInUse> use_stream_memory() {
+  static std::mutex mutex;
+  static std::weak_ptr<StreamMemoryInUse> current;
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<StreamMemoryInUse> in_use = current.lock();
+  if (!in_use) current = in_use = std::make_shared<StreamMemoryInUse>();
+  return in_use;
 }
 
 /// See StreamDevice for `apart`.
 inline backends::DeviceGroup stream_devices(int count, bool apart,
                                             ProgressPage* activity = nullptr) {
-  install_stream_memory();
+  const auto in_use = use_stream_memory();
   backends::DeviceGroup group;
   group.monitor = std::make_shared<Monitor>();
   for (int index = 0; index < count; ++index) {
@@ -153,7 +178,9 @@ inline backends::DeviceGroup stream_devices(int count, bool apart,
       at::get_num_threads();
       at::set_num_threads(1);
     };
-    options.memory = {[number = options.number] { return stream_memory().of_device(number); },
+    options.memory = {[in_use, number = options.number] {
+                        return stream_memory().of_device(number);  // while the device lives
+                      },
                       [number = options.number] { stream_memory().reset_peak(number); }};
     options.activity = activity;
     options.apart = apart;

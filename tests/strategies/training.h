@@ -47,7 +47,7 @@ inline models::WorkloadOptions small_workload(const std::string& model, std::int
     options.loss = models::Loss::cross_entropy;
   } else if (model != "toy") {
     options.width = 0.125;
-    options.image_size = 64;  // 2x2 positions in the last feature maps
+    options.image_size = 36;  // 2x2 positions in the last feature maps
     options.classes = 10;
   }
   return options;

@@ -8,7 +8,7 @@
 #include <set>
 #include <stdexcept>
 
-namespace stratagem::training {
+namespace stratagem::training::epoch_test {
 namespace {
 
 using testing::ElementsAre;
@@ -110,4 +110,4 @@ TEST(Epoch, AnEmptySetIsRefused) {
 }
 
 }  // namespace
-}  // namespace stratagem::training
+}  // namespace stratagem::training::epoch_test

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <set>
 
-namespace stratagem::training {
+namespace stratagem::training::image_writer_test {
 namespace {
 
 using datasets::RandomBits;
@@ -93,4 +93,4 @@ TEST(ImageWriter, ShiftsAndMirrorsTheWholeImage) {
 }
 
 }  // namespace
-}  // namespace stratagem::training
+}  // namespace stratagem::training::image_writer_test

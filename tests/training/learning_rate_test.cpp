@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numbers>
 
-namespace stratagem::training {
+namespace stratagem::training::learning_rate_test {
 namespace {
 
 TEST(LearningRate, WarmsUpFromAPartOfTheBase) {
@@ -43,4 +43,4 @@ TEST(LearningRate, IsThatOfItsFormula) {
 }
 
 }  // namespace
-}  // namespace stratagem::training
+}  // namespace stratagem::training::learning_rate_test

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <stdexcept>
 
-namespace stratagem::training {
+namespace stratagem::training::loader_test {
 namespace {
 
 using testing::HasSubstr;
@@ -99,4 +99,4 @@ TEST(Loader, MayBeLeftAtAnyTime) {
 }
 
 }  // namespace
-}  // namespace stratagem::training
+}  // namespace stratagem::training::loader_test

@@ -4,14 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <string>
 #include <system_error>
 
-namespace stratagem::training {
+#include "tests/temporary_folder.h"
+
+namespace stratagem::training::log_test {
 namespace {
 
 using nlohmann::ordered_json;
@@ -19,16 +21,15 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-std::string fresh_path(const char* name) {
-  std::string path = testing::TempDir() + name;
-  std::filesystem::remove(path);
-  return path;
-}
+class TrainingLog : public testing::Test {
+ protected:
+  const TemporaryFolder folder_;
+  const std::string path_ = folder_ / "log";
+};
 
-TEST(TrainingLog, LinesAreReadOnceAndInOrder) {
-  const std::string path = fresh_path("stratagem_log_lines");
-  LogWriter writer(path);
-  LogReader reader(path);
+TEST_F(TrainingLog, LinesAreReadOnceAndInOrder) {
+  LogWriter writer(path_);
+  LogReader reader(path_);
   EXPECT_THAT(reader.next(), IsEmpty());
   writer.write({{"event", "step"}, {"loss", 0.25}});
   writer.write({{"event", "end"}});
@@ -39,39 +40,36 @@ TEST(TrainingLog, LinesAreReadOnceAndInOrder) {
   EXPECT_THAT(reader.next(), IsEmpty());
 }
 
-TEST(TrainingLog, ALineThatIsNotWholeWaitsForItsEnd) {
-  const std::string path = fresh_path("stratagem_log_part");
-  LogReader reader(path);
-  std::ofstream(path) << "{\"a\":1}\n{\"b\"";
+TEST_F(TrainingLog, ALineThatIsNotWholeWaitsForItsEnd) {
+  LogReader reader(path_);
+  std::ofstream(path_) << "{\"a\":1}\n{\"b\"";
   EXPECT_THAT(reader.next(), SizeIs(1));
-  std::ofstream(path, std::ios::app) << ":2}\n";
+  std::ofstream(path_, std::ios::app) << ":2}\n";
   EXPECT_THAT(reader.next(), SizeIs(1));
 }
 
-TEST(TrainingLog, NumbersThatAreNotFiniteAreSpelledOut) {
-  const std::string path = fresh_path("stratagem_log_nan");
-  LogWriter(path).write({{"loss", std::numeric_limits<double>::quiet_NaN()},
-                         {"norms", {1.0, -std::numeric_limits<double>::infinity()}}});
-  const ordered_json line = LogReader(path).next().at(0);
+TEST_F(TrainingLog, NumbersThatAreNotFiniteAreSpelledOut) {
+  LogWriter(path_).write({{"loss", std::numeric_limits<double>::quiet_NaN()},
+                          {"norms", {1.0, -std::numeric_limits<double>::infinity()}}});
+  const ordered_json line = LogReader(path_).next().at(0);
   EXPECT_EQ(line.at("loss"), "nan");
   EXPECT_EQ(line.at("norms"), (ordered_json{1.0, "-inf"}));
 }
 
-TEST(TrainingLog, WhatIsNoJsonIsNamed) {
-  const std::string path = fresh_path("stratagem_log_broken");
-  std::ofstream(path) << "{\n";
+TEST_F(TrainingLog, WhatIsNoJsonIsNamed) {
+  std::ofstream(path_) << "{\n";
   try {
-    LogReader(path).next();
+    LogReader(path_).next();
     FAIL();
   } catch (const std::runtime_error& error) {
-    EXPECT_THAT(error.what(), HasSubstr(path + ": the line that ends at byte 2 is no JSON"));
+    EXPECT_THAT(error.what(), HasSubstr(path_ + ": the line that ends at byte 2 is no JSON"));
   }
 }
 
-TEST(TrainingLog, AFolderThatIsNotThereIsAnErrorAndNoPathIsNoLog) {
+TEST_F(TrainingLog, AFolderThatIsNotThereIsAnErrorAndNoPathIsNoLog) {
   EXPECT_THROW(LogWriter("no/such/folder/log"), std::system_error);
   LogWriter("").write({{"event", "step"}});
 }
 
 }  // namespace
-}  // namespace stratagem::training
+}  // namespace stratagem::training::log_test

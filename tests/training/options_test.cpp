@@ -5,7 +5,7 @@
 
 #include <stdexcept>
 
-namespace stratagem::training {
+namespace stratagem::training::options_test {
 namespace {
 
 using testing::HasSubstr;
@@ -37,4 +37,4 @@ TEST(TrainingOptions, UnknownChoicesNameTheNearest) {
 }
 
 }  // namespace
-}  // namespace stratagem::training
+}  // namespace stratagem::training::options_test

@@ -13,9 +13,10 @@ std::filesystem::path CommittedFile::partial_of(const std::filesystem::path& pat
   return path.parent_path() / ("." + path.filename().string() + ".partial");
 }
 
-CommittedFile::CommittedFile(std::filesystem::path path)
+CommittedFile::CommittedFile(std::filesystem::path path, Flush flush)
     : path_(std::move(path)),
       partial_(partial_of(path_)),
+      flush_(std::move(flush)),
       descriptor_(::open(partial_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
   if (descriptor_ < 0) fail();
 }
@@ -38,12 +39,12 @@ void CommittedFile::write(const void* data, std::size_t size) {
 }
 
 void CommittedFile::commit() {
-  if (::fsync(descriptor_) != 0) fail();
+  if (flush_(descriptor_) != 0) fail();
   if (::rename(partial_.c_str(), path_.c_str()) != 0) fail();
   ::close(std::exchange(descriptor_, -1));
   const int folder = ::open(path_.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) fail();
-  const bool flushed = ::fsync(folder) == 0;
+  const bool flushed = flush_(folder) == 0;
   ::close(folder);
   if (!flushed) fail();
 }

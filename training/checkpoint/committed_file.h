@@ -2,15 +2,21 @@
 // aside, flushed, renamed, and the folder flushed.
 #pragma once
 
+#include <unistd.h>
+
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 
 namespace stratagem::checkpoint {
 
 class CommittedFile {
  public:
+  /// As fsync(2).
+  using Flush = std::function<int(int descriptor)>;
+
   /// Opens the file aside, `.NAME.partial`. Throws std::system_error, as the other methods do.
-  explicit CommittedFile(std::filesystem::path path);
+  explicit CommittedFile(std::filesystem::path path, Flush flush = ::fsync);
   /// Removes what was not committed.
   ~CommittedFile();
   CommittedFile(const CommittedFile&) = delete;
@@ -27,6 +33,7 @@ class CommittedFile {
 
   std::filesystem::path path_;
   std::filesystem::path partial_;
+  Flush flush_;
   int descriptor_ = -1;
 };
 

@@ -391,8 +391,8 @@ class Reader {
       case Kind::dictionary: {
         Dictionary dictionary;
         for (std::size_t index = 0; index < node.parts.size(); index += 2) {
-          dictionary.items.emplace_back(finished(std::move(node.parts[index])),
-                                        finished(std::move(node.parts[index + 1])));
+          dictionary.items.push_back(
+              {finished(std::move(node.parts[index])), finished(std::move(node.parts[index + 1]))});
         }
         return {std::move(dictionary)};
       }
@@ -421,10 +421,10 @@ const Value* Value::find(std::string_view key) const {
   if (dictionary == nullptr) return nullptr;
   const auto& items = dictionary->items;
   const auto found = std::find_if(items.rbegin(), items.rend(), [key](const auto& item) {
-    const auto* text = item.first.template as<std::string>();
+    const auto* text = item.key.template as<std::string>();
     return text != nullptr && *text == key;
   });
-  return found == items.rend() ? nullptr : &found->second;
+  return found == items.rend() ? nullptr : &found->value;
 }
 
 Value read_pickle(std::span<const std::uint8_t> bytes) { return Reader(bytes).read(); }

@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
 #include <vector>
 
 namespace stratagem::checkpoint {
 
 struct Value;
+struct DictionaryItem;
 
 struct List {
   std::vector<Value> items;
@@ -20,7 +20,7 @@ struct Tuple {
 };
 /// In the order of the file. Keys are strings or integers.
 struct Dictionary {
-  std::vector<std::pair<Value, Value>> items;
+  std::vector<DictionaryItem> items;
 };
 
 /// Element [i, j, ...] is number `offset` + i strides[0] + j strides[1] + ... of the storage.
@@ -48,6 +48,11 @@ struct Value {
   /// The last entry of a dictionary under a name; null where there is none, or this is no
   /// dictionary.
   const Value* find(std::string_view key) const;
+};
+
+struct DictionaryItem {
+  Value key;
+  Value value;
 };
 
 }  // namespace stratagem::checkpoint

@@ -10,7 +10,7 @@
 #include "tests/bench/error_of.h"
 #include "tests/bench/example_catalogue.h"
 
-namespace stratagem::bench {
+namespace stratagem::bench::grid_test {
 namespace {
 
 using testing::ElementsAre;
@@ -236,4 +236,4 @@ TEST(Grid, RefusesAnAbsurdProduct) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::grid_test

@@ -9,7 +9,7 @@
 #include "tests/bench/error_of.h"
 #include "tests/bench/example_catalogue.h"
 
-namespace stratagem::bench {
+namespace stratagem::bench::options_test {
 namespace {
 
 using nlohmann::json;
@@ -248,4 +248,4 @@ TEST(HelpText, HasUnitChoicesDefaultAndUsers) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::options_test

@@ -7,7 +7,7 @@
 
 #include "strategies/registry.h"
 
-namespace stratagem::bench {
+namespace stratagem::bench::placement_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -90,4 +90,4 @@ TEST(Placement, RefusesInOneLine) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::placement_test

@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -15,8 +14,9 @@
 #include "reports/build_information.h"
 #include "tests/bench/error_of.h"
 #include "tests/bench/example_catalogue.h"
+#include "tests/temporary_folder.h"
 
-namespace stratagem::bench {
+namespace stratagem::bench::plugins_test {
 namespace {
 
 using testing::ElementsAre;
@@ -25,9 +25,6 @@ using testing::IsEmpty;
 
 class PluginsTest : public testing::Test {
  protected:
-  PluginsTest() { path_ = testing::TempDir() + "plugins_test_" + std::to_string(getpid()); }
-  ~PluginsTest() override { ::unlink(path_.c_str()); }
-
   std::string refusal_of(const std::string& content) const {
     std::ofstream(path_, std::ios::binary) << content;
     const std::string message = error_of([&] { load_plugins({"--plugin", path_}); });
@@ -37,7 +34,8 @@ class PluginsTest : public testing::Test {
     return message;
   }
 
-  std::string path_;
+  const TemporaryFolder folder_;
+  const std::string path_ = folder_ / "plugin";
 };
 
 TEST_F(PluginsTest, AreNamedInBothSpellingsUpToTheDashes) {
@@ -111,4 +109,4 @@ TEST(Registrations, OfThisBuildAreDistinct) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::plugins_test

@@ -10,7 +10,7 @@
 #include "tests/bench/error_of.h"
 #include "tests/bench/example_catalogue.h"
 
-namespace stratagem::bench {
+namespace stratagem::bench::presets_test {
 namespace {
 
 std::vector<Config> rows_of(const RunOptions& options) {
@@ -111,4 +111,4 @@ TEST(Presets, UnknownNameIsAnsweredWithTheNearest) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::presets_test

@@ -4,7 +4,7 @@
 
 #include "tests/bench/example_catalogue.h"
 
-namespace stratagem::bench {
+namespace stratagem::bench::row_name_test {
 namespace {
 
 std::string name_of(const Config& config) { return row_name(config, example_catalogue()); }
@@ -67,4 +67,4 @@ TEST(RowName, HowItIsMeasuredIsNoPartOfIt) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::row_name_test

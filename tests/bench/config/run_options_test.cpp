@@ -2,18 +2,17 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <fstream>
 #include <system_error>
 
 #include "bench/config/grid.h"
 #include "tests/bench/error_of.h"
 #include "tests/bench/example_catalogue.h"
+#include "tests/temporary_folder.h"
 
-namespace stratagem::bench {
+namespace stratagem::bench::run_options_test {
 namespace {
 
 using testing::ElementsAre;
@@ -21,11 +20,6 @@ using testing::HasSubstr;
 
 class RunOptionsTest : public testing::Test {
  protected:
-  RunOptionsTest() {
-    path_ = testing::TempDir() + "run_options_test_" + std::to_string(getpid()) + ".json";
-  }
-  ~RunOptionsTest() override { std::filesystem::remove(path_); }
-
   Selection parse(std::vector<std::string> arguments) const {
     CLI::App app;
     CLI::App* run = app.add_subcommand("run");
@@ -51,7 +45,8 @@ class RunOptionsTest : public testing::Test {
     return start == 0 ? "FILE" + message.substr(path_.size()) : message;
   }
 
-  std::string path_;
+  const TemporaryFolder folder_;
+  const std::string path_ = folder_ / "options.json";
 };
 
 TEST_F(RunOptionsTest, TakesListsSwitchesAndFiles) {
@@ -165,4 +160,4 @@ TEST_F(RunOptionsTest, HelpListsOptionsUnderTheirStrategies) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::run_options_test

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace stratagem::bench {
+namespace stratagem::bench::verification_scope_test {
 namespace {
 
 Config row_of(std::int64_t batch, std::int64_t split, std::int64_t image = 128) {
@@ -141,4 +141,4 @@ TEST(FirstLossTolerance, FollowsTheBitsThatProductsKeep) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::verification_scope_test

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-namespace stratagem::bench {
+namespace stratagem::bench::collectives_test {
 namespace {
 
 using ::testing::Contains;
@@ -95,4 +95,4 @@ TEST(Collectives, ALinkIsNeverNegative) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::collectives_test

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
+#include "tests/environment_variable.h"
 
-namespace stratagem::bench {
+namespace stratagem::bench::flags_test {
 namespace {
 
 using testing::ElementsAre;
@@ -63,10 +63,9 @@ TEST(BenchmarkFlags, RefuseUnknownFlagsAndWrongValues) {
 }
 
 TEST(BenchmarkFlags, CommandLineGoesBeforeTheEnvironment) {
-  ::setenv("BENCHMARK_FILTER", "single", 1);
+  const EnvironmentVariable filter("BENCHMARK_FILTER", "single");
   EXPECT_EQ(parse_benchmark_flags({}).filter, "single");
   EXPECT_EQ(parse_benchmark_flags({"--benchmark_filter=pipeline"}).filter, "pipeline");
-  ::unsetenv("BENCHMARK_FILTER");
 }
 
 TEST(BenchmarkFilter, FollowsTheLibrary) {
@@ -81,4 +80,4 @@ TEST(BenchmarkFilter, FollowsTheLibrary) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::flags_test

@@ -3,7 +3,7 @@
 #include <benchmark/benchmark.h>
 #include <gtest/gtest.h>
 
-namespace stratagem::bench {
+namespace stratagem::bench::library_versions_test {
 namespace {
 
 struct RunUpTo17 {
@@ -25,4 +25,4 @@ TEST(LibraryVersions, NameASkippedRunDifferently) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::library_versions_test

@@ -12,7 +12,7 @@
 #include "strategies/runtime/communication_error.h"
 #include "tests/bench/launch/shell_workers.h"
 
-namespace stratagem::bench {
+namespace stratagem::bench::cluster_test {
 namespace {
 
 using runtime::CommunicationError;
@@ -253,4 +253,4 @@ TEST(Cluster, AnotherWorldSizeIsRefused) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::cluster_test

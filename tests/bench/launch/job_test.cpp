@@ -8,7 +8,7 @@
 
 #include "tests/bench/error_of.h"
 
-namespace stratagem::bench {
+namespace stratagem::bench::job_test {
 namespace {
 
 using nlohmann::json;
@@ -131,4 +131,4 @@ TEST(Job, AnUnknownTaskIsNamed) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::job_test

@@ -2,19 +2,19 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
-#include <filesystem>
 #include <fstream>
 #include <string>
 #include <thread>
 
 #include "bench/machine/signals.h"
 #include "tests/bench/launch/shell_workers.h"
+#include "tests/environment_variable.h"
+#include "tests/temporary_folder.h"
 
-namespace stratagem::bench {
+namespace stratagem::bench::launch_test {
 namespace {
 
 using nlohmann::json;
@@ -120,7 +120,8 @@ TEST(Launch, NamesTheCrashWhenTheResultWasCutOff) {
 }
 
 TEST(Launch, EndsAHangAndEverythingThatItStarted) {
-  const std::string file = testing::TempDir() + "launch_test_child_" + std::to_string(getpid());
+  const TemporaryFolder folder;
+  const std::string file = folder / "child";
   LaunchOptions options = worker("sleep 1000 & echo $! > '" + file + "'; wait");
   options.limit = 500ms;
   const LaunchResult launched = launch(some_job(), options);
@@ -128,7 +129,6 @@ TEST(Launch, EndsAHangAndEverythingThatItStarted) {
   EXPECT_EQ(launched.error.message, "rank 0 hung: no result within 0.5 s; last action none");
   std::string child;
   std::ifstream(file) >> child;
-  std::filesystem::remove(file);
   ASSERT_FALSE(child.empty());
   EXPECT_TRUE(disappears(std::stoi(child)));
 }
@@ -168,14 +168,12 @@ TEST(Launch, LetsTheWorkerReceiveSignals) {
 }
 
 TEST(Launch, LeavesTheNumberOfOpenMpThreadsToTheTask) {
-  ::setenv("OMP_NUM_THREADS", "1", 1);
-  ::setenv("STRATAGEM_TEST_VALUE", "kept", 1);
+  const EnvironmentVariable threads("OMP_NUM_THREADS", "1");
+  const EnvironmentVariable other("STRATAGEM_TEST_VALUE", "kept");
   const LaunchResult launched = launch(
       some_job(),
       worker(
           R"(printf '{"ok":true,"result":"%s"}' "${OMP_NUM_THREADS-unset} $STRATAGEM_TEST_VALUE" >&4)"));
-  ::unsetenv("OMP_NUM_THREADS");
-  ::unsetenv("STRATAGEM_TEST_VALUE");
   EXPECT_EQ(launched.result, "unset kept");
 }
 
@@ -257,4 +255,4 @@ TEST(LaunchRanks, AStoppedRankIsNamed) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::launch_test

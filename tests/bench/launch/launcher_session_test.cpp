@@ -9,7 +9,7 @@
 #include "bench/launch/exit_codes.h"
 #include "strategies/registry.h"
 
-namespace stratagem::bench {
+namespace stratagem::bench::launcher_session_test {
 namespace {
 
 const strategies::StrategyRegistration replicated{{.name = "session_replicated",
@@ -79,4 +79,4 @@ TEST(LauncherSession, KeepsRowsForOneRankOrAll) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::launcher_session_test

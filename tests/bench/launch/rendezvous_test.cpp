@@ -6,7 +6,7 @@
 #include <map>
 #include <stdexcept>
 
-namespace stratagem::bench {
+namespace stratagem::bench::rendezvous_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -103,4 +103,4 @@ TEST(FitToWorld, RefusesAnotherNumberOfRanks) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::rendezvous_test

@@ -3,37 +3,40 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <thread>
+#include <utility>
 
 #include "strategies/runtime/communication_error.h"
 
-namespace stratagem::bench {
+namespace stratagem::bench::store_with_deadline_test {
 namespace {
 
 using namespace std::chrono_literals;
 
-/// Answers after a while.
+/// Returns once the caller has given up, or after ten seconds.
+void wait_for(const std::atomic<int>& given_up) {
+  for (int wait = 0; wait < 1000 && given_up == 0; ++wait) std::this_thread::sleep_for(10ms);
+}
+
+/// Does what it is told to before it answers.
 class SlowStore final : public ranks::KeyValueStore {
  public:
-  explicit SlowStore(std::chrono::milliseconds delay) : delay_(delay) {}
-  void set(const std::string&, const std::string&) override { std::this_thread::sleep_for(delay_); }
+  explicit SlowStore(std::function<void()> before = [] {}) : before_(std::move(before)) {}
+  void set(const std::string&, const std::string&) override { before_(); }
   std::optional<std::string> find(const std::string& key) override {
-    std::this_thread::sleep_for(delay_);
+    before_();
     return key + "!";
   }
   std::int64_t add(const std::string&, std::int64_t amount) override { return amount + 1; }
 
  private:
-  std::chrono::milliseconds delay_;
+  std::function<void()> before_;
 };
-
-StoreWithDeadline::Opener slow(std::chrono::milliseconds delay) {
-  return [delay] { return std::make_unique<SlowStore>(delay); };
-}
 
 TEST(StoreWithDeadline, PassesCallsOn) {
   std::atomic<int> given_up = 0;
-  StoreWithDeadline store(slow(0ms), 5s, [&] { ++given_up; });
+  StoreWithDeadline store([] { return std::make_unique<SlowStore>(); }, 5s, [&] { ++given_up; });
   store.set("a", "b");
   EXPECT_EQ(store.find("a"), "a!");
   EXPECT_EQ(store.add("n", 4), 5);
@@ -42,16 +45,17 @@ TEST(StoreWithDeadline, PassesCallsOn) {
 
 TEST(StoreWithDeadline, GivesUpWhenACallIsOverdue) {
   std::atomic<int> given_up = 0;
-  StoreWithDeadline store(slow(1s), 100ms, [&] { ++given_up; });
+  const auto open = [&] { return std::make_unique<SlowStore>([&] { wait_for(given_up); }); };
+  StoreWithDeadline store(open, 100ms, [&] { ++given_up; });
   store.find("a");
   EXPECT_EQ(given_up, 1);
 }
 
 TEST(StoreWithDeadline, GivesUpWhenItDoesNotOpen) {
   std::atomic<int> given_up = 0;
-  const auto open = [] {
-    std::this_thread::sleep_for(3s);
-    return std::make_unique<SlowStore>(0ms);
+  const auto open = [&] {
+    wait_for(given_up);
+    return std::make_unique<SlowStore>();
   };
   const StoreWithDeadline store(open, 100ms, [&] { ++given_up; });
   EXPECT_EQ(given_up, 1);
@@ -65,4 +69,4 @@ TEST(StoreWithDeadline, PassesOnWhyItDoesNotOpen) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::store_with_deadline_test

@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
-namespace stratagem::bench {
+#include "tests/temporary_folder.h"
+
+namespace stratagem::bench::core_lock_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -52,12 +54,8 @@ class Holder {
 
 class CoreLockTest : public testing::Test {
  protected:
-  CoreLockTest() : folder_(testing::TempDir() + "core_lock_test_" + std::to_string(getpid())) {
-    std::filesystem::create_directories(folder_);
-  }
-  ~CoreLockTest() override { std::filesystem::remove_all(folder_); }
-
-  std::filesystem::path folder_;
+  const TemporaryFolder temporary_;
+  const std::filesystem::path folder_ = temporary_.path();
   std::vector<std::string> said_;
 };
 
@@ -123,4 +121,4 @@ TEST_F(CoreLockTest, StopsWaitingWhenInterrupted) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::core_lock_test

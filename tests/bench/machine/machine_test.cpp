@@ -3,15 +3,16 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <set>
 
 #include "strategies/registry.h"
+#include "tests/environment_variable.h"
+#include "tests/temporary_folder.h"
 
-namespace stratagem::bench {
+namespace stratagem::bench::machine_test {
 namespace {
 
 using testing::ElementsAre;
@@ -22,9 +23,6 @@ namespace fs = std::filesystem;
 /// A machine made of files.
 class MachineTest : public testing::Test {
  protected:
-  MachineTest() : root_(testing::TempDir() + "machine_test_" + std::to_string(getpid())) {}
-  ~MachineTest() override { fs::remove_all(root_); }
-
   void write(const fs::path& path, const std::string& text) {
     fs::create_directories((root_ / path).parent_path());
     std::ofstream(root_ / path) << text;
@@ -39,7 +37,7 @@ class MachineTest : public testing::Test {
 
   SystemPaths paths() const { return {.sys = root_ / "sys", .proc = root_ / "proc"}; }
 
-  fs::path root_;
+  const TemporaryFolder root_;
 };
 
 TEST_F(MachineTest, TakesOneThreadOfEachCore) {
@@ -188,26 +186,24 @@ TEST(CoreDemand, TakesTheFirstCores) {
 }
 
 TEST(Machine, KnowsTheVariablesThatLibrariesObey) {
-  ::setenv("MKL_EXAMPLE", "1", 1);
-  ::setenv("EXAMPLE_MKL", "1", 1);
-  ::setenv("OMP_NUM_THREADS", "1", 1);
+  const EnvironmentVariable of_library("MKL_EXAMPLE", "1");
+  const EnvironmentVariable of_another("EXAMPLE_MKL", "1");
+  const EnvironmentVariable threads("OMP_NUM_THREADS", "1");
   EXPECT_THAT(library_settings(), HasSubstr("MKL_EXAMPLE=1"));
   EXPECT_THAT(library_settings(), testing::Not(HasSubstr("EXAMPLE_MKL")));
   EXPECT_THAT(library_settings(), testing::Not(HasSubstr("OMP_NUM_THREADS")));
-  ::unsetenv("MKL_EXAMPLE");
-  ::unsetenv("EXAMPLE_MKL");
-  ::unsetenv("OMP_NUM_THREADS");
+  of_library.set({});
   EXPECT_THAT(library_settings(), testing::Not(HasSubstr("MKL_EXAMPLE")));
 }
 
 TEST(Machine, IsUntimedWhenTheEnvironmentSaysSo) {
+  const EnvironmentVariable untimed("STRATAGEM_UNTIMED", {});
   EXPECT_FALSE(is_untimed());
-  ::setenv("STRATAGEM_UNTIMED", "", 1);
+  untimed.set("");
   EXPECT_FALSE(is_untimed());
-  ::setenv("STRATAGEM_UNTIMED", "1", 1);
+  untimed.set("1");
   EXPECT_TRUE(is_untimed());
   EXPECT_THAT(library_settings(), HasSubstr("STRATAGEM_UNTIMED=1"));
-  ::unsetenv("STRATAGEM_UNTIMED");
 }
 
 TEST(Machine, KnowsItself) {
@@ -222,4 +218,4 @@ TEST(Machine, KnowsItself) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::machine_test

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-namespace stratagem::bench {
+namespace stratagem::bench::signals_test {
 namespace {
 
 TEST(Signals, ARequestIsTakenOnceAndEndsNothing) {
@@ -25,4 +25,4 @@ TEST(Signals, ARequestIsNoInterrupt) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::signals_test

@@ -1,12 +1,14 @@
 #include "bench/measure/cache.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
-namespace stratagem::bench {
+#include "tests/environment_variable.h"
+#include "tests/temporary_folder.h"
+
+namespace stratagem::bench::cache_test {
 namespace {
 
 using nlohmann::json;
@@ -14,12 +16,10 @@ namespace fs = std::filesystem;
 
 class CacheTest : public testing::Test {
  protected:
-  CacheTest() : folder_(testing::TempDir() + "cache_test_" + std::to_string(getpid())) {}
-  ~CacheTest() override { fs::remove_all(folder_); }
-
   fs::path only_file() const { return fs::directory_iterator(folder_)->path(); }
 
-  fs::path folder_;
+  const TemporaryFolder temporary_;
+  const fs::path folder_ = temporary_ / "cache";
   Cache cache_{folder_};
   const json question_ = {{"model", "toy"}, {"build", "abc"}};
   const json answer_ = {{"passed", true}, {"max_relative_error", 1e-13}};
@@ -64,16 +64,9 @@ TEST_F(CacheTest, DoesWithoutAFolderThatCannotBeWritten) {
 }
 
 TEST(CacheFolder, FollowsTheEnvironment) {
-  const char* before = ::getenv("XDG_CACHE_HOME");
-  const std::string kept = before ? before : "";
-  ::setenv("XDG_CACHE_HOME", "/some/where", 1);
+  const EnvironmentVariable cache("XDG_CACHE_HOME", "/some/where");
   EXPECT_EQ(default_cache_folder(), "/some/where/stratagem");
-  if (before) {
-    ::setenv("XDG_CACHE_HOME", kept.c_str(), 1);
-  } else {
-    ::unsetenv("XDG_CACHE_HOME");
-  }
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::cache_test

@@ -6,7 +6,7 @@
 
 #include "tests/bench/fake_workers.h"
 
-namespace stratagem::bench {
+namespace stratagem::bench::calibrator_test {
 namespace {
 
 using nlohmann::json;
@@ -147,4 +147,4 @@ TEST_F(CalibratorTest, DoubtsWhatContradictsItselfAgainAndAgain) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::calibrator_test

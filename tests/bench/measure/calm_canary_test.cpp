@@ -6,7 +6,7 @@
 
 #include "tests/bench/fake_workers.h"
 
-namespace stratagem::bench {
+namespace stratagem::bench::calm_canary_test {
 namespace {
 
 using testing::AllOf;
@@ -81,4 +81,4 @@ TEST_F(CalmCanaryTest, ARunSaysThatItWasSlowThroughout) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::calm_canary_test

@@ -8,7 +8,7 @@
 
 #include "tests/bench/fake_workers.h"
 
-namespace stratagem::bench {
+namespace stratagem::bench::disturbance_test {
 namespace {
 
 using testing::AllOf;
@@ -150,4 +150,4 @@ TEST_F(DisturbedLaunchesTest, AreKnownAfterAnInterruptToo) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::disturbance_test

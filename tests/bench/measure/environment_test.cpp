@@ -4,11 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "tests/bench/fake_workers.h"
+#include "tests/environment_variable.h"
 
-namespace stratagem::bench {
+namespace stratagem::bench::environment_test {
 namespace {
 
 using testing::HasSubstr;
@@ -22,9 +21,8 @@ nlohmann::json identity() {
 TEST(MakeEnvironment, AnAnswerIsKeptForTheVariablesThatLibrariesObey) {
   const nlohmann::json plain = identity();
   EXPECT_EQ(plain, identity());
-  ::setenv("ONEDNN_EXAMPLE", "AVX2", 1);
+  const EnvironmentVariable example("ONEDNN_EXAMPLE", "AVX2");
   const nlohmann::json changed = identity();
-  ::unsetenv("ONEDNN_EXAMPLE");
   EXPECT_NE(plain, changed);
   EXPECT_THAT(changed.at("environment").get<std::string>(), HasSubstr("ONEDNN_EXAMPLE=AVX2"));
 }
@@ -38,4 +36,4 @@ TEST(MakeEnvironment, AnAnswerIsKeptForOneKindOfMachine) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::environment_test

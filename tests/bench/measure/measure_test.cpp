@@ -9,7 +9,7 @@
 #include "strategies/registry.h"
 #include "tests/bench/fake_workers.h"
 
-namespace stratagem::bench {
+namespace stratagem::bench::measure_test {
 namespace {
 
 using nlohmann::json;
@@ -229,6 +229,23 @@ TEST_F(MeasureTest, LeavesVerificationOutWhenAsked) {
   EXPECT_FALSE(workers_.last_measurement().first_loss);
 }
 
+TEST_F(MeasureTest, HandsTheVerifiedFirstLossToTheWorker) {
+  workers_.on<VerifyJob>([](const VerifyJob&) {
+    const reports::Verdict right{"one device", "full size", 1e-15, 1e-9, true, ""};
+    return answered(
+        VerifyResult{.verification = {right, {}}, .first_loss = {.value = 2.5, .tolerance = 1e-4}});
+  });
+  for (const char* where : {"verified now", "verified earlier"}) {
+    SCOPED_TRACE(where);
+    measure_rows({row(4)});
+    const auto handed = workers_.last_measurement().first_loss;
+    ASSERT_TRUE(handed);
+    EXPECT_EQ(handed->value, 2.5);
+    EXPECT_EQ(handed->tolerance, 1e-4);
+  }
+  EXPECT_EQ(workers_.count<VerifyJob>(), 1u);
+}
+
 TEST_F(MeasureTest, HandsThePeakOfADeviceToTheWorker) {
   Config config = row(4, "test_whole");
   config.cores_per_device = 2;
@@ -412,4 +429,4 @@ TEST_F(MeasureTest, BlockOrderKeepsTheRoundsOfARowTogether) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::measure_test

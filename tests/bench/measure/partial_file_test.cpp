@@ -2,12 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
-namespace stratagem::bench {
+#include "tests/temporary_folder.h"
+
+namespace stratagem::bench::partial_file_test {
 namespace {
 
 using nlohmann::json;
@@ -16,10 +17,6 @@ namespace fs = std::filesystem;
 
 class PartialFileTest : public testing::Test {
  protected:
-  PartialFileTest()
-      : path_(testing::TempDir() + "partial_test_" + std::to_string(getpid()) + ".json.partial") {}
-  ~PartialFileTest() override { fs::remove(path_); }
-
   static FinishedLaunch launch(std::size_t row, std::int64_t round) {
     return {.row = row, .round = round, .repetitions = json::array({{{"step_ms", {1.5, 2.5}}}})};
   }
@@ -33,7 +30,8 @@ class PartialFileTest : public testing::Test {
     return "";
   }
 
-  fs::path path_;
+  const TemporaryFolder folder_;
+  const fs::path path_ = folder_ / "results.json.partial";
   const PartialPlan plan_{.rows = {{{"split_size", 1}}, {{"split_size", 2}}}, .build = "abc"};
 };
 
@@ -147,4 +145,4 @@ TEST_F(PartialFileTest, SaysThatTheDiskIsFull) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::partial_file_test

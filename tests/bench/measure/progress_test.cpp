@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-namespace stratagem::bench {
+namespace stratagem::bench::progress_test {
 namespace {
 
 using testing::HasSubstr;
@@ -70,4 +70,4 @@ TEST(Progress, WritesOnlyNotesIntoAFile) {
 TEST(Progress, CanBeSilent) { EXPECT_EQ(written(Progress::Style::silent), ""); }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::progress_test

@@ -5,7 +5,7 @@
 #include "reports/file_reader.h"
 #include "tests/bench/fake_workers.h"
 
-namespace stratagem::bench {
+namespace stratagem::bench::resume_test {
 namespace {
 
 using testing::SizeIs;
@@ -85,4 +85,4 @@ TEST_F(ResumeTest, AnInterruptBeforeTheFirstLaunchMeasuresNothing) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::resume_test

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace stratagem::bench {
+namespace stratagem::bench::round_order_test {
 namespace {
 
 using testing::SizeIs;
@@ -39,4 +39,4 @@ TEST(RoundOrder, DiffersFromRoundToRound) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::round_order_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace stratagem::bench {
+namespace stratagem::bench::arithmetic_scope_test {
 namespace {
 
 constexpr ScopeTraits images = {.has_images = true, .has_batch_norm = true};
@@ -102,4 +102,4 @@ TEST(LayerScope, TakesSamplesWhileKernelsStayThenTheImage) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::arithmetic_scope_test

@@ -11,7 +11,7 @@
 #include "tests/bench/oracle/broken_pipelines.h"
 #include "tests/strategies/training.h"
 
-namespace stratagem::bench {
+namespace stratagem::bench::oracle_test {
 namespace {
 
 using namespace broken;
@@ -204,4 +204,4 @@ TEST(Oracle, ForwardLossHoldsOneLayerAtATime) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::oracle_test

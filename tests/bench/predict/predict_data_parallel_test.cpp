@@ -6,7 +6,7 @@
 #include "bench/predict/predict.h"
 #include "strategies/registry.h"
 
-namespace stratagem::bench {
+namespace stratagem::bench::predict_data_parallel_test {
 namespace {
 
 const strategies::StrategyRegistration data_parallel_like{
@@ -75,4 +75,4 @@ TEST(PredictDataParallel, LacksNothingSilently) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::predict_data_parallel_test

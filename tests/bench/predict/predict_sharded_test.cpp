@@ -5,12 +5,14 @@
 #include <stdexcept>
 
 #include "bench/predict/group_cost_keys.h"
+#include "bench/predict/group_cost_table.h"
 #include "bench/predict/predict.h"
 #include "bench/predict/sharding_choice.h"
 #include "bench/timing/breakdown.h"
 #include "strategies/registry.h"
+#include "tests/bench/predict/executed.h"
 
-namespace stratagem::bench {
+namespace stratagem::bench::predict_sharded_test {
 namespace {
 
 using schedules::ActionKind;
@@ -75,6 +77,39 @@ TEST(PredictSharded, GathersAndScattersAreInFlightOnTheLink) {
   }
 }
 
+TEST(PredictSharded, TheTimesOfAStepThatWasRunPredictIt) {
+  const Config row = row_of(4, 4);
+  StageCosts costs = calibration_of(row);
+  const auto schedule = sharded_schedule(row, costs.groups, costs.has_buffers);
+  schedules::Execution step;
+  double now = 0;
+  for (const schedules::Action& action : schedule.actions.front()) {
+    const double ms = action.kind == ActionKind::forward     ? 2
+                      : action.kind == ActionKind::backward  ? 4
+                      : action.kind == ActionKind::optimizer ? 1
+                                                             : 0;
+    step.push_back(executed(action, now, now + ms));
+    now += ms;
+  }
+  GroupCostTable table(GroupCostKeys(schedule, samples_of_a_replica(row)));
+  table.add(step);
+  costs.costs = table.costs();
+  EXPECT_NEAR(predict_step_ms(row, costs), 12 + 4 + 3 + 1, 1e-9);
+}
+
+TEST(PredictSharded, TransfersTakeTheProcessorFromTheCoreOfACpuDeviceAlone) {
+  Config row = row_of(4, 4);
+  StageCosts costs = calibration_of(row);
+  for (auto* link : {&costs.links.gather, &costs.links.scatter}) {
+    for (LinkTime& measured : *link) measured.processor_share = 1;
+  }
+  // Transfers that need a whole core hide nothing: passes, updates, three gathers and two scatters
+  // add up.
+  EXPECT_NEAR(predict_step_ms(row, costs), 12 + 2 + 5 * 3, 1e-9);
+  row.device = "cuda";
+  EXPECT_NEAR(predict_step_ms(row, costs), 12 + 4 + 3 + 1, 1e-9);
+}
+
 TEST(PredictSharded, HoldsAtMostWhatTheListHasAllocatedByThen) {
   const Config row = row_of(4, 4);
   // Both groups whole and both passes kept when the second group's backward pass runs.
@@ -128,4 +163,4 @@ TEST(PredictSharded, WhatWasNotCalibratedIsRefused) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::predict_sharded_test

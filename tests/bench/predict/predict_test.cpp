@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -12,7 +13,7 @@
 #include "strategies/schedules/registry.h"
 #include "tests/bench/error_of.h"
 
-namespace stratagem::bench {
+namespace stratagem::bench::predict_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -257,6 +258,21 @@ TEST(PredictReplicated, OnlyTheLastOfSeveralPassesSends) {
   EXPECT_NEAR(predict_step_ms(row, replica_calibration()), 2 * (1 + 10) + 20 + 12 + 2 + 3, 1e-9);
 }
 
+TEST(PredictReplicated, TheReplicaWithTheLargestShareSetsThePace) {
+  // A batch of 7: shares of 4 and 3 samples.
+  const Config row = row_of("predict_replicated", 7, 7);
+  auto calibration = replica_calibration();
+  auto& costs = calibration.costs;
+  const std::vector<ActionCost> of_three = {{"copy_input", 0, 3, false, 0.75},
+                                            {"forward", 0, 3, false, 7},
+                                            {"backward", 0, 3, true, 15},
+                                            {"backward", 0, 3, false, 9}};
+  costs.insert(costs.end(), of_three.begin(), of_three.end());
+  EXPECT_NEAR(predict_step_ms(row, calibration), 1 + 10 + 20 + 2 + 3, 1e-9);
+  std::ranges::reverse(costs);
+  EXPECT_NEAR(predict_step_ms(row, calibration), 1 + 10 + 20 + 2 + 3, 1e-9);
+}
+
 TEST(PredictReplicated, ALinkThatTakesTheProcessorCostsWhatItHides) {
   auto calibration = replica_calibration();
   for (LinkTime& measured : calibration.links.all_reduce) measured.processor_share = 1.0;
@@ -265,4 +281,4 @@ TEST(PredictReplicated, ALinkThatTakesTheProcessorCostsWhatItHides) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::predict_test

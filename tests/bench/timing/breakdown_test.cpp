@@ -4,7 +4,7 @@
 
 #include "tests/strategies/action_letters.h"
 
-namespace stratagem::bench {
+namespace stratagem::bench::breakdown_test {
 namespace {
 
 using schedules::ActionKind;
@@ -173,4 +173,4 @@ TEST(Breakdown, ACollectiveWhosePeersWereThereFirstIsNoWait) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::breakdown_test

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -13,8 +12,9 @@
 #include <string>
 
 #include "tests/bench/error_of.h"
+#include "tests/temporary_folder.h"
 
-namespace stratagem::bench {
+namespace stratagem::bench::lockstep_test {
 namespace {
 
 using ::testing::AllOf;
@@ -25,10 +25,7 @@ using namespace std::chrono_literals;
 /// Whoever gives the turns: listens, and says and hears one byte at a time.
 class LockstepTest : public ::testing::Test {
  protected:
-  LockstepTest()
-      : path_(std::filesystem::temp_directory_path() / ("lockstep_" + std::to_string(::getpid()))),
-        listening_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    std::filesystem::remove(path_);
+  LockstepTest() : listening_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     std::ranges::copy(path_.string(), address.sun_path);
@@ -36,7 +33,6 @@ class LockstepTest : public ::testing::Test {
     EXPECT_EQ(::bind(listening_.get(), place, sizeof(address)), 0);
     EXPECT_EQ(::listen(listening_.get(), 1), 0);
   }
-  ~LockstepTest() override { std::filesystem::remove(path_); }
 
   runtime::UniqueFd accept() const {
     return runtime::UniqueFd(::accept(listening_.get(), nullptr, nullptr));
@@ -46,7 +42,8 @@ class LockstepTest : public ::testing::Test {
     return ::recv(from.get(), &message, 1, 0) == 1 ? message : '-';
   }
 
-  std::filesystem::path path_;
+  const TemporaryFolder folder_;
+  const std::filesystem::path path_ = folder_ / "turns";
   runtime::UniqueFd listening_;
 };
 
@@ -85,4 +82,4 @@ TEST_F(LockstepTest, NobodyAndNonsenseAreNamed) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::lockstep_test

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace stratagem::bench {
+namespace stratagem::bench::measurement_barrier_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -62,4 +62,4 @@ TEST(MeasurementBarrier, TheLimitEndsAWait) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::measurement_barrier_test

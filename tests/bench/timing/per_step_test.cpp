@@ -5,7 +5,7 @@
 
 #include <stdexcept>
 
-namespace stratagem::bench {
+namespace stratagem::bench::per_step_test {
 namespace {
 
 using strategies::CollectiveCount;
@@ -31,4 +31,4 @@ TEST(PerStep, RefusesWhatOnlySomeStepsDo) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::per_step_test

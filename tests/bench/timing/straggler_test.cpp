@@ -5,7 +5,7 @@
 
 #include <stdexcept>
 
-namespace stratagem::bench {
+namespace stratagem::bench::straggler_test {
 namespace {
 
 using schedules::Action;
@@ -59,4 +59,4 @@ TEST(Straggler, IsLateOnceAStepAndOnItsRankOnly) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::straggler_test

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace stratagem::bench {
+namespace stratagem::bench::warm_up_test {
 namespace {
 
 /// Feeds the times until the warm-up ends; beyond them each step takes half of the one before.
@@ -69,4 +69,4 @@ TEST(WarmUp, HasAtLeastTwoStepsHoweverLong) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::warm_up_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stratagem::bench {
+namespace stratagem::bench::waves_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -18,4 +18,4 @@ TEST(Waves, PiecesOfDifferentDevicesRunTogetherAndThoseOfOneTakeTurns) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::waves_test

@@ -13,7 +13,7 @@
 #include "bench/worker/tasks.h"
 #include "tests/bench/worker/small_rows.h"
 
-namespace stratagem::bench {
+namespace stratagem::bench::kernels_test {
 namespace {
 
 /// What is called while it lives, on all threads: ATen's operators and the nodes of backward
@@ -92,4 +92,4 @@ TEST(Kernels, ThatComputedAreRecorded) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::kernels_test

@@ -5,10 +5,11 @@
 
 #include <stdexcept>
 
+#include "bench/machine/machine.h"
 #include "tests/bench/worker/small_rows.h"
 #include "tests/strategies/rank_threads.h"
 
-namespace stratagem::bench {
+namespace stratagem::bench::session_test {
 namespace {
 
 /// What the ranks of a row are told, of which the second's groups of layers are of `mebibytes`.
@@ -34,5 +35,14 @@ TEST(Session, OfRanksThatWouldCallOtherCollectivesIsRefusedOnAllOfThem) {
               testing::Each(testing::HasSubstr("call 1 in group data of device 0 (ranks 0, 1)")));
 }
 
+TEST(Session, DevicesHaveTheCoresOfTheirIds) {
+  Config row = small_row("pipeline");
+  row.device_ids = {1, 0};
+  const std::vector<int> all = available_cores();
+  EXPECT_THAT(device_options(row, placement_of(row), {}).cores,
+              testing::ElementsAre(testing::ElementsAre(all[1 % all.size()]),
+                                   testing::ElementsAre(all[0])));
+}
+
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::session_test

@@ -10,7 +10,6 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <set>
 #include <stdexcept>
 
 #include "bench/predict/predict.h"
@@ -20,7 +19,7 @@
 #include "tests/bench/oracle/broken_operators.h"
 #include "tests/bench/worker/small_rows.h"
 
-namespace stratagem::bench {
+namespace stratagem::bench::tasks_test {
 namespace {
 
 using ::testing::DoubleNear;
@@ -147,19 +146,18 @@ TEST(PerformTask, WritesTheResultOfTheTask) {
 }
 
 TEST(VerifyTask, ProvesARowAndFindsItsFirstLoss) {
-  for (const char* model : {"toy", "mlp"}) {
-    const Config row = small_row("pipeline", model);
-    const auto [verification, first_loss] = verify({.config = row}, {});
-    EXPECT_TRUE(verification.passed) << verification.message;
-    EXPECT_EQ(verification.scope, "batch 6 -> 3");
-    EXPECT_EQ(first_loss.tolerance, 1e-4);
-    EXPECT_GT(first_loss.value, 0);
-  }
+  const auto [verification, first_loss] = verify({.config = small_row("pipeline", "toy")}, {});
+  EXPECT_TRUE(verification.passed) << verification.message;
+  EXPECT_EQ(verification.scope, "batch 6 -> 3");
+  EXPECT_EQ(first_loss.tolerance, 1e-4);
+  EXPECT_GT(first_loss.value, 0);
 }
 
 TEST(VerifyTask, HasASecondVerdictInTheRowsOwnArithmetic) {
   for (const std::string dtype : {"float32", "float64", "bfloat16"}) {
-    Config row = small_row("pipeline", "mlp");
+    // float32 has kernels of our own, which need wide layers.
+    const bool wide = dtype == "float32";
+    Config row = small_row("pipeline", wide ? "mlp" : "toy");
     row.dtype = dtype;
     const auto verification = verify({.config = row}, {}).verification;
     EXPECT_TRUE(verification.passed) << verification.message;
@@ -168,8 +166,8 @@ TEST(VerifyTask, HasASecondVerdictInTheRowsOwnArithmetic) {
     EXPECT_TRUE(own.passed) << own.message;
     EXPECT_EQ(own.scope, "layers full size; step full size");
     const std::string formats = dtype == "float64" ? dtype : dtype + " and float64";
-    EXPECT_EQ(own.oracle,
-              "reference kernels in " + formats + ": 4 layers, a step of 3 micro-batches");
+    EXPECT_EQ(own.oracle, "reference kernels in " + formats + (wide ? ": 4" : ": 3") +
+                              " layers, a step of 3 micro-batches");
     EXPECT_LE(own.max_relative_error, own.tolerance);
   }
 }
@@ -184,7 +182,7 @@ TEST(VerifyTask, SeesAKernelThatIsWrongInFloat32Alone) {
 }
 
 TEST(VerifyTask, TheFirstLossInHalfPrecisionIsComparedWithThatInSingle) {
-  Config row = small_row("single", "mlp");
+  Config row = small_row("single", "toy");
   const FirstLoss single = verify({.config = row}, {}).first_loss;
   row.dtype = "float16";
   const FirstLoss half = verify({.config = row}, {}).first_loss;
@@ -292,7 +290,7 @@ TEST(MeasureTask, TheTutorialsProtocolRepeatsWithNewModels) {
 }
 
 TEST(MeasureTask, TheFirstLossMustBeTheVerifiedOne) {
-  const Config row = small_row("pipeline", "mlp");
+  const Config row = small_row("pipeline", "toy");
   FirstLoss loss = verify({.config = row}, {}).first_loss;
   EXPECT_NO_THROW(measure({.config = row, .first_loss = loss}, {}));
   loss.value *= 1.01;
@@ -316,82 +314,6 @@ TEST(MeasureTask, ATraceHoldsEveryStep) {
   EXPECT_THAT(result.trace, SizeIs(3 * actions));
 }
 
-TEST(CalibrateStages, PricesEveryActionOfTheRow) {
-  // Micro-batches of 2, 2 and 1: both sizes are priced.
-  Config row = small_row("pipeline", "mlp");
-  row.global_batch_size = 5;
-  const StageCosts costs{.costs = calibrate_stages({.config = row}, {}).costs};
-  std::set<std::int64_t> samples;
-  for (const auto& cost : costs.costs) {
-    EXPECT_GE(cost.ms, 0) << cost.kind;
-    samples.insert(cost.samples);
-  }
-  EXPECT_EQ(samples, (std::set<std::int64_t>{0, 1, 2}));
-  EXPECT_GT(predict_step_ms(row, costs), 0);
-  row.schedule = "gpipe";
-  EXPECT_GT(predict_step_ms(row, costs), 0) << "the costs are the schedule's neighbours' too";
-}
-
-TEST(CalibrateStages, PricesGroupsOfLayersWithoutTheOtherReplicas) {
-  for (const char* precision : {"none", "bfloat16", "float16"}) {
-    Config row = small_row("zero3", "mlp");
-    row.cut.clear();
-    row.global_batch_size = 10;  // 5 a replica: micro-batches of 2, 2 and 1
-    row.mixed_precision = precision;
-    const CalibrateStagesResult found = calibrate_stages({.config = row}, {});
-    const StageCosts costs{
-        .costs = found.costs,
-        .links = {.gather = {{1000, 1.0}, {2000, 2.0}}, .scatter = {{1000, 1.0}, {2000, 2.0}}},
-        .groups = found.groups,
-        .has_buffers = found.has_buffers,
-        .resting_bytes = found.resting_bytes};
-    EXPECT_GT(costs.groups.size(), 2U);
-    EXPECT_GT(predict_step_ms(row, costs), 0) << precision;
-    EXPECT_GT(predict_peak_bytes(row, costs).at(0), costs.resting_bytes.at(0)) << precision;
-    row.prefetch = 0;
-    row.reshard_after_forward = false;
-    EXPECT_GT(predict_step_ms(row, costs), 0) << "the costs are other windows' too";
-  }
-}
-
-TEST(CalibrateStages, PricesStagesWithMasters) {
-  Config row = small_row("pipeline", "mlp");
-  for (const auto& [schedule, precision] : std::vector<std::pair<const char*, const char*>>{
-           {"1f1b", "bfloat16"}, {"1f1b", "float16"}, {"zb_h1", "bfloat16"}, {"zb_v", "float16"}}) {
-    row.schedule = schedule;
-    if (row.schedule == "zb_v") row.cut = {"fc3", "fc5", "fc7"};
-    row.mixed_precision = precision;
-    const StageCosts costs{.costs = calibrate_stages({.config = row}, {}).costs};
-    EXPECT_GT(predict_step_ms(row, costs), 0) << schedule << ' ' << precision;
-  }
-}
-
-TEST(CalibrateStages, PricesWhatReplicasOfOneProcessDo) {
-  for (const bool changed : {false, true}) {
-    Config row = small_row("data_parallel");
-    row.global_batch_size = 5;  // parts of 3 and 2
-    if (changed) {
-      row.loss_on = "replicas";
-      row.replicate = "kept";
-      row.reduce = "overlapped";
-      row.update = "everywhere";
-      row.bucket_mb = 1e-6;
-    }
-    const CalibrateStagesResult found = calibrate_stages({.config = row}, {});
-    EXPECT_EQ(found.owners,
-              changed ? (std::vector<std::int64_t>{0, 1}) : (std::vector<std::int64_t>{0}));
-    const auto timeline = predict_timeline(row, {.costs = found.costs, .owners = found.owners});
-    EXPECT_GT(timeline.step_ms, 0);
-    std::set<std::string> predicted;
-    for (const auto& entry : timeline.entries) {
-      predicted.insert(std::string(schedules::name(entry.action.kind)));
-    }
-    for (const auto& event : measured(row).timeline) {
-      EXPECT_TRUE(predicted.contains(event.kind)) << event.kind;
-    }
-  }
-}
-
 TEST(CalibrateDevice, FindsPositiveRates) {
   const Config row = small_row("pipeline", "toy");
   const CalibrateDeviceResult rates = calibrate_device({.config = row}, {});
@@ -400,4 +322,4 @@ TEST(CalibrateDevice, FindsPositiveRates) {
 }
 
 }  // namespace
-}  // namespace stratagem::bench
+}  // namespace stratagem::bench::tasks_test

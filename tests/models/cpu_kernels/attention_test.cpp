@@ -7,13 +7,14 @@
 #include <cmath>
 #include <limits>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "models/cpu_kernels/kernels/choices.h"
 #include "models/cpu_kernels/reference_kernels.h"
 #include "tests/models/single_thread.h"
 
-namespace stratagem::models {
+namespace stratagem::models::attention_test {
 namespace {
 
 struct Result {
@@ -21,13 +22,25 @@ struct Result {
   at::Tensor gradient;  // of qkv
 };
 
-Result run(const at::Tensor& qkv, std::int64_t heads, const at::Tensor& gradient, bool own) {
-  const ReferenceKernelsGuard guard(!own);
+using Attention = at::Tensor (*)(const at::Tensor& qkv, std::int64_t heads);
+
+Result run(Attention attention, const at::Tensor& qkv, std::int64_t heads,
+           const at::Tensor& gradient) {
   const at::Tensor leaf = qkv.detach().clone().requires_grad_(true);
   // As it comes out of a layer, and not the leaf itself.
-  const at::Tensor mixed = causal_attention(leaf.mul(1), heads);
+  const at::Tensor mixed = attention(leaf.mul(1), heads);
   mixed.backward(gradient);
   return {mixed.detach(), leaf.grad()};
+}
+
+/// By our kernel, also where a layer would take ATen's.
+Result own(const at::Tensor& qkv, std::int64_t heads, const at::Tensor& gradient) {
+  return run(own_causal_attention, qkv, heads, gradient);
+}
+
+Result atens(const at::Tensor& qkv, std::int64_t heads, const at::Tensor& gradient) {
+  const ReferenceKernelsGuard guard(true);
+  return run(causal_attention, qkv, heads, gradient);
 }
 
 // How far a number of this format may be from what it stands for, as a part of the largest one.
@@ -58,13 +71,18 @@ TEST_P(AttentionEquals, Atens) {
   at::manual_seed(7);
   const at::Tensor qkv = (2 * at::randn({3, sequence, 3 * heads * features})).to(dtype);
   const at::Tensor gradient = at::randn({3, sequence, heads * features}).to(dtype);
-  const Result expected = run(qkv.to(at::kDouble), heads, gradient.to(at::kDouble), false);
-  const Result found = run(qkv, heads, gradient, true);
-  EXPECT_EQ(found.mixed.scalar_type(), dtype);
-  EXPECT_EQ(found.mixed.sizes(), expected.mixed.sizes());
+  const Result expected = atens(qkv.to(at::kDouble), heads, gradient.to(at::kDouble));
   const double bound = 16 * rounding(dtype);
-  EXPECT_LE(distance(found.mixed, expected.mixed), bound);
-  EXPECT_LE(distance(found.gradient, expected.gradient), bound);
+  using Named = std::pair<const char*, at::Tensor (*)(const at::Tensor&, std::int64_t)>;
+  for (const auto& [name, attention] :
+       {Named("own", own_causal_attention), Named("a layer's", causal_attention)}) {
+    SCOPED_TRACE(name);
+    const Result found = run(attention, qkv, heads, gradient);
+    EXPECT_EQ(found.mixed.scalar_type(), dtype);
+    EXPECT_EQ(found.mixed.sizes(), expected.mixed.sizes());
+    EXPECT_LE(distance(found.mixed, expected.mixed), bound);
+    EXPECT_LE(distance(found.gradient, expected.gradient), bound);
+  }
 }
 
 // Sequences of one block of queries, of several, and such that end within one; widths that fill
@@ -75,24 +93,35 @@ INSTANTIATE_TEST_SUITE_P(, AttentionEquals,
                                           testing::Values(1, 5, 64, 65, 200), testing::Values(1, 3),
                                           testing::Values(3, 16, 64)));
 
+TEST(Attention, OfALayerIsOursInFloat32AndFloat64) {
+  for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
+    const at::Tensor qkv = at::zeros({1, 4, 6}, type);
+    EXPECT_TRUE(takes_own_attention(qkv)) << type;
+    const ReferenceKernelsGuard guard(true);
+    EXPECT_FALSE(takes_own_attention(qkv)) << type;
+  }
+}
+
+// Heads of 12 features: scores are divided by a number that rounds.
 TEST(Attention, ComputesInFloat32WhatIsStoredIn16Bits) {
-  at::manual_seed(7);
-  const at::Tensor qkv = (2 * at::randn({2, 70, 3 * 32})).to(at::kBFloat16);
-  if (!takes_own_attention(qkv)) return;  // the processor has matrix units
-  const at::Tensor gradient = at::randn({2, 70, 32}).to(at::kBFloat16);
-  const Result wide = run(qkv.to(at::kFloat), 2, gradient.to(at::kFloat), true);
-  const Result narrow = run(qkv, 2, gradient, true);
-  EXPECT_TRUE(narrow.mixed.equal(wide.mixed.to(at::kBFloat16)));
-  EXPECT_TRUE(narrow.gradient.equal(wide.gradient.to(at::kBFloat16)));
+  for (const at::ScalarType type : {at::kBFloat16, at::kHalf}) {
+    at::manual_seed(7);
+    const at::Tensor qkv = (2 * at::randn({2, 70, 3 * 24})).to(type);
+    const at::Tensor gradient = at::randn({2, 70, 24}).to(type);
+    const Result wide = own(qkv.to(at::kFloat), 2, gradient.to(at::kFloat));
+    const Result narrow = own(qkv, 2, gradient);
+    EXPECT_TRUE(narrow.mixed.equal(wide.mixed.to(type))) << type;
+    EXPECT_TRUE(narrow.gradient.equal(wide.gradient.to(type))) << type;
+  }
 }
 
 TEST(Attention, IsTheSameOnSeveralThreads) {
   at::manual_seed(7);
   const at::Tensor qkv = at::randn({8, 96, 3 * 64});
   const at::Tensor gradient = at::randn({8, 96, 64});
-  const Result on_two = run(qkv, 4, gradient, true);
+  const Result on_two = own(qkv, 4, gradient);
   const SingleThread one;
-  const Result on_one = run(qkv, 4, gradient, true);
+  const Result on_one = own(qkv, 4, gradient);
   EXPECT_TRUE(on_one.mixed.equal(on_two.mixed));
   EXPECT_TRUE(on_one.gradient.equal(on_two.gradient));
 }
@@ -103,7 +132,7 @@ TEST(Attention, TakesScoresFarApart) {
   qkv.select(2, 0).fill_(300);               // each query
   qkv.select(2, 1).select(1, 1).fill_(300);  // the second key
   qkv.select(2, 2).select(1, 1).fill_(5);    // and its value
-  const Result found = run(qkv.view({1, 3, 6}), 1, at::ones({1, 3, 2}), true);
+  const Result found = own(qkv.view({1, 3, 6}), 1, at::ones({1, 3, 2}));
   EXPECT_TRUE(
       found.mixed.equal(at::tensor({0., 0., 5., 5., 5., 5.}).view({1, 3, 2}).to(at::kFloat)));
   EXPECT_TRUE(found.gradient.isfinite().all().item<bool>());
@@ -112,9 +141,9 @@ TEST(Attention, TakesScoresFarApart) {
 TEST(Attention, SeesNothingOfLaterPositions) {
   at::manual_seed(7);
   at::Tensor qkv = at::randn({1, 100, 3 * 8});
-  const at::Tensor before = run(qkv, 1, at::ones({1, 100, 8}), true).mixed;
+  const at::Tensor before = own(qkv, 1, at::ones({1, 100, 8})).mixed;
   qkv.slice(1, 70).fill_(1e4);
-  const at::Tensor after = run(qkv, 1, at::ones({1, 100, 8}), true).mixed;
+  const at::Tensor after = own(qkv, 1, at::ones({1, 100, 8})).mixed;
   EXPECT_TRUE(after.slice(1, 0, 70).equal(before.slice(1, 0, 70)));
 }
 
@@ -167,4 +196,4 @@ TEST(AttentionKernels, EveryInstructionSetComputesTheSame) {
 }
 
 }  // namespace
-}  // namespace stratagem::models
+}  // namespace stratagem::models::attention_test

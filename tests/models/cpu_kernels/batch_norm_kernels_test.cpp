@@ -8,7 +8,7 @@
 
 #include "models/cpu_kernels/kernels/choices.h"
 
-namespace stratagem::models::kernels {
+namespace stratagem::models::kernels::batch_norm_kernels_test {
 namespace {
 
 // Rows that are summed at once and more; channels that fill vectors, that do not, that are fewer.
@@ -94,4 +94,4 @@ TEST(BatchNormKernels, EveryInstructionSetComputesTheSame) {
 }
 
 }  // namespace
-}  // namespace stratagem::models::kernels
+}  // namespace stratagem::models::kernels::batch_norm_kernels_test

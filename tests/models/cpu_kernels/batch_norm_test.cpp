@@ -21,7 +21,7 @@
 #include "models/residual_block.h"
 #include "tests/models/single_thread.h"
 
-namespace stratagem::models {
+namespace stratagem::models::batch_norm_test {
 namespace {
 
 struct Case {
@@ -294,4 +294,4 @@ TEST(BatchNorm, TakesTheReluBehindItAlong) {
 }
 
 }  // namespace
-}  // namespace stratagem::models
+}  // namespace stratagem::models::batch_norm_test

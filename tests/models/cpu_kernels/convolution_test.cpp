@@ -15,7 +15,7 @@
 #include "models/optimizer.h"
 #include "tests/models/single_thread.h"
 
-namespace stratagem::models {
+namespace stratagem::models::convolution_test {
 namespace {
 
 struct Result {
@@ -271,4 +271,4 @@ TEST(Convolution, OtherCasesArePlain) {
 }
 
 }  // namespace
-}  // namespace stratagem::models
+}  // namespace stratagem::models::convolution_test

@@ -15,7 +15,7 @@
 #include "models/workload.h"
 #include "tests/models/single_thread.h"
 
-namespace stratagem::models {
+namespace stratagem::models::deferred_weight_gradients_test {
 namespace {
 
 using Gradients = std::map<std::string, at::Tensor>;
@@ -122,4 +122,4 @@ TEST(DeferredWeightGradients, BeginOneAheadOfTheirTurn) {
 }
 
 }  // namespace
-}  // namespace stratagem::models
+}  // namespace stratagem::models::deferred_weight_gradients_test

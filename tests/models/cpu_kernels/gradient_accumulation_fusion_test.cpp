@@ -14,7 +14,7 @@
 #include "models/cpu_kernels/winograd_convolution.h"
 #include "tests/models/single_thread.h"
 
-namespace stratagem::models {
+namespace stratagem::models::gradient_accumulation_fusion_test {
 namespace {
 
 using Tensors = torch::autograd::variable_list;
@@ -172,4 +172,4 @@ TEST(GradientAccumulationFusion, AHookGetsTheGradientOfEveryMicroBatch) {
 }
 
 }  // namespace
-}  // namespace stratagem::models
+}  // namespace stratagem::models::gradient_accumulation_fusion_test

@@ -10,7 +10,7 @@
 
 #include "models/cpu_kernels/reference_kernels.h"
 
-namespace stratagem::models {
+namespace stratagem::models::kernel_choice_test {
 namespace {
 
 using Noted = std::map<std::string, std::string>;
@@ -36,4 +36,4 @@ TEST(KernelChoice, NotesWhatOursDoNotKnowOf) {
 }
 
 }  // namespace
-}  // namespace stratagem::models
+}  // namespace stratagem::models::kernel_choice_test

@@ -17,7 +17,7 @@
 #include "models/cpu_kernels/kernels/wide_vectors.h"
 #include "models/cpu_kernels/reference_kernels.h"
 
-namespace stratagem::models {
+namespace stratagem::models::linear_test {
 namespace {
 
 struct Size {
@@ -138,4 +138,4 @@ TEST(LinearInFloat32, TakesATensOfTheReferenceKernels) {
 }
 
 }  // namespace
-}  // namespace stratagem::models
+}  // namespace stratagem::models::linear_test

@@ -10,7 +10,7 @@
 
 #include "tests/models/single_thread.h"
 
-namespace stratagem::models {
+namespace stratagem::models::parallel_rows_test {
 namespace {
 
 TEST(ParallelRows, EachThreadHasAPartAndEachRowIsInOne) {
@@ -43,4 +43,4 @@ TEST(ParallelRows, FewValuesAreNotWorthAThread) {
 }
 
 }  // namespace
-}  // namespace stratagem::models
+}  // namespace stratagem::models::parallel_rows_test

@@ -14,7 +14,7 @@
 #include "models/workload.h"
 #include "tests/models/single_thread.h"
 
-namespace stratagem::models {
+namespace stratagem::models::reference_kernels_test {
 namespace {
 
 /// The names of the graph's nodes that are no part of LibTorch.
@@ -82,4 +82,4 @@ TEST(ReferenceKernelsGuard, EndsWithItsScopeAndIsTheThreadsOwn) {
 }
 
 }  // namespace
-}  // namespace stratagem::models
+}  // namespace stratagem::models::reference_kernels_test

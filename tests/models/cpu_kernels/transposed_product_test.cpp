@@ -8,7 +8,7 @@
 
 #include "models/cpu_kernels/kernels/choices.h"
 
-namespace stratagem::models {
+namespace stratagem::models::transposed_product_test {
 namespace {
 
 struct Shape {
@@ -76,4 +76,4 @@ TEST(TransposedProduct, IsTheSumOfProductsByEveryInstructionSet) {
 }
 
 }  // namespace
-}  // namespace stratagem::models
+}  // namespace stratagem::models::transposed_product_test

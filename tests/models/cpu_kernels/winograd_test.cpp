@@ -10,7 +10,7 @@
 
 #include "models/cpu_kernels/kernels/choices.h"
 
-namespace stratagem::models {
+namespace stratagem::models::winograd_test {
 namespace {
 
 using kernels::WinogradShape;
@@ -183,4 +183,4 @@ TYPED_TEST(WinogradKernels, AreConvolutionsByEveryInstructionSet) {
 }
 
 }  // namespace
-}  // namespace stratagem::models
+}  // namespace stratagem::models::winograd_test

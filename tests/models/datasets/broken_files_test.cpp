@@ -13,8 +13,9 @@
 #include <string>
 
 #include "models/datasets/dataset.h"
+#include "tests/temporary_folder.h"
 
-namespace stratagem::datasets {
+namespace stratagem::datasets::broken_files_test {
 namespace {
 
 using testing::HasSubstr;
@@ -23,14 +24,6 @@ using testing::StartsWith;
 /// Folders of files that are good, of which one at a time is broken and made good again.
 class BrokenFiles : public testing::Test {
  protected:
-  BrokenFiles()
-      : folder_(std::filesystem::path(testing::TempDir()) /
-                ("broken_" +
-                 std::string(testing::UnitTest::GetInstance()->current_test_info()->name()))) {
-    std::filesystem::create_directories(folder_);
-  }
-  ~BrokenFiles() override { std::filesystem::remove_all(folder_); }
-
   std::size_t below(std::size_t limit) { return random_() % limit; }
   char any_byte() { return static_cast<char>(random_()); }
 
@@ -41,8 +34,9 @@ class BrokenFiles : public testing::Test {
   /// Whether the set was read.
   bool is_read(const std::string& kind) const {
     try {
-      const Datasets sets = make_datasets({.name = kind + ":" + folder_.string(), .validation = -1},
-                                          /*characters=*/"");
+      const Datasets sets =
+          make_datasets({.name = kind + ":" + folder_.path().string(), .validation = -1},
+                        /*characters=*/"");
       for (const DatasetPointer& set : {sets.training, sets.validation}) {
         for (std::int64_t index = 0; index < set->size(); ++index) expect_whole(*set, index);
       }
@@ -50,13 +44,13 @@ class BrokenFiles : public testing::Test {
     } catch (const std::invalid_argument& error) {
       const std::string message = error.what();
       EXPECT_THAT(message, StartsWith("--data"));
-      EXPECT_THAT(message, HasSubstr(folder_.string()));
+      EXPECT_THAT(message, HasSubstr(folder_.path().string()));
       EXPECT_EQ(message.find('\n'), std::string::npos) << message;
       return false;
     }
   }
 
-  std::filesystem::path folder_;
+  const TemporaryFolder folder_;
 
  private:
   static void expect_whole(const Dataset& set, std::int64_t index) {
@@ -124,7 +118,7 @@ TEST_F(BrokenFiles, OfCifar10AreReadOrRefused) {
   }
   ASSERT_TRUE(is_read("cifar10"));
   int refused = 0;
-  constexpr int trials = 150;
+  constexpr int trials = 75;
   for (int trial = 0; trial < trials; ++trial) {
     std::filesystem::resize_file(broken, 0);
     const bool resized = below(4) == 0;
@@ -144,4 +138,4 @@ TEST_F(BrokenFiles, OfCifar10AreReadOrRefused) {
 }
 
 }  // namespace
-}  // namespace stratagem::datasets
+}  // namespace stratagem::datasets::broken_files_test

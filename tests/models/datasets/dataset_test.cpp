@@ -10,7 +10,9 @@
 #include <numeric>
 #include <stdexcept>
 
-namespace stratagem::datasets {
+#include "tests/temporary_folder.h"
+
+namespace stratagem::datasets::dataset_test {
 namespace {
 
 using testing::AllOf;
@@ -24,14 +26,6 @@ Datasets made(DatasetOptions options) { return make_datasets(options, characters
 /// A folder of files of the test's own.
 class DatasetFiles : public testing::Test {
  protected:
-  DatasetFiles()
-      : folder_(std::filesystem::path(testing::TempDir()) /
-                ("datasets_" +
-                 std::string(testing::UnitTest::GetInstance()->current_test_info()->name()))) {
-    std::filesystem::create_directories(folder_);
-  }
-  ~DatasetFiles() override { std::filesystem::remove_all(folder_); }
-
   void write(const std::string& name, const std::string& bytes) const {
     std::ofstream(folder_ / name, std::ios::binary) << bytes;
   }
@@ -66,16 +60,17 @@ class DatasetFiles : public testing::Test {
   }
 
   auto refusal(const std::string& kind) const {
-    return [this, kind] { made({.name = kind + ":" + folder_.string()}); };
+    return [this, kind] { made({.name = kind + ":" + folder_.path().string()}); };
   }
 
-  std::filesystem::path folder_;
+  const TemporaryFolder folder_;
 };
 
 TEST_F(DatasetFiles, MnistIsRead) {
   write_mnist("train", 30);
   write_mnist("t10k", 20);
-  const Datasets sets = made({.name = "mnist:" + folder_.string(), .validation = 0.2, .test = -1});
+  const Datasets sets =
+      made({.name = "mnist:" + folder_.path().string(), .validation = 0.2, .test = -1});
   EXPECT_EQ(sets.training->size(), 24);
   EXPECT_EQ(sets.validation->size(), 6);
   EXPECT_EQ(sets.test->size(), 20);
@@ -118,7 +113,7 @@ TEST_F(DatasetFiles, Cifar10IsRead) {
     write_cifar10(std::string("data_batch_") + number + ".bin", number);
   }
   write_cifar10("test_batch.bin", 't');
-  const Datasets sets = made({.name = "cifar10:" + folder_.string(), .validation = -1});
+  const Datasets sets = made({.name = "cifar10:" + folder_.path().string(), .validation = -1});
   EXPECT_EQ(sets.training->size(), 50'000);
   EXPECT_EQ(sets.training->sample(39'999).bytes.front(), '4');
   EXPECT_EQ(sets.training->sample(40'003).bytes.front(), '5');
@@ -242,4 +237,4 @@ TEST(Dataset, WhatCannotBeIsRefusedInOneLine) {
 }
 
 }  // namespace
-}  // namespace stratagem::datasets
+}  // namespace stratagem::datasets::dataset_test

@@ -10,7 +10,7 @@
 
 #include "strategies/backends/backend.h"
 
-namespace stratagem::backends {
+namespace stratagem::backends::cuda_device_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -148,4 +148,4 @@ TEST(CudaDevice, AGpuThatDoesNotExistIsRefusedInOneLine) {
 }
 
 }  // namespace
-}  // namespace stratagem::backends
+}  // namespace stratagem::backends::cuda_device_test

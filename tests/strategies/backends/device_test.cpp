@@ -9,6 +9,7 @@
 #include <sched.h>
 
 #include <atomic>
+#include <memory>
 #include <stdexcept>
 #include <thread>
 
@@ -17,9 +18,10 @@
 #include "strategies/backends/memory_accounting.h"
 #include "strategies/runtime/cpu_device.h"
 #include "tests/strategies/accounting.h"
+#include "tests/strategies/cpu_devices.h"
 #include "tests/strategies/stream_training.h"
 
-namespace stratagem::backends {
+namespace stratagem::backends::device_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -249,9 +251,11 @@ TEST_P(EveryDevice, AnErrorOfLibTorchIsOneLine) {
 }
 
 TEST_P(EveryDevice, AnOverrunIsATimeoutThatNamesTheWork) {
-  first().enqueue(runtime::Stream::compute, "0B2", [] { sleep_ms(600); });
+  const auto held = std::make_shared<runtime::HeldWork>();
+  first().enqueue(runtime::Stream::compute, "0B2", [held] { (*held)(); });
   EXPECT_THAT(failure_of<runtime::DeviceTimeout>(first(), std::chrono::milliseconds(200)),
               HasSubstr(first().description().name() + " has been in 0B2 for more than 0.2 s"));
+  held->release();
 }
 
 TEST_P(EveryDevice, ShowsItsWorkOnThePage) {
@@ -419,4 +423,4 @@ TEST(CpuDevice, ACoreThatDoesNotExistIsAnError) {
 }
 
 }  // namespace
-}  // namespace stratagem::backends
+}  // namespace stratagem::backends::device_test

@@ -10,7 +10,7 @@
 
 #include "tests/strategies/accounting.h"
 
-namespace stratagem::backends {
+namespace stratagem::backends::memory_accounting_test {
 namespace {
 
 using Category = MemoryCategory;
@@ -39,7 +39,6 @@ class CategoriesTest : public ::testing::Test {
   }
 
   static constexpr MemoryAccount account = 777;
-  const AccountingAlone accounting_alone_;
   const MemoryAccountGuard charged_{account};
 };
 
@@ -180,4 +179,4 @@ TEST(MemoryAccountGuard, RefusesAnAccountThatThereIsNot) {
 }
 
 }  // namespace
-}  // namespace stratagem::backends
+}  // namespace stratagem::backends::memory_accounting_test

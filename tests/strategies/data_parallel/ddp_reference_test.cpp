@@ -11,7 +11,7 @@
 #include "tests/models/reference_values.h"
 #include "tests/strategies/rank_training.h"
 
-namespace stratagem::data_parallel {
+namespace stratagem::data_parallel::ddp_reference_test {
 namespace {
 
 constexpr double tolerance = 1e-9;
@@ -80,16 +80,19 @@ struct Case {
 
 TEST(Ddp, ComputesPyTorchsGradients) {
   const nlohmann::json reference = recorded();
+  const strategies::StateDictionary start =
+      filled(models::Workload(workload_of(reference)).make_model());
+  const models::Batch batch = batch_of(reference);
   for (const nlohmann::json& expected : reference.at("runs")) {
     const Case of{.accumulation_steps = expected.at("accumulation_steps").get<std::int64_t>()};
     SCOPED_TRACE(testing::Message() << of.accumulation_steps << " accumulation steps");
-    strategies::over_both_backends(of, [&](const Case& each) {
+    strategies::over_the_backend_in_order(of, [&](const Case& each) {
       runtime::on_ranks(each.spread.ranks(), [&](distributed::RankContext& ranks) {
         strategies::RankTraining training(ranks, workload_of(reference), each.spread);
         const auto context = training.rank_context({.accumulation_steps = each.accumulation_steps});
         training.strategy = strategies::find_strategy("ddp").make(context);
-        training.strategy->load(filled(training.workload.make_model()));
-        const auto step = training.strategy->step(batch_of(reference));
+        training.strategy->load(start);
+        const auto step = training.strategy->step(batch);
         const strategies::StateDictionary state = training.strategy->state();
         EXPECT_NEAR(step->loss(), expected.at("loss").get<double>(), tolerance);
         expect_figures(state, expected, training.rank);
@@ -99,4 +102,4 @@ TEST(Ddp, ComputesPyTorchsGradients) {
 }
 
 }  // namespace
-}  // namespace stratagem::data_parallel
+}  // namespace stratagem::data_parallel::ddp_reference_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace stratagem::distributed {
+namespace stratagem::distributed::counted_costs_test {
 namespace {
 
 strategies::Costs formula() {
@@ -39,4 +39,4 @@ TEST(CountedCosts, SeesWhatIsMissingAndWhatNoFormulaHas) {
 }
 
 }  // namespace
-}  // namespace stratagem::distributed
+}  // namespace stratagem::distributed::counted_costs_test

@@ -13,7 +13,7 @@
 #include "tests/strategies/rank_threads.h"
 #include "tests/strategies/training.h"
 
-namespace stratagem::distributed {
+namespace stratagem::distributed::process_group_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -422,4 +422,4 @@ TEST(RankContext, AStoreThatIsNotThereIsAnErrorInTime) {
 }
 
 }  // namespace
-}  // namespace stratagem::distributed
+}  // namespace stratagem::distributed::process_group_test

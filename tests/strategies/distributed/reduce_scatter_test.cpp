@@ -12,7 +12,7 @@
 #include "tests/strategies/rank_threads.h"
 #include "tests/strategies/training.h"
 
-namespace stratagem::distributed {
+namespace stratagem::distributed::reduce_scatter_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -191,4 +191,4 @@ TEST(ReduceScatter, RefusesSizesAndTypesThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace stratagem::distributed
+}  // namespace stratagem::distributed::reduce_scatter_test

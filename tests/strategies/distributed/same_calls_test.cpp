@@ -8,7 +8,7 @@
 #include "strategies/registry.h"
 #include "tests/strategies/rank_training.h"
 
-namespace stratagem::distributed {
+namespace stratagem::distributed::same_calls_test {
 namespace {
 
 using strategies::StrategyOptions;
@@ -56,4 +56,4 @@ TEST(SameCalls, ARankWithAnotherOptionIsToldToAllRanksAlike) {
 }
 
 }  // namespace
-}  // namespace stratagem::distributed
+}  // namespace stratagem::distributed::same_calls_test

@@ -19,7 +19,7 @@
 #include "tests/strategies/accounting.h"
 #include "tests/strategies/rank_training.h"
 
-namespace stratagem::presets {
+namespace stratagem::presets::memory_test {
 namespace {
 
 using backends::MemoryCategory;
@@ -98,7 +98,6 @@ struct Accounted : strategies::RankTraining {
 using Test = std::function<void(Accounted&)>;
 
 void on_ranks(const Case& of, const Test& test) {
-  const backends::AccountingAlone accounting_alone;
   runtime::on_ranks(of.spread.ranks(), [&](distributed::RankContext& ranks) {
     Accounted training(ranks, of);
     training.strategy =
@@ -361,4 +360,4 @@ TEST(MemoryOfTheState, ACopyOfAGradientTooManyIsTold) {
 }
 
 }  // namespace
-}  // namespace stratagem::presets
+}  // namespace stratagem::presets::memory_test

@@ -7,7 +7,7 @@
 
 #include <stdexcept>
 
-namespace stratagem::ranks {
+namespace stratagem::ranks::gpu_assignment_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -89,4 +89,4 @@ TEST(GpuAssignment, IdsAreTheRanksOwnNumbersAndMayBeShared) {
 }
 
 }  // namespace
-}  // namespace stratagem::ranks
+}  // namespace stratagem::ranks::gpu_assignment_test

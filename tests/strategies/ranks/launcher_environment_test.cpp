@@ -6,7 +6,7 @@
 #include <map>
 #include <stdexcept>
 
-namespace stratagem::ranks {
+namespace stratagem::ranks::launcher_environment_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -135,4 +135,4 @@ TEST(Launcher, TheFirstOfSlurmsHosts) {
 }
 
 }  // namespace
-}  // namespace stratagem::ranks
+}  // namespace stratagem::ranks::launcher_environment_test

@@ -5,7 +5,7 @@
 
 #include <system_error>
 
-namespace stratagem::ranks {
+namespace stratagem::ranks::listening_socket_test {
 namespace {
 
 TEST(ListeningSocket, AFreePortIsSharedWithNobody) {
@@ -22,4 +22,4 @@ TEST(ListeningSocket, APortThatIsServedIsRefused) {
 }
 
 }  // namespace
-}  // namespace stratagem::ranks
+}  // namespace stratagem::ranks::listening_socket_test

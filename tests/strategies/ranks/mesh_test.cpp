@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace stratagem::ranks {
+namespace stratagem::ranks::mesh_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -83,4 +83,4 @@ TEST(Mesh, RefusesAPositionOutside) {
 }
 
 }  // namespace
-}  // namespace stratagem::ranks
+}  // namespace stratagem::ranks::mesh_test

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-namespace stratagem::runtime {
+namespace stratagem::runtime::large_blocks_test {
 namespace {
 
 constexpr std::int64_t page = LargeBlocks::huge_page;
@@ -142,4 +142,4 @@ TEST_F(LargeBlocksTest, ThreadsTakeAndGiveBackWhatOthersTook) {
 }
 
 }  // namespace
-}  // namespace stratagem::runtime
+}  // namespace stratagem::runtime::large_blocks_test

@@ -8,7 +8,7 @@
 
 #include "tests/strategies/cpu_devices.h"
 
-namespace stratagem::runtime {
+namespace stratagem::runtime::launched_work_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -60,7 +60,7 @@ TEST(LaunchedWork, WaitsUntilItHasEnded) {
 TEST(LaunchedWork, TheLimitIsOfOnePiece) {
   LaunchedWork work(std::make_shared<Monitor>(), "cuda:0");
   std::vector<std::shared_ptr<SwitchedEvent>> events;
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < 12; ++i) {
     events.push_back(std::make_shared<SwitchedEvent>());
     work.add(Stream::compute, "short", events.back());
   }
@@ -119,4 +119,4 @@ TEST(LaunchedWork, AFailureOfTheGroupEndsAWait) {
 }
 
 }  // namespace
-}  // namespace stratagem::runtime
+}  // namespace stratagem::runtime::launched_work_test

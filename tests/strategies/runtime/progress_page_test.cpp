@@ -8,7 +8,7 @@
 #include <system_error>
 #include <thread>
 
-namespace stratagem::runtime {
+namespace stratagem::runtime::progress_page_test {
 namespace {
 
 TEST(ProgressPage, KeepsOneTextASlot) {
@@ -88,4 +88,4 @@ TEST(ProgressPage, MayBeReadWhileItIsWritten) {
 }
 
 }  // namespace
-}  // namespace stratagem::runtime
+}  // namespace stratagem::runtime::progress_page_test

@@ -12,7 +12,7 @@
 #include "tests/strategies/cpu_devices.h"
 #include "tests/strategies/stream_memory.h"
 
-namespace stratagem::runtime {
+namespace stratagem::runtime::stream_device_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -275,4 +275,4 @@ TEST_F(StreamMemoryTest, WorkOnAnotherDevicesMemoryIsReported) {
 }
 
 }  // namespace
-}  // namespace stratagem::runtime
+}  // namespace stratagem::runtime::stream_device_test

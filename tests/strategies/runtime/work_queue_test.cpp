@@ -8,7 +8,7 @@
 
 #include "tests/strategies/cpu_devices.h"
 
-namespace stratagem::runtime {
+namespace stratagem::runtime::work_queue_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -108,15 +108,17 @@ TEST(WorkQueue, WhatIsNotAnExceptionIsAFailureToo) {
 }
 
 TEST(WorkQueue, AnOverrunIsATimeoutThatNamesTheItem) {
+  HeldWork held;
   WorkQueue queue(std::make_shared<Monitor>(), named("cpu:2"));
-  queue.push("2F0", [] { sleep_ms(600); });
-  EXPECT_EQ(failure_of<DeviceTimeout>(queue, std::chrono::milliseconds(200)),
-            "cpu:2 has been in 2F0 for more than 0.2 s (--timeout)");
+  queue.push("2F0", [&] { held(); });
+  EXPECT_EQ(failure_of<DeviceTimeout>(queue, std::chrono::milliseconds(50)),
+            "cpu:2 has been in 2F0 for more than 0.05 s (--timeout)");
+  held.release();
 }
 
 TEST(WorkQueue, ALongQueueOfShortItemsIsNoOverrun) {
   WorkQueue queue(std::make_shared<Monitor>(), named("cpu:0"));
-  for (int i = 0; i < 20; ++i) queue.push("short", [] { sleep_ms(30); });
+  for (int i = 0; i < 12; ++i) queue.push("short", [] { sleep_ms(30); });
   EXPECT_EQ(failure_of(queue, std::chrono::milliseconds(300)), "");
 }
 
@@ -181,20 +183,23 @@ TEST(WorkQueue, DroppedWorkReleasesWhoWaitsForIt) {
 }
 
 TEST(WorkQueue, AnOverrunStopsThePeers) {
+  HeldWork held;
   const auto monitor = std::make_shared<Monitor>();
   std::atomic<bool> ran{false};
   WorkQueue slow(monitor, named("cpu:0"));
   WorkQueue peer(monitor, named("cpu:1"));
-  slow.push("0F0", [] { sleep_ms(400); });
+  slow.push("0F0", [&] { held(); });
   const std::string expected = "cpu:0 has been in 0F0 for more than 0.1 s (--timeout)";
   EXPECT_EQ(failure_of<DeviceTimeout>(slow, std::chrono::milliseconds(100)), expected);
   peer.push("1F0", [&] { ran = true; });
   EXPECT_EQ(failure_of<DeviceTimeout>(peer), expected);
   EXPECT_FALSE(ran);
+  held.release();
 }
 
 // Whoever is thrown at frees what the item still works on.
 TEST(WorkQueue, AnOverrunIsToldToTheHandlerBeforeItIsThrown) {
+  HeldWork held;
   std::atomic<bool> ended{false};
   std::string told;
   const auto monitor = std::make_shared<Monitor>([&](const std::exception_ptr& failure) {
@@ -207,14 +212,16 @@ TEST(WorkQueue, AnOverrunIsToldToTheHandlerBeforeItIsThrown) {
   });
   WorkQueue queue(monitor, named("cpu:0"));
   queue.push("0F0", [&] {
-    sleep_ms(600);
+    held();
     ended = true;
   });
   EXPECT_THROW(queue.drain(std::chrono::milliseconds(100)), DeviceTimeout);
   EXPECT_EQ(told, "cpu:0 has been in 0F0 for more than 0.1 s (--timeout)");
+  held.release();
 }
 
 TEST(WorkQueue, OfAnOverrunAfterAFailureTheHandlerIsToldTheFailure) {
+  HeldWork held;
   std::string told;
   const auto monitor = std::make_shared<Monitor>([&](const std::exception_ptr& failure) {
     try {
@@ -227,12 +234,13 @@ TEST(WorkQueue, OfAnOverrunAfterAFailureTheHandlerIsToldTheFailure) {
   std::atomic<bool> inside{false};
   busy.push("0F0", [&] {
     inside = true;
-    sleep_ms(600);
+    held();
   });
   while (!inside) std::this_thread::yield();
   monitor->fail(std::make_exception_ptr(std::runtime_error("the first")));
   EXPECT_EQ(failure_of(busy, std::chrono::milliseconds(100)), "the first");
   EXPECT_EQ(told, "the first");
+  held.release();
 }
 
 TEST(WorkQueue, ReleasesWhatAnItemHoldsBeforeItCountsAsDone) {
@@ -350,4 +358,4 @@ TEST(Monitor, ADeviceThatOnlyWaitsIsNotToBlame) {
 }
 
 }  // namespace
-}  // namespace stratagem::runtime
+}  // namespace stratagem::runtime::work_queue_test

@@ -8,7 +8,7 @@
 #include "strategies/schedules/lowering.h"
 #include "strategies/schedules/registry.h"
 
-namespace stratagem::schedules {
+namespace stratagem::schedules::answered_sends_test {
 namespace {
 
 /// "1RF2: 1SB0" and so on, of each receive that shows something.
@@ -80,4 +80,4 @@ TEST(AnsweredSends, WhatAReceiveShowsHasArrived) {
 }
 
 }  // namespace
-}  // namespace stratagem::schedules
+}  // namespace stratagem::schedules::answered_sends_test

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
-namespace stratagem::schedules {
+#include <cstdint>
+
+namespace stratagem::schedules::batch_split_test {
 namespace {
 
 TEST(Slices, TheLastMicroBatchTakesTheRemainder) {
@@ -34,6 +36,27 @@ TEST(Slices, AReplicaWithoutSamplesTakesPartAndDoesNotCount) {
   }
 }
 
+TEST(Slices, WeighAsMuchAsTheyHaveOfTheBatch) {
+  const Slice slice{.start = 3, .count = 2};
+  EXPECT_EQ(slice.weight(8), 0.25);
+  EXPECT_EQ(slice.weight(2), 1);
+}
+
+TEST(Slices, OfABatchWeighOneTogether) {
+  for (const std::int64_t batch : {1, 5, 7, 12}) {
+    for (const std::int64_t size : {1, 2, 3}) {
+      for (const auto& slices : {split_batch(batch, size), split_batch_by_count(batch, size),
+                                 chunk_batch(batch, size), split_batch_per_replica(batch, 3, size),
+                                 split_batch_per_replica_by_count(batch, 3, size),
+                                 with_equal_counts(split_batch_per_replica(batch, 3, size))}) {
+        double sum = 0;
+        for (const Slice& slice : slices) sum += slice.weight(batch);
+        EXPECT_NEAR(sum, 1, 1e-15) << batch << " samples by " << size;
+      }
+    }
+  }
+}
+
 TEST(WithEqualCounts, AddsSlicesThatDoNotCount) {
   const auto uneven = split_batch_per_replica(5, 2, 1);  // three and two
   const auto equal = with_equal_counts(uneven);
@@ -45,4 +68,4 @@ TEST(WithEqualCounts, AddsSlicesThatDoNotCount) {
 }
 
 }  // namespace
-}  // namespace stratagem::schedules
+}  // namespace stratagem::schedules::batch_split_test

@@ -3,14 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <map>
 
+#include "strategies/schedules/executor.h"
 #include "strategies/schedules/lowering.h"
 #include "strategies/schedules/registry.h"
 #include "strategies/schedules/sharding.h"
 #include "tests/strategies/action_letters.h"
+#include "tests/strategies/action_log.h"
+#include "tests/strategies/cpu_devices.h"
 
-namespace stratagem::schedules {
+namespace stratagem::schedules::collective_calls_test {
 namespace {
 
 using strategies::CallLists;
@@ -51,26 +54,81 @@ TEST(CollectiveCalls, BelongToAGroupOfRanksAndStandInTheirOrder) {
                           Collective{RankGroup::norm, {ActionKind::norm_sum, 0, 0}}));
 }
 
-TEST(CollectiveCalls, OfEverySchedulesAreWholeAndAlikeForTheSameOptions) {
+/// What a device of an executed schedule did between ranks, in the order in which it was done.
+std::vector<Collective> executed_by(const Schedule& schedule, int device) {
+  static const std::map<ActionKind, RankGroup> group_of = {
+      {ActionKind::broadcast, RankGroup::replicas},
+      {ActionKind::unshard, RankGroup::shards},
+      {ActionKind::unshard_wait, RankGroup::shards},
+      {ActionKind::reduce_scatter, RankGroup::shards},
+      {ActionKind::gradient_wait, RankGroup::shards},
+      {ActionKind::reduce_copies, RankGroup::copies},
+      {ActionKind::copies_wait, RankGroup::copies},
+      {ActionKind::forward, RankGroup::tensor},
+      {ActionKind::backward, RankGroup::tensor},
+      {ActionKind::backward_input, RankGroup::tensor},
+      {ActionKind::backward_weight, RankGroup::tensor},
+      {ActionKind::reduce_gradients, RankGroup::tensor},
+      {ActionKind::norm_sum, RankGroup::norm}};
+  Log log;
+  runtime::CpuDevices devices(schedule.devices());
+  execute(schedule, devices.all, [&](const Action& action) { log.perform(action); });
+  runtime::synchronize_all(devices.all, runtime::ample);
+  std::vector<Collective> found;
+  for (const Log::Entry& entry : log.entries()) {
+    const int owner = schedule.device_of_stage.at(static_cast<std::size_t>(entry.action.stage));
+    const auto group = group_of.find(entry.action.kind);
+    if (owner == device && group != group_of.end()) found.push_back({group->second, entry.action});
+  }
+  return found;
+}
+
+TEST(CollectiveCalls, OfEveryScheduleAreThoseThatItsExecutionMakesInTheirOrder) {
   for (const std::string& name : schedule_names()) {
     for (const Sharded level : {Sharded::optimizer, Sharded::gradients, Sharded::parameters}) {
-      const Sharding sharding{.sharded = level, .copies = true, .with_buffers = true};
-      const Schedule schedule = with_everything(name, sharding);
+      const Schedule schedule =
+          with_everything(name, {.sharded = level, .copies = true, .with_buffers = true});
       for (int device = 0; device < schedule.devices(); ++device) {
         SCOPED_TRACE(testing::Message() << name << " on " << device);
-        const CallLists lists = lists_of(schedule, device);
-        const CallLists again = lists_of(with_everything(name, sharding), device);
-        EXPECT_EQ(digests_of(lists), digests_of(again));
-        EXPECT_EQ(first_difference({lists, again}), "");
-        std::size_t listed = 0;
-        for (const auto& [group, list] : lists) listed += list.calls.size();
-        const auto& actions = schedule.actions[static_cast<std::size_t>(device)];
-        EXPECT_EQ(listed, std::ranges::count_if(actions, [](const Action& action) {
-                    return is_collective(action.kind) || is_pass(action.kind);
-                  }));
+        EXPECT_EQ(collectives_of(schedule, device), executed_by(schedule, device));
       }
     }
   }
+}
+
+TEST(CollectiveCalls, OfEveryScheduleAreAsManyAsItsGroupsAndMicroBatchesMake) {
+  constexpr int micro_batches = 4;
+  for (const std::string& name : schedule_names()) {
+    const int groups = 2 * find_schedule(name).stages_for(2);  // of a device
+    for (const Sharded level : {Sharded::optimizer, Sharded::gradients}) {
+      const Schedule schedule =
+          with_everything(name, {.sharded = level, .copies = true, .with_buffers = true});
+      // A group is gathered once; its gradients are scattered once, or once a micro-batch. Ranks
+      // that share layers meet in each pass, and before each scatter.
+      const int scatters = groups * (level == Sharded::gradients ? micro_batches : 1);
+      const int passes = groups * micro_batches * (schedule.split_backward ? 3 : 2);
+      for (int device = 0; device < schedule.devices(); ++device) {
+        SCOPED_TRACE(testing::Message() << name << " on " << device);
+        std::map<RankGroup, int> calls;
+        for (const Collective& call : collectives_of(schedule, device)) ++calls[call.group];
+        EXPECT_EQ(calls[RankGroup::replicas], 1);
+        EXPECT_EQ(calls[RankGroup::shards], 2 * (groups + scatters)) << "with their waits";
+        EXPECT_EQ(calls[RankGroup::copies], 2 * groups) << "with their waits";
+        EXPECT_EQ(calls[RankGroup::tensor], passes + scatters);
+        EXPECT_EQ(calls[RankGroup::norm], device == 0 ? 1 : 0) << "one a rank";
+      }
+    }
+  }
+}
+
+TEST(CollectiveCalls, DigestsTellOrderAndNamesApart) {
+  const auto digest = [](std::vector<std::string> calls) {
+    return digests_of({{"data", {.ranks = {0, 1}, .calls = std::move(calls)}}});
+  };
+  EXPECT_EQ(digest({"a", "b"}), digest({"a", "b"}));
+  EXPECT_EQ(first_difference({digest({"a", "b"}), digest({"a", "b"})}), "");
+  EXPECT_NE(digest({"a", "b"}), digest({"b", "a"}));
+  EXPECT_NE(digest({"a", "b"}), digest({"a"}));
 }
 
 TEST(CollectiveCalls, OfAnotherWindowHaveOtherDigests) {
@@ -106,4 +164,4 @@ TEST(CollectiveCalls, OfOtherGroupsAreNotCompared) {
 }
 
 }  // namespace
-}  // namespace stratagem::schedules
+}  // namespace stratagem::schedules::collective_calls_test

@@ -6,7 +6,7 @@
 
 #include "strategies/schedules/simulate.h"
 
-namespace stratagem::schedules {
+namespace stratagem::schedules::data_parallel_schedule_test {
 namespace {
 
 TEST(DataParallelSchedule, FollowsItsPicture) {
@@ -139,4 +139,4 @@ TEST(DataParallelSchedule, SharesOfTheUpdateRunAtOnce) {
 }
 
 }  // namespace
-}  // namespace stratagem::schedules
+}  // namespace stratagem::schedules::data_parallel_schedule_test

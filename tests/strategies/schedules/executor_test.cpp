@@ -16,7 +16,7 @@
 #include "tests/strategies/cpu_devices.h"
 #include "tests/strategies/stream_device.h"
 
-namespace stratagem::schedules {
+namespace stratagem::schedules::executor_test {
 namespace {
 
 using runtime::ample;
@@ -245,12 +245,14 @@ TEST(Executor, TheFirstOfSeveralErrorsIsTheOneThrown) {
 
 TEST(Executor, AnOverrunNamesTheActionThatIsTooSlow) {
   // Device 0, the first to be synchronised, only waits for device 1's 1B0.
+  runtime::HeldWork held;
   runtime::CpuDevices devices(2);
-  execute(make_schedule("naive", 2, 1), devices.all, [](const Action& action) {
-    if (action == Action{B, 1, 0}) runtime::sleep_ms(700);
+  execute(make_schedule("naive", 2, 1), devices.all, [&](const Action& action) {
+    if (action == Action{B, 1, 0}) held();
   });
   EXPECT_EQ(failure_of<DeviceTimeout>(devices, std::chrono::milliseconds(200)),
             "cpu:1 has been in 1B0 for more than 0.2 s (--timeout)");
+  held.release();
 }
 
 TEST(Executor, ALongWaitForWorkingPeersIsNoOverrun) {
@@ -315,4 +317,4 @@ TEST(Executor, TheTimelineIsRelativeToItsOriginAndEndsWithIt) {
 }
 
 }  // namespace
-}  // namespace stratagem::schedules
+}  // namespace stratagem::schedules::executor_test

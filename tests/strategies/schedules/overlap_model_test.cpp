@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace stratagem::schedules {
+namespace stratagem::schedules::overlap_model_test {
 namespace {
 
 TEST(OverlapModel, WithoutTransfersThePassIsThePass) {
@@ -54,4 +54,4 @@ TEST(OverlapModel, WhatIsLeftAfterThePassHasTheCoreForItself) {
 }
 
 }  // namespace
-}  // namespace stratagem::schedules
+}  // namespace stratagem::schedules::overlap_model_test

@@ -14,7 +14,7 @@
 #include "tests/strategies/action_letters.h"
 #include "tests/strategies/schedule_pictures.h"
 
-namespace stratagem::schedules {
+namespace stratagem::schedules::schedule_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -380,4 +380,4 @@ TEST(Lowering, ClippingAcrossRanksAddsUpOnceOnEach) {
 }
 
 }  // namespace
-}  // namespace stratagem::schedules
+}  // namespace stratagem::schedules::schedule_test

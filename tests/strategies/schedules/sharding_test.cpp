@@ -10,7 +10,7 @@
 #include "strategies/schedules/registry.h"
 #include "tests/strategies/action_letters.h"
 
-namespace stratagem::schedules {
+namespace stratagem::schedules::sharding_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -220,4 +220,4 @@ TEST(Sharding, WhatIsNotValidIsNamed) {
 }
 
 }  // namespace
-}  // namespace stratagem::schedules
+}  // namespace stratagem::schedules::sharding_test

@@ -11,7 +11,7 @@
 #include "strategies/schedules/sharding.h"
 #include "tests/strategies/schedule_pictures.h"
 
-namespace stratagem::schedules {
+namespace stratagem::schedules::simulate_test {
 namespace {
 
 /// One column a millisecond.
@@ -295,4 +295,4 @@ TEST(Simulate, ATransferThatTakesTheCoreSlowsThePassThatHidesIt) {
 }
 
 }  // namespace
-}  // namespace stratagem::schedules
+}  // namespace stratagem::schedules::simulate_test

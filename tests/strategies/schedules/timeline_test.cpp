@@ -4,7 +4,7 @@
 
 #include "tests/strategies/action_letters.h"
 
-namespace stratagem::schedules {
+namespace stratagem::schedules::timeline_test {
 namespace {
 
 TimelineEntry entry(int device, ActionKind kind, double start, double end) {
@@ -21,4 +21,4 @@ TEST(Timeline, OneDevicesEntriesByTheirStart) {
 }
 
 }  // namespace
-}  // namespace stratagem::schedules
+}  // namespace stratagem::schedules::timeline_test

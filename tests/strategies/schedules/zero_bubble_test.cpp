@@ -7,7 +7,7 @@
 #include <functional>
 #include <string>
 
-namespace stratagem::schedules {
+namespace stratagem::schedules::zero_bubble_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -68,4 +68,4 @@ TEST(ZeroBubble, InTheShapeOfAVHoldsTheSameEverywhereAndNoMoreThan1f1b) {
 }
 
 }  // namespace
-}  // namespace stratagem::schedules
+}  // namespace stratagem::schedules::zero_bubble_test

@@ -4,7 +4,7 @@
 
 #include <random>
 
-namespace stratagem::sharding {
+namespace stratagem::sharding::flat_layout_test {
 namespace {
 
 std::vector<std::int64_t> random_sizes(std::mt19937& random) {
@@ -70,4 +70,4 @@ TEST(FlatLayout, PadsNoMoreThanItMust) {
 }
 
 }  // namespace
-}  // namespace stratagem::sharding
+}  // namespace stratagem::sharding::flat_layout_test

@@ -10,7 +10,7 @@
 #include <random>
 #include <stdexcept>
 
-namespace stratagem::stages {
+namespace stratagem::stages::balance_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -100,4 +100,4 @@ TEST(Balance, MoreStagesThanLayersAreRefused) {
 }
 
 }  // namespace
-}  // namespace stratagem::stages
+}  // namespace stratagem::stages::balance_test

@@ -14,7 +14,7 @@
 #include "tests/strategies/rank_training.h"
 #include "tests/strategies/training.h"
 
-namespace stratagem::stages {
+namespace stratagem::stages::batch_sizes_test {
 namespace {
 
 using strategies::small_workload;
@@ -85,6 +85,50 @@ TEST(BatchSizes, ReplicasWithoutSamplesTakePart) {
       }
     });
   });
+}
+
+/// Of the loss of the whole batch at once: no part of it is weighed.
+strategies::StateDictionary gradients_of_the_mean(const models::Workload& workload,
+                                                  const models::Batch& batch) {
+  const models::Model model = workload.make_model();
+  at::mse_loss(models::forward(model.layers, batch.inputs), batch.targets).backward();
+  strategies::StateDictionary gradients;
+  for (const auto& [name, tensor] : models::parameters(model.layers)) {
+    gradients["gradient." + name] = tensor.grad();
+  }
+  return gradients;
+}
+
+void expect_gradients_of_the_mean(strategies::Strategy& strategy,
+                                  const models::Workload& workload) {
+  const models::Batch batch = workload.make_batch(0);
+  strategy.step(batch);
+  auto state = strategy.state();
+  std::erase_if(state, [](const auto& entry) { return !entry.first.starts_with("gradient."); });
+  EXPECT_LT(strategies::largest_difference(state, gradients_of_the_mean(workload, batch)), 1e-13);
+}
+
+// Strategy and oracle weigh parts of a batch by one function; this asks neither of them.
+TEST(BatchSizes, EverySampleCountsTheSameInUnevenParts) {
+  for (const auto& [name, options] :
+       std::vector<std::pair<std::string, strategies::StrategyOptions>>{
+           {"pipeline", {.split_size = 3, .schedule = "1f1b"}},
+           {"data_parallel", {}},
+           {"data_parallel", {.loss_on = "replicas"}}}) {
+    SCOPED_TRACE(name + ", loss on " + options.loss_on);
+    Training training(small_workload("mlp", largest), 2);
+    expect_gradients_of_the_mean(training.make(name, options), training.workload);
+  }
+  for (const char* name : {"ddp", "zero1", "zero3"}) {
+    SCOPED_TRACE(name);
+    const strategies::Spread spread{.replicas = 3};
+    runtime::on_ranks(spread.ranks(), [&](distributed::RankContext& ranks) {
+      strategies::RankTraining training(ranks, small_workload("mlp", largest), spread);
+      training.strategy =
+          strategies::find_strategy(name).make(training.rank_context({.accumulation_steps = 2}));
+      expect_gradients_of_the_mean(*training.strategy, training.workload);
+    });
+  }
 }
 
 TEST(BatchSizes, NormalisedSamplesAreThoseOfThePartition) {
@@ -175,4 +219,4 @@ TEST(BatchSizes, ABatchThatIsNoneIsRefusedInOneLine) {
 }
 
 }  // namespace
-}  // namespace stratagem::stages
+}  // namespace stratagem::stages::batch_sizes_test

@@ -12,7 +12,7 @@
 #include "strategies/stages/staged_strategy.h"
 #include "tests/strategies/training.h"
 
-namespace stratagem::stages {
+namespace stratagem::stages::neighbours_test {
 namespace {
 
 constexpr auto F = schedules::ActionKind::forward;
@@ -79,4 +79,4 @@ TEST(Neighbours, OnOneDeviceTrainAsOnTwo) {
 }
 
 }  // namespace
-}  // namespace stratagem::stages
+}  // namespace stratagem::stages::neighbours_test

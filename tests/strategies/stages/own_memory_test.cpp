@@ -8,7 +8,7 @@
 #include "strategies/backends/memory_accounting.h"
 #include "tests/strategies/rank_training.h"
 
-namespace stratagem::stages {
+namespace stratagem::stages::own_memory_test {
 namespace {
 
 constexpr double slack = 1.2;
@@ -75,4 +75,4 @@ TEST(OwnMemory, ATensorRankMakesItsSlicesAndOneWholeLayerAtATime) {
 }
 
 }  // namespace
-}  // namespace stratagem::stages
+}  // namespace stratagem::stages::own_memory_test

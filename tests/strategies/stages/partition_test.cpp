@@ -7,7 +7,7 @@
 
 #include "tests/strategies/training.h"
 
-namespace stratagem::stages {
+namespace stratagem::stages::partition_test {
 namespace {
 
 using strategies::small_workload;
@@ -90,4 +90,4 @@ TEST(Partition, BalancedByMeasuredTime) {
 }
 
 }  // namespace
-}  // namespace stratagem::stages
+}  // namespace stratagem::stages::partition_test

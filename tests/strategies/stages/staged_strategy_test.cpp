@@ -16,7 +16,7 @@
 #include "strategies/schedules/registry.h"
 #include "tests/strategies/training.h"
 
-namespace stratagem::stages {
+namespace stratagem::stages::staged_strategy_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -350,4 +350,4 @@ TEST(StagedStrategy, AFailureIsToldOnceNobodyTouchesTheStagesAnyMore) {
 }
 
 }  // namespace
-}  // namespace stratagem::stages
+}  // namespace stratagem::stages::staged_strategy_test

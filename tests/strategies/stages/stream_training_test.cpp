@@ -14,7 +14,7 @@
 #include "tests/strategies/cpu_devices.h"
 #include "tests/strategies/rank_training.h"
 
-namespace stratagem::stages {
+namespace stratagem::stages::stream_training_test {
 namespace {
 
 using runtime::ample;
@@ -122,8 +122,12 @@ TEST(StreamTraining, DataParallelAndWhatLiesBetweenItAndDdp) {
   ladder.push_back({.output_device = 2});
   ladder.push_back({.inputs = "device"});
   ladder.push_back({.bucket_mb = a_bucket_a_layer, .replicate = "kept", .update = "everywhere"});
-  for (const char* model : {"toy", "resnet18"}) {
-    for (const StrategyOptions& options : ladder) {
+  for (const StrategyOptions& options : ladder) {
+    // The last rung has all of the others' copies, of buffers and of many layers, too.
+    const bool last_rung = options.scatter == "host";
+    const bool by_itself = options.bucket_mb != a_bucket_a_layer;
+    for (const char* model : {"toy", "resnet18"}) {
+      if (model == std::string("resnet18") && !last_rung && !by_itself) continue;
       expect_equal_to_cpu_devices({.strategy = "data_parallel",
                                    .workload = strategies::small_workload(model, 6),
                                    .devices = 3,
@@ -159,11 +163,11 @@ TEST(StreamTraining, RanksWithReplicasAndMailboxes) {
            {"pipeline", {.pipeline_ranks = 2, .devices_per_rank = 2}},
            {"ddp_model_parallel", {.replicas = 2, .devices_per_rank = 2}},
        }) {
+    const auto expected = trained(of);
     for (const bool in_order : {false, true}) {
       SCOPED_TRACE(of.strategy + (in_order ? ", in order" : ""));
       RankCase own = of;
       own.spread.in_order = in_order;
-      const auto expected = trained(own);
       own.spread.devices = runtime::stream_devices_in_order;
       const auto found = trained(own);
       for (std::size_t rank = 0; rank < found.size(); ++rank) {
@@ -224,7 +228,7 @@ TEST(StreamTraining, AMissingEventRecordOrGuardIsReported) {
     const auto event = group.devices[0]->record(Stream::compute);
     auto& other = *group.devices[static_cast<std::size_t>(device)];
     if (waits) other.wait(stream, event);
-    other.enqueue(stream, "use", [&made, event, work = std::move(work)] {
+    other.enqueue(stream, "use", [event, work = std::move(work)] {
       while (!event->complete()) std::this_thread::yield();
       work();
     });
@@ -244,4 +248,4 @@ TEST(StreamTraining, AMissingEventRecordOrGuardIsReported) {
 }
 
 }  // namespace
-}  // namespace stratagem::stages
+}  // namespace stratagem::stages::stream_training_test

@@ -11,7 +11,7 @@
 #include "tests/strategies/rank_threads.h"
 #include "tests/strategies/tensor_parallel/tensor_rank.h"
 
-namespace stratagem::tensor_parallel {
+namespace stratagem::tensor_parallel::shard_test {
 namespace {
 
 /// A transformer block, sharded.
@@ -98,4 +98,4 @@ TEST(Shard, BySequenceABlockKeepsPartsOfWhatItGathered) {
 }
 
 }  // namespace
-}  // namespace stratagem::tensor_parallel
+}  // namespace stratagem::tensor_parallel::shard_test

@@ -19,7 +19,7 @@
 #include "tests/strategies/rank_threads.h"
 #include "tests/strategies/tensor_parallel/tensor_rank.h"
 
-namespace stratagem::tensor_parallel {
+namespace stratagem::tensor_parallel::tensor_parallel_test {
 namespace {
 
 using distributed::RankContext;
@@ -382,4 +382,4 @@ TEST(VocabParallel, EmbeddingIsThatOfTheWholeTable) {
 }
 
 }  // namespace
-}  // namespace stratagem::tensor_parallel
+}  // namespace stratagem::tensor_parallel::tensor_parallel_test

@@ -9,20 +9,15 @@
 #include <string>
 #include <vector>
 
+#include "tests/temporary_folder.h"
 #include "training/checkpoint/committed_file.h"
 
-namespace stratagem::checkpoint {
+namespace stratagem::checkpoint::folder_test {
 namespace {
 
 namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-fs::path fresh_folder(const char* name) {
-  fs::path path = fs::path(testing::TempDir()) / name;
-  fs::remove_all(path);
-  return path;
-}
 
 void touch(const fs::path& path) { std::ofstream(path) << "x"; }
 
@@ -33,7 +28,8 @@ std::vector<std::int64_t> steps_in(const fs::path& folder) {
 }
 
 TEST(CheckpointFolder, EntriesAreInTheOrderOfTheirSteps) {
-  const fs::path path = fresh_folder("stratagem_folder_order");
+  const TemporaryFolder temporary;
+  const fs::path path = temporary / "checkpoints";
   const Folder folder(path);
   for (const std::int64_t step : {100, 9, 123456789}) touch(Folder::path_of(path, step));
   for (const char* other : {"step-12.pt.old", "step-x.pt", "best.pt", "step-.pt"}) {
@@ -44,7 +40,8 @@ TEST(CheckpointFolder, EntriesAreInTheOrderOfTheirSteps) {
 }
 
 TEST(CheckpointFolder, WhatAnEndedRunLeftIsRemoved) {
-  const fs::path path = fresh_folder("stratagem_folder_left");
+  const TemporaryFolder temporary;
+  const fs::path path = temporary / "checkpoints";
   { const Folder folder(path); }
   touch(CommittedFile::partial_of(Folder::path_of(path, 3)));
   touch(Folder::path_of(path, 2));
@@ -54,7 +51,8 @@ TEST(CheckpointFolder, WhatAnEndedRunLeftIsRemoved) {
 }
 
 TEST(CheckpointFolder, OnlyOneRunHasIt) {
-  const fs::path path = fresh_folder("stratagem_folder_lock");
+  const TemporaryFolder temporary;
+  const fs::path path = temporary / "checkpoints";
   const Folder folder(path);
   try {
     const Folder other(path);
@@ -65,7 +63,8 @@ TEST(CheckpointFolder, OnlyOneRunHasIt) {
 }
 
 TEST(CheckpointFolder, TheLastOnesAreKept) {
-  const fs::path path = fresh_folder("stratagem_folder_keep");
+  const TemporaryFolder temporary;
+  const fs::path path = temporary / "checkpoints";
   const Folder folder(path);
   for (std::int64_t step = 1; step <= 4; ++step) touch(Folder::path_of(path, step));
   Folder::thin_out(path, 0);
@@ -75,8 +74,8 @@ TEST(CheckpointFolder, TheLastOnesAreKept) {
 }
 
 TEST(CommittedFile, IsThereWholeOrNotAtAll) {
-  const fs::path path = fresh_folder("stratagem_committed") / "file";
-  fs::create_directories(path.parent_path());
+  const TemporaryFolder temporary;
+  const fs::path path = temporary / "file";
   {
     CommittedFile file(path);
     file.write("whole", 5);
@@ -93,4 +92,4 @@ TEST(CommittedFile, IsThereWholeOrNotAtAll) {
 }
 
 }  // namespace
-}  // namespace stratagem::checkpoint
+}  // namespace stratagem::checkpoint::folder_test

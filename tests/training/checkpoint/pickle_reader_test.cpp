@@ -9,7 +9,7 @@
 #include <random>
 #include <stdexcept>
 
-namespace stratagem::checkpoint {
+namespace stratagem::checkpoint::pickle_reader_test {
 namespace {
 
 using nlohmann::json;
@@ -182,4 +182,4 @@ TEST(PickleReader, BrokenFilesAreReadOrRefused) {
 }
 
 }  // namespace
-}  // namespace stratagem::checkpoint
+}  // namespace stratagem::checkpoint::pickle_reader_test

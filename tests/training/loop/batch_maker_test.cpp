@@ -9,7 +9,7 @@
 
 #include "models/datasets/dataset.h"
 
-namespace stratagem::training {
+namespace stratagem::training::batch_maker_test {
 namespace {
 
 const std::vector<std::int64_t> chosen = {5, 2, 7, 2};
@@ -108,4 +108,4 @@ TEST(BatchMaker, ImagesAreTheSameInEitherMemoryFormat) {
 }
 
 }  // namespace
-}  // namespace stratagem::training
+}  // namespace stratagem::training::batch_maker_test

@@ -10,8 +10,9 @@
 #include <string>
 
 #include "tests/strategies/training.h"
+#include "tests/temporary_folder.h"
 
-namespace stratagem::training {
+namespace stratagem::training::checkpoint_file_test {
 namespace {
 
 using models::OptimizerOptions;
@@ -22,10 +23,6 @@ models::WorkloadOptions work(const std::string& model, OptimizerOptions::Kind ki
   options.optimizer.kind = kind;
   if (kind != OptimizerOptions::Kind::sgd) options.optimizer.momentum = 0;
   return options;
-}
-
-std::filesystem::path path_of(const char* name) {
-  return std::filesystem::path(testing::TempDir()) / name;
 }
 
 /// Of a training that took two steps.
@@ -51,11 +48,12 @@ std::string refusal(const std::filesystem::path& path, const models::WorkloadOpt
 class EveryOptimizer : public testing::TestWithParam<OptimizerOptions::Kind> {};
 
 TEST_P(EveryOptimizer, GoesOnFromTheFileAsIfItHadNeverStopped) {
+  const TemporaryFolder folder;
   for (const char* model : {"toy", "resnet18"}) {
     const auto options = work(model, GetParam());
     strategies::Training training(options, 1);
     const Checkpoint written = some_checkpoint(training);
-    const auto path = path_of("stratagem_round_trip.pt");
+    const auto path = folder / "step.pt";
     write_checkpoint(path, written, training.workload);
     const Checkpoint read = read_checkpoint(path, training.workload);
     EXPECT_EQ(read.position.step, 2);
@@ -87,7 +85,8 @@ TEST(CheckpointFile, HasTheLossScalerAndHowManyUpdatesWereSkipped) {
   strategies::Training training(options, 1);
   Checkpoint written = some_checkpoint(training);
   written.position.skipped = 2;
-  const auto path = path_of("stratagem_scaler.pt");
+  const TemporaryFolder folder;
+  const auto path = folder / "step.pt";
   write_checkpoint(path, written, training.workload);
   const Checkpoint read = read_checkpoint(path, training.workload);
   EXPECT_EQ(read.position.skipped, 2);
@@ -109,7 +108,8 @@ TEST(CheckpointFile, HasTheLossScalerAndHowManyUpdatesWereSkipped) {
 
 TEST(CheckpointFile, OfAnotherModelOrOptimizerIsRefused) {
   strategies::Training training(work("toy", OptimizerOptions::Kind::sgd), 1);
-  const auto path = path_of("stratagem_other.pt");
+  const TemporaryFolder folder;
+  const auto path = folder / "step.pt";
   write_checkpoint(path, some_checkpoint(training), training.workload);
   EXPECT_THAT(refusal(path, work("mlp", OptimizerOptions::Kind::sgd)),
               HasSubstr("is of another model: it has no tensor \""));
@@ -120,7 +120,8 @@ TEST(CheckpointFile, OfAnotherModelOrOptimizerIsRefused) {
 TEST(CheckpointFile, WhatIsDamagedIsRefusedInOneLine) {
   const auto options = work("toy", OptimizerOptions::Kind::sgd);
   strategies::Training training(options, 1);
-  const auto path = path_of("stratagem_damaged.pt");
+  const TemporaryFolder folder;
+  const auto path = folder / "step.pt";
   write_checkpoint(path, some_checkpoint(training), training.workload);
   const auto size = std::filesystem::file_size(path);
   for (const auto part : {size - 1, size / 2, std::uintmax_t{10}, std::uintmax_t{0}}) {
@@ -132,4 +133,4 @@ TEST(CheckpointFile, WhatIsDamagedIsRefusedInOneLine) {
 }
 
 }  // namespace
-}  // namespace stratagem::training
+}  // namespace stratagem::training::checkpoint_file_test

@@ -8,7 +8,7 @@
 
 #include "tests/strategies/cpu_devices.h"
 
-namespace stratagem::training {
+namespace stratagem::training::steps_in_flight_test {
 namespace {
 
 class Fake final : public strategies::PendingStep {
@@ -82,4 +82,4 @@ TEST(StepsInFlight, AFailureOfAnyDeviceIsThrown) {
 }
 
 }  // namespace
-}  // namespace stratagem::training
+}  // namespace stratagem::training::steps_in_flight_test

@@ -19,7 +19,7 @@
 #include "training/learning_rate.h"
 #include "training/loop/batch_maker.h"
 
-namespace stratagem::training {
+namespace stratagem::training::trainer_test {
 namespace {
 
 using nlohmann::ordered_json;
@@ -326,4 +326,4 @@ TEST(Trainer, DataThatTheModelDoesNotTakeIsRefused) {
 }
 
 }  // namespace
-}  // namespace stratagem::training
+}  // namespace stratagem::training::trainer_test

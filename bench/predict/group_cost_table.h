@@ -1,0 +1,39 @@
+// What the actions of a row whose layers have groups cost, from steps that were run.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "bench/predict/group_cost_keys.h"
+#include "bench/predict/stage_costs.h"
+#include "strategies/schedules/executor.h"
+
+namespace stratagem::bench {
+
+/// What a device held before an action, and at most since the action before.
+struct MemoryMark {
+  schedules::Action action;
+  std::int64_t held = 0;
+  std::int64_t peak = 0;
+};
+
+class GroupCostTable {
+ public:
+  explicit GroupCostTable(GroupCostKeys keys) : keys_(std::move(keys)) {}
+
+  /// Transfers in flight are not counted.
+  void add(const schedules::Execution& execution);
+  /// Of one device; the last mark is where the step ended.
+  void add(const std::vector<MemoryMark>& marks);
+
+  std::vector<ActionCost> costs();
+
+ private:
+  GroupCostKeys keys_;
+  std::map<GroupCostKeys::Key, std::vector<double>> times_;
+  std::map<GroupCostKeys::Key, std::pair<std::int64_t, std::int64_t>> memory_;
+};
+
+}  // namespace stratagem::bench

@@ -1,0 +1,75 @@
+#include "bench/predict/group_cost_table.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+
+#include "strategies/schedules/registry.h"
+#include "tests/bench/predict/executed.h"
+
+namespace stratagem::bench::group_cost_table_test {
+namespace {
+
+using schedules::Action;
+using schedules::ActionKind;
+
+constexpr Action forward_0{ActionKind::forward, 0, 0};
+constexpr Action forward_1{ActionKind::forward, 0, 1};
+constexpr Action update{ActionKind::optimizer, 0, 0};
+
+/// Of one group with micro-batches of 4 and 3 samples.
+GroupCostTable table() {
+  return GroupCostTable(GroupCostKeys(schedules::make_schedule("naive", 1, 2), {4, 3}));
+}
+
+const ActionCost& cost_of(const std::vector<ActionCost>& costs, const std::string& kind,
+                          std::int64_t samples) {
+  for (const ActionCost& cost : costs) {
+    if (cost.kind == kind && cost.samples == samples) return cost;
+  }
+  throw std::invalid_argument("no cost for " + kind);
+}
+
+TEST(GroupCostTable, AnActionCostsTheMedianOfItsTimes) {
+  GroupCostTable found = table();
+  for (const double ms : {8.0, 16.0, 10.0, 12.0, 100.0}) {
+    found.add({executed(forward_0, 0, ms), executed(forward_1, ms, ms + 7),
+               executed(update, ms + 7, ms + 9)});
+  }
+  const auto costs = found.costs();
+  ASSERT_EQ(costs.size(), 3U);
+  const ActionCost& first = cost_of(costs, "forward", 4);
+  EXPECT_DOUBLE_EQ(first.ms, 12);
+  EXPECT_DOUBLE_EQ(first.spread_ms, 16 - 10);
+  EXPECT_LT(first.alone_ms, 0) << "one cost, whoever else computes";
+  EXPECT_TRUE(first.first);
+  const ActionCost& second = cost_of(costs, "forward", 3);
+  EXPECT_DOUBLE_EQ(second.ms, 7);
+  EXPECT_DOUBLE_EQ(second.spread_ms, 0);
+  EXPECT_FALSE(second.first);
+  EXPECT_DOUBLE_EQ(cost_of(costs, "optimizer", 0).ms, 2);
+}
+
+TEST(GroupCostTable, TransfersInFlightAreTheLinks) {
+  GroupCostTable found = table();
+  found.add({executed({ActionKind::gather_transfer, 0, 0}, 0, 5),
+             executed({ActionKind::scatter_transfer, 0, 0}, 0, 5)});
+  EXPECT_TRUE(found.costs().empty());
+}
+
+TEST(GroupCostTable, MemoryIsThatOfTheActionBetweenTwoMarks) {
+  GroupCostTable found = table();
+  found.add({executed(forward_0, 0, 1), executed(forward_1, 1, 2)});
+  found.add(std::vector<MemoryMark>{{.action = forward_0, .held = 100, .peak = 900},
+                                    {.action = forward_1, .held = 150, .peak = 180},
+                                    {.action = {}, .held = 120, .peak = 155}});
+  const auto costs = found.costs();
+  EXPECT_EQ(cost_of(costs, "forward", 4).kept_bytes, 50);
+  EXPECT_EQ(cost_of(costs, "forward", 4).most_bytes, 80);
+  EXPECT_EQ(cost_of(costs, "forward", 3).kept_bytes, -30);
+  EXPECT_EQ(cost_of(costs, "forward", 3).most_bytes, 5);
+}
+
+}  // namespace
+}  // namespace stratagem::bench::group_cost_table_test

@@ -1,0 +1,19 @@
+#include "bench/timing/message_time.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace stratagem::bench::message_time_test {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(TimeOfAMessage, IsThatOfACallOverItsMessages) {
+  EXPECT_THAT(ms_of_a_message({8, 12}, "send", 1), ElementsAre(4, 6)) << "there and back";
+  EXPECT_THAT(ms_of_a_message({8, 12}, "all_reduce", 4), ElementsAre(2, 3));
+  EXPECT_THAT(ms_of_a_message({8, 12}, "all_reduce", 1), ElementsAre(8, 12));
+  EXPECT_THAT(ms_of_a_message({8, 12}, "all_gather", 1), ElementsAre(8, 12));
+}
+
+}  // namespace
+}  // namespace stratagem::bench::message_time_test

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -127,10 +129,11 @@ def cache_folder(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp("cache")
 
 
-@pytest.fixture
-def commands(cache_folder, tmp_path):
+@contextlib.contextmanager
+def commands_in(folder: Path, cache_folder: Path) -> Iterator[Commands]:
+    """Commands whose files are in the folder; at the end nothing of theirs runs or is invalid."""
     _require("stratagem")
-    locks = tmp_path / "locks"
+    locks = folder / "locks"
     locks.mkdir()
     marked = MarkedProcesses()
     environment = {
@@ -144,13 +147,38 @@ def commands(cache_folder, tmp_path):
     commands = Commands(environment, marked)
     yield commands
     commands.end_all()
-    commands.expect_valid_results(tmp_path)
+    commands.expect_valid_results(folder)
+
+
+@pytest.fixture
+def commands(cache_folder, tmp_path):
+    with commands_in(tmp_path, cache_folder) as commands:
+        yield commands
+
+
+@pytest.fixture(scope="module")
+def module_folder(tmp_path_factory) -> Path:
+    """Where the commands that several tests of a module ask about leave their files."""
+    return tmp_path_factory.mktemp("module")
+
+
+@pytest.fixture(scope="module")
+def module_commands(cache_folder, module_folder):
+    """Commands that run once for several tests; those tests share an xdist_group."""
+    with commands_in(module_folder, cache_folder) as commands:
+        yield commands
 
 
 @pytest.fixture
 def benchmarks(commands):
     _require("bench_strategies")
     return commands
+
+
+@pytest.fixture(scope="module")
+def module_benchmarks(module_commands):
+    _require("bench_strategies")
+    return module_commands
 
 
 @pytest.fixture(scope="session")

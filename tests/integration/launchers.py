@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 
@@ -52,8 +51,8 @@ def by_hand(commands, method: str, rank: int, world: int, *options, **variables)
 
 
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
+    (port,) = slurm_cluster.free_ports(1)
+    return port
 
 
 def finish(commands, *processes) -> list[subprocess.CompletedProcess]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -11,6 +13,7 @@ import time
 from pathlib import Path
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "sinfo")
+NOT_EPHEMERAL = (20_000, 32_000)  # below the ports that Linux gives to connections
 
 
 def find(program: str) -> str | None:
@@ -24,13 +27,14 @@ def missing_programs() -> list[str]:
     return [program for program in PROGRAMS if find(program) is None]
 
 
-def _free_ports(count: int) -> list[int]:
-    """Return ports that nobody listens on at the moment."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [listener.getsockname()[1] for listener in sockets]
-    for listener in sockets:
-        listener.close()
-    return ports
+def free_ports(count: int) -> list[int]:
+    """Return ports that nobody listens on, and that the kernel gives to no connection meanwhile."""
+    found: set[int] = set()
+    while len(found) < count:
+        port = random.SystemRandom().randrange(*NOT_EPHEMERAL)
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            found.add(port)
+    return [*found]
 
 
 class SlurmCluster:
@@ -67,7 +71,7 @@ class SlurmCluster:
     def _write_configuration(self) -> None:
         host = socket.gethostname().split(".")[0]
         user = getpass.getuser()
-        controller_port, node_port = _free_ports(2)
+        controller_port, node_port = free_ports(2)
         for name in ("state", "spool"):
             (self.folder / name).mkdir()
         key = self.folder / "key"

@@ -13,7 +13,8 @@ import pytest
 
 # Small enough for a second: two linear layers.
 TOY = ["--model", "toy", "--global-batch-size", "20"]
-SMALL = [*TOY, "--split-size", "5", "--no-verify", "--benchmark_repetitions=2", "--no-repeat-disturbed"]
+SMALL = [*TOY, "--split-size", "5", "--no-verify", "--no-predict", "--benchmark_repetitions=2"]
+SMALL += ["--no-repeat-disturbed"]
 PIPELINE = "pipeline/toy/devices:2/batch:20/split:5/schedule:1f1b"
 PROGRAMS = Path(__file__).resolve().parents[2] / "bench" / "programs"
 COMPARE = Path("/usr/share/benchmark/compare.py")
@@ -87,10 +88,18 @@ def test_wrong_flags(benchmarks, arguments, code, word):
     assert done.stdout == ""
 
 
-def test_console_shows_rows_under_their_own_names(benchmarks, tmp_path):
-    out = tmp_path / "results.json"
-    done = run(benchmarks, *SMALL, "--benchmark_filter=pipeline", f"--benchmark_out={out}")
+@pytest.fixture(scope="module")
+def pipeline_run(module_benchmarks, module_folder):
+    """What the program printed of one row, and the file it wrote."""
+    out = module_folder / "pipeline.json"
+    done = run(module_benchmarks, *SMALL, "--benchmark_filter=pipeline", f"--benchmark_out={out}")
     assert done.returncode == 0, done.stderr
+    return done, out
+
+
+@pytest.mark.xdist_group("benchmarks")
+def test_console_shows_rows_under_their_own_names(pipeline_run):
+    done, out = pipeline_run
     lines = [line.split()[0] for line in done.stdout.splitlines() if line.startswith("pipeline")]
     assert lines == [PIPELINE] * 2 + [
         f"{PIPELINE}_{aggregate}" for aggregate in ("mean", "median", "stddev", "cv")
@@ -169,15 +178,14 @@ def test_the_environment_is_read_as_the_library_does(benchmarks):
     assert done.stdout.split() and all("/gpt-small/" in name for name in done.stdout.split())
 
 
-def test_google_benchmarks_compare_reads_two_results(benchmarks, tmp_path):
+@pytest.mark.xdist_group("benchmarks")
+def test_google_benchmarks_compare_reads_two_results(pipeline_run):
     if not COMPARE.exists():
         pytest.skip("libbenchmark-tools is not installed")
     pytest.importorskip("scipy", reason="compare.py needs scipy")
-    files = [tmp_path / "before.json", tmp_path / "after.json"]
-    for file in files:
-        assert run(benchmarks, *SMALL, f"--benchmark_out={file}").returncode == 0
+    _, out = pipeline_run
     done = subprocess.run(
-        [sys.executable, COMPARE, "--no-color", "benchmarks", *files],
+        [sys.executable, COMPARE, "--no-color", "benchmarks", out, out],
         capture_output=True,
         text=True,
         timeout=120,

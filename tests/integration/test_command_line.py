@@ -167,6 +167,19 @@ def test_simulate(commands, tmp_path):
     assert kinds.count("forward") == kinds.count("backward") == 18
 
 
+@pytest.mark.parametrize(("option", "value", "makespan"), [
+    ("--link-latency-ms", 0.25, 6.5),
+    ("--link-ms", 0.5, 7),
+    ("--optimizer-ms", 0.75, 6.75),
+])
+def test_simulate_counts_transfers_and_the_optimizer(commands, option, value, makespan):
+    """One micro-batch goes forward and back: two stages of 1 + 2 ms, two transfers, an optimizer."""
+    row = ["--schedule", "gpipe", "--stages", 2, "--micro-batches", 1]
+    done = commands.stratagem("simulate", *row, option, value, "--out", "-")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["simulation"]["makespan_ms"] == pytest.approx(makespan)
+
+
 def test_simulate_draws_a_chart(commands, tmp_path):
     pytest.importorskip("vl_convert", reason="the charts need vl-convert-python")
     chart = tmp_path / "chart.svg"

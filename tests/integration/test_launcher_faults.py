@@ -17,7 +17,9 @@ from launchers import by_hand, finish, free_port, mpirun, rows_of, run_under, sr
 pytestmark = pytest.mark.slow
 
 TIMEOUT_S = 3
-LONG = ["--strategy", "ddp", "--no-verify", "--timeout", TIMEOUT_S, "--repetitions", 500]
+GRACE_S = 20  # for a busy machine
+LONG = ["--strategy", "ddp", "--no-verify", "--no-predict", "--timeout", TIMEOUT_S]
+LONG += ["--repetitions", 500]
 
 
 def wait_until_measuring(commands, out) -> None:
@@ -40,7 +42,12 @@ def start_under(launcher: str, commands, out, request) -> subprocess.Popen:
 
 
 @pytest.mark.parametrize(
-    ("launcher", "code", "grace_s"), [("torchrun", 1, 30), ("mpirun", 137, 10), ("srun", 137, 30)]
+    ("launcher", "code", "grace_s"),
+    [
+        ("torchrun", 1, 30),
+        ("mpirun", 137, 30),
+        pytest.param("srun", 137, 30, marks=pytest.mark.xdist_group("slurm")),
+    ],
 )
 def test_a_launcher_ends_the_others_of_a_killed_rank(
     commands, out, launcher, code, grace_s, request
@@ -75,7 +82,7 @@ def test_a_worker_that_is_killed_fails_its_row_alone(commands, out, lost):
     ranks = [
         by_hand(
             commands, method, rank, 2, "--strategy", "pipeline,ddp", "--split-size", 4,
-            "--no-verify", "--timeout", 10, "--repetitions", 2, "--out", out,
+            "--no-verify", "--no-predict", "--timeout", 10, "--repetitions", 2, "--out", out,
             STRATAGEM_TEST_FAULT=f"kill@0B0@ddp@{lost}",
         )
         for rank in range(2)
@@ -100,7 +107,7 @@ def lose_a_rank_by_hand(commands, out, rank: int, number: int) -> subprocess.Com
     since = time.monotonic()
     (done,) = finish(commands, *ranks)
     # Rank 0 gives the others 2 s for their last words, and the lost one 1 s to come back.
-    assert time.monotonic() - since < TIMEOUT_S + 2 + 1 + 3
+    assert time.monotonic() - since < TIMEOUT_S + 2 + 1 + GRACE_S
     lost.kill()
     lost.wait()
     commands.marked.expect_none()

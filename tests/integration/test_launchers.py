@@ -20,19 +20,17 @@ from launchers import (
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
-ROWS = ["--strategy", "single,pipeline,ddp", "--split-size", "4", "--repetitions", "2"]
+TWO_RANKS = ["--strategy", "ddp", "--repetitions", 1, "--no-verify", "--no-predict"]
 
 
-def expect_measured(results: dict) -> None:
-    """Every row was verified and measured, those of two ranks on two ranks."""
+def expect_measured(results: dict, **launches: int) -> None:
+    """So many launches of each strategy, whose devices are those of two ranks, or one of single."""
     rows = rows_of(results)
-    assert set(rows) == {"single", "pipeline", "ddp"}
+    assert {strategy: len(runs) for strategy, runs in rows.items()} == launches
     for strategy, runs in rows.items():
-        assert len(runs) == 2, strategy
         for run in runs:
             measured = run["stratagem"]
             assert measured["error"] is None
-            assert measured["verification"]["passed"] is True
             ranks = 1 if strategy == "single" else 2
             assert len(measured["per_rank_ms"]) == ranks, strategy
             assert {device["rank"] for device in measured["devices"]} == set(range(ranks))
@@ -43,12 +41,17 @@ def expect_one_table(text: str) -> None:
     assert text.count("samples/s") == 1
 
 
-def test_torchrun(commands, out):
+def test_torchrun_with_every_kind_of_row(commands, out):
+    """What a launcher changes is how ranks meet and who prints: the other tests ask for that."""
     launcher = torchrun("--standalone", "--nproc-per-node", 2)
-    (done,) = finish(commands, run_under(commands, launcher, *ROWS, "--out", out))
+    rows = ["--strategy", "single,pipeline,ddp", "--split-size", 4, "--repetitions", 2]
+    (done,) = finish(commands, run_under(commands, launcher, *rows, "--out", out))
     assert done.returncode == 0, done.stderr
     expect_one_table(done.stdout)
-    expect_measured(commands.results(out))
+    results = commands.results(out)
+    expect_measured(results, single=2, pipeline=2, ddp=2)
+    for runs in rows_of(results).values():
+        assert all(run["stratagem"]["verification"]["passed"] is True for run in runs)
 
 
 @pytest.mark.parametrize("static", [True, False])
@@ -62,30 +65,31 @@ def test_torchrun_with_two_nodes(commands, out, static):
             else ["--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{port}", "--rdzv-id", 7]
         )
         launcher = torchrun("--nnodes", 2, "--nproc-per-node", 1, *where)
-        agents.append(run_under(commands, launcher, *ROWS, "--out", out))
+        agents.append(run_under(commands, launcher, *TWO_RANKS, "--out", out))
     done = finish(commands, *agents)
     assert [process.returncode for process in done] == [0, 0], [d.stderr for d in done]
     expect_one_table("".join(process.stdout for process in done))
-    expect_measured(commands.results(out))
+    expect_measured(commands.results(out), ddp=1)
 
 
 @pytest.mark.parametrize("binding", ["none", "core"])
 def test_mpirun(commands, out, binding):
     launcher = mpirun("-n", 2, binding=binding)
-    (done,) = finish(commands, run_under(commands, launcher, *ROWS, "--out", out))
+    (done,) = finish(commands, run_under(commands, launcher, *TWO_RANKS, "--out", out))
     assert done.returncode == 0, done.stderr
     expect_one_table(done.stdout)
-    expect_measured(commands.results(out))
+    expect_measured(commands.results(out), ddp=1)
 
 
+@pytest.mark.xdist_group("slurm")
 def test_srun(commands, out, slurm):
     launcher = srun("-n", 2)
     (done,) = finish(
-        commands, run_under(commands, launcher, *ROWS, "--out", out, **slurm.environment)
+        commands, run_under(commands, launcher, *TWO_RANKS, "--out", out, **slurm.environment)
     )
     assert done.returncode == 0, done.stderr
     expect_one_table(done.stdout)
-    expect_measured(commands.results(out))
+    expect_measured(commands.results(out), ddp=1)
 
 
 @pytest.mark.parametrize("kind", ["tcp", "file", "env"])
@@ -98,18 +102,20 @@ def test_by_hand(commands, out, tmp_path, kind):
     }[kind]
     variables = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)} if kind == "env" else {}
     ranks = [
-        by_hand(commands, method, rank, 2, *ROWS, "--out", out, **variables) for rank in range(2)
+        by_hand(commands, method, rank, 2, *TWO_RANKS, "--out", out, **variables)
+        for rank in range(2)
     ]
     done = finish(commands, *ranks)
     assert [process.returncode for process in done] == [0, 0], [d.stderr for d in done]
     assert done[1].stdout == ""
-    expect_measured(commands.results(out))
+    expect_measured(commands.results(out), ddp=1)
 
 
 def test_two_hosts_with_a_slow_cable(commands, out):
     need_network_namespaces()
     launcher = [ROOT / "tools" / "two_hosts", "--rate", "100mbit"]
-    (done,) = finish(commands, run_under(commands, launcher, *ROWS, "--out", out))
+    rows = ["--strategy", "pipeline,ddp", "--split-size", 4, *TWO_RANKS[2:]]
+    (done,) = finish(commands, run_under(commands, launcher, *rows, "--out", out))
     assert done.returncode == 0, done.stderr
     expect_one_table(done.stdout)
-    expect_measured(commands.results(out))
+    expect_measured(commands.results(out), pipeline=1, ddp=1)

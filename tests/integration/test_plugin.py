@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
+# One process installs the tree and builds the plug-ins, and runs all tests of them.
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("plugin")]
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "tests" / "plugin"
@@ -85,13 +86,13 @@ def installed(tmp_path_factory) -> Installed:
 
 
 @pytest.fixture
-def stratagem(installed, commands, tmp_path):
-    """Run the installed `stratagem`, with a cache of its own."""
+def stratagem(installed, commands):
+    """Run the installed `stratagem`."""
 
-    def run(*arguments, program: str = "stratagem") -> subprocess.CompletedProcess:
+    def run(*arguments, program: str = "stratagem", **variables) -> subprocess.CompletedProcess:
         process = commands.start_command(
             [installed.prefix / "bin" / program, *arguments],
-            XDG_CACHE_HOME=str(tmp_path / "cache"), STRATAGEM_PYTHON=sys.executable,
+            **{"STRATAGEM_PYTHON": sys.executable, **variables},
         )
         return commands.finish(process)
 
@@ -166,7 +167,6 @@ def test_ranks_with_other_files_are_refused(installed, commands, tmp_path):
             [installed.prefix / "bin" / "stratagem", "run", "--plugin", library, *ROW[:4], *ROW[6:],
              "--strategy", "ddp", "--init-method", f"file://{tmp_path}/meeting", "--rank", rank,
              "--world-size", 2],
-            XDG_CACHE_HOME=str(tmp_path / "cache"),
         )
         for rank, library in enumerate(others)
     ]
@@ -176,12 +176,13 @@ def test_ranks_with_other_files_are_refused(installed, commands, tmp_path):
 
 
 def test_another_build_is_verified_again(installed, stratagem, tmp_path, out, commands):
-    row = [*ROW, "--strategy", "eager_pipeline", "--out", out]
+    row = [*ROW, "--no-predict", "--strategy", "eager_pipeline", "--out", out]
+    cache = tmp_path / "cache"
     seen = []
     for library in (installed.library, installed.library, other_build(installed, tmp_path)):
-        done = stratagem("run", "--plugin", library, *row)
+        done = stratagem("run", "--plugin", library, *row, XDG_CACHE_HOME=str(cache))
         assert done.returncode == 0, done.stderr
-        seen.append((verifications(tmp_path / "cache"), identities(commands.results(out))))
+        seen.append((verifications(cache), identities(commands.results(out))))
     assert [count for count, _ in seen] == [1, 1, 2]
     assert seen[0][1] == seen[1][1] != seen[2][1]
 

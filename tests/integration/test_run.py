@@ -12,6 +12,7 @@ import pytest
 # Small enough for a second: two linear layers.
 TOY = ["--model", "toy", "--global-batch-size", "20"]
 GRID = [*TOY, "--strategy", "single,model_parallel,pipeline", "--split-size", "5,7"]
+MEASURED_ALONE = ["--no-verify", "--no-predict"]
 REPETITION_KEYS = {
     "strategy", "model", "mesh", "config", "step_ms", "per_rank_ms", "devices", "timeline",
     "predicted_ms", "communication", "flops_per_step", "mfu", "loss", "verification", "error",
@@ -31,9 +32,12 @@ def iterations(results: dict, **wanted) -> list[dict]:
     ]
 
 
-def test_a_grid_ends_as_results_and_table(commands, out):
-    done = commands.stratagem("run", *GRID, "--repetitions", 2, "--out", out)
+def test_a_grid_ends_as_results_table_and_trace(commands, out, tmp_path):
+    trace = tmp_path / "trace.json"
+    done = commands.stratagem("run", *GRID, "--repetitions", 2, "--out", out, "--trace", trace)
     assert done.returncode == 0, done.stderr
+    events = json.loads(trace.read_text())["traceEvents"]
+    assert sum(event["ph"] == "X" for event in events) > 10
     # Which of the two it says is the machine's affair: these rows take a millisecond.
     assert "fastest" in done.stdout or "cannot tell" in done.stdout
     assert "split:7" in done.stdout
@@ -72,8 +76,8 @@ def test_a_grid_ends_as_results_and_table(commands, out):
 
 def test_kernels_stand_side_by_side_in_one_table(commands, out):
     done = commands.stratagem(
-        "run", "--model", "resnet18", "--image-size", 64, "--global-batch-size", 8,
-        "--strategy", "pipeline", "--split-size", 4, "--kernels", "own,reference",
+        "run", "--model", "resnet18", "--image-size", 32, "--global-batch-size", 4, "--steps", 1,
+        "--strategy", "pipeline", "--split-size", 2, "--kernels", "own,reference",
         "--repetitions", 1, "--no-repeat-disturbed", "--out", out,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -91,15 +95,16 @@ def test_kernels_stand_side_by_side_in_one_table(commands, out):
     assert set(beside["ratios"]) | set(beside["cannot_tell"]) == {reference["name"]}
 
 
-def test_json_on_standard_output_is_alone_there(commands):
-    done = commands.stratagem("run", *TOY, "--repetitions", 1, "--out", "-")
+def test_json_on_standard_output_is_alone_there_and_without_verification_has_none(commands):
+    done = commands.stratagem("run", *TOY, *MEASURED_ALONE, "--repetitions", 1, "--out", "-")
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["benchmarks"]
+    runs = iterations(json.loads(done.stdout))
+    assert runs and all(run["stratagem"]["verification"] is None for run in runs)
 
 
 def test_one_core_of_several_is_enough_for_a_row_of_one(commands):
     (core, *_) = sorted(os.sched_getaffinity(0))
-    row = (*TOY, "--strategy", "single", "--repetitions", 1, "--no-predict")
+    row = (*TOY, *MEASURED_ALONE, "--strategy", "single", "--repetitions", 1)
     program = commands.programs / "stratagem"
     process = commands.start_command(["taskset", "--cpu-list", core, program, "run", *row])
     run = commands.finish(process)
@@ -108,27 +113,11 @@ def test_one_core_of_several_is_enough_for_a_row_of_one(commands):
 
 
 def test_a_full_disk_loses_the_file_and_not_the_table(commands):
-    done = commands.stratagem("run", *TOY, "--repetitions", 1, "--out", "/dev/full")
+    row = [*TOY, *MEASURED_ALONE, "--repetitions", 1]
+    done = commands.stratagem("run", *row, "--out", "/dev/full")
     assert done.returncode == 4, done.stderr
     assert "/dev/full" in done.stderr.splitlines()[-1]
     assert "step ms" in done.stdout
-
-
-def test_without_verification_there_is_none(commands, out):
-    done = commands.stratagem("run", *TOY, "--no-verify", "--repetitions", 1, "--out", out)
-    assert done.returncode == 0, done.stderr
-    assert all(run["stratagem"]["verification"] is None for run in iterations(commands.results(out)))
-
-
-def test_a_trace_is_written(commands, out, tmp_path):
-    trace = tmp_path / "trace.json"
-    done = commands.stratagem(
-        "run", *TOY, "--strategy", "pipeline", "--split-size", 5, "--repetitions", 1,
-        "--trace", trace,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    events = json.loads(trace.read_text())["traceEvents"]
-    assert sum(event["ph"] == "X" for event in events) > 10
 
 
 def test_the_tutorials_protocol_repeats_inside_one_launch(commands, out):
@@ -162,7 +151,8 @@ def test_the_tutorials_protocol_repeats_inside_one_launch(commands, out):
 def test_a_row_that_fails_leaves_the_others(commands, out, fault, timeout, words):
     done = commands.stratagem(
         "run", *TOY, "--strategy", "model_parallel,pipeline", "--split-size", 5,
-        "--repetitions", 2, "--timeout", timeout, "--out", out, STRATAGEM_TEST_FAULT=fault,
+        "--repetitions", 2, "--timeout", timeout, "--out", out, *MEASURED_ALONE,
+        STRATAGEM_TEST_FAULT=fault,
     )  # fmt: skip
     assert done.returncode == 4, done.stderr
     commands.marked.expect_none()
@@ -184,8 +174,9 @@ def test_a_row_that_fails_leaves_the_others(commands, out, fault, timeout, words
 
 def start_long_run(commands, out, *more, **variables):
     process = commands.start(
-        "stratagem", "run", *GRID, "--repetitions", 100, "--out", out, *more, **variables
-    )
+        "stratagem", "run", *GRID, *MEASURED_ALONE, "--repetitions", 100, "--out", out, *more,
+        **variables,
+    )  # fmt: skip
     commands.wait_until(lambda: commands.finished_launches(out) >= 3 or process.poll() is not None)
     assert process.poll() is None, process.communicate()
     return process
@@ -203,7 +194,9 @@ def test_an_interrupt_keeps_what_is_finished(commands, out, number):
     assert kept >= 3
     commands.marked.expect_none()
 
-    resumed = commands.stratagem("run", *GRID, "--repetitions", 2, "--out", out, "--resume")
+    resumed = commands.stratagem(
+        "run", *GRID, *MEASURED_ALONE, "--repetitions", 2, "--out", out, "--resume"
+    )
     assert resumed.returncode == 0, resumed.stderr
     assert "taken over" in resumed.stderr
     assert not commands.partial_of(out).exists()
@@ -224,7 +217,7 @@ def test_resume_refuses_another_grid(commands, out):
 
 def test_a_worker_dies_with_its_controller(commands, out):
     process = commands.start(
-        "stratagem", "run", *TOY, "--strategy", "pipeline", "--split-size", 5, "--no-verify",
+        "stratagem", "run", *TOY, "--strategy", "pipeline", "--split-size", 5, *MEASURED_ALONE,
         "--out", out, STRATAGEM_TEST_FAULT="hang@1F0@pipeline",
     )  # fmt: skip
     partial = commands.partial_of(out)
@@ -238,8 +231,9 @@ def test_the_second_run_waits_for_the_first(commands, out, tmp_path):
     first = start_long_run(commands, out)
     second_out = tmp_path / "second.json"
     second = commands.start(
-        "stratagem", "run", *TOY, "--repetitions", 1, "--timeout", 100, "--out", second_out
-    )
+        "stratagem", "run", *TOY, *MEASURED_ALONE, "--repetitions", 1, "--timeout", 100,
+        "--out", second_out,
+    )  # fmt: skip
     line = ""
     while "waiting for cores" not in line:
         line = second.stderr.readline()
@@ -270,8 +264,9 @@ def test_two_runs_on_the_same_cores_are_both_marked(commands, out, tmp_path):
     first = start_long_run(commands, out)
     second_out = tmp_path / "second.json"
     done = commands.stratagem(
-        "run", *TOY, "--repetitions", 3, "--timeout", 1, "--oversubscribe", "--out", second_out
-    )
+        "run", *TOY, *MEASURED_ALONE, "--repetitions", 1, "--timeout", 1, "--oversubscribe",
+        "--out", second_out,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     marks = [run["stratagem"]["marks"] for run in iterations(commands.results(second_out))]
     assert marks and all({"shared_cores", "disturbed"} <= set(mark) for mark in marks)
@@ -299,8 +294,9 @@ def test_what_disturbs_a_launch_is_found_and_the_launch_made_again(commands, out
     for _ in os.sched_getaffinity(0):
         commands.start_command(["sh", "-c", loop])
     done = commands.start_command(
-        [commands.programs / "stratagem", "run", *TOY, "--repetitions", 2, "--out", out]
-    )
+        [commands.programs / "stratagem", "run", *TOY, *MEASURED_ALONE, "--strategy",
+         "model_parallel", "--repetitions", 2, "--out", out]
+    )  # fmt: skip
     done = commands.finish(done)
     assert done.returncode == 0, done.stderr
     assert "disturbed by other programs: used " in done.stderr
@@ -320,46 +316,29 @@ def test_what_disturbs_a_launch_is_found_and_the_launch_made_again(commands, out
             assert len(conditions["canary_after_ms"]) == len(launch["devices"])
 
 
-def test_calibrations_are_kept_with_what_they_were_made_beside(commands, out):
-    commands.environment.pop("STRATAGEM_UNTIMED")
-
-    def run(*options):
-        done = commands.stratagem(
-            "run", *TOY, "--strategy", "pipeline", "--split-size", 5, "--repetitions", 1, "--out", out,
-            *options,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        (entry,) = iterations(commands.results(out))
-        return entry["stratagem"], done.stdout
-
-    fresh, table = run("--recalibrate")
-    assert fresh["predicted_from"]["age_s"] == 0
-    assert "predicted: from stage costs measured in this run" in table
-    none, table = run("--no-predict")
-    assert none["predicted_ms"] is None and none["predicted_from"] is None
-    assert "predicted" not in table.split("ms", 1)[1]
-
-
 def test_a_calibration_that_was_kept_is_used_again(commands, out, tmp_path):
     commands.environment["XDG_CACHE_HOME"] = str(tmp_path / "cache")
-    ages, tables = [], []
-    for options in ([], [], ["--recalibrate"]):
+    launches, tables = [], []
+    for options in ([], [], ["--recalibrate"], ["--no-predict"]):
         done = commands.stratagem(
-            "run", *TOY, "--strategy", "pipeline", "--split-size", 5, "--repetitions", 1, "--out", out,
-            *options,
+            "run", *TOY, "--strategy", "pipeline", "--split-size", 5, "--no-verify",
+            "--repetitions", 1, "--out", out, *options,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         (entry,) = iterations(commands.results(out))
-        ages.append(entry["stratagem"]["predicted_from"]["age_s"])
+        launches.append(entry["stratagem"])
         tables.append(done.stdout)
+    ages = [launch["predicted_from"]["age_s"] for launch in launches[:3]]
     assert ages[0] == ages[2] == 0 < ages[1] < 600
     assert "predicted: from stage costs measured in this run" in tables[0]
     assert re.search(r"predicted: from stage costs measured \d+ (s|min) ago", tables[1])
     assert "predicted: from stage costs measured in this run" in tables[2]
+    assert launches[3]["predicted_ms"] is None and launches[3]["predicted_from"] is None
+    assert "predicted" not in tables[3].split("ms", 1)[1]
 
 
 def test_without_a_look_at_times_there_is_no_canary(commands, out):
-    done = commands.stratagem("run", *TOY, "--repetitions", 1, "--out", out)
+    done = commands.stratagem("run", *TOY, *MEASURED_ALONE, "--repetitions", 1, "--out", out)
     assert done.returncode == 0, done.stderr
     results = commands.results(out)
     fingerprint = results["context"]["stratagem"]["fingerprint"]
@@ -374,8 +353,8 @@ def test_oversubscribed_rows_are_marked(commands, out):
     if devices > 3:
         pytest.skip("toy has three layers: fewer than this machine has cores")
     done = commands.stratagem(
-        "run", *TOY, "--strategy", "model_parallel", "--devices", devices, "--oversubscribe",
-        "--repetitions", 1, "--out", out,
+        "run", *TOY, *MEASURED_ALONE, "--strategy", "model_parallel", "--devices", devices,
+        "--oversubscribe", "--repetitions", 1, "--out", out,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert all("oversubscribed" in r["stratagem"]["marks"] for r in iterations(commands.results(out)))
@@ -385,8 +364,8 @@ def test_quiet_is_silent_but_for_errors(commands):
     done = commands.stratagem("run", *TOY, "--repetitions", 1, "--quiet")
     assert done.returncode == 0 and done.stderr == ""
     failed = commands.stratagem(
-        "run", *TOY, "--strategy", "pipeline", "--split-size", 5, "--repetitions", 1, "--quiet",
-        STRATAGEM_TEST_FAULT="throw@1B0@pipeline",
+        "run", *TOY, *MEASURED_ALONE, "--strategy", "pipeline", "--split-size", 5,
+        "--repetitions", 1, "--quiet", STRATAGEM_TEST_FAULT="throw@1B0@pipeline",
     )  # fmt: skip
     assert failed.returncode == 4
     assert failed.stderr.count("\n") == 1 and "an injected fault" in failed.stderr
@@ -412,7 +391,7 @@ def test_calibrate(commands):
 
 def test_only_measures_the_rows_that_are_named(commands, out):
     grid = ["run", "--model", "toy", "--global-batch-size", 8, "--split-size", "2,4",
-            "--strategy", "single,pipeline", "--steps", 1, "--repetitions", 1, "--no-verify"]  # fmt: skip
+            "--strategy", "single,pipeline", "--steps", 1, "--repetitions", 1, *MEASURED_ALONE]  # fmt: skip
     done = commands.stratagem(*grid, "--only", "pipeline/", "--out", out)
     assert done.returncode == 0, done.stderr
     names = {entry["run_name"] for entry in commands.results(out)["benchmarks"]}

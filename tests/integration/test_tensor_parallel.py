@@ -13,7 +13,7 @@ ACTIVATIONS = 8 * SEQUENCE * FEATURES * 4
 
 def test_both_layouts_stand_beside_one_device(commands, out):
     done = commands.stratagem(
-        "run", *GPT, "--strategy", "single,tensor_parallel,sequence_parallel",
+        "run", *GPT, "--strategy", "single,tensor_parallel,sequence_parallel", "--no-predict",
         "--repetitions", 1, "--out", out,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -49,7 +49,7 @@ def test_both_layouts_stand_beside_one_device(commands, out):
 def test_what_was_gathered_can_be_kept(commands, out):
     done = commands.stratagem(
         "run", *GPT, "--strategy", "sequence_parallel", "--keep-gathered", "--repetitions", 1,
-        "--out", out,
+        "--no-predict", "--out", out,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     (run,) = commands.iterations(commands.results(out), "sequence_parallel")
@@ -61,7 +61,7 @@ def test_what_was_gathered_can_be_kept(commands, out):
 def test_an_exchange_sends_half_of_what_gloos_reduce_scatter_does(commands, out):
     done = commands.stratagem(
         "run", *GPT, "--strategy", "sequence_parallel", "--reduce-scatter", "exchange,library",
-        "--repetitions", 1, "--out", out,
+        "--no-predict", "--repetitions", 1, "--out", out,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     sent = {
@@ -119,8 +119,9 @@ def test_a_sequence_that_ranks_cannot_share_is_refused(commands):
 
 def test_a_rank_that_is_lost_in_a_layer_is_named(commands, out):
     done = commands.stratagem(
-        "run", *GPT, "--no-verify", "--strategy", "single,tensor_parallel", "--repetitions", 1,
-        "--timeout", 20, "--out", out, STRATAGEM_TEST_FAULT="kill@0B0@tensor_parallel@1",
+        "run", *GPT, "--no-verify", "--no-predict", "--strategy", "single,tensor_parallel",
+        "--repetitions", 1, "--timeout", 20, "--out", out,
+        STRATAGEM_TEST_FAULT="kill@0B0@tensor_parallel@1",
     )  # fmt: skip
     assert done.returncode == 4
     commands.marked.expect_none()

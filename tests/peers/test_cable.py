@@ -23,9 +23,9 @@ TORCH = pytest.mark.skipif(importlib.util.find_spec("torchvision") is None, reas
 WHOLE = "--init-method tcp://10.77.0.1:29500 --rank 1 --world-size 2"
 
 
-def run_program(program, *arguments, **environment):
+def run_program(*command, **environment):
     return subprocess.run(
-        [sys.executable, str(program), *map(str, arguments)],
+        [str(word) for word in command],
         capture_output=True,
         text=True,
         timeout=240,
@@ -34,7 +34,7 @@ def run_program(program, *arguments, **environment):
 
 
 def compare(*arguments, **environment):
-    return run_program(PEERS / "compare", *arguments, **environment)
+    return run_program(sys.executable, PEERS / "compare", *arguments, **environment)
 
 
 def joined(name, rate="1gbit", **changes):
@@ -243,20 +243,45 @@ def test_the_rank_that_failed_speaks_before_the_one_that_lost_it(tmp_path):
     assert lost.splitlines()[-1].startswith("rank 0: ")
 
 
+ONE_ROW = """#!{python}
+import json, sys
+options = dict(zip(sys.argv, sys.argv[1:]))
+row = dict(name="n", run_type="iteration", stratagem=dict(
+    strategy=options["--strategy"], config=dict(cores_per_device=1), loss=[0.5],
+    step_ms=[100.0], verification=dict(passed=True) if "--no-verify" not in options else None))
+with open(options["--out"], "w") as file:
+    json.dump(dict(context=dict(), benchmarks=[row]), file)
+print("rank", options["--rank"], options["--interface"], file=sys.stderr)
+"""
+
+
+@pytest.mark.slow
+def test_a_comparison_over_a_cable_says_so(tmp_path):
+    need_network_namespaces()
+    program, out = tmp_path / "stratagem", tmp_path / "peers.json"
+    program.write_text(ONE_ROW.format(python=sys.executable))
+    program.chmod(0o755)
+    run = compare("--scenario", "zero", "--cable", "1gbit", "--only", "stratagem/zero1$",
+                  "--rounds", 1, "--steps", 1, "--stratagem", program, "--out", out)  # fmt: skip
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "; two hosts, cable: 1gbit; " in run.stdout
+    content = json.loads(out.read_text())
+    assert content["cable"] == "1gbit"
+    assert [sample["step_ms"] for sample in content["samples"]] == [[100.0]]
+
+
 @TORCH
 @pytest.mark.slow
-def test_two_hosts_take_the_steps_of_one(tmp_path):
+@pytest.mark.night
+def test_a_comparison_of_larger_models_over_a_cable(tmp_path):
     need_network_namespaces()
     out = tmp_path / "peers.json"
     run = compare("--scenario", "zero", "--cable", "1gbit", "--only", "torch/fsdp/installed$",
                   "--rounds", 1, "--steps", 1, "--batch", 2, "--out", out)  # fmt: skip
     assert run.returncode == 0, run.stdout + run.stderr
-    assert "; two hosts, cable: 1gbit; " in run.stdout
-    content = json.loads(out.read_text())
-    assert content["cable"] == "1gbit"
-    (sample,) = content["samples"]
-    alone = run_program(PEERS / "train.py", "fsdp", "--model", "gpt-small", "--batch", 2,
-                        "--steps", 1, "--most-warm-up", 2)  # fmt: skip
+    (sample,) = json.loads(out.read_text())["samples"]
+    alone = run_program(sys.executable, PEERS / "train.py", "fsdp", "--model", "gpt-small",
+                        "--batch", 2, "--steps", 1, "--most-warm-up", 2)  # fmt: skip
     wanted = json.loads(alone.stdout)["first_losses"]
     assert sample["details"]["first_losses"] == pytest.approx(wanted, rel=1e-4)
     assert len(sample["details"]["per_rank_ms"]) == 2

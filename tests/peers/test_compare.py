@@ -9,7 +9,9 @@ import sys
 import time
 from pathlib import Path
 
+import epochs
 import pytest
+import train
 from peer_comparison.contenders import Settings
 from peer_comparison.progress import ProgressLine, describe_seconds
 from peer_comparison.ratios import Ratio
@@ -258,6 +260,18 @@ def test_ratios_of_a_scenario_name_contenders_that_exist(name):
     asked = {side for ratio in scenario.ratios for side in (*ratio.slower, *ratio.faster)}
     assert asked == set(names)
     assert all(ratio.slower and ratio.faster for ratio in scenario.ratios)
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_each_program_takes_the_options_of_its_contenders(name, monkeypatch):
+    entry = SCENARIOS[name]
+    programs = {"train.py": train, "epochs.py": epochs}
+    for contender in entry.build(Settings(batch=entry.batch, splits=entry.splits)).contenders:
+        command = contender.timed.command
+        (index,) = [at for at, word in enumerate(command) if Path(word).name in programs] or [None]
+        if index is not None:
+            monkeypatch.setattr(sys, "argv", [*command[index:]])
+            programs[Path(command[index]).name].parse_arguments()
 
 
 def test_only_the_allocator_contenders_preload_it():

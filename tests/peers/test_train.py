@@ -6,114 +6,236 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
+import epochs
 import pytest
+import train
+from launchers import need_network_namespaces
+from peer_comparison.cable import TWO_HOSTS
+from torch_peers.placement import place
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools" / "peers"
 TRAIN = TOOLS / "train.py"
+SEVERAL = Path(__file__).with_name("several_ways.py")
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(importlib.util.find_spec("torchvision") is None, reason="no torchvision"),
 ]
-TINY = "--model gpt-tiny --batch 4 --steps 1 --most-warm-up 2"
-GPT = "--model gpt-small --batch 4 --split-size 1 --steps 1 --most-warm-up 2"
-RESNET = "--batch 8 --image 64 --split-size 2 --steps 1 --most-warm-up 2"
+# Tests that read the answers of one process: it imports PyTorch once for all of them.
+TOGETHER = pytest.mark.xdist_group("peers")
 
-
-def peer(text, program=TRAIN):
-    return subprocess.run(
-        [sys.executable, str(program), *text.split()], capture_output=True, text=True, timeout=300
-    )
-
-
-def first_losses(text):
-    run = peer(text)
-    assert run.returncode == 0, run.stderr
-    answer = json.loads(run.stdout.splitlines()[-1])
-    assert (answer["device"], answer.get("backend", "gloo")) == ("cpu", "gloo")
-    losses = answer["first_losses"]
-    assert len(losses) == 3
-    return pytest.approx(losses, rel=1e-4)
-
-
-@pytest.fixture(scope="module")
-def single():
-    return first_losses(f"single {GPT}")
-
-
-@pytest.fixture(scope="module")
-def resnet_ddp():
-    """Replicas normalise their own samples, so that one device is another computation."""
-    return first_losses(f"ddp {RESNET}")
-
-
-@pytest.mark.parametrize("way", [
-    "data_parallel",
+TOLERANCE = 1e-4
+SHORT = "--steps 1 --most-warm-up 2"
+TINY = f"--model gpt-tiny --batch 4 {SHORT}"
+RESNET = f"train.py {{}} --batch 8 --image 64 --split-size 2 {SHORT}"
+# Where each model is cut into two stages, and into four.
+CUTS = {
+    "gpt-tiny": ("blocks.1", "blocks.0+blocks.1+norm", "blocks.0+blocks.1+norm"),
+    "gpt-small": ("blocks.5", "blocks.3+blocks.5+blocks.7", "blocks.2+blocks.5+blocks.7"),
+}
+GPT_WAYS = [
     "ddp",
     "zero1",
     "fsdp",
     "fsdp --no-reshard-after-forward",
     "tensor_parallel",
-    "pipelining --schedule 1f1b --cut blocks.5",
-    "pipelining --schedule interleaved_zero_bubble --cut blocks.3+blocks.5+blocks.7",
-    "pipelining --schedule zb_v --cut blocks.2+blocks.5+blocks.7",
-    "pipelining --schedule dualpipe_v --cut blocks.2+blocks.5+blocks.7",
-])  # fmt: skip
-def test_every_way_takes_the_steps_of_one_device(way, single):
-    assert first_losses(f"{way} {GPT}").expected == single
+    "pipelining --schedule 1f1b --cut {0}",
+    "pipelining --schedule interleaved_zero_bubble --cut {1}",
+    "pipelining --schedule zb_v --cut {2}",
+    "pipelining --schedule dualpipe_v --cut {2}",
+]
+IMAGE_STAGES = "pipelining --schedule dualpipe_v --cut layer2+layer3+layer4 --memory-format {}"
+WORKS = [
+    "toy_sgd", "toy_sgd --fetch batches", "toy_sgd --ranks 2", "loader --transform tensors",
+    "loader",
+]  # fmt: skip
 
 
+def gpt(way, model="gpt-tiny"):
+    """A command line of the way; other tests of the same way get the same line."""
+    options = f"--model {model} --batch 4 --split-size 1 {SHORT}"
+    return f"train.py {way.format(*CUTS[model])} {options}"
+
+
+def image_stages(memory_format):
+    return RESNET.format(IMAGE_STAGES.format(memory_format))
+
+
+def autocast(form):
+    return f"train.py autocast --format {form} {TINY}"
+
+
+def of_epochs(work):
+    return f"epochs.py {work} --epochs 2"
+
+
+def run_program(*arguments):
+    return subprocess.run(
+        [sys.executable, *map(str, arguments)], capture_output=True, text=True, timeout=300
+    )
+
+
+def peer(text, program=TRAIN):
+    return run_program(program, *text.split())
+
+
+def answers_of(lines):
+    """What several_ways.py answers to each line."""
+    run = run_program(SEVERAL, *lines)
+    assert run.returncode == 0, run.stderr
+    return dict(zip(lines, json.loads(run.stdout.splitlines()[-1]), strict=True))
+
+
+def losses_of(answer):
+    assert (answer["device"], answer.get("backend", "gloo")) == ("cpu", "gloo")
+    assert len(answer["first_losses"]) == 3
+    return answer["first_losses"]
+
+
+def expect_the_steps_of(losses, expected):
+    assert losses == pytest.approx(expected, rel=TOLERANCE)
+    # So far that a step left out or taken otherwise would be noticed.
+    assert abs(losses[2] / losses[0] - 1) > 10 * TOLERANCE
+
+
+@pytest.fixture(scope="module")
+def answers():
+    lines = [gpt(way) for way in ("single", *GPT_WAYS)]
+    lines += [RESNET.format(way) for way in ("ddp", "zero1", "fsdp")]
+    lines += [image_stages(layout) for layout in ("nchw", "channels_last")]
+    lines += [autocast(form) for form in ("bfloat16", "float16")]
+    lines += [of_epochs(work) for work in WORKS]
+    return answers_of(lines)
+
+
+@pytest.fixture(scope="module")
+def answers_of_gpt_small():
+    return answers_of([gpt(way, "gpt-small") for way in ("single", *GPT_WAYS)])
+
+
+@TOGETHER
+@pytest.mark.parametrize("way", GPT_WAYS)
+def test_every_way_takes_the_steps_of_one_device(way, answers):
+    expect_the_steps_of(losses_of(answers[gpt(way)]), losses_of(answers[gpt("single")]))
+
+
+@pytest.mark.night
+@pytest.mark.xdist_group("peers_of_gpt_small")
+@pytest.mark.parametrize("way", GPT_WAYS)
+def test_every_way_takes_the_steps_of_one_device_with_a_larger_model(way, answers_of_gpt_small):
+    expect_the_steps_of(
+        losses_of(answers_of_gpt_small[gpt(way, "gpt-small")]),
+        losses_of(answers_of_gpt_small[gpt("single", "gpt-small")]),
+    )
+
+
+@TOGETHER
 @pytest.mark.parametrize("way", ["zero1", "fsdp"])
-def test_replicas_of_images_take_the_same_steps_however_much_is_sharded(way, resnet_ddp):
-    assert first_losses(f"{way} {RESNET}").expected == resnet_ddp
+def test_replicas_of_images_take_the_same_steps_however_much_is_sharded(way, answers):
+    """Replicas normalise their own samples, so that one device is another computation."""
+    expected = losses_of(answers[RESNET.format("ddp")])
+    assert losses_of(answers[RESNET.format(way)]) == pytest.approx(expected, rel=TOLERANCE)
 
 
-def test_the_memory_format_of_a_stage_changes_no_loss():
+@TOGETHER
+def test_the_memory_format_of_a_stage_changes_no_loss(answers):
     """The first loss: normalisation over few values makes rounding grow from step to step.
 
     In a V neighbouring stages are on two ranks and on one.
     """
-    stages = "--schedule dualpipe_v --cut layer2+layer3+layer4"
-    runs = [
-        first_losses(f"pipelining {RESNET} --memory-format {layout} {stages}")
-        for layout in ("nchw", "channels_last")
-    ]
-    assert runs[0].expected[0] == pytest.approx(runs[1].expected[0], rel=1e-4)
+    first, second = (
+        losses_of(answers[image_stages(layout)])[0] for layout in ("nchw", "channels_last")
+    )
+    assert first == pytest.approx(second, rel=TOLERANCE)
 
 
-@pytest.fixture(scope="module")
-def float32():
-    return first_losses(f"single {TINY}")
-
-
-@pytest.mark.parametrize(("way", "bound"), [("bfloat16", 2e-3), ("float16", 5e-4)])
-def test_autocast_takes_the_steps_of_float32_as_far_as_its_format_goes(way, bound, float32):
+@TOGETHER
+@pytest.mark.parametrize(("form", "bound"), [("bfloat16", 2e-3), ("float16", 5e-4)])
+def test_autocast_takes_the_steps_of_float32_as_far_as_its_format_goes(form, bound, answers):
     """The first of float16 at its scale of 65536 updates, too: no gradient is beyond its range."""
-    losses = first_losses(f"autocast --format {way} {TINY}").expected
-    assert losses == pytest.approx(float32.expected, rel=bound)
-    assert losses != float32.expected
+    losses, float32 = losses_of(answers[autocast(form)]), losses_of(answers[gpt("single")])
+    assert losses == pytest.approx(float32, rel=bound)
+    assert losses != pytest.approx(float32, rel=1e-7)
 
 
-@pytest.mark.parametrize("model", ["gpt-small", "gpt-tiny", "resnet50"])
+@TOGETHER
+@pytest.mark.parametrize("work", WORKS)
+def test_epochs_are_timed_one_by_one(work, answers):
+    answer = answers[of_epochs(work)]
+    assert len(answer["step_ms"]) == 2
+    if work.startswith("toy_sgd"):
+        assert answer["steps_an_epoch"] == (32 if "--ranks" in work else 64)
+        assert 0 < answer["loss"] < 0.5
+
+
+def expect_the_answer_of(run, way, answers):
+    assert run.returncode == 0, run.stderr
+    answer = json.loads(run.stdout.splitlines()[-1])
+    assert answer["peer"] == f"gpt-tiny/{way}"
+    expect_the_steps_of(losses_of(answer), losses_of(answers[gpt("single")]))
+    return answer
+
+
+@TOGETHER
+def test_data_parallel_has_one_device_and_says_so(answers):
+    answer = expect_the_answer_of(peer(f"data_parallel {TINY}"), "data_parallel", answers)
+    assert (answer["devices"], answer["threads"]) == (1, 2)
+
+
+@TOGETHER
+def test_ranks_on_two_hosts_take_the_steps_of_one_device(answers):
+    need_network_namespaces()
+    run = subprocess.run(
+        [TWO_HOSTS, "--rate", "1gbit", sys.executable, TRAIN, "fsdp", *TINY.split()],
+        capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    answer = expect_the_answer_of(run, "fsdp", answers)
+    assert len(answer["per_rank_ms"]) == 2
+
+
+@pytest.mark.parametrize(("program", "options", "name"), [
+    (train, "fsdp --model gpt-tiny", "gpt-tiny/fsdp"),
+    (epochs, "toy_sgd --ranks 2", "toy_sgd"),
+])  # fmt: skip
+def test_the_program_of_ranks_prints_their_answer(program, options, name, monkeypatch, capsys):
+    answers = []
+
+    def merged(placement, run):
+        answers.append(placement)
+        return {"loss": 0.5}
+
+    monkeypatch.setattr(program.ranks, "merged", merged)
+    monkeypatch.setattr(program, "signal", Mock(), raising=False)
+    monkeypatch.setattr(sys, "argv", ["program", *options.split()])
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    program.main()
+    assert answers == [place("cpu", 2)]
+    assert json.loads(capsys.readouterr().out) == {"peer": name, "loss": 0.5}
+
+
+@pytest.mark.xdist_group("torch")
+@pytest.mark.parametrize(
+    "model", [pytest.param("gpt-small", marks=pytest.mark.night), "gpt-tiny", "resnet50"]
+)
 def test_a_model_computes_on_the_gpu_that_it_is_given(model, monkeypatch):
     """With tensors that have a device and no memory: one of another device is refused."""
     import torch
-    import train
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch_peers.measurement import fetched
     from torch_peers.whole_model import make_model
 
-    place = torch.device("cuda:1")
+    gpu = torch.device("cuda:1")
     arguments = argparse.Namespace(seed=1, batch=2, image=64, memory_format="nchw", place="cuda:1")
     job = train.job_of(model)
     monkeypatch.setattr(
-        torch.utils, "swap_tensors", lambda own, moved: setattr(own, "fake_device", place)
+        torch.utils, "swap_tensors", lambda own, moved: setattr(own, "fake_device", gpu)
     )
     with FakeTensorMode():
         layers = make_model(arguments, job)
         inputs, targets = (fetched(tensor, arguments.place) for tensor in job.make_batch(arguments))
         loss = job.loss_of(layers(inputs), targets)
-    assert {tensor.device for tensor in (*layers.parameters(), loss)} == {place}
+    assert {tensor.device for tensor in (*layers.parameters(), loss)} == {gpu}
 
 
 @pytest.mark.parametrize(("options", "code", "why"), [
@@ -134,27 +256,6 @@ def test_a_rank_that_fails_is_named_in_one_line():
     assert run.returncode == 1
     assert "ValueError: 'nowhere' is not in list" in run.stderr.splitlines()[-1]
     assert run.stderr.splitlines()[-1].startswith("rank ")
-
-
-def test_data_parallel_has_one_device_and_says_so():
-    run = peer(f"data_parallel {TINY}")
-    assert run.returncode == 0, run.stderr
-    answer = json.loads(run.stdout.splitlines()[-1])
-    assert (answer["devices"], answer["threads"], answer["device"]) == (1, 2, "cpu")
-
-
-@pytest.mark.parametrize("work", [
-    "toy_sgd", "toy_sgd --fetch batches", "toy_sgd --ranks 2", "loader --transform tensors",
-    "loader",
-])  # fmt: skip
-def test_epochs_are_timed_one_by_one(work):
-    run = peer(f"{work} --epochs 2", TOOLS / "epochs.py")
-    assert run.returncode == 0, run.stderr
-    answer = json.loads(run.stdout.splitlines()[-1])
-    assert len(answer["step_ms"]) == 2
-    if work.startswith("toy_sgd"):
-        assert answer["steps_an_epoch"] == (32 if "--ranks" in work else 64)
-        assert 0 < answer["loss"] < 0.5
 
 
 def test_an_option_that_a_work_does_not_read_is_refused():

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
 STRATAGEM = Path(os.environ.get("STRATAGEM_BIN", ROOT / "build" / "bin")) / "stratagem"
 
@@ -21,44 +22,58 @@ def losses_of_ours(folder: Path, arguments: list) -> list[float]:
         "--no-verify", "--quiet", "--checkpoint-dir", folder / "kept", "--checkpoint-first",
         "--log", log, *arguments,
     ]  # fmt: skip
-    subprocess.run([str(part) for part in command], check=True, timeout=240)
+    own = {"XDG_CACHE_HOME": str(folder / "cache"), "STRATAGEM_LOCK_FOLDER": str(folder)}
+    subprocess.run(
+        [str(part) for part in command], check=True, timeout=240, env={**os.environ, **own}
+    )
     lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
     return [line["loss"] for line in lines if line["event"] == "step"]
 
 
-def losses_of_pytorch(folder: Path, arguments: list) -> list[float]:
-    command = [
-        sys.executable, ROOT / "tools/peers/trainer.py", folder / "kept/step-00000000.pt",
-        *arguments,
-    ]  # fmt: skip
-    done = subprocess.run([str(part) for part in command], check=False, timeout=240,
+# Sizes of the layer, its training, ranks and steps. The first two are the examples toy_adam and
+# toy_sgd, on two ranks; 45 samples are padded to 46.
+WORKS = {
+    "toy_adam": ((100, 10), "--samples 1000 --global-batch-size 64 --optimizer adam"
+                 " --learning-rate 0.02", 2, 16),
+    "toy_sgd": ((20, 1), "--samples 2048 --global-batch-size 64 --epochs 5"
+                " --learning-rate 0.01", 2, 160),
+    "momentum": ((7, 3), "--samples 45 --global-batch-size 8 --epochs 3 --learning-rate 0.1"
+                 " --momentum 0.9", 2, 18),
+    "alone": ((7, 3), "--samples 45 --global-batch-size 8 --epochs 2 --optimizer adamw"
+              " --learning-rate 0.01", 1, 12),
+}  # fmt: skip
+
+
+def run_python(*command) -> list | dict:
+    done = subprocess.run([sys.executable, *map(str, command)], check=False, timeout=240,
                           capture_output=True, text=True)  # fmt: skip
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)["losses"]
+    return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize(
-    ("sizes", "work", "ranks", "steps"),
-    [
-        # The examples toy_adam and toy_sgd, on two ranks; 45 samples are padded to 46.
-        ((100, 10), {"--samples": 1000, "--global-batch-size": 64, "--optimizer": "adam",
-                     "--learning-rate": 0.02}, 2, 16),
-        ((20, 1), {"--samples": 2048, "--global-batch-size": 64, "--epochs": 5,
-                   "--learning-rate": 0.01}, 2, 160),
-        ((7, 3), {"--samples": 45, "--global-batch-size": 8, "--epochs": 3,
-                  "--learning-rate": 0.1, "--momentum": 0.9}, 2, 18),
-        ((7, 3), {"--samples": 45, "--global-batch-size": 8, "--epochs": 2,
-                  "--optimizer": "adamw", "--learning-rate": 0.01}, 1, 12),
-    ],
-)  # fmt: skip
-def test_the_losses_are_those_of_pytorch(tmp_path, sizes, work, ranks, steps):
-    shared = [part for option in work.items() for part in option]
-    features, outputs = sizes
-    ours = losses_of_ours(tmp_path, [
-        *shared, "--features", features, "--outputs", outputs, "--devices", ranks,
-        "--strategy", "ddp" if ranks > 1 else "single",
-        *(["--weight-decay", 0] if "adam" in str(work.get("--optimizer")) else []),
-    ])  # fmt: skip
-    theirs = losses_of_pytorch(tmp_path, [*shared, "--ranks", ranks])
-    assert len(ours) == steps
+@pytest.fixture(scope="module")
+def losses(tmp_path_factory) -> dict[str, tuple[list[float], list[float]]]:
+    """Ours and PyTorch's of each work, those of two ranks by one pair of processes."""
+    ours, lines = {}, {}
+    for name, ((features, outputs), options, ranks, _) in WORKS.items():
+        folder = tmp_path_factory.mktemp(name)
+        ours[name] = losses_of_ours(folder, [
+            *options.split(), "--features", features, "--outputs", outputs, "--devices", ranks,
+            "--strategy", "ddp" if ranks > 1 else "single",
+            *(["--weight-decay", 0] if "adam" in options else []),
+        ])  # fmt: skip
+        checkpoint = folder / "kept/step-00000000.pt"
+        lines[name] = f"trainer.py {checkpoint} {options} --ranks {ranks}"
+    program, *options = lines.pop("alone").split()
+    together = run_python(Path(__file__).with_name("several_ways.py"), *lines.values())
+    theirs = dict(zip(lines, together, strict=True))
+    theirs["alone"] = run_python(ROOT / "tools/peers" / program, *options)
+    return {name: (ours[name], theirs[name]["losses"]) for name in WORKS}
+
+
+@pytest.mark.xdist_group("trainer")
+@pytest.mark.parametrize("work", WORKS)
+def test_the_losses_are_those_of_pytorch(losses, work):
+    ours, theirs = losses[work]
+    assert len(ours) == WORKS[work][-1]
     assert ours == pytest.approx(theirs, rel=1e-9)

@@ -2,15 +2,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <system_error>
 
 #include "reports/file_reader.h"
+#include "tests/temporary_folder.h"
 
-namespace stratagem::reports {
+namespace stratagem::reports::atomic_file_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -18,18 +18,11 @@ using testing::HasSubstr;
 
 class AtomicFileTest : public testing::Test {
  protected:
-  AtomicFileTest() {
-    folder_ = fs::path(testing::TempDir()) / ("atomic_file_test_" + std::to_string(getpid()));
-    fs::remove_all(folder_);
-    fs::create_directory(folder_);
-  }
-  ~AtomicFileTest() override { fs::remove_all(folder_); }
-
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
   static std::string content(const std::string& path) { return read_file(path, "a test file"); }
   std::size_t files() const {
     return static_cast<std::size_t>(
-        std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+        std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator()));
   }
 
   template <class Call>
@@ -42,7 +35,7 @@ class AtomicFileTest : public testing::Test {
     return "no error";
   }
 
-  fs::path folder_;
+  const TemporaryFolder folder_;
 };
 
 TEST_F(AtomicFileTest, WritesAndReplacesAndLeavesNothingElse) {
@@ -85,7 +78,8 @@ TEST_F(AtomicFileTest, AnUnwritablePlaceIsOneLineThatNamesIt) {
     EXPECT_THAT(message, HasSubstr("No such file or directory"));
     EXPECT_EQ(message.find('\n'), std::string::npos);
   }
-  EXPECT_THAT(error_of([&] { check_writable(folder_.string()); }), HasSubstr("Is a directory"));
+  EXPECT_THAT(error_of([&] { check_writable(folder_.path().string()); }),
+              HasSubstr("Is a directory"));
   EXPECT_THAT(error_of([&] { check_writable(""); }), HasSubstr("cannot write \"\""));
   EXPECT_THAT(error_of([&] { check_writable(path(std::string(300, 'x'))); }),
               HasSubstr("File name too long"));
@@ -101,4 +95,4 @@ TEST_F(AtomicFileTest, CheckingLeavesNoTraceAndKeepsWhatIsThere) {
 }
 
 }  // namespace
-}  // namespace stratagem::reports
+}  // namespace stratagem::reports::atomic_file_test

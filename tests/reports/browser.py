@@ -14,6 +14,13 @@ from pathlib import Path
 import pytest
 
 TIMEOUT_MS = 30_000
+# How a page is seen: by day each scheme and each width once.
+VIEWS = [
+    ("light", 1200),
+    ("dark", 400),
+    pytest.param("light", 400, marks=pytest.mark.night),
+    pytest.param("dark", 1200, marks=pytest.mark.night),
+]
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 

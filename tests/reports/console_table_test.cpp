@@ -3,15 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <sstream>
 
-#include "reports/file_reader.h"
 #include "reports/short_names.h"
 #include "reports/text_table.h"
+#include "tests/reports/approved_file.h"
 #include "tests/reports/example_results.h"
 
-namespace stratagem::reports {
+namespace stratagem::reports::console_table_test {
 namespace {
 
 using testing::ElementsAre;
@@ -41,11 +40,7 @@ TEST(ConsoleTable, MatchesTheApprovedOutput) {
     received += "width " + std::to_string(width) + "\n" +
                 console_table(example_rows(), {.width = width}) + "\n";
   }
-  const std::string path = std::string(STRATAGEM_TEST_DATA) + "/approved/console_table.txt";
-  const std::string aside = testing::TempDir() + "console_table.received.txt";
-  std::ofstream(aside) << received;
-  EXPECT_EQ(received, read_file(path, "the approved table"))
-      << "when the new table is right: cp " << aside << " " << path;
+  EXPECT_TRUE(is_approved("console_table.txt", received)) << "received:\n" << received;
 }
 
 TEST(ConsoleTable, LinesFitTheWidth) {
@@ -248,4 +243,4 @@ TEST(TextTable, CutsNamesAtTheFrontAtLast) {
 }
 
 }  // namespace
-}  // namespace stratagem::reports
+}  // namespace stratagem::reports::console_table_test

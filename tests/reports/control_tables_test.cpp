@@ -13,7 +13,7 @@
 #include "reports/verdict.h"
 #include "tests/reports/example_results.h"
 
-namespace stratagem::reports {
+namespace stratagem::reports::control_tables_test {
 namespace {
 
 constexpr std::size_t tables_recorded = 20;
@@ -114,4 +114,4 @@ TEST(ControlTable, NeverSaysThatARowMadeSlowerIsFaster) {
 }
 
 }  // namespace
-}  // namespace stratagem::reports
+}  // namespace stratagem::reports::control_tables_test

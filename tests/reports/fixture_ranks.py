@@ -34,7 +34,7 @@ def rows(exchanges: int) -> list[dict]:
     ]
     made = []
     for strategy, step_ms in STEP_MS.items():
-        shared = exchanges > 1000 or strategy in SHARED
+        shared = exchanges >= 1000 or strategy in SHARED
         timeline = shared_layers(step_ms, exchanges) if shared else replicas(step_ms)
         made += [_entry(entry, strategy, step_ms, timeline) for entry in kept]
     return made

@@ -9,14 +9,20 @@ from PIL import Image
 
 
 def pixels(path: Path) -> np.ndarray:
-    """The picture as whole numbers, [rows, columns, red green blue]."""
+    """The picture as bytes, [rows, columns, red green blue]."""
     with Image.open(path) as picture:
-        return np.asarray(picture.convert("RGB"), dtype=int)
+        return np.asarray(picture.convert("RGB"))
+
+
+def colors(path: Path) -> np.ndarray:
+    """The picture's colours as numbers, 0xRRGGBB."""
+    red, green, blue = (pixels(path)[..., index].astype(np.int32) for index in range(3))
+    return red << 16 | green << 8 | blue
 
 
 def distinct_colors(path: Path) -> int:
     """How many colours the picture has."""
-    return len(np.unique(pixels(path).reshape(-1, 3), axis=0))
+    return len(np.unique(colors(path)))
 
 
 def inked(path: Path) -> float:
@@ -26,5 +32,4 @@ def inked(path: Path) -> float:
 
 def share_of(path: Path, color: str) -> float:
     """The fraction of pixels that have exactly this colour, given as "#RRGGBB"."""
-    wanted = [int(color[start : start + 2], 16) for start in (1, 3, 5)]
-    return float((pixels(path) == wanted).all(axis=2).mean())
+    return float((colors(path) == int(color[1:], 16)).mean())

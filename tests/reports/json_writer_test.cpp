@@ -2,17 +2,18 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <string>
 
 #include "reports/file_reader.h"
+#include "tests/reports/approved_file.h"
 #include "tests/reports/example_results.h"
+#include "tests/temporary_folder.h"
 
-namespace stratagem::reports {
+namespace stratagem::reports::json_writer_test {
 namespace {
 
 using nlohmann::json;
@@ -20,12 +21,8 @@ using testing::HasSubstr;
 
 class ResultsFileTest : public testing::Test {
  protected:
-  ResultsFileTest() {
-    path_ = testing::TempDir() + "results_file_test_" + std::to_string(getpid()) + ".json";
-  }
-  ~ResultsFileTest() override { std::filesystem::remove(path_); }
-
-  std::string path_;
+  const TemporaryFolder folder_;
+  const std::string path_ = folder_ / "results.json";
 };
 
 ResultFile two_rows() {
@@ -168,11 +165,8 @@ TEST(ResultsJson, RefusesWhatJsonCannotHold) {
 TEST_F(ResultsFileTest, MatchesTheApprovedOutput) {
   ResultFile results = example_results();
   results.rows = {results.rows[0], results.rows[3], results.rows[5]};
-  const std::string approved = std::string(STRATAGEM_TEST_DATA) + "/approved/results.json";
-  const std::string received = testing::TempDir() + "results.received.json";
-  write_results(received, results);
-  EXPECT_TRUE(read_file(received, "results") == read_file(approved, "the approved results"))
-      << "see diff " << received << " " << approved << "; copy it over when it is right";
+  write_results(path_, results);
+  EXPECT_TRUE(is_approved("results.json", read_file(path_, "results")));
 }
 
 TEST_F(ResultsFileTest, BytesThatAreNotTextAreReplaced) {
@@ -184,4 +178,4 @@ TEST_F(ResultsFileTest, BytesThatAreNotTextAreReplaced) {
 }
 
 }  // namespace
-}  // namespace stratagem::reports
+}  // namespace stratagem::reports::json_writer_test

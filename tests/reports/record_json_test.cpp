@@ -8,7 +8,7 @@
 
 #include "tests/reports/example_results.h"
 
-namespace stratagem::reports {
+namespace stratagem::reports::record_json_test {
 namespace {
 
 using nlohmann::json;
@@ -97,4 +97,4 @@ TEST(RecordJson, ValuesKeepOrderAndType) {
 }
 
 }  // namespace
-}  // namespace stratagem::reports
+}  // namespace stratagem::reports::record_json_test

@@ -2,7 +2,8 @@
 
     python tests/reports/record_readme_runs.py FILE [--beside COMMAND] [--runs 3]
 
-Each line is a run of tools/run: its rows, what the table tells of them, and what was predicted.
+Each line is a run of tools/run: its rows, what the table tells of them, and what was predicted. A
+quiet run in which 1% of a row's step is unexplained is refused.
 With --beside a command, by default a compiler over a file of this tree, is repeated beside the run
 until the run ends.
 """
@@ -86,6 +87,9 @@ def record(file: Path, beside: str | None) -> None:
     with Neighbour(beside):
         subprocess.run([str(ROOT / "tools/run")], cwd=ROOT, check=True, timeout=LONGEST_SECONDS)
     line = {"neighbour": bool(beside), **of_document(json.loads(results.read_text()))}
+    unexplained = [name for name, row in line["rows"].items() if row.get("other", 0) >= 0.01]
+    if unexplained and not beside:
+        sys.exit(f"a part of the step has no explanation: {', '.join(unexplained)}")
     with file.open("a") as out:
         out.write(json.dumps(line) + "\n")
 

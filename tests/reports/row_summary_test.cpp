@@ -7,7 +7,7 @@
 #include "reports/verdict.h"
 #include "tests/reports/example_results.h"
 
-namespace stratagem::reports {
+namespace stratagem::reports::row_summary_test {
 namespace {
 
 using testing::Contains;
@@ -367,4 +367,4 @@ TEST(RowSummary, OneWrongLaunchIsAFailedVerification) {
 }
 
 }  // namespace
-}  // namespace stratagem::reports
+}  // namespace stratagem::reports::row_summary_test

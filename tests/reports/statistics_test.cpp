@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
-namespace stratagem::reports {
+namespace stratagem::reports::statistics_test {
 namespace {
 
 using Samples = std::vector<double>;
@@ -126,4 +126,4 @@ TEST(LaunchesToTellApart, AreThoseWhoseFarthestOutcomeReachesTheLevel) {
 }
 
 }  // namespace
-}  // namespace stratagem::reports
+}  // namespace stratagem::reports::statistics_test

@@ -64,15 +64,14 @@ def test_same_holds_for_all_rows_together(compare, rows, verdict):
     assert {row["verdict"] for row in found["rows"]} == {verdict}
 
 
-def test_a_significant_change_below_the_threshold_is_none(compare):
-    base, head = (
-        scaled(1.0, [100 + i / 1000 for i in range(8)]),
-        scaled(1.005, [100 + i / 1000 for i in range(8)]),
-    )
+@pytest.mark.parametrize(("factor", "beyond"), [(1.005, "slower"), (1 / 1.005, "faster")])
+def test_a_significant_change_below_the_threshold_is_none(compare, factor, beyond):
+    times = [100 + i / 1000 for i in range(8)]
+    base, head = scaled(1.0, times), scaled(factor, times)
     _, _, found = compare(base, head)
     assert found["rows"][0]["verdict"] == "same"
     _, _, found = compare(base, head, "--threshold", "0.1%")
-    assert found["rows"][0]["verdict"] == "slower"
+    assert found["rows"][0]["verdict"] == beyond
 
 
 def test_too_few_launches_say_how_many_would_do(compare):

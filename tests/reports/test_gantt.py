@@ -110,8 +110,9 @@ def test_actions_at_one_moment_are_drawn():
     assert sum(box.count for box in boxes) == len(same)
 
 
-def test_a_box_says_how_many_it_stands_for_and_is_cheap(charts):
-    made = charts(fixture_ranks.over_ranks(4000))
+@pytest.mark.parametrize("exchanges", [1000, pytest.param(4000, marks=pytest.mark.night)])
+def test_a_box_says_how_many_it_stands_for_and_is_cheap(charts, exchanges):
+    made = charts(fixture_ranks.over_ranks(exchanges))
     chart = made.charts["gantt_tensor_parallel"]
     words = str(chart.page_specification)
     assert "drawn together" in words and len(words) < 120_000

@@ -1,5 +1,7 @@
 """The decision over interleaved rounds: the plan's levels, the looks, and what they decide."""
 
+import itertools
+
 import numpy as np
 import pytest
 from replayed import replay
@@ -13,6 +15,9 @@ from stratagem_reports.comparison.verdicts import Verdict
 
 ALPHA = 0.03
 THRESHOLD = 0.01
+# The greatest signed-rank sum that a two-sided test at 5% refuses, for 6 to 25 rounds: the table of
+# the University of York's Department of Mathematics, and sequence A226330 of the OEIS.
+REFUSED = (0, 2, 3, 5, 8, 10, 13, 17, 21, 25, 29, 34, 40, 46, 52, 58, 65, 73, 81, 89)
 
 
 def ratios(shift, count, spread=0.002):
@@ -77,6 +82,22 @@ def test_more_rows_need_more_evidence():
 def test_rounds_without_a_difference_say_nothing():
     assert decide({"a": [0.0] * 12}, ALPHA, THRESHOLD)["a"].change.p_value == 1.0
     assert decide({"a": [0.0] * 12}, ALPHA, THRESHOLD)["a"].verdict is Verdict.SAME
+
+
+@pytest.mark.parametrize(("rounds", "refused"), enumerate(REFUSED, start=6))
+def test_the_interval_leaves_out_the_averages_that_a_published_table_refuses(rounds, refused):
+    values = np.random.default_rng(rounds).normal(0, 0.01, rounds)
+    averages = sorted(
+        (one + two) / 2 for one, two in itertools.combinations_with_replacement(values, 2)
+    )
+    change = decide({"a": list(values)}, 0.05, THRESHOLD)["a"].change
+    assert np.log(change.low) == pytest.approx(averages[refused])
+    assert np.log(change.high) == pytest.approx(averages[-1 - refused])
+
+
+def test_five_rounds_have_no_interval_of_95_percent():
+    change = decide({"a": ratios(0.05, 5)}, 0.05, THRESHOLD)["a"].change
+    assert change.low is None and change.high is None
 
 
 def test_false_alarms_of_pure_noise_stay_below_alpha():

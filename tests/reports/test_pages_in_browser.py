@@ -11,17 +11,10 @@ from comparison_documents import document, launches
 from reference_summaries import summarised
 from stratagem_reports import __main__ as command
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("pages_in_browser")]
 
 ROWS = 24
-WIDE, NARROW = 1100, 400
 DDP = "ddp/resnet50/devices:2/batch:48/image:128"
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with headless.chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")
@@ -78,8 +71,7 @@ def any_page(request):
     return request.getfixturevalue(request.param)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize(("scheme", "width"), headless.VIEWS)
 def test_a_page_asks_for_nothing_complains_of_nothing_and_fits(chromium, any_page, scheme, width):
     with headless.opened(chromium, any_page, width, color_scheme=scheme) as seen:
         seen.draw_all()

@@ -1,68 +1,140 @@
-"""What six runs of the README's first command told, three of them beside a compiler.
+"""What a report says of six runs of the README's first command, three of them beside a compiler.
 
-`readme_runs.jsonl` is made by record_readme_runs.py. Nothing is timed here.
+`readme_runs.jsonl` is made by record_readme_runs.py. The report's own functions are asked about
+each run's summaries, as its results file had them. Nothing is timed here.
 """
 
 import itertools
 import json
+import re
 from pathlib import Path
 
 import pytest
+from stratagem_reports.analysis.selection import select
+from stratagem_reports.analysis.statistics import distinguishable
+from stratagem_reports.report.summary import error_of_predictions, sentences
+from stratagem_reports.results.load import load_results
 
 RUNS = [
     json.loads(line)
     for line in Path(__file__).with_name("readme_runs.jsonl").read_text().splitlines()
 ]
-QUIET = [run for run in RUNS if not run["neighbour"]]
-BUSY = [run for run in RUNS if run["neighbour"]]
+ROWS = sorted(RUNS[0]["rows"])
+SINGLE = "single/resnet50/devices:1/batch:24/image:128"
+ALL_CORES = f"{SINGLE}/cores:2"
 
 
-def told(run, one, other):
-    """-1 where the first row is told to be the faster, 1 where the other is, else 0."""
-    rows = run["rows"]
-    if other in rows[one]["cannot_tell"] or one in rows[other]["cannot_tell"]:
-        return 0
-    return -1 if rows[one]["median_ms"] < rows[other]["median_ms"] else 1
+def entry(name, recorded):
+    """A launch of a row, with the row's recorded summary."""
+    options = dict(part.split(":") for part in name.split("/") if ":" in part)
+    config = {"global_batch_size": 24, "image_size": 128, "schedule": options.get("schedule")}
+    config["devices"] = int(options["devices"])
+    config["cores_per_device"] = int(options.get("cores", 1))
+    config["split_size"] = int(options["split"]) if "split" in options else None
+    interval, median = recorded["interval_ms"], recorded["median_ms"]
+    summary = {
+        "workload": "resnet50/batch:24/image:128",
+        "verification": "passed",
+        "baseline": SINGLE,
+        "samples_ms": [interval["low"], median, interval["high"]],
+        "mean_ms": median,
+        "deviation_ms": 0.0,
+        "outliers": [],
+        "ratios": {},
+        **{key: value for key, value in recorded.items() if key not in {"doubt", "other"}},
+    }
+    own = {"config": config, "step_ms": [median], "summary": summary}
+    return {"run_name": name, "run_type": "iteration", "repetition_index": 0, "stratagem": own}
 
 
-def pairs():
-    return list(itertools.combinations(sorted(RUNS[0]["rows"]), 2))
+@pytest.fixture(params=RUNS, ids=lambda run: "busy" if run["neighbour"] else "quiet")
+def run(request):
+    return request.param
 
 
-def majority(one, other):
-    """What the quiet runs tell together, by their medians where they tell nothing."""
-    total = sum(told(run, one, other) for run in QUIET)
-    if total == 0:
-        medians = [(run["rows"][one]["median_ms"], run["rows"][other]["median_ms"]) for run in QUIET]
-        total = sum(-1 if first < second else 1 for first, second in medians)
-    return -1 if total < 0 else 1
+@pytest.fixture
+def results(run, write_json):
+    return read(run, write_json)
 
 
-def test_all_runs_are_there_and_whole():
-    assert (len(QUIET), len(BUSY)) == (3, 3)
-    for run in RUNS:
-        assert not any(row["error"] for row in run["rows"].values())
-        assert set(run["rows"]) == set(RUNS[0]["rows"])
+def read(run, write_json):
+    """The run as a report reads it."""
+    return load_results(write_json({
+        "context": {"stratagem": {"schema": "stratagem/1"}},
+        "benchmarks": [entry(name, recorded) for name, recorded in run["rows"].items()],
+    }))
 
 
-@pytest.mark.parametrize("run", RUNS, ids=lambda run: "busy" if run["neighbour"] else "quiet")
-def test_no_verdict_contradicts_the_majority_of_the_quiet_runs(run):
-    for one, other in pairs():
-        assert told(run, one, other) in (0, majority(one, other)), (one, other)
+def told(results):
+    """The faster row of each pair that is told apart."""
+    pairs = itertools.combinations(sorted(results.rows, key=lambda row: row.name), 2)
+    return {
+        (one.name, two.name): min(one, two, key=lambda row: row.time_ms).name
+        for one, two in pairs
+        if distinguishable(one.summary, two.summary)
+    }
 
 
-def test_quiet_runs_tell_most_pairs_apart():
-    for run in QUIET:
-        assert sum(told(run, *pair) != 0 for pair in pairs()) >= len(pairs()) * 2 / 3
+@pytest.fixture
+def faster(write_json):
+    """Of each pair of rows the one that most quiet runs find faster, told apart or not."""
+    quiet = [read(run, write_json).rows for run in RUNS if not run["neighbour"]]
+    assert len(quiet) == 3
+    times = [{row.name: row.time_ms for row in rows} for rows in quiet]
+    return {
+        (one, two): one if sum(run[one] < run[two] for run in times) >= 2 else two
+        for one, two in itertools.combinations(ROWS, 2)
+    }
 
 
-@pytest.mark.parametrize("run", RUNS, ids=lambda run: "busy" if run["neighbour"] else "quiet")
-def test_a_prediction_holds_or_is_doubted(run):
-    for name, row in run["rows"].items():
-        if (error := row["prediction_error"]) is not None and not row["doubt"]:
-            assert abs(error) < (0.10 if run["neighbour"] else 0.05), name
+def test_no_verdict_contradicts_the_majority_of_the_quiet_runs(results, faster):
+    assert [row.error for row in results.rows] == [None] * 7
+    wrong = {pair: row for pair, row in told(results).items() if row != faster[pair]}
+    assert not wrong
 
 
-def test_the_parts_of_a_step_leave_nothing_unexplained():
-    for run in QUIET:
-        assert all(row["other"] < 0.01 for row in run["rows"].values())
+def test_only_a_quiet_run_tells_pairs_apart(run, results):
+    pairs = len(ROWS) * (len(ROWS) - 1) // 2
+    if run["neighbour"]:
+        assert not told(results)
+    else:
+        assert len(told(results)) >= pairs * 2 / 3
+
+
+def test_only_a_quiet_run_has_a_winner(run, results):
+    words = sentences(results, select(results))
+    if run["neighbour"]:
+        assert words[0].startswith("Lowest median of 7: ")
+        assert re.match("Cannot tell it apart from .*: disturbed launches", words[1])
+    else:
+        assert words[0].startswith("Fastest of 7: Single, all cores, ")
+        assert not any(word.startswith("Cannot tell it apart") for word in words)
+
+
+def test_no_run_names_a_best_split_where_another_may_be_it(run, results):
+    selection = select(results)
+    assert [row.split_size for row in selection.splits] == [2, 4, 6, 12]
+    best = next(word for word in sentences(results, selection) if word.startswith("Best split"))
+    assert "cannot be told apart from split" in best
+    assert selection.single_all_cores.name == ALL_CORES
+
+
+def test_a_prediction_holds_or_is_doubted(run, results):
+    for row in results.rows:
+        doubt, error = run["rows"][row.name]["doubt"], row.summary.prediction_error
+        assert doubt or error is None or abs(error) < (0.10 if run["neighbour"] else 0.05), row.name
+
+
+def test_the_report_tells_how_far_off_the_predictions_were(run, results):
+    errors = {
+        row.split_size: error
+        for row in results.rows
+        if row.split_size and (error := row.summary.prediction_error) is not None
+    }
+    found = error_of_predictions(select(results))
+    if not errors:
+        assert run["neighbour"] and found is None
+        return
+    worst = max(errors, key=lambda split: abs(errors[split]))
+    assert (found.worst_split, found.worst) == (worst, errors[worst])
+    assert found.mean_absolute == pytest.approx(sum(map(abs, errors.values())) / len(errors))

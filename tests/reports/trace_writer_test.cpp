@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-namespace stratagem::reports {
+namespace stratagem::reports::trace_writer_test {
 namespace {
 
 using nlohmann::json;
@@ -70,4 +70,4 @@ TEST(Trace, OverlappingActionsOfADeviceStandOnSeparateThreads) {
 TEST(Trace, NothingIsStillATrace) { EXPECT_TRUE(trace_of({}).at("traceEvents").empty()); }
 
 }  // namespace
-}  // namespace stratagem::reports
+}  // namespace stratagem::reports::trace_writer_test

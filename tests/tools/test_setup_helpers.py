@@ -7,6 +7,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools" / "setup"))
 
+import durations  # noqa: E402
 import lean_requirements  # noqa: E402
 import skipped_tests  # noqa: E402
 import torch_free_sources  # noqa: E402
@@ -49,17 +50,14 @@ def test_torch_free_sources_leave_out_what_any_target_compiles_with_torch(tmp_pa
     ]
 
 
-CTEST_SKIP = """<testsuite><testcase name="Device.Cuda" status="notrun"><skipped message="SKIP"/>
-<system-out>[ RUN      ] Device.Cuda
-a_test.cpp:5: Skipped
-{reason}
-
-[  SKIPPED ] Device.Cuda (0 ms)
-</system-out></testcase>{rest}</testsuite>"""
-ONE_PASSED = '<testcase name="Device.Cpu" status="run"><system-out/></testcase>'
+GOOGLETEST_SKIP = """<testsuites><testsuite>
+<testcase name="Cuda" classname="Device" status="run" result="skipped" time="0.5">
+<skipped message="a_test.cpp:5&#x0A;{reason}&#x0A;"><![CDATA[...]]></skipped></testcase>
+{rest}</testsuite></testsuites>"""
+ONE_PASSED = '<testcase name="Cpu" classname="Device" status="run" result="completed" time="2"/>'
 PYTEST = """<testsuites><testsuite><testcase classname="tests.test_a" name="test_x">
 <skipped type="pytest.skip" message="{reason}">tests/test_a.py:4: {reason}</skipped></testcase>
-<testcase classname="tests.test_a" name="test_y"/></testsuite></testsuites>"""
+<testcase classname="tests.test_a" name="test_y" time="1.25"/></testsuite></testsuites>"""
 
 
 def skip_status(tmp_path: Path, *files: str) -> int:
@@ -73,8 +71,8 @@ def skip_status(tmp_path: Path, *files: str) -> int:
 
 def test_skip_report_names_tests_and_reasons(tmp_path: Path, capsys, monkeypatch) -> None:
     monkeypatch.delenv("CI", raising=False)
-    ctest = CTEST_SKIP.format(reason="needs a GPU: none here", rest=ONE_PASSED)
-    assert skip_status(tmp_path, ctest, PYTEST.format(reason="no launcher")) == 0
+    googletest = GOOGLETEST_SKIP.format(reason="needs a GPU: none here", rest=ONE_PASSED)
+    assert skip_status(tmp_path, googletest, PYTEST.format(reason="no launcher")) == 0
     assert capsys.readouterr().out == (
         "\nSkipped tests: 2\n"
         "  Device.Cuda: needs a GPU: none here\n"
@@ -96,7 +94,30 @@ def test_ci_refuses_other_skips(tmp_path: Path, monkeypatch, reason, allow, stat
 
 def test_no_test_that_ran_is_a_failure(tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.delenv("CI", raising=False)
-    assert skip_status(tmp_path, CTEST_SKIP.format(reason="needs a GPU", rest="")) == 1
     assert skip_status(tmp_path, "<testsuite/>") == 1
     assert skipped_tests.main([str(tmp_path / "absent.xml")]) == 1
     assert "no test ran" in capsys.readouterr().out
+
+
+def test_durations_are_those_of_the_last_build_and_test_run(tmp_path: Path) -> None:
+    (tmp_path / ".ninja_log").write_text(
+        "# ninja log v5\n"
+        "0\t9000\t1\tmodels/a.o\thash1\n"
+        "0\t4000\t1\tmodels/a.o\thash1\n"
+        "4000\t7000\t1\ttests/b_test.o\thash2\n"
+        "7000\t7500\t1\tbin/one\thash3\n"
+        "7000\t7500\t1\tbin/one.map\thash3\n"
+    )
+    results = tmp_path / "test-results"
+    results.mkdir()
+    (results / "unit_tests.0.xml").write_text(GOOGLETEST_SKIP.format(reason="", rest=ONE_PASSED))
+    (results / "pytest.xml").write_text(PYTEST.format(reason="no launcher"))
+    assert durations.build_steps(tmp_path / ".ninja_log") == {
+        "models/a.o": 4, "tests/b_test.o": 3, "bin/one": 0.5,
+    }  # fmt: skip
+    text = durations.report(tmp_path, most=1, markdown=False)
+    assert "4.0 s  compiling the product" in text and "compiling tests" not in text
+    assert "2.5 s  unit_tests" in text and "2.0 s  unit_tests: Device.Cpu" in text
+    everything = durations.report(tmp_path, most=9, markdown=True)
+    assert "| pytest: test_a | 1.2 |" in everything and "| linking | 0.5 |" in everything
+    assert durations.report(tmp_path / "nowhere", most=9, markdown=False) == ""

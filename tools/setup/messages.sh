@@ -46,4 +46,4 @@ require_value() {
 }
 
 # usage: the comment at the head of the calling script, without its marks.
-usage() { sed -n '2,/^[^#]/{/^#/!d;s/^# \{0,1\}//;p}' "$0"; }
+usage() { sed -n '2,/^[^#]/{/^#/!d;/^# shellcheck/d;s/^# \{0,1\}//;p}' "$0"; }

@@ -130,7 +130,7 @@ def _measured(holder: dict[str, Any], where: str) -> dict[str, Any]:
         "figures": {
             key: float(value)
             for key, value in holder.items()
-            if is_number(value) and key.removesuffix("_ms") not in {*_OPTIONAL, *_TIMES}
+            if is_number(value) and not {key, key.removesuffix("_ms")} & {*_OPTIONAL, *_TIMES}
         },
         "ratios": {
             other: Ratio(**_required(ratios, other, parts_of_ratio, f"{where}.ratios"))

@@ -16,8 +16,8 @@ std::vector<int> cores_of(const Config& config, const std::vector<int>& availabl
 /// Those of all rows, each once.
 std::vector<int> cores_of(const std::vector<Config>& rows, const std::vector<int>& available);
 
-/// Those of the row's device number `device`: the ones that belong to its id in `device_ids`, or to
-/// `usual_id` where the row names none. They are counted around where there are too few.
+/// Returns the cores of the row's device number `device`. Its id in `device_ids` decides, or
+/// `usual_id` where the row names no ids. Where there are too few cores, devices share them.
 std::vector<int> cores_of_device(const Config& config, const std::vector<int>& available,
                                  std::int64_t device, std::int64_t usual_id);
 

@@ -31,7 +31,7 @@ class RankSupervisor {
   bool somebody_failed() const;
   /// Whether some failure is more than the loss of another rank.
   bool is_explained() const;
-  /// Whether every rank has only to leave.
+  /// Returns whether every rank has given its result and only has to exit.
   bool leaving() const;
   std::chrono::duration<double> limit() const;
   LaunchResult conclusion() const;

@@ -1,4 +1,4 @@
-// What the actions of a row whose layers have groups cost, from steps that were run.
+// Costs of the actions of a row whose layers have groups, taken from steps that ran.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace stratagem::bench {
 
-/// What a device held before an action, and at most since the action before.
+/// Bytes that a device holds before an action, and its peak since the action before.
 struct MemoryMark {
   schedules::Action action;
   std::int64_t held = 0;
@@ -25,7 +25,7 @@ class GroupCostTable {
 
   /// Transfers in flight are not counted.
   void add(const schedules::Execution& execution);
-  /// Of one device; the last mark is where the step ended.
+  /// Takes the marks of one device; the last one marks the end of the step.
   void add(const std::vector<MemoryMark>& marks);
 
   std::vector<ActionCost> costs();

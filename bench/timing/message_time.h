@@ -1,4 +1,4 @@
-// What a call of a collective says of one message.
+// Time of one message, computed from the time of a collective call.
 #pragma once
 
 #include <string>
@@ -6,7 +6,8 @@
 
 namespace stratagem::bench {
 
-/// A "send" goes there and back in a call; of others a call makes `in_flight` at a time.
+/// Divides the times of calls, in ms. A "send" call carries two messages, there and back; any other
+/// call carries `in_flight` of them.
 std::vector<double> ms_of_a_message(std::vector<double> ms_of_a_call, const std::string& collective,
                                     int in_flight);
 

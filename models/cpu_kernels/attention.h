@@ -20,10 +20,10 @@ namespace stratagem::models {
 /// value, each [heads, features / heads]; returns [n, sequence, features].
 at::Tensor causal_attention(const at::Tensor& qkv, std::int64_t heads);
 
-/// The same by our kernel, on the CPU and of any number format that it takes.
+/// Computes the same with our own kernel, for CPU tensors of float32, float64 and 16 bits.
 at::Tensor own_causal_attention(const at::Tensor& qkv, std::int64_t heads);
 
-/// Whether causal_attention() is that.
+/// Returns whether causal_attention() uses our own kernel for this input.
 bool takes_own_attention(const at::Tensor& qkv);
 
 }  // namespace stratagem::models

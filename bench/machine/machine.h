@@ -55,8 +55,8 @@ struct MachineFacts {
 
 MachineFacts machine_facts(const SystemPaths& paths = {});
 
-/// Whether $STRATAGEM_UNTIMED says that nobody looks at a time: then there is no canary, and
-/// calibrations are kept whatever disturbs them. For tests.
+/// Whether $STRATAGEM_UNTIMED is set, by tests, which use no time: then there is no canary, and
+/// calibrations measure as briefly as they can and are kept whatever disturbs them.
 bool is_untimed();
 
 /// The variables of this process's environment by which libraries choose threads, kernels, memory

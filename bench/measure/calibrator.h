@@ -42,8 +42,7 @@ class Calibrator {
       made.launched = with_typed_result<Kind>(*std::move(kept));
       if (made.launched.status == LaunchStatus::ok) return made;
     }
-    const bool any = environment_.keep_calibrations;
-    int left = any ? 1 : most_measurements;
+    int left = environment_.untimed ? 1 : most_measurements;
     do {
       made.launched = launch_job(environment_, job);
       if (made.launched.status != LaunchStatus::ok) return made;
@@ -53,7 +52,7 @@ class Calibrator {
           disturbance_of(made.launched.conditions, canary_ms(made.launched.conditions));
       left = std::min(left, job.config.repeat_disturbed ? 2 : 1);
     } while (!made.basis.doubt.empty() && --left > 0);
-    if (keep && (any || made.basis.doubt.empty())) {
+    if (keep && (environment_.untimed || made.basis.doubt.empty())) {
       store(Kind::name, asked, to_json(JobResult(made.launched.result)), made.launched.conditions);
     }
     return made;

@@ -68,7 +68,7 @@ MeasureEnvironment make_environment(Catalogue catalogue, const Interrupt& interr
   environment.cores = available_cores();
   environment.watched = SystemPaths();
   environment.interrupt = &interrupt;
-  environment.keep_calibrations = is_untimed();
+  environment.untimed = is_untimed();
   return environment;
 }
 

@@ -59,8 +59,9 @@ struct MeasureEnvironment {
   /// Where to look for what disturbs a measurement; nowhere when empty.
   std::optional<SystemPaths> watched = {};
   const Interrupt* interrupt = nullptr;
-  /// Calibrations are made once and used again whatever disturbs them; see is_untimed().
-  bool keep_calibrations = false;
+  /// No time is used: calibrations are short and are used again whatever disturbed them; see
+  /// is_untimed().
+  bool untimed = false;
 };
 
 struct Measurement {

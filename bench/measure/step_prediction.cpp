@@ -70,8 +70,10 @@ Calibrated<std::vector<LinkTime>> price_link(const PreparedRow& row, const LinkU
   auto job = job_about<CollectivesJob>(config, placement_of(config).ranks);
   job.collective = use.collective;
   job.in_flight = use.in_flight;
-  job.bytes = {std::int64_t{256} << 10, std::int64_t{1} << 20, std::int64_t{8} << 20,
-               std::int64_t{32} << 20};
+  job.bytes = {std::int64_t{256} << 10, std::int64_t{1} << 20};
+  if (!environment.untimed) {
+    job.bytes.insert(job.bytes.end(), {std::int64_t{8} << 20, std::int64_t{32} << 20});
+  }
   // Under a launcher the same names may mean another network next time.
   const auto [launched, basis] = calibrator.calibrate(
       link_question(job), job, [](const CollectivesResult&) { return ""; },

@@ -19,9 +19,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using backends::finish;
 
-/// Seconds of each of several calls on the device's thread, within about `budget` seconds.
+/// Seconds of each of several calls on the device's thread, within about `budget`.
 std::vector<double> times_of(runtime::Device& device, std::chrono::milliseconds limit,
-                             double budget, const std::function<void()>& work) {
+                             Clock::duration budget, const std::function<void()>& work) {
   std::vector<double> times;
   device.enqueue(runtime::Stream::compute, "calibrate", [&] {
     const c10::AutoGradMode no_gradient(false);
@@ -31,7 +31,7 @@ std::vector<double> times_of(runtime::Device& device, std::chrono::milliseconds 
       const auto start = Clock::now();
       work();
       times.push_back(std::chrono::duration<double>(Clock::now() - start).count());
-    } while (std::chrono::duration<double>(Clock::now() - begin).count() < budget);
+    } while (Clock::now() - begin < budget);
   });
   device.synchronize(limit);
   return times;
@@ -41,6 +41,7 @@ class Calibration {
  public:
   Calibration(const Config& config, const TaskContext& context)
       : config_(config),
+        effort_(context.calibration),
         group_(open_devices(config, placement_of(config), context)),
         options_(at::TensorOptions(backends::torch_device(first().description()))
                      .dtype(workload_options(config).dtype)) {}
@@ -55,7 +56,6 @@ class Calibration {
   }
 
  private:
-  static constexpr double budget = 0.4;
   static constexpr std::int64_t link_bytes = std::int64_t{16} << 20;
   static constexpr std::int64_t latency_bytes = 64;
 
@@ -72,12 +72,12 @@ class Calibration {
 
   /// Seconds of the fastest call.
   double time(runtime::Device& device, const std::function<void()>& work) {
-    return std::ranges::min(times_of(device, to_milliseconds(config_.timeout), budget, work));
+    return std::ranges::min(times_of(device, to_milliseconds(config_.timeout), effort_.rate, work));
   }
 
   /// The same of a call that may give the peak.
   double peak_time(const std::function<void()>& work) {
-    const auto times = times_of(first(), to_milliseconds(config_.timeout), budget, work);
+    const auto times = times_of(first(), to_milliseconds(config_.timeout), effort_.rate, work);
     const double fastest = std::ranges::min(times);
     peak_spread_ = std::max(peak_spread_, reports::median(times) / fastest - 1);
     return fastest;
@@ -115,7 +115,7 @@ class Calibration {
   }
 
   double memory_gigabytes_per_second() {
-    constexpr std::int64_t bytes = std::int64_t{256} << 20;
+    const std::int64_t bytes = effort_.copied_bytes;
     const at::Tensor source = made([&] { return at::ones({bytes}, options_.dtype(at::kByte)); });
     const at::Tensor target = made([&] { return at::empty_like(source); });
     const double seconds = time(first(), [&] {
@@ -132,6 +132,7 @@ class Calibration {
   }
 
   Config config_;
+  CalibrationEffort effort_;
   backends::DeviceGroup group_;
   at::TensorOptions options_;
   double peak_spread_ = 0;

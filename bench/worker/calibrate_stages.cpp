@@ -27,7 +27,7 @@ class StageCalibration {
  public:
   StageCalibration(const Config& config, const TaskContext& context)
       : config_(config),
-        timing_(context.calibration),
+        effort_(context.calibration),
         placement_(placement_of(config)),
         workload_(workload_options(config)),
         group_(open_devices(config, placement_, context)) {}
@@ -57,7 +57,7 @@ class StageCalibration {
       const auto together =
           std::make_shared<MeasurementBarrier>(wave.size(), to_milliseconds(config_.timeout));
       for (const std::size_t index : wave) {
-        loops_[index]->enqueue(together, timing_.busy, false);
+        loops_[index]->enqueue(together, effort_.busy, false);
       }
       runtime::synchronize_all(group_.devices, to_milliseconds(config_.timeout));
     }
@@ -70,7 +70,7 @@ class StageCalibration {
     for (std::size_t stage = 0; stage < stages; ++stage) {
       StageLoop& loop = *loops_[stage * replicas];
       loop.enqueue(std::make_shared<MeasurementBarrier>(1, to_milliseconds(config_.timeout)),
-                   timing_.alone, true);
+                   effort_.alone, true);
       runtime::synchronize_all(group_.devices, to_milliseconds(config_.timeout));
       loop.add_costs(static_cast<int>(stage), costs);
     }
@@ -122,7 +122,7 @@ class StageCalibration {
           workload_, device,
           std::make_unique<stages::Stage>(workload_, std::move(layers), position,
                                           device.description(), 1),
-          position, shape, samples, /*cycle=*/1, timing_.now);
+          position, shape, samples, /*cycle=*/1, effort_.now);
       loop->exchange_with_a_replica();
     });
     device.synchronize(to_milliseconds(config_.timeout));
@@ -152,7 +152,7 @@ class StageCalibration {
         stage->split_backward = schedule.split_backward;
         loops_[first + index] = std::make_unique<StageLoop>(
             workload_, device, std::move(stage), position, shape, samples,
-            std::min(micro_batches, longest_cycle), timing_.now);
+            std::min(micro_batches, longest_cycle), effort_.now);
       });
       device.synchronize(to_milliseconds(config_.timeout));
       shape = output;
@@ -160,7 +160,7 @@ class StageCalibration {
   }
 
   Config config_;
-  CalibrationTiming timing_;
+  CalibrationEffort effort_;
   Placement placement_;
   models::Workload workload_;
   std::vector<std::unique_ptr<StageLoop>> loops_;  // outlives the threads that run them

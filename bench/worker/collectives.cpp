@@ -29,12 +29,11 @@ using distributed::ProcessGroup;
 using distributed::ReduceScatter;
 
 constexpr int batches = 5;
-constexpr double batch_seconds = 0.02;
 constexpr std::int64_t most_calls = 1000;
 
 /// Small whole numbers, so that sums are exact in any order.
 at::Tensor values_of(std::int64_t rank, std::int64_t count, const at::TensorOptions& options) {
-  return at::arange(count, options.dtype(at::kLong)).remainder(7).add(rank + 1).to(at::kFloat);
+  return at::arange(count, options.dtype(at::kInt)).remainder_(7).add_(rank + 1).to(at::kFloat);
 }
 
 constexpr std::int64_t any_number = std::numeric_limits<std::int64_t>::max();
@@ -97,7 +96,7 @@ class Exchanges {
       for (const at::Tensor& part : parts) transfers.push_back(group_.all_reduce(part));
       for (const auto& transfer : transfers) transfer->wait();
     };
-    return {.fill = [this, buffers] { buffers.copy_(values(group_.rank())); },
+    return {.fill = [buffers, own = values(group_.rank())] { buffers.copy_(own); },
             .call = call,
             .result = [buffers] { return buffers; },
             .expected = sum().expand({in_flight, count_}),
@@ -108,7 +107,7 @@ class Exchanges {
   Exchange reduce_scatter(ReduceScatter by) {
     at::Tensor input = at::empty({count_}, options_);
     at::Tensor output = at::empty({share()}, options_);
-    return {.fill = [this, input] { input.copy_(values(group_.rank())); },
+    return {.fill = [input, own = values(group_.rank())] { input.copy_(own); },
             .call = [this, input, output, by] { group_.reduce_scatter(output, input, by)->wait(); },
             .result = [output] { return output; },
             .expected = sum().narrow(0, group_.rank() * share(), share())};
@@ -120,7 +119,7 @@ class Exchanges {
     const auto part = [this](int rank) { return values(rank).narrow(0, 0, share()); };
     std::vector<at::Tensor> parts;
     for (int rank = 0; rank < group_.size(); ++rank) parts.push_back(part(rank));
-    return {.fill = [this, input, part] { input.copy_(part(group_.rank())); },
+    return {.fill = [input, own = part(group_.rank())] { input.copy_(own); },
             .call = [this, input, output] { group_.all_gather(output, input)->wait(); },
             .result = [output] { return output; },
             .expected = at::cat(parts)};
@@ -128,7 +127,7 @@ class Exchanges {
 
   Exchange broadcast() {
     at::Tensor buffer = at::empty({count_}, options_);
-    return {.fill = [this, buffer] { buffer.copy_(values(group_.rank())); },
+    return {.fill = [buffer, own = values(group_.rank())] { buffer.copy_(own); },
             .call = [this, buffer] { group_.broadcast(buffer, 0)->wait(); },
             .result = [buffer] { return buffer; },
             .expected = values(0)};
@@ -215,8 +214,8 @@ class Exchanges {
     };
     const bool first = rank % 2 == 0 && !alone;
     return {.fill =
-                [this, buffer, returned] {
-                  buffer.copy_(values(group_.rank()));
+                [buffer, returned, own = values(rank)] {
+                  buffer.copy_(own);
                   returned.zero_();
                 },
             .call = call,
@@ -248,8 +247,8 @@ class CollectiveTiming {
       const Exchange exchange = exchanges.make(collective, in_flight);
       times.wire_bytes = sent_by_a_call(exchange) / in_flight;
       const double once = timed(exchange, 2);
-      const auto calls =
-          std::clamp<std::int64_t>(static_cast<std::int64_t>(batch_seconds / once), 1, most_calls);
+      const auto calls = std::clamp<std::int64_t>(static_cast<std::int64_t>(batch_seconds() / once),
+                                                  1, most_calls);
       processor_seconds_ = 0;
       double wall = 0;
       for (int batch = 0; batch < batches; ++batch) {
@@ -266,6 +265,10 @@ class CollectiveTiming {
   }
 
  private:
+  double batch_seconds() const {
+    return std::chrono::duration<double>(context_.calibration.message).count();
+  }
+
   /// Bytes that this rank sends.
   std::int64_t sent_by_a_call(const Exchange& exchange) {
     ProcessGroup& group = *groups_.view().all;

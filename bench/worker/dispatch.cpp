@@ -50,6 +50,16 @@ struct TimedRow {
   const Config* operator()(const auto& job) const { return &job.config; }
 };
 
+CalibrationEffort least_calibration() {
+  using std::chrono::milliseconds;
+  return {.rate = milliseconds(0),
+          .message = milliseconds(0),
+          .busy = milliseconds(0),
+          .alone = milliseconds(0),
+          .groups = milliseconds(0),
+          .copied_bytes = std::int64_t{1} << 20};
+}
+
 JobResult perform(const Job& job, const TaskContext& context) {
   const Config* row = std::visit(TimedRow(), job);
   if (row == nullptr || context.conditions == nullptr || is_untimed()) {
@@ -67,9 +77,10 @@ JobResult perform(const Job& job, const TaskContext& context) {
 nlohmann::json perform_task(const Job& job, const TaskContext& context) {
   backends::install_accounting_allocator();
   const JobHeader& header = header_of(job);
-  if (!header.rendezvous) return to_json(perform(job, context));
-  distributed::RankContext ranks(rendezvous_of(*header.rendezvous, header.timeout));
   TaskContext own = context;
+  if (is_untimed()) own.calibration = least_calibration();
+  if (!header.rendezvous) return to_json(perform(job, own));
+  distributed::RankContext ranks(rendezvous_of(*header.rendezvous, header.timeout));
   own.ranks = &ranks;
   const JobResult result = perform(job, own);
   ranks.leave();

@@ -26,11 +26,15 @@ class RankContext;
 
 namespace stratagem::bench {
 
-/// For how long calibrate_stages measures, and the clock that stage loops read.
-struct CalibrationTiming {
+/// How long and with how much calibrations measure, and the clock that stage loops read. Each
+/// measures a few times at least, however short its time.
+struct CalibrationEffort {
+  std::chrono::milliseconds rate{400};     // each rate of a device
+  std::chrono::milliseconds message{20};   // each batch of calls of a collective
   std::chrono::milliseconds busy{900};     // each stage beside the others
   std::chrono::milliseconds alone{350};    // each stage by itself
   std::chrono::milliseconds groups{3000};  // whole steps of a row whose layers have groups
+  std::int64_t copied_bytes = std::int64_t{256} << 20;  // more than caches hold
   std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;
 };
 
@@ -39,7 +43,7 @@ struct TaskContext {
   distributed::RankContext* ranks = nullptr;  // the way to the job's other ranks; null without any
   reports::Conditions* conditions = nullptr;  // where the canary's times go; null: there is none
   runtime::Monitor::OverrunHandler on_overrun = {};
-  CalibrationTiming calibration = {};
+  CalibrationEffort calibration = {};
 };
 
 /// Throws std::invalid_argument for a job or configuration that cannot work, runtime::DeviceTimeout

@@ -29,7 +29,7 @@ class CalibratorTest : public MeasureTest {
 
   Calibrated<CalibrateDeviceResult> calibrate(const Config& config = {}) {
     MeasureEnvironment own = environment();
-    own.keep_calibrations = untimed_;
+    own.untimed = untimed_;
     return Calibrator(own).calibrate(json("the peak"), job_about<CalibrateDeviceJob>(config),
                                      [this](const auto&) {
                                        if (contradictions_.empty()) return std::string();

@@ -66,17 +66,18 @@ def state_of(path) -> dict:
 
 
 @TORCH
-def test_torchvision_and_torch_optim_take_a_checkpoint(commands, tmp_path):
+@pytest.mark.parametrize("name", ["resnet18", pytest.param("resnet50", marks=pytest.mark.night)])
+def test_torchvision_and_torch_optim_take_a_checkpoint(commands, tmp_path, name):
     import torch
     import torchvision
 
     arguments = [
-        "--model", "resnet50", "--data", "shapes", "--samples", 4, "--global-batch-size", 4,
+        "--model", name, "--data", "shapes", "--samples", 4, "--global-batch-size", 4,
         "--loss", "cross_entropy", "--momentum", 0.9, "--no-verify",
     ]  # fmt: skip
     train(commands, tmp_path, *arguments)
     state = state_of(last_of(tmp_path))
-    model = torchvision.models.resnet50(num_classes=10)
+    model = getattr(torchvision.models, name)(num_classes=10)
     model.load_state_dict(state["model"], strict=True)
     optimizer = torch.optim.SGD(model.parameters(), lr=1, momentum=0.5)
     optimizer.load_state_dict(state["optimizer"])

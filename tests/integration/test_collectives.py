@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
-SMALL = ["--min-bytes", "1K", "--max-bytes", "64K", "--step-factor", 8, "--repetitions", 2]
+SMALL = ["--min-bytes", "1K", "--max-bytes", "64K", "--step-factor", 64, "--repetitions", 1]
 SCATTERS = ("reduce_scatter", "reduce_scatter_library")
 HALVES = (*SCATTERS, "all_gather", "gather", "scatter", "all_to_all")
 NAMES = ("all_reduce", "broadcast", "reduce", "send", *HALVES)
@@ -27,7 +27,7 @@ def test_every_collective_has_bandwidths_and_a_link_model(commands, out):
         assert name in done.stdout
     results = commands.results(out)
     runs = [entry for entry in results["benchmarks"] if entry["run_type"] == "iteration"]
-    assert len(runs) == len(NAMES) * 3 * 2
+    assert len(runs) == len(NAMES) * 2
     for run in runs:
         bytes_a_second = run["bytes"] / (run["algorithm_gb_per_s"] * 1e9)
         assert min(run["stratagem"]["step_ms"]) <= 1e3 * bytes_a_second * (1 + 1e-9)
@@ -73,11 +73,11 @@ def test_the_report_draws_the_bandwidth(commands, out):
 def test_filter_and_list(commands):
     listed = collectives(commands, *SMALL, "--benchmark_list_tests").stdout.split()
     assert listed[0] == "all_reduce/gloo/ranks:2/bytes:1024"
-    assert len(listed) == len(NAMES) * 3
+    assert len(listed) == len(NAMES) * 2
     kept = collectives(
-        commands, *SMALL, "--benchmark_list_tests", "--benchmark_filter=send.*bytes:8192"
+        commands, *SMALL, "--benchmark_list_tests", "--benchmark_filter=send.*bytes:65536"
     )
-    assert kept.stdout.split() == ["send/gloo/ranks:2/bytes:8192"]
+    assert kept.stdout.split() == ["send/gloo/ranks:2/bytes:65536"]
     assert collectives(commands, *SMALL, "--benchmark_filter=nothing").returncode == 3
 
 

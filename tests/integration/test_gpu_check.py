@@ -24,22 +24,33 @@ FIGURES = {
 }
 
 
-def test_the_rehearsal_runs_every_section_and_writes_the_page(commands, tmp_path):
+def rehearse(commands, folder, *options) -> dict[str, str]:
+    """The text of each section, by its title."""
     commands.limit_s = 600
-    folder = tmp_path / "check"
-    options = ["--rehearse", "--programs", commands.programs, "--out-dir", folder]
-    done = commands.finish(commands.start_command([ROOT / "tools" / "gpu_check", *options]))
+    program = [ROOT / "tools" / "gpu_check", "--rehearse", "--programs", commands.programs]
+    done = commands.finish(commands.start_command([*program, "--out-dir", folder, *options]))
     page = (folder / "page.md").read_text(encoding="utf-8")
     assert done.returncode == 0, done.stderr + page
     assert done.stdout == f"{folder / 'page.md'}\n"
     assert "Nothing failed." in page
     assert re.search(r"\| PyTorch \| 2\.\d+", page) and "| driver | " in page
     parts = dict(re.findall(r"^### (.*)\n([^#]*)", page, re.MULTILINE))
-    assert [*parts] == [*FIGURES]
-    for title, figures in FIGURES.items():
+    for title, text in parts.items():
         assert f"| {title} | passed | " in page
-        assert re.match(r"\npassed; \d+ s\.", parts[title])
-        assert re.search(figures, parts[title]), parts[title]
+        assert re.match(r"\npassed; \d+ s\.", text)
+        assert re.search(FIGURES[title], text), text
+    return parts
+
+
+def test_a_section_runs_the_real_programs_and_writes_the_page(commands, tmp_path):
+    parts = rehearse(commands, tmp_path / "check", "--only", "verify")
+    assert [*parts] == ["Every strategy against its oracle"]
+
+
+@pytest.mark.night
+def test_the_rehearsal_runs_every_section(commands, tmp_path):
+    folder = tmp_path / "check"
+    assert [*rehearse(commands, folder)] == [*FIGURES]
     assert (folder / "tutorial" / "report.html").exists()
 
 

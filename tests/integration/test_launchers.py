@@ -54,7 +54,7 @@ def test_torchrun_with_every_kind_of_row(commands, out):
         assert all(run["stratagem"]["verification"]["passed"] is True for run in runs)
 
 
-@pytest.mark.parametrize("static", [True, False])
+@pytest.mark.parametrize("static", [False, pytest.param(True, marks=pytest.mark.night)])
 def test_torchrun_with_two_nodes(commands, out, static):
     port = free_port()
     agents = []

@@ -7,9 +7,13 @@ import pytest
 TOY = ["--model", "toy", "--global-batch-size", 16, "--devices", 2, "--no-verify", "--no-predict"]
 
 
-def test_ddp_stands_in_one_table_with_single(commands, out):
+@pytest.mark.parametrize(("model", "parameters", "broadcasts"), [
+    (["toy"], 165, 0),
+    pytest.param(["resnet18", "--image-size", 32], 11_689_512, 2, marks=pytest.mark.night),
+])
+def test_ddp_stands_in_one_table_with_single(commands, out, model, parameters, broadcasts):
     done = commands.stratagem(
-        "run", "--model", "resnet18", "--image-size", 32, "--global-batch-size", 4, "--steps", 1,
+        "run", "--model", *model, "--global-batch-size", 4, "--steps", 1,
         "--strategy", "single,ddp", "--repetitions", 1, "--no-predict", "--out", out,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -30,8 +34,8 @@ def test_ddp_stands_in_one_table_with_single(commands, out):
             assert total == pytest.approx(run["real_time"], rel=1e-6)
         assert {event["device"] for event in measured["timeline"]} == {0, 1}
         traffic = measured["communication"]
-        assert traffic["all_reduce"]["payload_bytes"] == 4 * 11_689_512
-        assert traffic["broadcast"]["calls"] == 2
+        assert traffic["all_reduce"]["payload_bytes"] == 4 * parameters
+        assert traffic["broadcast"]["calls"] == broadcasts
 
 
 def test_what_a_rank_sends_does_not_depend_on_overlap(commands, out):
@@ -44,6 +48,7 @@ def test_what_a_rank_sends_does_not_depend_on_overlap(commands, out):
     assert "/no_overlap" in run["name"]
 
 
+@pytest.mark.night
 def test_a_stage_may_have_its_successor_on_an_earlier_rank(commands, out):
     done = commands.stratagem(
         "run", "--model", "mlp", "--global-batch-size", 6, "--strategy", "pipeline",

@@ -42,6 +42,8 @@ WORKS = {
     "alone": ((7, 3), "--samples 45 --global-batch-size 8 --epochs 2 --optimizer adamw"
               " --learning-rate 0.01", 1, 12),
 }  # fmt: skip
+BY_DAY = ["toy_adam"]
+AT_NIGHT = [name for name in WORKS if name not in BY_DAY]
 
 
 def run_python(*command) -> list | dict:
@@ -51,12 +53,12 @@ def run_python(*command) -> list | dict:
     return json.loads(done.stdout)
 
 
-@pytest.fixture(scope="module")
-def losses(tmp_path_factory) -> dict[str, tuple[list[float], list[float]]]:
+def compared(names: list[str], folder_of) -> dict[str, tuple[list[float], list[float]]]:
     """Ours and PyTorch's of each work, those of two ranks by one pair of processes."""
-    ours, lines = {}, {}
-    for name, ((features, outputs), options, ranks, _) in WORKS.items():
-        folder = tmp_path_factory.mktemp(name)
+    ours, lines, theirs = {}, {}, {}
+    for name in names:
+        (features, outputs), options, ranks, _ = WORKS[name]
+        folder = folder_of(name)
         ours[name] = losses_of_ours(folder, [
             *options.split(), "--features", features, "--outputs", outputs, "--devices", ranks,
             "--strategy", "ddp" if ranks > 1 else "single",
@@ -64,16 +66,37 @@ def losses(tmp_path_factory) -> dict[str, tuple[list[float], list[float]]]:
         ])  # fmt: skip
         checkpoint = folder / "kept/step-00000000.pt"
         lines[name] = f"trainer.py {checkpoint} {options} --ranks {ranks}"
-    program, *options = lines.pop("alone").split()
+    if alone := lines.pop("alone", None):
+        program, *options = alone.split()
+        theirs["alone"] = run_python(ROOT / "tools/peers" / program, *options)
     together = run_python(Path(__file__).with_name("several_ways.py"), *lines.values())
-    theirs = dict(zip(lines, together, strict=True))
-    theirs["alone"] = run_python(ROOT / "tools/peers" / program, *options)
-    return {name: (ours[name], theirs[name]["losses"]) for name in WORKS}
+    theirs |= zip(lines, together, strict=True)
+    return {name: (ours[name], theirs[name]["losses"]) for name in names}
+
+
+@pytest.fixture(scope="module")
+def losses(tmp_path_factory):
+    return compared(BY_DAY, tmp_path_factory.mktemp)
+
+
+@pytest.fixture(scope="module")
+def losses_of_the_night(tmp_path_factory):
+    return compared(AT_NIGHT, tmp_path_factory.mktemp)
+
+
+def expect_the_losses_of_pytorch(work, ours, theirs):
+    assert len(ours) == WORKS[work][-1]
+    assert ours == pytest.approx(theirs, rel=1e-9)
 
 
 @pytest.mark.xdist_group("trainer")
-@pytest.mark.parametrize("work", WORKS)
+@pytest.mark.parametrize("work", BY_DAY)
 def test_the_losses_are_those_of_pytorch(losses, work):
-    ours, theirs = losses[work]
-    assert len(ours) == WORKS[work][-1]
-    assert ours == pytest.approx(theirs, rel=1e-9)
+    expect_the_losses_of_pytorch(work, *losses[work])
+
+
+@pytest.mark.night
+@pytest.mark.xdist_group("trainer_at_night")
+@pytest.mark.parametrize("work", AT_NIGHT)
+def test_the_losses_of_other_trainings_are_those_of_pytorch(losses_of_the_night, work):
+    expect_the_losses_of_pytorch(work, *losses_of_the_night[work])

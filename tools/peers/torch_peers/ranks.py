@@ -13,6 +13,8 @@ from pathlib import Path
 from torch_peers.placement import Placement
 
 LIMIT = datetime.timedelta(seconds=240)
+# What a step needs; importing it touches no GPU.
+PRELOADED = ["torch", "torch.distributed", "torch._dynamo"]
 
 
 def one_core_per_device(devices: int) -> list[int]:
@@ -79,17 +81,19 @@ def answers(placement: Placement, run: Callable[[int], dict]) -> list[dict]:
 
     How a rank ends after its answer does not matter: a connection may close before the other reads.
     """
-    spawn = multiprocessing.get_context("spawn")
+    # A server imports PyTorch once, and each rank is a copy of it: an import takes seconds.
+    server = multiprocessing.get_context("forkserver")
+    server.set_forkserver_preload(PRELOADED)
     ranks = len(placement.devices)
     on_cpus = set(placement.devices) == {"cpu"}
     cores = one_core_per_device(ranks) if on_cpus else [None] * ranks
     given: dict[Connection, dict | None] = {}
     with tempfile.TemporaryDirectory(prefix="stratagem_") as folder:
         for rank in range(ranks):
-            receiver, sender = spawn.Pipe(duplex=False)
+            receiver, sender = server.Pipe(duplex=False)
             arguments = (rank, placement, cores[rank], f"file://{folder}/store", run, sender)
             # A daemon is ended when this process ends.
-            spawn.Process(target=_rank, args=arguments, daemon=True).start()
+            server.Process(target=_rank, args=arguments, daemon=True).start()
             sender.close()
             given[receiver] = None
         while waited := [receiver for receiver, answer in given.items() if answer is None]:

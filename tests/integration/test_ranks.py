@@ -35,7 +35,7 @@ def test_ddp_stands_in_one_table_with_single(commands, out, model, parameters, b
         assert {event["device"] for event in measured["timeline"]} == {0, 1}
         traffic = measured["communication"]
         assert traffic["all_reduce"]["payload_bytes"] == 4 * parameters
-        assert traffic["broadcast"]["calls"] == broadcasts
+        assert traffic.get("broadcast", {"calls": 0})["calls"] == broadcasts
 
 
 def test_what_a_rank_sends_does_not_depend_on_overlap(commands, out):

@@ -102,16 +102,18 @@ def expect_the_steps_of(losses, expected):
 @pytest.fixture(scope="module")
 def answers():
     lines = [gpt(way) for way in ("single", *GPT_WAYS)]
-    lines += [RESNET.format(way) for way in ("ddp", "zero1", "fsdp")]
-    lines += [image_stages(layout) for layout in ("nchw", "channels_last")]
+    lines += [RESNET.format(way) for way in ("ddp", "fsdp")]
     lines += [autocast(form) for form in ("bfloat16", "float16")]
     lines += [of_epochs(work) for work in WORKS]
     return answers_of(lines)
 
 
 @pytest.fixture(scope="module")
-def answers_of_gpt_small():
-    return answers_of([gpt(way, "gpt-small") for way in ("single", *GPT_WAYS)])
+def answers_of_the_night():
+    lines = [gpt(way, "gpt-small") for way in ("single", *GPT_WAYS)]
+    lines += [RESNET.format(way) for way in ("ddp", "zero1")]
+    lines += [image_stages(layout) for layout in ("nchw", "channels_last")]
+    return answers_of(lines)
 
 
 @TOGETHER
@@ -121,31 +123,41 @@ def test_every_way_takes_the_steps_of_one_device(way, answers):
 
 
 @pytest.mark.night
-@pytest.mark.xdist_group("peers_of_gpt_small")
+@pytest.mark.xdist_group("peers_at_night")
 @pytest.mark.parametrize("way", GPT_WAYS)
-def test_every_way_takes_the_steps_of_one_device_with_a_larger_model(way, answers_of_gpt_small):
+def test_every_way_takes_the_steps_of_one_device_with_a_larger_model(way, answers_of_the_night):
     expect_the_steps_of(
-        losses_of(answers_of_gpt_small[gpt(way, "gpt-small")]),
-        losses_of(answers_of_gpt_small[gpt("single", "gpt-small")]),
+        losses_of(answers_of_the_night[gpt(way, "gpt-small")]),
+        losses_of(answers_of_the_night[gpt("single", "gpt-small")]),
     )
 
 
-@TOGETHER
-@pytest.mark.parametrize("way", ["zero1", "fsdp"])
-def test_replicas_of_images_take_the_same_steps_however_much_is_sharded(way, answers):
+def expect_the_steps_of_ddp_on_images(way, answers):
     """Replicas normalise their own samples, so that one device is another computation."""
     expected = losses_of(answers[RESNET.format("ddp")])
     assert losses_of(answers[RESNET.format(way)]) == pytest.approx(expected, rel=TOLERANCE)
 
 
 @TOGETHER
-def test_the_memory_format_of_a_stage_changes_no_loss(answers):
+def test_sharded_replicas_of_images_take_the_steps_of_ddp(answers):
+    expect_the_steps_of_ddp_on_images("fsdp", answers)
+
+
+@pytest.mark.night
+@pytest.mark.xdist_group("peers_at_night")
+def test_replicas_of_images_with_a_sharded_optimizer_take_the_steps_of_ddp(answers_of_the_night):
+    expect_the_steps_of_ddp_on_images("zero1", answers_of_the_night)
+
+
+@pytest.mark.night
+@pytest.mark.xdist_group("peers_at_night")
+def test_the_memory_format_of_a_stage_changes_no_loss(answers_of_the_night):
     """The first loss: normalisation over few values makes rounding grow from step to step.
 
     In a V neighbouring stages are on two ranks and on one.
     """
     first, second = (
-        losses_of(answers[image_stages(layout)])[0] for layout in ("nchw", "channels_last")
+        losses_of(answers_of_the_night[image_stages(layout)])[0] for layout in ("nchw", "channels_last")
     )
     assert first == pytest.approx(second, rel=TOLERANCE)
 

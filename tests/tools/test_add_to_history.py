@@ -71,8 +71,6 @@ def test_the_branch_is_made_and_grows_and_nothing_stays_behind(tree):
         done = add(tree, day, 100.0, f"{day:040}")
         assert done.returncode == 0, done.stderr
         assert len(lines(tree)) == day
-    assert add(tree, 2, 100.0, f"{2:040}").returncode == 0
-    assert len(lines(tree)) == 2, "the same run is there once"
     assert (tree.parent / "report" / "trend.md").read_text(encoding="utf-8").startswith("| row")
     assert git(tree, "worktree", "list").count("\n") == 1
     assert git(tree, "branch", "--list", "new-*") == ""

@@ -81,6 +81,8 @@ class SpawnSettings {
   SpawnSettings& operator=(const SpawnSettings&) = delete;
 
   void map(int source, int target) { posix_spawn_file_actions_adddup2(&actions, source, target); }
+  /// What another thread has open at this moment is not the worker's.
+  void close_from(int first) { posix_spawn_file_actions_addclosefrom_np(&actions, first); }
   void set_group_and_mask(const sigset_t& mask) {
     posix_spawnattr_setpgroup(&attributes, 0);
     posix_spawnattr_setsigmask(&attributes, &mask);
@@ -125,6 +127,7 @@ WorkerProcess::WorkerProcess(std::vector<std::string> command, const std::string
   if (store_source) settings.map(store_source.get(), inherited_store_fd);
   settings.map(output.write_end.get(), STDOUT_FILENO);
   settings.map(output.write_end.get(), STDERR_FILENO);
+  settings.close_from(store_source ? inherited_store_fd + 1 : inherited_store_fd);
   settings.set_group_and_mask(mask_for_child(interrupt));
   const int error = posix_spawn(&pid_, command.front().c_str(), &settings.actions,
                                 &settings.attributes, arguments.data(), environment.data());

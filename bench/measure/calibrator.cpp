@@ -27,8 +27,8 @@ std::optional<LaunchResult> Calibrator::find(const std::string& kind, const json
   launched.conditions =
       reports::json_fields::read_as<reports::Conditions>(answer.at("conditions"), "conditions");
   const double then = canary_ms(launched.conditions);
-  const bool agrees = environment_.untimed ||
-                      std::abs(present_canary_ms(config) - then) <= canary_agreement * then;
+  const bool agrees =
+      environment_.untimed || std::abs(present_canary_ms(config) - then) <= canary_agreement * then;
   if (!agrees) return std::nullopt;
   basis.age_s = kept->age_s;
   return launched;

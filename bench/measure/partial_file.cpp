@@ -85,18 +85,19 @@ std::vector<FinishedLaunch> read_partial(const std::filesystem::path& path,
   return finished;
 }
 
-// Locked is the file and not its name: another run may have removed it meanwhile.
+// The lock is on the file and not on its name: another run may have removed it meanwhile. A device
+// is not locked: what two runs write into it does not mix.
 PartialFile::PartialFile(std::filesystem::path path) : path_(std::move(path)) {
   struct stat named {};
   struct stat opened {};
   do {
     file_ = runtime::UniqueFd(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
     if (!file_) fail("open", errno);
-    if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
+    ::fstat(file_.get(), &opened);
+    if (S_ISREG(opened.st_mode) && ::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
       throw std::invalid_argument(fmt::format(
           "{}: another run writes it; choose another --out, or wait for its end", path_.string()));
     }
-    ::fstat(file_.get(), &opened);
   } while (::stat(path_.c_str(), &named) != 0 || named.st_ino != opened.st_ino);
 }
 

@@ -9,6 +9,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools" / "setup"))
 
 import durations  # noqa: E402
 import lean_requirements  # noqa: E402
+import quick_tests  # noqa: E402
 import skipped_tests  # noqa: E402
 import torch_free_sources  # noqa: E402
 
@@ -121,3 +122,28 @@ def test_durations_are_those_of_the_last_build_and_test_run(tmp_path: Path) -> N
     everything = durations.report(tmp_path, most=9, markdown=True)
     assert "| pytest: test_a | 1.2 |" in everything and "| linking | 0.5 |" in everything
     assert durations.report(tmp_path / "nowhere", most=9, markdown=False) == ""
+
+
+def test_quick_tests_are_those_that_took_little_time_in_the_last_whole_run(
+    tmp_path: Path, monkeypatch, capsys
+) -> None:
+    def run(action: str) -> str:
+        monkeypatch.setattr(sys, "argv", ["quick_tests.py", str(tmp_path), action])
+        quick_tests.main()
+        return capsys.readouterr().out
+
+    assert run("googletest") == "\n" and run("pytest") == "", "without a note every test is run"
+    results = tmp_path / "test-results"
+    results.mkdir()
+    suite = '<testsuites><testsuite>{}</testsuite></testsuites>'
+    case = '<testcase classname="{}" name="{}" time="{}"/>'
+    (results / "unit_tests.0.xml").write_text(suite.format(
+        case.format("Sizes/Zero", "EqualsOneDevice/2", 3) + case.format("Zero", "Refuses", 0.1)
+    ))
+    (results / "pytest.xml").write_text(suite.format(
+        case.format("tests.tools.test_one", "test_a[x.y-1]", 0.9)
+        + case.format("tests.tools.test_one", "test_b", 0.1)
+    ))
+    run("keep")
+    assert run("googletest") == "-Sizes/Zero.EqualsOneDevice/2\n"
+    assert run("pytest") == "--deselect=tests/tools/test_one.py::test_a[x.y-1]\n"

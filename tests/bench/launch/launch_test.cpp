@@ -1,7 +1,9 @@
 #include "bench/launch/launch.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
@@ -49,6 +51,16 @@ TEST(Launch, NamesTheDescriptorsOnTheCommandLine) {
   const LaunchResult launched =
       launch(some_job(), worker(R"(printf '{"ok":true,"result":"%s"}' "$*" >&4)"));
   EXPECT_EQ(launched.result, "--job-fd 3 --result-fd 4 --activity-fd 5");
+}
+
+TEST(Launch, AWorkerHasNoDescriptorThatSomebodyElseOpened) {
+  const int other = ::fcntl(STDERR_FILENO, F_DUPFD, 20);  // without FD_CLOEXEC
+  ASSERT_GE(other, 20);
+  const std::string check = "[ ! -e /proc/self/fd/" + std::to_string(other) + " ] || exit 8; ";
+  const LaunchResult launched =
+      launch(some_job(), worker(check + R"(printf '{"ok":true,"result":1}' >&4)"));
+  ::close(other);
+  EXPECT_EQ(launched.status, LaunchStatus::ok) << launched.error.message;
 }
 
 TEST(Launch, CarriesLargeJobsAndResults) {

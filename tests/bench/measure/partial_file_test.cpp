@@ -132,8 +132,9 @@ TEST_F(PartialFileTest, LeavesNoEmptyFileBehind) {
   EXPECT_FALSE(fs::exists(path_));
 }
 
-TEST_F(PartialFileTest, SaysThatTheDiskIsFull) {
+TEST_F(PartialFileTest, SaysThatTheDiskIsFullToEachRunThatWritesThere) {
   fs::create_symlink("/dev/full", path_);
+  const PartialFile another(path_);
   PartialFile file(path_);
   try {
     file.append(launch(0, 0));

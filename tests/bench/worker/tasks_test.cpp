@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -23,10 +25,12 @@ namespace stratagem::bench::tasks_test {
 namespace {
 
 using ::testing::DoubleNear;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pointwise;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 std::string refusal(const Config& row) {
   const std::string message = checked(row).error;
@@ -232,9 +236,12 @@ TEST(MeasureTask, TheTimelineIsTheSchedule) {
   auto sorted = repetition.step_ms;
   std::ranges::sort(sorted);
   EXPECT_NEAR(reached, sorted[1], 1e-9) << "of the median step";
-  // The last stage may have loaded its first target while the step before was still running.
   for (const std::string& action : found) EXPECT_TRUE(wanted.contains(action)) << action;
-  EXPECT_GE(found.size() + 1, wanted.size());
+  // The last stage may have loaded targets while the step before was still running.
+  std::vector<std::string> missing;
+  std::ranges::set_difference(wanted, found, std::back_inserter(missing));
+  const std::string load = std::string(name(schedules::ActionKind::copy_input)) + "1,";
+  EXPECT_THAT(missing, Each(StartsWith(load)));
 }
 
 TEST(MeasureTask, UtilisationIsFlopsOverThePeakOfAllDevices) {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -124,15 +125,25 @@ def _require(program: str) -> None:
 
 
 @pytest.fixture(scope="session")
-def cache_folder(tmp_path_factory) -> Path:
-    """One for all tests: a device is calibrated once."""
-    return tmp_path_factory.mktemp("cache")
+def device_rates(tmp_path_factory) -> Path:
+    """A cache with the rates of one core and of all, which nearly every command asks for."""
+    _require("stratagem")
+    folder = tmp_path_factory.mktemp("rates")
+    locks = tmp_path_factory.mktemp("locks")
+    own = {"XDG_CACHE_HOME": str(folder), "STRATAGEM_LOCK_FOLDER": str(locks)}
+    done = subprocess.run(
+        [BIN / "stratagem", "run", "--model", "toy", "--global-batch-size", "8", "--repetitions", "1",
+         "--strategy", "single,model_parallel", "--no-verify", "--no-predict", ONCE],
+        env={**os.environ, **own, "STRATAGEM_UNTIMED": "1"}, capture_output=True, timeout=240,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return folder
 
 
 @contextlib.contextmanager
-def commands_in(folder: Path, cache_folder: Path) -> Iterator[Commands]:
+def commands_in(folder: Path, device_rates: Path, cache_folder: Path) -> Iterator[Commands]:
     """Commands whose files are in the folder; at the end nothing of theirs runs or is invalid."""
-    _require("stratagem")
+    shutil.copytree(device_rates, cache_folder, dirs_exist_ok=True)
     locks = folder / "locks"
     locks.mkdir()
     marked = MarkedProcesses()
@@ -151,8 +162,8 @@ def commands_in(folder: Path, cache_folder: Path) -> Iterator[Commands]:
 
 
 @pytest.fixture
-def commands(cache_folder, tmp_path):
-    with commands_in(tmp_path, cache_folder) as commands:
+def commands(device_rates, tmp_path, tmp_path_factory):
+    with commands_in(tmp_path, device_rates, tmp_path_factory.mktemp("cache")) as commands:
         yield commands
 
 
@@ -163,9 +174,10 @@ def module_folder(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def module_commands(cache_folder, module_folder):
+def module_commands(device_rates, module_folder, tmp_path_factory):
     """Commands that run once for several tests; those tests share an xdist_group."""
-    with commands_in(module_folder, cache_folder) as commands:
+    cache = tmp_path_factory.mktemp("cache")
+    with commands_in(module_folder, device_rates, cache) as commands:
         yield commands
 
 

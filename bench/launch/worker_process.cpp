@@ -81,7 +81,7 @@ class SpawnSettings {
   SpawnSettings& operator=(const SpawnSettings&) = delete;
 
   void map(int source, int target) { posix_spawn_file_actions_adddup2(&actions, source, target); }
-  /// What another thread has open at this moment is not the worker's.
+  /// Keeps descriptors that other threads have open at this moment from the worker.
   void close_from(int first) { posix_spawn_file_actions_addclosefrom_np(&actions, first); }
   void set_group_and_mask(const sigset_t& mask) {
     posix_spawnattr_setpgroup(&attributes, 0);

@@ -55,8 +55,8 @@ struct MachineFacts {
 
 MachineFacts machine_facts(const SystemPaths& paths = {});
 
-/// Whether $STRATAGEM_UNTIMED is set, by tests, which use no time: then there is no canary, and
-/// calibrations measure as briefly as they can and are kept whatever disturbs them.
+/// Returns whether $STRATAGEM_UNTIMED is set. Tests set it because they ignore times: no canary runs,
+/// and calibrations are as short as possible and are kept even if they were disturbed.
 bool is_untimed();
 
 /// The variables of this process's environment by which libraries choose threads, kernels, memory

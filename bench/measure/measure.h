@@ -59,8 +59,8 @@ struct MeasureEnvironment {
   /// Where to look for what disturbs a measurement; nowhere when empty.
   std::optional<SystemPaths> watched = {};
   const Interrupt* interrupt = nullptr;
-  /// No time is used: calibrations are short and are used again whatever disturbed them; see
-  /// is_untimed().
+  /// The caller ignores times: calibrations are short, and are kept even if they were disturbed.
+  /// See is_untimed().
   bool untimed = false;
 };
 

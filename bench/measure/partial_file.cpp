@@ -86,7 +86,7 @@ std::vector<FinishedLaunch> read_partial(const std::filesystem::path& path,
 }
 
 // The lock is on the file and not on its name: another run may have removed it meanwhile. A device
-// is not locked: what two runs write into it does not mix.
+// is not locked, because it keeps nothing of either run.
 PartialFile::PartialFile(std::filesystem::path path) : path_(std::move(path)) {
   struct stat named {};
   struct stat opened {};

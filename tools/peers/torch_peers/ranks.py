@@ -13,7 +13,7 @@ from pathlib import Path
 from torch_peers.placement import Placement
 
 LIMIT = datetime.timedelta(seconds=240)
-# What a step needs; importing it touches no GPU.
+# The modules that a step imports. Importing them initialises no GPU.
 PRELOADED = ["torch", "torch.distributed", "torch._dynamo"]
 
 

@@ -79,9 +79,11 @@ class Keeper {
   Keeper(const TrainJob& job, const Session& session, const training::Tell& tell)
       : job_(job), session_(session), tell_(tell) {}
 
-  void operator()(const Position& position) {
-    Checkpoint checkpoint{
-        .state = session_.strategy->state(), .position = position, .work = work_of(job_).dump()};
+  void operator()(const Position& position, std::optional<double> scheduled_rate) {
+    const Checkpoint checkpoint{.state = session_.strategy->state(),
+                                .position = position,
+                                .scheduled_rate = scheduled_rate,
+                                .work = work_of(job_).dump()};
     if (session_.rank() == 0) keep(checkpoint);
     session_.groups.barrier();
   }

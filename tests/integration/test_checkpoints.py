@@ -87,36 +87,6 @@ def test_torchvision_and_torch_optim_take_a_checkpoint(commands, tmp_path, name)
 
 
 @TORCH
-@pytest.mark.parametrize("optimizer", ["sgd", "adam", "adamw"])
-def test_torch_optim_goes_on_as_we_do(commands, tmp_path, optimizer):
-    """One step of Python's from our checkpoint is our own next step."""
-    import torch
-
-    arguments = example("--optimizer", optimizer, "--checkpoint-every", 1, "--max-steps", 2)
-    if optimizer == "sgd":
-        arguments += ["--momentum", 0.9]
-    train(commands, tmp_path, *arguments, "--weight-decay", 0.1)
-    first, second = (state_of(path) for path in sorted(tmp_path.glob("step-*.pt")))
-    parameters = [torch.nn.Parameter(tensor) for tensor in first["model"].values()]
-    made = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
-    own = made[optimizer](parameters, lr=1)
-    own.load_state_dict(first["optimizer"])
-    # The gradient that our second step had, from what it made of the moments.
-    for index, parameter in enumerate(parameters):
-        was, now = (each["optimizer"]["state"][index] for each in (first, second))
-        if optimizer == "sgd":
-            decayed = now["momentum_buffer"] - 0.9 * was["momentum_buffer"]
-            parameter.grad = decayed - 0.1 * parameter.detach()
-        else:
-            gradient = (now["exp_avg"] - 0.9 * was["exp_avg"]) / 0.1
-            decay = 0.1 * parameter.detach() if optimizer == "adam" else 0
-            parameter.grad = gradient - decay
-    own.step()
-    for parameter, expected in zip(parameters, second["model"].values(), strict=True):
-        assert torch.allclose(parameter.detach(), expected, rtol=1e-9, atol=1e-12)
-
-
-@TORCH
 @pytest.mark.parametrize("strategy", ["single", "ddp", "pipeline"])
 def test_a_training_goes_on_as_if_it_had_never_stopped(commands, tmp_path, strategy):
     arguments = example("--strategy", strategy, "--epochs", 2, "--checkpoint-every", 5)

@@ -37,10 +37,12 @@ AnyDictionary model_state(const CheckpointNames& names, const strategies::StateD
   return all;
 }
 
-/// The options of the one group, as torch.optim's own state_dict has them.
-AnyDictionary group_of(const models::OptimizerOptions& options, std::size_t parameters) {
+/// The options of the one group, as torch.optim's own state_dict has them. With a schedule, `lr` is
+/// the next step's and `initial_lr` the schedule's base, as torch.optim.lr_scheduler sets them.
+AnyDictionary group_of(const models::OptimizerOptions& options,
+                       std::optional<double> scheduled_rate, std::size_t parameters) {
   AnyDictionary group = dictionary();
-  group.insert("lr", options.learning_rate);
+  group.insert("lr", scheduled_rate.value_or(options.learning_rate));
   group.insert("weight_decay", options.weight_decay);
   group.insert("maximize", false);
   group.insert("foreach", IValue());
@@ -57,6 +59,7 @@ AnyDictionary group_of(const models::OptimizerOptions& options, std::size_t para
     group.insert("capturable", false);
     group.insert("decoupled_weight_decay", options.kind == models::OptimizerOptions::Kind::adamw);
   }
+  if (scheduled_rate) group.insert("initial_lr", options.learning_rate);
   c10::impl::GenericList indices(c10::AnyType::get());
   for (std::size_t index = 0; index < parameters; ++index) {
     indices.push_back(static_cast<std::int64_t>(index));
@@ -65,9 +68,9 @@ AnyDictionary group_of(const models::OptimizerOptions& options, std::size_t para
   return group;
 }
 
-AnyDictionary optimizer_state(const CheckpointNames& names,
-                              const strategies::StateDictionary& state,
+AnyDictionary optimizer_state(const CheckpointNames& names, const Checkpoint& checkpoint,
                               const models::OptimizerOptions& options) {
+  const strategies::StateDictionary& state = checkpoint.state;
   AnyDictionary slots = numbered();
   for (std::size_t index = 0; index < names.parameters.size(); ++index) {
     AnyDictionary slot = dictionary();
@@ -78,7 +81,7 @@ AnyDictionary optimizer_state(const CheckpointNames& names,
     if (slot.size() > 0) slots.insert(static_cast<std::int64_t>(index), slot);
   }
   c10::impl::GenericList groups(c10::AnyType::get());
-  groups.push_back(group_of(options, names.parameters.size()));
+  groups.push_back(group_of(options, checkpoint.scheduled_rate, names.parameters.size()));
   AnyDictionary all = dictionary();
   all.insert("state", slots);
   all.insert("param_groups", groups);
@@ -115,7 +118,7 @@ void write_checkpoint(const std::filesystem::path& path, const Checkpoint& check
   AnyDictionary all = dictionary();
   all.insert("format", std::string(checkpoint_format));
   all.insert("model", model_state(names, checkpoint.state));
-  all.insert("optimizer", optimizer_state(names, checkpoint.state, workload.options().optimizer));
+  all.insert("optimizer", optimizer_state(names, checkpoint, workload.options().optimizer));
   if (checkpoint.state.contains(models::LossScale::scale_name)) {
     all.insert("scaler", scaler_state(checkpoint.state));
   }

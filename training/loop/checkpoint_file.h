@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "models/workload.h"
@@ -14,6 +15,8 @@ namespace stratagem::training {
 struct Checkpoint {
   strategies::StateDictionary state = {};  // parameters, buffers, optimizer, loss scaler
   Position position = {};
+  /// The learning rate of the next step, where a schedule sets it. It is written, not read.
+  std::optional<double> scheduled_rate = {};
   std::string work = {};  // JSON: what must be the same when it goes on
 };
 

@@ -47,7 +47,7 @@ class Trainer {
     std::int64_t epoch = position().step / each;
     std::int64_t done = position().step % each;
     if (position().step == 0) {
-      if (context_.save && options_.checkpoint_first) context_.save(position());
+      if (context_.save && options_.checkpoint_first) save();
       if (options_.evaluate_first) evaluate("validation", data_.validation, 0);
     }
     // A checkpoint at an epoch's end was written before what follows it.
@@ -130,7 +130,7 @@ class Trainer {
       const Requests asked = tell_of(epoch);
       outcome_.interrupted = asked.stop && outcome_.stopped.empty();
       if (context_.save && (keeps || asked.stop || asked.save) && outcome_.stopped.empty()) {
-        context_.save(position());
+        save();
       }
     }
     add(outcome_.loader, batches.worked());
@@ -155,6 +155,13 @@ class Trainer {
     constexpr double stall = 0.01;  // of a step
     waited_ms_ += 1e3 * seconds(waited);
     if (seconds(waited) > stall * seconds(step)) ++outcome_.stalled_steps;
+  }
+
+  /// No step is in flight.
+  void save() {
+    std::optional<double> next;
+    if (!is_constant(rates_)) next = learning_rate(rates_, updates());
+    context_.save(position(), next);
   }
 
   /// Whether a checkpoint is due: every so many steps, else at the ends of epochs; and at the end.

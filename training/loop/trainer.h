@@ -32,8 +32,9 @@ struct TrainerContext {
   std::int64_t replicas = 1;    // each takes every so-manyth sample of a batch
   bool pinned = false;          // batches lie in page-locked memory
   Position start = {};          // the strategy's state is that of
-  /// Keeps the strategy's state; called on every rank. May be empty.
-  std::function<void(const Position&)> save = {};
+  /// Keeps the strategy's state; called on every rank. May be empty. `scheduled_rate` is the
+  /// learning rate of the next step, where a schedule sets it.
+  std::function<void(const Position&, std::optional<double> scheduled_rate)> save = {};
   /// Asked on every rank at each line of the log; what one is asked for, all do. May be empty.
   std::function<Requests()> requests = {};
   /// Sums numbers over the ranks, in place. Collective. Empty: there is one.

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -243,17 +244,18 @@ TEST(Trainer, WhatIsAskedForIsDoneAtTheNextLine) {
   int lines = 0;
   strategies::Training training(strategies::small_workload("toy", 8), 1);
   const std::chrono::seconds limit(60);
-  const Outcome outcome = train({.workload = training.workload,
-                                 .strategy = training.make("single"),
-                                 .devices = training.group.devices,
-                                 .save = [&](const Position& at) { saved.push_back(at.step); },
-                                 .requests =
-                                     [&] {
-                                       ++lines;  // of steps 1, 2, 4 and 6
-                                       return Requests{.stop = lines == 4, .save = lines == 3};
-                                     },
-                                 .timeout = limit},
-                                data, options, [](const ordered_json&) {});
+  const Outcome outcome =
+      train({.workload = training.workload,
+             .strategy = training.make("single"),
+             .devices = training.group.devices,
+             .save = [&](const Position& at, auto) { saved.push_back(at.step); },
+             .requests =
+                 [&] {
+                   ++lines;  // of steps 1, 2, 4 and 6
+                   return Requests{.stop = lines == 4, .save = lines == 3};
+                 },
+             .timeout = limit},
+            data, options, [](const ordered_json&) {});
   EXPECT_THAT(saved, ElementsAre(4, 6));
   EXPECT_TRUE(outcome.interrupted);
   EXPECT_EQ(outcome.position.step, 6);
@@ -292,9 +294,11 @@ TEST(Trainer, TheScheduleGoesByUpdatesOfWhichASkippedStepIsNone) {
   options.warmup_steps = 20;
   strategies::Training training(work, 1);
   Trained found;
+  std::vector<std::optional<double>> saved;
   found.outcome = train({.workload = training.workload,
                          .strategy = training.make("single"),
                          .devices = training.group.devices,
+                         .save = [&](const Position&, auto rate) { saved.push_back(rate); },
                          .timeout = std::chrono::seconds(60)},
                         random_data(64, true), options, [&](const ordered_json& line) {
                           if (line.at("event") == "step") found.lines.push_back(line);
@@ -303,10 +307,13 @@ TEST(Trainer, TheScheduleGoesByUpdatesOfWhichASkippedStepIsNone) {
   const LearningRateSchedule schedule{
       .kind = DecayKind::linear, .base = 0.01, .warm_up = 20, .steps = 64};
   std::int64_t updates = 0;
+  std::vector<std::optional<double>> next_rates;
   for (const ordered_json& line : found.lines) {
     EXPECT_EQ(line.at("learning_rate"), learning_rate(schedule, updates)) << line;
     updates += 1 - line.at("skipped_updates").get<std::int64_t>();
+    if (line.at("step").get<int>() % 8 == 0) next_rates.push_back(learning_rate(schedule, updates));
   }
+  EXPECT_EQ(saved, next_rates) << "a checkpoint has the learning rate of the next step";
   EXPECT_EQ(found.outcome.position.step, 64);
   EXPECT_EQ(found.outcome.position.skipped, 64 - updates);
   EXPECT_GT(updates, 20);

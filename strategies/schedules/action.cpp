@@ -81,9 +81,9 @@ const Description& describe(ActionKind kind) {
       Description{copies_transfer, "CT", "copies_transfer", among_copies, in_flight | whole_stage},
       Description{tensor_transfer, "T", "tensor_transfer", among_tensor_shards, in_flight},
       Description{tensor_wait, "TW", "tensor_wait", stalled}};
-  const auto* found = std::ranges::find(descriptions, kind, &Description::kind);
-  if (found != descriptions.end()) return *found;
-  throw std::logic_error(fmt::format("action kind {} has no name", static_cast<int>(kind)));
+  static_assert(descriptions.size() == action_kinds);
+  static_assert(std::ranges::is_sorted(descriptions, {}, &Description::kind));
+  return descriptions.at(static_cast<std::size_t>(kind));
 }
 
 }  // namespace
@@ -149,6 +149,14 @@ std::optional<Action> transfer_of(const Action& action) {
   }
   if (kind == ActionKind::reduce_copies) return Action{ActionKind::copies_transfer, stage, number};
   return std::nullopt;
+}
+
+Action starter_of(const Action& transfer) {
+  const auto [kind, stage, number] = transfer;
+  if (kind == ActionKind::gather_transfer) return {ActionKind::unshard, stage, number};
+  if (kind == ActionKind::scatter_transfer) return {ActionKind::reduce_scatter, stage, number};
+  if (kind == ActionKind::copies_transfer) return {ActionKind::reduce_copies, stage, number};
+  throw std::logic_error(to_string(transfer) + " is started by no action");
 }
 
 std::optional<Action> awaited_transfer(const Action& action) {

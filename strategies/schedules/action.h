@@ -3,6 +3,7 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -46,6 +47,8 @@ enum class ActionKind {
   tensor_transfer,     // T: a collective inside a layer, likewise; its micro-batch is its number
   tensor_wait,         // TW: an action standing still for the collective of that number
 };
+
+constexpr std::size_t action_kinds = static_cast<std::size_t>(ActionKind::tensor_wait) + 1;
 
 struct Action {
   ActionKind kind = ActionKind::forward;
@@ -95,7 +98,9 @@ bool is_of_a_visit(ActionKind kind);
 
 /// What a U, an RS or an RC has started, in flight from then on; none for other actions.
 std::optional<Action> transfer_of(const Action& action);
-/// Likewise what a UW, an R or a CW waits for, if anything has started it.
+/// The U, RS or RC that starts a transfer in flight; throws std::logic_error for other actions.
+Action starter_of(const Action& transfer);
+/// What a UW, an R or a CW waits for, if anything has started it.
 std::optional<Action> awaited_transfer(const Action& action);
 
 /// The send that `receive` takes from, on a neighbouring stage.

@@ -40,13 +40,14 @@ Execution execute(const Schedule& lowered, runtime::DeviceSpan devices,
     if (index < 0 || index >= static_cast<int>(devices.size())) return;
     runtime::Device& device = *devices[static_cast<std::size_t>(index)];
     const Stream stream = stream_of(action, device);
-    for (const Action& needed : predecessors(lowered, action)) {
+    all_predecessors(lowered, action, [&](const Action& needed) {
       const auto other = enqueued.find(needed);
-      if (other == enqueued.end()) continue;  // another rank's: a receive waits for it by itself
+      if (other == enqueued.end()) return true;  // another rank's: a receive waits for it by itself
       if (other->second.device != index || other->second.stream != stream) {
         device.wait(stream, other->second.end);
       }
-    }
+      return true;
+    });
     if (const auto earlier = lowered.needs_before.find(action);
         earlier != lowered.needs_before.end()) {
       for (const auto& end : ends_of(before, earlier->second)) device.wait(stream, end);

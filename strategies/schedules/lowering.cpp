@@ -8,43 +8,6 @@
 namespace stratagem::schedules {
 namespace {
 
-bool same_device(const Schedule& schedule, int stage, int other) {
-  return schedule.device_of_stage.at(static_cast<std::size_t>(stage)) ==
-         schedule.device_of_stage.at(static_cast<std::size_t>(other));
-}
-
-int rank_of_stage(const Schedule& schedule, int stage) {
-  if (schedule.rank_of_device.empty()) return 0;
-  const int device = schedule.device_of_stage.at(static_cast<std::size_t>(stage));
-  return schedule.rank_of_device.at(static_cast<std::size_t>(device));
-}
-
-bool same_rank(const Schedule& schedule, int stage, int other) {
-  return rank_of_stage(schedule, stage) == rank_of_stage(schedule, other);
-}
-
-/// What has to be brought to the device just before `action`.
-std::vector<Action> copies_before(const Schedule& schedule, const Action& action) {
-  const auto [kind, stage, micro_batch] = action;
-  const int last = schedule.stages() - 1;
-  std::vector<Action> copies;
-  if (kind == ActionKind::forward) {
-    if (stage == 0 || stage == last) copies.push_back({ActionKind::copy_input, stage, micro_batch});
-    if (stage > 0 && !same_rank(schedule, stage, stage - 1)) {
-      copies.push_back({ActionKind::receive_activation, stage, micro_batch});
-    } else if (stage > 0 && !same_device(schedule, stage, stage - 1)) {
-      copies.push_back({ActionKind::copy_activation, stage, micro_batch});
-    }
-  } else if (is_backward(kind) && stage < last) {
-    if (!same_rank(schedule, stage, stage + 1)) {
-      copies.push_back({ActionKind::receive_gradient, stage, micro_batch});
-    } else if (!same_device(schedule, stage, stage + 1)) {
-      copies.push_back({ActionKind::copy_gradient, stage, micro_batch});
-    }
-  }
-  return copies;
-}
-
 /// What has to be handed to another rank just after `action`.
 std::optional<Action> send_after(const Schedule& schedule, const Action& action) {
   const auto [kind, stage, micro_batch] = action;
@@ -65,7 +28,7 @@ void insert_before_optimizers(Schedule& schedule, ActionKind kind) {
     for (const Action& action : actions) {
       if (action.kind == ActionKind::optimizer) {
         const Action inserted{kind, action.stage, 0};
-        schedule.needs[inserted] = schedule.needs[action];
+        schedule.needs[inserted] = predecessors(schedule, action);
         all.push_back(inserted);
       }
       all.push_back(action);
@@ -80,65 +43,20 @@ bool follows_an_update(const Schedule& lowered, const Action& action) {
   return updates(action) || std::ranges::any_of(predecessors(lowered, action), updates);
 }
 
-/// What an action of stages that follow one another waits for.
-std::vector<Action> needs_of(const Schedule& lowered, const Action& action) {
-  const auto [kind, stage, micro_batch] = action;
-  const int last = lowered.stages() - 1;
-  std::vector<Action> result;
-  switch (kind) {
-    case ActionKind::copy_activation:
-      result.push_back({ActionKind::forward, stage - 1, micro_batch});
-      break;
-    case ActionKind::copy_gradient:
-      result.push_back({lowered.input_gradient_kind(), stage + 1, micro_batch});
-      break;
-    case ActionKind::send_activation:
-      result.push_back({ActionKind::forward, stage, micro_batch});
-      break;
-    case ActionKind::send_gradient:
-      result.push_back({lowered.input_gradient_kind(), stage, micro_batch});
-      break;
-    case ActionKind::receive_activation:
-    case ActionKind::receive_gradient:
-      result.push_back(sender_of(action));
-      break;
-    case ActionKind::forward:
-      result = copies_before(lowered, action);
-      if (stage > 0 && same_device(lowered, stage, stage - 1)) {
-        result.push_back({ActionKind::forward, stage - 1, micro_batch});
-      }
-      break;
-    case ActionKind::backward:
-    case ActionKind::backward_input:
-      result = copies_before(lowered, action);
-      result.push_back({ActionKind::forward, stage, micro_batch});
-      if (stage < last && same_device(lowered, stage, stage + 1)) {
-        result.push_back({kind, stage + 1, micro_batch});
-      }
-      break;
-    case ActionKind::backward_weight:
-      result.push_back({ActionKind::backward_input, stage, micro_batch});
-      break;
-    case ActionKind::optimizer:
-      for (int index = 0; index < lowered.micro_batches; ++index) {
-        result.push_back({lowered.weight_gradient_kind(), stage, index});
-      }
-      break;
-    default:
-      break;  // waits for nothing
-  }
-  return result;
-}
-
 }  // namespace
 
 Schedule lower(const Schedule& compute) {
   Schedule lowered = compute;
+  lowered.stages_follow_one_another = true;
   for (std::size_t device = 0; device < compute.actions.size(); ++device) {
     auto& actions = lowered.actions[device];
     actions.clear();
+    const auto append = [&actions](const Action& copy) {
+      actions.push_back(copy);
+      return true;
+    };
     for (const Action& action : compute.actions[device]) {
-      for (const Action& copy : copies_before(compute, action)) actions.push_back(copy);
+      all_copies_before(compute, action, append);
       actions.push_back(action);
       if (const auto send = send_after(compute, action)) actions.push_back(*send);
     }
@@ -147,7 +65,7 @@ Schedule lower(const Schedule& compute) {
         actions.push_back({ActionKind::optimizer, stage, 0});
       }
     }
-    for (const Action& action : actions) lowered.needs[action] = needs_of(lowered, action);
+    actions.shrink_to_fit();
   }
   return lowered;
 }

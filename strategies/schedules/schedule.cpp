@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <set>
 #include <stdexcept>
+
+#include "strategies/schedules/action_set.h"
 
 namespace stratagem::schedules {
 
@@ -17,31 +17,114 @@ ActionKind Schedule::weight_gradient_kind() const {
   return split_backward ? ActionKind::backward_weight : ActionKind::backward;
 }
 
-const std::vector<Action>& predecessors(const Schedule& lowered, const Action& action) {
-  static const std::vector<Action> none;
-  const auto found = lowered.needs.find(action);
-  return found == lowered.needs.end() ? none : found->second;
+bool same_device(const Schedule& schedule, int stage, int other) {
+  return schedule.device_of_stage.at(static_cast<std::size_t>(stage)) ==
+         schedule.device_of_stage.at(static_cast<std::size_t>(other));
+}
+
+int rank_of_stage(const Schedule& schedule, int stage) {
+  if (schedule.rank_of_device.empty()) return 0;
+  const int device = schedule.device_of_stage.at(static_cast<std::size_t>(stage));
+  return schedule.rank_of_device.at(static_cast<std::size_t>(device));
+}
+
+bool same_rank(const Schedule& schedule, int stage, int other) {
+  return rank_of_stage(schedule, stage) == rank_of_stage(schedule, other);
+}
+
+bool all_copies_before(const Schedule& compute, const Action& action, const ActionTest& test) {
+  const auto [kind, stage, micro_batch] = action;
+  const int last = compute.stages() - 1;
+  if (kind == ActionKind::forward) {
+    const bool from_host = stage == 0 || stage == last;
+    if (from_host && !test({ActionKind::copy_input, stage, micro_batch})) return false;
+    if (stage == 0 || same_device(compute, stage, stage - 1)) return true;
+    return test({same_rank(compute, stage, stage - 1) ? ActionKind::copy_activation
+                                                      : ActionKind::receive_activation,
+                 stage, micro_batch});
+  }
+  if (!is_backward(kind) || stage == last || same_device(compute, stage, stage + 1)) return true;
+  return test({same_rank(compute, stage, stage + 1) ? ActionKind::copy_gradient
+                                                    : ActionKind::receive_gradient,
+               stage, micro_batch});
+}
+
+namespace {
+
+/// Whether it holds for all that an action of stages that follow one another waits for.
+bool all_needs(const Schedule& lowered, const Action& action, const ActionTest& test) {
+  using enum ActionKind;
+  const auto [kind, stage, micro_batch] = action;
+  const int last = lowered.stages() - 1;
+  switch (kind) {
+    case copy_activation:
+      return test({forward, stage - 1, micro_batch});
+    case copy_gradient:
+      return test({lowered.input_gradient_kind(), stage + 1, micro_batch});
+    case send_activation:
+      return test({forward, stage, micro_batch});
+    case send_gradient:
+      return test({lowered.input_gradient_kind(), stage, micro_batch});
+    case receive_activation:
+    case receive_gradient:
+      return test(sender_of(action));
+    case forward:
+      if (!all_copies_before(lowered, action, test)) return false;
+      return stage == 0 || !same_device(lowered, stage, stage - 1) ||
+             test({forward, stage - 1, micro_batch});
+    case backward:
+    case backward_input:
+      if (!all_copies_before(lowered, action, test)) return false;
+      if (!test({forward, stage, micro_batch})) return false;
+      return stage == last || !same_device(lowered, stage, stage + 1) ||
+             test({kind, stage + 1, micro_batch});
+    case backward_weight:
+      return test({backward_input, stage, micro_batch});
+    case optimizer:
+      for (int index = 0; index < lowered.micro_batches; ++index) {
+        if (!test({lowered.weight_gradient_kind(), stage, index})) return false;
+      }
+      return true;
+    default:
+      return true;  // waits for nothing
+  }
+}
+
+}  // namespace
+
+bool all_predecessors(const Schedule& lowered, const Action& action, const ActionTest& test) {
+  if (!lowered.needs.empty()) {
+    const auto found = lowered.needs.find(action);
+    if (found != lowered.needs.end()) return std::ranges::all_of(found->second, test);
+  }
+  return !lowered.stages_follow_one_another || all_needs(lowered, action, test);
+}
+
+std::vector<Action> predecessors(const Schedule& lowered, const Action& action) {
+  std::vector<Action> all;
+  all_predecessors(lowered, action, [&all](const Action& needed) {
+    all.push_back(needed);
+    return true;
+  });
+  return all;
 }
 
 bool awaits_another_device(const Schedule& lowered, const Action& action) {
-  const auto device_of = [&](const Action& of) {
-    return lowered.device_of_stage.at(static_cast<std::size_t>(of.stage));
-  };
-  return std::ranges::any_of(predecessors(lowered, action), [&](const Action& needed) {
-    return device_of(needed) != device_of(action) ||
-           (moves_data(needed.kind) && awaits_another_device(lowered, needed));
+  return !all_predecessors(lowered, action, [&](const Action& needed) {
+    return same_device(lowered, needed.stage, action.stage) &&
+           !(moves_data(needed.kind) && awaits_another_device(lowered, needed));
   });
 }
 
 void for_each_in_order(const Schedule& lowered,
                        const std::function<void(int device, const Action&)>& visit) {
   std::vector<std::size_t> next(lowered.actions.size(), 0);
-  std::set<Action> visited;
+  ActionSet visited(lowered.actions);
   std::size_t remaining = 0;
   for (const auto& actions : lowered.actions) remaining += actions.size();
+  const ActionTest is_visited = [&](const Action& needed) { return visited.contains(needed); };
   const auto is_ready = [&](const Action& action) {
-    return std::ranges::all_of(predecessors(lowered, action),
-                               [&](const Action& needed) { return visited.contains(needed); });
+    return all_predecessors(lowered, action, is_visited);
   };
   while (remaining > 0) {
     const std::size_t before = remaining;
@@ -72,7 +155,7 @@ void validate(const Schedule& lowered) {
     throw std::invalid_argument(
         fmt::format("schedule {} is not valid: {}\n{}", lowered.name, why, grid(lowered)));
   };
-  std::map<Action, int> count;
+  ActionSet listed(lowered.actions);
   for (int device = 0; device < lowered.devices(); ++device) {
     for (const Action& action : lowered.actions[static_cast<std::size_t>(device)]) {
       if (action.stage < 0 || action.stage >= lowered.stages()) {
@@ -92,7 +175,7 @@ void validate(const Schedule& lowered) {
         refuse(fmt::format("{} stands in it, and its backward passes are {}", to_string(action),
                            lowered.split_backward ? "split" : "whole"));
       }
-      if (++count[action] > 1) refuse(fmt::format("{} stands in it twice", to_string(action)));
+      if (!listed.insert(action)) refuse(fmt::format("{} stands in it twice", to_string(action)));
     }
   }
   for (int stage = 0; stage < lowered.stages(); ++stage) {
@@ -101,12 +184,12 @@ void validate(const Schedule& lowered) {
       for (const auto kind :
            {ActionKind::forward, lowered.input_gradient_kind(), lowered.weight_gradient_kind()}) {
         const Action action{kind, stage, micro_batch};
-        if (!count.contains(action)) refuse(fmt::format("{} is missing", to_string(action)));
+        if (!listed.contains(action)) refuse(fmt::format("{} is missing", to_string(action)));
       }
     }
     const Action update{ActionKind::optimizer, stage, 0};
     if (lowered.not_updated.contains(stage)) continue;
-    if (!count.contains(update)) refuse(fmt::format("{} is missing", to_string(update)));
+    if (!listed.contains(update)) refuse(fmt::format("{} is missing", to_string(update)));
   }
   for_each_in_order(lowered, [](int, const Action&) {});
 }

@@ -19,6 +19,9 @@ namespace stratagem::schedules {
 /// device's list.
 using Edges = std::map<Action, std::vector<Action>>;
 
+/// A condition on an action.
+using ActionTest = std::function<bool(const Action&)>;
+
 struct Schedule {
   std::string name;
   int micro_batches = 1;
@@ -26,8 +29,9 @@ struct Schedule {
   std::vector<int> device_of_stage;          // [stage]
   std::vector<int> rank_of_device = {};      // [device]; empty: all belong to one process
   std::vector<std::vector<Action>> actions;  // [device], in the order of execution
-  Edges needs = {};                          // of a lowered schedule
-  Edges needs_before = {};                   // the same among the actions of the step before
+  bool stages_follow_one_another = false;    // lower() sets it: most needs follow from the stages
+  Edges needs = {};                          // those that do not
+  Edges needs_before = {};                   // needs among the actions of the step before
   std::set<int> not_updated = {};            // stages that no optimizer updates: copies of others
   std::set<int> not_trained = {};            // stages without samples: others make their gradients
 
@@ -38,8 +42,22 @@ struct Schedule {
   ActionKind weight_gradient_kind() const;
 };
 
-/// The action's needs; none where the schedule names none.
-const std::vector<Action>& predecessors(const Schedule& lowered, const Action& action);
+/// Whether `test` holds for each action that must have ended before `action` starts. It stops at
+/// the first one for which the test fails. It allocates nothing, so a schedule of a million actions
+/// stores no list for each of them.
+bool all_predecessors(const Schedule& lowered, const Action& action, const ActionTest& test);
+
+/// The same actions as a list.
+std::vector<Action> predecessors(const Schedule& lowered, const Action& action);
+
+/// Whether `test` holds for each action that brings data to the device just before `action`: a copy
+/// from the host, and a copy or a receive where the neighbouring stage is elsewhere.
+bool all_copies_before(const Schedule& compute, const Action& action, const ActionTest& test);
+
+/// Whether both stages lie on one device, or on devices of one rank.
+bool same_device(const Schedule& schedule, int stage, int other);
+bool same_rank(const Schedule& schedule, int stage, int other);
+int rank_of_stage(const Schedule& schedule, int stage);
 
 /// Whether it waits for another device: by itself, or for what brings its data from there.
 bool awaits_another_device(const Schedule& lowered, const Action& action);

@@ -1,11 +1,12 @@
 #include "strategies/schedules/simulate.h"
 
 #include <algorithm>
-#include <map>
-#include <optional>
-#include <set>
+#include <functional>
+#include <queue>
+#include <span>
 #include <utility>
 
+#include "strategies/schedules/action_set.h"
 #include "strategies/schedules/overlap_model.h"
 
 namespace stratagem::schedules {
@@ -13,11 +14,15 @@ namespace {
 
 enum class Stream { compute, copies, transfers };
 
+/// Of each device.
+constexpr std::size_t streams = 3;
+
 /// One stream of one device: its actions in order, and the one that runs.
 struct Lane {
   int device = 0;
   Stream stream = Stream::compute;
-  std::vector<Action> actions = {};
+  std::vector<Action> own = {};  // empty where `actions` is the device's list
+  std::span<const Action> actions = {};
   std::size_t next = 0;
   double reached = 0;  // when the one before `next` had ended
   bool running = false;
@@ -25,88 +30,146 @@ struct Lane {
   double start = 0;
   double duration = 0;  // at the present speed
   double end = 0;       // at the present speed
+  Action awaited = {};  // where it does not run: an action that it waits for
 };
-
-/// Of each device.
-constexpr std::size_t streams = 3;
 
 std::vector<Lane> make_lanes(const Schedule& lowered, bool separate_copy_stream) {
   std::vector<Lane> lanes;
   for (int device = 0; device < lowered.devices(); ++device) {
+    const auto& actions = lowered.actions[static_cast<std::size_t>(device)];
     Lane compute{.device = device, .stream = Stream::compute};
     Lane copies{.device = device, .stream = Stream::copies};
     Lane transfers{.device = device, .stream = Stream::transfers};
-    for (const Action& action : lowered.actions[static_cast<std::size_t>(device)]) {
-      const bool overlaps = separate_copy_stream && is_copy(action.kind);
-      (overlaps ? copies : compute).actions.push_back(action);
-      if (const auto started = transfer_of(action)) transfers.actions.push_back(*started);
+    for (const Action& action : actions) {
+      if (separate_copy_stream) {
+        (is_copy(action.kind) ? copies : compute).own.push_back(action);
+      }
+      if (const auto started = transfer_of(action)) transfers.own.push_back(*started);
     }
-    for (Lane* lane : {&compute, &copies, &transfers}) lanes.push_back(std::move(*lane));
+    for (Lane* lane : {&compute, &copies, &transfers}) {
+      lanes.push_back(std::move(*lane));
+      lanes.back().actions = lanes.back().own;
+    }
+    if (!separate_copy_stream) lanes[lanes.size() - streams].actions = actions;
   }
   return lanes;
 }
 
+/// Each event ends the actions that are due, starts those that waited for them, and adjusts the
+/// speeds that this changes. It looks at the lanes concerned alone, so an action takes as long with
+/// many devices as with few, apart from the logarithm in a heap; where costs depend on the number
+/// of busy devices, an event looks at all lanes that run.
 class Simulation {
  public:
   Simulation(const Schedule& lowered, const CostFunction& cost, const SimulationOptions& options)
-      : lowered_(lowered), cost_(cost), lanes_(make_lanes(lowered, options.separate_copy_stream)) {
+      : lowered_(lowered),
+        cost_(cost),
+        lanes_(make_lanes(lowered, options.separate_copy_stream)),
+        in_flight_(lowered.actions),
+        ended_(lowered.actions),
+        waiting_(static_cast<std::size_t>(lowered.devices())) {
     for (const Lane& lane : lanes_) {
-      for (const Action& action : lane.actions) {
-        if (const auto started = transfer_of(action)) starts_.emplace(*started, action);
-      }
+      if (lane.stream == Stream::compute) first_entry_.push_back(entries_);
+      entries_ += lane.actions.size();
+      if (lane.stream != Stream::transfers) continue;
+      for (const Action& action : lane.actions) in_flight_.insert(action);
     }
+    timeline_.entries.resize(entries_);
   }
 
   schedules::Timeline run() {
-    start_what_can();
-    while (const Lane* first = first_to_end()) {
-      now_ = first->end;
+    for (std::size_t lane = 0; lane < lanes_.size(); ++lane) start_or_wait(lane);
+    adjust_speeds();
+    while (!ends_.empty()) {
+      if (!is_current(ends_.top())) {
+        ends_.pop();
+        continue;
+      }
+      now_ = ends_.top().time;
       end_what_is_due();
       start_what_can();
+      adjust_speeds();
     }
-    std::ranges::stable_sort(timeline_.entries, {}, &schedules::TimelineEntry::device);
     return std::move(timeline_);
   }
 
  private:
-  /// In flight, or waiting for what is.
-  const Action* awaited_by(const Action& action) const {
-    if (const auto started = starts_.find(action); started != starts_.end()) {
-      return &started->second;
-    }
+  /// When a lane's action ends, unless its speed changes before.
+  struct End {
+    double time;
+    std::size_t lane;
+    bool operator>(const End& other) const { return time > other.time; }
+  };
+
+  bool is_current(const End& end) const {
+    return lanes_[end.lane].running && lanes_[end.lane].end == end.time;
+  }
+
+  bool has_ended(Lane& lane, const Action& needed) const {
+    if (ended_.contains(needed)) return true;
+    lane.awaited = needed;
+    return false;
+  }
+
+  /// Whether all that the lane's next action needs has ended; else `awaited` is one that has not.
+  bool is_ready(Lane& lane) const {
+    const Action& action = lane.actions[lane.next];
+    if (lane.stream == Stream::transfers) return has_ended(lane, starter_of(action));
     const auto transfer = awaited_transfer(action);
-    const auto found = transfer ? starts_.find(*transfer) : starts_.end();
-    return found == starts_.end() ? nullptr : &found->first;
+    if (transfer && in_flight_.contains(*transfer) && !has_ended(lane, *transfer)) return false;
+    return all_predecessors(lowered_, action,
+                            [&](const Action& needed) { return has_ended(lane, needed); });
   }
 
-  bool is_ready(const Action& action) const {
-    const Action* awaited = awaited_by(action);
-    if (awaited != nullptr && !ended_.contains(*awaited)) return false;
-    return std::ranges::all_of(predecessors(lowered_, action),
-                               [this](const Action& needed) { return ended_.contains(needed); });
-  }
-
-  void start_what_can() {
-    for (Lane& lane : lanes_) {
-      if (lane.running || lane.next == lane.actions.size()) continue;
-      const Action& action = lane.actions[lane.next];
-      if (!is_ready(action)) continue;
-      lane.running = true;
-      // Waiting for a transfer is an action's own time, as it is on a device.
-      lane.start = awaited_transfer(action) ? lane.reached : now_;
-      lane.cost = cost_(action);
-      lane.duration = lane.cost.alone_ms;
-      lane.end = now_ + lane.duration;
+  void start_or_wait(std::size_t index) {
+    Lane& lane = lanes_[index];
+    if (lane.next == lane.actions.size()) return;
+    const Action& action = lane.actions[lane.next];
+    if (!is_ready(lane)) {
+      waiting_[device_of(lane.awaited)].push_back(index);
+      return;
     }
-    adjust_speeds();
+    lane.running = true;
+    // Waiting for a transfer is an action's own time, as it is on a device.
+    lane.start = awaited_transfer(action) ? lane.reached : now_;
+    lane.cost = cost_(action);
+    lane.duration = lane.cost.alone_ms;
+    lane.end = now_ + lane.duration;
+    count_running(lane, 1);
+    started_.push_back(index);
+  }
+
+  /// Those whose own action before has ended, and those that waited for what has.
+  void start_what_can() {
+    std::vector<std::size_t>& candidates = candidates_;
+    candidates = due_;
+    for (const std::size_t ended : due_) {
+      auto& waiting = waiting_[static_cast<std::size_t>(lanes_[ended].device)];
+      std::erase_if(waiting, [&](std::size_t lane) {
+        const bool goes = ended_.contains(lanes_[lane].awaited);
+        if (goes) candidates.push_back(lane);
+        return goes;
+      });
+    }
+    for (const std::size_t lane : candidates) start_or_wait(lane);
+  }
+
+  std::size_t device_of(const Action& action) const {
+    return static_cast<std::size_t>(
+        lowered_.device_of_stage.at(static_cast<std::size_t>(action.stage)));
+  }
+
+  static bool is_contended(const Lane& lane) { return lane.cost.busy_ms != lane.cost.alone_ms; }
+
+  void count_running(const Lane& lane, int change) {
+    if (lane.stream == Stream::compute) computing_ += change;
+    if (is_contended(lane)) contended_ += change;
   }
 
   /// How many of the other devices compute, as a fraction.
   double busy_others(const Lane& lane) const {
     if (lowered_.devices() < 2) return 0;
-    const auto busy = std::ranges::count_if(lanes_, [&](const Lane& other) {
-      return other.running && other.stream == Stream::compute && other.device != lane.device;
-    });
+    const int busy = computing_ - (stream_of(lane.device, Stream::compute).running ? 1 : 0);
     return static_cast<double>(busy) / (lowered_.devices() - 1);
   }
 
@@ -123,48 +186,81 @@ class Simulation {
     return lane.stream == Stream::compute ? speeds.compute : speeds.transfer;
   }
 
+  /// Those of the devices on which an action has ended or started, and of all whose costs depend on
+  /// how many devices compute.
   void adjust_speeds() {
-    for (Lane& lane : lanes_) {
-      if (!lane.running) continue;
-      const double whole =
-          lane.cost.alone_ms + (lane.cost.busy_ms - lane.cost.alone_ms) * busy_others(lane);
-      const double duration = whole / share_of_the_core(lane);
-      if (duration == lane.duration) continue;
-      const double left = lane.duration > 0 ? (lane.end - now_) / lane.duration : 1;
-      lane.duration = duration;
-      lane.end = now_ + left * duration;
+    if (contended_ > 0) {
+      for (std::size_t lane = 0; lane < lanes_.size(); ++lane) adjust_speed(lane);
+    } else {
+      for (const auto* changed : {&due_, &started_}) {
+        for (const std::size_t lane : *changed) {
+          const std::size_t first = lane - lane % streams;
+          for (std::size_t own = first; own < first + streams; ++own) adjust_speed(own);
+        }
+      }
     }
+    for (const std::size_t lane : started_) ends_.push({lanes_[lane].end, lane});
+    started_.clear();
   }
 
-  const Lane* first_to_end() const {
-    const Lane* first = nullptr;
-    for (const Lane& lane : lanes_) {
-      if (lane.running && (first == nullptr || lane.end < first->end)) first = &lane;
-    }
-    return first;
+  void adjust_speed(std::size_t index) {
+    Lane& lane = lanes_[index];
+    if (!lane.running) return;
+    const double whole =
+        lane.cost.alone_ms + (lane.cost.busy_ms - lane.cost.alone_ms) * busy_others(lane);
+    const double duration = whole / share_of_the_core(lane);
+    if (duration == lane.duration) return;
+    const double left = lane.duration > 0 ? (lane.end - now_) / lane.duration : 1;
+    lane.duration = duration;
+    lane.end = now_ + left * duration;
+    ends_.push({lane.end, index});
   }
 
   void end_what_is_due() {
-    for (Lane& lane : lanes_) {
-      if (!lane.running || lane.end > now_) continue;
-      const Action& action = lane.actions[lane.next++];
-      lane.running = false;
-      lane.reached = now_;
-      ended_.insert(action);
-      timeline_.entries.push_back({.device = lane.device,
-                                   .action = action,
-                                   .start_ms = lane.start,
-                                   .end_ms = now_,
-                                   .awaits_device = awaits_another_device(lowered_, action)});
-      timeline_.step_ms = now_;
+    due_.clear();
+    while (!ends_.empty() && ends_.top().time <= now_) {
+      if (is_current(ends_.top())) {
+        due_.push_back(ends_.top().lane);
+        end(lanes_[ends_.top().lane]);
+      }
+      ends_.pop();
     }
+    std::ranges::sort(due_);
+    for (const std::size_t lane : due_) write_entry(lanes_[lane]);
+  }
+
+  void end(Lane& lane) {
+    count_running(lane, -1);
+    lane.running = false;
+    lane.reached = now_;
+    ended_.insert(lane.actions[lane.next]);
+  }
+
+  void write_entry(Lane& lane) {
+    const Action& action = lane.actions[lane.next++];
+    timeline_.entries[first_entry_[static_cast<std::size_t>(lane.device)]++] = {
+        .device = lane.device,
+        .action = action,
+        .start_ms = lane.start,
+        .end_ms = now_,
+        .awaits_device = awaits_another_device(lowered_, action)};
+    timeline_.step_ms = now_;
   }
 
   const Schedule& lowered_;
   const CostFunction& cost_;
   std::vector<Lane> lanes_;
-  std::map<Action, Action> starts_;  // by what is in flight: the action that started it
-  std::set<Action> ended_;
+  ActionSet in_flight_;
+  ActionSet ended_;
+  std::vector<std::vector<std::size_t>> waiting_;  // [device of the awaited action]: lanes
+  std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
+  std::vector<std::size_t> due_;         // lanes whose action ends now
+  std::vector<std::size_t> started_;     // lanes whose action starts now
+  std::vector<std::size_t> candidates_;  // lanes that may start now
+  int computing_ = 0;                    // lanes of computation that run
+  int contended_ = 0;                    // lanes that run, of other costs when devices are busy
+  std::size_t entries_ = 0;
+  std::vector<std::size_t> first_entry_;  // [device]: where the next one goes
   double now_ = 0;
   schedules::Timeline timeline_;
 };
@@ -208,22 +304,28 @@ CostFunction cost_function(UniformCosts costs) {
 }
 
 double steady_step_ms(const schedules::Timeline& timeline, int devices) {
-  double longest = 0;
-  for (int device = 0; device < devices; ++device) {
-    std::optional<double> begin;  // of the first action that is no copy
-    double brought = 0;           // by copies before that
+  struct Span {
+    bool begun = false;
+    double begin = 0;    // of the first action that is no copy
+    double brought = 0;  // by copies before that
     double end = 0;
-    for (const auto& entry : timeline.entries) {
-      if (entry.device != device) continue;
-      end = std::max(end, entry.end_ms);
-      if (begin) continue;
-      if (is_copy(entry.action.kind) || is_receive(entry.action.kind)) {
-        brought += entry.end_ms - entry.start_ms;
-      } else {
-        begin = entry.start_ms;
-      }
+  };
+  std::vector<Span> spans(static_cast<std::size_t>(devices));
+  for (const auto& entry : timeline.entries) {
+    if (entry.device >= devices) continue;
+    Span& span = spans[static_cast<std::size_t>(entry.device)];
+    span.end = std::max(span.end, entry.end_ms);
+    if (span.begun) continue;
+    if (is_copy(entry.action.kind) || is_receive(entry.action.kind)) {
+      span.brought += entry.end_ms - entry.start_ms;
+    } else {
+      span.begun = true;
+      span.begin = entry.start_ms;
     }
-    longest = std::max(longest, end - begin.value_or(0) + brought);
+  }
+  double longest = 0;
+  for (const Span& span : spans) {
+    longest = std::max(longest, span.end - span.begin + span.brought);
   }
   return std::min(longest, timeline.step_ms);
 }

@@ -35,7 +35,8 @@ struct SimulationOptions {
   bool separate_copy_stream = false;
 };
 
-/// Throws std::invalid_argument for a schedule that would deadlock.
+/// Throws std::invalid_argument for a schedule that would deadlock. The timeline is most of the
+/// memory it takes; beside it an action takes a few bits and each device's current ones.
 schedules::Timeline simulate(const Schedule& lowered, const CostFunction& cost,
                              const SimulationOptions& options = {});
 

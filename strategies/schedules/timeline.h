@@ -20,9 +20,10 @@ struct TimelineEntry {
 };
 
 struct Timeline {
-  std::vector<TimelineEntry> entries;  // each device's own in the order that it ran them
+  std::vector<TimelineEntry> entries;  // by device, each device's in the order that it ran them
   double step_ms = 0;                  // length of the step; entries lie within it
 
+  /// The device's entries by their start.
   std::vector<TimelineEntry> of_device(int device) const;
 };
 

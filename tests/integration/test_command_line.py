@@ -180,6 +180,15 @@ def test_simulate_counts_transfers_and_the_optimizer(commands, option, value, ma
     assert json.loads(done.stdout)["simulation"]["makespan_ms"] == pytest.approx(makespan)
 
 
+def test_simulate_a_million_actions(commands):
+    """A step of 128 stages and 2048 micro-batches fits in 100 MB: 64 bytes an action or so."""
+    row = ["--stages", 128, "--micro-batches", 2048, "--forward-ms", 10, "--backward-ms", 20]
+    limited = ["bash", "-c", 'ulimit -v 200000; exec "$@"', "-", commands.programs / "stratagem"]
+    done = commands.finish(commands.start_command([*limited, "simulate", *row]))
+    assert done.returncode == 0, done.stderr
+    assert "makespan  65250 ms" in done.stdout
+
+
 def test_simulate_draws_a_chart(commands, tmp_path):
     pytest.importorskip("vl_convert", reason="the charts need vl-convert-python")
     chart = tmp_path / "chart.svg"

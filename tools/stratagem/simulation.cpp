@@ -116,8 +116,9 @@ void check_places(const SimulationOutput& output) {
 }
 
 int finish(const Simulation& simulation, const SimulationOutput& output) {
-  const nlohmann::ordered_json document = document_of(simulation);
   if (output.out != "-") print(simulation);
+  if (output.out.empty() && output.chart.empty()) return 0;
+  const nlohmann::ordered_json document = document_of(simulation);
   if (!output.out.empty()) reports::write_file_atomically(output.out, document.dump(1) + "\n");
   if (!output.chart.empty()) draw(document, output.chart);
   return 0;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/strategies/action_letters.h"
 
 namespace stratagem::bench::breakdown_test {
@@ -28,6 +30,7 @@ TimelineEntry awaiting(TimelineEntry entry) {
 }
 
 Timeline timeline(double step_ms, std::vector<TimelineEntry> entries) {
+  std::ranges::stable_sort(entries, {}, &TimelineEntry::device);
   return {std::move(entries), step_ms};
 }
 

@@ -12,7 +12,7 @@ TimelineEntry entry(int device, ActionKind kind, double start, double end) {
 }
 
 TEST(Timeline, OneDevicesEntriesByTheirStart) {
-  const Timeline mixed{{entry(1, B, 3, 4), entry(0, F, 0, 1), entry(1, F, 1, 2)}, 5};
+  const Timeline mixed{{entry(0, F, 0, 1), entry(1, B, 3, 4), entry(1, F, 1, 2)}, 5};
   const auto own = mixed.of_device(1);
   ASSERT_EQ(own.size(), 2U);
   EXPECT_EQ(own[0].action.kind, F);

@@ -108,7 +108,7 @@ def main() -> None:
         ],
     }
     path = Path(__file__).with_name("reference_gpt.json")
-    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(document, separators=(",", ":")) + "\n", encoding="utf-8")
     print(path)
 
 

@@ -120,7 +120,7 @@ def main() -> None:
         "models": {name: reference(name) for name in ("resnet18", "resnet50")},
     }
     path = Path(__file__).with_name("reference_resnet.json")
-    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(document, separators=(",", ":")) + "\n", encoding="utf-8")
     print(path)
 
 

@@ -35,7 +35,7 @@ def main() -> None:
     context["stratagem"]["command_line"] = " ".join(["stratagem", *ROW])
     for part in context["stratagem"]["fingerprint"].values():
         part |= {key: EXAMPLE for key in NAMES if key in part}
-    options.file.write_text(json.dumps(document, indent=1) + "\n")
+    options.file.write_text(json.dumps(document, separators=(",", ":")) + "\n")
 
 
 if __name__ == "__main__":

@@ -79,7 +79,7 @@ def train(rank: int, folder: str) -> None:
             "input_index": single.INPUT_INDEX,
             "runs": runs,
         }
-        (Path(folder) / "result.json").write_text(json.dumps(document, indent=1) + "\n")
+        (Path(folder) / "result.json").write_text(json.dumps(document, separators=(",", ":")) + "\n")
     distributed.destroy_process_group()
 
 

@@ -15,6 +15,7 @@ def test_add_keeps_launches_metrics_and_machine(write_json, tmp_path, capsys):
     document = fixture_results.results(splits=(12,))
     for entry in document["benchmarks"]:
         if entry["run_type"] == "iteration":
+            entry["cpu_time"] = 1234.5
             entry["stratagem"]["flops_per_step"] = 1.5e12
             entry["stratagem"]["communication"] = {
                 "all_reduce": {"calls": 2, "payload_bytes": 1024, "wire_bytes": 2048}
@@ -30,6 +31,7 @@ def test_add_keeps_launches_metrics_and_machine(write_json, tmp_path, capsys):
     assert len(run.launches) == 7
     assert run.median == sorted(run.launches)[3]
     assert run.metrics["communication.all_reduce.wire_bytes"].value == 2048.0
+    assert run.metrics["cpu_time"].value == 1234.5
     assert run.metrics["flops_per_step"].deterministic
     assert run.metrics["peak_memory_bytes"].value == 3.4e9
     assert run.metrics["peak_memory_bytes"].better == "lower"

@@ -36,8 +36,18 @@ def test_google_benchmark_holds_the_newest_run_of_each_row(exported, capsys):
     assert [entry["repetition_index"] for entry in entries] == list(range(5))
     assert {entry["time_unit"] for entry in entries} == {"ms"}
     assert entries[0]["mfu"] == newest.metrics["mfu"].value
+    assert {entry["cpu_time"] for entry in entries} == {newest.metrics["cpu_time"].value}
+    assert document["context"]["caches"] == []
     assert {entry["run_name"] for entry in document["benchmarks"]} == {ROW, SINGLE}
     assert capsys.readouterr().err == ""
+
+
+def test_a_history_without_processor_time_gives_no_other_in_its_place(exported, capsys):
+    old = runs(1)
+    old[0].metrics.pop("cpu_time")
+    document = json.loads(exported("google-benchmark", [old]))
+    assert {entry["cpu_time"] for entry in document["benchmarks"]} == {0.0}
+    assert "cpu_time is 0 in 1 row whose history does not have it" in capsys.readouterr().err
 
 
 def test_a_format_of_one_run_says_which_rows_it_cannot_hold(exported, tmp_path, capsys):

@@ -170,7 +170,7 @@ def test_an_unknown_metric_matches_nothing(tmp_path, capsys):
     folder = store(tmp_path / "h", runs(2))
     assert history("trend", "--dir", folder, "--metric", "speed") == 3
     err = capsys.readouterr().err
-    assert err.count("\n") == 1 and "step_ms, live_micro_batches, mfu" in err
+    assert err.count("\n") == 1 and "step_ms, cpu_time, live_micro_batches, mfu" in err
 
 
 def test_without_otava_one_line_says_how_to_get_it(tmp_path, capsys, monkeypatch):

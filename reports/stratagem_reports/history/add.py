@@ -10,6 +10,7 @@ import numpy as np
 from ..analysis.statistics import median_or_none
 from ..results.load import Repetition, Results, Row, load_results
 from .points import (
+    CPU_TIME,
     STEP,
     STEP_IN_CANARIES,
     Metric,
@@ -102,6 +103,7 @@ def _values(repetitions: list[Repetition]) -> dict[str, float]:
         "items_per_second": [item.items_per_second for item in repetitions],
         "mfu": [item.mfu for item in repetitions],
         "peak_memory_bytes": [item.peak_memory_bytes for item in repetitions],
+        CPU_TIME: [item.cpu_ms for item in repetitions],
         "flops_per_step": [item.flops_per_step or None for item in repetitions],
     }
     for name in ("bubble_measured", "bubble_ideal"):

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..analysis.labels import counted
 from ..results.errors import InputError
-from .points import STEP, Run, time_text
+from .points import CPU_TIME, STEP, Run, time_text
 
 _JSON_SCRIPT = "window.BENCHMARK_DATA"
 _SUITE = "Stratagem"
@@ -30,11 +30,14 @@ class Target:
 
 
 def google_benchmark(runs: list[Run], target: Target) -> bytes:
-    """One run, the newest or that of --commit: one entry a launch, metrics as counters."""
+    """One run, the newest or that of --commit: one entry a launch, metrics as counters.
+
+    `cpu_time` is the median of the run's launches, 0 where the history does not have it.
+    """
     chosen = _one_run(runs, target)
     first = chosen[0]
     context = {"date": time_text(first.time).replace("Z", "+00:00"), "executable": "stratagem"}
-    context |= {"git_commit": first.commit, "library_build_type": "release"}
+    context |= {"caches": [], "git_commit": first.commit, "library_build_type": "release"}
     context |= {"hardware": vars(first.hardware), "software": first.software}
     entries = []
     for family, run in enumerate(chosen):
@@ -43,8 +46,12 @@ def google_benchmark(runs: list[Run], target: Target) -> bytes:
             entry |= {"name": run.name, "family_index": family, "per_family_instance_index": 0}
             entry |= {"run_name": run.name, "run_type": "iteration", "threads": 1}
             entry |= {"repetitions": len(run.launches), "repetition_index": index}
-            entry |= {"iterations": 1, "real_time": launch, "cpu_time": launch, "time_unit": "ms"}
+            entry |= {"iterations": 1, "real_time": launch, "time_unit": "ms"}
+            entry.setdefault(CPU_TIME, 0.0)
             entries.append(entry)
+    unknown = sum(CPU_TIME not in run.metrics for run in chosen)
+    if unknown:
+        target.warn(f"cpu_time is 0 in {counted(unknown, 'row')} whose history does not have it")
     return _json({"context": context, "benchmarks": entries})
 
 

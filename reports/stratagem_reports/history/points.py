@@ -16,6 +16,7 @@ from ..results.json_members import member, parse_object
 
 SCHEMA = "stratagem-history/1"
 STEP = "step_ms"
+CPU_TIME = "cpu_time"
 STEP_IN_CANARIES = "step_in_canaries"
 UNKNOWN_HARDWARE = "unknown"
 ANY_HARDWARE = "any"

@@ -54,6 +54,7 @@ class Repetition:
     verification: dict[str, Any] | None = None
     marks: list[str] = field(default_factory=list)
     counters: dict[str, float] = field(default_factory=dict)
+    cpu_ms: float | None = None  # processor time of a step, all ranks together
     flops_per_step: float | None = None
     communication: dict[str, dict[str, float]] = field(default_factory=dict)
     loss: list[float] = field(default_factory=list)
@@ -213,7 +214,7 @@ def _by_name(entries: list, path: Path) -> dict[str, list[Place]]:
         if not isinstance(name, str) or not name:
             raise InputError(f"{where}.name: expected a row's name, found {kind_of(name or None)}")
         by_name.setdefault(name, []).append((entry, where))
-    if not by_name:
+    if not by_name and not aggregated:
         raise InputError(f"{path}: no rows: `benchmarks` holds no repetition to report")
     for name, where in aggregated.items():
         if name not in by_name:
@@ -324,6 +325,7 @@ def _repetition(index: int, entry: dict, own: dict, where: str) -> Repetition:
         verification=member(own, "verification", dict, where, optional=True),
         marks=[str(mark) for mark in marks],
         counters=numbers(counters, f"{where}.counters"),
+        cpu_ms=number(entry, "cpu_time", where),
         flops_per_step=number(own, "flops_per_step", where),
         communication=_communication(own, where),
         loss=_loss(own, where),

@@ -88,6 +88,16 @@ def test_several_files_of_a_side_are_joined(compare):
     assert found["rows"][0]["verdict"] == "slower"
 
 
+def test_a_comma_in_the_name_of_a_file_belongs_to_it(write_json, tmp_path):
+    folder = tmp_path / "a,b"
+    folder.mkdir()
+    base, head = (write_json(scaled(factor)).rename(folder / f"{factor},.json") for factor in (1, 2))
+    assert command.main(["compare", str(base), str(head)]) == 1
+    halves = [write_json(scaled(1, half)).rename(folder / f"{half[0]},.json")
+              for half in (STEADY[:3], STEADY[3:])]  # fmt: skip
+    assert command.main(["compare", ",".join(map(str, halves)), str(head)]) == 1
+
+
 def test_steps_of_one_launch_are_one_value(compare):
     one = document({ROW: [launch(1.0, step_ms=[100.0, 101.0, 250.0])]})
     _, _, found = compare(one, one)

@@ -241,7 +241,14 @@ def show(comparison, options: argparse.Namespace) -> None:
 
 
 def _paths(side: str, text: str) -> list[Path]:
-    paths = [Path(part) for part in text.split(",") if part]
+    """The files joined by commas; a comma in the name of an existing file belongs to the name."""
+    parts = text.split(",")
+    paths: list[Path] = []
+    while parts:
+        joined = {count: ",".join(parts[:count]) for count in range(len(parts), 0, -1)}
+        count = next((n for n, name in joined.items() if name and Path(name).exists()), 1)
+        paths += [Path(joined[count])] if joined[count] else []
+        del parts[:count]
     if not paths:
         raise InputError(f"{side}: expected a results file")
     return paths

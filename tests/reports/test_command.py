@@ -153,7 +153,7 @@ BAD = {
                 benchmarks=[row for row in d["benchmarks"] if row["run_type"] == "aggregate"]
             )
         ),
-        "no rows",
+        "has only aggregates; its repetitions are needed: write the file without",
     ),
     "step_kind": (
         broken(lambda d: d["benchmarks"][0]["stratagem"].update(step_ms=["fast"])),

@@ -191,6 +191,7 @@ def test_no_apt_option_does_not_look_at_packages(ready: Tree) -> None:
 def test_second_run_installs_and_configures_nothing(ready: Tree) -> None:
     ready.run("tools/run", "list")
     assert len(ready.calls_of("pip")) >= 2
+    assert all("--no-warn-conflicts" in call for call in ready.calls_of("pip"))
     assert any("--preset release" in call for call in ready.calls_of("cmake"))
     ready.calls.write_text("")
     result = ready.run("tools/run", "list")

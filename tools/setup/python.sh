@@ -27,10 +27,12 @@ set_up_environment() {
   step "Python environment .venv ($interpreter)" "$interpreter" -m venv --clear "$venv"
 }
 
+# pip_install ARGUMENT...: without errors about pins of packages that were installed alone, which pip
+# reports after each later install. It still refuses requirements that exclude one another.
 pip_install() {
   local -a quiet=()
   [[ -t 2 ]] || quiet=(--quiet)
-  "$venv/bin/pip" install --disable-pip-version-check --no-compile "${quiet[@]}" "$@" ||
+  "$venv/bin/pip" install --disable-pip-version-check --no-compile --no-warn-conflicts "${quiet[@]}" "$@" ||
     die 2 "pip could not install: is there a network, and does the version exist? see above"
 }
 
@@ -61,7 +63,7 @@ install_torch_lean() {
   local libraries
   libraries=$("$venv_python" "$setup_folder/lean_requirements.py")
   [[ -z $libraries ]] ||
-    pip_install --no-warn-conflicts "${index[@]}" "${constraints[@]}" \
+    pip_install "${index[@]}" "${constraints[@]}" \
       --requirement <(printf '%s\n' "$libraries")
 }
 

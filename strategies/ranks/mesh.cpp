@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <stdexcept>
+#include <utility>
 
 #include "strategies/runtime/parse.h"
 
@@ -25,13 +27,24 @@ MeshDimension parse_dimension(std::string_view part, std::string_view whole) {
   return {std::string(part.substr(0, equals)), size};
 }
 
+std::string text_of(const std::vector<MeshDimension>& dimensions) {
+  std::string text;
+  for (const auto& [name, size] : dimensions) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : "/", name, size);
+  }
+  return text;
+}
+
 }  // namespace
 
 Mesh::Mesh(const std::vector<MeshDimension>& dimensions) {
   for (const std::string_view name : names) dimensions_.push_back({std::string(name), 1});
   std::vector<bool> seen(dimensions_.size(), false);
+  std::size_t last = 0;
+  bool in_order = true;
   for (const auto& [name, size] : dimensions) {
     const std::size_t index = index_of(name);
+    if (size > 1) in_order = in_order && index >= std::exchange(last, index);
     if (seen[index]) throw std::invalid_argument(fmt::format("--mesh: {} stands twice", name));
     if (size < 1) {
       throw std::invalid_argument(fmt::format("--mesh: {}={} is not from 1 on", name, size));
@@ -39,6 +52,11 @@ Mesh::Mesh(const std::vector<MeshDimension>& dimensions) {
     seen[index] = true;
     dimensions_[index].size = size;
   }
+  if (in_order) return;
+  throw std::invalid_argument(
+      fmt::format("--mesh: devices are placed in the order written, of which data before pipeline "
+                  "before tensor is the only one; write {}",
+                  shortest()));
 }
 
 int Mesh::size() const {
@@ -66,12 +84,13 @@ std::vector<int> Mesh::group(int position, std::string_view dimension) const {
   return positions;
 }
 
-std::string Mesh::to_string() const {
-  std::string text;
-  for (const auto& [name, size] : dimensions_) {
-    text += fmt::format("{}{}={}", text.empty() ? "" : "/", name, size);
-  }
-  return text;
+std::string Mesh::to_string() const { return text_of(dimensions_); }
+
+std::string Mesh::shortest() const {
+  std::vector<MeshDimension> larger;
+  std::ranges::copy_if(dimensions_, std::back_inserter(larger),
+                       [](const MeshDimension& each) { return each.size > 1; });
+  return text_of(larger.empty() ? std::vector<MeshDimension>{dimensions_.front()} : larger);
 }
 
 std::size_t Mesh::index_of(std::string_view dimension) const {

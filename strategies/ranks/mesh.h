@@ -21,8 +21,9 @@ struct MeshDimension {
 
 class Mesh {
  public:
-  /// Of data, pipeline and tensor, in any order; a dimension left out has size 1. Throws
-  /// std::invalid_argument for another name, a name twice, or a size below 1.
+  /// Of data, pipeline and tensor, in this order; a dimension left out has size 1, and one of size
+  /// 1 may stand anywhere. Throws std::invalid_argument for another order or name, a name twice, or
+  /// a size below 1.
   explicit Mesh(const std::vector<MeshDimension>& dimensions = {});
 
   /// Positions in all.
@@ -39,6 +40,8 @@ class Mesh {
 
   /// "data=2/pipeline=2/tensor=1": always all three.
   std::string to_string() const;
+  /// "data=2/pipeline=2": without dimensions of size 1; of one device "data=1".
+  std::string shortest() const;
 
  private:
   std::size_t index_of(std::string_view dimension) const;

@@ -20,7 +20,7 @@ TEST(Mesh, AnEmptyMeshIsOneDevice) {
 }
 
 TEST(Mesh, TheLastDimensionIsTheFastest) {
-  const Mesh mesh = parse_mesh("tensor=2/data=2/pipeline=3");
+  const Mesh mesh = parse_mesh("data=2/pipeline=3/tensor=2");
   EXPECT_EQ(mesh.to_string(), "data=2/pipeline=3/tensor=2");
   EXPECT_EQ(mesh.size(), 12);
   EXPECT_EQ(mesh.coordinate(9, "data"), 1);
@@ -75,6 +75,13 @@ TEST(Mesh, RefusesWhatIsNoMesh) {
   EXPECT_THAT(refusal("data=2x"), HasSubstr("with a size from 1 on"));
   EXPECT_THAT(refusal("rows=2"), HasSubstr("unknown dimension \"rows\"; data, pipeline or tensor"));
   EXPECT_THAT(refusal("data=2/data=2"), HasSubstr("data stands twice"));
+  EXPECT_THAT(refusal("tensor=2/pipeline=1/data=3"), HasSubstr("; write data=3/tensor=2"));
+}
+
+TEST(Mesh, HasOneShortestText) {
+  EXPECT_EQ(parse_mesh("tensor=1/data=2/pipeline=3").shortest(), "data=2/pipeline=3");
+  EXPECT_EQ(parse_mesh("tensor=2").shortest(), "tensor=2");
+  EXPECT_EQ(parse_mesh("tensor=1").shortest(), "data=1");
 }
 
 TEST(Mesh, RefusesAPositionOutside) {

@@ -81,6 +81,11 @@ std::string sharded_state(const Config& config) {
   return strategy.shards.empty() ? config.shard : strategy.shards;
 }
 
+std::string backend_of(const Config& config) {
+  if (config.backend != "auto") return config.backend;
+  return config.device == "cuda" ? "nccl" : "gloo";
+}
+
 std::string schedule_name(const Config& config) {
   const StrategyEntry& strategy = strategies::find_strategy(config.strategy);
   return strategy.reads("schedule") ? config.schedule : strategy.schedule;

@@ -46,6 +46,9 @@ struct Placement {
 /// What is sharded over the row's replicas: none, optimizer, gradients or parameters.
 std::string sharded_state(const Config& config);
 
+/// What carries the row's collectives: gloo or nccl.
+std::string backend_of(const Config& config);
+
 /// The schedule that the row's strategy runs, by name.
 std::string schedule_name(const Config& config);
 

@@ -24,10 +24,8 @@ class Factory {
   Factory(const Config& config, distributed::RankContext& ranks)
       : ranks_(ranks),
         options_{.interface_name = config.interface == "auto" ? "" : config.interface,
-                 .timeout = to_milliseconds(config.timeout)} {
-    const std::string usual = config.device == "cuda" ? "nccl" : "gloo";
-    backend_ = config.backend == "auto" ? usual : config.backend;
-  }
+                 .timeout = to_milliseconds(config.timeout)},
+        backend_(backend_of(config)) {}
 
   /// A group that has met: NCCL connects its ranks at the first call, which belongs to no step.
   std::unique_ptr<distributed::ProcessGroup> make(const std::string& name, std::vector<int> members,

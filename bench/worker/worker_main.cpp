@@ -13,11 +13,14 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
 #include <variant>
+#include <vector>
 
+#include "bench/config/placement.h"
 #include "bench/config/plugins.h"
 #include "bench/launch/exit_codes.h"
 #include "bench/worker/tasks.h"
@@ -104,13 +107,17 @@ int give(const json& answer, int result_fd) {
   ::_exit(status);
 }
 
-/// Of the network between the job's ranks; empty: the libraries' choice.
-std::string interface_of(const Job& job) {
-  const auto of_row = [](const auto& one) -> std::string {
+/// What the libraries are to find in the environment for the exchanges between the job's ranks.
+std::vector<std::pair<std::string, std::string>> environment_of(const Job& job) {
+  const auto of_row = [](const auto& one) {
     if constexpr (requires { one.config; }) {
-      if (one.config.interface != "auto") return one.config.interface;
+      const Config& config = one.config;
+      return distributed::library_environment(
+          config.interface == "auto" ? "" : config.interface,
+          /*over_nccl=*/one.header.ranks > 1 && backend_of(config) == "nccl");
+    } else {
+      return distributed::library_environment("", /*over_nccl=*/false);
     }
-    return "";
   };
   return std::visit(of_row, job);
 }
@@ -126,7 +133,7 @@ json answer(const std::vector<std::string>& arguments, const std::string& text,
                             }};
   try {
     const Job job = job_from_json(json::parse(text));
-    for (const auto& [name, value] : distributed::library_environment(interface_of(job))) {
+    for (const auto& [name, value] : environment_of(job)) {
       ::setenv(name.c_str(), value.c_str(), /*overwrite=*/1);
     }
     load_plugins(arguments);

@@ -3,7 +3,7 @@
 namespace stratagem::distributed {
 
 std::vector<std::pair<std::string, std::string>> library_environment(
-    const std::string& interface_name) {
+    const std::string& interface_name, bool over_nccl) {
   std::vector<std::pair<std::string, std::string>> variables{
       // c10d keeps a record of the last collectives, for its own diagnosis, in one table of the
       // process. Threads of two groups write to it without a lock, and then it crashes: 0 is off.
@@ -14,6 +14,9 @@ std::vector<std::pair<std::string, std::string>> library_environment(
       {"TORCH_NCCL_ENABLE_MONITORING", "0"},
   };
   if (!interface_name.empty()) variables.emplace_back("NCCL_SOCKET_IFNAME", interface_name);
+  // By default a kernel's first launch loads it, which may wait for everything that the GPU runs. A
+  // receive of NCCL's runs until the other rank sends, which may need that kernel's result first.
+  if (over_nccl) variables.emplace_back("CUDA_MODULE_LOADING", "EAGER");
   return variables;
 }
 

@@ -23,7 +23,7 @@ namespace stratagem::runtime {
 class LibraryEnvironment : public ::testing::Environment {
  public:
   void SetUp() override {
-    for (const auto& [name, value] : distributed::library_environment({})) {
+    for (const auto& [name, value] : distributed::library_environment({}, /*over_nccl=*/false)) {
       ::setenv(name.c_str(), value.c_str(), /*overwrite=*/1);
     }
   }

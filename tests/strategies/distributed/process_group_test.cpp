@@ -383,9 +383,13 @@ TEST(LibraryEnvironment, LeavesFailuresToTheWorkerAndNamesTheInterface) {
   using ::testing::Key;
   using ::testing::Not;
   using ::testing::Pair;
-  EXPECT_THAT(library_environment(""), Contains(Pair("TORCH_NCCL_ASYNC_ERROR_HANDLING", "0")));
-  EXPECT_THAT(library_environment(""), Not(Contains(Key("NCCL_SOCKET_IFNAME"))));
-  EXPECT_THAT(library_environment("eth0"), Contains(Pair("NCCL_SOCKET_IFNAME", "eth0")));
+  const auto usual = library_environment("", /*over_nccl=*/false);
+  EXPECT_THAT(usual, Contains(Pair("TORCH_NCCL_ASYNC_ERROR_HANDLING", "0")));
+  EXPECT_THAT(usual, Not(Contains(Key("NCCL_SOCKET_IFNAME"))));
+  EXPECT_THAT(usual, Not(Contains(Key("CUDA_MODULE_LOADING"))));
+  const auto over_nccl = library_environment("eth0", /*over_nccl=*/true);
+  EXPECT_THAT(over_nccl, Contains(Pair("NCCL_SOCKET_IFNAME", "eth0")));
+  EXPECT_THAT(over_nccl, Contains(Pair("CUDA_MODULE_LOADING", "EAGER")));
 }
 
 TEST(ProcessGroup, AnInterfaceThatIsNotThereIsRefused) {

@@ -29,15 +29,16 @@ struct StrategyOptions {
   std::string inputs = "host";              // where a step finds its batch: host, device
   std::int64_t output_device = 0;           // which of the devices has the outputs and the loss
   std::string scatter = "first";            // a replica's samples come from: first (device), host
-  std::string loss_on = "gathered";     // which outputs: gathered ones, or each of the replicas its
-  std::string replicate = "step";       // copies of the model: anew in each step, or kept
-  std::string reduce = "after";         // the backward pass, or overlapped with it
-  std::string update = "first";         // device has all parameters, or each its share: everywhere
-  std::string shard = "none";           // over replicas: optimizer, gradients, parameters, none
-  double shard_group_mb = 0;            // MiB of parameters gathered at once; 0: a block's
-  bool reshard_after_forward = true;    // sharded parameters are freed after each use
-  std::int64_t prefetch = 1;            // uses ahead at which the next group is gathered
-  std::int64_t replicas_of_shards = 1;  // groups of replicas, over each of which state is sharded
+  std::string loss_on = "gathered";   // which outputs: gathered ones, or each of the replicas its
+  std::string replicate = "step";     // copies of the model: anew in each step, or kept
+  std::string reduce = "after";       // the backward pass, or overlapped with it
+  std::string update = "first";       // device has all parameters, or each its share: everywhere
+  std::string shard = "none";         // over replicas: optimizer, gradients, parameters, none
+  double shard_group_mb = 0;          // MiB of parameters gathered at once; 0: a block's
+  bool reshard_after_forward = true;  // sharded parameters are freed after each use
+  std::int64_t prefetch = 1;          // uses ahead at which the next group is gathered
+  std::string reduce_dtype = "float32";  // of half gradients' sums over ranks: float32, same
+  std::int64_t replicas_of_shards = 1;   // groups of replicas, over each of which state is sharded
 
   bool operator==(const StrategyOptions&) const = default;
 };
@@ -56,6 +57,7 @@ inline constexpr std::array reshard_options = {"reshard_after_forward"};
 inline constexpr std::array shard_choice = {"shard"};
 inline constexpr std::array precision_options = {"mixed_precision", "loss_scale",
                                                  "loss_scale_hysteresis"};
+inline constexpr std::array reduction_options = {"reduce_dtype"};
 inline constexpr std::array reduce_scatter_options = {"reduce_scatter"};
 inline constexpr std::array data_parallel_options = {
     "output_device", "scatter", "loss_on", "replicate", "reduce", "update", "bucket_mb"};
@@ -64,6 +66,11 @@ inline constexpr std::array data_parallel_options = {
 inline double bucket_bytes(const StrategyOptions& options) {
   constexpr double bytes_per_mebibyte = 1024.0 * 1024.0;
   return options.bucket_mb * bytes_per_mebibyte;
+}
+
+/// In mixed precision.
+inline bool reduces_in_float32(const StrategyOptions& options) {
+  return options.reduce_dtype == "float32";
 }
 
 /// Whether one process's replicas exchange gradients, or parameters, in buckets.

@@ -222,6 +222,8 @@ class Grid {
         reset_to_default(config, option);
       }
     }
+    // One name for one arrangement.
+    if (config.mesh != "auto") config.mesh = ranks::parse_mesh(config.mesh).shortest();
     const StrategyFacts* strategy = catalogue_.strategy(config.strategy);
     if (strategy != nullptr && !strategy->multi_device) {
       config.devices = 1;
@@ -249,7 +251,7 @@ class Grid {
       if (axis.option == nullptr || !axis.chosen->by_user() || used_.contains(axis.option->name)) {
         continue;
       }
-      const std::string users = users_of(*axis.option, catalogue_);
+      const std::string users = users_and_conditions(*axis.option, catalogue_);
       throw std::invalid_argument(
           fmt::format("{}: no chosen row uses it; it is for {}", axis.chosen->where,
                       users.empty() ? "no strategy or model of this build" : users));

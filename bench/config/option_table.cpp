@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "bench/config/option_table_of_strategies.h"
 #include "bench/config/options.h"
 
 namespace stratagem::bench {

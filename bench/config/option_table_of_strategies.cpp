@@ -1,4 +1,4 @@
-#include "bench/config/option_table_of_strategies.h"
+#include "bench/config/options.h"
 
 namespace stratagem::bench {
 namespace {
@@ -93,6 +93,12 @@ std::vector<Option> shard_options() {
        .meaning =
            "uses of parameters ahead of which the next are gathered; 0: when they are needed",
        .bounds = {0, 1000}},
+      {.name = "reduce_dtype",
+       .member = &Config::reduce_dtype,
+       .used_when = UsedWhen::halves_are_summed,
+       .meaning = "format in which ranks sum gradients of fewer bits: float32, or the same as the "
+                  "gradients'",
+       .listed = {"float32", "same"}},
       {.name = "replicas_of_shards",
        .member = &Config::replicas_of_shards,
        .used_when = UsedWhen::state_sharded,

@@ -128,8 +128,14 @@ bool arrangement_uses(UsedWhen used_when, const Config& config, const StrategyFa
       return !in_mesh("pipeline");
     case UsedWhen::several_replicas:
       if (strategy.reads("reduce")) return strategies::exchanges_buckets(config);
-      if (config.shard != "none") return false;
+      if (config.shard != "none" || config.mixed_precision != "none") return false;
       return !strategy.tensor_parallel || in_mesh("data");
+    case UsedWhen::halves_are_summed: {
+      if (config.mixed_precision == "none") return false;
+      const bool by_position = strategy.reads("keep_gathered") &&
+                               arrangement_uses(UsedWhen::sharded_layers, config, strategy);
+      return !strategy.tensor_parallel || in_mesh("data") || by_position;
+    }
     case UsedWhen::scaled:
       return config.mixed_precision == "float16";
     case UsedWhen::scaled_dynamically:
@@ -215,6 +221,7 @@ bool is_used(const Option& option, const Config& config, const Catalogue& catalo
     case UsedWhen::one_stage:
     case UsedWhen::state_sharded:
     case UsedWhen::parameters_sharded:
+    case UsedWhen::halves_are_summed:
     case UsedWhen::scaled:
     case UsedWhen::scaled_dynamically:
     case UsedWhen::sums_are_shared:
@@ -244,59 +251,6 @@ bool is_used(const Option& option, const Config& config, const Catalogue& catalo
       return config.optimizer == "sgd";
   }
   return true;
-}
-
-std::string users_of(const Option& option, const Catalogue& catalogue) {
-  std::vector<std::string> users;
-  switch (option.used_when) {
-    case UsedWhen::always:
-      return "";
-    case UsedWhen::strategy_says:
-    case UsedWhen::several_stages:
-    case UsedWhen::several_replicas:
-    case UsedWhen::sharded_layers:
-    case UsedWhen::one_stage:
-    case UsedWhen::state_sharded:
-    case UsedWhen::parameters_sharded:
-    case UsedWhen::sums_are_shared:
-      for (const StrategyFacts& strategy : catalogue.strategies) {
-        if (strategy.reads(option.name)) users.push_back(strategy.name);
-      }
-      break;
-    case UsedWhen::copies_kept:
-      return "--replicate kept";
-    case UsedWhen::scaled:
-      return "--mixed-precision float16";
-    case UsedWhen::scaled_dynamically:
-      return "--mixed-precision float16 --loss-scale dynamic";
-    case UsedWhen::between_ranks:
-      return "rows of several ranks";
-    case UsedWhen::schedule_asks:
-      for (const ScheduleFacts& schedule : catalogue.schedules) {
-        if (schedule.asks_for_stages) users.push_back("--schedule " + schedule.name);
-      }
-      break;
-    case UsedWhen::model_has_images:
-    case UsedWhen::model_has_tokens:
-    case UsedWhen::model_has_labels:
-    case UsedWhen::model_takes_sizes:
-      for (const ModelFacts& model : catalogue.models) {
-        if (option.used_when == UsedWhen::model_has_images    ? model.has_images
-            : option.used_when == UsedWhen::model_has_tokens  ? model.has_tokens
-            : option.used_when == UsedWhen::model_takes_sizes ? model.takes_sizes
-                                                              : !model.has_tokens) {
-          users.push_back(model.name);
-        }
-      }
-      break;
-    case UsedWhen::on_cpu:
-      return "--device cpu";
-    case UsedWhen::on_cuda:
-      return "--device cuda";
-    case UsedWhen::optimizer_is_sgd:
-      return "--optimizer sgd";
-  }
-  return fmt::format("{}", fmt::join(users, ", "));
 }
 
 std::string help_text(const Option& option, const Catalogue& catalogue) {

@@ -19,6 +19,7 @@
 #include "bench/config/config.h"
 #include "models/registry/named_entries.h"
 #include "reports/record.h"
+#include "strategies/runtime/device.h"
 
 namespace stratagem::bench {
 
@@ -37,6 +38,7 @@ enum class UsedWhen {
   one_stage,           // likewise
   state_sharded,       // likewise
   parameters_sharded,  // likewise
+  halves_are_summed,   // likewise
   scaled,              // likewise
   scaled_dynamically,  // likewise
   schedule_asks,       // how many stages a device has
@@ -55,8 +57,8 @@ constexpr bool is_listed_by_strategies(UsedWhen used_when) {
          used_when == UsedWhen::several_replicas || used_when == UsedWhen::sharded_layers ||
          used_when == UsedWhen::sums_are_shared || used_when == UsedWhen::copies_kept ||
          used_when == UsedWhen::one_stage || used_when == UsedWhen::state_sharded ||
-         used_when == UsedWhen::parameters_sharded || used_when == UsedWhen::scaled ||
-         used_when == UsedWhen::scaled_dynamically;
+         used_when == UsedWhen::parameters_sharded || used_when == UsedWhen::halves_are_summed ||
+         used_when == UsedWhen::scaled || used_when == UsedWhen::scaled_dynamically;
 }
 
 /// Where the choices of a text option come from when it does not list them.
@@ -68,6 +70,11 @@ struct Bounds {
   bool low_excluded = false;
   bool high_excluded = false;
 };
+
+inline constexpr Bounds positive_count = {1};
+inline constexpr Bounds more_than_zero = {.low = 0, .low_excluded = true};
+inline constexpr Bounds zero_or_more = {0};
+inline constexpr double most_devices = runtime::most_devices;
 
 using Member =
     std::variant<bool Config::*, std::int64_t Config::*, double Config::*, std::string Config::*,
@@ -93,6 +100,9 @@ struct Option {
 /// In the order of the help, the results and the row names.
 std::span<const Option> option_table();
 
+/// The part of the table that says how strategies cut, replicate and share their work.
+std::vector<Option> options_of_strategies();
+
 /// By snake_case name; throws std::invalid_argument with the nearest one.
 const Option& find_option(std::string_view name);
 
@@ -117,6 +127,8 @@ bool is_used(const Option& option, const Config& config, const Catalogue& catalo
 
 /// Who uses it, for messages and help: "pipeline", "--device cuda"; empty for all.
 std::string users_of(const Option& option, const Catalogue& catalogue);
+/// With what rows of theirs must have besides: "tensor_parallel with sharded layers".
+std::string users_and_conditions(const Option& option, const Catalogue& catalogue);
 
 /// "size of a micro-batch, in samples [12]": meaning, unit, choices, default, and the kind of rows
 /// that read it. A strategy's own option stands under the strategy instead.

@@ -104,9 +104,7 @@ std::vector<LinkUse> link_uses(const PreparedRow& row, const StageCosts& costs) 
     return {{"all_reduce", replicas, &Links::all_reduce, in_flight}};
   }
   if (sharded_state(config) == "none") return {{"all_reduce", replicas, &Links::scatter}};
-  // By exchange the sum is the replica's own work.
-  const bool exchanges =
-      config.reduce_scatter == "exchange" && config.backend == "gloo" && config.device == "cpu";
+  const bool exchanges = scatters_by_exchange(config);
   const auto copies = static_cast<int>(config.replicas_of_shards);
   const int shards = replicas / copies;
   std::vector<LinkUse> uses = {

@@ -75,13 +75,17 @@ bool sums_norms_over_ranks(const Config& config) {
   return sharded_state(config) != "none" || placement_of(config).ranks_per_replica() > 1;
 }
 
+bool scatters_by_exchange(const Config& config) {
+  return config.reduce_scatter == "exchange" && config.device == "cpu" &&
+         backend_of(config) == "gloo";
+}
+
 schedules::Schedule sharded_schedule(const Config& config, const std::vector<LayerGroup>& groups,
                                      bool has_buffers) {
   schedules::Sharding sharding{
       .sharded = schedules::sharded_by(sharded_state(config)),
       .reshard_after_forward = config.reshard_after_forward,
       .prefetch = static_cast<int>(config.prefetch),
-      .every_micro_batch = config.mixed_precision != "none",
       .replicated = true,
       .copies = config.replicas_of_shards > 1,
       .with_buffers = has_buffers,

@@ -15,6 +15,7 @@
 #include "bench/worker/calibrate_sharded.h"
 #include "bench/worker/session.h"
 #include "strategies/sharding/flat_layout.h"
+#include "strategies/sharding/gradient_sums.h"
 #include "strategies/sharding/layer_groups.h"
 
 namespace stratagem::bench {
@@ -42,7 +43,7 @@ class LonelyReplica {
     const int copies = static_cast<int>(config.replicas_of_shards);
     for (const auto& device : devices) {
       const auto without_others = [&](const char* name, int size) {
-        groups_.push_back(without_the_others(name, size, config.backend, *device));
+        groups_.push_back(without_the_others(name, size, backend_of(config), *device));
         return groups_.back().get();
       };
       view.data.push_back(without_others("data", replicas));
@@ -100,10 +101,17 @@ class LonelyReplica {
 
 std::vector<LayerGroup> layer_groups(const Config& config, const models::Workload& workload,
                                      const models::Model& model) {
-  const bool sharded = sharded_state(config) != "none";
+  const sharding::GradientSums sums{.sharded = schedules::sharded_by(sharded_state(config)),
+                                    .mixed = workload.options().mixed,
+                                    .in_master = strategies::reduces_in_float32(config),
+                                    .exchanged = scatters_by_exchange(config)};
   const auto copies = static_cast<int>(config.replicas_of_shards);
-  const int shards = sharded ? placement_of(config).replicas() / copies : 1;
+  const int shards = sums.is_sharded() ? placement_of(config).replicas() / copies : 1;
   const auto element = static_cast<std::int64_t>(c10::elementSize(workload.options().dtype));
+  const auto master = static_cast<std::int64_t>(c10::elementSize(workload.master_dtype()));
+  const std::int64_t in_shard = sums.mixed && !sums.in_master ? element : master;
+  const auto micro_batches = std::ssize(samples_of_a_replica(config));
+  const std::int64_t in_whole = sums.master_is_scattered(micro_batches) ? master : element;
   const auto cut = sharding::groups_of(model.layers, config, workload.options().width);
   std::vector<LayerGroup> groups;
   std::size_t begin = 0;
@@ -115,11 +123,9 @@ std::vector<LayerGroup> layer_groups(const Config& config, const models::Workloa
       std::vector<std::int64_t> sizes;
       for (const auto& [name, tensor] : models::parameters(layers)) sizes.push_back(tensor.numel());
       const std::int64_t size = sharding::FlatLayout(sizes, element, shards).size();
-      const auto master = static_cast<std::int64_t>(c10::elementSize(at::kFloat));
-      const std::int64_t in_shard = workload.options().mixed ? master : element;
       groups.push_back({.stage = static_cast<std::int64_t>(stage),
                         .gathered_bytes = size * element,
-                        .scattered_bytes = size * (sharded ? element : in_shard),
+                        .scattered_bytes = size * (sums.is_sharded() ? in_whole : in_shard),
                         .copied_bytes = copies > 1 ? size / shards * in_shard : 0});
       begin = end;
     }

@@ -31,9 +31,9 @@ StageLoop::StageLoop(const models::Workload& workload, runtime::Device& device,
       batch_(workload.make_batch(0).slice(0, samples)) {
   if (workload.options().mixed) {
     masters_ = std::make_unique<sharding::FlatGroup>(
-        *stage_, sharding::FlatOptions{.sharded = schedules::Sharded::nothing,
-                                       .format = workload.options().dtype,
-                                       .mixed = true});
+        *stage_,
+        sharding::FlatOptions{.format = workload.options().dtype,
+                              .sums = {.sharded = schedules::Sharded::nothing, .mixed = true}});
   }
   const auto options = at::TensorOptions().dtype(workload.options().dtype);
   const models::Shape output_shape = models::output_shape(stage_->layers(), input_shape);
@@ -129,14 +129,14 @@ void StageLoop::run_cycle(int micro_batches, bool keep) {
     if (!stage_->split_backward) {
       time(ActionKind::backward, index == 0, keep, [&] {
         backward(0);
-        if (masters_) masters_->after_backward();
+        if (masters_) masters_->after_backward(micro_batches);
       });
       continue;
     }
     time(ActionKind::backward_input, false, keep, [&] { backward(0); });
     time(ActionKind::backward_weight, index == 0, keep, [&] {
       stage_->backward_weight(0);
-      if (masters_) masters_->after_backward();
+      if (masters_) masters_->after_backward(micro_batches);
     });
   }
   if (!replica_.empty()) {

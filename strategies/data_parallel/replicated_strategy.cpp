@@ -82,10 +82,11 @@ void ReplicatedStrategy::add_sums_beside_buckets(strategies::Costs& costs,
   }
 }
 
-strategies::CollectiveCount ReplicatedStrategy::payload_of(const Action& action) const {
+strategies::CollectiveCount ReplicatedStrategy::payload_of(
+    const Action& action, const schedules::Schedule& schedule) const {
   const bool waits = action.kind == ActionKind::gradient_wait;
   if (!waits && !schedules::is_of_replicas(action.kind)) {
-    return stages::StagedStrategy::payload_of(action);
+    return stages::StagedStrategy::payload_of(action, schedule);
   }
   return replicas_.at(action.stage)->costs()[waits ? "all_reduce" : "broadcast"];
 }

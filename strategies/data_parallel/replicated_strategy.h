@@ -24,7 +24,8 @@ class ReplicatedStrategy : public stages::StagedStrategy {
 
  protected:
   void perform(const schedules::Action& action, stages::StepInProgress& step) override;
-  strategies::CollectiveCount payload_of(const schedules::Action& action) const override;
+  strategies::CollectiveCount payload_of(const schedules::Action& action,
+                                         const schedules::Schedule& schedule) const override;
   void broadcast_buffers(int stage) override { replicas_.at(stage)->broadcast_buffers(); }
 
  private:

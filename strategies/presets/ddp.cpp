@@ -12,10 +12,10 @@ std::unique_ptr<strategies::Strategy> make_ddp(const strategies::StrategyContext
 const strategies::StrategyRegistration ddp_registration{
     {.name = "ddp",
      .summary = "the whole model on every rank, gradients all-reduced while the backward pass runs",
-     .options = strategies::option_names({strategies::rank_options, strategies::replica_options,
-                                          strategies::accumulation_options,
-                                          strategies::shard_options, strategies::reshard_options,
-                                          strategies::shard_choice, strategies::precision_options}),
+     .options = strategies::option_names(
+         {strategies::rank_options, strategies::replica_options, strategies::accumulation_options,
+          strategies::shard_options, strategies::reshard_options, strategies::shard_choice,
+          strategies::precision_options, strategies::reduction_options}),
      .multi_device = true,
      .dimensions = {"data"},
      .make = make_ddp}};

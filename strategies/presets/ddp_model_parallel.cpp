@@ -15,10 +15,10 @@ std::unique_ptr<strategies::Strategy> make_ddp_model_parallel(
 const strategies::StrategyRegistration ddp_model_parallel_registration{
     {.name = "ddp_model_parallel",
      .summary = "layers split over the devices of a rank, gradients summed across the ranks",
-     .options = strategies::option_names({strategies::rank_options, strategies::micro_batch_options,
-                                          strategies::stage_options, strategies::replica_options,
-                                          strategies::shard_options, strategies::reshard_options,
-                                          strategies::shard_choice, strategies::precision_options}),
+     .options = strategies::option_names(
+         {strategies::rank_options, strategies::micro_batch_options, strategies::stage_options,
+          strategies::replica_options, strategies::shard_options, strategies::reshard_options,
+          strategies::shard_choice, strategies::precision_options, strategies::reduction_options}),
      .multi_device = true,
      .dimensions = {"data", "pipeline"},
      .make = make_ddp_model_parallel}};

@@ -19,7 +19,8 @@ std::vector<std::string> options_of(tensor_parallel::Layout layout) {
   std::vector<std::string> names = strategies::option_names(
       {strategies::rank_options, strategies::tensor_options, strategies::micro_batch_options,
        strategies::stage_options, strategies::replica_options, strategies::shard_options,
-       strategies::reshard_options, strategies::shard_choice, strategies::precision_options});
+       strategies::reshard_options, strategies::shard_choice, strategies::precision_options,
+       strategies::reduction_options});
   if (layout == tensor_parallel::Layout::tensor) return names;
   for (const std::string& own : strategies::option_names(
            {strategies::sequence_options, strategies::reduce_scatter_options})) {

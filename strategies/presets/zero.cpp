@@ -22,7 +22,7 @@ strategies::StrategyEntry zero_entry(std::string name, std::string summary, std:
   std::vector<std::string> options = strategies::option_names(
       {strategies::rank_options, strategies::micro_batch_options, strategies::stage_options,
        strategies::accumulation_options, strategies::shard_options, strategies::precision_options,
-       strategies::reduce_scatter_options});
+       strategies::reduction_options, strategies::reduce_scatter_options});
   if (shards == "parameters") options.emplace_back(strategies::reshard_options.front());
   return {.name = std::move(name),
           .summary = std::move(summary),

@@ -22,10 +22,8 @@ bool scatters(const Sharding& sharding) {
   return sharding.sharded != Sharded::nothing || sharding.replicated;
 }
 
-bool scatters_each(const Sharding& sharding) {
-  if (sharding.sharded >= Sharded::gradients) return true;
-  return sharding.sharded == Sharded::optimizer && sharding.every_micro_batch;
-}
+/// After each backward pass, and not only after a step's last one.
+bool scatters_each(const Sharding& sharding) { return sharding.sharded >= Sharded::gradients; }
 
 /// One use of a group's parameters, in a device's list.
 struct Visit {

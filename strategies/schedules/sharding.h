@@ -29,9 +29,6 @@ struct Sharding {
   bool reshard_after_forward = true;
   /// So many visits ahead the next group's parameters are asked for; 0: when they are needed.
   int prefetch = 1;
-  /// Gradients are scattered after each backward pass, and not only after a step's last one. Where
-  /// gradients are sharded they always are.
-  bool every_micro_batch = false;
   /// Where nothing is sharded: whether there are other replicas, whose gradients are added to a
   /// group's after its last backward pass.
   bool replicated = false;

@@ -38,6 +38,9 @@ FlatGroup::FlatGroup(stages::Stage& stage, const FlatOptions& options)
       options_(options),
       parameters_(models::parameters(stage.layers())),
       layout_(layout_of(parameters_, options.format, shards())) {
+  options_.sums.exchanged = options.reduce_scatter == distributed::ReduceScatter::exchange &&
+                            options.ranks != nullptr && options.ranks->backend() == "gloo" &&
+                            stage.device().kind == runtime::DeviceKind::cpu;
   if (!empty()) stage_.train(make_flat());
 }
 
@@ -49,7 +52,7 @@ std::vector<models::NamedTensor> FlatGroup::make_flat() {
   for (std::size_t index = 0; index < parameters_.size(); ++index) {
     view_of(flat, index).copy_(parameters_[index].tensor.detach());
   }
-  whole_ = flat.to(options_.format, /*non_blocking=*/false, /*copy=*/options_.mixed);
+  whole_ = flat.to(options_.format, /*non_blocking=*/false, /*copy=*/options_.sums.mixed);
   bytes_ = whole_.nbytes();
   for (std::size_t index = 0; index < parameters_.size(); ++index) {
     parameters_[index].tensor.set_data(view_of(whole_, index));
@@ -60,13 +63,13 @@ std::vector<models::NamedTensor> FlatGroup::make_flat() {
     sent_ = sent_.clone();
     resize(whole_, 0);
   }
-  if (!options_.mixed) {
+  if (!options_.sums.mixed) {
     shard_ = sent_;
   } else if (shards() > 1) {
     shard_ = shard_.clone();
   }
   // What the optimizer keeps beside the parameters that layers use.
-  if (options_.mixed) backends::retag(shard_, MemoryCategory::optimizer);
+  if (options_.sums.mixed) backends::retag(shard_, MemoryCategory::optimizer);
   return {{"", shard_}};
 }
 
@@ -102,7 +105,7 @@ void FlatGroup::reshard() { resize(whole_, 0); }
 void FlatGroup::publish() {
   if (empty()) return;
   const at::NoGradGuard no_gradient;
-  if (options_.mixed) sent_.copy_(shard_);
+  if (options_.sums.mixed) sent_.copy_(shard_);
   updated_ = true;
   if (is_sharded()) return;
   updated_ = false;
@@ -115,33 +118,33 @@ void FlatGroup::before_backward() {
   for (const auto& [name, tensor] : parameters_) at::Tensor(tensor).mutable_grad().reset();
 }
 
-void FlatGroup::after_backward() {
+/// In the layers' format the gradients become views of the buffer, to which later passes add by
+/// themselves.
+void FlatGroup::after_backward(std::int64_t micro_batches) {
   if (empty()) return;
   const at::NoGradGuard no_gradient;
-  if (is_sharded()) {
-    move_into_buffer();
-  } else {
-    add_to_shard();
-  }
-}
-
-/// What later passes add goes there by itself.
-void FlatGroup::move_into_buffer() {
-  if (!whole_gradient_.defined()) {
+  const bool in_master = !is_sharded() || options_.sums.master_is_scattered(micro_batches);
+  const at::TensorOptions options = in_master ? shard_.options() : sent_.options();
+  at::Tensor& sum = is_sharded() ? whole_gradient_ : shard_.mutable_grad();
+  const bool first = is_sharded() ? std::exchange(sum_is_old_, false) : !sum.defined();
+  if (sum.defined() && sum.dtype() != options.dtype()) sum.reset();  // of a batch of another size
+  if (!sum.defined()) {
     const MemoryCategoryGuard made(keeps_gradients() ? MemoryCategory::gradients
                                                      : MemoryCategory::communication);
-    whole_gradient_ = empty_buffer(sent_.options());
+    sum = empty_buffer(options);
   }
   for (std::size_t index = 0; index < parameters_.size(); ++index) {
     at::Tensor& gradient = parameters_[index].tensor.mutable_grad();
-    if (gradient.defined() && gradient.is_alias_of(whole_gradient_)) continue;
-    const at::Tensor place = view_of(whole_gradient_, index);
-    if (gradient.defined()) {
+    if (gradient.defined() && gradient.is_alias_of(sum)) continue;
+    const at::Tensor place = view_of(sum, index);
+    if (!gradient.defined()) {
+      if (first) place.zero_();  // an earlier pass has taken it along
+    } else if (first) {
       place.copy_(gradient);
     } else {
-      place.zero_();  // an earlier pass has taken it along
+      place.add_(gradient);
     }
-    gradient = place;
+    gradient = in_master ? at::Tensor() : place;
   }
 }
 
@@ -152,46 +155,33 @@ at::Tensor FlatGroup::empty_buffer(const at::TensorOptions& options) const {
   return buffer;
 }
 
-void FlatGroup::add_to_shard() {
-  at::Tensor& sum = shard_.mutable_grad();
-  const bool first = !sum.defined();
-  if (first) {
-    const MemoryCategoryGuard made(MemoryCategory::gradients);
-    sum = empty_buffer(shard_.options());
-  }
+std::vector<at::Tensor> FlatGroup::gradients_of(const std::vector<at::Tensor>& parameters) const {
+  const at::Tensor& sum = is_sharded() ? whole_gradient_ : shard_.grad();
+  std::vector<at::Tensor> gradients;
   for (std::size_t index = 0; index < parameters_.size(); ++index) {
-    at::Tensor& gradient = parameters_[index].tensor.mutable_grad();
-    if (!gradient.defined()) continue;
-    const at::Tensor place = view_of(sum, index);
-    if (first) {
-      place.copy_(gradient);
-    } else {
-      place.add_(gradient);
-    }
-    gradient.reset();
+    const auto is_this = [&](const at::Tensor& other) {
+      return other.is_same(parameters_[index].tensor);
+    };
+    if (std::ranges::any_of(parameters, is_this)) gradients.push_back(view_of(sum, index));
   }
+  return gradients;
 }
 
-/// Over NCCL, and by the library, a sum has the format of what is sent.
-bool FlatGroup::scatters_into_master() const {
-  return options_.reduce_scatter == distributed::ReduceScatter::exchange &&
-         options_.ranks->backend() == "gloo" && whole_.is_cpu();
-}
-
-void FlatGroup::reduce_scatter() {
+void FlatGroup::reduce_scatter(std::int64_t micro_batches) {
   const at::NoGradGuard no_gradient;
   if (!is_sharded()) {
-    scatter_ = {.whole = {}, .shard = {}, .transfer = options_.ranks->all_reduce(shard_.grad())};
+    sum_ = begin_sum(*options_.ranks);
     return;
   }
   gradients_are_old_ = true;
+  sum_is_old_ = true;
   scatter_.whole = whole_gradient_;
-  if (keeps_gradients() && !options_.mixed) {
+  if (options_.sums.sums_in_place(micro_batches)) {
     scatter_.shard = own_shard_of(whole_gradient_);
   } else {
     const MemoryCategoryGuard communication(MemoryCategory::communication);
-    scatter_.shard = at::empty({layout_.shard_size()},
-                               scatters_into_master() ? shard_.options() : sent_.options());
+    scatter_.shard =
+        at::empty({layout_.shard_size()}, rounds_sums() ? sent_.options() : shard_.options());
   }
   if (!keeps_gradients()) {
     for (const auto& [name, tensor] : parameters_) at::Tensor(tensor).mutable_grad().reset();
@@ -203,11 +193,11 @@ void FlatGroup::reduce_scatter() {
 
 distributed::TransferPointer FlatGroup::wait_for_gradients() {
   const at::NoGradGuard no_gradient;
+  if (!is_sharded()) return end_sum(std::exchange(sum_, {}));
   const Scatter scattered = std::exchange(scatter_, {});
   scattered.transfer->wait();
-  if (!is_sharded()) return scattered.transfer;
   at::Tensor& sum = shard_.mutable_grad();
-  if (keeps_gradients() && !options_.mixed) {
+  if (scattered.shard.is_alias_of(scattered.whole)) {
     // What no update has used is not finite, and nor is what is added to it: see Stage::update().
     if (sum.defined()) scattered.shard.fill_(std::numeric_limits<double>::quiet_NaN());
     sum = scattered.shard;
@@ -220,11 +210,24 @@ distributed::TransferPointer FlatGroup::wait_for_gradients() {
   return scattered.transfer;
 }
 
-void FlatGroup::reduce_copies() { copies_ = options_.copies->all_reduce(shard_.grad()); }
+void FlatGroup::reduce_copies() { copies_ = begin_sum(*options_.copies); }
 
 distributed::TransferPointer FlatGroup::wait_for_copies() {
-  copies_->wait();
-  return std::exchange(copies_, nullptr);
+  return end_sum(std::exchange(copies_, {}));
+}
+
+FlatGroup::Sum FlatGroup::begin_sum(distributed::ProcessGroup& ranks) const {
+  const at::NoGradGuard no_gradient;
+  const MemoryCategoryGuard communication(MemoryCategory::communication);
+  const at::Tensor sent = rounds_sums() ? shard_.grad().to(sent_.scalar_type()) : shard_.grad();
+  return {.sent = sent, .transfer = ranks.all_reduce(sent)};
+}
+
+distributed::TransferPointer FlatGroup::end_sum(const Sum& sum) const {
+  const at::NoGradGuard no_gradient;
+  sum.transfer->wait();
+  if (!sum.sent.is_same(shard_.grad())) shard_.grad().copy_(sum.sent);
+  return sum.transfer;
 }
 
 at::Tensor FlatGroup::squared_gradient_norm() const {
@@ -252,33 +255,37 @@ std::string FlatGroup::not_finite() const {
   return {};
 }
 
-strategies::StateBytes FlatGroup::state_bytes() const {
+strategies::StateBytes FlatGroup::state_bytes(std::int64_t micro_batches) const {
   if (empty()) return {};
   const auto bytes = [](const at::Tensor& tensor) {
     return static_cast<std::int64_t>(tensor.nbytes());
   };
-  const auto whole = static_cast<std::int64_t>(bytes_);
   strategies::StateBytes held;
-  held.parameters = keeps_parameters() ? whole : bytes(sent_);
-  if (is_sharded() && keeps_gradients()) held.gradients += whole;
-  if (!keeps_gradients() || options_.mixed) held.gradients += bytes(shard_);
+  held.parameters = keeps_parameters() ? static_cast<std::int64_t>(bytes_) : bytes(sent_);
+  if (is_sharded() && keeps_gradients()) held.gradients += whole_gradient_bytes(micro_batches);
+  if (!is_sharded() || !options_.sums.sums_in_place(micro_batches)) held.gradients += bytes(shard_);
   held.optimizer = models::state_bytes(stage_.optimizer().options(), shard_);
-  if (options_.mixed) held.optimizer += bytes(shard_);
+  if (options_.sums.mixed) held.optimizer += bytes(shard_);
   return held;
+}
+
+std::int64_t FlatGroup::whole_gradient_bytes(std::int64_t micro_batches) const {
+  const at::Tensor& like = options_.sums.master_is_scattered(micro_batches) ? shard_ : sent_;
+  return layout_.size() * like.element_size();
 }
 
 distributed::CollectiveCount FlatGroup::gather_cost() const {
   return {.calls = 1, .payload_bytes = static_cast<std::int64_t>(bytes_) / shards()};
 }
 
-distributed::CollectiveCount FlatGroup::scatter_cost() const {
-  return {.calls = 1,
-          .payload_bytes = static_cast<std::int64_t>(
-              is_sharded() ? bytes_ : static_cast<std::size_t>(shard_.nbytes()))};
+distributed::CollectiveCount FlatGroup::scatter_cost(std::int64_t micro_batches) const {
+  return is_sharded() ? distributed::CollectiveCount{1, whole_gradient_bytes(micro_batches), 0}
+                      : copies_cost();
 }
 
 distributed::CollectiveCount FlatGroup::copies_cost() const {
-  return {.calls = 1, .payload_bytes = static_cast<std::int64_t>(shard_.nbytes())};
+  const at::Tensor& like = rounds_sums() ? sent_ : shard_;
+  return {.calls = 1, .payload_bytes = layout_.shard_size() * like.element_size()};
 }
 
 }  // namespace stratagem::sharding

@@ -4,8 +4,8 @@
 // Parameters and their gradients are views of two such buffers, so an all-gather and a
 // reduce-scatter move them as they lie, with no copy in or out. What is trained is the shard, one
 // tensor, by an optimizer that works element by element. In mixed precision the shard is of the
-// master format; the buffers, and what travels, are of the layers' format, and sums over ranks and
-// micro-batches are the shard's.
+// master format and the buffer of parameters, which is gathered, of the layers'; gradient_sums.h
+// says of which format the buffer of gradients is.
 // (Rajbhandari et al. 2020, "ZeRO"; Zhao et al. 2023, "PyTorch FSDP", section 3.2, FlatParameter;
 // Micikevicius et al. 2018, "Mixed Precision Training", section 3.1.)
 #pragma once
@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "strategies/distributed/process_group.h"
-#include "strategies/schedules/sharding.h"
 #include "strategies/sharding/flat_layout.h"
+#include "strategies/sharding/gradient_sums.h"
 #include "strategies/stages/stage.h"
 #include "strategies/state.h"
 
@@ -28,9 +28,8 @@ struct FlatOptions {
   distributed::ProcessGroup* ranks = nullptr;
   /// Those that keep the same shard; null: there are no others.
   distributed::ProcessGroup* copies = nullptr;
-  schedules::Sharded sharded = schedules::Sharded::optimizer;
   at::ScalarType format = at::kFloat;  // of what layers compute with
-  bool mixed = false;                  // the shard is of its own format, or at least a copy
+  GradientSums sums = {};              // `exchanged` follows from the ranks' backend
   distributed::ReduceScatter reduce_scatter = distributed::ReduceScatter::exchange;
 };
 
@@ -50,10 +49,13 @@ class FlatGroup {
   /// Gives back the memory of parameters that are sharded.
   void reshard();
   void before_backward();
-  /// Takes the gradients of a pass to the buffer or, where no rank has others to add, the shard.
-  void after_backward();
-  /// Starts summing the gradients over the ranks.
-  void reduce_scatter();
+  /// Adds the gradients of a pass to the buffer or, where nothing is sharded, the shard's. A step
+  /// has so many micro-batches.
+  void after_backward(std::int64_t micro_batches);
+  /// Those of some of the stage's parameters, as they are summed so far: to be changed in place.
+  std::vector<at::Tensor> gradients_of(const std::vector<at::Tensor>& parameters) const;
+  /// Starts summing the gradients over the ranks, in a step of so many micro-batches.
+  void reduce_scatter(std::int64_t micro_batches);
   /// Returns once the shard has the sum.
   distributed::TransferPointer wait_for_gradients();
   /// Starts adding the shard's gradient to those of its copies.
@@ -69,16 +71,17 @@ class FlatGroup {
   /// The name of a parameter whose gradient on this rank is not finite; empty: all are.
   std::string not_finite() const;
 
-  /// Of one U, of one RS, or of one RC.
+  /// Of one U, of one RS in a step of so many micro-batches, or of the sum over all replicas or
+  /// copies, an RS where nothing is sharded and an RC.
   distributed::CollectiveCount gather_cost() const;
-  distributed::CollectiveCount scatter_cost() const;
+  distributed::CollectiveCount scatter_cost(std::int64_t micro_batches) const;
   distributed::CollectiveCount copies_cost() const;
   /// The collective that an RS is.
   const char* scatter_name() const { return is_sharded() ? "reduce_scatter" : "all_reduce"; }
 
-  /// What this rank holds of the state between two uses of it, padding included. What is gathered,
-  /// or made to be scattered, is communication.
-  strategies::StateBytes state_bytes() const;
+  /// What this rank holds of the state between two uses of it, padding included, where a step has
+  /// so many micro-batches. What is gathered, or made to be scattered, is communication.
+  strategies::StateBytes state_bytes(std::int64_t micro_batches) const;
 
   /// Copies of parameters, gradients and optimizer state, whole. Collective.
   void add_state(strategies::StateDictionary& all) const;
@@ -92,6 +95,11 @@ class FlatGroup {
     at::Tensor shard;  // arrives
     distributed::TransferPointer transfer;
   };
+  /// Of the shard's gradients and those of other ranks.
+  struct Sum {
+    at::Tensor sent;  // the gradient itself, or a rounded copy that becomes the sum
+    distributed::TransferPointer transfer;
+  };
 
   std::vector<models::NamedTensor> make_flat();
   at::Tensor own_shard_of(const at::Tensor& whole) const;
@@ -100,14 +108,15 @@ class FlatGroup {
   at::Tensor flattened(const strategies::StateDictionary& state, const std::string& prefix) const;
   void add_views(const std::string& prefix, const at::Tensor& shard,
                  strategies::StateDictionary& all) const;
-  void move_into_buffer();
   at::Tensor empty_buffer(const at::TensorOptions& options) const;
-  void add_to_shard();
-  bool scatters_into_master() const;
+  Sum begin_sum(distributed::ProcessGroup& ranks) const;
+  distributed::TransferPointer end_sum(const Sum& sum) const;
+  std::int64_t whole_gradient_bytes(std::int64_t micro_batches) const;
+  bool rounds_sums() const { return options_.sums.mixed && !options_.sums.in_master; }
 
-  bool is_sharded() const { return options_.sharded != schedules::Sharded::nothing; }
-  bool keeps_parameters() const { return options_.sharded < schedules::Sharded::parameters; }
-  bool keeps_gradients() const { return options_.sharded < schedules::Sharded::gradients; }
+  bool is_sharded() const { return options_.sums.is_sharded(); }
+  bool keeps_parameters() const { return options_.sums.sharded < schedules::Sharded::parameters; }
+  bool keeps_gradients() const { return options_.sums.keeps_gradients(); }
   int shards() const { return is_sharded() ? options_.ranks->size() : 1; }
   int own() const { return is_sharded() ? options_.ranks->rank() : 0; }
 
@@ -119,12 +128,14 @@ class FlatGroup {
   at::Tensor whole_;           // [size]; while parameters are sharded and not in use, no memory
   at::Tensor shard_;           // [shard size], trained; a part of whole_ where that stays
   at::Tensor sent_;            // [shard size], what others gather: the shard, in the layers' format
-  at::Tensor whole_gradient_;  // [size]; undefined while there is none
-  bool gradients_are_old_ = true;
+  at::Tensor whole_gradient_;  // [size]; undefined while there is none, or nothing is sharded
+  bool gradients_are_old_ = true;  // those of the parameters
+  bool sum_is_old_ = true;         // what whole_gradient_ holds was scattered
   bool updated_ = false;
   distributed::TransferPointer gather_;
   Scatter scatter_;
-  distributed::TransferPointer copies_;
+  Sum sum_;     // over all replicas, where nothing is sharded
+  Sum copies_;  // over those that keep the same shard
 };
 
 }  // namespace stratagem::sharding

@@ -41,7 +41,6 @@ struct ShardedStrategy::Making {
     if (sharded != Sharded::nothing && !replicated) {
       throw std::logic_error("sharding needs a process group for each device");
     }
-    const bool mixed = context.workload.options().mixed;
     const models::Model model = context.workload.make_meta_model();
     const LayerGroups groups =
         groups_of(model.layers, context.options, context.workload.options().width);
@@ -49,7 +48,6 @@ struct ShardedStrategy::Making {
                             {.sharded = sharded,
                              .reshard_after_forward = context.options.reshard_after_forward,
                              .prefetch = static_cast<int>(context.options.prefetch),
-                             .every_micro_batch = mixed,
                              .replicated = replicated,
                              .copies = !ranks.copies.empty(),
                              .empty = groups.empty,
@@ -58,9 +56,11 @@ struct ShardedStrategy::Making {
     stages.boundaries = groups.boundaries;
     const FlatOptions options{
         .ranks = nullptr,
-        .sharded = sharded,
         .format = context.workload.options().dtype,
-        .mixed = mixed,
+        .sums = {.sharded = sharded,
+                 .mixed = context.workload.options().mixed,
+                 .in_master = strategies::reduces_in_float32(context.options),
+                 .partial = ranks.tensor != nullptr && layout == tensor_parallel::Layout::sequence},
         .reduce_scatter = distributed::reduce_scatter_of(context.options.reduce_scatter)};
     stages.finish = [flat = flat, shards = ranks.shards.empty() ? ranks.data : ranks.shards,
                      copies = ranks.copies, options](int index, int device, stages::Stage& made) {
@@ -100,18 +100,19 @@ ShardedStrategy::~ShardedStrategy() { come_to_rest(); }
 strategies::Costs ShardedStrategy::costs(std::int64_t samples) const {
   strategies::Costs costs = stages::StagedStrategy::costs(samples);
   costs.memory.assign(costs.memory.size(), {});
+  const stages::StepPlan plan = planner_(samples);
+  const int micro_batches = plan.schedule.micro_batches;
   for (const int index : own_stages()) {
     costs.memory[static_cast<std::size_t>(own_device_of(index))] +=
-        (*flat_)[static_cast<std::size_t>(index)]->state_bytes();
+        (*flat_)[static_cast<std::size_t>(index)]->state_bytes(micro_batches);
   }
-  const stages::StepPlan plan = planner_(samples);
   for (const auto& actions : plan.schedule.actions) {
     for (const Action& action : actions) {
       const FlatGroup* own = (*flat_)[static_cast<std::size_t>(action.stage)].get();
       if (own == nullptr) continue;
       if (action.kind == ActionKind::unshard) costs.collectives["all_gather"] += own->gather_cost();
       if (action.kind == ActionKind::reduce_scatter) {
-        costs.collectives[own->scatter_name()] += own->scatter_cost();
+        costs.collectives[own->scatter_name()] += own->scatter_cost(micro_batches);
       }
       if (action.kind == ActionKind::reduce_copies) {
         costs.collectives["all_reduce"] += own->copies_cost();
@@ -135,23 +136,25 @@ strategies::CollectiveCount ShardedStrategy::broadcast_cost(std::size_t device) 
   return cost;
 }
 
-strategies::CollectiveCount ShardedStrategy::payload_of(const Action& action) const {
+strategies::CollectiveCount ShardedStrategy::payload_of(const Action& action,
+                                                        const schedules::Schedule& schedule) const {
   switch (action.kind) {
     case ActionKind::unshard:
       return group(action.stage).gather_cost();
     case ActionKind::reduce_scatter:
-      return group(action.stage).scatter_cost();
+      return group(action.stage).scatter_cost(schedule.micro_batches);
     case ActionKind::reduce_copies:
       return group(action.stage).copies_cost();
     default:
       return schedules::is_of_replicas(action.kind)
                  ? broadcast_cost(static_cast<std::size_t>(own_device_of(action.stage)))
-                 : stages::StagedStrategy::payload_of(action);
+                 : stages::StagedStrategy::payload_of(action, schedule);
   }
 }
 
 void ShardedStrategy::perform(const Action& action, stages::StepInProgress& step) {
   const ActionKind kind = action.kind;
+  const int micro_batches = step.plan.plan.schedule.micro_batches;
   FlatGroup& own = group(action.stage);
   switch (kind) {
     case ActionKind::unshard:
@@ -161,7 +164,7 @@ void ShardedStrategy::perform(const Action& action, stages::StepInProgress& step
     case ActionKind::reshard:
       return own.reshard();
     case ActionKind::reduce_scatter:
-      return own.reduce_scatter();
+      return own.reduce_scatter(micro_batches);
     case ActionKind::gradient_wait:
       return keep(action, own.wait_for_gradients(), step);
     case ActionKind::reduce_copies:
@@ -177,7 +180,7 @@ void ShardedStrategy::perform(const Action& action, stages::StepInProgress& step
       break;
   }
   stages::StagedStrategy::perform(action, step);
-  if (schedules::makes_weight_gradients(kind)) own.after_backward();
+  if (schedules::makes_weight_gradients(kind)) own.after_backward(micro_batches);
   if (kind == ActionKind::optimizer) own.publish();
 }
 
@@ -197,6 +200,11 @@ void ShardedStrategy::broadcast_buffers(int stage) {
   for (const auto& tensors : buffers_[device]) {
     distributed::broadcast_from_root(tensors, *groups().data[device]);
   }
+}
+
+std::vector<at::Tensor> ShardedStrategy::gradients_of(int stage,
+                                                      const std::vector<at::Tensor>& parameters) {
+  return group(stage).gradients_of(parameters);
 }
 
 at::Tensor ShardedStrategy::squared_gradient_norm_of(int index) {

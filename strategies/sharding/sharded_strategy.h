@@ -25,7 +25,10 @@ class ShardedStrategy : public stages::StagedStrategy {
 
  protected:
   void perform(const schedules::Action& action, stages::StepInProgress& step) override;
-  strategies::CollectiveCount payload_of(const schedules::Action& action) const override;
+  strategies::CollectiveCount payload_of(const schedules::Action& action,
+                                         const schedules::Schedule& schedule) const override;
+  std::vector<at::Tensor> gradients_of(int stage,
+                                       const std::vector<at::Tensor>& parameters) override;
   void broadcast_buffers(int stage) override;
   at::Tensor squared_gradient_norm_of(int index) override;
   std::string not_finite_in(int index) override;

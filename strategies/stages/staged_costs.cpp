@@ -75,7 +75,8 @@ const distributed::ProcessGroup* StagedStrategy::group_of(schedules::RankGroup g
   return nullptr;
 }
 
-strategies::CollectiveCount StagedStrategy::payload_of(const Action& action) const {
+strategies::CollectiveCount StagedStrategy::payload_of(
+    const Action& action, const schedules::Schedule& /*schedule*/) const {
   if (!schedules::is_replicas_own(action.kind)) return {};
   return {.calls = 1, .payload_bytes = sizeof(double)};
 }
@@ -83,8 +84,9 @@ strategies::CollectiveCount StagedStrategy::payload_of(const Action& action) con
 /// Without the number of a micro-batch: a replica with fewer samples may exchange, once a step,
 /// what was made in an earlier one.
 strategies::CallLists StagedStrategy::calls_of(const RankPlan& plan) const {
-  const auto in_words = [this](const Action& action) {
-    const auto [calls, bytes, _] = payload_of(action);
+  const schedules::Schedule& schedule = plan.plan.schedule;
+  const auto in_words = [this, &schedule](const Action& action) {
+    const auto [calls, bytes, _] = payload_of(action, schedule);
     std::string words(schedules::name(action.kind));
     // Each rank of a replica sums norms where its own first stage is.
     const bool of_a_stage = !schedules::is_replicas_own(action.kind);
@@ -95,7 +97,7 @@ strategies::CallLists StagedStrategy::calls_of(const RankPlan& plan) const {
   strategies::CallLists lists;
   for (std::size_t device = 0; device < devices_.size(); ++device) {
     const int index = first_device_ + static_cast<int>(device);
-    for (const auto& [kind, action] : schedules::collectives_of(plan.plan.schedule, index)) {
+    for (const auto& [kind, action] : schedules::collectives_of(schedule, index)) {
       const distributed::ProcessGroup* group = group_of(kind, device);
       if (group == nullptr) continue;
       strategies::GroupCalls& list = lists[group->title()];
@@ -142,7 +144,9 @@ void StagedStrategy::add_collectives(strategies::Costs& costs, const RankPlan& p
     for (const Action& action : actions) {
       const auto& own = stages_.at(static_cast<std::size_t>(action.stage));
       if (!schedules::is_tensor_collective(action.kind) || own == nullptr) continue;
-      add(costs.collectives, layout_->reduction(own->layers()));
+      add(costs.collectives,
+          layout_->reduction(own->layers(),
+                             static_cast<std::int64_t>(c10::elementSize(reduced_format_))));
     }
   }
 }

@@ -58,6 +58,8 @@ StagedStrategy::StagedStrategy(const strategies::StrategyContext& context, Plann
       before_action_(context.before_action),
       groups_(context.groups),
       keep_inputs_(context.options.inputs == "device"),
+      reduced_format_(strategies::reduces_in_float32(context.options) ? workload_.master_dtype()
+                                                                      : workload_.options().dtype),
       learning_rate_(workload_.options().optimizer.learning_rate),
       planner_(std::move(planner)),
       loss_scales_(devices_.size(), first_loss_scale()) {
@@ -291,7 +293,9 @@ void StagedStrategy::perform(const Action& action, StepInProgress& step) {
     case ActionKind::broadcast:
       return broadcast_buffers(action.stage);
     case ActionKind::reduce_gradients:
-      return layout_->reduce_gradients(action.stage, own.layers());
+      return layout_->reduce_gradients(
+          gradients_of(action.stage, layout_->replicated(action.stage, own.layers())),
+          reduced_format_);
     case ActionKind::gradient_norm:
       step.squared_norms.at(static_cast<std::size_t>(action.stage)) =
           squared_gradient_norm_of(action.stage);
@@ -305,6 +309,13 @@ void StagedStrategy::perform(const Action& action, StepInProgress& step) {
     default:
       throw std::logic_error(to_string(action) + " needs a strategy with replicas");
   }
+}
+
+std::vector<at::Tensor> StagedStrategy::gradients_of(int /*stage*/,
+                                                     const std::vector<at::Tensor>& parameters) {
+  std::vector<at::Tensor> gradients;
+  for (const at::Tensor& parameter : parameters) gradients.push_back(parameter.grad());
+  return gradients;
 }
 
 void StagedStrategy::broadcast_buffers(int stage) {

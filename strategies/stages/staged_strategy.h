@@ -110,8 +110,12 @@ class StagedStrategy : public strategies::Strategy {
   virtual at::Tensor squared_gradient_norm_of(int index);
   /// The name of a parameter of the stage whose gradient is not finite; empty: all are.
   virtual std::string not_finite_in(int index);
-  /// What an action hands to its process group; nothing, for one that starts no call.
-  virtual strategies::CollectiveCount payload_of(const schedules::Action& action) const;
+  /// The gradients of some of a stage's parameters, summed so far: to be changed in place.
+  virtual std::vector<at::Tensor> gradients_of(int stage,
+                                               const std::vector<at::Tensor>& parameters);
+  /// What an action of a schedule hands to its process group; nothing, for one that starts no call.
+  virtual strategies::CollectiveCount payload_of(const schedules::Action& action,
+                                                 const schedules::Schedule& schedule) const;
   /// Of a destructor: waits until the devices no longer touch the stages, whatever fails.
   void come_to_rest();
 
@@ -164,6 +168,7 @@ class StagedStrategy : public strategies::Strategy {
   std::function<void(const schedules::Action&)> before_action_;
   strategies::RankGroups groups_;
   bool keep_inputs_;
+  at::ScalarType reduced_format_;  // in which the ranks of a tensor-parallel group sum gradients
   double learning_rate_;
   Planner planner_;
   std::map<std::int64_t, RankPlan> plans_;  // by samples; of every size that was stepped on

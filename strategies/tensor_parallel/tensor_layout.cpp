@@ -103,20 +103,26 @@ std::vector<at::Tensor> TensorLayout::counted(const models::LayerList& layers) c
   return tensors;
 }
 
-void TensorLayout::reduce_gradients(int stage, const models::LayerList& layers) {
+const std::vector<at::Tensor>& TensorLayout::replicated(int stage,
+                                                        const models::LayerList& layers) {
+  const auto [found, is_new] = replicated_.try_emplace(stage);
+  if (is_new) found->second = replicated(layers);  // once: names are long
+  return found->second;
+}
+
+void TensorLayout::reduce_gradients(const std::vector<at::Tensor>& gradients,
+                                    at::ScalarType format) {
+  if (gradients.empty()) return;
   const at::NoGradGuard no_gradient;
   const backends::MemoryCategoryGuard communication(backends::MemoryCategory::communication);
   std::vector<at::Tensor> flat;
-  std::vector<at::Tensor>& parameters = summed_[stage];
-  if (parameters.empty()) parameters = replicated(layers);  // once: names are long
-  for (const at::Tensor& parameter : parameters) flat.push_back(parameter.grad().flatten());
-  if (flat.empty()) return;
-  const at::Tensor all = at::cat(flat);
+  for (const at::Tensor& gradient : gradients) flat.push_back(gradient.flatten());
+  const at::Tensor all = at::cat(flat).to(format);
   group_.ranks().all_reduce(all)->wait();
   std::int64_t start = 0;
-  for (const at::Tensor& parameter : parameters) {
-    parameter.grad().copy_(all.narrow(0, start, parameter.numel()).view(parameter.sizes()));
-    start += parameter.numel();
+  for (const at::Tensor& gradient : gradients) {
+    gradient.copy_(all.narrow(0, start, gradient.numel()).view(gradient.sizes()));
+    start += gradient.numel();
   }
 }
 
@@ -134,13 +140,12 @@ Communication TensorLayout::communication(int stage, LayerInput work, bool first
   return total;
 }
 
-Communication TensorLayout::reduction(const models::LayerList& layers) const {
+Communication TensorLayout::reduction(const models::LayerList& layers,
+                                      std::int64_t element_bytes) const {
   Communication calls;
-  std::int64_t bytes = 0;
-  for (const at::Tensor& parameter : replicated(layers)) {
-    bytes += static_cast<std::int64_t>(parameter.nbytes());
-  }
-  if (bytes > 0) add_call(calls, "all_reduce", bytes);
+  std::int64_t elements = 0;
+  for (const at::Tensor& parameter : replicated(layers)) elements += parameter.numel();
+  if (elements > 0) add_call(calls, "all_reduce", elements * element_bytes);
   return calls;
 }
 

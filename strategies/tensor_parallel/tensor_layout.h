@@ -40,9 +40,11 @@ class TensorLayout {
                                      const at::Device& device);
   strategies::StateDictionary slices(const strategies::StateDictionary& whole) const;
 
-  /// Parameters that are whole on every rank have, with Layout::sequence, a gradient for this
-  /// rank's positions only: those gradients become their sum over the ranks. Collective; one call.
-  void reduce_gradients(int stage, const models::LayerList& layers);
+  /// Parameters of a stage that are whole on every rank. With Layout::sequence each rank has a
+  /// gradient of them for its own positions only.
+  const std::vector<at::Tensor>& replicated(int stage, const models::LayerList& layers);
+  /// Such gradients become their sum over the ranks, in `format`. Collective; one call.
+  void reduce_gradients(const std::vector<at::Tensor>& gradients, at::ScalarType format);
   /// Whether there is something to reduce.
   bool needs_reduction() const { return layout_ == Layout::sequence; }
 
@@ -52,8 +54,8 @@ class TensorLayout {
 
   /// Of one micro-batch through a stage.
   Communication communication(int stage, LayerInput work, bool first_stage, bool last_stage) const;
-  /// Of reduce_gradients.
-  Communication reduction(const models::LayerList& layers) const;
+  /// Of reduce_gradients, in a format of so many bytes.
+  Communication reduction(const models::LayerList& layers, std::int64_t element_bytes) const;
 
   /// Only the first of the ranks counts what all of them have.
   bool counts() const { return group_.rank() == 0; }
@@ -68,7 +70,7 @@ class TensorLayout {
   Layout layout_;
   std::mutex mutex_;  // stages are made on their devices' threads
   std::map<int, std::vector<const ParallelLayer*>> parallel_;  // [stage]
-  std::map<int, std::vector<at::Tensor>> summed_;              // [stage]: see reduce_gradients
+  std::map<int, std::vector<at::Tensor>> replicated_;          // [stage]
   ShardedParameters sharded_;
   bool vocabulary_parallel_logits_ = false;
 };

@@ -70,6 +70,53 @@ TEST(Grid, KernelsAreAnAxisOnCpus) {
   EXPECT_THAT(refusal({{"kernels", "aten"}}), testing::HasSubstr("own, reference"));
 }
 
+TEST(Grid, OneArrangementOfDevicesHasOneName) {
+  Catalogue catalogue = example_catalogue();
+  catalogue.strategies.push_back({.name = "meshed", .options = {"mesh"}, .multi_device = true});
+  RunOptions options;
+  options.values = {{"strategy", "meshed"},
+                    {"mesh", "data=2/pipeline=2,data=2/tensor=1/pipeline=2"}};
+  const std::vector<Config> rows = make_grid(select(options), catalogue);
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_THAT(row_name(rows.front(), catalogue), testing::HasSubstr("/mesh:data=2+pipeline=2"));
+  options.values["mesh"] = "tensor=2/data=2";
+  EXPECT_THAT(error_of([&] { make_grid(select(options), catalogue); }),
+              testing::EndsWith("write data=2/tensor=2"));
+}
+
+TEST(Grid, OptionsOfBucketsFallOutInMixedPrecisionAndARowNamesItsReduction) {
+  Catalogue catalogue = example_catalogue();
+  catalogue.strategies.push_back(
+      {.name = "replicas",
+       .options = {"bucket_mb", "overlap", "compression", "mixed_precision", "reduce_dtype"},
+       .multi_device = true,
+       .replicated = true});
+  const auto names = [&](Values values) {
+    values.insert({{"strategy", "replicas"}, {"model", "mlp"}});
+    RunOptions options;
+    options.values = std::move(values);
+    std::vector<std::string> found;
+    for (const Config& row : make_grid(select(options), catalogue)) {
+      found.push_back(row_name(row, catalogue));
+    }
+    return found;
+  };
+  EXPECT_THAT(names({{"mixed_precision", "none,bfloat16"}, {"compression", "none,fp16"}}),
+              ElementsAre("replicas/mlp/devices:2/batch:48",
+                          "replicas/mlp/devices:2/batch:48/mixed:bfloat16",
+                          "replicas/mlp/devices:2/batch:48/compression:fp16"));
+  EXPECT_EQ(
+      error_of([&] {
+        names({{"mixed_precision", "bfloat16"}, {"overlap", "off"}});
+      }),
+      "--no-overlap: no chosen row uses it; it is for replicas with several replicas, --shard "
+      "none and --mixed-precision none");
+  EXPECT_THAT(names({{"mixed_precision", "none,bfloat16"}, {"reduce_dtype", "float32,same"}}),
+              ElementsAre("replicas/mlp/devices:2/batch:48",
+                          "replicas/mlp/devices:2/batch:48/mixed:bfloat16",
+                          "replicas/mlp/devices:2/batch:48/reduce_dtype:same/mixed:bfloat16"));
+}
+
 TEST(Grid, UnusedOptionsKeepTheirDefault) {
   const std::vector<Config> rows = rows_of(
       {{"strategy", "model_parallel,pipeline"}, {"split_size", "4"}, {"schedule", "gpipe"}});
@@ -192,10 +239,12 @@ TEST(Grid, OptionsOfDataParallelAreUsedWhereAnotherMakesRoomForThem) {
               rungs_of({{"update", "everywhere"}});
             }),
             "--update: no chosen row uses it; it is for --replicate kept");
-  EXPECT_EQ(error_of([] {
-              rungs_of({{"bucket_mb", "4"}});
-            }),
-            "--bucket-mb: no chosen row uses it; it is for data_parallel");
+  EXPECT_EQ(
+      error_of([] {
+        rungs_of({{"bucket_mb", "4"}});
+      }),
+      "--bucket-mb: no chosen row uses it; it is for data_parallel with --reduce overlapped or "
+      "--replicate kept");
 }
 
 TEST(Grid, RefusesACutBesideAPartition) {

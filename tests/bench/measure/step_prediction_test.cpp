@@ -44,7 +44,6 @@ class StepPrediction : public MeasureTest {
     PreparedRow row;
     row.config = MeasureTest::row(4, strategy);
     row.config.devices = devices;
-    row.config.backend = "gloo";
     row.placement = placement_of(row.config);
     return row;
   }

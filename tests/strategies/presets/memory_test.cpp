@@ -46,6 +46,7 @@ struct Case {
   std::int64_t batch = 4;
   models::OptimizerOptions optimizer = {.kind = Kind::adamw};
   at::ScalarType dtype = at::kDouble;
+  bool mixed = false;
 };
 
 std::ostream& operator<<(std::ostream& stream, const Case& of) {
@@ -55,13 +56,15 @@ std::ostream& operator<<(std::ostream& stream, const Case& of) {
                 << " devices a rank, batch " << of.batch << ", accumulation "
                 << of.options.accumulation_steps << ", optimizer "
                 << static_cast<int>(of.optimizer.kind) << " " << of.optimizer.momentum << ", "
-                << of.dtype;
+                << of.dtype << (of.mixed ? " mixed, sums of " : ", sums of ")
+                << of.options.reduce_dtype << " by " << of.options.reduce_scatter;
 }
 
 models::WorkloadOptions workload_of(const Case& of) {
   models::WorkloadOptions options = strategies::small_workload(of.model, of.batch);
   options.optimizer = of.optimizer;
   options.dtype = of.dtype;
+  options.mixed = of.mixed;
   return options;
 }
 
@@ -179,6 +182,28 @@ std::vector<Case> sharded_cases() {
   return all;
 }
 
+std::vector<Case> mixed_cases() {
+  std::vector<Case> all = {
+      {.strategy = "sequence_parallel", .spread = {.tensor_ranks = 2}},
+      {.strategy = "ddp", .spread = {.replicas = 2}, .options = {.accumulation_steps = 2}},
+      {.strategy = "zero1", .spread = {.replicas = 2}},
+      {.strategy = "zero1", .spread = {.replicas = 2}, .options = {.accumulation_steps = 2}},
+      {.strategy = "zero2", .spread = {.replicas = 2}, .options = {.accumulation_steps = 2}}};
+  for (const auto& [reduce_dtype, reduce_scatter] :
+       {std::pair{"same", "exchange"}, std::pair{"float32", "library"}}) {
+    for (Case of : std::vector<Case>(all.begin(), all.begin() + 5)) {
+      of.options.reduce_dtype = reduce_dtype;
+      of.options.reduce_scatter = reduce_scatter;
+      all.push_back(of);
+    }
+  }
+  for (Case& of : all) {
+    of.dtype = at::kBFloat16;
+    of.mixed = true;
+  }
+  return all;
+}
+
 std::vector<Case> rungs_of_data_parallel() {
   const strategies::Spread three{.devices_per_rank = 3};
   std::vector<Case> all = {
@@ -214,6 +239,10 @@ TEST(MemoryOfTheState, IsWhatTheCostsSayOfShards) {
     EXPECT_EQ(optimizer_bytes({.replicas = 4, .shard_groups = 2}), optimizer_bytes({.replicas = 2}))
         << strategy << ": of two shards, however many have the same";
   }
+}
+
+TEST(MemoryOfTheState, IsWhatTheCostsSayInMixedPrecision) {
+  for (const Case& of : mixed_cases()) expect_formula(of);
 }
 
 TEST(MemoryOfTheState, IsWhatTheCostsSayOnEveryRungOfDataParallel) {

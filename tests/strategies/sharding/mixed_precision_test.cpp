@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "bench/oracle/oracle.h"
+#include "strategies/distributed/counted_costs.h"
 #include "strategies/registry.h"
 #include "strategies/schedules/registry.h"
 #include "strategies/sharding/sharded_strategy.h"
@@ -52,6 +53,10 @@ const std::vector<Case>& cases() {
       {"zero2", {.replicas = 4, .shard_groups = 2}},
       {"zero3", {.replicas = 4, .shard_groups = 2}, {.accumulation_steps = 2}, "gpt-tiny", 8},
       {"tensor_parallel", {.tensor_ranks = 2}},
+      {"sequence_parallel", {.tensor_ranks = 2}},
+      {"sequence_parallel",
+       {.replicas = 2, .tensor_ranks = 2},
+       {.accumulation_steps = 2, .shard = "optimizer"}},
       {"sequence_parallel", {.replicas = 2, .tensor_ranks = 2}, {.shard = "parameters"}}};
   return all;
 }
@@ -163,6 +168,122 @@ TEST(MixedPrecision, IsNearFloat32AndNotEqual) {
       EXPECT_GT(difference, 1e-5) << "nothing was rounded";
       EXPECT_LT(difference, 0.2);
     }
+  }
+}
+
+/// What one step of a rank leaves, and how its counts differ from its costs.
+struct Stepped {
+  strategies::StateDictionary gradients = {};
+  distributed::CommunicationCounts counts = {};
+  std::string difference = {};
+};
+
+std::vector<Stepped> stepped(const Case& of, at::ScalarType dtype = at::kBFloat16) {
+  return on_each_rank<Stepped>(
+      of, mixed(of.model, dtype, of.batch), [&](strategies::RankTraining& training) {
+        training.strategy =
+            strategies::find_strategy(of.strategy).make(training.rank_context(of.options));
+        const auto batch = training.workload.make_batch(0);
+        training.reset_counts();
+        training.strategy->step(batch);
+        runtime::synchronize_all(training.group.devices, std::chrono::seconds(20));
+        Stepped found{.counts = training.counts()};
+        found.difference = distributed::difference_from_costs(
+            found.counts, training.strategy->costs(batch.size()));
+        found.gradients = training.strategy->state();
+        std::erase_if(found.gradients,
+                      [](const auto& entry) { return !entry.first.starts_with("gradient."); });
+        return found;
+      });
+}
+
+/// How many elements are no numbers of bfloat16.
+std::int64_t finer_than_bfloat16(const strategies::StateDictionary& gradients) {
+  std::int64_t finer = 0;
+  for (const auto& [name, tensor] : gradients) {
+    finer += tensor.ne(tensor.to(at::kBFloat16)).sum().item<std::int64_t>();
+  }
+  return finer;
+}
+
+std::vector<Case> cases_that_reduce() {
+  return {{"ddp", {.replicas = 2}, {.accumulation_steps = 2}},
+          {"zero1", {.replicas = 2}},
+          {"zero1", {.replicas = 2}, {.accumulation_steps = 2}},
+          {"zero2", {.replicas = 2}, {.accumulation_steps = 2}},
+          {"zero3", {.replicas = 2}},
+          {"zero1", {.replicas = 4, .shard_groups = 2}, {.accumulation_steps = 2}, "gpt-tiny", 8},
+          {"zero3", {.replicas = 4, .shard_groups = 2}}};
+}
+
+// Whoever adds them up: the exchange, or the library, as NCCL does, which is given what it sums.
+TEST(MixedPrecision, RanksSumInTheFormatThatReduceDtypeSays) {
+  for (Case of : cases_that_reduce()) {
+    std::vector<std::vector<Stepped>> in_float32;
+    for (const char* by : {"exchange", "library"}) {
+      SCOPED_TRACE(testing::Message() << of.strategy << ", accumulation "
+                                      << of.options.accumulation_steps << ", by " << by);
+      of.options.reduce_scatter = by;
+      of.options.reduce_dtype = "float32";
+      in_float32.push_back(stepped(of));
+      of.options.reduce_dtype = "same";
+      const std::vector<Stepped> same = stepped(of);
+      for (std::size_t rank = 0; rank < same.size(); ++rank) {
+        EXPECT_EQ(in_float32.back()[rank].difference, "");
+        EXPECT_EQ(same[rank].difference, "");
+        EXPECT_GT(finer_than_bfloat16(in_float32.back()[rank].gradients), 1000);
+        const bool adds_in_the_shard = of.strategy == "zero2" && of.options.accumulation_steps > 1;
+        EXPECT_EQ(finer_than_bfloat16(same[rank].gradients) > 0, adds_in_the_shard);
+      }
+    }
+    if (of.spread.replicas > 2) continue;  // of more the library's order is its own
+    EXPECT_EQ(
+        strategies::largest_difference(in_float32[0][0].gradients, in_float32[1][0].gradients), 0)
+        << of.strategy;
+  }
+}
+
+TEST(MixedPrecision, PartialGradientsBySequenceAreSummedInTheFormatToo) {
+  for (const bool replicated : {false, true}) {
+    Case of{"sequence_parallel", {.replicas = replicated ? 2 : 1, .tensor_ranks = 2}};
+    const auto finer_norms = [&](const std::string& reduce_dtype) {
+      of.options.reduce_dtype = reduce_dtype;
+      strategies::StateDictionary norms;
+      for (const Stepped& rank : stepped(of)) {
+        EXPECT_EQ(rank.difference, "") << reduce_dtype;
+        for (const auto& [name, tensor] : rank.gradients) {
+          if (name.find("norm") != std::string::npos) norms[name] = tensor;
+        }
+      }
+      EXPECT_FALSE(norms.empty());
+      return finer_than_bfloat16(norms);
+    };
+    EXPECT_GT(finer_norms("float32"), 0);
+    if (!replicated) {
+      EXPECT_EQ(finer_norms("same"), 0);
+    }
+  }
+}
+
+// ZeRO: "gradients are accumulated locally" where they are not sharded (DeepSpeed, Megatron-LM).
+TEST(MixedPrecision, WholeGradientsTravelOnceAStepHoweverManyMicroBatchesItHas) {
+  for (const char* strategy : {"ddp", "zero1"}) {
+    const bool sharded = strategy == std::string("zero1");
+    const char* collective = sharded ? "reduce_scatter" : "all_reduce";
+    const auto of = [&](std::int64_t accumulation, const char* reduce_dtype) {
+      return stepped({strategy,
+                      {.replicas = 2},
+                      {.accumulation_steps = accumulation, .reduce_dtype = reduce_dtype}})
+          .front()
+          .counts.at(collective);
+    };
+    const auto once = of(1, "float32");
+    const auto summed = of(2, "float32");
+    EXPECT_EQ(summed.calls, once.calls);
+    EXPECT_EQ(of(2, "same").calls, once.calls);
+    // What is exchanged as it was made is summed in float32 without being sent in it.
+    EXPECT_EQ(summed.payload_bytes, sharded ? 2 * once.payload_bytes : once.payload_bytes);
+    EXPECT_EQ(2 * of(2, "same").payload_bytes, summed.payload_bytes);
   }
 }
 

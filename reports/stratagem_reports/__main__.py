@@ -1,28 +1,45 @@
 """The command: `python -m stratagem_reports report RESULTS.json`, `... compare` and the like.
 
 Exit codes: 0 done; 1 a regression; 2 bad usage or input, with one line on stderr that says what,
-where, and what would be right; 3 nothing matched; 4 a launch failed; 5 cannot tell, where that is
-asked for; 130 interrupted.
+where, and what would be right; 3 nothing matched; 4 a launch failed, or output was lost; 5 cannot
+tell, where that is asked for; 130 interrupted.
 Files appear whole or not at all.
 """
 
 import argparse
+import errno
+import os
 import sys
 
 from .commands import compare, gantt, history, report, schema
 from .results.errors import InputError
+
+_OF_A_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIPE, errno.EBADF)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command and returns its exit code."""
     options = _parse(arguments)
     try:
-        return options.run(options)
+        code = options.run(options)
+        sys.stdout.flush()
+        return code
     except KeyboardInterrupt:
         return 130
     except InputError as error:
         print(f"stratagem {options.command}: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
+    except OSError as error:
+        where = error.filename
+        if where is None and error.errno in _OF_A_WRITE:
+            where = "cannot write the standard output"
+            # Python's end flushes what is left of it once more: into nothing.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        reason = error.strerror or str(error)
+        print(
+            f"stratagem {options.command}: {f'{where}: ' if where else ''}{reason}", file=sys.stderr
+        )
+        return 4
     except ModuleNotFoundError as error:
         print(
             f"stratagem {options.command}: the Python package {error.name} is missing from "

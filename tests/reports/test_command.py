@@ -224,14 +224,14 @@ def test_a_file_in_the_way_of_the_folder_is_refused(write_json, tmp_path, capsys
 
 def test_a_failure_while_writing_leaves_what_was_there(tmp_path, monkeypatch):
     (tmp_path / "a.txt").write_bytes(b"old")
-    write_bytes = Path.write_bytes
+    opened = Path.open
 
-    def full(path, data):
+    def full(path, *mode, **more):
         if "b.txt" in path.name:
             raise OSError(28, "No space left on device")
-        return write_bytes(path, data)
+        return opened(path, *mode, **more)
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(Path, "open", full)
     with pytest.raises(files.InputError, match="No space left"):
         files.write_together(tmp_path, {"a.txt": b"new", "b.txt": b"new"})
     assert names(tmp_path) == {"a.txt"}

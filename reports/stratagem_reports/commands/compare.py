@@ -227,17 +227,22 @@ def show(comparison, options: argparse.Namespace) -> None:
     alone = [name for name, path in wanted.items() if str(path) == "-"]
     if len(alone) > 1:
         raise InputError(f"--{alone[0]} - and --{alone[1]} -: only one can be printed alone")
+    files = {
+        path: renderers[name](comparison).encode()
+        for name, path in wanted.items()
+        if name not in alone
+    }
     if options.html:
         from ..comparison.page import render_html
 
-        write_together(options.html.parent, {options.html.name: render_html(comparison)})
-    for name, path in wanted.items():
-        if name not in alone:
-            write_together(path.parent, {path.name: renderers[name](comparison).encode()})
+        files[options.html] = render_html(comparison)
+    # Printed first: a file that cannot be written must not cost what was measured.
     if alone:
         sys.stdout.write(renderers[alone[0]](comparison))
     else:
         sys.stdout.write(render_console(comparison, sys.stdout.isatty()))
+    for path, data in files.items():
+        write_together(path.parent, {path.name: data})
 
 
 def _paths(side: str, text: str) -> list[Path]:

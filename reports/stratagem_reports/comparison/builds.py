@@ -1,5 +1,6 @@
 """A build to be launched: its executable, and one launch of all rows of a configuration."""
 
+import errno
 import json
 import os
 import re
@@ -75,9 +76,15 @@ def result_set_of(build: Build, results: list[Results]) -> ResultSet:
 
 
 def write_round(path: Path, entry: dict) -> None:
-    """Appends a round to a recording, one line of JSON."""
+    """Appends a round to a recording, one whole line of JSON; InputError when it does not fit."""
+    line = (json.dumps(entry, allow_nan=False) + "\n").encode()
     try:
-        with path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(entry, allow_nan=False) + "\n")
+        size = path.stat().st_size if path.exists() else 0
+        with path.open("ab", buffering=0) as file:
+            if file.write(line) == len(line):
+                return
+        os.truncate(path, size)
+        reason = os.strerror(errno.ENOSPC)
     except OSError as error:
-        raise InputError(f"--record {path}: cannot be written: {error.strerror}") from None
+        reason = error.strerror
+    raise InputError(f"--record {path}: cannot be written: {reason}")

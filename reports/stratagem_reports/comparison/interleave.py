@@ -9,6 +9,7 @@ calibration.
 
 import math
 import random
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..analysis.labels import listing, percent
+from ..results.errors import InputError
 from ..results.load import Results
 from . import group_sequential
 from .builds import LAUNCH_LIMIT_S, Build, result_set_of, run_once, write_round
@@ -123,7 +125,15 @@ def _run_round(builds, shuffler, settings, measured, progress, left) -> None:
         ratios = {name: math.exp(values[-1]) for name, values in measured.log_ratios().items()}
         entry = {"round": measured.count, "first": first, "ratio": ratios}
         entry |= {label: steps_of(of) for label, of in results.items()}
-        write_round(settings.record, entry)
+        _record(settings.record, entry)
+
+
+def _record(path: Path, entry: dict) -> None:
+    """Keeps a round; a full disk costs the recording a round, and never the comparison."""
+    try:
+        write_round(path, entry)
+    except InputError as error:
+        print(f"stratagem compare: round {entry['round']}: {error}", file=sys.stderr)
 
 
 def _turns(prepared: dict[str, Results], rows: list[str]) -> dict[str, int]:

@@ -16,7 +16,7 @@ import hashlib
 import os
 import shlex
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -167,10 +167,11 @@ def _write(lines: dict[Path, str]) -> None:
             _append_bytes(path, text.encode())
     except OSError:
         for path, size in sizes.items():
-            if size is None:
-                path.unlink(missing_ok=True)
-            else:
-                os.truncate(path, size)
+            with suppress(OSError):  # the others are cut back all the same
+                if size is None:
+                    path.unlink(missing_ok=True)
+                else:
+                    os.truncate(path, size)
         raise
     for folder in {path.parent for path, size in sizes.items() if size is None}:
         with _opened(folder, os.O_RDONLY) as descriptor:

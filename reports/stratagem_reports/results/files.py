@@ -1,8 +1,10 @@
 """Writes a set of files so that a failure leaves none of them half-written.
 
-All are written aside first, in the same folder, and renamed only when every one is complete.
+All are written aside first, in the same folder, handed to the disk, and renamed only when every one
+is complete. A disk that is full by quota or far away may report that only when it is handed them.
 """
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -24,7 +26,10 @@ def write_together(folder: Path, contents: dict[str, bytes], remove: list[str] =
                 raise InputError(f"{target}: is a folder; expected a file's name")
             temporary = folder / f".{name}.{os.getpid()}.partial"
             aside[target] = temporary
-            temporary.write_bytes(data)
+            with temporary.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
         for target, temporary in aside.items():
             os.replace(temporary, target)
         for name in remove:
@@ -34,6 +39,6 @@ def write_together(folder: Path, contents: dict[str, bytes], remove: list[str] =
         raise InputError(f"{folder}: cannot be written: {reason}; name another folder") from None
     finally:
         for temporary in aside.values():
-            if temporary.exists():
-                temporary.unlink()
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
     return list(aside)

@@ -1,12 +1,12 @@
 """Reads trainings: the log of `stratagem train` (JSON lines), or the document of its --out."""
 
-import json
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from .errors import InputError
-from .json_members import member, number
+from .json_members import kind_of, member, number, parse_object, read_json
 
 SCHEMA = "stratagem-train/1"
 # What must be equal for curves to be laid over each other.
@@ -84,21 +84,29 @@ def load_trainings(paths: list[Path]) -> list[Training]:
 
 
 def _load(path: Path) -> list[Training]:
-    text = path.read_text(encoding="utf-8")
-    lines = text.splitlines()
     try:
-        if lines[0].startswith('{"event"'):
-            events = [json.loads(line) for line in lines if line.endswith("}")]
-        else:
-            document = json.loads(text)
-            events = [
-                event
-                for training in member(document, "trainings", list, str(path))
-                for event in (training["start"], *training["events"])
-            ]
-    except (json.JSONDecodeError, KeyError, TypeError):
-        raise InputError(f"{path}: not a training's log or document; expected JSON") from None
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not UTF-8 text; expected JSON") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    if lines and lines[0].startswith('{"event"'):
+        events = [parse_object(line, str(path)) for line in lines if line.endswith("}")]
+    else:
+        events = list(_events(read_json(path), path))
     return _trainings(events, path)
+
+
+def _events(document: dict, path: Path) -> Iterator[dict]:
+    """What the logs of a document's trainings hold."""
+    for training in member(document, "trainings", list, str(path)):
+        if not isinstance(training, dict):
+            raise InputError(f"{path}: trainings: expected objects, found {kind_of(training)}")
+        yield member(training, "start", dict, f"{path}: trainings")
+        for event in member(training, "events", list, f"{path}: trainings"):
+            if not isinstance(event, dict):
+                raise InputError(f"{path}: events: expected objects, found {kind_of(event)}")
+            yield event
 
 
 def _trainings(events: list[dict], path: Path) -> list[Training]:

@@ -7,6 +7,7 @@ Files appear whole or not at all.
 """
 
 import argparse
+import contextlib
 import errno
 import os
 import sys
@@ -27,7 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except InputError as error:
-        print(f"stratagem {options.command}: {' '.join(str(error).split())}", file=sys.stderr)
+        _report(f"stratagem {options.command}: {' '.join(str(error).split())}")
         return 2
     except OSError as error:
         where = error.filename
@@ -36,9 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
             # Python's end flushes what is left of it once more: into nothing.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         reason = error.strerror or str(error)
-        print(
-            f"stratagem {options.command}: {f'{where}: ' if where else ''}{reason}", file=sys.stderr
-        )
+        _report(f"stratagem {options.command}: {f'{where}: ' if where else ''}{reason}")
         return 4
     except ModuleNotFoundError as error:
         print(
@@ -48,6 +47,12 @@ def main(arguments: list[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 2
+
+
+def _report(line: str) -> None:
+    """Prints an error; where standard error takes nothing, the exit code alone reports it."""
+    with contextlib.suppress(OSError):
+        print(line, file=sys.stderr)
 
 
 def _parse(arguments: list[str] | None) -> argparse.Namespace:

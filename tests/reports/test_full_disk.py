@@ -32,11 +32,11 @@ def shim(tmp_path_factory) -> Path:
     return library
 
 
-def stratagem(*arguments, stdout=subprocess.PIPE, **variables):
+def stratagem(*arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **variables):
     return subprocess.run(
         [sys.executable, "-m", "stratagem_reports", *map(str, arguments)],
         env={**os.environ, "PYTHONPATH": str(TESTS.parent / "reports"), **variables},
-        stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=120,
+        stdout=stdout, stderr=stderr, text=True, timeout=120,
     )  # fmt: skip
 
 
@@ -106,3 +106,9 @@ def test_an_output_that_takes_nothing_is_one_line(arguments):
     assert done.returncode == 4
     assert done.stderr.count("\n") == 1
     assert "cannot write the standard output: No space left on device" in done.stderr
+
+
+def test_an_error_that_cannot_be_printed_is_its_exit_code():
+    with Path("/dev/full").open("w") as device:
+        done = stratagem("history", "show", "--dir", "nowhere", stderr=device)
+    assert done.returncode == 2

@@ -28,16 +28,24 @@ constexpr std::string_view environment_scheme = "env://";
 
 std::invalid_argument wrong_method(const std::string& text) {
   return std::invalid_argument(
-      fmt::format("--init-method \"{}\": expected env://, tcp://HOST:PORT or file://PATH", text));
+      fmt::format("--init-method \"{}\": expected env://, tcp://HOST:PORT, tcp://[IPV6]:PORT or "
+                  "file://PATH",
+                  text));
 }
 
 void read_tcp(const std::string& method, StoreEndpoint& endpoint) {
   const std::string_view rest = std::string_view(method).substr(tcp_scheme.size());
   const auto colon = rest.rfind(':');
-  if (colon == std::string_view::npos || colon == 0) throw wrong_method(method);
+  if (colon == std::string_view::npos) throw wrong_method(method);
   endpoint.port = runtime::number_in<std::uint16_t>(rest.substr(colon + 1)).value_or(0);
-  if (endpoint.port == 0) throw wrong_method(method);
-  endpoint.address = rest.substr(0, colon);
+  std::string_view host = rest.substr(0, colon);
+  if (host.starts_with('[') && host.ends_with(']')) {
+    host = host.substr(1, host.size() - 2);
+  } else if (host.find(':') != std::string_view::npos) {
+    throw wrong_method(method);
+  }
+  if (endpoint.port == 0 || host.empty()) throw wrong_method(method);
+  endpoint.address = host;
 }
 
 std::optional<std::uint16_t> port_in(const std::optional<std::string>& text) {
@@ -53,6 +61,12 @@ std::optional<std::uint16_t> port_in(const std::optional<std::string>& text) {
 ranks::RankInfo info_from(const LauncherOptions& options, const LauncherEnvironment& found) {
   ranks::RankInfo info = found.info;
   const bool told = found.launcher != ranks::Launcher::none;
+  if (!found.unknown_rank.empty() && (!options.rank || !options.world_size)) {
+    throw std::invalid_argument(fmt::format(
+        "{}: an unknown MPI started this process; give --init-method tcp://HOST:PORT, --rank and "
+        "--world-size (sh -c '... --rank ${}')",
+        found.unknown_rank, found.unknown_rank.substr(0, found.unknown_rank.find('='))));
+  }
   if (!told && (!options.rank || !options.world_size)) {
     const auto* given = options.rank         ? "--rank"
                         : options.world_size ? "--world-size"
@@ -70,6 +84,31 @@ ranks::RankInfo info_from(const LauncherOptions& options, const LauncherEnvironm
                                             info.world_size, info.world_size - 1));
   }
   return info;
+}
+
+/// MASTER_ADDR and MASTER_PORT, or what the launcher has in their place.
+void read_environment(const LauncherEnvironment& found, const ranks::EnvironmentLookup& look_up,
+                      LauncherContext& launched_by) {
+  StoreEndpoint& endpoint = launched_by.store;
+  const std::string address =
+      found.master_address.empty() ? look_up("MASTER_ADDR").value_or("") : found.master_address;
+  if (!address.empty()) {
+    endpoint.address = address;
+  } else if (found.info.local_world_size < found.info.world_size && found.info.world_size > 1) {
+    throw std::invalid_argument(
+        fmt::format("{}: the ranks lie on several hosts and MASTER_ADDR is not set; set it and "
+                    "MASTER_PORT (mpirun -x MASTER_ADDR=HOST, mpiexec -genv MASTER_ADDR HOST), or "
+                    "give --init-method tcp://HOST:PORT",
+                    launched_by.launcher));
+  }
+  const auto port = found.master_port ? found.master_port : port_in(look_up("MASTER_PORT"));
+  if (!port) {
+    throw std::invalid_argument(
+        fmt::format("{}: MASTER_PORT is not set; set it, or give --init-method tcp://HOST:PORT",
+                    launched_by.launcher));
+  }
+  endpoint.port = *port;
+  endpoint.serve = endpoint.serve && !found.launcher_serves_store;
 }
 
 }  // namespace
@@ -92,7 +131,8 @@ std::optional<LauncherContext> launcher_context(const LauncherOptions& options,
                                                 const ranks::EnvironmentLookup& look_up) {
   const LauncherEnvironment found = ranks::detect_launcher(look_up);
   const bool by_hand = !options.init_method.empty() || options.rank || options.world_size;
-  if (found.launcher == ranks::Launcher::none && !by_hand) return std::nullopt;
+  const bool launched = found.launcher != ranks::Launcher::none || !found.unknown_rank.empty();
+  if (!launched && !by_hand) return std::nullopt;
   LauncherContext launched_by;
   launched_by.launcher =
       found.launcher == ranks::Launcher::none ? "by hand" : to_string(found.launcher);
@@ -109,17 +149,7 @@ std::optional<LauncherContext> launcher_context(const LauncherOptions& options,
     endpoint.file = method.substr(file_scheme.size());
     if (endpoint.file.empty()) throw wrong_method(method);
   } else if (method.empty() || method == environment_scheme) {
-    const auto address = look_up("MASTER_ADDR");
-    const auto port = found.master_port ? found.master_port : port_in(look_up("MASTER_PORT"));
-    if (!port) {
-      throw std::invalid_argument(
-          fmt::format("{}: MASTER_PORT is not set; set it, or give --init-method tcp://HOST:PORT",
-                      launched_by.launcher));
-    }
-    endpoint.port = *port;
-    endpoint.address =
-        !found.master_address.empty() ? found.master_address : address.value_or("127.0.0.1");
-    endpoint.serve = endpoint.serve && !found.launcher_serves_store;
+    read_environment(found, look_up, launched_by);
   } else {
     throw wrong_method(method);
   }

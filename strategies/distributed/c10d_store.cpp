@@ -75,6 +75,8 @@ c10::intrusive_ptr<c10d::Store> open_store(const ranks::StoreEndpoint& place) {
   if (place.serve) {
     // By itself the store would listen on every interface. It closes what it is given.
     options.masterListenFd = ranks::listen_on(place.address, place.port).socket.release();
+  } else {
+    ranks::await_resolution(place.address, place.timeout);  // c10d would hide the reason
   }
   return c10::make_intrusive<c10d::TCPStore>(place.address, options);
 }

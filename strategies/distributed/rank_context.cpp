@@ -9,6 +9,7 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <utility>
 
+#include "strategies/ranks/key_value_store.h"
 #include "strategies/runtime/first_line.h"
 
 namespace stratagem::distributed {
@@ -26,10 +27,10 @@ c10::intrusive_ptr<c10d::Store> connect(const Rendezvous& rendezvous) {
     store->setTimeout(rendezvous.timeout);
     return c10::make_intrusive<c10d::PrefixStore>(rendezvous.prefix, store);
   } catch (const std::exception& error) {
-    throw runtime::CommunicationError(
-        fmt::format("rank {} cannot {} the store at {}:{}: {}", rendezvous.info.rank,
-                    rendezvous.serve ? "serve" : "reach", rendezvous.address, rendezvous.port,
-                    runtime::first_line(error)));
+    throw runtime::CommunicationError(fmt::format(
+        "rank {} cannot {} the store at {}: {}", rendezvous.info.rank,
+        rendezvous.serve ? "serve" : "reach",
+        ranks::host_and_port(rendezvous.address, rendezvous.port), runtime::first_line(error)));
   }
 }
 

@@ -26,6 +26,12 @@ class KeyValueStore {
   virtual std::int64_t add(const std::string& key, std::int64_t amount) = 0;
 };
 
+/// "127.0.0.1:29500"; an IPv6 address is in brackets: "[::1]:29500".
+inline std::string host_and_port(const std::string& address, std::uint16_t port) {
+  const bool ipv6 = address.find(':') != std::string::npos;
+  return (ipv6 ? "[" + address + "]" : address) + ":" + std::to_string(port);
+}
+
 struct StoreEndpoint {
   std::string address = "127.0.0.1";
   std::uint16_t port = 0;
@@ -36,7 +42,7 @@ struct StoreEndpoint {
   std::chrono::milliseconds timeout{120'000};
 
   /// "127.0.0.1:29500", or the file.
-  std::string name() const { return file.empty() ? address + ":" + std::to_string(port) : file; }
+  std::string name() const { return file.empty() ? host_and_port(address, port) : file; }
 };
 
 }  // namespace stratagem::ranks

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <limits>
 #include <stdexcept>
+#include <string_view>
 
 #include "strategies/runtime/parse.h"
 
@@ -38,6 +41,19 @@ class Reader {
     const int value = parsed(name, *text, 1);
     if (value > std::numeric_limits<std::uint16_t>::max()) throw wrong(name, *text, "a port");
     return static_cast<std::uint16_t>(value);
+  }
+
+  /// Of a Slurm step of so many tasks on several nodes.
+  int slurm_tasks_of_own_node(int tasks) const {
+    const std::string name = "SLURM_STEP_TASKS_PER_NODE";
+    const auto text = look_up_(name);
+    if (!text) throw missing(name);
+    const std::vector<int> counts = slurm_tasks_per_node(*text, tasks);
+    if (counts.empty()) throw wrong(name, *text, fmt::format("a list of {} tasks", tasks));
+    const int node = number("SLURM_NODEID", 0);
+    if (node < static_cast<int>(counts.size())) return counts[static_cast<std::size_t>(node)];
+    throw wrong("SLURM_NODEID", std::to_string(node),
+                fmt::format("one of {} nodes", counts.size()));
   }
 
  private:
@@ -98,12 +114,21 @@ LauncherEnvironment from_mpirun(const EnvironmentLookup& look_up) {
   found.run_id = read.text_or("PMIX_NAMESPACE", "");
   found.master_address = read.text_or("MASTER_ADDR", "");
   found.master_port = read.port("MASTER_PORT");
-  if (found.master_address.empty() && found.info.local_world_size < found.info.world_size) {
-    throw std::invalid_argument(
-        "mpirun: the ranks lie on several hosts and MASTER_ADDR is not set; add "
-        "-x MASTER_ADDR=HOST -x MASTER_PORT=PORT with the host of rank 0");
-  }
   if (!found.master_port) found.master_port = port_from("mpirun " + found.run_id);
+  return found;
+}
+
+/// Hydra's environment has nothing that only the ranks of one run share, so it gives no port.
+LauncherEnvironment from_mpiexec(const EnvironmentLookup& look_up) {
+  const Reader read(look_up, Launcher::mpiexec);
+  LauncherEnvironment found;
+  found.launcher = Launcher::mpiexec;
+  found.info.rank = read.number("PMI_RANK", 0);
+  found.info.world_size = read.number("PMI_SIZE", 1);
+  found.info.local_rank = read.number_or("MPI_LOCALRANKID", 0, found.info.rank);
+  found.info.local_world_size = read.number_or("MPI_LOCALNRANKS", 1, found.info.world_size);
+  found.master_address = read.text_or("MASTER_ADDR", "");
+  found.master_port = read.port("MASTER_PORT");
   return found;
 }
 
@@ -111,14 +136,12 @@ LauncherEnvironment from_srun(const EnvironmentLookup& look_up) {
   const Reader read(look_up, Launcher::srun);
   LauncherEnvironment found;
   found.launcher = Launcher::srun;
-  found.info.rank = read.number("SLURM_PROCID", 0);
-  found.info.world_size = read.number("SLURM_STEP_NUM_TASKS", 1);
-  found.info.local_rank = read.number("SLURM_LOCALID", 0);
+  const int tasks = read.number("SLURM_STEP_NUM_TASKS", 1);
   const int hosts = read.number_or("SLURM_STEP_NUM_NODES", 1, 1);
-  // "2(x3)": Slurm's own words for the tasks of each node are only needed with several of them.
-  found.info.local_world_size =
-      hosts == 1 ? found.info.world_size
-                 : read.number_or("SLURM_NTASKS_PER_NODE", 1, found.info.world_size / hosts);
+  found.info = {.rank = read.number("SLURM_PROCID", 0),
+                .world_size = tasks,
+                .local_rank = read.number("SLURM_LOCALID", 0),
+                .local_world_size = hosts == 1 ? tasks : read.slurm_tasks_of_own_node(tasks)};
   found.run_id = read.text_or("SLURM_JOB_ID", "0") + "." + read.text_or("SLURM_STEP_ID", "0");
   found.master_address = read.text_or("MASTER_ADDR", "");
   if (found.master_address.empty() && hosts > 1) {
@@ -129,14 +152,29 @@ LauncherEnvironment from_srun(const EnvironmentLookup& look_up) {
   return found;
 }
 
+/// Variables by which MPIs that are not understood number the processes of a job.
+constexpr std::array unknown_ranks = {"PMIX_RANK", "PMI_RANK", "PMI_ID", "MV2_COMM_WORLD_RANK",
+                                      "PALS_RANKID"};
+
 LauncherEnvironment detected(const EnvironmentLookup& look_up) {
   const auto has = [&](const char* name) { return look_up(name).has_value(); };
   if (has("TORCHELASTIC_RUN_ID")) return from_torchrun(look_up, Launcher::torchrun);
   if (has("RANK") && has("WORLD_SIZE")) return from_torchrun(look_up, Launcher::environment);
   if (has("OMPI_COMM_WORLD_RANK")) return from_mpirun(look_up);
   // A batch script or salloc has SLURM_PROCID without a step: it is no rank.
-  if (has("SLURM_STEP_ID") && has("SLURM_STEP_NUM_TASKS")) return from_srun(look_up);
-  return {};
+  const bool in_step = has("SLURM_STEP_ID") && has("SLURM_STEP_NUM_TASKS");
+  // srun --mpi=pmi2 sets PMI's variables to Slurm's numbers. In Hydra's ranks that srun started a
+  // proxy for, Slurm's numbers are the proxy's.
+  const bool numbers_of_step = in_step && look_up("PMI_RANK") == look_up("SLURM_PROCID") &&
+                               look_up("PMI_SIZE") == look_up("SLURM_STEP_NUM_TASKS");
+  if (has("PMI_RANK") && has("PMI_SIZE") && !numbers_of_step) return from_mpiexec(look_up);
+  if (in_step) return from_srun(look_up);
+  LauncherEnvironment none;
+  const auto* unknown = std::ranges::find_if(unknown_ranks, has);
+  if (unknown != unknown_ranks.end()) {
+    none.unknown_rank = fmt::format("{}={}", *unknown, *look_up(*unknown));
+  }
+  return none;
 }
 
 }  // namespace
@@ -151,6 +189,8 @@ std::string to_string(Launcher launcher) {
       return "torchrun";
     case Launcher::mpirun:
       return "mpirun";
+    case Launcher::mpiexec:
+      return "mpiexec";
     case Launcher::srun:
       return "srun";
   }
@@ -166,6 +206,24 @@ LauncherEnvironment detect_launcher(const EnvironmentLookup& look_up) {
   LauncherEnvironment found = detected(look_up);
   require_order(found);
   return found;
+}
+
+std::vector<int> slurm_tasks_per_node(const std::string& text, int tasks) {
+  std::vector<int> counts;
+  int sum = 0;
+  for (const std::string_view part : runtime::split(text, ',')) {
+    const auto times = part.find("(x");
+    const auto count = runtime::number_in<int>(part.substr(0, times));
+    std::optional<int> nodes = 1;
+    if (times != std::string_view::npos) {
+      if (!part.ends_with(')')) return {};
+      nodes = runtime::number_in<int>(part.substr(times + 2, part.size() - times - 3));
+    }
+    if (!count || *count < 1 || !nodes || *nodes < 1 || *nodes > (tasks - sum) / *count) return {};
+    counts.insert(counts.end(), static_cast<std::size_t>(*nodes), *count);
+    sum += *nodes * *count;
+  }
+  return sum == tasks ? counts : std::vector<int>();
 }
 
 std::string first_slurm_host(const std::string& list) {

@@ -1,18 +1,20 @@
 // Who started this process, and which of how many it is.
 //
-// The same binary runs as one process, under its own spawner, and under torchrun, mpirun and srun,
-// which say so in the environment in different words. The order in which they are asked matters: a
-// torchrun inside a Slurm job has Slurm's words too, and so has every mpirun rank inside sbatch.
+// The same binary runs as one process, under its own spawner, and under torchrun, mpirun (Open
+// MPI), mpiexec (MPICH and Intel MPI: Hydra's PMI variables) and srun, which set different
+// variables. The order of the checks matters: torchrun inside a Slurm job also sees Slurm's
+// variables, and so does every mpirun or mpiexec rank inside sbatch.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace stratagem::ranks {
 
-enum class Launcher { none, environment, torchrun, mpirun, srun };
+enum class Launcher { none, environment, torchrun, mpirun, mpiexec, srun };
 
 /// "torchrun", as shown to the user.
 std::string to_string(Launcher launcher);
@@ -37,6 +39,8 @@ struct LauncherEnvironment {
   bool launcher_serves_store = false;
   /// Differs between runs that could meet at one store, and between restarts of one.
   std::string run_id;
+  /// Where no launcher is known: "PMIX_RANK=1", a variable by which another MPI numbers processes.
+  std::string unknown_rank;
 };
 
 using EnvironmentLookup = std::function<std::optional<std::string>(const std::string& name)>;
@@ -47,6 +51,10 @@ std::optional<std::string> process_environment(const std::string& name);
 /// Throws std::invalid_argument, one line with the variable, where a launcher's words are missing
 /// or make no sense.
 LauncherEnvironment detect_launcher(const EnvironmentLookup& look_up = process_environment);
+
+/// The tasks of each node as Slurm writes them: "2(x3),1" gives 2, 2, 2, 1. Empty for any other
+/// text, and for counts that do not sum to `tasks`.
+std::vector<int> slurm_tasks_per_node(const std::string& text, int tasks);
 
 /// The first host of a list as Slurm writes it: "n[0-1],m3" gives "n0".
 std::string first_slurm_host(const std::string& list);

@@ -2,6 +2,7 @@
 // store listens on it, so that no other program can take the port in between.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -14,7 +15,13 @@ struct ListeningSocket {
   std::uint16_t port = 0;
 };
 
-/// Of an address of this host; port 0: any that is free. Throws std::system_error.
+/// Waits until the address or name of a host can be resolved. Throws CommunicationError with the
+/// resolver's reason when it still cannot after `timeout`.
+void await_resolution(const std::string& address, std::chrono::milliseconds timeout);
+
+/// Of an IPv4 or IPv6 address or a name of this host; of a name's addresses IPv4 goes first. Port
+/// 0: any that is free. Throws std::system_error, and CommunicationError for a name without
+/// address.
 ListeningSocket listen_on(const std::string& address, std::uint16_t port = 0);
 
 }  // namespace stratagem::ranks

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
 
@@ -25,6 +26,15 @@ def mpirun(*options, binding: str = "none") -> list:
 
 def srun(*options) -> list:
     return [slurm_cluster.find("srun"), "--immediate=20", *options]
+
+
+def need_ipv6() -> None:
+    """Skip the test that calls this where the loopback has no IPv6 address."""
+    try:
+        with socket.create_server(("::1", 0), family=socket.AF_INET6):
+            pass
+    except OSError:
+        pytest.skip("needs IPv6: ::1 cannot be bound")
 
 
 def need_network_namespaces() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from launchers import (
     finish,
     free_port,
     mpirun,
+    need_ipv6,
     need_network_namespaces,
     rows_of,
     run_under,
@@ -92,15 +94,18 @@ def test_srun(commands, out, slurm):
     expect_measured(commands.results(out), ddp=1)
 
 
-@pytest.mark.parametrize("kind", ["tcp", "file", "env"])
+@pytest.mark.parametrize("kind", ["tcp", "tcp6", "file", "env", "env6"])
 def test_by_hand(commands, out, tmp_path, kind):
     port = free_port()
+    if kind.endswith("6"):
+        need_ipv6()
     method = {
         "tcp": f"tcp://127.0.0.1:{port}",
+        "tcp6": f"tcp://[::1]:{port}",
         "file": f"file://{tmp_path}/meeting",
-        "env": "env://",
-    }[kind]
-    variables = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)} if kind == "env" else {}
+    }.get(kind, "env://")
+    address = {"env": "127.0.0.1", "env6": "::1"}.get(kind)
+    variables = {"MASTER_ADDR": address, "MASTER_PORT": str(port)} if address else {}
     ranks = [
         by_hand(commands, method, rank, 2, *TWO_RANKS, "--out", out, **variables)
         for rank in range(2)
@@ -109,6 +114,34 @@ def test_by_hand(commands, out, tmp_path, kind):
     assert [process.returncode for process in done] == [0, 0], [d.stderr for d in done]
     assert done[1].stdout == ""
     expect_measured(commands.results(out), ddp=1)
+
+
+def test_ranks_of_mpich_and_intel_mpi_are_not_alone(commands, out):
+    method = f"tcp://127.0.0.1:{free_port()}"
+    ranks = [
+        run_under(
+            commands, [], "--init-method", method, *TWO_RANKS, "--out", out,
+            PMI_RANK=str(rank), PMI_SIZE="2", MPI_LOCALRANKID=str(rank), MPI_LOCALNRANKS="2",
+        )
+        for rank in range(2)
+    ]  # fmt: skip
+    done = finish(commands, *ranks)
+    assert [process.returncode for process in done] == [0, 0], [d.stderr for d in done]
+    expect_one_table("".join(process.stdout for process in done))
+    expect_measured(commands.results(out), ddp=1)
+
+
+def test_torchrun_trains(commands, tmp_path):
+    """--log follows "--": torchrun reads an option that could be one of its own otherwise."""
+    launcher = [*torchrun("--standalone", "--nproc-per-node", 2), "--"]
+    log = tmp_path / "log.jsonl"
+    options = ["--preset", "toy_ddp", "--log", log, "--checkpoint-dir", tmp_path / "kept"]
+    command = [*launcher, commands.programs / "stratagem", "train", *options]
+    (done,) = finish(commands, commands.start_command(command))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("parameters") == 1, "only rank 0 prints"
+    assert sum(json.loads(line)["event"] == "end" for line in log.open()) == 1
+    assert list((tmp_path / "kept").glob("step-*.pt"))
 
 
 def test_two_hosts_with_a_slow_cable(commands, out):

@@ -70,10 +70,55 @@ TEST(LauncherContext, TheCommandLineGoesBeforeTheLauncher) {
   EXPECT_EQ(found->info.rank, 0);
 }
 
+TEST(LauncherContext, AnIpv6AddressIsInBrackets) {
+  const auto found = launched_by({.init_method = "tcp://[fe80::1]:77", .rank = 0, .world_size = 3});
+  EXPECT_EQ(found->store.address, "fe80::1");
+  EXPECT_EQ(found->store.port, 77);
+  EXPECT_EQ(found->store.name(), "[fe80::1]:77");
+  Variables variables = by_torchrun;
+  variables["MASTER_ADDR"] = "::1";
+  EXPECT_EQ(launched_by({}, variables)->store.name(), "[::1]:29400");
+}
+
+TEST(LauncherContext, RanksOnSeveralHostsNeedTheMaster) {
+  Variables variables = {{"OMPI_COMM_WORLD_RANK", "1"},
+                         {"OMPI_COMM_WORLD_SIZE", "2"},
+                         {"OMPI_COMM_WORLD_LOCAL_RANK", "0"},
+                         {"OMPI_COMM_WORLD_LOCAL_SIZE", "1"}};
+  EXPECT_THAT(refusal({}, variables), HasSubstr("mpirun -x MASTER_ADDR=HOST"));
+  EXPECT_EQ(launched_by({.init_method = "tcp://h:77"}, variables)->store.name(), "h:77");
+  variables["MASTER_ADDR"] = "hosta";
+  variables["MASTER_PORT"] = "5000";
+  EXPECT_EQ(launched_by({}, variables)->store.name(), "hosta:5000");
+}
+
+TEST(LauncherContext, MpiexecsRanksNeedAPort) {
+  Variables variables = {{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}};
+  EXPECT_EQ(refusal({}, variables),
+            "mpiexec: MASTER_PORT is not set; set it, or give --init-method tcp://HOST:PORT");
+  EXPECT_EQ(launched_by({.init_method = "tcp://h:77"}, variables)->info.rank, 1);
+  variables["MASTER_PORT"] = "5000";
+  EXPECT_EQ(launched_by({}, variables)->store.name(), "127.0.0.1:5000");
+}
+
+TEST(LauncherContext, AnUnknownMpiNeedsRankAndWorldSize) {
+  const Variables variables = {{"PMIX_RANK", "1"}};
+  const std::string one_line =
+      "PMIX_RANK=1: an unknown MPI started this process; give --init-method tcp://HOST:PORT, "
+      "--rank and --world-size (sh -c '... --rank $PMIX_RANK')";
+  EXPECT_EQ(refusal({}, variables), one_line);
+  EXPECT_EQ(refusal({.init_method = "tcp://h:7"}, variables), one_line);
+  EXPECT_FALSE(launched_by({.rank = 0, .world_size = 1}, variables).has_value());
+  EXPECT_EQ(
+      launched_by({.init_method = "tcp://h:7", .rank = 1, .world_size = 2}, variables)->info.rank,
+      1);
+}
+
 TEST(LauncherContext, RefusesInOneLine) {
   EXPECT_THAT(refusal({.init_method = "http://x", .rank = 0, .world_size = 2}),
-              HasSubstr("expected env://, tcp://HOST:PORT or file://PATH"));
-  for (const char* wrong : {"tcp://x", "tcp://:1", "tcp://x:y", "tcp://x:0", "file://"}) {
+              HasSubstr("expected env://, tcp://HOST:PORT, tcp://[IPV6]:PORT or file://PATH"));
+  for (const char* wrong : {"tcp://x", "tcp://:1", "tcp://x:y", "tcp://x:0", "tcp://::1:7",
+                            "tcp://[]:1", "tcp://[::1]", "file://"}) {
     EXPECT_THAT(refusal({.init_method = wrong, .rank = 0, .world_size = 2}), HasSubstr(wrong));
   }
   EXPECT_THAT(refusal({.init_method = "tcp://x:1", .rank = 0}), HasSubstr("--world-size"));

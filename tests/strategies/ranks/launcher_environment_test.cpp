@@ -42,10 +42,17 @@ const Variables mpirun = {{"OMPI_COMM_WORLD_RANK", "1"},
                           {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
                           {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
                           {"PMIX_NAMESPACE", "12345"}};
-const Variables srun = {{"SLURM_JOB_ID", "7"},          {"SLURM_STEP_ID", "0"},
-                        {"SLURM_PROCID", "2"},          {"SLURM_STEP_NUM_TASKS", "4"},
-                        {"SLURM_LOCALID", "0"},         {"SLURM_STEP_NUM_NODES", "2"},
-                        {"SLURM_NTASKS_PER_NODE", "2"}, {"SLURM_STEP_NODELIST", "n[04-05]"}};
+const Variables srun = {{"SLURM_JOB_ID", "7"},
+                        {"SLURM_STEP_ID", "0"},
+                        {"SLURM_PROCID", "2"},
+                        {"SLURM_STEP_NUM_TASKS", "4"},
+                        {"SLURM_LOCALID", "0"},
+                        {"SLURM_STEP_NUM_NODES", "2"},
+                        {"SLURM_STEP_NODELIST", "n[04-05]"},
+                        {"SLURM_NODEID", "1"},
+                        {"SLURM_STEP_TASKS_PER_NODE", "2(x2)"}};
+const Variables mpiexec = {
+    {"PMI_RANK", "1"}, {"PMI_SIZE", "3"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}};
 
 TEST(Launcher, NoneIsOneProcess) {
   const auto found = detect({});
@@ -83,22 +90,64 @@ TEST(Launcher, MpirunsRanksAgreeOnAPort) {
   EXPECT_NE(detect(other).master_port, found.master_port) << "two runs of one host must not meet";
 }
 
-TEST(Launcher, MpirunOnSeveralHostsNeedsTheMaster) {
-  auto variables = mpirun;
-  variables["OMPI_COMM_WORLD_LOCAL_SIZE"] = "1";
-  variables["OMPI_COMM_WORLD_LOCAL_RANK"] = "0";
-  EXPECT_THAT(refusal(variables), HasSubstr("-x MASTER_ADDR=HOST"));
-  variables["MASTER_ADDR"] = "hosta";
-  variables["MASTER_PORT"] = "5000";
-  EXPECT_EQ(detect(variables).master_port, 5000);
-}
-
 TEST(Launcher, SrunsMasterIsTheFirstHostOfTheStep) {
   const auto found = detect(srun);
   EXPECT_EQ(found.launcher, Launcher::srun);
   EXPECT_EQ(found.info, (RankInfo{2, 4, 0, 2}));
   EXPECT_EQ(found.master_address, "n04");
   EXPECT_EQ(found.run_id, "7.0");
+}
+
+TEST(Launcher, SlurmsNodesMayHaveDifferentNumbersOfTasks) {
+  Variables uneven = srun;
+  uneven["SLURM_STEP_NUM_TASKS"] = "3";
+  uneven["SLURM_STEP_TASKS_PER_NODE"] = "2,1";
+  EXPECT_EQ(detect(uneven).info, (RankInfo{2, 3, 0, 1}));
+  uneven["SLURM_PROCID"] = uneven["SLURM_LOCALID"] = "1";
+  uneven["SLURM_NODEID"] = "0";
+  EXPECT_EQ(detect(uneven).info, (RankInfo{1, 3, 1, 2}));
+  uneven["SLURM_STEP_TASKS_PER_NODE"] = "2";
+  EXPECT_EQ(refusal(uneven), "srun: SLURM_STEP_TASKS_PER_NODE=2 is not a list of 3 tasks");
+  uneven.erase("SLURM_STEP_TASKS_PER_NODE");
+  EXPECT_EQ(refusal(uneven), "srun: SLURM_STEP_TASKS_PER_NODE is not set in the environment");
+}
+
+TEST(Launcher, TasksPerNodeAsSlurmWritesThem) {
+  using ::testing::ElementsAre;
+  EXPECT_THAT(slurm_tasks_per_node("4", 4), ElementsAre(4));
+  EXPECT_THAT(slurm_tasks_per_node("2(x3),1", 7), ElementsAre(2, 2, 2, 1));
+  EXPECT_THAT(slurm_tasks_per_node("1,16(x2)", 33), ElementsAre(1, 16, 16));
+  for (const char* wrong : {"", "2", "2(x3", "2(x),1", "2x3,1", "2(x3),", "-2,9", "2(x0),7",
+                            "2(x2147483647),1", "2147483647(x2)"}) {
+    EXPECT_THAT(slurm_tasks_per_node(wrong, 7), ElementsAre()) << wrong;
+  }
+}
+
+TEST(Launcher, MpiexecOfMpichAndIntelMpi) {
+  const auto found = detect(mpiexec);
+  EXPECT_EQ(found.launcher, Launcher::mpiexec);
+  EXPECT_EQ(found.info, (RankInfo{1, 3, 1, 2}));
+  EXPECT_EQ(found.master_port, std::nullopt) << "nothing is known to the ranks of this run alone";
+  const auto bare = detect({{"PMI_RANK", "1"}, {"PMI_SIZE", "3"}});
+  EXPECT_EQ(bare.info, (RankInfo{1, 3, 1, 3}));
+}
+
+TEST(Launcher, MpiexecsNumbersGoBeforeThoseOfTheStepThatStartedItsProxy) {
+  Variables both = srun;
+  both.insert(mpiexec.begin(), mpiexec.end());
+  EXPECT_EQ(detect(both).launcher, Launcher::mpiexec);
+  both["PMI_RANK"] = both["SLURM_PROCID"];
+  both["PMI_SIZE"] = both["SLURM_STEP_NUM_TASKS"];
+  EXPECT_EQ(detect(both).launcher, Launcher::srun) << "srun --mpi=pmi2";
+}
+
+TEST(Launcher, AnMpiThatIsNotUnderstoodIsNoProcessAlone) {
+  EXPECT_EQ(detect({{"PMIX_RANK", "1"}, {"PMIX_NAMESPACE", "x"}}).unknown_rank, "PMIX_RANK=1");
+  EXPECT_EQ(detect({{"PMI_RANK", "0"}}).unknown_rank, "PMI_RANK=0") << "without a size";
+  EXPECT_EQ(detect({}).unknown_rank, "");
+  Variables known = srun;
+  known["PMIX_RANK"] = "2";
+  EXPECT_EQ(detect(known).unknown_rank, "") << "srun --mpi=pmix";
 }
 
 TEST(Launcher, ABatchScriptIsNoRank) {

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "bench/machine/signals.h"
+#include "strategies/runtime/explained.h"
 #include "strategies/runtime/first_line.h"
 
 namespace stratagem::bench {
@@ -30,7 +31,7 @@ int run_main(const std::string& program, const std::function<int()>& body) {
   try {
     return body();
   } catch (const std::exception& error) {
-    fmt::print(stderr, "{}: {}\n", program, runtime::first_line(error));
+    fmt::print(stderr, "{}: {}\n", program, runtime::explained(runtime::first_line(error)));
     return exit_code_of(error);
   }
 }

@@ -29,7 +29,8 @@ constexpr int lowest_source = 16;
 
 runtime::UniqueFd raised(int fd) {
   runtime::UniqueFd high(fcntl(fd, F_DUPFD_CLOEXEC, lowest_source));
-  if (!high) fail("fcntl");
+  if (!high && errno == EINVAL) errno = EMFILE;  // the limit lies below lowest_source
+  if (!high) fail("cannot start a worker");
   return high;
 }
 
@@ -40,7 +41,7 @@ struct Pipe {
 
 Pipe make_pipe() {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) fail("pipe2");
+  if (pipe2(ends, O_CLOEXEC) != 0) fail("cannot start a worker");
   runtime::UniqueFd read_end(ends[0]);
   runtime::UniqueFd low_write_end(ends[1]);
   fcntl(read_end.get(), F_SETFL, O_NONBLOCK);

@@ -13,6 +13,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "bench/machine/machine.h"
+
 namespace stratagem::bench {
 
 namespace {
@@ -24,7 +26,7 @@ std::filesystem::path default_folder() {
   if (chosen != nullptr && *chosen != '\0') return chosen;
   const std::filesystem::path memory = "/dev/shm";
   if (::access(memory.c_str(), W_OK) == 0) return memory;
-  return std::filesystem::temp_directory_path();
+  return temporary_folder();
 }
 
 // A file of another user in a folder open to all may not be opened for creation; to lock it, it

@@ -178,6 +178,19 @@ std::vector<int> one_per_core(const std::vector<int>& mask, const SystemPaths& p
 
 std::vector<int> available_cores() { return one_per_core(affinity_mask()); }
 
+std::filesystem::path temporary_folder() {
+  std::error_code error;
+  std::filesystem::path folder = std::filesystem::temp_directory_path(error);
+  if (!error) return folder;
+  for (const char* name : {"TMPDIR", "TMP", "TEMP", "TEMPDIR"}) {  // in the library's order
+    const char* value = std::getenv(name);
+    if (value == nullptr) continue;
+    throw std::invalid_argument(
+        fmt::format("{}={}: there is no such folder for temporary files", name, value));
+  }
+  throw std::invalid_argument("/tmp: there is no such folder for temporary files; set TMPDIR");
+}
+
 std::string host_name() {
   std::array<char, 256> name{};
   gethostname(name.data(), name.size() - 1);

@@ -32,6 +32,10 @@ std::vector<int> available_cores();
 
 std::string host_name();
 
+/// TMPDIR, else the system's. Throws std::invalid_argument, with the variable, where that is no
+/// folder.
+std::filesystem::path temporary_folder();
+
 struct MachineFacts {
   std::string cpu_model;
   int logical_cpus = 0;

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "bench/machine/machine.h"
 #include "reports/atomic_file.h"
 #include "strategies/runtime/content_hash.h"
 
@@ -26,7 +27,7 @@ std::filesystem::path default_cache_folder() {
   if (cache != nullptr && *cache != '\0') return std::filesystem::path(cache) / "stratagem";
   const char* home = std::getenv("HOME");
   if (home != nullptr && *home != '\0') return std::filesystem::path(home) / ".cache/stratagem";
-  return std::filesystem::temp_directory_path() / "stratagem-cache";
+  return temporary_folder() / "stratagem-cache";
 }
 
 Cache::Cache(std::filesystem::path folder) : folder_(std::move(folder)) {}

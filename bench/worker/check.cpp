@@ -2,11 +2,9 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <net/if.h>
 
 #include <algorithm>
 #include <functional>
-#include <memory>
 #include <stdexcept>
 
 #include "bench/config/core_demand.h"
@@ -15,6 +13,7 @@
 #include "models/model.h"
 #include "models/registry/registry.h"
 #include "strategies/data_parallel/device_balance.h"
+#include "strategies/distributed/network_interface.h"
 #include "strategies/schedules/registry.h"
 #include "strategies/stages/partition.h"
 
@@ -33,19 +32,14 @@ void check_devices(const Config& config, const Placement& placement, bool ranks_
   ranks::assign_gpus(std::vector(count, own), placement.devices_per_rank(), config.device_ids);
 }
 
-void check_communication(const Config& config) {
+void check_communication(const Config& config, int ranks) {
   if (config.backend == "nccl" && config.device != "cuda") {
     throw std::invalid_argument("--backend nccl: needs --device cuda; on CPU devices use gloo");
   }
-  if (config.interface == "auto" || ::if_nametoindex(config.interface.c_str()) != 0) return;
-  const std::unique_ptr<struct if_nameindex, decltype(&::if_freenameindex)> all(
-      ::if_nameindex(), &::if_freenameindex);
-  std::vector<std::string> names;
-  for (const auto* entry = all.get(); entry != nullptr && entry->if_name != nullptr; ++entry) {
-    names.emplace_back(entry->if_name);
-  }
-  throw std::invalid_argument(fmt::format("--interface: \"{}\" is not there; choices: {}",
-                                          config.interface, fmt::join(names, ", ")));
+  // NCCL does not read GLOO_SOCKET_IFNAME.
+  const bool chosen = config.interface != "auto";
+  if (ranks == 1 || (!chosen && config.device == "cuda")) return;
+  distributed::require_interface(chosen ? config.interface : "");
 }
 
 std::vector<std::string> models_that(const std::function<bool(const models::ModelEntry&)>& holds) {
@@ -193,8 +187,8 @@ std::string note_of_numerics(const Config& config) {
 
 /// Throws where the row cannot work.
 CheckedRow checked_row(Config config, bool ranks_are_here, const TaskContext& context) {
-  check_communication(config);
   const Placement placement = placement_of(config);
+  check_communication(config, placement.ranks);
   check_devices(config, placement, ranks_are_here);
   slices_of(config);
   straggler_of(config, placement.ranks);

@@ -30,6 +30,7 @@
 #include "strategies/distributed/library_environment.h"
 #include "strategies/runtime/communication_error.h"
 #include "strategies/runtime/device.h"
+#include "strategies/runtime/explained.h"
 #include "strategies/runtime/first_line.h"
 #include "strategies/runtime/parse.h"
 
@@ -62,18 +63,10 @@ std::string read_all(int fd) {
   }
 }
 
-/// What a failed allocation is called by the standard library says nothing to a user.
-std::string in_words(std::string message) {
-  constexpr std::string_view name = "std::bad_alloc";
-  const auto found = message.find(name);
-  if (found != std::string::npos) message.replace(found, name.size(), "out of memory");
-  return message;
-}
-
 json refusal(const char* kind, const std::string& message, const runtime::ProgressPage& page) {
   return {{"ok", false},
           {"kind", kind},
-          {"message", in_words(runtime::first_line(message))},
+          {"message", runtime::explained(runtime::first_line(message))},
           {"last_action", page.summary()}};
 }
 

@@ -95,6 +95,14 @@ def test_bad_input_is_one_line(commands, options, words):
     assert len(done.stderr.strip().splitlines()) == 1
 
 
+def test_the_variable_that_names_no_interface_is_named(commands):
+    row = [*TOY, "--strategy", "ddp"]
+    done = commands.stratagem("run", *row, GLOO_SOCKET_IFNAME="^lo,docker")
+    assert done.returncode == 2, done.stderr
+    assert "GLOO_SOCKET_IFNAME=^lo,docker: there is no such network interface" in done.stderr
+    assert "--interface" not in done.stderr
+
+
 def test_a_straggler_is_waited_for(commands, out, tmp_path):
     done = commands.stratagem(
         "run", *TOY, "--strategy", "ddp", "--repetitions", 1, "--steps", 2, "--straggler",

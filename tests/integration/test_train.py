@@ -177,6 +177,14 @@ def test_what_cannot_be_trained_is_one_line_before_anything_runs(commands, argum
     assert done.stdout == ""
 
 
+def test_a_folder_for_temporary_files_that_is_not_there_is_named(commands):
+    done = commands.stratagem("train", "--preset", "toy_ddp", TMPDIR="nosuch")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "stratagem: TMPDIR=nosuch: there is no such folder for temporary files\n"
+    )
+
+
 def test_a_requirement_that_is_not_reached_is_exit_1(commands):
     done = commands.stratagem("train", "--preset", "toy_ddp", "--require", "loss:0")
     assert done.returncode == 1

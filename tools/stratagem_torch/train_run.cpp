@@ -35,7 +35,7 @@ std::int64_t guessed_classes(const models::Workload& workload) {
 }  // namespace
 
 TemporaryFolder::TemporaryFolder() {
-  std::string name = (std::filesystem::temp_directory_path() / "stratagem-train-XXXXXX").string();
+  std::string name = (bench::temporary_folder() / "stratagem-train-XXXXXX").string();
   if (::mkdtemp(name.data()) == nullptr) {
     throw std::system_error(errno, std::generic_category(), name);
   }

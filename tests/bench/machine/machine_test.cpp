@@ -217,5 +217,16 @@ TEST(Machine, KnowsItself) {
   EXPECT_EQ(context.command_line, "stratagem run");
 }
 
+TEST(TemporaryFolder, NamesTheVariableOfAFolderThatIsNotThere) {
+  EXPECT_TRUE(fs::is_directory(temporary_folder()));
+  const EnvironmentVariable variable("TMPDIR", "nosuch/folder");
+  try {
+    temporary_folder();
+    FAIL() << "accepted";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_STREQ(error.what(), "TMPDIR=nosuch/folder: there is no such folder for temporary files");
+  }
+}
+
 }  // namespace
 }  // namespace stratagem::bench::machine_test

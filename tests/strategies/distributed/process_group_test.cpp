@@ -10,6 +10,7 @@
 
 #include "strategies/backends/backend.h"
 #include "strategies/distributed/library_environment.h"
+#include "tests/environment_variable.h"
 #include "tests/strategies/rank_threads.h"
 #include "tests/strategies/training.h"
 
@@ -392,16 +393,24 @@ TEST(LibraryEnvironment, LeavesFailuresToTheWorkerAndNamesTheInterface) {
   EXPECT_THAT(over_nccl, Contains(Pair("CUDA_MODULE_LOADING", "EAGER")));
 }
 
-TEST(ProcessGroup, AnInterfaceThatIsNotThereIsRefused) {
-  EXPECT_THROW(
-      runtime::on_ranks(1,
-                        [](RankContext& context) {
-                          const backends::DeviceGroup devices = strategies::unpinned_devices(1);
-                          BackendOptions options;
-                          options.interface_name = "nosuch0";
-                          context.make_group("all", {0}, "gloo", *devices.devices[0], options);
-                        }),
-      std::invalid_argument);
+TEST(ProcessGroup, AnInterfaceThatIsNotThereIsRefusedByTheNameOfWhatChoseIt) {
+  const auto refusal = [](const std::string& by_option) -> std::string {
+    try {
+      runtime::on_ranks(1, [&](RankContext& context) {
+        const backends::DeviceGroup devices = strategies::unpinned_devices(1);
+        context.make_group("all", {0}, "gloo", *devices.devices[0], {.interface_name = by_option});
+      });
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(refusal(""), "accepted");
+  const EnvironmentVariable chosen("GLOO_SOCKET_IFNAME", "^lo,docker");
+  EXPECT_THAT(refusal(""), HasSubstr("GLOO_SOCKET_IFNAME=^lo,docker: there is no such network "
+                                     "interface; choices: lo"));
+  EXPECT_THAT(refusal("nosuch0"), HasSubstr("--interface nosuch0: there is no such"));
+  EXPECT_EQ(refusal("lo"), "accepted") << "the option goes before the variable";
 }
 
 TEST(RankContext, EveryRankLearnsWhatEverySays) {

@@ -1,0 +1,26 @@
+// Messages of the standard library and the system, with the cause or the remedy that they leave
+// out.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace stratagem::runtime {
+
+/// With the cause or the remedy where the library or the system names neither.
+inline std::string explained(std::string message) {
+  struct Explanation {
+    std::string_view text;
+    std::string_view means;
+  };
+  for (const auto& [text, means] : {
+           Explanation{"std::bad_alloc", "out of memory"},
+           Explanation{"Too many open files", "too many open files; raise the limit: ulimit -n"},
+       }) {
+    const auto found = message.find(text);
+    if (found != std::string::npos) message.replace(found, text.size(), means);
+  }
+  return message;
+}
+
+}  // namespace stratagem::runtime

@@ -88,7 +88,7 @@ bool read_special(ConfigFile& file, const std::string& key, const json& value,
       "preset", "out", "trace", "resume", "quiet", "no_verify", per_device_batch_size};
   for (const Option& option : option_table()) known.push_back(option.name);
   throw std::invalid_argument(
-      fmt::format("{}: unknown key \"{}\": did you mean \"{}\"?", path, key, nearest(key, known)));
+      fmt::format("{}: unknown key \"{}\"{}", path, key, models::did_you_mean(key, known)));
 }
 
 }  // namespace

@@ -165,7 +165,7 @@ const Option& find_option(std::string_view name) {
     names.push_back(option.name);
   }
   throw std::invalid_argument(
-      fmt::format("unknown option \"{}\": did you mean \"{}\"?", name, nearest(name, names)));
+      fmt::format("unknown option \"{}\"{}", name, models::did_you_mean(name, names)));
 }
 
 void set_value(Config& config, const Option& option, std::string_view text,

@@ -23,8 +23,6 @@
 
 namespace stratagem::bench {
 
-using models::nearest;
-
 /// Which rows read the option; in the others it keeps its default and is not shown.
 enum class UsedWhen {
   always,

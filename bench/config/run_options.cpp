@@ -85,7 +85,8 @@ void refuse_unknown(const CLI::App& app) {
   const std::string name = unknown.front().substr(0, unknown.front().find('='));
   if (name.starts_with('-')) {
     throw std::invalid_argument(
-        fmt::format("unknown option {}: did you mean {}?", name, nearest(name, flags)));
+        fmt::format("unknown option {}{}", name,
+                    models::did_you_mean(name, flags, "; --help lists the options")));
   }
   throw std::invalid_argument(
       fmt::format("unexpected \"{}\": the values of an option are joined by commas", name));

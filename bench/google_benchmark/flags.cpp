@@ -130,7 +130,8 @@ void set(BenchmarkFlags& flags, const std::string& name, const std::string& valu
   for (const auto& [known, ignored] : setters()) names.push_back(std::string(prefix) + known);
   const std::string flag = std::string(prefix) + name;
   throw std::invalid_argument(
-      fmt::format("unknown option {}: did you mean {}?", flag, nearest(flag, names)));
+      fmt::format("unknown option {}{}", flag,
+                  models::did_you_mean(flag, names, "; --help lists the options")));
 }
 
 void read_environment(BenchmarkFlags& flags) {

@@ -15,11 +15,18 @@
 
 namespace stratagem::models {
 
-/// Levenshtein distance: the fewest insertions, deletions and replacements that turn a into b.
+/// Optimal string alignment distance: the fewest insertions, deletions, replacements and exchanges
+/// of neighbours that turn a into b.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// The candidate with the smallest edit distance, the first of several; empty when there are none.
+/// The candidate that a misspelt name may mean, else empty. It is within an edit distance of a
+/// third of the name's length, at least 1, and begins with the same letter; or it contains the
+/// name. Leading dashes of options do not count.
 std::string nearest(std::string_view name, const std::vector<std::string>& candidates);
+
+/// ': did you mean "resnet50"?', or `otherwise` where no candidate is near.
+std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates,
+                         std::string_view otherwise = "");
 
 /// 'unknown model "resnet5": did you mean "resnet50"? choices: mlp, resnet50'.
 std::string unknown_name(std::string_view kind, std::string_view name,

@@ -44,6 +44,21 @@ TEST(Registry, EditDistance) {
   EXPECT_EQ(edit_distance("", "abc"), 3U);
   EXPECT_EQ(edit_distance("kitten", "sitting"), 3U);
   EXPECT_EQ(edit_distance("resnet5", "resnet50"), 1U);
+  EXPECT_EQ(edit_distance("rnu", "run"), 1U) << "two neighbours exchanged";
+}
+
+TEST(Registry, OnlyWhatIsNearIsSuggested) {
+  const std::vector<std::string> options = {"--cut", "--image-size", "--global-batch-size",
+                                            "--devices"};
+  EXPECT_EQ(nearest("--gpus", options), "");
+  EXPECT_EQ(nearest("--batch-size", options), "--global-batch-size") << "which contains it";
+  EXPECT_EQ(nearest("--device", options), "--devices");
+  EXPECT_EQ(nearest("--", options), "");
+  EXPECT_EQ(nearest("gpu", {"cpu", "cuda"}), "") << "one letter of three is another device";
+  EXPECT_EQ(nearest("rnu", {"list", "run"}), "run");
+  EXPECT_EQ(unknown_name("device", "gpu", {"cpu", "cuda"}),
+            "unknown device \"gpu\"; choices: cpu, cuda");
+  EXPECT_EQ(did_you_mean("--gpus", options, "; see --help"), "; see --help");
 }
 
 // Fails when a file with a registration is lost at link time.

@@ -54,7 +54,7 @@ TEST(BenchmarkFlags, RefuseWhatTheReplayCannotDo) {
 }
 
 TEST(BenchmarkFlags, RefuseUnknownFlagsAndWrongValues) {
-  EXPECT_THAT(refusal({"--benchmark_fliter=x"}), HasSubstr("did you mean --benchmark_filter?"));
+  EXPECT_THAT(refusal({"--benchmark_fliter=x"}), HasSubstr("did you mean \"--benchmark_filter\"?"));
   EXPECT_THAT(refusal({"--benchmark_repetitions=0"}), HasSubstr("1 or more"));
   EXPECT_THAT(refusal({"--benchmark_list_tests=perhaps"}), HasSubstr("perhaps"));
   EXPECT_THAT(refusal({"--benchmark_out_format=xml"}), HasSubstr("xml"));

@@ -232,3 +232,25 @@ def test_a_broken_python_is_named(commands, tmp_path):
     done = commands.stratagem("report", "x.json", STRATAGEM_PYTHON=str(tmp_path / "no-python"))
     assert done.returncode == 2
     assert "STRATAGEM_PYTHON" in one_line(done.stderr)
+
+
+def test_the_chart_of_a_large_schedule_shows_what_fills_each_character(commands):
+    done = commands.stratagem(
+        "simulate", "--stages", 128, "--micro-batches", 512, "--forward-ms", 10,
+        "--backward-ms", 20,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in done.stdout.splitlines() if line.startswith("device ")]
+    assert len(lines) == 40
+    assert {len(line) for line in lines} == {100}
+    assert lines[0].startswith("device   0 |") and lines[-1].startswith("device 127 |")
+    assert all(line.count("#") > line.count("=") for line in lines), "most of the time is backward"
+    assert "40 of 128 devices" in done.stdout
+
+
+def test_too_few_open_files_are_named(commands):
+    program = commands.programs / "stratagem"
+    script = f"ulimit -n 16; exec {program} run --strategy single --model toy"
+    done = commands.finish(commands.start_command(["bash", "-c", script]))
+    assert done.returncode != 0
+    assert "too many open files; raise the limit: ulimit -n" in one_line(done.stderr)

@@ -10,9 +10,9 @@
 
 namespace stratagem::tools {
 
-/// Lines of at most `width` columns and a legend. An action shorter than a column may hide behind
-/// its neighbour; actions of which copies run aside are drawn over them. Buckets of gradients get a
-/// line of their own.
+/// Lines of at most `width` columns and a legend. A character shows what fills most of its time; a
+/// computation hides the copies that run aside. Buckets of gradients get a line of their own. Of
+/// more than 40 devices 40 are drawn, and a line at the end gives their number.
 std::string gantt_text(const schedules::Timeline& timeline, int devices, int width);
 
 }  // namespace stratagem::tools

@@ -10,6 +10,8 @@
 namespace stratagem::bench {
 namespace {
 
+constexpr auto longest_silence = std::chrono::seconds(30);
+
 std::string duration_text(double seconds) {
   const auto whole = static_cast<long>(std::ceil(seconds));
   if (whole >= 3600) {
@@ -47,7 +49,7 @@ Progress::Style Progress::style(bool quiet) {
 }
 
 Progress::Progress(Style style, std::FILE* out)
-    : style_(style), out_(out), item_begin_(Clock::now()) {}
+    : style_(style), out_(out), item_begin_(Clock::now()), last_line_(item_begin_) {}
 
 Progress::~Progress() { finish(); }
 
@@ -56,9 +58,12 @@ void Progress::phase(const std::string& name, std::size_t items) {
   line_ = {.index = 0, .items = items, .text = ""};
   finished_ = 0;
   finished_seconds_ = 0;
+  detail_.clear();
 }
 
 void Progress::begin(const std::string& item, const std::string& detail) {
+  if (!detail_.empty() && detail != detail_) write_round();
+  detail_ = detail;
   ++line_.index;
   line_.text = phase_ + " " + item + (detail.empty() ? "" : " " + detail);
   item_begin_ = Clock::now();
@@ -93,6 +98,21 @@ std::optional<double> Progress::remaining_seconds() const {
 void Progress::show() {
   line_.remaining_seconds = remaining_seconds();
   show(line_);
+  if (style_ == Style::notes && Clock::now() - last_line_ > longest_silence) write_line(line_);
+}
+
+/// The round before the item that begins has ended.
+void Progress::write_round() {
+  if (style_ != Style::notes) return;
+  ProgressLine line{.index = finished_, .items = line_.items, .text = phase_ + " " + detail_};
+  line.remaining_seconds = remaining_seconds();
+  write_line(line);
+}
+
+void Progress::write_line(const ProgressLine& line) {
+  constexpr std::size_t width = 200;
+  note(line.render(width));
+  last_line_ = Clock::now();
 }
 
 void Progress::show(const ProgressLine& line) {

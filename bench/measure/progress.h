@@ -2,8 +2,9 @@
 //
 //   [ 7/33] pipeline split:12 round 2/3  step 1.59 s  ETA 3:40
 //
-// Updated in place. Where standard error is not a terminal there is no such line, only the notes;
-// a quiet one is silent but for the notes that report trouble to the caller's own channel.
+// Updated in place. Where standard error is not a terminal, such a line is written after each round
+// and where a phase has lasted half a minute since the last one; a quiet one is silent but for the
+// notes that report trouble to the caller's own channel.
 #pragma once
 
 #include <chrono>
@@ -33,7 +34,7 @@ class Progress : public Observer {
  public:
   enum class Style {
     line,    // one line, updated in place
-    notes,   // no line: standard error is a file or a pipe
+    notes,   // lines that stay, few: standard error is a file or a pipe
     silent,  // nothing at all
   };
   /// The style for standard error as it is now.
@@ -59,6 +60,8 @@ class Progress : public Observer {
 
   std::optional<double> remaining_seconds() const;
   void show();
+  void write_round();
+  void write_line(const ProgressLine& line);
 
   Style style_;
   std::FILE* out_;
@@ -66,7 +69,9 @@ class Progress : public Observer {
   ProgressLine line_;
   std::size_t finished_ = 0;
   double finished_seconds_ = 0;
+  std::string detail_;  // of the item begun last: "round 2/3"
   Clock::time_point item_begin_;
+  Clock::time_point last_line_;
   bool shown_ = false;
 };
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -63,8 +64,10 @@ TEST(Progress, UpdatesOneLineInPlace) {
   EXPECT_TRUE(text.ends_with("\r\x1b[K"));
 }
 
-TEST(Progress, WritesOnlyNotesIntoAFile) {
-  EXPECT_EQ(written(Progress::Style::notes), "toy: lost\n");
+TEST(Progress, WritesALineForEachRoundButTheLastIntoAFile) {
+  const std::string text = written(Progress::Style::notes);
+  EXPECT_THAT(text, testing::StartsWith("toy: lost\n[1/2] measuring round 1/2  ETA 0:0"));
+  EXPECT_EQ(std::ranges::count(text, '\n'), 2);
 }
 
 TEST(Progress, CanBeSilent) { EXPECT_EQ(written(Progress::Style::silent), ""); }

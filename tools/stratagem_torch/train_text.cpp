@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "training/first_loss.h"
+
 namespace stratagem::tools {
 
 std::string sizes_text(const datasets::Datasets& data) {
@@ -65,13 +67,15 @@ std::string stalls_text(const bench::TrainResult& found) {
   return text;
 }
 
-std::string first_loss_text(double loss, std::int64_t classes) {
-  constexpr double usual = 0.2;
-  const double knows_nothing = std::log(static_cast<double>(classes));
-  std::string text =
-      fmt::format("first loss {:.3g}, ln({}) = {:.3g}", loss, classes, knows_nothing);
-  if (std::abs(loss - knows_nothing) > usual * knows_nothing) {
-    text += ": more than 20% off; check the initial parameters and the scale of the inputs";
+std::string first_loss_text(double loss, std::int64_t classes, std::int64_t samples) {
+  const training::LossRange usual = training::usual_first_loss(classes, samples);
+  std::string text = fmt::format("first loss {:.3g}, ln({}) = {:.3g}", loss, classes,
+                                 std::log(static_cast<double>(classes)));
+  if (loss < usual.low || loss > usual.high) {
+    text += fmt::format(
+        ": outside {:.3g} to {:.3g}, where logits of variance 1 have it on {} samples; check the "
+        "initial parameters and the scale of the inputs",
+        usual.low, usual.high, samples);
   }
   return text;
 }

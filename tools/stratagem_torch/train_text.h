@@ -22,7 +22,8 @@ std::string steps_text(const bench::TrainResult& found);
 /// where those that there are were not.
 std::string stalls_text(const bench::TrainResult& found);
 
-/// The first loss beside ln(classes), that of a model that knows nothing.
-std::string first_loss_text(double loss, std::int64_t classes);
+/// The loss of the first step, on so many samples, beside ln(classes), that of a model that knows
+/// nothing, with a warning where it is further off than chance can make it.
+std::string first_loss_text(double loss, std::int64_t classes, std::int64_t samples);
 
 }  // namespace stratagem::tools

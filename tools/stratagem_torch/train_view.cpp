@@ -72,7 +72,9 @@ void TrainView::tell(const ordered_json& line) {
   if (event == "step") {
     step_ = line;
     const bool is_first = line.at("step") == 1 && line.at("loss").is_number();
-    if (is_first && classes_ > 0) print(first_loss_text(line.at("loss"), classes_));
+    if (is_first && classes_ > 0) {
+      print(first_loss_text(line.at("loss"), classes_, line.at("batch")));
+    }
   }
   if (event == "epoch") {
     close_epoch();

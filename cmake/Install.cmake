@@ -1,11 +1,20 @@
 # A tree that runs elsewhere: the executables that were built, the LibTorch libraries that they load,
-# the Python package of the reports, and for plug-ins the headers with a CMake package.
+# the Python package of the reports with what it requires, and for plug-ins the headers with a CMake
+# package. share/stratagem/python names the interpreter of the source tree's environment, as the first
+# line of an installed Python script does.
 if(STRATAGEM_TORCH)
   get_property(_programs GLOBAL PROPERTY stratagem_programs)
   install(TARGETS ${_programs} DESTINATION bin OPTIONAL)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/reports/stratagem_reports" DESTINATION share/stratagem/reports
-    FILES_MATCHING PATTERN "*.py" PATTERN "*.css" PATTERN "*.js" PATTERN "*.schema.json"
+    COMPONENT reports FILES_MATCHING PATTERN "*.py" PATTERN "*.css" PATTERN "*.js" PATTERN "*.schema.json"
     PATTERN "__pycache__" EXCLUDE)
+  install(FILES "${PROJECT_SOURCE_DIR}/tools/setup/requirements-run.txt" DESTINATION share/stratagem
+    COMPONENT reports RENAME requirements.txt)
+  install(CODE "
+    set(_python \"${PROJECT_SOURCE_DIR}/.venv/bin/python\")
+    if(EXISTS \"\${_python}\")
+      file(WRITE \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/share/stratagem/python\" \"\${_python}\\n\")
+    endif()" COMPONENT reports)
   foreach(_dir IN LISTS LibTorch_LIBRARY_DIRS)
     file(GLOB _libraries "${_dir}/libtorch_cpu.so" "${_dir}/libc10.so" "${_dir}/libgomp*.so*"
       "${_dir}/libcudart.so*" "${_dir}/libcupti.so*" "${_dir}/libshm.so")

@@ -11,6 +11,7 @@ import contextlib
 import errno
 import os
 import sys
+from pathlib import Path
 
 from .commands import compare, gantt, history, report, schema
 from .results.errors import InputError
@@ -42,8 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         print(
             f"stratagem {options.command}: the Python package {error.name} is missing from "
-            f"{sys.executable}; tools/run installs it into .venv, or name another interpreter in "
-            "STRATAGEM_PYTHON",
+            f"{sys.executable}; {_remedy()}, or name another interpreter in STRATAGEM_PYTHON",
             file=sys.stderr,
         )
         return 2
@@ -53,6 +53,15 @@ def _report(line: str) -> None:
     """Prints an error; where standard error takes nothing, the exit code alone reports it."""
     with contextlib.suppress(OSError):
         print(line, file=sys.stderr)
+
+
+def _remedy() -> str:
+    """How the missing packages come into the environment that the command looks for first."""
+    root = Path(__file__).resolve().parents[2]
+    if not (root / "requirements.txt").exists():
+        return "tools/run installs it into .venv"
+    python = f"{root}/.venv/bin/python"
+    return f"python3 -m venv {root}/.venv && {python} -m pip install -r {root}/requirements.txt"
 
 
 def _parse(arguments: list[str] | None) -> argparse.Namespace:

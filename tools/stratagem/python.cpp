@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <stdexcept>
 #include <system_error>
 
@@ -34,8 +35,11 @@ std::string find_python() {
   for (const fs::path& root : roots()) {
     const fs::path python = root / ".venv/bin/python";
     if (::access(python.c_str(), X_OK) == 0) return python;
+    std::ifstream recorded(root / "python");  // by `cmake --install`
+    std::string line;
+    if (std::getline(recorded, line) && ::access(line.c_str(), X_OK) == 0) return line;
   }
-  return "";
+  return "python3";
 }
 
 std::string find_reports_package() {
@@ -47,11 +51,6 @@ std::string find_reports_package() {
 
 void become_python(const std::string& subcommand, const Arguments& arguments) {
   const std::string python = find_python();
-  if (python.empty()) {
-    throw std::invalid_argument(
-        "charts and reports need Python with vl-convert-python: run tools/run once, or set "
-        "STRATAGEM_PYTHON to an interpreter that has it");
-  }
   const std::string package = find_reports_package();
   if (package.empty()) {
     throw std::invalid_argument(

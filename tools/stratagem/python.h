@@ -6,14 +6,15 @@
 
 namespace stratagem::tools {
 
-/// The interpreter: $STRATAGEM_PYTHON, else the venv beside the tree; empty when there is none.
+/// The interpreter: $STRATAGEM_PYTHON, else that of the venv beside the tree or of the one that the
+/// installation names, else python3 on PATH.
 std::string find_python();
 
 /// The folder that holds the package stratagem_reports; empty when there is none.
 std::string find_reports_package();
 
 /// Becomes `python -m stratagem_reports SUBCOMMAND ARGUMENTS`; does not return. Throws
-/// std::invalid_argument that says what to do when there is no Python or no package.
+/// std::invalid_argument that says what to do when there is no package, or Python does not start.
 [[noreturn]] void become_python(const std::string& subcommand, const Arguments& arguments);
 
 }  // namespace stratagem::tools

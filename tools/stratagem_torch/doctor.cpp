@@ -148,18 +148,13 @@ std::pair<std::string, bool> output_of(const std::string& command) {
 
 void report_python() {
   const std::string python = find_python();
-  if (python.empty()) {
-    warn("Python", "none",
-         "run tools/run once, or set STRATAGEM_PYTHON; only charts and reports need it");
-    return;
-  }
   constexpr const char* question =
       " -c 'import sys, numpy, vl_convert; print(sys.version.split()[0], \"numpy\", "
       "numpy.__version__, \"vl-convert\", vl_convert.__version__)' 2>&1";
   const auto [answer, succeeded] = output_of("'" + python + "'" + question);
   tell(succeeded, "Python", fmt::format("{} in {}", answer, python),
        fmt::format("{} says {}", python, answer.substr(answer.rfind('\n') + 1)),
-       "run tools/run once: it installs the packages");
+       "run tools/run once, or set STRATAGEM_PYTHON; only charts and reports need it");
   const std::string package = find_reports_package();
   tell(!package.empty(), "reports", package, "the package stratagem_reports is not there",
        "install with cmake --install");

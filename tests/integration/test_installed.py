@@ -1,0 +1,69 @@
+"""The subcommands in Python, from an installed tree that was moved."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "tests" / "approved" / "measured_results.json"
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("installed")
+    before, prefix = folder / "before", folder / "moved"
+    words = ["cmake", "--install", ROOT / "build", "--component", "reports", "--prefix", before]
+    subprocess.run(words, check=True, capture_output=True)
+    (before / "bin").mkdir()
+    shutil.copy(ROOT / "build" / "bin" / "stratagem", before / "bin")
+    before.rename(prefix)
+    return prefix
+
+
+def stratagem(prefix: Path, *arguments, **variables) -> subprocess.CompletedProcess:
+    environment = {name: text for name, text in os.environ.items() if name != "STRATAGEM_PYTHON"}
+    return subprocess.run(
+        [prefix / "bin" / "stratagem", *map(str, arguments)],
+        env=environment | variables, cwd=prefix, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["schema"], '"$schema"'),
+        (["compare", RESULTS, RESULTS], "Verdict"),
+        (["history", "add", RESULTS, "--commit", "c0ffee", "--dir", "past"], "past: added"),
+        (["report", RESULTS, "--format", "csv", "--out-dir", "pages"], "report.csv"),
+        pytest.param(
+            ["report", RESULTS, "--out-dir", "pages"], "report.html", marks=pytest.mark.night
+        ),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_each_subcommand_in_python_works(installed, arguments, words):
+    done = stratagem(installed, *arguments)
+    assert done.returncode == 0, done.stderr
+    assert words in done.stdout
+
+
+def test_without_the_packages_the_error_has_the_commands_that_install_them(installed, tmp_path):
+    bare = tmp_path / "python"
+    bare.write_text(f'#!/bin/sh\nexec /usr/bin/env python3 -I -S -c "$(cat {tmp_path}/main)" "$@"\n')
+    (tmp_path / "main").write_text(
+        "import runpy, sys\n"
+        f"sys.path.insert(0, {str(installed / 'share/stratagem/reports')!r})\n"
+        "sys.argv = sys.argv[2:]\n"
+        'runpy.run_module("stratagem_reports", run_name="__main__", alter_sys=True)\n'
+    )
+    bare.chmod(0o755)
+    done = stratagem(installed, "compare", RESULTS, RESULTS, STRATAGEM_PYTHON=str(bare))
+    assert done.returncode == 2
+    place = installed / "share" / "stratagem"
+    assert f"{place}/.venv/bin/python -m pip install -r {place}/requirements.txt" in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -3,8 +3,10 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace stratagem::strategies {
 
@@ -12,5 +14,17 @@ namespace stratagem::strategies {
 /// names of the single-device model; where the loss is scaled dynamically, its scaler's
 /// (models::LossScale).
 using StateDictionary = std::map<std::string, at::Tensor>;
+
+/// Elements of one entry of that state, as a rank holds them. An entry may be cut twice: into the
+/// slices of tensor parallelism, and each slice into the runs of sharded state.
+struct StatePiece {
+  std::string name = {};   // of the entry
+  at::Tensor values = {};  // [n], contiguous, where the rank keeps them
+  at::Tensor slice = {};   // on the meta device: a view of the whole, contiguous entry
+  std::int64_t start = 0;  // the values are elements start, start + 1, ... of the slice in
+                           // row-major order
+  std::vector<std::int64_t> sizes = {};  // of the whole entry
+};
+using StatePieces = std::vector<StatePiece>;
 
 }  // namespace stratagem::strategies

@@ -1,4 +1,4 @@
-// Strategy: how a workload is trained on a group of devices. Nine methods, and every one means
+// Strategy: how a workload is trained on a group of devices. Ten methods, and every one means
 // the same for each strategy, so that one harness measures and verifies them all.
 #pragma once
 
@@ -101,6 +101,11 @@ class Strategy {
 
   /// Synchronises. Gradients are those of the last step.
   virtual StateDictionary state() = 0;
+
+  /// This rank's pieces of what load() takes. Each element of the whole state is in one piece of
+  /// one rank, buffers in those of the first replica. The values are the strategy's own memory,
+  /// valid until the next step. Synchronises; no rank waits for another.
+  virtual StatePieces own_state() = 0;
 
   /// Takes parameters, buffers and optimizer state; gradient entries are ignored.
   /// Throws std::invalid_argument for a missing entry or another shape.

@@ -16,6 +16,7 @@
 #include "bench/worker/timed_run.h"
 #include "models/token_data.h"
 #include "strategies/distributed/gather_state.h"
+#include "strategies/distributed/state_reader.h"
 #include "training/checkpoint/folder.h"
 #include "training/log.h"
 #include "training/loop/checkpoint_file.h"
@@ -73,34 +74,36 @@ void require_same_work(const std::string& path, const std::string& then, const T
   }
 }
 
-/// Writes checkpoints on rank 0; the others wait for it.
+/// Writes checkpoints on rank 0, which the others send their parts of the state.
 class Keeper {
  public:
   Keeper(const TrainJob& job, const Session& session, const training::Tell& tell)
       : job_(job), session_(session), tell_(tell) {}
 
   void operator()(const Position& position, std::optional<double> scheduled_rate) {
-    const Checkpoint checkpoint{.state = session_.strategy->state(),
-                                .position = position,
-                                .scheduled_rate = scheduled_rate,
-                                .work = work_of(job_).dump()};
-    if (session_.rank() == 0) keep(checkpoint);
-    session_.groups.barrier();
+    strategies::StatePieces own = session_.strategy->own_state();
+    distributed::ProcessGroup* const ranks = session_.groups.view().all;
+    const auto device = backends::torch_device(session_.group.devices.front()->description());
+    if (session_.rank() != 0) return distributed::send_state(own, *ranks, device);
+    distributed::StateReader state(std::move(own), ranks, device);
+    keep({.position = position, .scheduled_rate = scheduled_rate, .work = work_of(job_).dump()},
+         state);
   }
 
  private:
   static constexpr int most_failures = 3;  // one after another
 
-  void keep(const Checkpoint& checkpoint) {
+  void keep(const training::CheckpointNotes& notes, distributed::StateReader& state) {
     const std::filesystem::path folder = job_.training.checkpoint_dir;
-    const auto path = checkpoint::Folder::path_of(folder, checkpoint.position.step);
+    const std::int64_t step = notes.position.step;
+    const auto path = checkpoint::Folder::path_of(folder, step);
     try {
-      write_checkpoint(path, checkpoint, *session_.workload);
+      write_checkpoint(path, notes, state, *session_.workload);
       checkpoint::Folder::thin_out(folder, static_cast<std::size_t>(job_.training.keep));
       failures_ = 0;
-      tell_(checkpoint::log_line({checkpoint.position.step, path}));
+      tell_(checkpoint::log_line({step, path}));
     } catch (const std::system_error& error) {
-      tell_({{"event", "checkpoint"}, {"step", checkpoint.position.step}, {"error", error.what()}});
+      tell_({{"event", "checkpoint"}, {"step", step}, {"error", error.what()}});
       if (++failures_ == most_failures) throw std::runtime_error(error.what());
     }
   }

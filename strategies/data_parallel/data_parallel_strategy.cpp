@@ -225,6 +225,16 @@ strategies::StateDictionary DataParallelStrategy::state() {
   return all;
 }
 
+strategies::StatePieces DataParallelStrategy::own_state() {
+  synchronize();
+  strategies::StatePieces all;
+  for (int segment = 0; segment < segments(); ++segment) {
+    stages::add_pieces(stage_at(owner_of(segment), segment),
+                       models::buffers(stage_at(0, segment).layers()), all);
+  }
+  return all;
+}
+
 void DataParallelStrategy::load(const strategies::StateDictionary& state) {
   synchronize();
   const c10::AutoGradMode no_gradient(false);

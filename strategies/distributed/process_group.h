@@ -100,6 +100,7 @@ class ProcessGroup {
   /// Its name and ranks: "data of device 0 (ranks 0, 1)".
   const std::string& title() const { return title_; }
   const std::string& backend() const { return backend_; }
+  std::chrono::milliseconds limit() const { return limit_; }
 
   // Asynchronous; in place where there is one tensor. All tensors are contiguous.
   TransferPointer all_reduce(at::Tensor tensor, Reduction reduction = Reduction::sum);

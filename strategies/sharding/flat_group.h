@@ -85,6 +85,9 @@ class FlatGroup {
 
   /// Copies of parameters, gradients and optimizer state, whole. Collective.
   void add_state(strategies::StateDictionary& all) const;
+  /// Adds the runs of parameters and optimizer state in this rank's shard, unless it is another
+  /// one's copy; of the first replica also what is whole on every one.
+  void add_pieces(bool first_replica, strategies::StatePieces& all) const;
   /// Takes this rank's part of parameters and optimizer state. Throws std::invalid_argument for a
   /// missing entry or another shape.
   void load(const strategies::StateDictionary& state);
@@ -106,6 +109,8 @@ class FlatGroup {
   at::Tensor view_of(const at::Tensor& flat, std::size_t parameter) const;
   at::Tensor whole_of(const at::Tensor& shard) const;
   at::Tensor flattened(const strategies::StateDictionary& state, const std::string& prefix) const;
+  void add_runs(const std::string& prefix, const at::Tensor& shard,
+                strategies::StatePieces& all) const;
   void add_views(const std::string& prefix, const at::Tensor& shard,
                  strategies::StateDictionary& all) const;
   at::Tensor empty_buffer(const at::TensorOptions& options) const;

@@ -8,6 +8,7 @@
 
 #include "strategies/backends/backend.h"
 #include "strategies/backends/memory_accounting.h"
+#include "strategies/distributed/state_pieces.h"
 #include "strategies/sharding/flat_group.h"
 
 namespace stratagem::sharding {
@@ -68,6 +69,40 @@ void FlatGroup::add_state(strategies::StateDictionary& all) const {
       continue;
     }
     for (const auto& [name, parameter] : parameters_) all[prefix + name] = copy_on_host(tensor);
+  }
+}
+
+void FlatGroup::add_runs(const std::string& prefix, const at::Tensor& shard,
+                         strategies::StatePieces& all) const {
+  const at::Tensor values = shard.detach();
+  for (std::size_t index = 0; index < parameters_.size(); ++index) {
+    const Range part = layout_.part_of(index, own());
+    if (part.count == 0) continue;
+    const std::int64_t start =
+        layout_.shard(own()).start + part.start - layout_.parameters()[index].start;
+    const auto& [name, tensor] = parameters_[index];
+    all.push_back(distributed::run_of(prefix + name, tensor,
+                                      values.narrow(0, part.start, part.count), start));
+  }
+}
+
+void FlatGroup::add_pieces(bool first_replica, strategies::StatePieces& all) const {
+  const auto add = [&](const std::string& name, const at::Tensor& tensor) {
+    all.push_back(distributed::piece_of(name, tensor));
+  };
+  if (first_replica) {
+    for (const auto& [name, tensor] : models::buffers(stage_.layers())) add(name, tensor);
+  }
+  const bool is_a_copy =
+      options_.copies != nullptr ? options_.copies->rank() != 0 : !is_sharded() && !first_replica;
+  if (empty()) return;
+  if (!is_a_copy) add_runs("", shard_, all);
+  for (const auto& [prefix, tensor] : stage_.optimizer().state()) {
+    if (tensor.dim() > 0) {
+      if (!is_a_copy) add_runs(prefix, tensor, all);
+    } else if (first_replica) {
+      for (const auto& [name, parameter] : parameters_) add(prefix + name, tensor);
+    }
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "strategies/backends/backend.h"
 #include "strategies/backends/memory_accounting.h"
+#include "strategies/distributed/state_pieces.h"
 
 namespace stratagem::stages {
 namespace {
@@ -37,6 +38,14 @@ void add_state(Stage& stage, strategies::StateDictionary& all) {
   }
   for (const auto& buffer : models::buffers(stage.layers())) add(buffer.name, buffer.tensor);
   for (const auto& entry : stage.optimizer().state()) add(entry.name, entry.tensor);
+}
+
+void add_pieces(Stage& stage, const std::vector<models::NamedTensor>& buffers,
+                strategies::StatePieces& all) {
+  for (const auto& tensors :
+       {models::parameters(stage.layers()), buffers, stage.optimizer().state()}) {
+    for (const auto& [name, tensor] : tensors) all.push_back(distributed::piece_of(name, tensor));
+  }
 }
 
 void load_state(Stage& stage, const strategies::StateDictionary& state) {

@@ -1,6 +1,8 @@
 // A stage's part of a strategy's state.
 #pragma once
 
+#include <vector>
+
 #include "strategies/stages/stage.h"
 #include "strategies/state.h"
 
@@ -9,6 +11,11 @@ namespace stratagem::stages {
 /// Copies the stage's parameters, gradients, buffers and optimizer state to the CPU. The stage's
 /// device must be idle.
 void add_state(Stage& stage, strategies::StateDictionary& all);
+
+/// Adds the stage's parameters and optimizer state as pieces, and those of `buffers`. The stage's
+/// device must be idle.
+void add_pieces(Stage& stage, const std::vector<models::NamedTensor>& buffers,
+                strategies::StatePieces& all);
 
 /// Takes parameters, buffers and optimizer state. Throws std::invalid_argument for a missing entry
 /// or another shape.

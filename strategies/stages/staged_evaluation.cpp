@@ -2,8 +2,11 @@
 #include <ATen/ops/scalar_tensor.h>
 #include <c10/core/GradMode.h>
 
+#include <utility>
+
 #include "strategies/backends/backend.h"
 #include "strategies/distributed/gather_state.h"
+#include "strategies/distributed/state_pieces.h"
 #include "strategies/stages/stage_state.h"
 #include "strategies/stages/staged_strategy.h"
 
@@ -50,8 +53,20 @@ strategies::StateDictionary StagedStrategy::state() {
   const auto device = backends::torch_device(devices_.front()->description());
   if (layout_) all = layout_->gather(all, device);
   if (groups_.activations != nullptr) all = gather_state(all, *groups_.activations, device);
-  add_loss_scale(all);
+  all.merge(loss_scale_state());
   return all;
+}
+
+strategies::StatePieces StagedStrategy::own_state() {
+  synchronize();
+  strategies::StatePieces own;
+  for (const int index : own_stages_) add_pieces_of(index, own);
+  if (layout_) own = layout_->pieces_of_whole(std::move(own));
+  if (groups_.all != nullptr && groups_.all->rank() != 0) return own;
+  for (const auto& [name, tensor] : loss_scale_state()) {
+    own.push_back(distributed::piece_of(name, tensor));
+  }
+  return own;
 }
 
 void StagedStrategy::load(const strategies::StateDictionary& whole) {
@@ -67,13 +82,13 @@ models::LossScale StagedStrategy::first_loss_scale() const {
 }
 
 /// It is alike on all devices and ranks.
-void StagedStrategy::add_loss_scale(strategies::StateDictionary& all) const {
+strategies::StateDictionary StagedStrategy::loss_scale_state() const {
   using models::LossScale;
-  if (!workload_.options().dynamic_loss_scale) return;
+  if (!workload_.options().dynamic_loss_scale) return {};
   const LossScale::State& own = loss_scales_.front().state();
-  all[LossScale::scale_name] = at::scalar_tensor(own.scale, at::kDouble);
-  all[LossScale::good_steps_name] = at::scalar_tensor(own.good_steps, at::kLong);
-  all[LossScale::overflows_left_name] = at::scalar_tensor(own.overflows_left, at::kLong);
+  return {{LossScale::scale_name, at::scalar_tensor(own.scale, at::kDouble)},
+          {LossScale::good_steps_name, at::scalar_tensor(own.good_steps, at::kLong)},
+          {LossScale::overflows_left_name, at::scalar_tensor(own.overflows_left, at::kLong)}};
 }
 
 /// One that the state lacks starts afresh, as an optimizer's does.
@@ -90,6 +105,12 @@ void StagedStrategy::load_loss_scale(const strategies::StateDictionary& state) {
 
 void StagedStrategy::add_state_of(int index, strategies::StateDictionary& all) {
   add_state(stage(index), all);
+}
+
+/// Every replica has the same.
+void StagedStrategy::add_pieces_of(int index, strategies::StatePieces& all) {
+  if (groups_.replica != 0) return;
+  add_pieces(stage(index), models::buffers(stage(index).layers()), all);
 }
 
 void StagedStrategy::load_state_of(int index, const strategies::StateDictionary& state) {

@@ -79,6 +79,7 @@ class StagedStrategy : public strategies::Strategy {
   void set_learning_rate(double rate) override { learning_rate_ = rate; }
   strategies::Evaluation evaluate(const models::Batch& batch) override;
   strategies::StateDictionary state() override;
+  strategies::StatePieces own_state() override;
   void load(const strategies::StateDictionary& state) override;
   std::vector<schedules::Slice> batch_partition(std::int64_t samples) const override {
     return planner_(samples).partition;
@@ -93,6 +94,8 @@ class StagedStrategy : public strategies::Strategy {
   virtual double weight(int micro_batch, const StepInProgress& step) const;
   /// One stage's part of state() and load(): whole, as this replica has it.
   virtual void add_state_of(int index, strategies::StateDictionary& all);
+  /// Its part of own_state(), counting the layers as whole.
+  virtual void add_pieces_of(int index, strategies::StatePieces& all);
   virtual void load_state_of(int index, const strategies::StateDictionary& state);
   stages::Stage& stage(int index) { return *stages_.at(static_cast<std::size_t>(index)); }
   const strategies::RankGroups& groups() const { return groups_; }
@@ -152,7 +155,7 @@ class StagedStrategy : public strategies::Strategy {
     return loss_scales_[static_cast<std::size_t>(own_device_of(stage))];
   }
   models::LossScale first_loss_scale() const;
-  void add_loss_scale(strategies::StateDictionary& all) const;
+  strategies::StateDictionary loss_scale_state() const;
   void load_loss_scale(const strategies::StateDictionary& state);
   void update_scaled(int stage, StepInProgress& step);
   void settle_scale(int stage, bool finite, StepInProgress& step);

@@ -153,17 +153,22 @@ ShardedLayers shard(const models::Workload& workload, models::LayerList whole, T
   return Sharding(workload, group, layout, last_stage).of(std::move(whole));
 }
 
-at::Tensor slice_of(const at::Tensor& whole, const ShardSpec& shard_spec, int rank, int ranks) {
+at::Tensor view_of_slice(const at::Tensor& whole, const ShardSpec& shard_spec, int rank,
+                         int ranks) {
   const std::int64_t run = whole.size(shard_spec.dimension) / shard_spec.parts;
   if (run % ranks != 0) {
     throw std::invalid_argument(std::to_string(ranks) + " ranks cannot share a dimension of " +
                                 std::to_string(run));
   }
   const std::int64_t share = run / ranks;
-  const at::Tensor slice = whole.unflatten(shard_spec.dimension, {shard_spec.parts, run})
-                               .narrow(shard_spec.dimension + 1, rank * share, share)
-                               .flatten(shard_spec.dimension, shard_spec.dimension + 1);
-  return slice.clone(at::MemoryFormat::Contiguous);
+  return whole.unflatten(shard_spec.dimension, {shard_spec.parts, run})
+      .narrow(shard_spec.dimension + 1, rank * share, share);
+}
+
+at::Tensor slice_of(const at::Tensor& whole, const ShardSpec& shard_spec, int rank, int ranks) {
+  return view_of_slice(whole, shard_spec, rank, ranks)
+      .flatten(shard_spec.dimension, shard_spec.dimension + 1)
+      .clone(at::MemoryFormat::Contiguous);
 }
 
 at::Tensor assemble(const std::vector<at::Tensor>& slices, const ShardSpec& shard_spec) {

@@ -41,6 +41,9 @@ struct ShardedLayers {
 ShardedLayers shard(const models::Workload& workload, models::LayerList whole, TensorGroup& group,
                     Layout layout, bool last_stage);
 
+/// A rank's slice of a whole tensor as a view, whose elements in row-major order are those of
+/// slice_of(): the sharded dimension is two, the parts and the rank's share of one.
+at::Tensor view_of_slice(const at::Tensor& whole, const ShardSpec& shard_spec, int rank, int ranks);
 /// A rank's slice of a whole tensor, contiguous, and the whole from the slices of all ranks.
 at::Tensor slice_of(const at::Tensor& whole, const ShardSpec& shard_spec, int rank, int ranks);
 at::Tensor assemble(const std::vector<at::Tensor>& slices, const ShardSpec& shard_spec);

@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include "strategies/backends/memory_accounting.h"
@@ -29,10 +31,13 @@ TensorLayout::TensorLayout(distributed::ProcessGroup& group, runtime::Device& de
 
 models::LayerList TensorLayout::shard(const models::Workload& workload, int stage,
                                       models::LayerList whole, bool last_stage) {
+  std::map<std::string, models::Shape> sizes;
+  for (const auto& [name, tensor] : models::parameters(whole)) sizes[name] = tensor.sizes().vec();
   ShardedLayers sharded =
       tensor_parallel::shard(workload, std::move(whole), group_, layout_, last_stage);
   const std::lock_guard lock(mutex_);
   sharded_.merge(sharded.parameters);
+  whole_sizes_.merge(sizes);
   parallel_[stage] = sharded.parallel;
   if (last_stage) vocabulary_parallel_logits_ = sharded.ends_with_vocabulary_parallel_logits;
   return std::move(sharded.layers);
@@ -76,6 +81,27 @@ StateDictionary TensorLayout::gather(const StateDictionary& slices, const at::De
     whole[name] = assemble(parts, *spec);
   }
   return whole;
+}
+
+strategies::StatePieces TensorLayout::pieces_of_whole(strategies::StatePieces slices) const {
+  strategies::StatePieces own;
+  for (strategies::StatePiece& piece : slices) {
+    const auto found = std::ranges::find_if(sharded_, [&](const auto& parameter) {
+      return !piece.sizes.empty() && is_about(piece.name, parameter.first);
+    });
+    if (found != sharded_.end()) {
+      if (!piece.slice.is_contiguous()) {
+        throw std::logic_error("a sharded layer's \"" + piece.name + "\" is not contiguous");
+      }
+      piece.sizes = whole_sizes_.at(found->first);
+      piece.slice = view_of_slice(at::empty(piece.sizes, piece.slice.options()), found->second,
+                                  group_.rank(), group_.size());
+    } else if (!counts()) {
+      continue;
+    }
+    own.push_back(std::move(piece));
+  }
+  return own;
 }
 
 StateDictionary TensorLayout::slices(const StateDictionary& whole) const {

@@ -38,6 +38,9 @@ class TensorLayout {
   /// optimizer's entries are sharded as their parameter is.
   strategies::StateDictionary gather(const strategies::StateDictionary& slices,
                                      const at::Device& device);
+  /// Pieces of this rank's slices as pieces of the whole entries, and of what is whole on every
+  /// rank those of the first.
+  strategies::StatePieces pieces_of_whole(strategies::StatePieces slices) const;
   strategies::StateDictionary slices(const strategies::StateDictionary& whole) const;
 
   /// Parameters of a stage that are whole on every rank. With Layout::sequence each rank has a
@@ -72,6 +75,7 @@ class TensorLayout {
   std::map<int, std::vector<const ParallelLayer*>> parallel_;  // [stage]
   std::map<int, std::vector<at::Tensor>> replicated_;          // [stage]
   ShardedParameters sharded_;
+  std::map<std::string, models::Shape> whole_sizes_;  // by parameter
   bool vocabulary_parallel_logits_ = false;
 };
 

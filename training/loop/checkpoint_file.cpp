@@ -23,16 +23,44 @@ using AnyDictionary = c10::impl::GenericDict;
 AnyDictionary dictionary() { return AnyDictionary(c10::StringType::get(), c10::AnyType::get()); }
 AnyDictionary numbered() { return AnyDictionary(c10::IntType::get(), c10::AnyType::get()); }
 
-/// A tensor is pickled with its whole storage.
-at::Tensor alone(const at::Tensor& tensor) {
-  const bool whole = tensor.is_contiguous() && tensor.storage().nbytes() == tensor.nbytes();
-  return whole ? tensor : tensor.clone(at::MemoryFormat::Contiguous);
-}
+/// The entries of the state in the order in which the pickle names them, which is that of the
+/// archive's records.
+class Entries {
+ public:
+  explicit Entries(distributed::StateReader& state) : state_(state) {}
 
-AnyDictionary model_state(const CheckpointNames& names, const strategies::StateDictionary& state) {
+  bool has(const std::string& name) const { return state_.entries().contains(name); }
+
+  /// A tensor of the entry's type and sizes that names its storage, and has no memory.
+  at::Tensor placed(const std::string& name) {
+    const at::Tensor& form = state_.entries().at(name);
+    names_.push_back(name);
+    const auto storage = c10::make_intrusive<c10::StorageImpl>(
+        c10::StorageImpl::use_byte_size_t(), form.nbytes(), c10::DataPtr(nullptr, at::kCPU),
+        /*allocator=*/nullptr, /*resizable=*/false);
+    const at::Tensor tensor = at::empty({0}, form.options().device(at::kCPU))
+                                  .set_(c10::Storage(storage), 0, form.sizes(), form.strides());
+    if (state_.is_row_major(name)) known_.push_back(tensor);
+    return tensor;
+  }
+
+  double number(const std::string& name) { return state_.read(name).item<double>(); }
+  std::int64_t count(const std::string& name) { return state_.read(name).item<std::int64_t>(); }
+
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  distributed::StateReader& state_;
+  std::vector<std::string> names_;
+  // The pickler memoises a tensor that is known to others, too. So the file has the same bytes as
+  // one of tensors in memory, of which those in another order are copied to be written.
+  std::vector<at::Tensor> known_;
+};
+
+AnyDictionary model_state(const CheckpointNames& names, Entries& entries) {
   AnyDictionary all = dictionary();
   for (const auto* part : {&names.parameters, &names.buffers}) {
-    for (const auto& each : *part) all.insert(each.name, alone(state.at(each.name)));
+    for (const auto& each : *part) all.insert(each.name, entries.placed(each.name));
   }
   return all;
 }
@@ -68,20 +96,20 @@ AnyDictionary group_of(const models::OptimizerOptions& options,
   return group;
 }
 
-AnyDictionary optimizer_state(const CheckpointNames& names, const Checkpoint& checkpoint,
-                              const models::OptimizerOptions& options) {
-  const strategies::StateDictionary& state = checkpoint.state;
+AnyDictionary optimizer_state(const CheckpointNames& names, Entries& entries,
+                              const models::OptimizerOptions& options,
+                              std::optional<double> scheduled_rate) {
   AnyDictionary slots = numbered();
   for (std::size_t index = 0; index < names.parameters.size(); ++index) {
     AnyDictionary slot = dictionary();
     for (const std::string& entry : optimizer_entries(options)) {
-      const auto found = state.find(own_name(entry, names.parameters[index].name));
-      if (found != state.end()) slot.insert(entry, alone(found->second));
+      const std::string name = own_name(entry, names.parameters[index].name);
+      if (entries.has(name)) slot.insert(entry, entries.placed(name));
     }
     if (slot.size() > 0) slots.insert(static_cast<std::int64_t>(index), slot);
   }
   c10::impl::GenericList groups(c10::AnyType::get());
-  groups.push_back(group_of(options, checkpoint.scheduled_rate, names.parameters.size()));
+  groups.push_back(group_of(options, scheduled_rate, names.parameters.size()));
   AnyDictionary all = dictionary();
   all.insert("state", slots);
   all.insert("param_groups", groups);
@@ -98,32 +126,32 @@ AnyDictionary position_state(const Position& position) {
 }
 
 /// As torch.amp.GradScaler's own state_dict has it, and what is left of the hysteresis.
-AnyDictionary scaler_state(const strategies::StateDictionary& state) {
+AnyDictionary scaler_state(Entries& entries) {
   using models::LossScale;
   AnyDictionary all = dictionary();
-  all.insert("scale", state.at(LossScale::scale_name).item<double>());
+  all.insert("scale", entries.number(LossScale::scale_name));
   all.insert("growth_factor", LossScale::growth_factor);
   all.insert("backoff_factor", LossScale::backoff_factor);
   all.insert("growth_interval", LossScale::growth_interval);
-  all.insert(growth_tracker, state.at(LossScale::good_steps_name).item<std::int64_t>());
-  all.insert(hysteresis_tracker, state.at(LossScale::overflows_left_name).item<std::int64_t>());
+  all.insert(growth_tracker, entries.count(LossScale::good_steps_name));
+  all.insert(hysteresis_tracker, entries.count(LossScale::overflows_left_name));
   return all;
 }
 
 }  // namespace
 
-void write_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint,
-                      const models::Workload& workload) {
+void write_checkpoint(const std::filesystem::path& path, const CheckpointNotes& notes,
+                      distributed::StateReader& state, const models::Workload& workload) {
   const CheckpointNames names(workload);
+  Entries entries(state);
   AnyDictionary all = dictionary();
   all.insert("format", std::string(checkpoint_format));
-  all.insert("model", model_state(names, checkpoint.state));
-  all.insert("optimizer", optimizer_state(names, checkpoint, workload.options().optimizer));
-  if (checkpoint.state.contains(models::LossScale::scale_name)) {
-    all.insert("scaler", scaler_state(checkpoint.state));
-  }
-  all.insert("training", position_state(checkpoint.position));
-  all.insert("work", checkpoint.work);
+  all.insert("model", model_state(names, entries));
+  all.insert("optimizer",
+             optimizer_state(names, entries, workload.options().optimizer, notes.scheduled_rate));
+  if (entries.has(models::LossScale::scale_name)) all.insert("scaler", scaler_state(entries));
+  all.insert("training", position_state(notes.position));
+  all.insert("work", notes.work);
 
   std::string pickle;
   torch::jit::Pickler pickler(
@@ -144,9 +172,9 @@ void write_checkpoint(const std::filesystem::path& path, const Checkpoint& check
     constexpr std::string_view little = "little";
     writer.writeRecord("byteorder", little.data(), little.size());
     std::size_t number = 0;
-    for (const at::Tensor& tensor : pickler.tensorData()) {
-      writer.writeRecord(fmt::format("data/{}", number++), tensor.storage().data(),
-                         tensor.storage().nbytes());
+    for (const std::string& name : entries.names()) {
+      const at::Tensor tensor = state.read(name);
+      writer.writeRecord(fmt::format("data/{}", number++), tensor.data_ptr(), tensor.nbytes());
     }
     writer.writeEndOfFile();
   }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "models/workload.h"
+#include "strategies/distributed/state_reader.h"
 #include "strategies/state.h"
 #include "training/position.h"
 
@@ -15,14 +16,21 @@ namespace stratagem::training {
 struct Checkpoint {
   strategies::StateDictionary state = {};  // parameters, buffers, optimizer, loss scaler
   Position position = {};
-  /// The learning rate of the next step, where a schedule sets it. It is written, not read.
-  std::optional<double> scheduled_rate = {};
   std::string work = {};  // JSON: what must be the same when it goes on
 };
 
-/// The file is there whole or not at all. Throws std::system_error.
-void write_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint,
-                      const models::Workload& workload);
+/// What a checkpoint has beside the state.
+struct CheckpointNotes {
+  Position position = {};
+  /// The learning rate of the next step, where a schedule sets it.
+  std::optional<double> scheduled_rate = {};
+  std::string work = {};  // as Checkpoint::work
+};
+
+/// Reads one entry of the state at a time. The file is there whole or not at all. Throws
+/// std::system_error, and as StateReader::read().
+void write_checkpoint(const std::filesystem::path& path, const CheckpointNotes& notes,
+                      distributed::StateReader& state, const models::Workload& workload);
 
 /// Throws std::invalid_argument, in one line that begins with the path, for a file that is no
 /// checkpoint, or one of another model or optimizer.

@@ -25,13 +25,20 @@ models::WorkloadOptions work(const std::string& model, OptimizerOptions::Kind ki
   return options;
 }
 
-/// Of a training that took two steps.
-Checkpoint some_checkpoint(strategies::Training& training) {
+void write(const std::filesystem::path& path, strategies::Training& training,
+           const CheckpointNotes& notes) {
+  distributed::StateReader state(training.strategy->own_state(), nullptr, at::kCPU);
+  write_checkpoint(path, notes, state, training.workload);
+}
+
+/// A training that took two steps, in a file.
+CheckpointNotes some_checkpoint(strategies::Training& training, const std::filesystem::path& path) {
   strategies::Strategy& strategy = training.make("single");
   for (std::uint64_t step = 0; step < 2; ++step) strategy.step(training.workload.make_batch(step));
-  return {.state = strategy.state(),
-          .position = {.step = 2, .samples = 8, .seconds = 0.25},
-          .work = "{\"seed\":3}"};
+  CheckpointNotes notes{.position = {.step = 2, .samples = 8, .seconds = 0.25},
+                        .work = "{\"seed\":3}"};
+  write(path, training, notes);
+  return notes;
 }
 
 std::string refusal(const std::filesystem::path& path, const models::WorkloadOptions& options) {
@@ -52,9 +59,8 @@ TEST_P(EveryOptimizer, GoesOnFromTheFileAsIfItHadNeverStopped) {
   for (const char* model : {"toy", "resnet18"}) {
     const auto options = work(model, GetParam());
     strategies::Training training(options, 1);
-    const Checkpoint written = some_checkpoint(training);
     const auto path = folder / "step.pt";
-    write_checkpoint(path, written, training.workload);
+    const CheckpointNotes written = some_checkpoint(training, path);
     const Checkpoint read = read_checkpoint(path, training.workload);
     EXPECT_EQ(read.position.step, 2);
     EXPECT_EQ(read.position.samples, 8);
@@ -83,11 +89,11 @@ TEST(CheckpointFile, HasTheLossScalerAndHowManyUpdatesWereSkipped) {
   options.dynamic_loss_scale = true;
   options.loss_scale_hysteresis = 2;
   strategies::Training training(options, 1);
-  Checkpoint written = some_checkpoint(training);
-  written.position.skipped = 2;
   const TemporaryFolder folder;
   const auto path = folder / "step.pt";
-  write_checkpoint(path, written, training.workload);
+  CheckpointNotes written = some_checkpoint(training, path);
+  written.position.skipped = 2;
+  write(path, training, written);
   const Checkpoint read = read_checkpoint(path, training.workload);
   EXPECT_EQ(read.position.skipped, 2);
   const auto scale = [](const Checkpoint& of, const char* name) {
@@ -110,7 +116,7 @@ TEST(CheckpointFile, OfAnotherModelOrOptimizerIsRefused) {
   strategies::Training training(work("toy", OptimizerOptions::Kind::sgd), 1);
   const TemporaryFolder folder;
   const auto path = folder / "step.pt";
-  write_checkpoint(path, some_checkpoint(training), training.workload);
+  some_checkpoint(training, path);
   EXPECT_THAT(refusal(path, work("mlp", OptimizerOptions::Kind::sgd)),
               HasSubstr("is of another model: it has no tensor \""));
   EXPECT_THAT(refusal(path, work("toy", OptimizerOptions::Kind::adam)),
@@ -122,7 +128,7 @@ TEST(CheckpointFile, WhatIsDamagedIsRefusedInOneLine) {
   strategies::Training training(options, 1);
   const TemporaryFolder folder;
   const auto path = folder / "step.pt";
-  write_checkpoint(path, some_checkpoint(training), training.workload);
+  some_checkpoint(training, path);
   const auto size = std::filesystem::file_size(path);
   for (const auto part : {size - 1, size / 2, std::uintmax_t{10}, std::uintmax_t{0}}) {
     std::filesystem::resize_file(path, part);

@@ -216,11 +216,8 @@ void DataParallelStrategy::update(Place owner, Work& work) {
   stages::Stage& own = stage_at(owner.replica, owner.segment);
   own.optimizer().set_learning_rate(work.learning_rate);
   if (!clips()) return own.update();
-  double squared_norm = 0;
-  for (const at::Tensor& part : work.squared_norms) {
-    if (!part.defined()) continue;
-    squared_norm += backends::copy_to(part, device_of(owner.replica)).item<double>();
-  }
+  const double squared_norm = work.norm_on_host->read(
+      [&] { return stages::sum_on(device_of(owner.replica), work.squared_norms); });
   if (owner.segment == 0) work.gradient_norm = std::sqrt(squared_norm);
   own.update(squared_norm);
 }

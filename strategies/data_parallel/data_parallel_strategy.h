@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "strategies/schedules/data_parallel_schedule.h"
+#include "strategies/stages/squared_norm.h"
 #include "strategies/stages/stage.h"
 #include "strategies/strategy.h"
 
@@ -56,6 +57,8 @@ class DataParallelStrategy : public strategies::Strategy {
     std::vector<at::Tensor> correct = {};  // the correct predictions of an evaluation
     std::vector<at::Tensor> squared_norms =
         {};  // [stage], of its gradients, where they are clipped
+    std::shared_ptr<stages::NumberReadOnce> norm_on_host =
+        std::make_shared<stages::NumberReadOnce>();  // their sum
     double gradient_norm = 0;
     double learning_rate = 0;
     bool evaluates = false;

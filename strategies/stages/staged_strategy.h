@@ -14,6 +14,7 @@
 #include "strategies/schedules/collective_calls.h"
 #include "strategies/schedules/schedule.h"
 #include "strategies/stages/mailbox.h"
+#include "strategies/stages/squared_norm.h"
 #include "strategies/stages/stage.h"
 #include "strategies/stages/step_plan.h"
 #include "strategies/strategy.h"
@@ -45,6 +46,7 @@ struct StepInProgress {
   std::vector<at::Tensor> correct = {};        // likewise, of an evaluation
   std::vector<at::Tensor> squared_norms = {};  // [stage], of this rank's
   at::Tensor squared_norm = {};                // of all ranks of the replica, where it has several
+  NumberReadOnce norm_on_host = {};            // the one or the sum of the others
   double gradient_norm = 0;
   bool skipped = false;  // its gradients were not finite
   // [own device]: what its losses were multiplied by, and whether that was reconsidered since.
@@ -160,7 +162,7 @@ class StagedStrategy : public strategies::Strategy {
   void update_scaled(int stage, StepInProgress& step);
   void settle_scale(int stage, bool finite, StepInProgress& step);
   void sum_norms(int stage, StepInProgress& step) const;
-  double squared_norm_on(int stage, const StepInProgress& step) const;
+  double squared_norm(int stage, StepInProgress& step) const;
   void update(int stage, StepInProgress& step);
   stages::Mailbox& mailbox(int stage) { return *mailboxes_.at(static_cast<std::size_t>(stage)); }
   void drain();

@@ -12,29 +12,21 @@
 namespace stratagem::stages {
 
 /// The squared norm of the gradients of all of this rank's stages, or of the whole replica's once
-/// its ranks have added them up; where `stage` lies.
-double StagedStrategy::squared_norm_on(int stage, const StepInProgress& step) const {
+/// its ranks have added them up. The first of a step's updates reads it.
+double StagedStrategy::squared_norm(int stage, StepInProgress& step) const {
   const runtime::DeviceDescription& device =
       devices_[static_cast<std::size_t>(own_device_of(stage))]->description();
-  const auto value = [&](const at::Tensor& scalar) {
-    return backends::copy_to(scalar, device).item<double>();
-  };
-  if (step.squared_norm.defined()) return value(step.squared_norm);
-  double sum = 0;
-  for (const int index : own_stages_) {
-    sum += value(step.squared_norms.at(static_cast<std::size_t>(index)));
-  }
-  return sum;
+  return step.norm_on_host.read([&] {
+    return step.squared_norm.defined() ? backends::copy_to(step.squared_norm, device)
+                                       : sum_on(device, step.squared_norms);
+  });
 }
 
 /// Every replica has the same gradients, so it needs no other one.
 void StagedStrategy::sum_norms(int stage, StepInProgress& step) const {
-  const at::Device device = backends::torch_device(
-      devices_[static_cast<std::size_t>(own_device_of(stage))]->description());
-  const at::Tensor sum =
-      at::full({1}, squared_norm_on(stage, step), at::TensorOptions(device).dtype(at::kDouble));
-  groups_.norm->all_reduce(sum)->wait();
-  step.squared_norm = sum.squeeze(0);
+  step.squared_norm = sum_on(
+      devices_[static_cast<std::size_t>(own_device_of(stage))]->description(), step.squared_norms);
+  groups_.norm->all_reduce(step.squared_norm)->wait();
 }
 
 void StagedStrategy::update(int index, StepInProgress& step) {
@@ -42,9 +34,9 @@ void StagedStrategy::update(int index, StepInProgress& step) {
   own.optimizer().set_learning_rate(step.learning_rate);
   if (scales()) return update_scaled(index, step);
   if (!clips()) return own.update();
-  const double squared_norm = squared_norm_on(index, step);
-  if (index == own_stages_.front()) step.gradient_norm = std::sqrt(squared_norm);
-  own.update(squared_norm);
+  const double norm = squared_norm(index, step);
+  if (index == own_stages_.front()) step.gradient_norm = std::sqrt(norm);
+  own.update(norm);
 }
 
 at::Tensor StagedStrategy::squared_gradient_norm_of(int index) {
@@ -63,14 +55,14 @@ std::string StagedStrategy::not_finite_in(int index) {
 void StagedStrategy::update_scaled(int index, StepInProgress& step) {
   Stage& own = stage(index);
   const double factor = step.loss_scales[static_cast<std::size_t>(own_device_of(index))];
-  const double squared_norm = squared_norm_on(index, step) / (factor * factor);
-  const bool finite = std::isfinite(squared_norm);
+  const double unscaled = squared_norm(index, step) / (factor * factor);
+  const bool finite = std::isfinite(unscaled);
   settle_scale(index, finite, step);
   if (index == own_stages_.front()) {
-    step.gradient_norm = std::sqrt(squared_norm);
+    step.gradient_norm = std::sqrt(unscaled);
     step.skipped = !finite;
   }
-  own.update(squared_norm, factor);
+  own.update(unscaled, factor);
   if (!finite) own.drop_gradients();
 }
 

@@ -1,10 +1,14 @@
 // Gradients clipped by the norm of the whole model, however it is spread: each element counts once.
 #include <ATen/ATen.h>
+#include <ATen/record_function.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <string_view>
 
 #include "bench/oracle/oracle.h"
 #include "strategies/distributed/counted_costs.h"
@@ -109,6 +113,57 @@ TEST(Clipping, DataParallelClipsTheSumOfItsReplicas) {
       EXPECT_TRUE(verification.passed) << verification.message;
     }
   }
+}
+
+/// How often the host reads a number of a tensor's, in the whole process.
+std::atomic<int> host_reads = 0;
+
+std::unique_ptr<at::ObserverContext> note_host_read(const at::RecordFunction& call) {
+  if (std::string_view(call.name()) == "aten::_local_scalar_dense") ++host_reads;
+  return nullptr;
+}
+
+// Each of n stages once read the norms of all n.
+TEST(Clipping, TheHostReadsTheNormOnceAStep) {
+  const strategies::StrategyOptions everywhere = {.split_size = 2,
+                                                  .bucket_mb = 0.01,
+                                                  .loss_on = "replicas",
+                                                  .replicate = "kept",
+                                                  .reduce = "overlapped",
+                                                  .update = "everywhere"};
+  const auto handle = at::addGlobalCallback(
+      at::RecordFunctionCallback(&note_host_read).scopes({at::RecordScope::FUNCTION}));
+  for (const bool mixed : {false, true}) {
+    for (const Case& of : std::vector<Case>{{"single"},
+                                            {"pipeline", {.devices_per_rank = 2}},
+                                            {"pipeline", {.pipeline_ranks = 2}},
+                                            {"data_parallel", {.devices_per_rank = 3}}}) {
+      if (mixed && of.strategy == "data_parallel") continue;
+      SCOPED_TRACE(testing::Message() << of << (mixed ? ", mixed" : ""));
+      models::WorkloadOptions options = clipped(of.model);
+      options.mixed = mixed;
+      if (mixed) options.loss_scale = 8;
+      runtime::on_ranks(of.spread.ranks(), [&](distributed::RankContext& ranks) {
+        strategies::RankTraining training(ranks, options, of.spread);
+        training.strategy =
+            strategies::find_strategy(of.strategy)
+                .make(training.rank_context(of.strategy == "data_parallel"
+                                                ? everywhere
+                                                : strategies::StrategyOptions{.split_size = 2}));
+        const auto batch = training.workload.make_batch(0);
+        training.strategy->step(batch);
+        runtime::synchronize_all(training.group.devices, std::chrono::seconds(20));
+        training.all->barrier();
+        host_reads = 0;
+        training.all->barrier();
+        const auto step = training.strategy->step(batch);
+        runtime::synchronize_all(training.group.devices, std::chrono::seconds(20));
+        EXPECT_GT(step->gradient_norm(), 0);
+      });
+      EXPECT_EQ(host_reads, of.spread.ranks());
+    }
+  }
+  at::removeCallback(handle);
 }
 
 TEST(Clipping, ByThePartsThatARankHasIsSeen) {

@@ -102,10 +102,11 @@ class Strategy {
   /// Synchronises. Gradients are those of the last step.
   virtual StateDictionary state() = 0;
 
-  /// This rank's pieces of what load() takes. Each element of the whole state is in one piece of
-  /// one rank, buffers in those of the first replica. The values are the strategy's own memory,
-  /// valid until the next step. Synchronises; no rank waits for another.
-  virtual StatePieces own_state() = 0;
+  /// This rank's pieces of what load() takes, and of the gradients of the last step. Each element
+  /// of the whole state is in one piece of one rank, buffers in those of the first replica. The
+  /// values are the strategy's own memory, valid until the next step. Synchronises; no rank waits
+  /// for another.
+  virtual StatePieces own_state(bool with_gradients) = 0;
 
   /// Takes parameters, buffers and optimizer state; gradient entries are ignored.
   /// Throws std::invalid_argument for a missing entry or another shape.

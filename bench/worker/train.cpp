@@ -81,7 +81,7 @@ class Keeper {
       : job_(job), session_(session), tell_(tell) {}
 
   void operator()(const Position& position, std::optional<double> scheduled_rate) {
-    strategies::StatePieces own = session_.strategy->own_state();
+    strategies::StatePieces own = session_.strategy->own_state(/*with_gradients=*/false);
     distributed::ProcessGroup* const ranks = session_.groups.view().all;
     const auto device = backends::torch_device(session_.group.devices.front()->description());
     if (session_.rank() != 0) return distributed::send_state(own, *ranks, device);

@@ -225,12 +225,12 @@ strategies::StateDictionary DataParallelStrategy::state() {
   return all;
 }
 
-strategies::StatePieces DataParallelStrategy::own_state() {
+strategies::StatePieces DataParallelStrategy::own_state(bool with_gradients) {
   synchronize();
   strategies::StatePieces all;
   for (int segment = 0; segment < segments(); ++segment) {
     stages::add_pieces(stage_at(owner_of(segment), segment),
-                       models::buffers(stage_at(0, segment).layers()), all);
+                       models::buffers(stage_at(0, segment).layers()), with_gradients, all);
   }
   return all;
 }

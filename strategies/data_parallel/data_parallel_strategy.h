@@ -33,7 +33,7 @@ class DataParallelStrategy : public strategies::Strategy {
   void set_learning_rate(double rate) override { learning_rate_ = rate; }
   strategies::Evaluation evaluate(const models::Batch& batch) override;
   strategies::StateDictionary state() override;
-  strategies::StatePieces own_state() override;
+  strategies::StatePieces own_state(bool with_gradients) override;
   void load(const strategies::StateDictionary& state) override;
   std::vector<schedules::Slice> batch_partition(std::int64_t samples) const override;
   strategies::Costs costs(std::int64_t samples) const override;

@@ -85,9 +85,9 @@ class FlatGroup {
 
   /// Copies of parameters, gradients and optimizer state, whole. Collective.
   void add_state(strategies::StateDictionary& all) const;
-  /// Adds the runs of parameters and optimizer state in this rank's shard, unless it is another
-  /// one's copy; of the first replica also what is whole on every one.
-  void add_pieces(bool first_replica, strategies::StatePieces& all) const;
+  /// Adds the runs of parameters, optimizer state and, on demand, gradients in this rank's shard,
+  /// unless it is another one's copy; of the first replica also what is whole on every one.
+  void add_pieces(bool first_replica, bool with_gradients, strategies::StatePieces& all) const;
   /// Takes this rank's part of parameters and optimizer state. Throws std::invalid_argument for a
   /// missing entry or another shape.
   void load(const strategies::StateDictionary& state);

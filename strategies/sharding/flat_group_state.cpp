@@ -86,7 +86,8 @@ void FlatGroup::add_runs(const std::string& prefix, const at::Tensor& shard,
   }
 }
 
-void FlatGroup::add_pieces(bool first_replica, strategies::StatePieces& all) const {
+void FlatGroup::add_pieces(bool first_replica, bool with_gradients,
+                           strategies::StatePieces& all) const {
   const auto add = [&](const std::string& name, const at::Tensor& tensor) {
     all.push_back(distributed::piece_of(name, tensor));
   };
@@ -97,6 +98,9 @@ void FlatGroup::add_pieces(bool first_replica, strategies::StatePieces& all) con
       options_.copies != nullptr ? options_.copies->rank() != 0 : !is_sharded() && !first_replica;
   if (empty()) return;
   if (!is_a_copy) add_runs("", shard_, all);
+  if (!is_a_copy && with_gradients && shard_.grad().defined()) {
+    add_runs("gradient.", shard_.grad(), all);
+  }
   for (const auto& [prefix, tensor] : stage_.optimizer().state()) {
     if (tensor.dim() > 0) {
       if (!is_a_copy) add_runs(prefix, tensor, all);

@@ -217,8 +217,8 @@ void ShardedStrategy::add_state_of(int index, strategies::StateDictionary& all) 
   group(index).add_state(all);
 }
 
-void ShardedStrategy::add_pieces_of(int index, strategies::StatePieces& all) {
-  group(index).add_pieces(groups().replica == 0, all);
+void ShardedStrategy::add_pieces_of(int index, bool with_gradients, strategies::StatePieces& all) {
+  group(index).add_pieces(groups().replica == 0, with_gradients, all);
 }
 
 void ShardedStrategy::load_state_of(int index, const strategies::StateDictionary& state) {

@@ -33,7 +33,7 @@ class ShardedStrategy : public stages::StagedStrategy {
   at::Tensor squared_gradient_norm_of(int index) override;
   std::string not_finite_in(int index) override;
   void add_state_of(int index, strategies::StateDictionary& all) override;
-  void add_pieces_of(int index, strategies::StatePieces& all) override;
+  void add_pieces_of(int index, bool with_gradients, strategies::StatePieces& all) override;
   void load_state_of(int index, const strategies::StateDictionary& state) override;
   const FlatGroup& group(int index) const { return *(*flat_)[static_cast<std::size_t>(index)]; }
   FlatGroup& group(int index) { return *(*flat_)[static_cast<std::size_t>(index)]; }

@@ -40,11 +40,15 @@ void add_state(Stage& stage, strategies::StateDictionary& all) {
   for (const auto& entry : stage.optimizer().state()) add(entry.name, entry.tensor);
 }
 
-void add_pieces(Stage& stage, const std::vector<models::NamedTensor>& buffers,
+void add_pieces(Stage& stage, const std::vector<models::NamedTensor>& buffers, bool with_gradients,
                 strategies::StatePieces& all) {
   for (const auto& tensors :
        {models::parameters(stage.layers()), buffers, stage.optimizer().state()}) {
     for (const auto& [name, tensor] : tensors) all.push_back(distributed::piece_of(name, tensor));
+  }
+  for (const auto& [name, tensor] : models::parameters(stage.layers())) {
+    if (!with_gradients || !tensor.grad().defined()) continue;
+    all.push_back(distributed::piece_of("gradient." + name, tensor.grad()));
   }
 }
 

@@ -12,9 +12,9 @@ namespace stratagem::stages {
 /// device must be idle.
 void add_state(Stage& stage, strategies::StateDictionary& all);
 
-/// Adds the stage's parameters and optimizer state as pieces, and those of `buffers`. The stage's
-/// device must be idle.
-void add_pieces(Stage& stage, const std::vector<models::NamedTensor>& buffers,
+/// Adds the stage's parameters, optimizer state and, on demand, gradients as pieces, and `buffers`.
+/// The stage's device must be idle.
+void add_pieces(Stage& stage, const std::vector<models::NamedTensor>& buffers, bool with_gradients,
                 strategies::StatePieces& all);
 
 /// Takes parameters, buffers and optimizer state. Throws std::invalid_argument for a missing entry

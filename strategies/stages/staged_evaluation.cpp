@@ -57,10 +57,10 @@ strategies::StateDictionary StagedStrategy::state() {
   return all;
 }
 
-strategies::StatePieces StagedStrategy::own_state() {
+strategies::StatePieces StagedStrategy::own_state(bool with_gradients) {
   synchronize();
   strategies::StatePieces own;
-  for (const int index : own_stages_) add_pieces_of(index, own);
+  for (const int index : own_stages_) add_pieces_of(index, with_gradients, own);
   if (layout_) own = layout_->pieces_of_whole(std::move(own));
   if (groups_.all != nullptr && groups_.all->rank() != 0) return own;
   for (const auto& [name, tensor] : loss_scale_state()) {
@@ -108,9 +108,9 @@ void StagedStrategy::add_state_of(int index, strategies::StateDictionary& all) {
 }
 
 /// Every replica has the same.
-void StagedStrategy::add_pieces_of(int index, strategies::StatePieces& all) {
+void StagedStrategy::add_pieces_of(int index, bool with_gradients, strategies::StatePieces& all) {
   if (groups_.replica != 0) return;
-  add_pieces(stage(index), models::buffers(stage(index).layers()), all);
+  add_pieces(stage(index), models::buffers(stage(index).layers()), with_gradients, all);
 }
 
 void StagedStrategy::load_state_of(int index, const strategies::StateDictionary& state) {

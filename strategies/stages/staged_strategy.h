@@ -81,7 +81,7 @@ class StagedStrategy : public strategies::Strategy {
   void set_learning_rate(double rate) override { learning_rate_ = rate; }
   strategies::Evaluation evaluate(const models::Batch& batch) override;
   strategies::StateDictionary state() override;
-  strategies::StatePieces own_state() override;
+  strategies::StatePieces own_state(bool with_gradients) override;
   void load(const strategies::StateDictionary& state) override;
   std::vector<schedules::Slice> batch_partition(std::int64_t samples) const override {
     return planner_(samples).partition;
@@ -97,7 +97,7 @@ class StagedStrategy : public strategies::Strategy {
   /// One stage's part of state() and load(): whole, as this replica has it.
   virtual void add_state_of(int index, strategies::StateDictionary& all);
   /// Its part of own_state(), counting the layers as whole.
-  virtual void add_pieces_of(int index, strategies::StatePieces& all);
+  virtual void add_pieces_of(int index, bool with_gradients, strategies::StatePieces& all);
   virtual void load_state_of(int index, const strategies::StateDictionary& state);
   stages::Stage& stage(int index) { return *stages_.at(static_cast<std::size_t>(index)); }
   const strategies::RankGroups& groups() const { return groups_; }

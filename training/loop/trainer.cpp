@@ -11,6 +11,7 @@
 #include "models/distributed_sampler.h"
 #include "training/epoch.h"
 #include "training/loop/batch_stream.h"
+#include "training/loop/not_finite.h"
 #include "training/loop/steps_in_flight.h"
 
 namespace stratagem::training {
@@ -221,24 +222,12 @@ class Trainer {
 
   /// `step`: the first whose gradients have no finite norm, or the last one.
   std::string why_it_stops(std::int64_t epoch, std::int64_t step) {
-    return fmt::format("{} at step {} (epoch {}){}; a smaller --learning-rate may help",
-                       std::isfinite(outcome_.loss) ? "the norm of the gradients is not finite"
-                                                    : fmt::format("the loss is {}", outcome_.loss),
-                       step, epoch, first_not_finite());
-  }
-
-  /// In words: which gradients and parameters are not finite.
-  std::string first_not_finite() {
-    const strategies::StateDictionary state = context_.strategy.state();
-    std::size_t count = 0;
-    std::string first;
-    for (const auto& [name, tensor] : state) {
-      if (name.starts_with("optimizer.") || tensor.isfinite().all().item<bool>()) continue;
-      if (count++ == 0) first = name;
-    }
-    if (count == 0) return "";
-    return fmt::format("; not finite: {}{}", first,
-                       count == 1 ? "" : fmt::format(" and {} more", count - 1));
+    return fmt::format(
+        "{} at step {} (epoch {}){}; a smaller --learning-rate may help",
+        std::isfinite(outcome_.loss) ? "the norm of the gradients is not finite"
+                                     : fmt::format("the loss is {}", outcome_.loss),
+        step, epoch,
+        not_finite_entries(context_.workload, context_.strategy, context_.sum_over_ranks));
   }
 
   /// Every sample once: sums over batches, divided by what there is.

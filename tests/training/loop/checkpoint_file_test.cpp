@@ -27,7 +27,7 @@ models::WorkloadOptions work(const std::string& model, OptimizerOptions::Kind ki
 
 void write(const std::filesystem::path& path, strategies::Training& training,
            const CheckpointNotes& notes) {
-  distributed::StateReader state(training.strategy->own_state(), nullptr, at::kCPU);
+  distributed::StateReader state(training.strategy->own_state(false), nullptr, at::kCPU);
   write_checkpoint(path, notes, state, training.workload);
 }
 

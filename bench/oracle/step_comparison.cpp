@@ -10,6 +10,7 @@
 
 #include "bench/oracle/oracle.h"
 #include "models/basic_layers.h"
+#include "models/loss_scale.h"
 
 namespace stratagem::bench {
 namespace {
@@ -162,12 +163,35 @@ class StepBounds {
   std::map<std::string, double> measured_;  // by kind; of parameters each by itself
 };
 
+struct Update {
+  std::unique_ptr<strategies::PendingStep> step;
+  StateDictionary state;  // after it
+};
+
+/// A step of a fresh strategy, with the scale of its loss halved while gradients are not finite. A
+/// skipped step has changed running statistics, which are taken back.
+Update first_update(strategies::Strategy& strategy, const models::Workload& workload,
+                    std::uint64_t number) {
+  using models::LossScale;
+  const models::Batch batch = workload.make_batch(number);
+  StateDictionary before;
+  if (workload.options().dynamic_loss_scale) before = strategy.state();
+  while (true) {
+    Update update{.step = strategy.step(batch), .state = strategy.state()};
+    if (!update.step->skipped()) return update;
+    const double scale = before.at(LossScale::scale_name).item<double>();
+    if (scale <= 1) return update;
+    before[LossScale::scale_name] =
+        at::scalar_tensor(scale * LossScale::backoff_factor, at::kDouble);
+    strategy.load(before);
+  }
+}
+
 }  // namespace
 
 Differences compare_step(strategies::Strategy& strategy, const models::Workload& workload,
                          const OwnArithmetic& own, std::uint64_t batch, bool compressed) {
-  const auto pending = strategy.step(workload.make_batch(batch));
-  const StateDictionary found = strategy.state();
+  const auto [pending, found] = first_update(strategy, workload, batch);
   const double loss = pending->loss();
   const double norm = pending->gradient_norm();
 

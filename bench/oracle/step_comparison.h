@@ -15,7 +15,9 @@ namespace stratagem::bench {
 /// `strategy` is fresh, its workload of the row's format; `batch` is the number of the batch that
 /// both train on. Every gradient, updated parameter, buffer and optimizer entry may be off by the
 /// bound from the reference kernels' in the row's format, and by twice the bound from those in
-/// float64. `compressed`: gradients were rounded to float16 on their way.
+/// float64. Where the loss is scaled dynamically the step is the first that is not skipped, as in
+/// a run, from the scale that a run starts with. `compressed`: gradients were rounded to float16 on
+/// their way.
 Differences compare_step(strategies::Strategy& strategy, const models::Workload& workload,
                          const OwnArithmetic& own, std::uint64_t batch, bool compressed = false);
 

@@ -125,7 +125,7 @@ JobGroups::JobGroups(const Config& config, Placement placement, const TaskContex
   const std::vector<int> with_gradients = sharded_state(config) == "none"
                                               ? placement_.ranks_of_replica(rank)
                                               : ranks::neighbours(everyone, rank, copies);
-  const bool needs_norm = config.clip_gradients > 0 || compute_format(config) == "float16";
+  const bool needs_norm = config.clip_gradients > 0 || config.mixed_precision == "float16";
   if (needs_norm && with_gradients.size() > 1) {
     norm_ = factory.make("norm", with_gradients, *devices.front());
   }

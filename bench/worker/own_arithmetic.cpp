@@ -49,11 +49,7 @@ class StepSizes {
   std::map<double, models::Model> models_;
 };
 
-/// Of a row whose scale is dynamic: the first steps would find theirs.
-constexpr const char* usual_loss_scale = "1024";
-
-VerificationScope step_scope(Config row) {
-  if (row.loss_scale == "dynamic") row.loss_scale = usual_loss_scale;
+VerificationScope step_scope(const Config& row) {
   const Placement placement = placement_of(row);
   StepSize affordable = affordable_step;
   affordable.flops /= placement.ranks;  // each makes its own references

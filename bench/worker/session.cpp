@@ -153,7 +153,8 @@ models::WorkloadOptions workload_options(const Config& config) {
                                            {"float16", at::kHalf}},
                                           "dtype", compute_format(config));
   options.mixed = config.mixed_precision != "none";
-  if (options.mixed && options.dtype == at::kHalf) {
+  // Also where it is verified in float64.
+  if (config.mixed_precision == "float16") {
     options.dynamic_loss_scale = config.loss_scale == "dynamic";
     options.loss_scale = loss_scale_of(config.loss_scale);
     options.loss_scale_hysteresis = config.loss_scale_hysteresis;

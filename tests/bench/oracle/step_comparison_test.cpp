@@ -55,6 +55,16 @@ TEST(StepInOwnArithmetic, IsTheReferenceKernelsRounded) {
   }
 }
 
+// At this scale squares of gradients exceed float32, so that several steps are skipped, each of
+// which counts in a normalisation's statistics.
+TEST(StepInOwnArithmetic, IsTheFirstThatIsNotSkipped) {
+  models::WorkloadOptions options = workload_of("resnet18");
+  options.loss_scale = 0x1p70;
+  options.dynamic_loss_scale = true;
+  const Differences found = step_of(options);
+  EXPECT_TRUE(found.within()) << found.verdict().message;
+}
+
 template <class Broken>
 void expect_seen(const char* model, const std::string& where) {
   const Differences found = step_of<Broken>(workload_of(model));

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "bench/machine/machine.h"
+#include "models/loss_scale.h"
 #include "tests/bench/worker/small_rows.h"
 #include "tests/strategies/rank_threads.h"
 
@@ -33,6 +34,22 @@ TEST(Session, OfRanksThatWouldCallOtherCollectivesIsRefusedOnAllOfThem) {
   EXPECT_THAT(told(0), testing::Each(""));
   EXPECT_THAT(told(1000),
               testing::Each(testing::HasSubstr("call 1 in group data of device 0 (ranks 0, 1)")));
+}
+
+TEST(WorkloadOptions, HaveTheRunsLossScaleAlsoInTheFloat64OfVerification) {
+  for (const char* dtype : {"float32", "float64"}) {
+    Config row = small_row("single");
+    row.dtype = dtype;
+    EXPECT_EQ(workload_options(row).loss_scale, 1);
+    row.mixed_precision = "float16";
+    EXPECT_EQ(workload_options(row).loss_scale, models::LossScale::highest_at_start);
+    EXPECT_TRUE(workload_options(row).dynamic_loss_scale);
+    row.loss_scale = "8";
+    EXPECT_EQ(workload_options(row).loss_scale, 8);
+    EXPECT_FALSE(workload_options(row).dynamic_loss_scale);
+    row.mixed_precision = "bfloat16";
+    EXPECT_EQ(workload_options(row).loss_scale, 1);
+  }
 }
 
 TEST(Session, DevicesHaveTheCoresOfTheirIds) {

@@ -50,15 +50,48 @@ std::vector<std::string> models_that(const std::function<bool(const models::Mode
   return names;
 }
 
-/// Degrees from 2 on that divide every one of these sizes.
-std::vector<std::int64_t> common_degrees(const std::vector<models::ShardedSize>& sizes) {
+bool can_share(const models::ShardedSize& size, std::int64_t degree) {
+  return size.size >= degree && (!size.evenly || size.size % degree == 0);
+}
+
+/// Degrees from 2 on that can share every one of these sizes: "2 to 12", or "2, 4, 8".
+std::string possible_degrees(const std::vector<models::ShardedSize>& sizes) {
   std::vector<std::int64_t> degrees;
-  for (std::int64_t degree = 2; degree <= sizes.front().size; ++degree) {
-    if (std::ranges::all_of(sizes, [=](const auto& one) { return one.size % degree == 0; })) {
+  const std::int64_t most = std::ranges::min(sizes, {}, &models::ShardedSize::size).size;
+  for (std::int64_t degree = 2; degree <= most; ++degree) {
+    if (std::ranges::all_of(sizes, [=](const auto& one) { return can_share(one, degree); })) {
       degrees.push_back(degree);
     }
   }
-  return degrees;
+  if (degrees.empty()) return "no number of devices can";
+  const bool all = std::ssize(degrees) == most - 1 && degrees.size() > 2;
+  return all ? fmt::format("possible: 2 to {}", most)
+             : fmt::format("possible: {}", fmt::join(degrees, ", "));
+}
+
+std::vector<models::ShardedSize> sharded_sizes(const Config& config) {
+  const models::ModelEntry& model = models::find_model(config.model);
+  std::vector<models::ShardedSize> sizes = model.sharded_sizes;
+  for (models::ShardedSize& one : sizes) {
+    if (one.size != models::outputs_from_options) continue;
+    one.size = config.outputs == 0 ? model.classes : config.outputs;
+  }
+  return sizes;
+}
+
+/// Where one rank has noticeably more than its even share of a layer: its heads, say.
+std::string note_of_sharing(const Config& config, std::int64_t degree) {
+  constexpr double noticeable = 1.01;
+  for (const auto& [what, size, evenly] : sharded_sizes(config)) {
+    const std::int64_t most = (size + degree - 1) / degree;
+    if (degree == 1 ||
+        static_cast<double>(most * degree) < noticeable * static_cast<double>(size)) {
+      continue;
+    }
+    return fmt::format("--mesh tensor={}: {} {} of {} in uneven shares of {} and {}", degree, size,
+                       what, config.model, most, most - 1);
+  }
+  return "";
 }
 
 /// Whether the row's model can be sharded as its strategy and mesh want it.
@@ -72,19 +105,12 @@ void check_sharing(const Config& config, const Placement& placement) {
                                             fmt::join(models_that(strategy.can_train), ", ")));
   }
   const std::int64_t degree = placement.tensor_ranks();
-  std::vector<models::ShardedSize> sizes = model.sharded_sizes;
-  for (models::ShardedSize& one : sizes) {
-    if (one.size != models::outputs_from_options) continue;
-    one.size = config.outputs == 0 ? model.classes : config.outputs;
-  }
-  for (const auto& [what, size] : sizes) {
-    if (size % degree == 0) continue;
-    const auto degrees = common_degrees(sizes);
+  const std::vector<models::ShardedSize> sizes = sharded_sizes(config);
+  for (const models::ShardedSize& one : sizes) {
+    if (can_share(one, degree)) continue;
     throw std::invalid_argument(
-        fmt::format("--mesh tensor={}: {} {} of {} cannot be shared by {}; {}", degree, size, what,
-                    config.model, degree,
-                    degrees.empty() ? "no number of devices can"
-                                    : fmt::format("possible: {}", fmt::join(degrees, ", "))));
+        fmt::format("--mesh tensor={}: {} {} of {} cannot be shared by {}; {}", degree, one.size,
+                    one.what, config.model, degree, possible_degrees(sizes)));
   }
   const std::int64_t tokens = config.sequence_length;
   if (!strategy.shares_sequence || tokens % degree == 0) return;
@@ -209,7 +235,8 @@ CheckedRow checked_row(Config config, bool ranks_are_here, const TaskContext& co
   config.cut = cut_of(config, workload, model, context);
   const int stages = stages_of(config);
   std::vector<std::string> notes = {note_of_devices(config, placement.devices()),
-                                    note_of_numerics(config)};
+                                    note_of_numerics(config),
+                                    note_of_sharing(config, placement.tensor_ranks())};
   std::erase(notes, "");
   return {.error = {},
           .config = std::move(config),

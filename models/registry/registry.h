@@ -29,6 +29,7 @@ enum class InputKind {
 struct ShardedSize {
   std::string what;  // "heads"
   std::int64_t size = 0;
+  bool evenly = false;  // the ranks must divide it; else some may have one more than others
 };
 /// Of a model that takes sizes: as many as it has outputs.
 inline constexpr std::int64_t outputs_from_options = 0;
@@ -46,7 +47,8 @@ struct ModelEntry {
   std::vector<std::string> default_cut = {};  // the cut into two stages
   std::int64_t layers = 0;                    // that make() gives
   std::int64_t longest_sequence = 0;          // of tokens; the default, too
-  /// What tensor parallelism shards, and must divide; empty: it cannot split this model.
+  /// What tensor parallelism shards, so that each rank has one at least; empty: it cannot split
+  /// this model.
   std::vector<ShardedSize> sharded_sizes = {};
   // What models share that differ in their sizes alone; empty: it is like no other.
   std::string family = {};

@@ -42,5 +42,5 @@ STRATAGEM_REGISTER_MODEL(stratagem::models::ModelEntry{
     .make = stratagem::models::column_linear::make_column_linear,
     .default_cut = {"column"},
     .layers = 2,
-    .sharded_sizes = {{"outputs", stratagem::models::outputs_from_options}},
+    .sharded_sizes = {{"outputs", stratagem::models::outputs_from_options, /*evenly=*/true}},
     .takes_sizes = true});

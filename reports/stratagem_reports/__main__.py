@@ -41,10 +41,9 @@ def main(arguments: list[str] | None = None) -> int:
         _report(f"stratagem {options.command}: {f'{where}: ' if where else ''}{reason}")
         return 4
     except ModuleNotFoundError as error:
-        print(
+        _report(
             f"stratagem {options.command}: the Python package {error.name} is missing from "
-            f"{sys.executable}; {_remedy()}, or name another interpreter in STRATAGEM_PYTHON",
-            file=sys.stderr,
+            f"{sys.executable}; {_remedy()}, or name another interpreter in STRATAGEM_PYTHON"
         )
         return 2
 

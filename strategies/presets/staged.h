@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "strategies/strategy.h"
-#include "strategies/tensor_parallel/parallel_layer.h"
+#include "strategies/tensor_parallel/layout.h"
 
 namespace stratagem::presets {
 

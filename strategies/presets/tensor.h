@@ -4,7 +4,7 @@
 #include <string>
 
 #include "strategies/registry.h"
-#include "strategies/tensor_parallel/parallel_layer.h"
+#include "strategies/tensor_parallel/layout.h"
 
 namespace stratagem::presets {
 

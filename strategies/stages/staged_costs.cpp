@@ -127,7 +127,9 @@ void StagedStrategy::add_transfers(strategies::Costs& costs, const RankPlan& pla
 }
 
 void StagedStrategy::add_collectives(strategies::Costs& costs, const RankPlan& plan) const {
-  const auto element = static_cast<std::int64_t>(c10::elementSize(workload_.options().dtype));
+  const auto bytes_of = [](at::ScalarType dtype) {
+    return static_cast<std::int64_t>(c10::elementSize(dtype));
+  };
   for (const int index : own_stages_) {
     // Nobody asks for the gradient of the data, unless the model itself does.
     const models::Layer& front = *stages_[static_cast<std::size_t>(index)]->layers().front();
@@ -136,17 +138,18 @@ void StagedStrategy::add_collectives(strategies::Costs& costs, const RankPlan& p
     for (const schedules::Slice& slice : plan.slices) {
       const std::int64_t positions =
           slice.count * std::max<std::int64_t>(workload_.sequence_length(), 1);
-      add(costs.collectives, layout_->communication(index, {positions, element}, takes_data,
-                                                    index + 1 == stage_count()));
+      const tensor_parallel::LayerInput work{.positions = positions,
+                                             .element_bytes = bytes_of(workload_.options().dtype),
+                                             .loss_bytes = bytes_of(workload_.master_dtype()),
+                                             .input_needs_gradient = !takes_data};
+      add(costs.collectives, layout_->communication(index, work));
     }
   }
   for (const auto& actions : plan.plan.schedule.actions) {
     for (const Action& action : actions) {
       const auto& own = stages_.at(static_cast<std::size_t>(action.stage));
       if (!schedules::is_tensor_collective(action.kind) || own == nullptr) continue;
-      add(costs.collectives,
-          layout_->reduction(own->layers(),
-                             static_cast<std::int64_t>(c10::elementSize(reduced_format_))));
+      add(costs.collectives, layout_->reduction(own->layers(), bytes_of(reduced_format_)));
     }
   }
 }

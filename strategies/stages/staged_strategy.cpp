@@ -73,16 +73,16 @@ StagedStrategy::StagedStrategy(const strategies::StrategyContext& context, Plann
     const int device = own_device_of(stage);
     if (device >= 0 && device < static_cast<int>(devices_.size())) own_stages_.push_back(stage);
   }
-  make_layout(context, layout);
-  make_stages(context, making);
+  make_stages(context, layout, making);
   plan_of(workload_.options().batch);
 }
 
 void StagedStrategy::make_layout(const strategies::StrategyContext& context,
-                                 tensor_parallel::Layout layout) {
+                                 tensor_parallel::Layout layout,
+                                 const std::vector<std::size_t>& boundaries) {
   if (groups_.tensor == nullptr) return;
   layout_ = std::make_unique<tensor_parallel::TensorLayout>(
-      *groups_.tensor, *devices_.front(), layout,
+      workload_, boundaries, device_of_stage_, *groups_.tensor, *devices_.front(), layout,
       tensor_parallel::ExchangeOptions{
           .overlap = context.options.async_reduce,
           .keep_gathered = context.options.keep_gathered,
@@ -141,7 +141,7 @@ void StagedStrategy::keep_inputs_of(const models::Batch& batch) {
 
 std::unique_ptr<stages::Stage> StagedStrategy::make_stage(int index, models::LayerList layers) {
   const stages::Stage::Position position{index == 0, index + 1 == stage_count()};
-  if (layout_) layers = layout_->shard(workload_, index, std::move(layers), position.last);
+  if (layout_) layers = layout_->shard(std::move(layers));
   auto made = std::make_unique<stages::Stage>(
       workload_, std::move(layers), position,
       devices_[static_cast<std::size_t>(own_device_of(index))]->description(),
@@ -151,17 +151,17 @@ std::unique_ptr<stages::Stage> StagedStrategy::make_stage(int index, models::Lay
   if (layout_) {
     made->counted = layout_->counted(made->layers());
     made->loss = [this](const at::Tensor& output, const at::Tensor& targets, double weight) {
-      return layout_->loss(workload_, output, targets, weight);
+      return layout_->loss(output, targets, weight);
     };
     made->correct = [this](const at::Tensor& output, const at::Tensor& targets) {
-      return layout_->correct(workload_, output, targets);
+      return layout_->correct(output, targets);
     };
   }
   return made;
 }
 
 void StagedStrategy::make_stages(const strategies::StrategyContext& context,
-                                 const StageMaking& making) {
+                                 tensor_parallel::Layout layout, const StageMaking& making) {
   models::Model model = workload_.make_meta_model();
   const auto boundaries = making.boundaries
                               ? *making.boundaries
@@ -171,6 +171,7 @@ void StagedStrategy::make_stages(const strategies::StrategyContext& context,
     throw std::invalid_argument(fmt::format("--cut: {} cuts make {} stages, {} are needed",
                                             boundaries.size(), parts.size(), stage_count()));
   }
+  make_layout(context, layout, boundaries);
   note_shapes(parts);
   stages_.resize(parts.size());
   mailboxes_.resize(parts.size());

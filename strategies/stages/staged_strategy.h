@@ -125,8 +125,10 @@ class StagedStrategy : public strategies::Strategy {
   void come_to_rest();
 
  private:
-  void make_layout(const strategies::StrategyContext& context, tensor_parallel::Layout layout);
-  void make_stages(const strategies::StrategyContext& context, const StageMaking& making);
+  void make_layout(const strategies::StrategyContext& context, tensor_parallel::Layout layout,
+                   const std::vector<std::size_t>& boundaries);
+  void make_stages(const strategies::StrategyContext& context, tensor_parallel::Layout layout,
+                   const StageMaking& making);
   void note_shapes(const std::vector<models::LayerList>& parts);
   RankPlan made_plan(std::int64_t samples) const;
   void note_order(int device, RankPlan& made) const;

@@ -116,24 +116,6 @@ at::Tensor ColumnParallelLinear::forward(const at::Tensor& input) {
   return options_.gather_output ? all_gather_whole_gradient(y, group_, -1) : y;
 }
 
-Communication ColumnParallelLinear::communication(const LayerInput& work) const {
-  Communication calls;
-  const std::int64_t bytes = work.positions * weight().size(1) * work.element_bytes;
-  const int gathers = options_.layout == Layout::tensor ? 0
-                      : group_.options().keep_gathered  ? 1
-                                                        : 2;
-  for (int gather = 0; gather < gathers; ++gather) {
-    add_call(calls, "all_gather", bytes / group_.size());
-  }
-  if (work.input_needs_gradient) {
-    add_call(calls, options_.layout == Layout::sequence ? "reduce_scatter" : "all_reduce", bytes);
-  }
-  if (options_.gather_output) {
-    add_call(calls, "all_gather", work.positions * weight().size(0) * work.element_bytes);
-  }
-  return calls;
-}
-
 RowParallelLinear::RowParallelLinear(std::string name, at::Tensor weight, at::Tensor bias,
                                      TensorGroup& group, Layout layout)
     : LinearLayer(std::move(name), std::move(weight), std::move(bias)),
@@ -146,11 +128,6 @@ at::Tensor RowParallelLinear::forward(const at::Tensor& input) {
                            ? scatter_to_ranks(partial_sum, group_, sequence_dimension)
                            : reduce_from_ranks(partial_sum, group_);
   return bias().defined() ? models::add_bias(y, bias()) : y;
-}
-
-Communication RowParallelLinear::communication(const LayerInput& work) const {
-  return sum_communication(work.positions * weight().size(0) * work.element_bytes, layout_,
-                           group_.size());
 }
 
 }  // namespace stratagem::tensor_parallel

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "models/basic_layers.h"
-#include "strategies/tensor_parallel/parallel_layer.h"
+#include "strategies/tensor_parallel/layout.h"
 #include "strategies/tensor_parallel/tensor_group.h"
 
 namespace stratagem::tensor_parallel {
@@ -24,13 +24,13 @@ struct ColumnOptions {
 /// is in flight while the weight's is computed. With Layout::sequence it keeps its own part of the
 /// input and gathers the whole again there (Korthikanti et al. 2022, section 4.2.2), see
 /// ExchangeOptions.
-class ColumnParallelLinear : public models::LinearLayer, public ParallelLayer {
+class ColumnParallelLinear : public models::LinearLayer {
  public:
-  /// This rank's rows of the weight, [out / ranks, in], and of the bias, if there is one.
+  /// This rank's rows of the weight, [out / ranks, in], and of the bias, if there is one. Outputs
+  /// can be gathered where all ranks have as many.
   ColumnParallelLinear(std::string name, at::Tensor weight, at::Tensor bias, TensorGroup& group,
                        const ColumnOptions& options);
   at::Tensor forward(const at::Tensor& input) override;
-  Communication communication(const LayerInput& work) const override;
 
  private:
   TensorGroup& group_;
@@ -38,13 +38,12 @@ class ColumnParallelLinear : public models::LinearLayer, public ParallelLayer {
 };
 
 /// [n, ..., in / ranks] -> [n, ..., out]. The bias is added once, after the sum.
-class RowParallelLinear : public models::LinearLayer, public ParallelLayer {
+class RowParallelLinear : public models::LinearLayer {
  public:
   /// This rank's columns of the weight, [out, in / ranks], and the whole bias.
   RowParallelLinear(std::string name, at::Tensor weight, at::Tensor bias, TensorGroup& group,
                     Layout layout);
   at::Tensor forward(const at::Tensor& input) override;
-  Communication communication(const LayerInput& work) const override;
 
  private:
   TensorGroup& group_;

@@ -7,16 +7,19 @@
 #include <vector>
 
 #include "models/workload.h"
-#include "strategies/tensor_parallel/parallel_layer.h"
+#include "strategies/tensor_parallel/exchanges.h"
+#include "strategies/tensor_parallel/linear_roles.h"
 #include "strategies/tensor_parallel/tensor_group.h"
 
 namespace stratagem::tensor_parallel {
 
-/// How a parameter is sharded: its `dimension` consists of `parts` runs of equal length, of each
-/// of which a rank has its share (query, key and value in one matrix are three parts).
+/// How a parameter is sharded: its `dimension` consists of `parts` runs of equal length (query, key
+/// and value in one matrix are three parts), each of units of `unit` elements that stay together (a
+/// head's features). Of the units of each part a rank has its share.
 struct ShardSpec {
   std::int64_t dimension = 0;
   std::int64_t parts = 1;
+  std::int64_t unit = 1;
 };
 
 /// By the parameter's name; those that are not in it are whole on every rank.
@@ -25,26 +28,21 @@ using ShardedParameters = std::map<std::string, ShardSpec>;
 struct ShardedLayers {
   models::LayerList layers;
   ShardedParameters parameters;
-  std::vector<const ParallelLayer*> parallel;         // those among the layers, and in them
-  bool ends_with_vocabulary_parallel_logits = false;  // the last layer's outputs are sharded
 };
 
-/// A run of layers of a model: embeddings, transformer blocks, normalisations and linear layers. Of
-/// linear layers with element-wise functions between them, the first of two is column parallel and
-/// the second row parallel; one that is left over gathers its outputs, or
-/// stays whole where the ranks do not divide them. The head of a language model
-/// keeps its logits sharded. `last_stage`: the model ends with these layers. Throws
-/// std::invalid_argument for another layer.
+/// A run of layers of a model: embeddings, transformer blocks, normalisations, element-wise
+/// functions, and linear layers by their `roles`. Throws std::invalid_argument for another layer.
 ///
 /// A layer without memory is filled as `workload` says, sliced and dropped before the next one, so
 /// that a rank never holds more than its slices and one whole linear layer or embedding.
-ShardedLayers shard(const models::Workload& workload, models::LayerList whole, TensorGroup& group,
-                    Layout layout, bool last_stage);
+ShardedLayers shard(const models::Workload& workload, models::LayerList whole,
+                    const LinearRoles& roles, TensorGroup& group, Layout layout);
 
 /// A rank's slice of a whole tensor as a view, whose elements in row-major order are those of
 /// slice_of(): the sharded dimension is two, the parts and the rank's share of one.
 at::Tensor view_of_slice(const at::Tensor& whole, const ShardSpec& shard_spec, int rank, int ranks);
 /// A rank's slice of a whole tensor, contiguous, and the whole from the slices of all ranks.
+/// slice_of throws std::invalid_argument where there are fewer units than ranks.
 at::Tensor slice_of(const at::Tensor& whole, const ShardSpec& shard_spec, int rank, int ranks);
 at::Tensor assemble(const std::vector<at::Tensor>& slices, const ShardSpec& shard_spec);
 

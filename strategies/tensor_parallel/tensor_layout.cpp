@@ -25,34 +25,55 @@ bool is_about(const std::string& entry, const std::string& parameter) {
 
 }  // namespace
 
-TensorLayout::TensorLayout(distributed::ProcessGroup& group, runtime::Device& device, Layout layout,
+TensorLayout::TensorLayout(const models::Workload& workload,
+                           const std::vector<std::size_t>& boundaries,
+                           const std::vector<int>& device_of_stage,
+                           distributed::ProcessGroup& group, runtime::Device& device, Layout layout,
                            const ExchangeOptions& options)
-    : group_(group, device, options), layout_(layout) {}
+    : workload_(workload), group_(group, device, options), layout_(layout) {
+  const models::Model model = workload.make_meta_model();
+  const models::LayerSpan whole = model.layers;
+  const bool predicts_tokens = workload.entry().input_kind == models::InputKind::tokens;
+  std::vector<std::size_t> between_devices;
+  for (std::size_t index = 0; index < boundaries.size(); ++index) {
+    if (device_of_stage.at(index) == device_of_stage.at(index + 1)) continue;
+    between_devices.push_back(boundaries[index]);
+  }
+  roles_ = linear_roles(model.layers, between_devices, group_.size(), predicts_tokens);
+  for (std::size_t stage = 0; stage <= boundaries.size(); ++stage) {
+    const std::size_t begin = stage == 0 ? 0 : boundaries[stage - 1];
+    const bool last = stage == boundaries.size();
+    const std::size_t end = last ? whole.size() : boundaries[stage];
+    exchanges_.push_back(
+        exchanges_of(whole.subspan(begin, end - begin), roles_, predicts_tokens, last));
+  }
+}
 
-models::LayerList TensorLayout::shard(const models::Workload& workload, int stage,
-                                      models::LayerList whole, bool last_stage) {
+models::LayerList TensorLayout::shard(models::LayerList whole) {
   std::map<std::string, models::Shape> sizes;
   for (const auto& [name, tensor] : models::parameters(whole)) sizes[name] = tensor.sizes().vec();
   ShardedLayers sharded =
-      tensor_parallel::shard(workload, std::move(whole), group_, layout_, last_stage);
+      tensor_parallel::shard(workload_, std::move(whole), roles_, group_, layout_);
   const std::lock_guard lock(mutex_);
   sharded_.merge(sharded.parameters);
   whole_sizes_.merge(sizes);
-  parallel_[stage] = sharded.parallel;
-  if (last_stage) vocabulary_parallel_logits_ = sharded.ends_with_vocabulary_parallel_logits;
   return std::move(sharded.layers);
 }
 
-at::Tensor TensorLayout::loss(const models::Workload& workload, const at::Tensor& output,
-                              const at::Tensor& targets, double weight) {
-  if (!vocabulary_parallel_logits_) return workload.loss(output, targets, weight);
-  return vocab_parallel_cross_entropy(output, targets, weight, group_);
+bool TensorLayout::keeps_logits_sharded() const {
+  return std::ranges::any_of(roles_, [](const auto& of) { return of.second == LinearRole::head; });
 }
 
-at::Tensor TensorLayout::correct(const models::Workload& workload, const at::Tensor& output,
-                                 const at::Tensor& targets) {
-  if (!vocabulary_parallel_logits_) return workload.correct(output, targets);
-  return vocab_parallel_correct_predictions(output, targets, group_);
+/// Sharded logits take the format that those of one device do.
+at::Tensor TensorLayout::loss(const at::Tensor& output, const at::Tensor& targets, double weight) {
+  if (!keeps_logits_sharded()) return workload_.loss(output, targets, weight);
+  return vocab_parallel_cross_entropy(output, targets, weight, workload_.classes(),
+                                      workload_.master_dtype(), group_);
+}
+
+at::Tensor TensorLayout::correct(const at::Tensor& output, const at::Tensor& targets) {
+  if (!keeps_logits_sharded()) return workload_.correct(output, targets);
+  return vocab_parallel_correct_predictions(output, targets, workload_.classes(), group_);
 }
 
 models::Shape TensorLayout::boundary(models::Shape whole) const {
@@ -152,27 +173,18 @@ void TensorLayout::reduce_gradients(const std::vector<at::Tensor>& gradients,
   }
 }
 
-Communication TensorLayout::communication(int stage, LayerInput work, bool first_stage,
-                                          bool last_stage) const {
-  Communication total;
-  work.input_needs_gradient = !first_stage;
-  for (const ParallelLayer* layer : parallel_.at(stage)) {
-    add(total, layer->communication(work));
-    work.input_needs_gradient = true;
-  }
-  if (last_stage && vocabulary_parallel_logits_) {
-    add(total, cross_entropy_communication(work.positions, work.element_bytes));
-  }
-  return total;
+Communication TensorLayout::communication(int stage, const LayerInput& work) const {
+  const ExchangeWay way{
+      .layout = layout_, .keep_gathered = group_.options().keep_gathered, .ranks = group_.size()};
+  return communication_of(exchanges_.at(static_cast<std::size_t>(stage)), way, work);
 }
 
 Communication TensorLayout::reduction(const models::LayerList& layers,
                                       std::int64_t element_bytes) const {
-  Communication calls;
   std::int64_t elements = 0;
   for (const at::Tensor& parameter : replicated(layers)) elements += parameter.numel();
-  if (elements > 0) add_call(calls, "all_reduce", elements * element_bytes);
-  return calls;
+  if (elements == 0) return {};
+  return {{"all_reduce", {.calls = 1, .payload_bytes = elements * element_bytes}}};
 }
 
 }  // namespace stratagem::tensor_parallel

@@ -1,8 +1,9 @@
-// TensorLayout: one rank's view of stages whose layers are sharded over ranks. It makes the
-// layers, computes the loss of shared logits, and translates between a state of slices and a whole
-// one.
+// TensorLayout: one rank's view of stages whose layers are sharded over ranks. It decides from the
+// whole model what a rank has of each layer, makes the layers, computes the loss of sharded logits,
+// and translates between a state of slices and a whole one.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -15,21 +16,20 @@ namespace stratagem::tensor_parallel {
 
 class TensorLayout {
  public:
-  /// `group` and `device` outlive it.
-  TensorLayout(distributed::ProcessGroup& group, runtime::Device& device, Layout layout,
-               const ExchangeOptions& options);
+  /// Of the workload's model, cut before each of `boundaries`, ascending, into stages, which lie on
+  /// `device_of_stage`. `workload`, `group` and `device` outlive it.
+  TensorLayout(const models::Workload& workload, const std::vector<std::size_t>& boundaries,
+               const std::vector<int>& device_of_stage, distributed::ProcessGroup& group,
+               runtime::Device& device, Layout layout, const ExchangeOptions& options);
 
   /// This rank's layers of a stage, as tensor_parallel::shard() makes them.
-  models::LayerList shard(const models::Workload& workload, int stage, models::LayerList whole,
-                          bool last_stage);
+  models::LayerList shard(models::LayerList whole);
 
-  /// As Workload::loss, of the last stage's outputs.
-  at::Tensor loss(const models::Workload& workload, const at::Tensor& output,
-                  const at::Tensor& targets, double weight);
+  /// As Workload::loss, of the last stage's outputs. Logits of a language model stay sharded.
+  at::Tensor loss(const at::Tensor& output, const at::Tensor& targets, double weight);
 
-  /// As Workload::correct; collective where logits are shared.
-  at::Tensor correct(const models::Workload& workload, const at::Tensor& output,
-                     const at::Tensor& targets);
+  /// As Workload::correct; collective where logits are sharded.
+  at::Tensor correct(const at::Tensor& output, const at::Tensor& targets);
 
   /// What lies between two stages on this rank, from its shape on a single device.
   models::Shape boundary(models::Shape whole) const;
@@ -55,8 +55,8 @@ class TensorLayout {
   /// are whole on every one.
   std::vector<at::Tensor> counted(const models::LayerList& layers) const;
 
-  /// Of one micro-batch through a stage.
-  Communication communication(int stage, LayerInput work, bool first_stage, bool last_stage) const;
+  /// Of one micro-batch through a stage, by the whole model's layers.
+  Communication communication(int stage, const LayerInput& work) const;
   /// Of reduce_gradients, in a format of so many bytes.
   Communication reduction(const models::LayerList& layers, std::int64_t element_bytes) const;
 
@@ -68,15 +68,17 @@ class TensorLayout {
  private:
   std::vector<at::Tensor> replicated(const models::LayerList& layers) const;
   const ShardSpec* shard_spec_of(const std::string& entry) const;
+  bool keeps_logits_sharded() const;
 
+  const models::Workload& workload_;
   TensorGroup group_;
   Layout layout_;
-  std::mutex mutex_;  // stages are made on their devices' threads
-  std::map<int, std::vector<const ParallelLayer*>> parallel_;  // [stage]
-  std::map<int, std::vector<at::Tensor>> replicated_;          // [stage]
+  LinearRoles roles_;
+  std::vector<std::vector<Exchange>> exchanges_;       // [stage]
+  std::mutex mutex_;                                   // stages are made on their devices' threads
+  std::map<int, std::vector<at::Tensor>> replicated_;  // [stage]
   ShardedParameters sharded_;
   std::map<std::string, models::Shape> whole_sizes_;  // by parameter
-  bool vocabulary_parallel_logits_ = false;
 };
 
 }  // namespace stratagem::tensor_parallel

@@ -9,6 +9,7 @@
 
 #include "models/cpu_kernels/functions.h"
 #include "strategies/tensor_parallel/mappings.h"
+#include "strategies/tensor_parallel/share.h"
 
 namespace stratagem::tensor_parallel {
 namespace {
@@ -22,8 +23,8 @@ struct OwnIds {
   at::Tensor theirs;  // bool
 };
 
-OwnIds own_ids(const at::Tensor& ids, std::int64_t entries, const TensorGroup& group) {
-  const at::Tensor shifted = ids - group.rank() * entries;
+OwnIds own_ids(const at::Tensor& ids, std::int64_t first, std::int64_t entries) {
+  const at::Tensor shifted = ids - first;
   const at::Tensor theirs = shifted.lt(0).logical_or(shifted.ge(entries));
   return {shifted.masked_fill(theirs, 0), theirs};
 }
@@ -32,13 +33,16 @@ OwnIds own_ids(const at::Tensor& ids, std::int64_t entries, const TensorGroup& g
 class CrossEntropy : public torch::autograd::Function<CrossEntropy> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& logits,
-                            const at::Tensor& targets, double weight, TensorGroup* group) {
+                            const at::Tensor& targets, double weight, std::int64_t first,
+                            at::ScalarType dtype, TensorGroup* group) {
     const at::Tensor rows = logits.flatten(0, -2);
     const std::int64_t positions = rows.size(0);
     const at::Tensor largest =
-        group->all_reduce(rows.amax(1), distributed::Reduction::maximum).wait();
-    const OwnIds own = own_ids(targets.flatten(), rows.size(1), *group);
-    const at::Tensor shifted = rows - largest.unsqueeze(1);
+        group->all_reduce(rows.amax(1).to(dtype), distributed::Reduction::maximum).wait();
+    const OwnIds own = own_ids(targets.flatten(), first, rows.size(1));
+    const at::Tensor shifted = rows.scalar_type() == dtype
+                                   ? rows - largest.unsqueeze(1)
+                                   : rows.to(dtype).sub_(largest.unsqueeze(1));
     const at::Tensor of_target =
         shifted.gather(1, own.ids.unsqueeze(1)).squeeze(1).masked_fill(own.theirs, 0);
     const at::Tensor exponentials = shifted.exp_();
@@ -46,6 +50,7 @@ class CrossEntropy : public torch::autograd::Function<CrossEntropy> {
     context->save_for_backward({exponentials, sums[0], own.ids, own.theirs});
     context->saved_data["scale"] = weight / static_cast<double>(positions);
     context->saved_data["sizes"] = logits.sizes().vec();
+    context->saved_data["format"] = logits.scalar_type();
     return (sums[0].log() - sums[1]).mean().mul(weight);
   }
 
@@ -55,22 +60,26 @@ class CrossEntropy : public torch::autograd::Function<CrossEntropy> {
     const at::Tensor ones = saved[3].logical_not().to(gradient.scalar_type()).unsqueeze(1);
     gradient.scatter_add_(1, saved[2].unsqueeze(1), ones.neg());
     gradient.mul_(gradients[0] * context->saved_data.at("scale").toDouble());
-    return {gradient.view(context->saved_data.at("sizes").toIntVector()), {}, {}, {}};
+    gradient = gradient.to(context->saved_data.at("format").toScalarType());
+    return {gradient.view(context->saved_data.at("sizes").toIntVector()), {}, {}, {}, {}, {}};
   }
 };
 
 }  // namespace
 
 VocabParallelEmbedding::VocabParallelEmbedding(std::string name, at::Tensor token,
-                                               at::Tensor position, TensorGroup& group,
-                                               Layout layout)
-    : Layer(std::move(name)), group_(group), layout_(layout) {
+                                               at::Tensor position, std::int64_t vocabulary,
+                                               TensorGroup& group, Layout layout)
+    : Layer(std::move(name)),
+      first_(share_of(vocabulary, group.rank(), group.size()).first),
+      group_(group),
+      layout_(layout) {
   token_ = register_parameter("token.weight", std::move(token));
   position_ = register_parameter("position.weight", std::move(position));
 }
 
 at::Tensor VocabParallelEmbedding::forward(const at::Tensor& input) {
-  const OwnIds own = own_ids(input, token_.size(0), group_);
+  const OwnIds own = own_ids(input, first_, token_.size(0));
   const at::Tensor partial_sum =
       models::embedding(token_, own.ids).masked_fill(own.theirs.unsqueeze(2), 0);
   at::Tensor positions = at::arange(input.size(1), input.options());
@@ -92,33 +101,24 @@ models::Shape VocabParallelEmbedding::output_shape(const models::Shape& input) c
   return {input[0], input[1] / share, token_.size(1)};
 }
 
-Communication VocabParallelEmbedding::communication(const LayerInput& work) const {
-  return sum_communication(work.positions * token_.size(1) * work.element_bytes, layout_,
-                           group_.size());
-}
-
 at::Tensor vocab_parallel_cross_entropy(const at::Tensor& logits, const at::Tensor& targets,
-                                        double weight, TensorGroup& group) {
-  return CrossEntropy::apply(logits, targets, weight, &group);
+                                        double weight, std::int64_t vocabulary,
+                                        at::ScalarType dtype, TensorGroup& group) {
+  const std::int64_t first = share_of(vocabulary, group.rank(), group.size()).first;
+  return CrossEntropy::apply(logits, targets, weight, first, dtype, &group);
 }
 
 at::Tensor vocab_parallel_correct_predictions(const at::Tensor& logits, const at::Tensor& targets,
-                                              TensorGroup& group) {
+                                              std::int64_t vocabulary, TensorGroup& group) {
   const auto [own, index] = logits.max(-1);
   const at::Tensor largest = group.all_reduce(own.clone(), distributed::Reduction::maximum).wait();
   // Of equal logits the first counts, as it does in argmax. In float64 every index is exact.
-  const at::Tensor id = (index + group.rank() * logits.size(-1)).to(at::kDouble);
+  const at::Tensor id =
+      (index + share_of(vocabulary, group.rank(), group.size()).first).to(at::kDouble);
   const at::Tensor candidate =
       id.neg().masked_fill(own.ne(largest), -std::numeric_limits<double>::infinity());
   const at::Tensor first = group.all_reduce(candidate, distributed::Reduction::maximum).wait();
   return first.neg().eq(targets).sum();
-}
-
-Communication cross_entropy_communication(std::int64_t positions, std::int64_t element_bytes) {
-  Communication calls;
-  add_call(calls, "all_reduce", positions * element_bytes);
-  add_call(calls, "all_reduce", 2 * positions * element_bytes);
-  return calls;
 }
 
 }  // namespace stratagem::tensor_parallel

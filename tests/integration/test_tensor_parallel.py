@@ -86,7 +86,11 @@ def test_a_mesh_of_three_dimensions_equals_one_device(commands):
     ("arguments", "words"),
     [
         (["--model", "resnet18"], "cannot shard resnet18; it can column_linear, gpt-small"),
-        (["--mesh", "tensor=3", "--oversubscribe"], "4 heads of gpt-tiny cannot be shared by 3; possible: 2, 4"),
+        (["--mesh", "tensor=5", "--oversubscribe"], "4 heads of gpt-tiny cannot be shared by 5; possible: 2 to 4"),
+        (
+            ["--model", "column_linear", "--mesh", "tensor=3", "--outputs", 10, "--oversubscribe"],
+            "10 outputs of column_linear cannot be shared by 3; possible: 2, 5, 10",
+        ),
         (["--ranks", 1], "--ranks 1: devices that share layers are a rank each"),
         (["--mesh", "data=2/tensor=2", "--devices", 2], "product is the number of devices"),
         (["--mesh", "data=2", "--no-async"], "--no-async: no chosen row uses it"),

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "bench/oracle/oracle.h"
 #include "strategies/distributed/counted_costs.h"
@@ -30,6 +31,7 @@ struct Case {
   std::string reduce_scatter = "exchange";
   std::int64_t virtual_stages = 1;
   std::int64_t batch = 4;
+  std::int64_t classes = 0;  // 0: the model's own number
 };
 
 std::ostream& operator<<(std::ostream& stream, const Case& of) {
@@ -37,7 +39,7 @@ std::ostream& operator<<(std::ostream& stream, const Case& of) {
                 << of.spread.replicas << "x" << of.spread.pipeline_ranks << "x"
                 << of.spread.tensor_ranks << ", " << of.virtual_stages << " stages a device, async "
                 << of.async_reduce << ", keep gathered " << of.keep_gathered
-                << ", reduce-scatter by " << of.reduce_scatter
+                << ", reduce-scatter by " << of.reduce_scatter << ", classes " << of.classes
                 << (of.spread.in_order ? ", in order" : "");
 }
 
@@ -62,8 +64,9 @@ strategies::StrategyOptions options_of(const Case& of, const models::Workload& w
 
 /// The oracle's update, and in the step behind it the exchanges of its costs.
 void expect_oracles_update_and_costs(distributed::RankContext& ranks, const Case& of) {
-  strategies::RankTraining training(ranks, strategies::small_workload(of.model, of.batch),
-                                    of.spread);
+  models::WorkloadOptions workload = strategies::small_workload(of.model, of.batch);
+  if (of.classes > 0) workload.classes = of.classes;
+  strategies::RankTraining training(ranks, workload, of.spread);
   training.strategy = make(training.rank_context(options_of(of, training.workload)), of);
   const auto verified = bench::compare_with_oracle(*training.strategy, training.workload);
   EXPECT_TRUE(verified.passed) << of << ": " << verified.message;
@@ -116,6 +119,15 @@ std::vector<Case> cases() {
     all.push_back({.model = model, .spread = {.pipeline_ranks = 2, .tensor_ranks = 2}});
   }
   all.push_back({.model = "mlp", .spread = {.tensor_ranks = 4}});
+  // Uneven shares: 4 heads and 256 tokens over 3 ranks, 257 tokens over 2, 10 hidden features
+  // over 4.
+  all.push_back({.spread = {.tensor_ranks = 3}});
+  all.push_back(
+      {.schedule = "zb_h1", .spread = {.pipeline_ranks = 2, .tensor_ranks = 2}, .classes = 257});
+  all.push_back({.strategy = "sequence_parallel",
+                 .spread = {.replicas = 2, .tensor_ranks = 2},
+                 .classes = 257});
+  all.push_back({.model = "toy", .spread = {.tensor_ranks = 4}});
   for (const int ranks : {2, 4}) {  // the gradient of its input is all-reduced, too
     all.push_back({.model = "column_linear", .spread = {.tensor_ranks = ranks}});
   }
@@ -200,6 +212,62 @@ TEST(SequenceParallel, VerificationCatchesGradientsThatAreNotSummed) {
         std::make_unique<Forgets>(training.rank_context(options_of(of, training.workload)),
                                   schedules::ActionKind::reduce_gradients);
     EXPECT_FALSE(bench::compare_with_oracle(*training.strategy, training.workload).passed);
+  });
+}
+
+struct Arrangement {
+  bool mixed = false;
+  std::string shard = "none";
+  strategies::Spread spread = {.tensor_ranks = 2};
+  std::vector<std::string> cut = {};
+};
+
+/// What all ranks of a language model that share its layers gather in a step [bytes].
+std::int64_t gathered_bytes(const std::string& strategy, const Arrangement& of) {
+  std::atomic<std::int64_t> bytes = 0;
+  runtime::on_ranks(of.spread.ranks(), [&](distributed::RankContext& ranks) {
+    models::WorkloadOptions workload = strategies::small_workload("gpt-tiny", 4);
+    workload.mixed = of.mixed;
+    strategies::RankTraining training(ranks, workload, of.spread);
+    const strategies::StrategyOptions options{.split_size = 2, .cut = of.cut, .shard = of.shard};
+    training.strategy = strategies::find_strategy(strategy).make(training.rank_context(options));
+    training.reset_counts();
+    training.strategy->step(training.workload.make_batch(0));
+    runtime::synchronize_all(training.group.devices, std::chrono::seconds(20));
+    bytes += training.tensor->counts()["all_gather"].payload_bytes;
+  });
+  return bytes;
+}
+
+// Also where the head is a group of layers or a stage of its own.
+TEST(TensorParallel, InMixedPrecisionShardedOrCutItSendsNoLogits) {
+  const std::vector<Arrangement> all = {
+      {.mixed = true},
+      {.mixed = true, .spread = {.replicas = 2, .tensor_ranks = 2}},
+      {.shard = "optimizer", .spread = {.replicas = 2, .tensor_ranks = 2, .sharded = true}},
+      {.mixed = true,
+       .shard = "parameters",
+       .spread = {.replicas = 2, .tensor_ranks = 2, .sharded = true}},
+      {.spread = {.pipeline_ranks = 2, .tensor_ranks = 2}, .cut = {"head"}}};
+  const std::int64_t by_sequence = gathered_bytes("sequence_parallel", {});
+  EXPECT_GT(by_sequence, 0);
+  for (std::size_t index = 0; index < all.size(); ++index) {
+    SCOPED_TRACE(testing::Message() << "arrangement " << index);
+    EXPECT_EQ(gathered_bytes("tensor_parallel", all[index]), 0);
+    EXPECT_EQ(gathered_bytes("sequence_parallel", all[index]), by_sequence);
+  }
+}
+
+// Pairs of column- and row-parallel layers stay together where each is a group of its own.
+TEST(TensorParallel, WithGroupsOfLayersPairsGatherNothing) {
+  runtime::on_ranks(2, [](distributed::RankContext& ranks) {
+    models::WorkloadOptions workload = strategies::small_workload("mlp", 4);
+    workload.mixed = true;
+    strategies::RankTraining training(ranks, workload, {.tensor_ranks = 2});
+    training.strategy = strategies::find_strategy("tensor_parallel").make(training.rank_context());
+    EXPECT_TRUE(bench::compare_with_oracle(*training.strategy, training.workload).passed);
+    EXPECT_FALSE(training.strategy->costs(4).collectives.contains("all_gather"));
+    EXPECT_FALSE(training.tensor->counts().contains("all_gather"));
   });
 }
 

@@ -1,4 +1,5 @@
-// A block of sharded layers: what it communicates, and what it keeps for its backward pass.
+// What a rank has of each layer, what sharded layers exchange by formula, and what a block of them
+// keeps for its backward pass.
 #include "strategies/tensor_parallel/shard.h"
 
 #include <ATen/ATen.h>
@@ -7,6 +8,8 @@
 #include <array>
 
 #include "models/workload.h"
+#include "strategies/tensor_parallel/exchanges.h"
+#include "strategies/tensor_parallel/share.h"
 #include "tests/strategies/accounting.h"
 #include "tests/strategies/rank_threads.h"
 #include "tests/strategies/tensor_parallel/tensor_rank.h"
@@ -14,47 +17,94 @@
 namespace stratagem::tensor_parallel::shard_test {
 namespace {
 
+/// Its second layer is a block.
+models::Workload gpt() {
+  return models::Workload({.model = "gpt-tiny", .loss = models::Loss::cross_entropy});
+}
+
 /// A transformer block, sharded.
 ShardedLayers sharded_block(Rank& rank, Layout layout) {
-  const models::Workload workload({.model = "gpt-tiny", .loss = models::Loss::cross_entropy});
+  const models::Workload workload = gpt();
   models::Model model = workload.make_meta_model();
   models::LayerList block;
   block.push_back(std::move(model.layers[1]));
-  return shard(workload, std::move(block), *rank.group, layout, false);
+  return shard(workload, std::move(block), {}, *rank.group, layout);
 }
 
-TEST(Shard, ABlockCommunicatesTwiceInEachDirection) {
-  runtime::on_ranks(2, [](distributed::RankContext& ranks) {
-    for (const bool keep_gathered : {false, true}) {
-      Rank rank(ranks, {.keep_gathered = keep_gathered});
-      for (const Layout layout : {Layout::tensor, Layout::sequence}) {
-        Communication calls;
-        for (const ParallelLayer* layer : sharded_block(rank, layout).parallel) {
-          for (const auto& [name, cost] : layer->communication({96, 4, true})) {
-            calls[name].calls += cost.calls;
-            calls[name].payload_bytes += cost.payload_bytes;
-          }
-        }
-        constexpr std::int64_t activations = 96 * 64 * 4;
-        if (layout == Layout::tensor) {
-          EXPECT_EQ(calls.size(), 1U);
-          EXPECT_EQ(calls["all_reduce"].calls, 4);
-          EXPECT_EQ(calls["all_reduce"].payload_bytes, 4 * activations);
-        } else {
-          const int gathers = keep_gathered ? 4 : 6;  // the two inputs are gathered again
-          EXPECT_EQ(calls.size(), 2U);
-          EXPECT_EQ(calls["reduce_scatter"].calls, 4);
-          EXPECT_EQ(calls["reduce_scatter"].payload_bytes, 4 * activations);
-          EXPECT_EQ(calls["all_gather"].calls, gathers);
-          EXPECT_EQ(calls["all_gather"].payload_bytes, gathers * activations / 2);
-        }
+TEST(Exchanges, OfABlockAreTwoInEachDirection) {
+  const models::Model model = gpt().make_meta_model();
+  const auto exchanges = exchanges_of(models::LayerSpan(model.layers).subspan(1, 1), {},
+                                      /*predicts_tokens=*/true, /*ends_model=*/false);
+  for (const bool keep_gathered : {false, true}) {
+    for (const Layout layout : {Layout::tensor, Layout::sequence}) {
+      auto calls = communication_of(exchanges, {layout, keep_gathered, /*ranks=*/2},
+                                    {.positions = 96, .element_bytes = 4});
+      constexpr std::int64_t activations = 96 * 64 * 4;
+      if (layout == Layout::tensor) {
+        EXPECT_EQ(calls.size(), 1U);
+        EXPECT_EQ(calls["all_reduce"].calls, 4);
+        EXPECT_EQ(calls["all_reduce"].payload_bytes, 4 * activations);
+      } else {
+        const int gathers = keep_gathered ? 4 : 6;  // the two inputs are gathered again
+        EXPECT_EQ(calls.size(), 2U);
+        EXPECT_EQ(calls["reduce_scatter"].calls, 4);
+        EXPECT_EQ(calls["reduce_scatter"].payload_bytes, 4 * activations);
+        EXPECT_EQ(calls["all_gather"].calls, gathers);
+        EXPECT_EQ(calls["all_gather"].payload_bytes, gathers * activations / 2);
       }
     }
+  }
+}
+
+/// Three numbers of the loss's format a position, however the layers are cut and whatever format
+/// they compute in.
+TEST(Exchanges, OfALanguageModelsHeadAreItsInputAndTheLoss) {
+  const models::Model model = gpt().make_meta_model();
+  const auto exchanges = exchanges_of(models::LayerSpan(model.layers).last(1), {},
+                                      /*predicts_tokens=*/true, /*ends_model=*/true);
+  const auto calls = communication_of(exchanges, {Layout::tensor, false, /*ranks=*/2},
+                                      {.positions = 96, .element_bytes = 2, .loss_bytes = 4});
+  EXPECT_EQ(calls, (Communication{{"all_reduce", {3, 96 * 64 * 2 + 96 * 3 * 4}}}));
+}
+
+TEST(LinearRoles, AreThoseOfTheWholeModel) {
+  const auto roles_of = [](const models::WorkloadOptions& options,
+                           const std::vector<std::size_t>& boundaries, int ranks) {
+    const models::Workload workload(options);
+    return linear_roles(workload.make_meta_model().layers, boundaries, ranks,
+                        workload.entry().input_kind == models::InputKind::tokens);
+  };
+  using Role = LinearRole;
+  const models::WorkloadOptions gpt_options = gpt().options();
+  EXPECT_EQ(roles_of(gpt_options, {}, 2), (LinearRoles{{"head", Role::head}}));
+  // The head alone on its device, over ranks that do not divide the vocabulary.
+  EXPECT_EQ(roles_of(gpt_options, {4}, 3), (LinearRoles{{"head", Role::head}}));
+  const models::WorkloadOptions toy{.model = "toy"};  // net1, relu, net2: 10 -> 10 -> 5
+  EXPECT_EQ(roles_of(toy, {}, 3), (LinearRoles{{"net1", Role::column}, {"net2", Role::row}}));
+  EXPECT_EQ(roles_of(toy, {2}, 2),
+            (LinearRoles{{"net1", Role::gathered_column}, {"net2", Role::whole}}));
+  EXPECT_EQ(roles_of(toy, {2}, 5),
+            (LinearRoles{{"net1", Role::gathered_column}, {"net2", Role::gathered_column}}));
+}
+
+TEST(Shard, RefusesALayerThatItDoesNotKnow) {
+  runtime::on_ranks(2, [](distributed::RankContext& ranks) {
     Rank rank(ranks);
     const models::Workload resnet({.model = "resnet18"});
-    EXPECT_THROW(shard(resnet, resnet.make_meta_model().layers, *rank.group, Layout::tensor, true),
+    EXPECT_THROW(shard(resnet, resnet.make_meta_model().layers, {}, *rank.group, Layout::tensor),
                  std::invalid_argument);
   });
+}
+
+TEST(Share, FirstRanksHaveOneMoreWhereTheyDoNotDivide) {
+  const auto shares = [](std::int64_t count, int ranks) {
+    std::vector<Share> all;
+    for (int rank = 0; rank < ranks; ++rank) all.push_back(share_of(count, rank, ranks));
+    return all;
+  };
+  EXPECT_EQ(shares(8, 2), (std::vector<Share>{{0, 4}, {4, 4}}));
+  EXPECT_EQ(shares(50257, 2), (std::vector<Share>{{0, 25129}, {25129, 25128}}));
+  EXPECT_EQ(shares(5, 4), (std::vector<Share>{{0, 2}, {2, 1}, {3, 1}, {4, 1}}));
 }
 
 constexpr std::int64_t samples = 4;

@@ -77,15 +77,27 @@ TEST(ConjugateFunctions, BackwardIsTheOtherOfThePair) {
 
 TEST(Slices, AreWholeAgainTogether) {
   const at::Tensor whole = values({12, 4});
-  for (const ShardSpec shared : {ShardSpec{0, 1}, {0, 3}, {1, 1}}) {
-    std::vector<at::Tensor> slices;
-    for (int rank = 0; rank < 2; ++rank) slices.push_back(slice_of(whole, shared, rank, 2));
-    EXPECT_TRUE(at::equal(assemble(slices, shared), whole));
+  for (const ShardSpec shared : {ShardSpec{0, 1}, {0, 3}, {1, 1}, {0, 3, 2}, {1, 1, 2}}) {
+    for (const int ranks : {1, 2}) {
+      std::vector<at::Tensor> slices;
+      for (int rank = 0; rank < ranks; ++rank) {
+        slices.push_back(slice_of(whole, shared, rank, ranks));
+      }
+      EXPECT_TRUE(at::equal(assemble(slices, shared), whole));
+    }
   }
   // Query, key and value each are sharded.
   const at::Tensor rows = at::arange(12, at::kLong);
   EXPECT_TRUE(at::equal(slice_of(rows, {0, 3}, 1, 2), at::tensor({2, 3, 6, 7, 10, 11}, at::kLong)));
-  EXPECT_THROW(slice_of(rows, {0, 1}, 0, 5), std::invalid_argument);
+  // Five heads of two features each, over three ranks.
+  const at::Tensor heads = at::arange(30, at::kLong);
+  std::vector<at::Tensor> slices;
+  for (int rank = 0; rank < 3; ++rank) slices.push_back(slice_of(heads, {0, 3, 2}, rank, 3));
+  EXPECT_TRUE(at::equal(slices[1], at::tensor({4, 5, 6, 7, 14, 15, 16, 17, 24, 25, 26, 27})));
+  EXPECT_TRUE(at::equal(slices[2], at::tensor({8, 9, 18, 19, 28, 29})));
+  EXPECT_TRUE(at::equal(assemble(slices, {0, 3, 2}), heads));
+  EXPECT_THROW(slice_of(rows, {0, 1}, 0, 13), std::invalid_argument);
+  EXPECT_THROW(slice_of(heads, {0, 3, 2}, 0, 6), std::invalid_argument);
 }
 
 struct LinearCase {
@@ -153,12 +165,12 @@ void expect_pair_equals_whole(distributed::RankContext& ranks, const LinearCase&
 
   std::int64_t calls = 0;
   for (const auto& [collective, count] : rank.processes->counts()) {
-    const LayerInput work{rows, rounds ? 4 : 8, true};
-    Communication formula = column.communication(work);
-    for (const auto& [name, cost] : row.communication(work)) {
-      formula[name].calls += cost.calls;
-      formula[name].payload_bytes += cost.payload_bytes;
-    }
+    using Kind = Exchange::Kind;
+    std::vector<Exchange> exchanges = {{Kind::input, features}, {Kind::sum, features}};
+    if (of.gather_output) exchanges.push_back({Kind::outputs, hidden});
+    Communication formula =
+        communication_of(exchanges, {of.layout, of.exchange.keep_gathered, rank.group->size()},
+                         {.positions = rows, .element_bytes = rounds ? 4 : 8});
     EXPECT_EQ(formula[collective].calls, count.calls) << collective;
     EXPECT_EQ(formula[collective].payload_bytes, count.payload_bytes) << collective;
     calls += count.calls;
@@ -280,8 +292,8 @@ void expect_deferred(distributed::RankContext& ranks, Layout layout) {
   Rank rank(ranks);
   ColumnParallelLinear column("up", values({8, 4}), values({8}, 1), *rank.group, {layout, false});
   RowParallelLinear row("down", values({4, 8}, 2), values({4}, 3), *rank.group, layout);
-  VocabParallelEmbedding embedding("embedding", values({5, 4}, 6), values({6, 4}, 7), *rank.group,
-                                   layout);
+  VocabParallelEmbedding embedding("embedding", values({5, 4}, 6), values({6, 4}, 7),
+                                   /*vocabulary=*/10, *rank.group, layout);
   const at::Tensor ids = at::tensor({0, 4, 5, 9, 7, 2}, at::kLong).view({1, 6});
   std::vector<at::Tensor> all;
   for (models::Layer* layer : std::initializer_list<models::Layer*>{&column, &row, &embedding}) {
@@ -310,74 +322,120 @@ TEST(ParallelLayers, DeferTheirWeightGradients) {
   }
 }
 
+/// This rank's columns of logits over a vocabulary, which two ranks may not divide.
+at::Tensor own_logits(const at::Tensor& logits, const Rank& rank) {
+  return slice_of(logits, {.dimension = 2}, rank.group->rank(), rank.group->size());
+}
+
 TEST(VocabParallel, CrossEntropyIsThatOfTheWholeLogits) {
-  runtime::on_ranks(2, [](distributed::RankContext& ranks) {
-    Rank rank(ranks);
-    const at::Tensor logits =
-        values({2, 3, 10}) * 30;  // large enough to overflow without a maximum
-    const at::Tensor targets = at::tensor({0, 4, 5, 9, 7, 2}, at::kLong).view({2, 3});
-    const auto whole = passes(logits, at::scalar_tensor(1.0, at::kDouble), [&](const auto& t) {
-      return at::cross_entropy_loss(t.flatten(0, 1), targets.flatten()).mul(0.25);
+  for (const std::int64_t vocabulary : {10, 11}) {
+    runtime::on_ranks(2, [vocabulary](distributed::RankContext& ranks) {
+      Rank rank(ranks);
+      const at::Tensor logits =
+          values({2, 3, vocabulary}) * 30;  // large enough to overflow without a maximum
+      const at::Tensor targets = at::tensor({0, 4, 5, 9, 7, 2}, at::kLong).view({2, 3});
+      const auto whole = passes(logits, at::scalar_tensor(1.0, at::kDouble), [&](const auto& t) {
+        return at::cross_entropy_loss(t.flatten(0, 1), targets.flatten()).mul(0.25);
+      });
+      const auto shared =
+          passes(own_logits(logits, rank), at::scalar_tensor(1.0, at::kDouble), [&](const auto& t) {
+            return vocab_parallel_cross_entropy(t, targets, 0.25, vocabulary, at::kDouble,
+                                                *rank.group);
+          });
+      expect_close(shared.y, whole.y);
+      expect_close(shared.x_gradient, own_logits(whole.x_gradient, rank));
+      const auto counted = rank.processes->counts().at("all_reduce");
+      const auto formula = communication_of({{Exchange::Kind::loss, vocabulary}}, {.ranks = 2},
+                                            {.positions = 6, .loss_bytes = 8})
+                               .at("all_reduce");
+      EXPECT_EQ(counted.calls, formula.calls);
+      EXPECT_EQ(counted.payload_bytes, formula.payload_bytes);
     });
-    const auto shared = passes(
-        rank.group->own_part(logits, 2), at::scalar_tensor(1.0, at::kDouble),
-        [&](const auto& t) { return vocab_parallel_cross_entropy(t, targets, 0.25, *rank.group); });
-    expect_close(shared.y, whole.y);
-    expect_close(shared.x_gradient, rank.group->own_part(whole.x_gradient, 2));
-    const auto counted = rank.processes->counts().at("all_reduce");
-    const auto formula = cross_entropy_communication(6, 8).at("all_reduce");
-    EXPECT_EQ(counted.calls, formula.calls);
-    EXPECT_EQ(counted.payload_bytes, formula.payload_bytes);
-  });
+  }
+}
+
+// float16 ends at 65504, which a loss of more than 1 exceeds at the scale that a run starts with.
+TEST(VocabParallel, CrossEntropyOfHalfLogitsIsComputedInFloat32) {
+  for (const at::ScalarType format : {at::kHalf, at::kBFloat16}) {
+    runtime::on_ranks(2, [format](distributed::RankContext& ranks) {
+      Rank rank(ranks);
+      constexpr double scale = 65536;
+      const at::Tensor logits = values({2, 3, 10}).mul(3).to(format);
+      const at::Tensor targets = at::tensor({0, 4, 5, 9, 7, 2}, at::kLong).view({2, 3});
+      const auto whole = passes(logits, at::scalar_tensor(1.0), [&](const auto& t) {
+        return at::cross_entropy_loss(t.to(at::kFloat).flatten(0, 1), targets.flatten()).mul(scale);
+      });
+      const auto shared =
+          passes(own_logits(logits, rank), at::scalar_tensor(1.0), [&](const auto& t) {
+            return vocab_parallel_cross_entropy(t, targets, scale, 10, at::kFloat, *rank.group);
+          });
+      EXPECT_EQ(shared.y.scalar_type(), at::kFloat);
+      EXPECT_EQ(shared.x_gradient.scalar_type(), format);
+      EXPECT_TRUE(shared.y.isfinite().item<bool>());
+      expect_close(shared.y / scale, whole.y / scale, 1e-6);
+      const at::Tensor expected = own_logits(whole.x_gradient, rank).to(at::kDouble);
+      const double ulp = format == at::kHalf ? 1e-3 : 8e-3;
+      expect_close(shared.x_gradient.to(at::kDouble), expected,
+                   ulp * expected.abs().max().item<double>());
+    });
+  }
 }
 
 // The largest of some rows lie on either rank, and in one row two are equal.
 TEST(VocabParallel, CorrectPredictionsAreThoseOfTheWholeLogits) {
-  runtime::on_ranks(2, [](distributed::RankContext& ranks) {
+  for (const std::int64_t vocabulary : {10, 11}) {
+    runtime::on_ranks(2, [vocabulary](distributed::RankContext& ranks) {
+      Rank rank(ranks);
+      const at::Tensor logits = values({2, 3, vocabulary});
+      logits[0][1][3] = logits[0][1][8] = 100;
+      const at::Tensor best = logits.argmax(2);
+      for (const std::int64_t off : {0, 5}) {  // the same place of the other rank's half
+        const at::Tensor targets = (best + off).remainder(vocabulary);
+        EXPECT_EQ(vocab_parallel_correct_predictions(own_logits(logits, rank), targets, vocabulary,
+                                                     *rank.group)
+                      .item<std::int64_t>(),
+                  off == 0 ? 6 : 0);
+      }
+      EXPECT_LT(best.min().item<std::int64_t>(), 5);
+      EXPECT_GE(best.max().item<std::int64_t>(), 5);
+    });
+  }
+}
+
+void expect_embedding_of_the_whole_table(Layout layout, std::int64_t vocabulary) {
+  runtime::on_ranks(2, [=](distributed::RankContext& ranks) {
     Rank rank(ranks);
-    const at::Tensor logits = values({2, 3, 10});
-    logits[0][1][3] = logits[0][1][8] = 100;
-    const at::Tensor best = logits.argmax(2);
-    for (const std::int64_t off : {0, 5}) {  // the same place of the other rank's half
-      const at::Tensor targets = (best + off).remainder(10);
-      EXPECT_EQ(
-          vocab_parallel_correct_predictions(rank.group->own_part(logits, 2), targets, *rank.group)
-              .item<std::int64_t>(),
-          off == 0 ? 6 : 0);
-    }
-    EXPECT_LT(best.min().item<std::int64_t>(), 5);
-    EXPECT_GE(best.max().item<std::int64_t>(), 5);
+    const at::Tensor table = values({vocabulary, 4});
+    const at::Tensor positions = values({6, 4}, 1);
+    models::TokenEmbeddingLayer whole("embedding", {vocabulary, 6, 4},
+                                      models::InitialValues::constant(0));
+    whole.materialise(0, at::kCPU, at::kDouble, at::MemoryFormat::Contiguous);
+    whole.token().detach().copy_(table);
+    whole.position().detach().copy_(positions);
+    VocabParallelEmbedding shared("embedding", slice_of(table, {0, 1}, rank.group->rank(), 2),
+                                  positions.clone(), vocabulary, *rank.group, layout);
+    const at::Tensor ids = at::tensor({0, 4, 5, 9, 7, 2, 2, 5}, at::kLong).view({2, 4});
+    const auto part = [&](const at::Tensor& t) {
+      return layout == Layout::sequence ? rank.group->own_part(t, 1).contiguous() : t;
+    };
+    const at::Tensor gradient = values({2, 4, 4}, 2);
+    const at::Tensor expected = whole.forward(ids);
+    expected.backward(gradient);
+    const at::Tensor found = shared.forward(ids);
+    found.backward(part(gradient));
+    expect_close(found.detach(), part(expected.detach()));
+    expect_close(shared.parameters()[0].tensor.grad(),
+                 slice_of(whole.parameters()[0].tensor.grad(), {0, 1}, rank.group->rank(), 2));
+    EXPECT_EQ(shared.output_shape({2, 4}),
+              (models::Shape{2, layout == Layout::sequence ? 2 : 4, 4}));
   });
 }
 
 TEST(VocabParallel, EmbeddingIsThatOfTheWholeTable) {
   for (const Layout layout : {Layout::tensor, Layout::sequence}) {
-    runtime::on_ranks(2, [layout](distributed::RankContext& ranks) {
-      Rank rank(ranks);
-      const at::Tensor table = values({10, 4});
-      const at::Tensor positions = values({6, 4}, 1);
-      models::TokenEmbeddingLayer whole("embedding", {10, 6, 4},
-                                        models::InitialValues::constant(0));
-      whole.materialise(0, at::kCPU, at::kDouble, at::MemoryFormat::Contiguous);
-      whole.token().detach().copy_(table);
-      whole.position().detach().copy_(positions);
-      VocabParallelEmbedding shared("embedding", slice_of(table, {0, 1}, rank.group->rank(), 2),
-                                    positions.clone(), *rank.group, layout);
-      const at::Tensor ids = at::tensor({0, 4, 5, 9, 7, 2, 2, 5}, at::kLong).view({2, 4});
-      const auto part = [&](const at::Tensor& t) {
-        return layout == Layout::sequence ? rank.group->own_part(t, 1).contiguous() : t;
-      };
-      const at::Tensor gradient = values({2, 4, 4}, 2);
-      const at::Tensor expected = whole.forward(ids);
-      expected.backward(gradient);
-      const at::Tensor found = shared.forward(ids);
-      found.backward(part(gradient));
-      expect_close(found.detach(), part(expected.detach()));
-      expect_close(shared.parameters()[0].tensor.grad(),
-                   slice_of(whole.parameters()[0].tensor.grad(), {0, 1}, rank.group->rank(), 2));
-      EXPECT_EQ(shared.output_shape({2, 4}),
-                (models::Shape{2, layout == Layout::sequence ? 2 : 4, 4}));
-    });
+    for (const std::int64_t vocabulary : {10, 11}) {
+      expect_embedding_of_the_whole_table(layout, vocabulary);
+    }
   }
 }
 

@@ -1,0 +1,41 @@
+#include "strategies/tensor_parallel/linear_roles.h"
+
+#include <algorithm>
+
+#include "models/basic_layers.h"
+
+namespace stratagem::tensor_parallel {
+
+using models::LinearLayer;
+
+LinearRoles linear_roles(const models::LayerList& layers,
+                         const std::vector<std::size_t>& boundaries, int ranks,
+                         bool predicts_tokens) {
+  LinearRoles roles;
+  const LinearLayer* first = nullptr;  // of a pair; the last that has no second one
+  const auto leave_over = [&] {
+    if (first == nullptr) return;
+    const bool divisible = first->weight().size(0) % ranks == 0;
+    roles[first->name()] = divisible ? LinearRole::gathered_column : LinearRole::whole;
+    first = nullptr;
+  };
+  for (std::size_t index = 0; index < layers.size(); ++index) {
+    if (std::ranges::find(boundaries, index) != boundaries.end()) leave_over();
+    const auto* linear = dynamic_cast<const LinearLayer*>(layers[index].get());
+    if (linear == nullptr) continue;
+    if (predicts_tokens && index + 1 == layers.size()) {
+      leave_over();
+      roles[linear->name()] = LinearRole::head;
+    } else if (first == nullptr) {
+      first = linear;
+    } else {
+      roles[first->name()] = LinearRole::column;
+      roles[linear->name()] = LinearRole::row;
+      first = nullptr;
+    }
+  }
+  leave_over();
+  return roles;
+}
+
+}  // namespace stratagem::tensor_parallel

@@ -1,0 +1,24 @@
+// Which part of a dimension a rank has.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace stratagem::tensor_parallel {
+
+struct Share {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+
+  bool operator==(const Share&) const = default;
+};
+
+/// A rank's share of `count` entries, in the order of the ranks. Where the ranks do not divide
+/// them, the first ones have one entry more (as numpy.array_split does it).
+inline Share share_of(std::int64_t count, int rank, int ranks) {
+  const std::int64_t each = count / ranks;
+  const std::int64_t left = count % ranks;
+  return {rank * each + std::min<std::int64_t>(rank, left), each + (rank < left ? 1 : 0)};
+}
+
+}  // namespace stratagem::tensor_parallel

@@ -57,6 +57,9 @@ const std::vector<Case>& cases() {
       {"sequence_parallel",
        {.replicas = 2, .tensor_ranks = 2},
        {.accumulation_steps = 2, .shard = "optimizer"}},
+      {"sequence_parallel",
+       {.pipeline_ranks = 2, .tensor_ranks = 2},
+       {.split_size = 1, .schedule = "zb_h1"}},
       {"sequence_parallel", {.replicas = 2, .tensor_ranks = 2}, {.shard = "parameters"}}};
   return all;
 }

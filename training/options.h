@@ -12,9 +12,10 @@
 namespace stratagem::training {
 
 struct TrainingOptions {
-  std::string data = "auto";    // auto: by the model's inputs; see datasets::DatasetOptions
-  std::int64_t samples = 1000;  // of sets that are drawn
-  double validation = 0;        // see datasets::DatasetOptions
+  std::string data = "auto";         // auto: by the model's inputs; see datasets::DatasetOptions
+  std::int64_t samples = 1000;       // of sets that are drawn
+  std::string token_dtype = "auto";  // of --data tokens
+  double validation = 0;             // see datasets::DatasetOptions
   double test = 0;
   std::int64_t epochs = 1;
   std::int64_t max_steps = 0;  // 0: no limit
@@ -44,6 +45,7 @@ struct TrainingOptions {
   static void each_field(Self& self, Visit visit) {
     visit("data", self.data);
     visit("samples", self.samples);
+    visit("token_dtype", self.token_dtype);
     visit("validation", self.validation);
     visit("test", self.test);
     visit("epochs", self.epochs);

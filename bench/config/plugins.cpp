@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "bench/config/config_file.h"
+#include "models/datasets/registry.h"
 #include "models/registry/named_entries.h"
 #include "models/registry/registry.h"
 #include "reports/build_information.h"
@@ -87,8 +88,8 @@ std::string loader_message(const std::string& path) {
 }
 
 std::size_t entry_count() {
-  return models::model_names().size() + schedules::schedule_names().size() +
-         strategies::strategy_names().size();
+  return models::model_names().size() + datasets::dataset_names().size() +
+         schedules::schedule_names().size() + strategies::strategy_names().size();
 }
 
 Plugin load(const std::string& file) {
@@ -140,7 +141,8 @@ std::vector<std::string> without_plugins(const std::vector<std::string>& argumen
 void add_plugin_option(CLI::App& app) {
   app.add_option_function<std::string>(
          std::string(plugin_flag), [](const std::string&) {},
-         "a library of your own models, schedules and strategies (docs/plugins.md); repeatable")
+         "a library of your own models, data sets, schedules and strategies (docs/plugins.md); "
+         "repeatable")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
       ->group("Files")
       ->type_name("FILE");

@@ -106,11 +106,14 @@ constexpr auto any_count = std::numeric_limits<std::int64_t>::max();
 void add_data_options(CLI::App& app, TrainOptions& options) {
   TrainingOptions& own = options.training;
   Adder add(app, "Data");
-  add.text("--data", own.data,
-           fmt::format("random, shapes, text, mnist:FOLDER or cifar10:FOLDER; auto: by the model's "
-                       "inputs [{}]",
-                       own.data),
-           "");
+  add.text(
+      "--data", own.data,
+      fmt::format("a data set: {} (`stratagem list datasets`); auto: by the model's inputs [{}]",
+                  datasets::dataset_usages(), own.data),
+      "");
+  add.choice(
+      "--token-dtype", own.token_dtype, {"auto", "uint16", "uint32"},
+      "type of the integers in a file of tokens; auto: as llm.c's header has it, else uint16");
   add.number<std::int64_t>("--samples", own.samples, 1, any_count,
                            "samples of the training set, of sets that are drawn");
   add.part("--validation", own.validation,
@@ -208,7 +211,7 @@ void add_train_options(CLI::App& app, TrainOptions& options, const Catalogue& ca
 }
 
 void refuse_unused(const CLI::App& app, const TrainOptions& options,
-                   const datasets::SampleFormat& format) {
+                   const datasets::DatasetEntry& data, const datasets::SampleFormat& format) {
   const TrainingOptions& own = options.training;
   const auto need = [&app](bool met, const char* needed, std::initializer_list<const char*> flags) {
     for (const char* flag : flags) {
@@ -217,8 +220,6 @@ void refuse_unused(const CLI::App& app, const TrainOptions& options,
     }
   };
   const bool falls = own.learning_rate_schedule != "constant";
-  const bool is_drawn = own.data == "random" || own.data == "shapes" ||
-                        (own.data == "auto" && format.kind != datasets::SampleKind::tokens);
   need(!own.checkpoint_dir.empty(), "needs --checkpoint-dir",
        {"--checkpoint-every", "--checkpoint-first", "--keep"});
   need(own.validation != 0, "needs --validation", {"--evaluate-every", "--no-evaluate-first"});
@@ -226,7 +227,8 @@ void refuse_unused(const CLI::App& app, const TrainOptions& options,
   need(own.learning_rate_schedule != "step", "a schedule by steps has none",
        {"--final-learning-rate"});
   need(format.kind == datasets::SampleKind::image, "is for images", {"--augment"});
-  need(is_drawn, "is for data that are drawn: random, shapes", {"--samples"});
+  need(data.drawn, "is for data that are drawn: random, shapes", {"--samples"});
+  need(data.name == "tokens", "is for --data tokens", {"--token-dtype"});
 }
 
 const TrainingPreset* preset_among(std::span<const std::string> arguments) {

@@ -8,7 +8,7 @@
 #include "bench/config/catalogue.h"
 #include "bench/config/presets.h"
 #include "bench/config/run_options.h"
-#include "models/datasets/dataset.h"
+#include "models/datasets/registry.h"
 #include "training/options.h"
 
 namespace CLI {
@@ -51,7 +51,7 @@ void add_train_options(CLI::App& app, TrainOptions& options, const Catalogue& ca
 /// Throws std::invalid_argument for an option that was typed and that nothing reads: what belongs
 /// to checkpoints without a folder for them, to a validation without one, to other data.
 void refuse_unused(const CLI::App& app, const TrainOptions& options,
-                   const datasets::SampleFormat& format);
+                   const datasets::DatasetEntry& data, const datasets::SampleFormat& format);
 
 /// The value of --preset among the arguments; empty where there is none. Throws
 /// std::invalid_argument with the nearest name.

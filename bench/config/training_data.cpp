@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "models/registry/registry.h"
@@ -24,54 +25,86 @@ const char* usual_data(InputKind kind) {
   return "random";
 }
 
-const char* words_for(InputKind kind) {
+datasets::SampleKind kind_for(InputKind kind) {
   switch (kind) {
     case InputKind::image:
-      return "images: random, shapes, mnist:FOLDER or cifar10:FOLDER";
+      return datasets::SampleKind::image;
     case InputKind::tokens:
-      return "tokens: text";
+      return datasets::SampleKind::tokens;
     case InputKind::vector:
       break;
   }
-  return "vectors: random";
+  return datasets::SampleKind::vector;
 }
 
-bool takes(InputKind kind, datasets::SampleKind samples) {
-  return (kind == InputKind::image && samples == datasets::SampleKind::image) ||
-         (kind == InputKind::vector && samples == datasets::SampleKind::vector) ||
-         (kind == InputKind::tokens && samples == datasets::SampleKind::tokens);
+const char* plural_of(InputKind kind) {
+  switch (kind) {
+    case InputKind::image:
+      return "images";
+    case InputKind::tokens:
+      return "tokens";
+    case InputKind::vector:
+      break;
+  }
+  return "vectors";
+}
+
+/// What a data set is asked for is a file's or a folder's name, or nothing.
+std::string name_of(const models::ModelEntry& model, const training::TrainingOptions& options) {
+  return options.data == "auto" ? usual_data(model.input_kind) : options.data;
+}
+
+/// The side of the images: the row's, the set's own as far as the model takes it, or the model's.
+std::int64_t image_size_of(const Config& row, const models::ModelEntry& model,
+                           const datasets::DatasetEntry& set) {
+  if (row.image_size != 0) return row.image_size;
+  if (set.image_size == 0) return model.default_image_size;
+  return std::max(set.image_size, model.smallest_image);
 }
 
 }  // namespace
 
+const datasets::DatasetEntry& dataset_of(const Config& row,
+                                         const training::TrainingOptions& options) {
+  const models::ModelEntry& model = models::find_model(row.model);
+  const std::string name = name_of(model, options);
+  const datasets::DatasetEntry& set = datasets::entry_of(name);
+  const datasets::SampleKind wanted = kind_for(model.input_kind);
+  if (set.gives(wanted)) return set;
+  throw std::invalid_argument(fmt::format("--data {}: {} trains on {}: {}", name, model.name,
+                                          plural_of(model.input_kind),
+                                          datasets::dataset_usages(wanted)));
+}
+
 datasets::Datasets training_data(const Config& row, const training::TrainingOptions& options,
                                  std::string_view characters) {
   const models::ModelEntry& model = models::find_model(row.model);
+  const datasets::DatasetEntry& set = dataset_of(row, options);
   datasets::DatasetOptions wanted;
-  wanted.name = options.data == "auto" ? usual_data(model.input_kind) : options.data;
+  wanted.name = name_of(model, options);
   wanted.samples = options.samples;
   wanted.features = row.features == 0 ? model.features : row.features;
   wanted.outputs = row.outputs == 0 ? model.classes : row.outputs;
   if (model.input_kind == InputKind::image) {
-    wanted.image_size = row.image_size == 0 ? model.default_image_size : row.image_size;
+    wanted.image_size = image_size_of(row, model, set);
   }
   wanted.real_targets = row.targets == "real";
   wanted.sequence = row.sequence_length == 0 ? model.longest_sequence : row.sequence_length;
+  wanted.token_dtype = options.token_dtype;
   wanted.seed = static_cast<std::uint64_t>(row.seed);
   wanted.validation = options.validation;
   wanted.test = options.test;
-  datasets::Datasets sets = datasets::make_datasets(wanted, characters);
-  if (!takes(model.input_kind, sets.training->format().kind)) {
-    throw std::invalid_argument(fmt::format("--data {}: {} trains on {}", wanted.name, model.name,
-                                            words_for(model.input_kind)));
-  }
-  return sets;
+  return datasets::make_datasets(wanted, characters);
 }
 
 void fit_to_data(Config& row, const datasets::SampleFormat& format) {
-  if (format.kind != datasets::SampleKind::image) return;
-  row.image_size = format.height;
-  row.outputs = format.classes;
+  const bool has_images = format.kind == datasets::SampleKind::image;
+  const bool takes_sizes = models::find_model(row.model).takes_sizes;
+  if (has_images) row.image_size = format.height;
+  if (takes_sizes && !has_images && row.features == 0) row.features = format.features;
+  if ((takes_sizes || has_images) && row.outputs == 0) {
+    row.outputs = format.classes > 0 ? format.classes : format.outputs;
+  }
 }
 
 }  // namespace stratagem::bench

@@ -5,17 +5,25 @@
 
 #include "bench/config/config.h"
 #include "models/datasets/dataset.h"
+#include "models/datasets/registry.h"
 #include "training/options.h"
 
 namespace stratagem::bench {
 
-/// Throws std::invalid_argument, in one line, for data that cannot be had or that the row's model
-/// does not take. `characters`: what `--data text` trains on; it outlives the sets.
+/// The data set that is asked for, `auto` resolved by the model's inputs. Throws
+/// std::invalid_argument, in one line, for an unknown set and one whose samples the model does not
+/// take.
+const datasets::DatasetEntry& dataset_of(const Config& row,
+                                         const training::TrainingOptions& options);
+
+/// Throws std::invalid_argument, in one line, as dataset_of() does and for data that cannot be
+/// read. Images are of the row's size; where that is 0 they keep the set's own, or the smallest
+/// that the model takes. `characters`: what `--data text` trains on; it outlives the sets.
 datasets::Datasets training_data(const Config& row, const training::TrainingOptions& options,
                                  std::string_view characters);
 
-/// Gives the row the sizes of its data: of images their side and the number of classes. Throws
-/// std::invalid_argument where the model cannot take them.
+/// Gives the row the sizes of its data that nobody has given: the side of images, the numbers of
+/// inputs and outputs of a model that takes sizes, and the number of classes of images.
 void fit_to_data(Config& row, const datasets::SampleFormat& format);
 
 }  // namespace stratagem::bench

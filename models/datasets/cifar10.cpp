@@ -6,17 +6,17 @@
 #include <string>
 #include <vector>
 
-#include "models/datasets/formats.h"
 #include "models/datasets/mapped_file.h"
+#include "models/datasets/registry.h"
 
 namespace stratagem::datasets {
 namespace {
 
 constexpr std::int64_t records = 10'000;  // of a file
-constexpr std::int64_t side = 32;
-constexpr std::size_t image_bytes = 3 * side * side;
+constexpr std::int64_t cifar_side = 32;
+constexpr std::size_t image_bytes = 3 * cifar_side * cifar_side;
 constexpr std::size_t record_bytes = 1 + image_bytes;
-constexpr std::int64_t classes = 10;
+constexpr std::int64_t cifar_classes = 10;
 
 class Cifar10 final : public Dataset {
  public:
@@ -48,26 +48,40 @@ class Cifar10 final : public Dataset {
     }
     for (std::int64_t number = 0; number < records; ++number) {
       const std::uint8_t label = record_of(file, number).front();
-      if (label < classes) continue;
+      if (label < cifar_classes) continue;
       throw std::invalid_argument(
           fmt::format("--data: {}: label {} of record {}, 0 to {} are known", file.path().string(),
-                      label, number, classes - 1));
+                      label, number, cifar_classes - 1));
     }
   }
 
   std::vector<std::unique_ptr<MappedFile>> files_;
-  SampleFormat format_{
-      .kind = SampleKind::image, .channels = 3, .height = side, .width = side, .classes = classes};
+  SampleFormat format_{.kind = SampleKind::image,
+                       .channels = 3,
+                       .height = cifar_side,
+                       .width = cifar_side,
+                       .classes = cifar_classes};
 };
 
-}  // namespace
-
-OwnSplit cifar10(const std::filesystem::path& folder) {
+/// CIFAR-10 (Krizhevsky 2009), the binary version: data_batch_1.bin to data_batch_5.bin and
+/// test_batch.bin, each 10,000 records of a label and 3x32x32 pixels.
+Datasets cifar10(const DatasetOptions& options) {
+  const std::filesystem::path folder = options.path;
   const std::vector<std::string> training = {"data_batch_1.bin", "data_batch_2.bin",
                                              "data_batch_3.bin", "data_batch_4.bin",
                                              "data_batch_5.bin"};
   return {.training = std::make_shared<Cifar10>(folder, training),
+          .validation = nullptr,
           .test = std::make_shared<Cifar10>(folder, std::vector<std::string>{"test_batch.bin"})};
 }
 
+}  // namespace
 }  // namespace stratagem::datasets
+
+STRATAGEM_REGISTER_DATASET(stratagem::datasets::DatasetEntry{
+    .name = "cifar10",
+    .argument = "FOLDER",
+    .summary = "the six binary files of CIFAR-10: 3x32x32, 10 classes",
+    .kinds = {stratagem::datasets::SampleKind::image},
+    .image_size = stratagem::datasets::cifar_side,
+    .make = stratagem::datasets::cifar10});

@@ -7,7 +7,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "models/datasets/formats.h"
+#include "models/datasets/image_size.h"
+#include "models/datasets/registry.h"
 
 namespace stratagem::datasets {
 namespace {
@@ -36,17 +37,22 @@ std::int64_t share(const char* option, double fraction, std::int64_t samples) {
       fmt::format("{} {:g}: of {} samples that is none", option, fraction, samples));
 }
 
-/// Takes what is asked for as fractions from the end of the training set.
+/// The parts that are asked for: the set's own, or fractions from the end of the training set.
 Datasets cut(Datasets sets, const DatasetOptions& options) {
   const std::int64_t samples = sets.training->size();
   std::int64_t left = samples;
   const auto take = [&](const char* option, double fraction, DatasetPointer& part) {
     if (fraction == 0) part = nullptr;
+    if (fraction < 0 && !part) {
+      throw std::invalid_argument(fmt::format(
+          "{} own: --data {} has no such part of its own; give a fraction", option, options.name));
+    }
     if (fraction <= 0) return;
     const std::int64_t count = share(option, fraction, samples);
     left -= count;
     part = part_of(sets.training, std::max<std::int64_t>(left, 0), count);
   };
+  if (!sets.validation) sets.validation = sets.test;
   take("--test", options.test, sets.test);
   take("--validation", options.validation, sets.validation);
   if (left <= 0) {
@@ -58,56 +64,13 @@ Datasets cut(Datasets sets, const DatasetOptions& options) {
   return sets;
 }
 
-/// Sets that are drawn: each part has samples of its own.
-template <class Draw>
-Datasets drawn(const DatasetOptions& options, Draw draw) {
-  if (options.samples < 1) {
-    throw std::invalid_argument(fmt::format("--samples {}: 1 or more", options.samples));
+/// What the registered set makes, its images of the size that is asked for.
+Datasets whole_sets(const DatasetOptions& options) {
+  Datasets sets = entry_of(options.name).make(options);
+  for (DatasetPointer* set : {&sets.training, &sets.validation, &sets.test}) {
+    if (*set) *set = of_size(std::move(*set), options.image_size);
   }
-  const std::int64_t count = options.samples;
-  Datasets sets{.training = draw(0, count), .validation = nullptr, .test = nullptr};
-  if (options.validation < 0) sets.validation = draw(count, count);
-  if (options.test < 0) sets.test = draw(2 * count, count);
   return sets;
-}
-
-/// Sets of files: what the format calls test set serves as validation set, too.
-Datasets from_files(const DatasetOptions& options, OwnSplit split) {
-  Datasets sets{.training = std::move(split.training), .validation = nullptr, .test = nullptr};
-  if (options.validation < 0) sets.validation = split.test;
-  if (options.test < 0) sets.test = split.test;
-  return sets;
-}
-
-[[noreturn]] void refuse(const std::string& name) {
-  throw std::invalid_argument(fmt::format(
-      "--data {}: unknown; random, shapes, text, mnist:FOLDER or cifar10:FOLDER", name));
-}
-
-Datasets whole_sets(const DatasetOptions& options, std::string_view characters) {
-  const std::size_t colon = options.name.find(':');
-  const std::string kind = options.name.substr(0, colon);
-  if (colon != std::string::npos) {
-    const std::string folder = options.name.substr(colon + 1);
-    if (kind == "mnist") return from_files(options, mnist(folder));
-    if (kind == "cifar10") return from_files(options, cifar10(folder));
-    refuse(options.name);
-  }
-  if (kind == "random") {
-    return drawn(options, [&](auto first, auto count) {
-      return options.image_size > 0 ? random_images(options, first, count)
-                                    : random_numbers(options, first, count);
-    });
-  }
-  if (kind == "shapes") {
-    return drawn(options,
-                 [&](auto first, auto count) { return shapes(first, count, options.seed); });
-  }
-  if (kind != "text") refuse(options.name);
-  if (options.validation < 0 || options.test < 0) {
-    throw std::invalid_argument("--data text has no test set of its own: give a fraction");
-  }
-  return {.training = text(characters, options.sequence), .validation = nullptr, .test = nullptr};
 }
 
 }  // namespace
@@ -117,7 +80,12 @@ DatasetPointer part_of(DatasetPointer whole, std::int64_t first, std::int64_t co
 }
 
 Datasets make_datasets(const DatasetOptions& options, std::string_view characters) {
-  return cut(whole_sets(options, characters), options);
+  DatasetOptions all = options;
+  all.characters = characters;
+  if (const std::size_t colon = options.name.find(':'); colon != std::string::npos) {
+    all.path = options.name.substr(colon + 1);
+  }
+  return cut(whole_sets(all), all);
 }
 
 }  // namespace stratagem::datasets

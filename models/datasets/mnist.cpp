@@ -5,8 +5,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "models/datasets/formats.h"
 #include "models/datasets/mapped_file.h"
+#include "models/datasets/registry.h"
 
 namespace stratagem::datasets {
 namespace {
@@ -88,11 +88,21 @@ class Mnist final : public Dataset {
                        .classes = digits};
 };
 
-}  // namespace
-
-OwnSplit mnist(const std::filesystem::path& folder) {
-  return {.training = std::make_shared<Mnist>(folder, "train"),
-          .test = std::make_shared<Mnist>(folder, "t10k")};
+/// MNIST as LeCun, Cortes and Burges published it: train-images-idx3-ubyte and the three beside it,
+/// in IDX (big endian; magic 0x803 for images, 0x801 for labels).
+Datasets mnist(const DatasetOptions& options) {
+  return {.training = std::make_shared<Mnist>(options.path, "train"),
+          .validation = nullptr,
+          .test = std::make_shared<Mnist>(options.path, "t10k")};
 }
 
+}  // namespace
 }  // namespace stratagem::datasets
+
+STRATAGEM_REGISTER_DATASET(stratagem::datasets::DatasetEntry{
+    .name = "mnist",
+    .argument = "FOLDER",
+    .summary = "the four IDX files of MNIST: 1x28x28, 10 classes",
+    .kinds = {stratagem::datasets::SampleKind::image},
+    .image_size = stratagem::datasets::digit_side,
+    .make = stratagem::datasets::mnist});

@@ -1,8 +1,8 @@
 // Images of noise with random labels: nothing to learn, for timing at any size.
 #include <vector>
 
-#include "models/datasets/formats.h"
 #include "models/datasets/random_bits.h"
+#include "models/datasets/random_sets.h"
 
 namespace stratagem::datasets {
 namespace {

@@ -1,8 +1,8 @@
 // Random features and targets: nothing to learn, for examples and for timing.
 #include <vector>
 
-#include "models/datasets/formats.h"
 #include "models/datasets/random_bits.h"
+#include "models/datasets/random_sets.h"
 
 namespace stratagem::datasets {
 namespace {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <vector>
 
-#include "models/datasets/formats.h"
 #include "models/datasets/random_bits.h"
+#include "models/datasets/registry.h"
 
 namespace stratagem::datasets {
 namespace {
@@ -106,10 +106,19 @@ class Shapes final : public Dataset {
                        .classes = figures.size()};
 };
 
-}  // namespace
-
-DatasetPointer shapes(std::int64_t first, std::int64_t count, std::uint64_t seed) {
-  return std::make_shared<Shapes>(first, count, seed);
+Datasets shapes(const DatasetOptions& options) {
+  return drawn_sets(options, [&](std::int64_t first, std::int64_t count) {
+    return std::make_shared<Shapes>(first, count, options.seed);
+  });
 }
 
+}  // namespace
 }  // namespace stratagem::datasets
+
+STRATAGEM_REGISTER_DATASET(stratagem::datasets::DatasetEntry{
+    .name = "shapes",
+    .summary = "figures drawn in noise, 3x32x32, 10 classes",
+    .kinds = {stratagem::datasets::SampleKind::image},
+    .image_size = stratagem::datasets::canvas_side,
+    .drawn = true,
+    .make = stratagem::datasets::shapes});

@@ -10,6 +10,7 @@
 
 #include "bench/google_benchmark/command_line.h"
 #include "bench/machine/machine.h"
+#include "models/datasets/registry.h"
 #include "models/registry/named_entries.h"
 #include "models/registry/registry.h"
 #include "strategies/registry.h"
@@ -63,6 +64,7 @@ const std::vector<Listing>& listings() {
       {"strategies",
        [] { return entries_of(strategies::strategy_names(), strategies::find_strategy); }},
       {"models", [] { return entries_of(models::model_names(), models::find_model); }},
+      {"datasets", [] { return entries_of(datasets::dataset_names(), datasets::find_dataset); }},
       {"schedules",
        [] { return entries_of(schedules::schedule_names(), schedules::find_schedule); }},
       {"devices", device_entries},
@@ -109,7 +111,8 @@ int list(const Arguments& arguments) {
   CLI::App app("What this build knows and what this machine has", "stratagem list");
   std::string what;
   bool as_json = false;
-  app.add_option("WHAT", what, "strategies, models, schedules, devices or benchmarks; default: all")
+  app.add_option("WHAT", what,
+                 "strategies, models, datasets, schedules, devices or benchmarks; default: all")
       ->type_name("");
   app.add_flag("--json", as_json, "as a JSON object of lists");
   if (!parse(app, arguments)) return 0;

@@ -13,6 +13,7 @@
 #include "bench/config/training_command.h"
 #include "bench/config/training_data.h"
 #include "bench/launch/launcher_session.h"
+#include "bench/worker/session.h"
 #include "models/token_data.h"
 #include "reports/atomic_file.h"
 #include "strategies/distributed/c10d_store.h"
@@ -20,6 +21,7 @@
 #include "tools/stratagem_torch/shapes_text.h"
 #include "tools/stratagem_torch/train_run.h"
 #include "training/checkpoint/folder.h"
+#include "training/loop/batch_maker.h"
 
 namespace stratagem::tools {
 namespace {
@@ -55,6 +57,21 @@ std::optional<checkpoint::Entry> start_of(const bench::TrainOptions& options,
   return checkpoint::Entry{*step, options.resume};
 }
 
+/// The first row's data; each row is given the sizes of its own. Throws std::invalid_argument, in
+/// one line, for data that a row's model does not take.
+datasets::Datasets data_for(std::vector<bench::Config>& rows, const bench::Selection& selection,
+                            const training::TrainingOptions& options) {
+  datasets::Datasets first;
+  for (bench::Config& row : rows) {
+    if (!selection.options.contains("image_size")) row.image_size = 0;
+    const datasets::Datasets data = bench::training_data(row, options, models::training_text());
+    bench::fit_to_data(row, data.training->format());
+    training::require_fit(models::Workload(bench::workload_options(row)), data.training->format());
+    if (!first.training) first = data;
+  }
+  return first;
+}
+
 }  // namespace
 
 int train(const Arguments& arguments) {
@@ -80,10 +97,9 @@ int train(const Arguments& arguments) {
   session.fit(selection);
   std::vector<bench::Config> rows = bench::make_grid(selection, catalogue, bench::no_baselines);
   session.fit(rows);
-  const datasets::Datasets data =
-      bench::training_data(rows.front(), options.training, models::training_text());
-  bench::refuse_unused(app, options, data.training->format());
-  for (bench::Config& row : rows) bench::fit_to_data(row, data.training->format());
+  const datasets::Datasets data = data_for(rows, selection, options.training);
+  bench::refuse_unused(app, options, bench::dataset_of(rows.front(), options.training),
+                       data.training->format());
   training::steps_of(options.training, shape_of(rows.front(), options.training, data));
 
   const bench::RequestSignal saves(SIGUSR1);

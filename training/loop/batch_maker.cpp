@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 #include <stdexcept>
 
 #include "models/datasets/random_bits.h"
@@ -30,6 +32,36 @@ void require(bool fits, const models::Workload& workload, const char* what, std:
                                           workload.options().model, wanted, what, found));
 }
 
+/// Every epoch draws other shifts of the same sample.
+datasets::RandomBits random_of(std::uint64_t seed, std::uint64_t epoch, std::int64_t sample) {
+  return {datasets::RandomBits(seed, epoch).next(), static_cast<std::uint64_t>(sample)};
+}
+
+/// Widens tokens of `Token`, the least significant byte first, as this machine has them.
+template <class Token>
+void copy_tokens(const std::uint8_t* bytes, std::int64_t count, std::int64_t* out) {
+  static_assert(std::endian::native == std::endian::little);
+  for (std::int64_t index = 0; index < count; ++index) {
+    Token token = 0;
+    std::memcpy(&token, bytes + static_cast<std::size_t>(index) * sizeof(Token), sizeof(Token));
+    out[index] = token;
+  }
+}
+
+void copy_tokens(const datasets::SampleFormat& format, const std::uint8_t* bytes,
+                 std::int64_t count, std::int64_t* out) {
+  switch (format.token_bytes) {
+    case 2:
+      return copy_tokens<std::uint16_t>(bytes, count, out);
+    case 4:
+      return copy_tokens<std::uint32_t>(bytes, count, out);
+    default:
+      return copy_tokens<std::uint8_t>(bytes, count, out);
+  }
+}
+
+}  // namespace
+
 void require_fit(const models::Workload& workload, const datasets::SampleFormat& format) {
   const models::ModelEntry& entry = workload.entry();
   const bool same_kind =
@@ -42,6 +74,8 @@ void require_fit(const models::Workload& workload, const datasets::SampleFormat&
   }
   switch (format.kind) {
     case SampleKind::image:
+      require(format.channels == 1 || format.channels == entry.features, workload, "channels",
+              entry.features, format.channels);
       require(format.height == workload.image_size() && format.width == format.height, workload,
               "pixels a side", workload.image_size(), format.height);
       break;
@@ -62,13 +96,6 @@ void require_fit(const models::Workload& workload, const datasets::SampleFormat&
             workload.classes(), format.classes);
   }
 }
-
-/// Every epoch draws other shifts of the same sample.
-datasets::RandomBits random_of(std::uint64_t seed, std::uint64_t epoch, std::int64_t sample) {
-  return {datasets::RandomBits(seed, epoch).next(), static_cast<std::uint64_t>(sample)};
-}
-
-}  // namespace
 
 BatchMaker::BatchMaker(const models::Workload& workload, const datasets::Dataset& data,
                        const BatchMakerOptions& options)
@@ -133,12 +160,14 @@ void BatchMaker::write(const models::Batch& into, std::int64_t row, std::int64_t
     case SampleKind::vector:
       std::ranges::copy(from.values, into.inputs.mutable_data_ptr<float>() + row * each);
       break;
-    case SampleKind::tokens:
-      std::copy_n(from.bytes.begin(), each,
-                  into.inputs.mutable_data_ptr<std::int64_t>() + row * each);
-      std::copy_n(from.bytes.begin() + 1, each,
+    case SampleKind::tokens: {
+      const datasets::SampleFormat& format = data_.format();
+      const std::uint8_t* const bytes = from.bytes.data();
+      copy_tokens(format, bytes, each, into.inputs.mutable_data_ptr<std::int64_t>() + row * each);
+      copy_tokens(format, bytes + format.token_bytes, each,
                   into.targets.mutable_data_ptr<std::int64_t>() + row * each);
       return;
+    }
   }
   if (data_.format().outputs > 0) {
     std::ranges::copy(from.targets,

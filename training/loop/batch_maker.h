@@ -20,10 +20,12 @@ struct BatchMakerOptions {
   bool augment = false;      // images: shifted by up to an eighth and mirrored
 };
 
+/// Throws std::invalid_argument, in one line, for data that the workload's model does not take.
+void require_fit(const models::Workload& workload, const datasets::SampleFormat& format);
+
 class BatchMaker {
  public:
-  /// `workload` and `data` outlive it. Throws std::invalid_argument, in one line, for data that the
-  /// workload's model does not take.
+  /// `workload` and `data` outlive it. Throws as require_fit() does.
   BatchMaker(const models::Workload& workload, const datasets::Dataset& data,
              const BatchMakerOptions& options);
 

@@ -36,7 +36,7 @@ bool is_made_at_once(const datasets::SampleFormat& format, std::int64_t samples)
   const std::int64_t each = format.kind == datasets::SampleKind::image
                                 ? format.channels * format.height * format.width
                                 : format.features + format.outputs;
-  return samples * each <= most_numbers;
+  return !format.decoded && samples * each <= most_numbers;
 }
 
 BatchStream::BatchStream(const models::Workload& workload, const strategies::Strategy& strategy,

@@ -1,0 +1,32 @@
+// libjpeg-turbo's decoder, whose errors are texts: the library jumps out of a call that fails.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace stratagem::datasets {
+
+class JpegDecoder {
+ public:
+  /// `bytes` outlive it.
+  explicit JpegDecoder(std::span<const std::uint8_t> bytes);
+  ~JpegDecoder();
+  JpegDecoder(const JpegDecoder&) = delete;
+  JpegDecoder& operator=(const JpegDecoder&) = delete;
+
+  /// False: see error().
+  bool read_header();
+  std::int64_t height() const;
+  std::int64_t width() const;
+  /// Writes [height, width, 3], red, green and blue; once, after the header. False: see error().
+  bool read_pixels(std::span<std::uint8_t> pixels);
+  std::string error() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace stratagem::datasets

@@ -1,0 +1,77 @@
+#include "models/datasets/registry.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <stdexcept>
+#include <utility>
+
+#include "models/registry/named_entries.h"
+
+namespace stratagem::datasets {
+namespace {
+
+// Inside a function, because entries of other files arrive during static initialisation.
+models::Registry<DatasetEntry>& dataset_registry() {
+  static models::Registry<DatasetEntry> instance("data set");
+  return instance;
+}
+
+template <class Wanted>
+std::string usages_of(Wanted wanted) {
+  std::vector<std::string> usages;
+  for (const std::string& name : dataset_names()) {
+    if (wanted(find_dataset(name))) usages.push_back(find_dataset(name).usage());
+  }
+  return fmt::format("{}", fmt::join(usages, ", "));
+}
+
+}  // namespace
+
+bool register_dataset(DatasetEntry entry) {
+  models::register_entry(dataset_registry(), std::move(entry));
+  return true;
+}
+
+const DatasetEntry& find_dataset(std::string_view name) { return dataset_registry().find(name); }
+
+std::vector<std::string> dataset_names() { return dataset_registry().names(); }
+
+std::string dataset_usages() {
+  return usages_of([](const DatasetEntry&) { return true; });
+}
+
+std::string dataset_usages(SampleKind kind) {
+  return usages_of([kind](const DatasetEntry& entry) { return entry.gives(kind); });
+}
+
+const DatasetEntry& entry_of(const std::string& name_and_path) {
+  const std::size_t colon = name_and_path.find(':');
+  const std::string name = name_and_path.substr(0, colon);
+  const std::vector<std::string> names = dataset_names();
+  if (std::ranges::find(names, name) == names.end()) {
+    throw std::invalid_argument(
+        fmt::format("--data {}: {}", name_and_path, models::unknown_name("data set", name, names)));
+  }
+  const DatasetEntry& entry = find_dataset(name);
+  const bool has_path = colon != std::string::npos && colon + 1 < name_and_path.size();
+  if (has_path == entry.argument.empty()) {
+    throw std::invalid_argument(
+        fmt::format("--data {}: expected {}", name_and_path, entry.usage()));
+  }
+  return entry;
+}
+
+Datasets drawn_sets(const DatasetOptions& options,
+                    const std::function<DatasetPointer(std::int64_t, std::int64_t)>& draw) {
+  if (options.samples < 1) {
+    throw std::invalid_argument(fmt::format("--samples {}: 1 or more", options.samples));
+  }
+  const std::int64_t count = options.samples;
+  Datasets sets{.training = draw(0, count), .validation = nullptr, .test = nullptr};
+  if (options.validation < 0) sets.validation = draw(count, count);
+  if (options.test < 0) sets.test = draw(2 * count, count);
+  return sets;
+}
+
+}  // namespace stratagem::datasets

@@ -26,8 +26,11 @@ struct TrainingOptions {
   std::int64_t warmup_steps = 0;
   double final_learning_rate = 0;
   std::int64_t schedule_steps = 0;  // of the schedule; 0: as many as the training has
-  std::int64_t evaluate_every = 1;  // epochs
+  std::int64_t evaluate_every = 0;  // steps; 0: at the ends of epochs
   bool evaluate_first = true;
+  bool evaluate_only = false;    // nothing is trained
+  std::string monitor = "loss";  // what makes an evaluation the best: loss, accuracy
+  std::int64_t early_stop = 0;   // evaluations without a better one that end it; 0: none do
   std::int64_t loader_threads = 1;
   std::int64_t prefetch = 2;          // batches
   std::int64_t log_every = 1;         // steps
@@ -35,6 +38,7 @@ struct TrainingOptions {
   bool checkpoint_first = false;      // one of the start, too
   std::int64_t checkpoint_every = 0;  // steps; 0: at the ends of epochs
   std::int64_t keep = 0;              // checkpoints; 0: all
+  bool keep_best = false;             // the best evaluation's, too
   std::string resume = {};            // the checkpoint to go on from; empty: none
   std::string initial_state = {};     // a file whose model it begins with; empty: none
   std::string stop_file = {};         // on rank 0's host: the training ends when it is there
@@ -59,6 +63,9 @@ struct TrainingOptions {
     visit("schedule_steps", self.schedule_steps);
     visit("evaluate_every", self.evaluate_every);
     visit("evaluate_first", self.evaluate_first);
+    visit("evaluate_only", self.evaluate_only);
+    visit("monitor", self.monitor);
+    visit("early_stop", self.early_stop);
     visit("loader_threads", self.loader_threads);
     visit("prefetch", self.prefetch);
     visit("log_every", self.log_every);
@@ -66,6 +73,7 @@ struct TrainingOptions {
     visit("checkpoint_first", self.checkpoint_first);
     visit("checkpoint_every", self.checkpoint_every);
     visit("keep", self.keep);
+    visit("keep_best", self.keep_best);
     visit("resume", self.resume);
     visit("initial_state", self.initial_state);
     visit("stop_file", self.stop_file);

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "training/best_evaluation.h"
+
 namespace stratagem::training {
 
 struct Position {
@@ -10,6 +12,7 @@ struct Position {
   std::int64_t samples = 0;
   double seconds = 0;        // of steps, without evaluations
   std::int64_t skipped = 0;  // steps whose update was, see PendingStep::skipped()
+  BestEvaluation best = {};
 };
 
 }  // namespace stratagem::training

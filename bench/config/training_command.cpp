@@ -145,9 +145,23 @@ void add_length_options(CLI::App& app, TrainOptions& options) {
                      std::numeric_limits<double>::max(), "what it falls to");
   add.number<std::int64_t>("--schedule-steps", own.schedule_steps, 0, any_count,
                            "steps of the schedule; 0: those of the training");
-  add.number<std::int64_t>("--evaluate-every", own.evaluate_every, 1, any_count,
-                           "epochs from one evaluation of the validation set to the next");
+}
+
+void add_evaluation_options(CLI::App& app, TrainOptions& options) {
+  TrainingOptions& own = options.training;
+  Adder add(app, "Evaluation");
+  add.number<std::int64_t>("--evaluate-every", own.evaluate_every, 0, any_count,
+                           "steps from one evaluation of the validation set to the next; 0: at the "
+                           "ends of epochs");
   add.turn("--no-evaluate-first", own.evaluate_first, false, "none before the first step");
+  add.turn("--evaluate-only", own.evaluate_only, true,
+           "trains nothing: evaluates the --validation and --test sets with the model of --resume "
+           "or --initial-state");
+  add.choice("--monitor", own.monitor, training::monitor_names(),
+             "what makes an evaluation of the validation set the best");
+  add.number<std::int64_t>("--early-stop", own.early_stop, 0, any_count,
+                           "ends the training after so many evaluations without a better one; 0: "
+                           "it does not");
 }
 
 void add_output_options(CLI::App& app, TrainOptions& options) {
@@ -169,6 +183,8 @@ void add_output_options(CLI::App& app, TrainOptions& options) {
            "one of the start, too, for others to begin with");
   add.number<std::int64_t>("--keep", options.training.keep, 0, any_count,
                            "how many stay, the last ones; 0: all");
+  add.turn("--keep-best", options.training.keep_best, true,
+           "the best evaluation's checkpoint, too, as best.pt, which --keep never removes");
   add.text("--resume", options.resume,
            "auto: from the folder's last checkpoint, if there is one; none; or its path [none]",
            "");
@@ -207,6 +223,7 @@ void add_train_options(CLI::App& app, TrainOptions& options, const Catalogue& ca
   });
   add_data_options(app, options);
   add_length_options(app, options);
+  add_evaluation_options(app, options);
   add_output_options(app, options);
 }
 
@@ -221,8 +238,18 @@ void refuse_unused(const CLI::App& app, const TrainOptions& options,
   };
   const bool falls = own.learning_rate_schedule != "constant";
   need(!own.checkpoint_dir.empty(), "needs --checkpoint-dir",
-       {"--checkpoint-every", "--checkpoint-first", "--keep"});
-  need(own.validation != 0, "needs --validation", {"--evaluate-every", "--no-evaluate-first"});
+       {"--checkpoint-every", "--checkpoint-first", "--keep", "--keep-best"});
+  need(own.validation != 0, "needs --validation",
+       {"--evaluate-every", "--no-evaluate-first", "--keep-best", "--early-stop", "--monitor"});
+  need(own.keep_best || own.early_stop > 0, "needs --keep-best or --early-stop", {"--monitor"});
+  need(own.monitor != "accuracy" || format.classes > 0, "accuracy is for targets that are classes",
+       {"--monitor"});
+  need(!own.evaluate_only, "is for training, and --evaluate-only trains nothing",
+       {"--epochs", "--max-steps", "--evaluate-every", "--no-evaluate-first", "--early-stop",
+        "--checkpoint-every", "--checkpoint-first", "--keep", "--keep-best", "--augment",
+        "--show-shapes"});
+  need(own.validation != 0 || own.test != 0, "needs --validation or --test", {"--evaluate-only"});
+  need(!own.evaluate_only || own.validation != 0, "needs --validation", {"--require"});
   need(falls, "needs a --learning-rate-schedule", {"--schedule-steps", "--final-learning-rate"});
   need(own.learning_rate_schedule != "step", "a schedule by steps has none",
        {"--final-learning-rate"});

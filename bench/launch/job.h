@@ -297,7 +297,10 @@ struct TrainResult {
   std::optional<double> loss = {};   // of the last step; none: it is not a number
   std::optional<double> validation_loss = {};  // the last, likewise, as is
   std::optional<double> accuracy = {};
-  std::string stopped = {};  // what went wrong so that it ended before its last step
+  std::optional<double> best = {};  // loss or accuracy of the best evaluation
+  std::int64_t best_step = -1;      // after which it was
+  bool stopped_early = false;       // evaluations came to nothing better
+  std::string stopped = {};         // what went wrong so that it ended before its last step
   bool interrupted = false;
 
   template <class Self, class Visit>
@@ -315,6 +318,9 @@ struct TrainResult {
     visit("loss", self.loss);
     visit("validation_loss", self.validation_loss);
     visit("accuracy", self.accuracy);
+    visit("best", self.best);
+    visit("best_step", self.best_step);
+    visit("stopped_early", self.stopped_early);
     visit("stopped", self.stopped);
     visit("interrupted", self.interrupted);
   }

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
@@ -81,22 +82,34 @@ class Keeper {
       : job_(job), session_(session), tell_(tell) {}
 
   void operator()(const Position& position, std::optional<double> scheduled_rate) {
-    strategies::StatePieces own = session_.strategy->own_state(/*with_gradients=*/false);
-    distributed::ProcessGroup* const ranks = session_.groups.view().all;
-    const auto device = backends::torch_device(session_.group.devices.front()->description());
-    if (session_.rank() != 0) return distributed::send_state(own, *ranks, device);
-    distributed::StateReader state(std::move(own), ranks, device);
-    keep({.position = position, .scheduled_rate = scheduled_rate, .work = work_of(job_).dump()},
-         state);
+    const std::filesystem::path folder = job_.training.checkpoint_dir;
+    save(checkpoint::Folder::path_of(folder, position.step), position, scheduled_rate);
+  }
+
+  void best(const Position& position, std::optional<double> scheduled_rate) {
+    const std::filesystem::path folder = job_.training.checkpoint_dir;
+    save(checkpoint::Folder::best_of(folder), position, scheduled_rate);
   }
 
  private:
   static constexpr int most_failures = 3;  // one after another
 
-  void keep(const training::CheckpointNotes& notes, distributed::StateReader& state) {
+  void save(const std::filesystem::path& path, const Position& position,
+            std::optional<double> scheduled_rate) {
+    strategies::StatePieces own = session_.strategy->own_state(/*with_gradients=*/false);
+    distributed::ProcessGroup* const ranks = session_.groups.view().all;
+    const auto device = backends::torch_device(session_.group.devices.front()->description());
+    if (session_.rank() != 0) return distributed::send_state(own, *ranks, device);
+    distributed::StateReader state(std::move(own), ranks, device);
+    keep(path,
+         {.position = position, .scheduled_rate = scheduled_rate, .work = work_of(job_).dump()},
+         state);
+  }
+
+  void keep(const std::filesystem::path& path, const training::CheckpointNotes& notes,
+            distributed::StateReader& state) {
     const std::filesystem::path folder = job_.training.checkpoint_dir;
     const std::int64_t step = notes.position.step;
-    const auto path = checkpoint::Folder::path_of(folder, step);
     try {
       write_checkpoint(path, notes, state, *session_.workload);
       checkpoint::Folder::thin_out(folder, static_cast<std::size_t>(job_.training.keep));
@@ -156,7 +169,13 @@ TrainResult train(const TrainJob& job, const TaskContext& context) {
   } else if (!options.initial_state.empty()) {
     session->strategy->load(training::read_model(options.initial_state, *session->workload));
   }
-  if (!options.checkpoint_dir.empty()) trainer.save = Keeper(job, *session, tell);
+  Keeper keeper(job, *session, tell);
+  if (!options.checkpoint_dir.empty()) trainer.save = std::ref(keeper);
+  if (options.keep_best) {
+    trainer.save_best = [&keeper](const Position& position, std::optional<double> scheduled_rate) {
+      keeper.best(position, scheduled_rate);
+    };
+  }
   if (session->rank() == 0) trainer.requests = [&options] { return requests_of(options); };
   if (auto* const all = session->groups.view().all; all != nullptr) {
     const auto device = backends::torch_device(session->group.devices.front()->description());
@@ -178,6 +197,10 @@ TrainResult train(const TrainJob& job, const TaskContext& context) {
           .loss = if_finite(outcome.loss),
           .validation_loss = if_finite(outcome.validation_loss),
           .accuracy = outcome.accuracy,
+          .best = outcome.position.best.exists() ? if_finite(outcome.position.best.value)
+                                                 : std::nullopt,
+          .best_step = outcome.position.best.step,
+          .stopped_early = outcome.stopped_early,
           .stopped = outcome.stopped,
           .interrupted = outcome.interrupted};
 }

@@ -127,9 +127,11 @@ def test_the_page_shows_the_example(language):
 
 def test_the_pages_commands(installed, commands, tmp_path):
     text = shell(RUN, {**commands.environment, **installed.places}, tmp_path)
-    for name in ("residual_mlp", "eager_1f1b", "eager_pipeline"):
+    for name in ("residual_mlp", "blobs", "eager_1f1b", "eager_pipeline"):
         assert re.search(rf"^  {name} ", text, re.MULTILINE), "not listed"
     assert "eager_1f1b: 4 stages, 8 micro-batches" in text
+    first, last = re.findall(r"validation after \d+ steps: loss ([\d.]+)", text)
+    assert float(last) < 0.5 * float(first), "it learns the plug-in's data"
     results = commands.results(tmp_path / "results.json")
     (run, *_) = runs = commands.iterations(results, "eager_pipeline")
     for entry in runs:

@@ -57,6 +57,32 @@ std::optional<checkpoint::Entry> start_of(const bench::TrainOptions& options,
   return checkpoint::Entry{*step, options.resume};
 }
 
+/// The file of the model that --evaluate-only takes.
+std::string model_to_evaluate(const bench::TrainOptions& options) {
+  const std::string& initial = options.training.initial_state;
+  const bool resumes = options.resume != "none";
+  if (resumes == !initial.empty()) {
+    throw std::invalid_argument("--evaluate-only: needs --resume or --initial-state, one of them");
+  }
+  std::string path = resumes ? options.resume : initial;
+  if (options.resume == "auto") {
+    const std::string& folder = options.training.checkpoint_dir;
+    if (folder.empty()) throw std::invalid_argument("--resume auto: needs --checkpoint-dir");
+    std::vector<checkpoint::Entry> kept;
+    if (std::filesystem::is_directory(folder)) kept = checkpoint::Folder::entries_in(folder);
+    if (kept.empty()) {
+      throw std::invalid_argument(
+          fmt::format("--resume auto: {} has no checkpoint to evaluate", folder));
+    }
+    path = kept.back().path;
+  }
+  if (!std::filesystem::exists(path)) {
+    throw std::invalid_argument(
+        fmt::format("{} {}: no such file", resumes ? "--resume" : "--initial-state", path));
+  }
+  return path;
+}
+
 /// The first row's data; each row is given the sizes of its own. Throws std::invalid_argument, in
 /// one line, for data that a row's model does not take.
 datasets::Datasets data_for(std::vector<bench::Config>& rows, const bench::Selection& selection,
@@ -100,6 +126,11 @@ int train(const Arguments& arguments) {
   const datasets::Datasets data = data_for(rows, selection, options.training);
   bench::refuse_unused(app, options, bench::dataset_of(rows.front(), options.training),
                        data.training->format());
+  if (options.training.evaluate_only) {
+    options.training.initial_state = model_to_evaluate(options);
+    options.training.checkpoint_dir.clear();  // it is read, so another run may write there
+    options.resume = "none";
+  }
   training::steps_of(options.training, shape_of(rows.front(), options.training, data));
 
   const bench::RequestSignal saves(SIGUSR1);

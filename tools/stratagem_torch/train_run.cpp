@@ -52,7 +52,7 @@ TrainRun::TrainRun(const bench::TrainOptions& options, const Arguments& argument
     : options_(options),
       data_(data),
       log_(options.training.log.empty() ? folder_.file("log") : options.training.log),
-      view_(options.row.files.quiet) {
+      view_(options.row.files.quiet, options.training.evaluate_only) {
   view_.end_by(folder_.file("stop"));
   const bool keeps = !options.training.checkpoint_dir.empty();
   view_.save_by(keeps ? folder_.file("save") : std::string(), saves);
@@ -143,8 +143,11 @@ void TrainRun::open(const bench::PreparedRow& row, const ordered_json& start) {
 
 void TrainRun::conclude(const bench::PreparedRow& row, const ordered_json& start,
                         ordered_json events, const bench::TrainResult& result) {
-  view_.print(steps_text(result));
-  view_.print(stalls_text(result));
+  if (!options_.training.evaluate_only) {
+    view_.print(steps_text(result));
+    view_.print(stalls_text(result));
+  }
+  if (result.stopped_early) view_.print(early_stop_text(options_.training, result));
   ordered_json end{{"event", "end"},
                    {"steps", result.steps},
                    {"seconds", result.seconds},
@@ -155,6 +158,10 @@ void TrainRun::conclude(const bench::PreparedRow& row, const ordered_json& start
   if (bench::workload_options(row.config).dynamic_loss_scale) {
     end["skipped_updates"] = result.skipped_updates;
   }
+  if (result.best) {
+    end["best"] = {{"step", result.best_step}, {options_.training.monitor, *result.best}};
+  }
+  if (result.stopped_early) end["stopped_early"] = true;
   if (!result.stopped.empty()) end["stopped"] = result.stopped;
   if (!result.interrupted) training::LogWriter(log_).write(end);
   if (resumed_) events = training::LogReader(log_).next();  // the whole, not this part of it

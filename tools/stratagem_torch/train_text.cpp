@@ -48,6 +48,16 @@ std::string steps_text(const bench::TrainResult& found) {
   return text;
 }
 
+std::string early_stop_text(const training::TrainingOptions& options,
+                            const bench::TrainResult& found) {
+  std::string text =
+      fmt::format("stopped early: no better {} of the validation set in {} evaluations",
+                  options.monitor, options.early_stop);
+  if (found.best)
+    text += fmt::format("; the best is {:.6g} after {} steps", *found.best, found.best_step);
+  return text;
+}
+
 std::string stalls_text(const bench::TrainResult& found) {
   constexpr double worth_a_word = 0.01;  // of the time
   const double milliseconds = 1e3 * (found.seconds - found.seconds_before);

@@ -18,6 +18,10 @@ std::string shortfall(const bench::Requirement& wanted, const bench::TrainResult
 /// "400 steps in 84 s, 210 ms a step".
 std::string steps_text(const bench::TrainResult& found);
 
+/// Why a training ended before its last step, and which evaluation was the best.
+std::string early_stop_text(const training::TrainingOptions& options,
+                            const bench::TrainResult& found);
+
 /// Whether steps waited for their batches, and how many of the loader's threads would be enough
 /// where those that there are were not.
 std::string stalls_text(const bench::TrainResult& found);

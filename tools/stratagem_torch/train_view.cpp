@@ -83,9 +83,10 @@ void TrainView::tell(const ordered_json& line) {
   if (event == "checkpoint") tell_of_checkpoint(line);
   if (event != "evaluation") return;
   close_epoch();
-  std::string text = fmt::format(
-      "{} after {} steps: loss {} of {} samples", line.at("split").get<std::string>(),
-      line.at("step").get<std::int64_t>(), number_text(line.at("loss")), line.at("samples").dump());
+  const std::string when =
+      evaluates_only_ ? "" : fmt::format(" after {} steps", line.at("step").get<std::int64_t>());
+  std::string text = fmt::format("{}{}: loss {} of {} samples", line.at("split").get<std::string>(),
+                                 when, number_text(line.at("loss")), line.at("samples").dump());
   if (line.contains("correct")) {
     const auto correct = line.at("correct").get<std::int64_t>();
     const auto positions = line.at("positions").get<std::int64_t>();

@@ -13,7 +13,9 @@ namespace stratagem::tools {
 
 class TrainView : public bench::Observer {
  public:
-  explicit TrainView(bool quiet) : quiet_(quiet), progress_(bench::Progress::style(quiet)) {}
+  /// `evaluates_only`: nothing is trained, so that evaluations are after no step.
+  TrainView(bool quiet, bool evaluates_only)
+      : quiet_(quiet), evaluates_only_(evaluates_only), progress_(bench::Progress::style(quiet)) {}
 
   /// From now on ticks read this log. `classes`: those that a model which knows nothing guesses
   /// among; 0: its first loss says nothing.
@@ -53,6 +55,7 @@ class TrainView : public bench::Observer {
   void ask_for_checkpoint();
 
   bool quiet_;
+  bool evaluates_only_;
   std::string stop_file_;
   std::string save_file_;
   const bench::RequestSignal* saves_ = nullptr;

@@ -40,7 +40,8 @@ Folder::Folder(fs::path path) : path_(std::move(path)) {
   }
   for (const auto& entry : fs::directory_iterator(path_)) {
     const std::string name = entry.path().filename().string();
-    if (name.starts_with(".step-") && name.ends_with(".partial")) fs::remove(entry.path());
+    const bool is_ours = name.starts_with(".step-") || name.starts_with(".best.");
+    if (is_ours && name.ends_with(".partial")) fs::remove(entry.path());
   }
 }
 
@@ -59,6 +60,8 @@ std::optional<std::int64_t> Folder::step_of(const fs::path& path) {
 fs::path Folder::path_of(const fs::path& folder, std::int64_t step) {
   return folder / fmt::format("{}{:08}{}", prefix, step, suffix);
 }
+
+fs::path Folder::best_of(const fs::path& folder) { return folder / "best.pt"; }
 
 std::vector<Entry> Folder::entries_in(const fs::path& folder) {
   std::vector<Entry> entries;

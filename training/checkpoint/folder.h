@@ -33,6 +33,8 @@ class Folder {
   /// By the file's name; empty for another file.
   static std::optional<std::int64_t> step_of(const std::filesystem::path& path);
   static std::filesystem::path path_of(const std::filesystem::path& folder, std::int64_t step);
+  /// The best evaluation's: beside the others, and never among those that are thinned out.
+  static std::filesystem::path best_of(const std::filesystem::path& folder);
   static std::vector<Entry> entries_in(const std::filesystem::path& folder);
   /// Removes all but the last `keep`; 0 keeps all.
   static void thin_out(const std::filesystem::path& folder, std::size_t keep);

@@ -122,6 +122,15 @@ AnyDictionary position_state(const Position& position) {
   all.insert("samples", position.samples);
   all.insert("seconds", position.seconds);
   all.insert("skipped", position.skipped);
+  if (const BestEvaluation& best = position.best; best.exists()) {
+    AnyDictionary entries = dictionary();
+    entries.insert("monitor", best.monitor);
+    entries.insert("value", best.value);
+    entries.insert("step", best.step);
+    entries.insert("last_step", best.last_step);
+    entries.insert("without_improvement", best.without_improvement);
+    all.insert("best", entries);
+  }
   return all;
 }
 

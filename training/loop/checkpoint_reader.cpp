@@ -160,6 +160,21 @@ void take_scaler(const File& file, const Value& whole, strategies::StateDictiona
   state[LossScale::overflows_left_name] = count(hysteresis_tracker);
 }
 
+BestEvaluation best_in(const File& file, const Value& position) {
+  const Value* best = position.find("best");
+  if (best == nullptr) return {};  // there was no evaluation
+  const auto count = [&](const char* name) {
+    const auto number = part_as<std::int64_t>(file, *best, name);
+    if (number < 0) file.fail(fmt::format("training.best.{} is {}, below 0", name, number));
+    return number;
+  };
+  return {.monitor = part_as<std::string>(file, *best, "monitor"),
+          .value = part_as<double>(file, *best, "value"),
+          .step = count("step"),
+          .last_step = count("last_step"),
+          .without_improvement = count("without_improvement")};
+}
+
 }  // namespace
 
 Checkpoint read_checkpoint(const std::filesystem::path& path, const models::Workload& workload) {
@@ -181,6 +196,7 @@ Checkpoint read_checkpoint(const std::filesystem::path& path, const models::Work
                    .skipped = position.find("skipped") == nullptr
                                   ? 0  // written before updates could be skipped
                                   : part_as<std::int64_t>(file, position, "skipped")};
+  read.position.best = best_in(file, position);
   read.work = part_as<std::string>(file, whole, "work");
   return read;
 }

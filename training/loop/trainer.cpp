@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -44,20 +45,28 @@ class Trainer {
         outcome_{.position = context.start} {}
 
   Outcome run() {
+    if (options_.evaluate_only) {
+      for (const auto& [split, data] :
+           {std::pair{"validation", data_.validation}, std::pair{"test", data_.test}}) {
+        evaluate(split, data);
+      }
+      return outcome_;
+    }
     const std::int64_t each = steps_of_an_epoch(shape_);
     std::int64_t epoch = position().step / each;
     std::int64_t done = position().step % each;
     if (position().step == 0) {
       if (context_.save && options_.checkpoint_first) save();
-      if (options_.evaluate_first) evaluate("validation", data_.validation, 0);
+      if (options_.evaluate_first) validate();
+    } else if (is_evaluated()) {
+      validate();  // a checkpoint is written before the evaluation that follows its step
     }
-    // A checkpoint at an epoch's end was written before what follows it.
-    if (position().step > 0 && done == 0) end_epoch(epoch);
     for (; goes_on() && position().step < steps_; ++epoch, done = 0) {
       train_epoch(epoch, done);
-      if (goes_on()) end_epoch(epoch + 1);
+      if (goes_on() && is_evaluated()) validate();
     }
-    if (goes_on()) evaluate("test", data_.test, options_.epochs);
+    if (outcome_.stopped_early && context_.save && saved_step_ != position().step) save();
+    if (goes_on() || outcome_.stopped_early) evaluate("test", data_.test);
     return outcome_;
   }
 
@@ -95,13 +104,15 @@ class Trainer {
   }
 
   Position& position() { return outcome_.position; }
-  bool goes_on() const { return outcome_.stopped.empty() && !outcome_.interrupted; }
+  bool goes_on() const {
+    return outcome_.stopped.empty() && !outcome_.interrupted && !outcome_.stopped_early;
+  }
 
-  void end_epoch(std::int64_t epochs) {
-    const bool last = position().step == steps_;
-    if (last || epochs % options_.evaluate_every == 0) {
-      evaluate("validation", data_.validation, epochs);
-    }
+  /// Whether the validation set's turn is after the last step.
+  bool is_evaluated() {
+    const std::int64_t every =
+        options_.evaluate_every == 0 ? steps_of_an_epoch(shape_) : options_.evaluate_every;
+    return data_.validation && (position().step == steps_ || position().step % every == 0);
   }
 
   /// The epoch's steps but for those that are done.
@@ -124,14 +135,21 @@ class Trainer {
       step(next_of(batches));
       const bool last = index + 1 == batches.batches();
       const bool keeps = is_kept(last);
+      const bool evaluates = !last && is_evaluated();
       const bool is_due = position().step == 1 || position().step % options_.log_every == 0;
-      if (!last && !keeps && !is_due) continue;
+      if (!last && !keeps && !evaluates && !is_due) continue;
       in_flight_.wait_until_left(0);
       position().seconds = before + seconds(Clock::now() - start_);
       const Requests asked = tell_of(epoch);
       outcome_.interrupted = asked.stop && outcome_.stopped.empty();
       if (context_.save && (keeps || asked.stop || asked.save) && outcome_.stopped.empty()) {
         save();
+      }
+      if (evaluates && goes_on()) {
+        const auto began = Clock::now();
+        validate();
+        start_ += Clock::now() - began;
+        before_step_ = Clock::now();
       }
     }
     add(outcome_.loader, batches.worked());
@@ -160,9 +178,14 @@ class Trainer {
 
   /// No step is in flight.
   void save() {
-    std::optional<double> next;
-    if (!is_constant(rates_)) next = learning_rate(rates_, updates());
-    context_.save(position(), next);
+    context_.save(position(), scheduled_rate());
+    saved_step_ = position().step;
+  }
+
+  /// Of the next step, where a schedule sets it.
+  std::optional<double> scheduled_rate() {
+    if (is_constant(rates_)) return std::nullopt;
+    return learning_rate(rates_, updates());
   }
 
   /// Whether a checkpoint is due: every so many steps, else at the ends of epochs; and at the end.
@@ -230,18 +253,36 @@ class Trainer {
         not_finite_entries(context_.workload, context_.strategy, context_.sum_over_ranks));
   }
 
-  /// Every sample once: sums over batches, divided by what there is.
-  void evaluate(const char* split, const datasets::DatasetPointer& data, std::int64_t epoch) {
-    if (!data) return;
-    std::vector<std::int64_t> order(static_cast<std::size_t>(data->size()));
-    for (std::size_t index = 0; index < order.size(); ++index) {
-      order[index] = static_cast<std::int64_t>(index);
-    }
-    const EpochShape whole{.samples = data->size(),
+  /// Evaluates the validation set and judges what came of it. All ranks have the same numbers.
+  void validate() {
+    if (!data_.validation) return;
+    ordered_json line = evaluation_of("validation", *data_.validation);
+    BestEvaluation& best = position().best;
+    const double found =
+        options_.monitor == "loss" ? *outcome_.validation_loss : outcome_.accuracy.value_or(0);
+    const bool improves = best.count(options_.monitor, found, position().step);
+    line["best"] = best.step == position().step;
+    tell_(line);
+    if (improves && context_.save_best) context_.save_best(position(), scheduled_rate());
+    outcome_.stopped_early =
+        options_.early_stop > 0 && best.without_improvement >= options_.early_stop;
+  }
+
+  void evaluate(const char* split, const datasets::DatasetPointer& data) {
+    if (data) tell_(evaluation_of(split, *data));
+  }
+
+  /// Every sample once: sums over batches, divided by what there is. Returns the line of the log.
+  ordered_json evaluation_of(const std::string& split, const datasets::Dataset& data) {
+    const std::int64_t each = steps_of_an_epoch(shape_);
+    const std::int64_t epoch = (position().step + each - 1) / each;
+    std::vector<std::int64_t> order(static_cast<std::size_t>(data.size()));
+    std::iota(order.begin(), order.end(), 0);
+    const EpochShape whole{.samples = data.size(),
                            .batch = shape_.batch,
                            .replicas = context_.replicas,
                            .tail = Tail::exact};
-    BatchStream batches = stream(*data, batches_of_an_epoch(std::move(order), whole), epoch, false);
+    BatchStream batches = stream(data, batches_of_an_epoch(std::move(order), whole), epoch, false);
     const auto start = Clock::now();
     double sum = 0;
     std::int64_t correct = 0;
@@ -255,21 +296,22 @@ class Trainer {
                        ? batch.targets.numel()
                        : batch.size();
     }
-    const double loss = sum / static_cast<double>(data->size());
-    ordered_json line{{"event", "evaluation"},   {"split", split},          {"epoch", epoch},
-                      {"step", position().step}, {"samples", data->size()}, {"loss", loss}};
+    const double loss = sum / static_cast<double>(data.size());
+    ordered_json line{{"event", "evaluation"},   {"split", split},         {"epoch", epoch},
+                      {"step", position().step}, {"samples", data.size()}, {"loss", loss}};
     const bool classes = workload().targets == models::Targets::classes;
     if (classes) {
       line["correct"] = correct;
       line["positions"] = positions;
     }
     line["seconds"] = seconds(Clock::now() - start);
-    tell_(line);
-    if (std::string(split) != "validation") return;
-    outcome_.validation_loss = loss;
-    if (classes) {
-      outcome_.accuracy = static_cast<double>(correct) / static_cast<double>(positions);
+    if (split == "validation") {
+      outcome_.validation_loss = loss;
+      if (classes) {
+        outcome_.accuracy = static_cast<double>(correct) / static_cast<double>(positions);
+      }
     }
+    return line;
   }
 
   const TrainerContext& context_;
@@ -285,6 +327,7 @@ class Trainer {
   Clock::time_point before_step_;  // when the last batch came
   double rate_ = 0;                // of the last step
   double waited_ms_ = 0;           // for batches, since the last line
+  std::int64_t saved_step_ = -1;   // of the last checkpoint
   Outcome outcome_;
 };
 

@@ -35,6 +35,8 @@ struct TrainerContext {
   /// Keeps the strategy's state; called on every rank. May be empty. `scheduled_rate` is the
   /// learning rate of the next step, where a schedule sets it.
   std::function<void(const Position&, std::optional<double> scheduled_rate)> save = {};
+  /// Likewise, as the best evaluation's.
+  std::function<void(const Position&, std::optional<double> scheduled_rate)> save_best = {};
   /// Asked on every rank at each line of the log; what one is asked for, all do. May be empty.
   std::function<Requests()> requests = {};
   /// Sums numbers over the ranks, in place. Collective. Empty: there is one.
@@ -53,13 +55,15 @@ struct Outcome {
   double loss = 0;                 // of the last step that was told
   std::optional<double> validation_loss = {};  // the last, as are
   std::optional<double> accuracy = {};
-  bool interrupted = false;  // somebody wanted it to end
+  bool interrupted = false;    // somebody wanted it to end
+  bool stopped_early = false;  // TrainingOptions::early_stop
   /// What went wrong so that it ended before its last step; empty: nothing.
   std::string stopped = {};
 };
 
 /// Trains. Lines have an `event`: epoch (batch, steps), step (loss, learning_rate, ...),
-/// evaluation. Throws std::invalid_argument for data that does not fit, before the first step.
+/// evaluation. With TrainingOptions::evaluate_only it evaluates what there is. Throws
+/// std::invalid_argument for data that does not fit, before the first step.
 Outcome train(const TrainerContext& context, const datasets::Datasets& data,
               const TrainingOptions& options, const Tell& tell);
 

@@ -100,13 +100,12 @@ TEST_F(EveryData, IsTakenByTheModelsOfItsKindAndRefusedByTheOthers) {
       options.data = argument(entry);
       options.samples = 2;
       SCOPED_TRACE(model_name + " on " + options.data);
-      const bool takes =
-          (model.input_kind == models::InputKind::image &&
-           entry.gives(datasets::SampleKind::image)) ||
-          (model.input_kind == models::InputKind::vector &&
-           entry.gives(datasets::SampleKind::vector)) ||
-          (model.input_kind == models::InputKind::tokens &&
-           entry.gives(datasets::SampleKind::tokens));
+      const bool takes = (model.input_kind == models::InputKind::image &&
+                          entry.gives(datasets::SampleKind::image)) ||
+                         (model.input_kind == models::InputKind::vector &&
+                          entry.gives(datasets::SampleKind::vector)) ||
+                         (model.input_kind == models::InputKind::tokens &&
+                          entry.gives(datasets::SampleKind::tokens));
       if (takes) {
         first_batch(row_of(model), options);
         ++taken;

@@ -233,7 +233,8 @@ TEST(Dataset, WhatCannotBeIsRefusedInOneLine) {
   refused({.name = "random", .samples = 10, .validation = 0.01},
           "--validation 0.01: of 10 samples");
   refused({.name = "random", .samples = 10, .validation = 0.5, .test = 0.5}, "none is left");
-  refused({.name = "text", .sequence = 5, .validation = -1}, "--validation own: --data text has no such part");
+  refused({.name = "text", .sequence = 5, .validation = -1},
+          "--validation own: --data text has no such part");
 }
 
 }  // namespace

@@ -122,8 +122,8 @@ TEST_F(ImageFolders, PixelsAreThoseOfTorchvision) {
 
 TEST_F(ImageFolders, ClassesAreNumberedByNameAndFilesSortedByFolderAndName) {
   const std::string png = file_of("same.png");
-  for (const char* name : {"dog/b.PNG", "cat/later/a.png", "cat/b.png", "cat/.hidden", "Zoo/a.jpeg",
-                           ".git/c/a.png"}) {
+  for (const char* name :
+       {"dog/b.PNG", "cat/later/a.png", "cat/b.png", "cat/.hidden", "Zoo/a.jpeg", ".git/c/a.png"}) {
     write(name, std::string(name).ends_with("jpeg") ? file_of("grey.jpg") : png);
   }
   write("readme.txt", "beside the classes nothing is read");

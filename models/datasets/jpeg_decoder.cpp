@@ -1,10 +1,10 @@
 #include "models/datasets/jpeg_decoder.h"
 
-// jpeglib.h needs FILE and size_t.
+// The library's header needs FILE and size_t.
 #include <cstdio>
 
 #include <jpeglib.h>
-// After jpeglib.h, from which it takes its messages.
+// After that header, from whose version it takes the messages.
 #include <jerror.h>
 
 #include <array>

@@ -30,6 +30,13 @@ MEANT_BY = {
     "pipeline": r"strategies/(ranks/mesh|presets/\w+)\.cpp$|strategies/registry\.h$|bench/|tools/",
     # Also a schedule of the learning rate.
     "linear": r"training/options\.cpp$",
+    # What each kind of model is trained on unless the user names a set; and words of their own.
+    "images": r"bench/config/training_data\.cpp$",
+    "random": r"bench/|models/datasets/dataset\.h$",
+    "shapes": r"bench/config/training_data\.cpp$",
+    "text": r"bench/",
+    # Also what a model takes; and the set that --token-dtype is for.
+    "tokens": r"bench/config/|training/loop/batch_maker\.cpp$",
     # The one strategy with a schedule of its own says its name.
     "data_parallel": r"strategies/schedules/data_parallel_schedule\.cpp$",
     # The order without overlap of stages, which presets of one stage run.
@@ -39,6 +46,7 @@ REGISTRATIONS = {
     "strategies/schedules": r'ScheduleRegistration registration\{\s*\{?\s*"(\w+)"',
     "strategies/presets": r'(?:\.name = |tensor_entry\(\s*)"(\w+)"',
     "models/zoo": r'(?:\.name = |_entry\(\s*)"([\w-]+)"',
+    "models/datasets": r'\.name = "(\w+)"',
 }
 COMMENT = {".h": r"(?<!:)//.*", ".cpp": r"(?<!:)//.*", ".py": r"(?m)(?:^|(?<=\s))#.*"}
 
@@ -93,7 +101,7 @@ def test_a_benchmark_program_is_one_file() -> None:
 
 
 def variants() -> list[tuple[str, str]]:
-    """(name, the file that registers it) of every schedule, strategy and model."""
+    """(name, the file that registers it) of every schedule, strategy, model and data set."""
     return [
         (name, path)
         for folder, pattern in REGISTRATIONS.items()
@@ -117,8 +125,9 @@ def others_that_say(name: str, own: str, code: dict[str, str]) -> list[str]:
 def test_every_kind_of_variant_is_found() -> None:
     names = {name for name, _ in variants()}
     assert names >= {"gpipe", "zb_h1", "1f1b", "ddp", "single", "tensor_parallel", "resnet50",
-                     "gpt-tiny", "mlp"}
-    assert [promised(kind) for kind in ("a schedule", "a model", "a preset strategy")] == [1, 1, 1]
+                     "gpt-tiny", "mlp", "mnist"}
+    kinds = ("a schedule", "a model", "a data set", "a preset strategy")
+    assert [promised(kind) for kind in kinds] == [1, 1, 1, 1]
 
 
 @pytest.mark.parametrize(("name", "own"), variants())

@@ -42,6 +42,7 @@ class Trainer {
         rates_(schedule_of(options, workload().optimizer.learning_rate, steps_)),
         most_in_flight_(most_in_flight(data.training->format(), shape_.batch)),
         in_flight_(context.devices, context.timeout),
+        saved_step_(context.start.step),
         outcome_{.position = context.start} {}
 
   Outcome run() {
@@ -327,7 +328,7 @@ class Trainer {
   Clock::time_point before_step_;  // when the last batch came
   double rate_ = 0;                // of the last step
   double waited_ms_ = 0;           // for batches, since the last line
-  std::int64_t saved_step_ = -1;   // of the last checkpoint
+  std::int64_t saved_step_;        // of the last checkpoint; where it goes on, that one
   Outcome outcome_;
 };
 

@@ -117,10 +117,11 @@ def test_help_and_version(commands):
 
 def test_list(commands):
     listing = json.loads(commands.stratagem("list", "--json").stdout)
-    assert set(listing) == {"strategies", "models", "schedules", "devices", "benchmarks"}
+    assert set(listing) == {"strategies", "models", "datasets", "schedules", "devices", "benchmarks"}
     names = {what: {entry["name"] for entry in entries} for what, entries in listing.items()}
     assert {"single", "model_parallel", "pipeline"} <= names["strategies"]
     assert {"resnet50", "resnet18", "mlp", "toy"} <= names["models"]
+    assert {"images", "tokens", "mnist"} <= names["datasets"]
     assert {"naive", "gpipe", "1f1b"} <= names["schedules"]
     assert "cpu:0" in names["devices"]
     assert all(entry["summary"] for entry in listing["strategies"] + listing["models"])

@@ -1,5 +1,5 @@
-// blobs: ten clouds of points around random centres, of 128 numbers each; a model learns them within
-// a few steps.
+// blobs: ten clouds of points around random centres, of 128 numbers each; a model learns them
+// within a few steps.
 #include <cstdint>
 #include <memory>
 #include <vector>

@@ -35,7 +35,14 @@ void write(const std::filesystem::path& path, strategies::Training& training,
 CheckpointNotes some_checkpoint(strategies::Training& training, const std::filesystem::path& path) {
   strategies::Strategy& strategy = training.make("single");
   for (std::uint64_t step = 0; step < 2; ++step) strategy.step(training.workload.make_batch(step));
-  CheckpointNotes notes{.position = {.step = 2, .samples = 8, .seconds = 0.25},
+  CheckpointNotes notes{.position = {.step = 2,
+                                     .samples = 8,
+                                     .seconds = 0.25,
+                                     .best = {.monitor = "accuracy",
+                                              .value = 0.75,
+                                              .step = 1,
+                                              .last_step = 2,
+                                              .without_improvement = 1}},
                         .work = "{\"seed\":3}"};
   write(path, training, notes);
   return notes;
@@ -65,6 +72,7 @@ TEST_P(EveryOptimizer, GoesOnFromTheFileAsIfItHadNeverStopped) {
     EXPECT_EQ(read.position.step, 2);
     EXPECT_EQ(read.position.samples, 8);
     EXPECT_EQ(read.position.seconds, 0.25);
+    EXPECT_EQ(read.position.best, written.position.best);
     EXPECT_EQ(read.work, written.work);
 
     strategies::Training resumed(options, 1);

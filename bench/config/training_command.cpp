@@ -13,6 +13,7 @@
 
 #include "bench/config/options.h"
 #include "models/registry/named_entries.h"
+#include "training/best_evaluation.h"
 
 namespace stratagem::bench {
 namespace {

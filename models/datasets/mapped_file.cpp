@@ -13,10 +13,6 @@
 namespace stratagem::datasets {
 namespace {
 
-[[noreturn]] void refuse(const std::filesystem::path& path, const std::string& reason) {
-  throw std::invalid_argument(fmt::format("--data: {}: {}", path.string(), reason));
-}
-
 /// Why a file cannot be opened, and what would mend it.
 std::string reason_of(const std::filesystem::path& path, int error) {
   const std::filesystem::path packed = path.string() + ".gz";
@@ -30,10 +26,10 @@ std::string reason_of(const std::filesystem::path& path, int error) {
 class Descriptor {
  public:
   explicit Descriptor(const std::filesystem::path& path)
-      : number_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (number_ < 0) refuse(path, reason_of(path, errno));
+      : number_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  ~Descriptor() {
+    if (number_ >= 0) close(number_);
   }
-  ~Descriptor() { close(number_); }
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
   int number() const { return number_; }
@@ -44,15 +40,19 @@ class Descriptor {
 
 }  // namespace
 
-MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
+MappedFile::MappedFile(const std::filesystem::path& path, const char* option) : path_(path) {
+  const auto refuse = [&](const std::string& reason) {
+    throw std::invalid_argument(fmt::format("{}{}: {}", option, path.string(), reason));
+  };
   const Descriptor file(path);
+  if (file.number() < 0) refuse(reason_of(path, errno));
   struct stat status {};
-  if (fstat(file.number(), &status) != 0) refuse(path, std::strerror(errno));
-  if (!S_ISREG(status.st_mode)) refuse(path, "is not a file");
+  if (fstat(file.number(), &status) != 0) refuse(std::strerror(errno));
+  if (!S_ISREG(status.st_mode)) refuse("is not a file");
   const auto size = static_cast<std::size_t>(status.st_size);
-  if (size == 0) refuse(path, "is empty");
+  if (size == 0) refuse("is empty");
   void* address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number(), 0);
-  if (address == MAP_FAILED) refuse(path, std::strerror(errno));
+  if (address == MAP_FAILED) refuse(std::strerror(errno));
   bytes_ = {static_cast<const std::uint8_t*>(address), size};
 }
 

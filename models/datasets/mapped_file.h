@@ -9,8 +9,8 @@ namespace stratagem::datasets {
 
 class MappedFile {
  public:
-  /// Throws std::invalid_argument: "FILE: reason".
-  explicit MappedFile(const std::filesystem::path& path);
+  /// Throws std::invalid_argument: "FILE: reason", behind the option that names the file.
+  explicit MappedFile(const std::filesystem::path& path, const char* option = "--data: ");
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;

@@ -3,281 +3,264 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <bit>
-#include <limits>
+#include <deque>
 #include <map>
-#include <optional>
+#include <memory>
 #include <stdexcept>
 #include <utility>
+
+#include "training/checkpoint/pickle_bytes.h"
+#include "training/checkpoint/pickle_names.h"
 
 namespace stratagem::checkpoint {
 namespace {
 
 constexpr std::size_t most_nested = 32;
-constexpr std::size_t most_values = 1'000'000;
 
-constexpr std::array<std::string_view, 10> storage_types = {
-    "FloatStorage", "DoubleStorage", "HalfStorage", "BFloat16Storage", "LongStorage",
-    "IntStorage",   "ShortStorage",  "CharStorage", "ByteStorage",     "BoolStorage"};
-constexpr std::string_view dictionary_name = "collections OrderedDict";
-constexpr std::string_view tensor_name = "torch._utils _rebuild_tensor_v2";
-constexpr std::string_view parameter_name = "torch._utils _rebuild_parameter";
-
-/// What stands on the stack.
+/// An object of the pickle. Objects refer to one another, as Python's do, so one that is recalled
+/// many times is kept once.
 struct Node {
   enum class Kind {
     mark,
-    plain,       // None, a number, a string, a tensor: in `value`
+    plain,       // None, a bool, an integer, a number: in `plain`
+    string,      // in `text`
     list,        // of `parts`, as are
     tuple,       // and
     dictionary,  // whose keys and values alternate
     name,        // of something that is called or referred to: in `text`
-    storage,     // its record in `text`, its type and its elements
+    storage,     // in `tensor`, without sizes
+    tensor,
+    other,  // of a class, in `text`
   };
   Kind kind = Kind::plain;
-  Value value = {};
-  std::vector<Node> parts = {};
+  std::variant<None, bool, std::int64_t, double> plain = {};
   std::string text = {};
-  std::string storage_type = {};
-  std::int64_t elements = 0;
-  std::size_t depth = 0;
-  std::size_t values = 1;
+  std::vector<Node*> parts = {};
+  std::unique_ptr<PickledTensor> tensor = {};
 
-  bool is(Kind other) const { return kind == other; }
+  bool is(Kind asked) const { return kind == asked; }
 };
 
-class Reader {
+class Reader : private PickleBytes {
  public:
-  explicit Reader(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
+  explicit Reader(std::span<const std::uint8_t> bytes) : PickleBytes(bytes) {}
 
   Value read() {
     for (;;) {
-      at_ = next_;
-      const std::uint8_t opcode = byte();
+      const std::uint8_t opcode = next_opcode();
       if (opcode == '.') break;
       perform(opcode);
     }
     if (stack_.size() != 1) refuse("it ends with more values than one, or none");
-    return finished(std::move(stack_.back()));
+    return finished(*stack_.back(), 0);
   }
+  using PickleBytes::size;
 
  private:
   using Kind = Node::Kind;
+  using Nodes = std::vector<Node*>;
 
-  [[noreturn]] void refuse(const std::string& reason) const {
-    throw std::invalid_argument(fmt::format("pickle, byte {}: {}", at_, reason));
-  }
-
-  std::span<const std::uint8_t> take(std::size_t count) {
-    if (count > bytes_.size() - next_) refuse("it ends too early");
-    const auto taken = bytes_.subspan(next_, count);
-    next_ += count;
-    return taken;
-  }
-  std::uint8_t byte() { return take(1).front(); }
-  std::uint64_t little_endian(std::size_t count) {
-    std::uint64_t number = 0;
-    unsigned shift = 0;
-    for (const std::uint8_t each : take(count)) {
-      number |= std::uint64_t{each} << shift;
-      shift += 8;
+  /// Takes bytes of memory from what the pickle may have.
+  void count(std::size_t bytes) {
+    if (bytes > left_) {
+      refuse(fmt::format("its values take more than {} MiB", most_pickle_memory >> 20U));
     }
-    return number;
+    left_ -= bytes;
   }
-  std::string characters(std::size_t length) {
-    const auto taken = take(length);
-    return {taken.begin(), taken.end()};
-  }
-  std::string line() {
-    const auto rest = bytes_.subspan(next_);
-    const auto end = std::ranges::find(rest, std::uint8_t{'\n'});
-    if (end == rest.end()) refuse("it ends too early");
-    next_ += static_cast<std::size_t>(end - rest.begin()) + 1;
-    return {rest.begin(), end};
-  }
-  double big_endian_double() {
-    std::uint64_t bits = 0;
-    for (const std::uint8_t each : take(8)) bits = bits << 8U | each;
-    return std::bit_cast<double>(bits);
-  }
-  /// Two's complement, as many bytes as the first one says.
-  std::int64_t long_integer() {
-    const std::size_t length = byte();
-    if (length > 8) refuse("an integer of more than 64 bits");
-    const std::uint64_t bits = little_endian(length);
-    if (length == 0) return 0;
-    const auto unused = static_cast<unsigned>(64 - 8 * length);
-    return static_cast<std::int64_t>(bits << unused) >> unused;
+  void count_parts(std::size_t parts) {
+    count(2 * parts * sizeof(Node*));  // a vector that grows has room for twice as many
   }
 
-  void count(const Node& node) {
-    values_ += node.values;
-    if (values_ > most_values) refuse("there are more values than a checkpoint has");
-  }
   void push(Node node) {
-    count(node);
-    if (node.depth > most_nested) refuse("values are nested too deeply");
-    stack_.push_back(std::move(node));
+    count(sizeof(Node) + 2 * sizeof(Node*));
+    stack_.push_back(&nodes_.emplace_back(std::move(node)));
   }
   template <class Plain>
   void push_plain(Plain plain) {
-    push({.value = {std::move(plain)}});
+    push({.plain = plain});
   }
-  /// Long ones count as several values.
+
   void push_string(std::size_t length) {
-    constexpr std::size_t of_a_value = 64;
-    push({.value = {characters(length)}, .values = 1 + length / of_a_value});
+    std::string text = characters(length);
+    count(text.size());
+    push({.kind = Kind::string, .text = std::move(text)});
   }
-  Node pop() {
+  /// Two's complement, as many bytes as the first one states. No model needs more than 64 bits.
+  void push_long() {
+    const std::size_t length = byte();
+    if (length > 8) {
+      take(length);
+      return push({.kind = Kind::other, .text = "integer"});
+    }
+    const std::uint64_t bits = little_endian(length);
+    if (length == 0) return push_plain(std::int64_t{0});
+    const auto unused = static_cast<unsigned>(64 - 8 * length);
+    push_plain(static_cast<std::int64_t>(bits << unused) >> unused);
+  }
+  Node* pop() {
     if (stack_.empty()) refuse("it takes a value that is not there");
-    Node node = std::move(stack_.back());
+    Node* node = stack_.back();
     stack_.pop_back();
     return node;
   }
-  Node pop(Kind kind, const char* what) {
-    Node node = pop();
-    if (!node.is(kind)) refuse(fmt::format("{} should be here", what));
-    return node;
+  const Node& pop(Kind kind, const char* what) {
+    const Node* node = pop();
+    if (!node->is(kind)) refuse(fmt::format("{} should be here", what));
+    return *node;
   }
   /// What lies above the last mark, in order; the mark goes.
-  std::vector<Node> since_mark() {
-    std::vector<Node> nodes;
-    for (Node node = pop(); !node.is(Kind::mark); node = pop()) nodes.push_back(std::move(node));
-    std::ranges::reverse(nodes);
-    return nodes;
+  Nodes since_mark() {
+    const auto mark = std::find_if(stack_.rbegin(), stack_.rend(),
+                                   [](const Node* node) { return node->is(Kind::mark); });
+    if (mark == stack_.rend()) refuse("it takes a value that is not there");
+    return popped(static_cast<std::size_t>(mark - stack_.rbegin()), 1);
   }
-  std::vector<Node> popped(std::size_t count) {
-    std::vector<Node> nodes;
-    for (std::size_t index = 0; index < count; ++index) nodes.push_back(pop());
-    std::ranges::reverse(nodes);
+  /// The last `many` in order; `besides` go with them.
+  Nodes popped(std::size_t many, std::size_t besides = 0) {
+    if (many + besides > stack_.size()) refuse("it takes a value that is not there");
+    count_parts(many);
+    const auto first = stack_.end() - static_cast<std::ptrdiff_t>(many);
+    Nodes nodes(first, stack_.end());
+    if (std::ranges::any_of(nodes, [](const Node* node) { return node->is(Kind::mark); })) {
+      refuse("a mark is no value");
+    }
+    stack_.erase(first - static_cast<std::ptrdiff_t>(besides), stack_.end());
     return nodes;
   }
 
-  void add(Node& whole, std::vector<Node> parts) {
-    for (Node& part : parts) {
-      if (part.is(Kind::mark)) refuse("a mark is no value");
-      whole.depth = std::max(whole.depth, part.depth + 1);
-      if (whole.depth > most_nested) refuse("values are nested too deeply");
-      whole.values += part.values;
-      whole.parts.push_back(std::move(part));
-    }
+  /// The list or dictionary that is on top, to be changed.
+  Node& top(Kind kind, const char* what) {
+    if (stack_.empty() || !stack_.back()->is(kind)) refuse(fmt::format("{} should be here", what));
+    return *stack_.back();
   }
-  void push_tuple(std::vector<Node> parts) {
-    Node tuple{.kind = Kind::tuple};
-    add(tuple, std::move(parts));
-    values_ -= tuple.values - 1;  // they have been counted
-    push(std::move(tuple));
+  void append(const Nodes& parts) {
+    Node& list = top(Kind::list, "a list");
+    list.parts.insert(list.parts.end(), parts.begin(), parts.end());
   }
-  void append(std::vector<Node> parts) {
-    if (stack_.empty() || !stack_.back().is(Kind::list)) refuse("a list should be here");
-    add(stack_.back(), std::move(parts));
-  }
-  void set_items(std::vector<Node> parts) {
-    if (stack_.empty() || !stack_.back().is(Kind::dictionary)) {
-      refuse("a dictionary should be here");
-    }
+  void set_items(const Nodes& parts) {
+    Node& dictionary = top(Kind::dictionary, "a dictionary");
     if (parts.size() % 2 != 0) refuse("a key has no value");
     for (std::size_t index = 0; index < parts.size(); index += 2) {
-      const Value& key = parts[index].value;
-      const bool fits = parts[index].is(Kind::plain) &&
-                        (key.as<std::string>() != nullptr || key.as<std::int64_t>() != nullptr);
-      if (!fits) refuse("a key is neither a string nor an integer");
+      const Kind kind = parts[index]->kind;
+      if (kind != Kind::plain && kind != Kind::string && kind != Kind::tuple) {
+        refuse("a key that no dictionary takes");
+      }
     }
-    add(stack_.back(), std::move(parts));
+    dictionary.parts.insert(dictionary.parts.end(), parts.begin(), parts.end());
   }
 
-  /// Values that stand for themselves may be used again; a list or dictionary would be one object
-  /// in two places.
   void memorise(std::uint64_t place) {
     if (stack_.empty()) refuse("it takes a value that is not there");
-    const Node& node = stack_.back();
-    if (node.is(Kind::mark)) refuse("a mark is no value");
-    count(node);  // twice as much of it is kept now
-    const bool changes = node.is(Kind::list) || node.is(Kind::dictionary);
-    memory_.insert_or_assign(place, changes ? std::nullopt : std::optional(node));
+    if (stack_.back()->is(Kind::mark)) refuse("a mark is no value");
+    constexpr std::size_t of_an_entry = 64;
+    count(of_an_entry);
+    memory_.insert_or_assign(place, stack_.back());
   }
   void recall(std::uint64_t place) {
     const auto found = memory_.find(place);
     if (found == memory_.end()) refuse("it recalls what was not kept");
-    if (!found->second) refuse("a list or dictionary stands in two places");
-    push(*found->second);
+    count(2 * sizeof(Node*));
+    stack_.push_back(found->second);
   }
 
   void push_name() {
     const std::string module = line();
     std::string text = module + " " + line();
-    const bool storage =
-        module == "torch" &&
-        std::ranges::find(storage_types, std::string_view(text).substr(6)) != storage_types.end();
-    if (!storage && text != dictionary_name && text != tensor_name && text != parameter_name) {
+    count(text.size());
+    if (meaning_of(text) == Named::refused) {
       refuse(fmt::format("{} is not among the names that a file of tensors needs", text));
     }
     push({.kind = Kind::name, .text = std::move(text)});
   }
 
   std::int64_t integer(const Node& node) const {
-    const auto* number = node.is(Kind::plain) ? node.value.as<std::int64_t>() : nullptr;
+    const auto* number = node.is(Kind::plain) ? std::get_if<std::int64_t>(&node.plain) : nullptr;
     if (number == nullptr) refuse("an integer should be here");
     return *number;
   }
-  std::string text_of(const Node& node) const {
-    const auto* text = node.is(Kind::plain) ? node.value.as<std::string>() : nullptr;
-    if (text == nullptr) refuse("a string should be here");
-    return *text;
+  const std::string& text_of(const Node& node) const {
+    if (!node.is(Kind::string)) refuse("a string should be here");
+    return node.text;
   }
-  std::vector<std::int64_t> integers(const Node& tuple) const {
+  std::vector<std::int64_t> integers(const Node& tuple) {
     if (!tuple.is(Kind::tuple)) refuse("a tuple should be here");
+    count(tuple.parts.size() * sizeof(std::int64_t));
     std::vector<std::int64_t> numbers;
-    for (const Node& part : tuple.parts) numbers.push_back(integer(part));
+    numbers.reserve(tuple.parts.size());
+    for (const Node* part : tuple.parts) numbers.push_back(integer(*part));
     return numbers;
   }
 
-  /// ("storage", type, record, device, elements)
+  /// ("storage", type, record, device, elements); of old files also (view, offset, elements) or
+  /// None.
   void push_storage() {
-    const Node tuple = pop(Kind::tuple, "a tuple");
-    if (tuple.parts.size() != 5 || text_of(tuple.parts[0]) != "storage" ||
-        !tuple.parts[1].is(Kind::name) || !tuple.parts[1].text.starts_with("torch ")) {
+    const Nodes& parts = pop(Kind::tuple, "a tuple").parts;
+    if (parts.size() < 5 || parts.size() > 6 || text_of(*parts[0]) != "storage" ||
+        !parts[1]->is(Kind::name) || meaning_of(parts[1]->text) != Named::storage) {
       refuse("a persistent identifier that is no storage");
     }
-    Node storage{.kind = Kind::storage,
-                 .text = text_of(tuple.parts[2]),
-                 .storage_type = tuple.parts[1].text.substr(6),
-                 .elements = integer(tuple.parts[4])};
-    if (storage.elements < 0) refuse("a storage of fewer than no elements");
-    push(std::move(storage));
+    auto storage = std::make_unique<PickledTensor>();
+    storage->storage = text_of(*parts[2]);
+    storage->storage_type = parts[1]->text.substr(parts[1]->text.find(' ') + 1);
+    storage->elements = integer(*parts[4]);
+    if (storage->elements < 0) refuse("a storage of fewer than no elements");
+    if (parts.size() == 6 && parts[5]->is(Kind::tuple)) {
+      if (parts[5]->parts.size() != 3) refuse("a view of a storage has three parts");
+      storage->offset = integer(*parts[5]->parts[1]);
+    }
+    push_tensor_node(Kind::storage, std::move(storage));
+  }
+  void push_tensor_node(Kind kind, std::unique_ptr<PickledTensor> tensor) {
+    count(sizeof(PickledTensor) + tensor->storage.size() + tensor->storage_type.size());
+    push({.kind = kind, .tensor = std::move(tensor)});
   }
 
   void reduce() {
-    Node arguments = pop(Kind::tuple, "a tuple");
-    const Node name = pop(Kind::name, "a name");
-    if (name.text == dictionary_name) {
-      if (!arguments.parts.empty()) refuse("an OrderedDict is made empty");
-      return push({.kind = Kind::dictionary});
+    const Nodes& arguments = pop(Kind::tuple, "a tuple").parts;
+    call(pop(Kind::name, "a name").text, arguments);
+  }
+  void call(const std::string& name, const Nodes& arguments) {
+    switch (meaning_of(name)) {
+      case Named::dictionary:
+        if (!arguments.empty()) refuse("an OrderedDict is made empty");
+        return push({.kind = Kind::dictionary});
+      case Named::tensor:
+        return push_tensor(arguments);
+      case Named::first:
+        if (arguments.empty()) refuse(fmt::format("{} takes an argument", name));
+        count(2 * sizeof(Node*));
+        return stack_.push_back(arguments.front());
+      case Named::typed:
+        return call_typed(arguments);
+      case Named::other:
+        return push({.kind = Kind::other, .text = name});
+      default:
+        refuse(fmt::format("{} is not called", name));
     }
-    if (name.text == tensor_name) return push_tensor(arguments.parts);
-    if (name.text != parameter_name) refuse(fmt::format("{} is not called", name.text));
-    if (arguments.parts.empty() || !arguments.parts.front().is(Kind::plain) ||
-        arguments.parts.front().value.as<PickledTensor>() == nullptr) {
-      refuse("a parameter that is no tensor");
+  }
+  /// (function, type, arguments, state)
+  void call_typed(const Nodes& arguments) {
+    if (arguments.size() != 4 || !arguments[0]->is(Kind::name) || !arguments[2]->is(Kind::tuple) ||
+        meaning_of(arguments[0]->text) == Named::typed) {
+      refuse("a tensor with attributes has a function, a type, arguments and a state");
     }
-    push(std::move(arguments.parts.front()));
+    call(arguments[0]->text, arguments[2]->parts);
   }
 
-  /// (storage, offset, sizes, strides, requires_grad, hooks, ...)
-  void push_tensor(const std::vector<Node>& arguments) {
-    if (arguments.size() < 4 || !arguments[0].is(Kind::storage)) {
+  /// (storage, offset, sizes, strides, ...)
+  void push_tensor(const Nodes& arguments) {
+    if (arguments.size() < 4 || !arguments[0]->is(Kind::storage)) {
       refuse("a tensor without storage, offset, sizes and strides");
     }
-    const Node& storage = arguments[0];
-    PickledTensor tensor{.storage = storage.text,
-                         .storage_type = storage.storage_type,
-                         .elements = storage.elements,
-                         .offset = integer(arguments[1]),
-                         .sizes = integers(arguments[2]),
-                         .strides = integers(arguments[3])};
-    require_within(tensor);
-    push_plain(std::move(tensor));
+    auto tensor = std::make_unique<PickledTensor>(*arguments[0]->tensor);
+    const std::int64_t view = tensor->offset;
+    if (__builtin_add_overflow(view, integer(*arguments[1]), &tensor->offset) || view < 0) {
+      refuse("a tensor that begins outside its storage");
+    }
+    tensor->sizes = integers(*arguments[2]);
+    tensor->strides = integers(*arguments[3]);
+    require_within(*tensor);
+    push_tensor_node(Kind::tensor, std::move(tensor));
   }
 
   void require_within(const PickledTensor& tensor) const {
@@ -285,11 +268,14 @@ class Reader {
     if (tensor.offset < 0) refuse("a tensor that begins before its storage");
     std::int64_t last = tensor.offset;
     for (std::size_t index = 0; index < tensor.sizes.size(); ++index) {
-      const std::int64_t size = tensor.sizes[index];
-      if (size < 0 || tensor.strides[index] < 0) refuse("a negative size or stride");
-      if (size == 0) return;
+      if (tensor.sizes[index] < 0 || tensor.strides[index] < 0) {
+        refuse("a negative size or stride");
+      }
+    }
+    if (std::ranges::find(tensor.sizes, 0) != tensor.sizes.end()) return;
+    for (std::size_t index = 0; index < tensor.sizes.size(); ++index) {
       std::int64_t reach = 0;
-      if (__builtin_mul_overflow(size - 1, tensor.strides[index], &reach) ||
+      if (__builtin_mul_overflow(tensor.sizes[index] - 1, tensor.strides[index], &reach) ||
           __builtin_add_overflow(last, reach, &last)) {
         refuse("a tensor of more elements than there are numbers");
       }
@@ -297,18 +283,19 @@ class Reader {
     if (last >= tensor.elements) refuse("a tensor reaches beyond its storage");
   }
 
-  /// Attributes of an OrderedDict, as a model's version: nothing that is needed.
+  /// Attributes, as an OrderedDict's version: nothing that is needed.
   void drop_attributes() {
-    pop(Kind::dictionary, "a dictionary");
-    if (stack_.empty() || !stack_.back().is(Kind::dictionary)) {
+    if (pop()->is(Kind::mark)) refuse("a mark is no value");
+    if (stack_.empty() ||
+        !(stack_.back()->is(Kind::dictionary) || stack_.back()->is(Kind::other))) {
       refuse("only dictionaries have attributes");
     }
   }
 
   void perform(std::uint8_t opcode) {
     switch (opcode) {
-      case 0x80:  // PROTO
-        if (byte() != 2) refuse("it is not of protocol 2, torch.save's own");
+      case 0x80:  // PROTO: the opcodes themselves are what matters
+        byte();
         return;
       case '(':
         return push({.kind = Kind::mark});
@@ -319,11 +306,11 @@ class Reader {
       case ')':
         return push({.kind = Kind::tuple});
       case 't':
-        return push_tuple(since_mark());
+        return push({.kind = Kind::tuple, .parts = since_mark()});
       case 0x85:  // TUPLE1
       case 0x86:
       case 0x87:
-        return push_tuple(popped(opcode - 0x84U));
+        return push({.kind = Kind::tuple, .parts = popped(opcode - 0x84U)});
       case 'a':
         return append(popped(1));
       case 'e':
@@ -369,49 +356,68 @@ class Reader {
       case 'J':
         return push_plain(std::int64_t{static_cast<std::int32_t>(little_endian(4))});
       case 0x8a:  // LONG1
-        return push_plain(long_integer());
+        return push_long();
       case 'G':
         return push_plain(big_endian_double());
       case 'X':
         return push_string(little_endian(4));
+      case 'U':
+        return push_string(byte());
       default:
         refuse(
             fmt::format("opcode {:#04x} is not among those that a file of tensors needs", opcode));
     }
   }
 
-  Value finished(Node node) const {
+  /// As a tree: what stands in two places becomes two values.
+  Value finished(const Node& node, std::size_t depth) {
+    if (depth > most_nested) refuse("values are nested too deeply");
     switch (node.kind) {
       case Kind::plain:
-        return std::move(node.value);
+        return std::visit([](auto plain) { return Value{plain}; }, node.plain);
+      case Kind::string:
+        count(node.text.size());
+        return {node.text};
+      case Kind::tensor:
+        count(node.tensor->storage.size() + node.tensor->storage_type.size() +
+              2 * node.tensor->sizes.size() * sizeof(std::int64_t));
+        return {*node.tensor};
       case Kind::list:
-        return {List{all_finished(std::move(node.parts))}};
+        return {List{all_finished(node.parts, depth)}};
       case Kind::tuple:
-        return {Tuple{all_finished(std::move(node.parts))}};
-      case Kind::dictionary: {
-        Dictionary dictionary;
-        for (std::size_t index = 0; index < node.parts.size(); index += 2) {
-          dictionary.items.push_back(
-              {finished(std::move(node.parts[index])), finished(std::move(node.parts[index + 1]))});
-        }
-        return {std::move(dictionary)};
-      }
+        return {Tuple{all_finished(node.parts, depth)}};
+      case Kind::dictionary:
+        return {finished_dictionary(node.parts, depth)};
+      case Kind::name:
+      case Kind::other:
+        count(node.text.size());
+        return {Other{node.text}};
       default:
-        refuse("a name, a mark or a storage where a value should be");
+        refuse("a mark or a storage where a value should be");
     }
   }
-  std::vector<Value> all_finished(std::vector<Node> nodes) const {
+  std::vector<Value> all_finished(const Nodes& nodes, std::size_t depth) {
+    count(nodes.size() * sizeof(Value));
     std::vector<Value> values;
-    for (Node& node : nodes) values.push_back(finished(std::move(node)));
+    values.reserve(nodes.size());
+    for (const Node* node : nodes) values.push_back(finished(*node, depth + 1));
     return values;
   }
+  Dictionary finished_dictionary(const Nodes& nodes, std::size_t depth) {
+    count(nodes.size() * sizeof(Value));
+    Dictionary dictionary;
+    dictionary.items.reserve(nodes.size() / 2);
+    for (std::size_t index = 0; index < nodes.size(); index += 2) {
+      Value key = finished(*nodes[index], depth + 1);
+      dictionary.items.push_back({std::move(key), finished(*nodes[index + 1], depth + 1)});
+    }
+    return dictionary;
+  }
 
-  std::span<const std::uint8_t> bytes_;
-  std::size_t next_ = 0;
-  std::size_t at_ = 0;      // of the opcode
-  std::size_t values_ = 0;  // on the stack and gone
-  std::vector<Node> stack_;
-  std::map<std::uint64_t, std::optional<Node>> memory_;
+  std::size_t left_ = most_pickle_memory;
+  std::deque<Node> nodes_;
+  Nodes stack_;
+  std::map<std::uint64_t, Node*> memory_;
 };
 
 }  // namespace
@@ -428,5 +434,12 @@ const Value* Value::find(std::string_view key) const {
 }
 
 Value read_pickle(std::span<const std::uint8_t> bytes) { return Reader(bytes).read(); }
+
+Value take_pickle(std::span<const std::uint8_t>& bytes) {
+  Reader reader(bytes);
+  Value value = reader.read();
+  bytes = bytes.subspan(reader.size());
+  return value;
+}
 
 }  // namespace stratagem::checkpoint

@@ -1,8 +1,8 @@
-// A reader of the pickles that torch.save writes (protocol 2), which builds values and runs
-// nothing: what torch.load reads with weights_only, without its classes. It takes the opcodes and
-// the names of the lists in pickle_reader.cpp and refuses every other one.
+// A reader of the pickles that torch.save writes, which builds values and runs nothing. It takes
+// the opcodes and the names that torch.load takes with weights_only, and refuses every other one.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -10,9 +10,15 @@
 
 namespace stratagem::checkpoint {
 
+/// No pickle takes more memory than this while it is read, in bytes.
+inline constexpr std::size_t most_pickle_memory = std::size_t{256} << 20U;
+
 /// Throws std::invalid_argument, in one line with the byte: an opcode or a name that is not
-/// allowed, an end too early, values nested or repeated beyond any checkpoint's, a list or
-/// dictionary that stands in two places, a tensor that reaches beyond its storage.
+/// allowed, an end too early, values nested too deeply or inside themselves, values that take more
+/// than `most_pickle_memory`, a tensor that reaches beyond its storage.
 Value read_pickle(std::span<const std::uint8_t> bytes);
+
+/// Reads the pickle that `bytes` begins with, and moves `bytes` behind it. Throws likewise.
+Value take_pickle(std::span<const std::uint8_t>& bytes);
 
 }  // namespace stratagem::checkpoint

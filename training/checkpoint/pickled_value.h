@@ -18,7 +18,7 @@ struct List {
 struct Tuple {
   std::vector<Value> items;
 };
-/// In the order of the file. Keys are strings or integers.
+/// In the order of the file. A key is a plain value or a tuple.
 struct Dictionary {
   std::vector<DictionaryItem> items;
 };
@@ -35,9 +35,14 @@ struct PickledTensor {
 
 struct None {};
 
+/// A value of a class that torch.load knows and no model needs: a dtype, a device, a set.
+struct Other {
+  std::string name;  // "torch device"
+};
+
 struct Value {
   std::variant<None, bool, std::int64_t, double, std::string, List, Tuple, Dictionary,
-               PickledTensor>
+               PickledTensor, Other>
       is;
 
   /// Null where it is something else.

@@ -1,20 +1,24 @@
 // Reads what write_checkpoint() and torch.save write.
 #include <ATen/ATen.h>
-#include <c10/core/CPUAllocator.h>
-#include <caffe2/serialize/inline_container.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
-#include <memory>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <span>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "models/datasets/mapped_file.h"
 #include "models/loss_scale.h"
-#include "training/checkpoint/pickle_reader.h"
+#include "training/checkpoint/folder.h"
+#include "training/checkpoint/model_part.h"
+#include "training/checkpoint/saved_file.h"
 #include "training/loop/checkpoint_file.h"
 #include "training/loop/checkpoint_names.h"
 
@@ -35,30 +39,46 @@ constexpr std::array elements = {
     Element{"ShortStorage", at::kShort}, Element{"CharStorage", at::kChar},
     Element{"ByteStorage", at::kByte},   Element{"BoolStorage", at::kBool}};
 
+/// Whether the elements lie one behind the other, in order.
+bool is_contiguous(const PickledTensor& tensor) {
+  std::int64_t stride = 1;
+  for (std::size_t index = tensor.sizes.size(); index-- > 0;) {
+    if (tensor.sizes[index] != 1 && tensor.strides[index] != stride) return false;
+    stride *= tensor.sizes[index];
+  }
+  return true;
+}
+
 class File {
  public:
-  explicit File(const std::filesystem::path& path) : path_(path), archive_(opened(path)) {}
+  /// `most`: bytes that a storage may have once it is inflated.
+  File(const std::filesystem::path& path, std::size_t most)
+      : path_(path), most_(most), bytes_(path, ""), saved_(opened()) {}
 
-  Value pickle() {
-    const auto [data, size] = record(pickle_record);
-    try {
-      return checkpoint::read_pickle({static_cast<const std::uint8_t*>(data.get()), size});
-    } catch (const std::invalid_argument& error) {
-      fail(error.what());
+  const Value& value() const { return saved_.value(); }
+
+  /// A copy of a tensor, which must have these sizes. They are compared before it is made.
+  at::Tensor tensor(const PickledTensor& pickled, at::IntArrayRef sizes, const std::string& name) {
+    if (sizes != at::IntArrayRef(pickled.sizes)) {
+      fail(fmt::format("is of another model: its \"{}\" is [{}], expected [{}]", name,
+                       fmt::join(pickled.sizes, ", "), fmt::join(sizes, ", ")));
     }
-  }
-
-  at::Tensor tensor(const PickledTensor& pickled) {
     const auto element =
         std::ranges::find(elements, std::string_view(pickled.storage_type), &Element::storage_type);
-    if (element == elements.end()) fail(pickled.storage_type + " is not known");
-    const auto [data, size] = record("data/" + pickled.storage);
-    const auto wanted = static_cast<std::size_t>(pickled.elements) * at::elementSize(element->type);
-    if (size != wanted) {
-      fail(fmt::format("storage {} has {} bytes, expected {}", pickled.storage, size, wanted));
+    if (element == elements.end()) {
+      fail(fmt::format("its \"{}\" is of {}, which no model has", name, pickled.storage_type));
     }
-    return at::from_blob(data.get(), {pickled.elements}, element->type)
-        .as_strided(pickled.sizes, pickled.strides, pickled.offset)
+    const std::span<const std::uint8_t> storage = storage_of(pickled);
+    const bool as_it_lies = is_contiguous(pickled);
+    at::Tensor copy =
+        at::empty(as_it_lies ? sizes : at::IntArrayRef(pickled.elements), at::dtype(element->type));
+    if (as_it_lies && copy.numel() > 0) {
+      const auto first = static_cast<std::size_t>(pickled.offset) * copy.element_size();
+      std::memcpy(copy.data_ptr(), storage.data() + first, copy.nbytes());
+    }
+    if (as_it_lies) return copy;
+    if (copy.numel() > 0) std::memcpy(copy.data_ptr(), storage.data(), storage.size());
+    return copy.as_strided(pickled.sizes, pickled.strides, pickled.offset)
         .clone(at::MemoryFormat::Contiguous);
   }
 
@@ -67,27 +87,25 @@ class File {
   }
 
  private:
-  static std::unique_ptr<caffe2::serialize::PyTorchStreamReader> opened(
-      const std::filesystem::path& path) {
+  checkpoint::SavedFile opened() const {
     try {
-      return std::make_unique<caffe2::serialize::PyTorchStreamReader>(path.string());
-    } catch (const std::exception&) {  // its text has many lines
-      throw std::invalid_argument(fmt::format(
-          "{}: is no archive that torch.save or a training has written whole", path.string()));
+      return checkpoint::SavedFile(bytes_.bytes());
+    } catch (const std::invalid_argument& error) {
+      fail(error.what());
     }
   }
-
-  std::pair<at::DataPtr, std::size_t> record(const std::string& name) {
+  std::span<const std::uint8_t> storage_of(const PickledTensor& pickled) {
     try {
-      auto [data, size] = archive_->getRecord(name);
-      return {std::move(data), size};
-    } catch (const std::exception&) {
-      fail("record " + name + " is missing or damaged");
+      return saved_.storage(pickled, most_);
+    } catch (const std::invalid_argument& error) {
+      fail(error.what());
     }
   }
 
   const std::filesystem::path& path_;
-  std::unique_ptr<caffe2::serialize::PyTorchStreamReader> archive_;
+  std::size_t most_;
+  datasets::MappedFile bytes_;
+  checkpoint::SavedFile saved_;
 };
 
 const Value& part(const File& file, const Value& whole, const char* name) {
@@ -108,53 +126,69 @@ void take_model(File& file, const Value& whole, const CheckpointNames& names,
                 strategies::StateDictionary& state) {
   std::vector<models::NamedTensor> wanted = names.parameters;
   wanted.insert(wanted.end(), names.buffers.begin(), names.buffers.end());
-  for (const auto& [name, tensor] : wanted) {
-    const Value* found = whole.find(name);
-    const auto* pickled = found == nullptr ? nullptr : found->as<PickledTensor>();
-    if (pickled == nullptr) {
-      file.fail(fmt::format("is of another model: it has no tensor \"{}\"", name));
-    }
-    if (tensor.sizes() != at::IntArrayRef(pickled->sizes)) {
-      file.fail(fmt::format("is of another model: its \"{}\" is [{}], expected [{}]", name,
-                            fmt::join(pickled->sizes, ", "), fmt::join(tensor.sizes(), ", ")));
-    }
-    state[name] = file.tensor(*pickled);
+  std::vector<std::string> wanted_names;
+  for (const auto& each : wanted) wanted_names.push_back(each.name);
+  checkpoint::TensorsByName found;
+  try {
+    found = checkpoint::model_tensors(whole, wanted_names);
+  } catch (const std::invalid_argument& error) {
+    file.fail(error.what());
   }
-  const auto* all = whole.as<checkpoint::Dictionary>();
-  if (all != nullptr && all->items.size() != wanted.size()) {
-    file.fail(fmt::format("is of another model: {} tensors, expected {}", all->items.size(),
-                          wanted.size()));
+  for (const auto& [name, tensor] : wanted) {
+    const auto pickled = found.find(name);
+    state[name] = pickled == found.end() ? at::zeros(tensor.sizes(), tensor.scalar_type())
+                                         : file.tensor(*pickled->second, tensor.sizes(), name);
   }
 }
 
+/// Takes the state of every parameter; without an update there is none yet.
 void take_optimizer(File& file, const Value& whole, const CheckpointNames& names,
-                    const models::OptimizerOptions& options, strategies::StateDictionary& state) {
+                    const models::OptimizerOptions& options, bool is_updated,
+                    strategies::StateDictionary& state) {
   const auto& slots = part_as<checkpoint::Dictionary>(file, whole, "state");
+  std::map<std::int64_t, const Value*> slot_of;
   for (const auto& [key, slot] : slots.items) {
     const auto* index = key.as<std::int64_t>();
-    if (index == nullptr || *index < 0 ||
-        *index >= static_cast<std::int64_t>(names.parameters.size())) {
+    if (index == nullptr || *index < 0 || *index >= std::ssize(names.parameters)) {
       file.fail("its optimizer has the state of a parameter that the model lacks");
     }
+    slot_of.insert_or_assign(*index, &slot);
+  }
+  if (slot_of.empty() && !is_updated) return;
+  for (std::int64_t index = 0; index < std::ssize(names.parameters); ++index) {
+    const auto& [name, parameter] = names.parameters[static_cast<std::size_t>(index)];
+    const auto slot = slot_of.find(index);
     for (const std::string& entry : optimizer_entries(options)) {
-      const Value* found = slot.find(entry);
-      if (found == nullptr || found->as<PickledTensor>() == nullptr) {
-        file.fail(fmt::format("is of another optimizer: it has no \"{}\"", entry));
+      const Value* found = slot == slot_of.end() ? nullptr : slot->second->find(entry);
+      const auto* pickled = found == nullptr ? nullptr : found->as<PickledTensor>();
+      if (pickled == nullptr) {
+        file.fail(fmt::format("is of another optimizer: it has no \"{}\" of {}", entry, name));
       }
-      state[own_name(entry, names.parameters[static_cast<std::size_t>(*index)].name)] =
-          file.tensor(*found->as<PickledTensor>());
+      const auto sizes = entry == "step" ? at::IntArrayRef() : parameter.sizes();
+      state[own_name(entry, name)] =
+          file.tensor(*pickled, sizes, fmt::format("{} of {}", entry, name));
     }
   }
+}
+
+/// A number that a training counts.
+std::int64_t counted(const File& file, const Value& whole, const char* name) {
+  const auto count = part_as<std::int64_t>(file, whole, name);
+  if (count < 0) file.fail(fmt::format("\"{}\" is {}, expected 0 or more", name, count));
+  return count;
 }
 
 void take_scaler(const File& file, const Value& whole, strategies::StateDictionary& state) {
   using models::LossScale;
   const Value* scaler = whole.find("scaler");
   if (scaler == nullptr) return;  // of a training whose loss was not scaled dynamically
-  state[LossScale::scale_name] =
-      at::scalar_tensor(part_as<double>(file, *scaler, "scale"), at::kDouble);
+  const double scale = part_as<double>(file, *scaler, "scale");
+  if (!std::isfinite(scale) || scale <= 0) {
+    file.fail(fmt::format("\"scale\" is {}, expected a number above 0", scale));
+  }
+  state[LossScale::scale_name] = at::scalar_tensor(scale, at::kDouble);
   const auto count = [&](const char* name) {
-    return at::scalar_tensor(part_as<std::int64_t>(file, *scaler, name), at::kLong);
+    return at::scalar_tensor(counted(file, *scaler, name), at::kLong);
   };
   state[LossScale::good_steps_name] = count(growth_tracker);
   state[LossScale::overflows_left_name] = count(hysteresis_tracker);
@@ -175,40 +209,62 @@ BestEvaluation best_in(const File& file, const Value& position) {
           .without_improvement = count("without_improvement")};
 }
 
+/// Where the training stood. The name of a checkpoint in a folder has its step, too.
+Position position_of(const File& file, const Value& whole, const std::filesystem::path& path) {
+  const Position position{.step = counted(file, whole, "step"),
+                          .samples = counted(file, whole, "samples"),
+                          .seconds = part_as<double>(file, whole, "seconds"),
+                          .skipped = whole.find("skipped") == nullptr
+                                         ? 0  // written before updates could be skipped
+                                         : counted(file, whole, "skipped")};
+  if (!std::isfinite(position.seconds) || position.seconds < 0) {
+    file.fail(fmt::format("\"seconds\" is {}, expected 0 or more", position.seconds));
+  }
+  if (position.skipped > position.step) {
+    file.fail(fmt::format("{} of {} steps were skipped", position.skipped, position.step));
+  }
+  const auto named = checkpoint::Folder::step_of(path);
+  if (named && *named != position.step) {
+    file.fail(fmt::format("is of step {}, which its name does not state", position.step));
+  }
+  return position;
+}
+
+/// Bytes of the parameters, the buffers and an optimizer's state, and some more.
+std::size_t most_storage(const CheckpointNames& names) {
+  std::size_t bytes = std::size_t{1} << 20U;
+  for (const auto* part : {&names.parameters, &names.buffers}) {
+    for (const auto& each : *part) bytes += 4 * each.tensor.nbytes();
+  }
+  return bytes;
+}
+
 }  // namespace
 
 Checkpoint read_checkpoint(const std::filesystem::path& path, const models::Workload& workload) {
-  File file(path);
   const CheckpointNames names(workload);
+  File file(path, most_storage(names));
   Checkpoint read;
-  const Value whole = file.pickle();
+  const Value& whole = file.value();
   if (part_as<std::string>(file, whole, "format") != checkpoint_format) {
     file.fail(fmt::format("expected format \"{}\"", checkpoint_format));
   }
+  read.position = position_of(file, part(file, whole, "training"), path);
   take_model(file, part(file, whole, "model"), names, read.state);
   take_optimizer(file, part(file, whole, "optimizer"), names, workload.options().optimizer,
-                 read.state);
+                 read.position.step > read.position.skipped, read.state);
   take_scaler(file, whole, read.state);
-  const Value& position = part(file, whole, "training");
-  read.position = {.step = part_as<std::int64_t>(file, position, "step"),
-                   .samples = part_as<std::int64_t>(file, position, "samples"),
-                   .seconds = part_as<double>(file, position, "seconds"),
-                   .skipped = position.find("skipped") == nullptr
-                                  ? 0  // written before updates could be skipped
-                                  : part_as<std::int64_t>(file, position, "skipped")};
-  read.position.best = best_in(file, position);
+  read.position.best = best_in(file, part(file, whole, "training"));
   read.work = part_as<std::string>(file, whole, "work");
   return read;
 }
 
 strategies::StateDictionary read_model(const std::filesystem::path& path,
                                        const models::Workload& workload) {
-  File file(path);
-  const Value whole = file.pickle();
-  const Value* model = whole.find("model");
-  const bool is_part = model != nullptr && model->as<checkpoint::Dictionary>() != nullptr;
+  const CheckpointNames names(workload);
+  File file(path, most_storage(names));
   strategies::StateDictionary state;
-  take_model(file, is_part ? *model : whole, CheckpointNames(workload), state);
+  take_model(file, file.value(), names, state);
   return state;
 }
 

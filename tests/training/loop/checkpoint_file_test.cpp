@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
@@ -131,6 +132,57 @@ TEST(CheckpointFile, OfAnotherModelOrOptimizerIsRefused) {
               HasSubstr("is of another optimizer: it has no \"exp_avg\""));
 }
 
+TEST(CheckpointFile, WhatNoTrainingStatesIsRefused) {
+  const auto options = work("toy", OptimizerOptions::Kind::adam);
+  strategies::Training training(options, 1);
+  const Checkpoint good = some_checkpoint(training);
+  const TemporaryFolder folder;
+  const auto path = folder / "step.pt";
+  const auto refused = [&](auto change, const char* words) {
+    Checkpoint written = good;
+    change(written);
+    write_checkpoint(path, written, training.workload);
+    EXPECT_THAT(refusal(path, options), HasSubstr(words));
+  };
+  refused([](Checkpoint& each) { each.position.step = -5; }, "\"step\" is -5, expected 0 or more");
+  refused([](Checkpoint& each) { each.position.samples = -1; }, "\"samples\" is -1");
+  refused([](Checkpoint& each) { each.position.seconds = std::nan(""); }, "\"seconds\" is nan");
+  refused([](Checkpoint& each) { each.position.skipped = 3; }, "3 of 2 steps were skipped");
+  const auto without_optimizer = [](Checkpoint& each) {
+    std::erase_if(each.state, [](const auto& entry) {
+      return entry.first.starts_with("optimizer.exp_avg_sq.");
+    });
+  };
+  refused(without_optimizer, "is of another optimizer: it has no \"exp_avg_sq\" of ");
+  const auto empty = [](Checkpoint& each) {
+    std::erase_if(each.state,
+                  [](const auto& entry) { return entry.first.starts_with("optimizer."); });
+  };
+  refused(empty, "is of another optimizer: it has no \"exp_avg\" of ");
+  refused(
+      [&](Checkpoint& each) {
+        empty(each);
+        each.position = {};
+      },
+      "accepted");
+  refused(
+      [](Checkpoint& each) {
+        for (auto& [name, tensor] : each.state) {
+          if (name.starts_with("optimizer.exp_avg.")) tensor = at::zeros({3});
+        }
+      },
+      "is [3], expected [");
+}
+
+TEST(CheckpointFile, ItsNameStatesItsStep) {
+  const auto options = work("toy", OptimizerOptions::Kind::sgd);
+  strategies::Training training(options, 1);
+  const TemporaryFolder folder;
+  const auto path = folder / "step-00000007.pt";
+  write_checkpoint(path, some_checkpoint(training), training.workload);
+  EXPECT_THAT(refusal(path, options), HasSubstr("is of step 2, which its name does not state"));
+}
+
 TEST(CheckpointFile, WhatIsDamagedIsRefusedInOneLine) {
   const auto options = work("toy", OptimizerOptions::Kind::sgd);
   strategies::Training training(options, 1);
@@ -140,10 +192,11 @@ TEST(CheckpointFile, WhatIsDamagedIsRefusedInOneLine) {
   const auto size = std::filesystem::file_size(path);
   for (const auto part : {size - 1, size / 2, std::uintmax_t{10}, std::uintmax_t{0}}) {
     std::filesystem::resize_file(path, part);
-    EXPECT_THAT(refusal(path, options), HasSubstr("is no archive")) << part << " bytes";
+    EXPECT_THAT(refusal(path, options), HasSubstr(part == 0 ? "is empty" : "is no archive"))
+        << part << " bytes";
   }
   std::filesystem::remove(path);
-  EXPECT_THAT(refusal(path, options), HasSubstr("is no archive"));
+  EXPECT_THAT(refusal(path, options), HasSubstr("No such file"));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <fstream>
@@ -25,6 +26,12 @@ void spell_out(ordered_json& value) {
   if (value.is_structured()) {
     for (ordered_json& part : value) spell_out(part);
   }
+}
+
+bool is_step(const ordered_json& line, std::int64_t step) {
+  const auto event = line.find("event");
+  const auto number = line.find("step");
+  return event != line.end() && *event == "step" && number != line.end() && *number == step;
 }
 
 [[noreturn]] void fail(const std::string& path) {
@@ -58,10 +65,20 @@ std::string lines_until(const std::string& path, std::int64_t step) {
   std::string text;
   for (const ordered_json& line : LogReader(path).next()) {
     text += line.dump() + "\n";
-    if (line.value("event", "") == "step" && line.value("step", std::int64_t{0}) == step)
-      return text;
+    if (is_step(line, step)) return text;
   }
   return "";
+}
+
+ordered_json first_line(const std::string& path) {
+  constexpr std::size_t longest = std::size_t{64} << 10U;
+  std::ifstream file(path, std::ios::binary);
+  std::string line(longest, '\0');
+  file.read(line.data(), static_cast<std::streamsize>(line.size()));
+  line.resize(static_cast<std::size_t>(file.gcount()));
+  line.resize(std::min(line.find('\n'), line.size()));
+  ordered_json first = ordered_json::parse(line, nullptr, /*allow_exceptions=*/false);
+  return first.is_object() ? first : ordered_json();
 }
 
 std::vector<ordered_json> LogReader::next() {
@@ -70,12 +87,10 @@ std::vector<ordered_json> LogReader::next() {
   std::vector<ordered_json> lines;
   for (std::string line; std::getline(file, line) && !file.eof();) {
     offset_ += static_cast<long>(line.size()) + 1;
-    try {
-      lines.push_back(ordered_json::parse(line));
-    } catch (const ordered_json::parse_error&) {
-      throw std::runtime_error(
-          fmt::format("{}: the line that ends at byte {} is no JSON", path_, offset_));
-    }
+    lines.push_back(ordered_json::parse(line, nullptr, /*allow_exceptions=*/false));
+    if (lines.back().is_object()) continue;
+    throw std::runtime_error(
+        fmt::format("{}: the line that ends at byte {} is no JSON object", path_, offset_));
   }
   return lines;
 }

@@ -1,6 +1,7 @@
 #include "bench/measure/calibrator.h"
 
 #include <cmath>
+#include <stdexcept>
 
 #include "reports/json_fields.h"
 #include "reports/record_fields.h"
@@ -14,26 +15,37 @@ using nlohmann::json;
 constexpr double longest_age_s = 24 * 3600;
 constexpr double canary_agreement = 0.03;
 
+/// Empty where the answer is not what store() has kept.
+std::optional<LaunchResult> launched_of(const json& answer) {
+  if (!answer.is_object() || !answer.contains("result") || !answer.contains("conditions")) {
+    return std::nullopt;
+  }
+  LaunchResult launched{.status = LaunchStatus::ok, .result = answer["result"], .error = {}};
+  try {
+    launched.conditions =
+        reports::json_fields::read_as<reports::Conditions>(answer["conditions"], "conditions");
+  } catch (const std::invalid_argument&) {  // a value of another type
+    return std::nullopt;
+  }
+  return launched;
+}
+
 }  // namespace
 
 std::optional<LaunchResult> Calibrator::find(const std::string& kind, const json& asked,
                                              const Config& config,
-                                             reports::PredictionBasis& basis) try {
+                                             reports::PredictionBasis& basis) {
   if (config.recalibrate) return std::nullopt;
   const auto kept = environment_.cache.find_recent(kind, asked, longest_age_s);
   if (!kept) return std::nullopt;
-  const json& answer = kept->answer;
-  LaunchResult launched{.status = LaunchStatus::ok, .result = answer.at("result"), .error = {}};
-  launched.conditions =
-      reports::json_fields::read_as<reports::Conditions>(answer.at("conditions"), "conditions");
-  const double then = canary_ms(launched.conditions);
+  const std::optional<LaunchResult> launched = launched_of(kept->answer);
+  if (!launched) return std::nullopt;
+  const double then = canary_ms(launched->conditions);
   const bool agrees =
       environment_.untimed || std::abs(present_canary_ms(config) - then) <= canary_agreement * then;
   if (!agrees) return std::nullopt;
   basis.age_s = kept->age_s;
   return launched;
-} catch (const json::exception&) {  // not what was stored
-  return std::nullopt;
 }
 
 void Calibrator::store(const std::string& kind, const json& asked, json result,

@@ -11,6 +11,8 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "reports/json_fields.h"
+#include "reports/record_json.h"
 #include "reports/write_all.h"
 
 namespace stratagem::bench {
@@ -35,26 +37,64 @@ std::string launch_line(const FinishedLaunch& launch) {
       fmt::format("--resume: {}: {}; run without --resume to begin anew", path.string(), reason));
 }
 
+/// Null where it is absent, or the value is no object.
+json member(const json& value, const std::string& key) {
+  const json* found =
+      value.is_object() ? reports::json_fields::member(value, key.c_str()) : nullptr;
+  return found == nullptr ? json() : *found;
+}
+
+/// Of any bytes: what is no UTF-8 is replaced.
+std::string text_of(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
 void require_same_plan(const std::filesystem::path& path, const json& header,
                        const PartialPlan& plan) {
-  if (!header.is_object() || header.value("schema", "") != schema) {
+  if (!header.is_object() || member(header, "schema") != schema) {
     refuse(path, fmt::format("it is not a file of unfinished results ({})", schema));
   }
-  const json rows = header.value("rows", json::array());
-  if (rows.size() != plan.rows.size()) {
-    refuse(path,
-           fmt::format("it holds {} rows and this command has {}", rows.size(), plan.rows.size()));
+  const json rows = member(header, "rows");
+  if (!rows.is_array() || rows.size() != plan.rows.size()) {
+    refuse(path, fmt::format("it holds {} rows and this command has {}",
+                             rows.is_array() ? rows.size() : 0, plan.rows.size()));
   }
   for (std::size_t index = 0; index < plan.rows.size(); ++index) {
     for (const auto& [key, value] : plan.rows[index].items()) {
-      if (rows[index].value(key, json()) == value) continue;
+      const json found = member(rows[index], key);
+      if (found == value) continue;
       refuse(path, fmt::format("row {} has {} {} there and {} in this command", index + 1, key,
-                               rows[index].value(key, json()).dump(), value.dump()));
+                               text_of(found), text_of(value)));
     }
   }
-  if (header.value("build", "") != plan.build) {
+  if (member(header, "build") != plan.build) {
     refuse(path, "it was measured with another build of the executable");
   }
+}
+
+/// A line behind the first.
+FinishedLaunch launch_of(const std::filesystem::path& path, const json& entry,
+                         const PartialPlan& plan) {
+  const json row = member(entry, "row");
+  const json round = member(entry, "round");
+  FinishedLaunch launch{.repetitions = member(entry, "repetitions")};
+  const bool is_launch = row.is_number_integer() && launch.repetitions.is_array() &&
+                         (round.is_null() || round.is_number_integer());
+  if (!is_launch) refuse(path, "a line in it is not a finished launch");
+  if (row < 0 || row >= plan.rows.size()) {
+    refuse(path, "a line in it is of a row that is not there");
+  }
+  launch.row = row.get<std::size_t>();
+  launch.round = round.is_null() ? 0 : round.get<std::int64_t>();
+  if (launch.round < 0) refuse(path, "a line in it is of a round that is not there");
+  try {
+    for (const json& repetition : launch.repetitions) {
+      reports::repetition_from_json(repetition, "repetition");
+    }
+  } catch (const std::invalid_argument& error) {
+    refuse(path, error.what());
+  }
+  return launch;
 }
 
 }  // namespace
@@ -73,14 +113,7 @@ std::vector<FinishedLaunch> read_partial(const std::filesystem::path& path,
   while (std::getline(file, line)) {
     const json entry = json::parse(line, nullptr, false);
     if (entry.is_discarded() && file.peek() == std::char_traits<char>::eof()) break;
-    if (!entry.is_object() || !entry.contains("row") || !entry.contains("repetitions")) {
-      refuse(path, "a line in it is not a finished launch");
-    }
-    const FinishedLaunch launch{.row = entry["row"],
-                                .round = entry.value("round", std::int64_t{0}),
-                                .repetitions = entry["repetitions"]};
-    if (launch.row >= plan.rows.size()) refuse(path, "a line in it is of a row that is not there");
-    finished.push_back(launch);
+    finished.push_back(launch_of(path, entry, plan));
   }
   return finished;
 }

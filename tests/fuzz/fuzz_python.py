@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parents[1] / "reports"))
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "reports")]
 
+from make_corpus import content_of  # noqa: E402
 from stratagem_reports.history import store  # noqa: E402
 from stratagem_reports.results import training  # noqa: E402
 from stratagem_reports.results.errors import InputError  # noqa: E402
@@ -61,12 +62,6 @@ READERS: dict[str, Callable[[Path], None]] = {
 }
 SEEDS = {"results": [HERE.parent / "approved/results.json"]}  # besides those of the corpus
 VALUES = [None, True, 0, -1, 1.5, 10**400, 1e308, "", "text", "\ud800", [], {}, [[]], [{}], {"": 0}]
-
-
-def content_of(path: Path) -> bytes:
-    """What a file of the corpus stands for: what is no text is hexadecimal digits in NAME.hex."""
-    content = path.read_bytes()
-    return bytes.fromhex(content.decode()) if path.suffix == ".hex" else content
 
 
 def changed_value(value: Any, order: random.Random) -> Any:

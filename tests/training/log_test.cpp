@@ -27,6 +27,17 @@ class TrainingLog : public testing::Test {
   const std::string path_ = folder_ / "log";
 };
 
+TEST_F(TrainingLog, TheFirstLineIsAnObjectOrNothing) {
+  const auto first_of = [this](const std::string& text) {
+    std::ofstream(path_) << text;
+    return first_line(path_);
+  };
+  EXPECT_EQ(first_of("{\"event\":\"start\"}\n{\"event\":").at("event"), "start");
+  for (const char* text : {"", "\n", "notes\n", "[1]\n", "{\"event\":", "\xff\xfe"}) {
+    EXPECT_TRUE(first_of(text).is_null()) << text;
+  }
+}
+
 TEST_F(TrainingLog, LinesAreReadOnceAndInOrder) {
   LogWriter writer(path_);
   LogReader reader(path_);

@@ -8,15 +8,15 @@
 namespace stratagem::training {
 namespace {
 
-std::int64_t rounded_up(std::int64_t number, std::int64_t unit) {
-  return (number + unit - 1) / unit * unit;
+std::int64_t units_of(std::int64_t number, std::int64_t unit) {
+  return number / unit + (number % unit == 0 ? 0 : 1);
 }
 
 /// Positions of an epoch that are trained.
 std::int64_t positions_of(const EpochShape& shape) {
   switch (shape.tail) {
     case Tail::pad:
-      return rounded_up(shape.samples, shape.replicas);
+      return units_of(shape.samples, shape.replicas) * shape.replicas;
     case Tail::drop:
       return shape.samples / shape.batch * shape.batch;
     case Tail::exact:
@@ -28,7 +28,7 @@ std::int64_t positions_of(const EpochShape& shape) {
 }  // namespace
 
 std::int64_t steps_of_an_epoch(const EpochShape& shape) {
-  const std::int64_t steps = rounded_up(positions_of(shape), shape.batch) / shape.batch;
+  const std::int64_t steps = units_of(positions_of(shape), shape.batch);
   if (steps > 0) return steps;
   if (shape.samples == 0) throw std::invalid_argument("the training set has no samples");
   throw std::invalid_argument(

@@ -1,5 +1,7 @@
 #include "training/options.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <stdexcept>
@@ -43,16 +45,35 @@ std::vector<std::string> tail_names() { return names_of(tails); }
 std::vector<std::string> decay_names() { return names_of(decays); }
 
 std::int64_t steps_of(const TrainingOptions& options, const EpochShape& shape) {
-  const std::int64_t all = options.epochs * steps_of_an_epoch(shape);
+  std::int64_t all = 0;
+  if (__builtin_mul_overflow(options.epochs, steps_of_an_epoch(shape), &all) || all > most_steps) {
+    if (options.max_steps > 0) return options.max_steps;
+    throw std::invalid_argument(fmt::format(
+        "--epochs {}: of {} steps each, more than the {} steps that a training may have; "
+        "--max-steps ends it earlier",
+        options.epochs, steps_of_an_epoch(shape), most_steps));
+  }
   return options.max_steps == 0 ? all : std::min(all, options.max_steps);
 }
 
 LearningRateSchedule schedule_of(const TrainingOptions& options, double base, std::int64_t steps) {
-  return {.kind = decay_of(options.learning_rate_schedule),
+  const DecayKind kind = decay_of(options.learning_rate_schedule);
+  const std::int64_t of_schedule = options.schedule_steps == 0 ? steps : options.schedule_steps;
+  if (kind == DecayKind::step && options.schedule_steps == 0) {
+    throw std::invalid_argument(
+        "--learning-rate-schedule step: needs --schedule-steps, after which the rate falls");
+  }
+  if (kind != DecayKind::constant && options.warmup_steps >= of_schedule) {
+    throw std::invalid_argument(fmt::format(
+        "--warmup-steps {}: the schedule \"{}\" has {} steps in all, so the rate would never fall; "
+        "fewer, or more --schedule-steps",
+        options.warmup_steps, options.learning_rate_schedule, of_schedule));
+  }
+  return {.kind = kind,
           .base = base,
           .last = options.final_learning_rate,
           .warm_up = options.warmup_steps,
-          .steps = options.schedule_steps == 0 ? steps : options.schedule_steps};
+          .steps = of_schedule};
 }
 
 }  // namespace stratagem::training

@@ -88,10 +88,15 @@ DecayKind decay_of(const std::string& name);
 std::vector<std::string> tail_names();
 std::vector<std::string> decay_names();
 
-/// Steps of the whole training.
+/// No training has more: at a microsecond a step they take 30,000 years.
+inline constexpr std::int64_t most_steps = 1'000'000'000'000'000'000;
+
+/// Steps of the whole training. Throws std::invalid_argument where --epochs makes them more than
+/// `most_steps`.
 std::int64_t steps_of(const TrainingOptions& options, const EpochShape& shape);
 
-/// `base`: the optimizer's learning rate.
+/// `base`: the optimizer's learning rate; `steps`: of the training. Throws std::invalid_argument
+/// for a schedule that would never change the rate.
 LearningRateSchedule schedule_of(const TrainingOptions& options, double base, std::int64_t steps);
 
 }  // namespace stratagem::training

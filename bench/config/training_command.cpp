@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <initializer_list>
 #include <limits>
 #include <stdexcept>
@@ -213,9 +214,12 @@ Requirement Requirement::parse(const std::string& text) {
   const std::string number = text.substr(text.find(':') + 1);
   const char* const end = number.data() + number.size();
   const auto [stop, error] = std::from_chars(number.data(), end, wanted.value);
-  if (wanted.kind != Kind::none && error == std::errc() && stop == end) return wanted;
-  throw std::invalid_argument(
-      fmt::format("--require \"{}\": expected loss:VALUE or accuracy:FRACTION", text));
+  const bool can_fail = wanted.kind == Kind::accuracy ? wanted.value > 0 && wanted.value <= 1
+                                                      : std::isfinite(wanted.value);
+  if (wanted.kind != Kind::none && error == std::errc() && stop == end && can_fail) return wanted;
+  throw std::invalid_argument(fmt::format(
+      "--require \"{}\": expected loss:VALUE or accuracy:FRACTION, which is above 0 and at most 1",
+      text));
 }
 
 void add_train_options(CLI::App& app, TrainOptions& options, const Catalogue& catalogue) {
@@ -257,6 +261,9 @@ void refuse_unused(const CLI::App& app, const TrainOptions& options,
   need(format.kind == datasets::SampleKind::image, "is for images", {"--augment"});
   need(data.drawn, "is for data that are drawn: random, shapes", {"--samples"});
   need(data.name == "tokens", "is for --data tokens", {"--token-dtype"});
+  if (options.requirement.kind == Requirement::Kind::accuracy) {
+    need(own.validation != 0, "an accuracy needs a --validation set to count in", {"--require"});
+  }
 }
 
 const TrainingPreset* preset_among(std::span<const std::string> arguments) {

@@ -1,6 +1,7 @@
 #include "bench/config/training_data.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <stdexcept>
@@ -62,6 +63,30 @@ std::int64_t image_size_of(const Config& row, const models::ModelEntry& model,
   return std::max(set.image_size, model.smallest_image);
 }
 
+/// Refuses a set whose drawn samples, with the order of an epoch, are more than the machine's
+/// memory.
+void require_memory(const datasets::DatasetOptions& wanted, InputKind kind) {
+  const auto pixels =
+      static_cast<double>(wanted.image_size) * static_cast<double>(wanted.image_size);
+  double sample = 24;  // its places in the order and in the batches, and its label
+  double shared = 0;
+  if (wanted.name == "shapes") sample += 3 * 32 * 32;
+  if (wanted.name == "random" && kind == InputKind::image) shared = 3 * pixels;
+  if (wanted.name == "random" && kind == InputKind::vector) {
+    const std::int64_t numbers = wanted.features + (wanted.real_targets ? wanted.outputs : 0);
+    sample += static_cast<double>(sizeof(float)) * static_cast<double>(numbers);
+  }
+  const int sets = 1 + (wanted.validation < 0 ? 1 : 0) + (wanted.test < 0 ? 1 : 0);
+  const double bytes = sets * static_cast<double>(wanted.samples) * sample + shared;
+  const double memory =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
+  if (bytes < memory) return;
+  constexpr double gib = 1024.0 * 1024 * 1024;
+  throw std::invalid_argument(fmt::format(
+      "--samples {}: take {:.3g} GiB of memory, {:.3g} GiB are there; fewer, or smaller ones",
+      wanted.samples, bytes / gib, memory / gib));
+}
+
 }  // namespace
 
 const datasets::DatasetEntry& dataset_of(const Config& row,
@@ -94,6 +119,7 @@ datasets::Datasets training_data(const Config& row, const training::TrainingOpti
   wanted.seed = static_cast<std::uint64_t>(row.seed);
   wanted.validation = options.validation;
   wanted.test = options.test;
+  if (set.drawn) require_memory(wanted, model.input_kind);
   return datasets::make_datasets(wanted, characters);
 }
 

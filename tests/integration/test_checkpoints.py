@@ -249,6 +249,7 @@ def test_what_cannot_go_on_is_one_line(commands, tmp_path):
         ([], "has checkpoints up to step 6; --resume auto goes on from there"),
         (["--resume", "auto", "--seed", 2], "is of a training with seed 1, this one has 2"),
         (["--resume", "auto", "--model", "linear"], "is of another model: it has no tensor"),
+        (["--resume", "auto", "--max-steps", 5], "is of step 6, and the training ends at step 5"),
         (["--resume", "nowhere.pt"], "--resume nowhere.pt: expected auto, none or an existing"),
         (["--strategy", "single,ddp"], "--checkpoint-dir, --resume: of one training"),
     ]:
@@ -309,7 +310,9 @@ def first_loss(commands, *arguments) -> float:
 
 
 @TORCH
-@pytest.mark.parametrize("form", ["plain", "model", "optimizer", "ordered"])
+@pytest.mark.parametrize(
+    "form", ["plain", "model", "optimizer", "ordered", "state_dict", "module", "pickles", "float32"]
+)
 def test_a_state_that_python_wrote_begins_a_training(commands, tmp_path, form):
     """Without anything learnt every class is as likely: the loss is ln(classes)."""
     import torch
@@ -323,9 +326,13 @@ def test_a_state_that_python_wrote_begins_a_training(commands, tmp_path, form):
         "model": {"model": state},
         "optimizer": {"model": state, "epoch": 3, "optimizer": optimizer_state(state)},
         "ordered": module_of(state).state_dict(),
+        "state_dict": {"state_dict": state, "device": torch.device("cpu")},
+        "module": {f"module._orig_mod.{name}": tensor for name, tensor in state.items()},
+        "pickles": state,
+        "float32": {name: tensor.float() for name, tensor in state.items()},
     }[form]
     path = tmp_path / "python.pt"
-    torch.save(written, path)
+    torch.save(written, path, _use_new_zipfile_serialization=form != "pickles")
     for strategy in ("single", "ddp"):
         loss = first_loss(commands, "--strategy", strategy, "--initial-state", path)
         assert loss == pytest.approx(math.log(classes), rel=5e-3)
@@ -380,6 +387,11 @@ def test_a_state_of_another_model_is_one_line(commands, tmp_path):
     arguments = ["--model", "resnet18", "--data", "shapes", "--samples", 4, "--loss",
                  "cross_entropy", "--global-batch-size", 4, "--no-verify"]  # fmt: skip
     done = commands.stratagem("train", *arguments, "--initial-state", tmp_path / "resnet18.pt")
+    assert done.returncode == 0, done.stderr
+    state = torchvision.models.resnet18(num_classes=10).state_dict()
+    kept = {name: each for name, each in state.items() if "num_batches_tracked" not in name}
+    torch.save(kept, tmp_path / "older.pt")
+    done = commands.stratagem("train", *arguments, "--initial-state", tmp_path / "older.pt")
     assert done.returncode == 0, done.stderr
     torch.save(torchvision.models.resnet18(num_classes=11).state_dict(), tmp_path / "eleven.pt")
     done = commands.stratagem("train", *arguments, "--initial-state", tmp_path / "eleven.pt")

@@ -158,7 +158,16 @@ def test_the_whole_training_is_written_at_its_end(commands, tmp_path):
         (["--epochs", 0, "--model", "toy"], "--epochs"),
         (["--model", "linear", "--outputs", 1, "--loss", "cross_entropy"], "use mse"),
         (["--model", "resnet18", "--samples", 33, "--global-batch-size", 32],
-         "--global-batch-size 1: replica 0 has a part of 1 sample, of which BatchNorm sees one"),
+         "--tail pad: the last batch of an epoch has 1 of 32 samples: replica 0 has a part of 1"),
+        (["--model", "toy", "--samples", 2**62], "GiB are there; fewer, or smaller ones"),
+        (["--model", "toy", "--epochs", 2**62], "--max-steps ends it earlier"),
+        (["--model", "toy", "--global-batch-size", 2**62], "--global-batch-size"),
+        (["--model", "toy", "--learning-rate-schedule", "step"], "needs --schedule-steps"),
+        (["--model", "toy", "--learning-rate-schedule", "cosine", "--warmup-steps", 99],
+         "--warmup-steps 99: the schedule"),
+        (["--model", "toy", "--loader-threads", 2], "is made between two steps, by no thread"),
+        (["--model", "toy", "--require", "accuracy:0.5"], "needs a --validation set to count in"),
+        (["--model", "toy", "--require", "accuracy:0"], "which is above 0 and at most 1"),
         (["--strategy", "data_parallel", "--model", "toy", "--output-device", 2],
          "--output-device 2: the row has 2 devices; 0 to 1"),
         (["--model", "toy", "--keep", 2], "--keep: needs --checkpoint-dir"),
@@ -192,6 +201,30 @@ def test_a_requirement_that_is_not_reached_is_exit_1(commands):
     assert commands.stratagem(
         "train", "--preset", "toy_adam", "--require", "loss:0.2"
     ).returncode == 0  # fmt: skip
+
+
+def test_a_loss_that_was_not_measured_reaches_nothing(commands, tmp_path):
+    again = ["--preset", "toy_ddp", "--checkpoint-dir", tmp_path, "--resume", "auto"]
+    assert commands.stratagem("train", *again).returncode == 0
+    done = commands.stratagem("train", *again, "--require", "loss:1000")
+    assert done.returncode == 1
+    assert "the training reached no loss, because no step was left" in done.stderr
+
+
+def test_the_log_takes_no_other_file(commands, tmp_path):
+    notes, log = tmp_path / "notes.txt", tmp_path / "log"
+    notes.write_text("mine\n")
+    done = commands.stratagem("train", "--preset", "toy_ddp", "--log", notes)
+    assert done.returncode == 2
+    assert f"--log {notes}: is a file that no training has written" in done.stderr
+    assert notes.read_text() == "mine\n"
+    for _ in range(2):
+        assert commands.stratagem("train", "--preset", "toy_ddp", "--log", log).returncode == 0
+    written = log.read_text()
+    done = commands.stratagem("train", "--preset", "toy_ddp", "--seed", 2, "--log", log)
+    assert done.returncode == 2
+    assert f"--log {log}: is the log of another training" in done.stderr
+    assert log.read_text() == written
 
 
 def test_models_of_images_train_on_random_ones_of_any_size(commands, tmp_path):

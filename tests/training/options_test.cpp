@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <stdexcept>
 
 namespace stratagem::training::options_test {
@@ -24,6 +25,35 @@ TEST(TrainingOptions, TheScheduleLastsAsLongAsTheTraining) {
   options.schedule_steps = 20;
   options.final_learning_rate = 0.5;
   EXPECT_DOUBLE_EQ(learning_rate(schedule_of(options, 1, 10), 10), 0.75);
+}
+
+TEST(TrainingOptions, EpochsWithoutEndNeedALimit) {
+  const EpochShape shape{.samples = 100, .batch = 30, .replicas = 1, .tail = Tail::exact};
+  constexpr auto most = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(steps_of({.epochs = most, .max_steps = 7}, shape), 7);
+  EXPECT_THAT([&] { steps_of({.epochs = most}, shape); },
+              testing::ThrowsMessage<std::invalid_argument>(HasSubstr("--max-steps ends it")));
+}
+
+TEST(TrainingOptions, AScheduleThatNeverChangesTheRateIsRefused) {
+  const auto refused = [](const TrainingOptions& options, const char* words) {
+    EXPECT_THAT([&] { schedule_of(options, 1, 10); },
+                testing::ThrowsMessage<std::invalid_argument>(HasSubstr(words)));
+  };
+  TrainingOptions options;
+  options.learning_rate_schedule = "step";
+  refused(options, "--learning-rate-schedule step: needs --schedule-steps");
+  options.schedule_steps = 4;
+  EXPECT_DOUBLE_EQ(learning_rate(schedule_of(options, 1, 10), 4), 0.1);
+  options.warmup_steps = 4;
+  refused(options, "--warmup-steps 4: the schedule \"step\" has 4 steps in all");
+  options.learning_rate_schedule = "cosine";
+  options.schedule_steps = 0;
+  EXPECT_NO_THROW(schedule_of(options, 1, 10));
+  options.warmup_steps = 10;
+  refused(options, "--warmup-steps 10: the schedule \"cosine\" has 10 steps in all");
+  options.learning_rate_schedule = "constant";
+  EXPECT_NO_THROW(schedule_of(options, 1, 10));
 }
 
 TEST(TrainingOptions, UnknownChoicesNameTheNearest) {

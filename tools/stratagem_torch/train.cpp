@@ -3,9 +3,11 @@
 #include <signal.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <stdexcept>
+#include <vector>
 
 #include "bench/config/grid.h"
 #include "bench/config/options.h"
@@ -22,6 +24,7 @@
 #include "tools/stratagem_torch/train_run.h"
 #include "training/checkpoint/folder.h"
 #include "training/loop/batch_maker.h"
+#include "training/loop/batch_stream.h"
 
 namespace stratagem::tools {
 namespace {
@@ -98,6 +101,19 @@ datasets::Datasets data_for(std::vector<bench::Config>& rows, const bench::Selec
   return first;
 }
 
+/// No thread makes a batch that is made between two steps.
+void refuse_unused_loader(const CLI::App& app, const std::vector<bench::Config>& rows,
+                          const datasets::SampleFormat& format) {
+  const bool none = std::ranges::all_of(rows, [&](const bench::Config& row) {
+    return training::is_made_at_once(format, row.global_batch_size);
+  });
+  for (const char* flag : {"--loader-threads", "--prefetch"}) {
+    if (!none || app.count(flag) == 0) continue;
+    throw std::invalid_argument(fmt::format(
+        "{}: a batch of at most 8192 numbers is made between two steps, by no thread", flag));
+  }
+}
+
 }  // namespace
 
 int train(const Arguments& arguments) {
@@ -126,12 +142,15 @@ int train(const Arguments& arguments) {
   const datasets::Datasets data = data_for(rows, selection, options.training);
   bench::refuse_unused(app, options, bench::dataset_of(rows.front(), options.training),
                        data.training->format());
+  refuse_unused_loader(app, rows, data.training->format());
   if (options.training.evaluate_only) {
     options.training.initial_state = model_to_evaluate(options);
     options.training.checkpoint_dir.clear();  // it is read, so another run may write there
     options.resume = "none";
   }
-  training::steps_of(options.training, shape_of(rows.front(), options.training, data));
+  const std::int64_t steps =
+      training::steps_of(options.training, shape_of(rows.front(), options.training, data));
+  training::schedule_of(options.training, rows.front().learning_rate, steps);
 
   const bench::RequestSignal saves(SIGUSR1);
   const bench::RendezvousSettings settings{

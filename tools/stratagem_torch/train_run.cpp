@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <stdexcept>
 #include <system_error>
 #include <utility>
 
@@ -66,9 +68,8 @@ int TrainRun::run(const std::vector<bench::Config>& configs, const bench::Interr
                   bench::Cluster* cluster) {
   const auto environment = bench::make_environment(bench::registered_catalogue(), interrupt, view_,
                                                    /*verbose=*/false, cluster);
-  std::vector<bench::PreparedRow> rows =
-      bench::check_rows(with_last_batches(configs), environment, view_);
-  rows.resize(configs.size());
+  std::vector<bench::PreparedRow> rows = check(configs, environment);
+  require_own_log(rows);
   const bench::Config& first = rows.front().config;
   const auto locks = bench::hold_cores(bench::cores_of(configs, environment.cores), first.timeout,
                                        environment, view_, first.oversubscribe);
@@ -92,6 +93,26 @@ std::vector<bench::Config> TrainRun::with_last_batches(std::vector<bench::Config
     if (last.global_batch_size != rows[index].global_batch_size) rows.push_back(last);
   }
   return rows;
+}
+
+/// The rows, which can train batches and last batches.
+std::vector<bench::PreparedRow> TrainRun::check(const std::vector<bench::Config>& configs,
+                                                const bench::MeasureEnvironment& environment) {
+  const std::vector<bench::Config> all = with_last_batches(configs);
+  try {
+    std::vector<bench::PreparedRow> rows = bench::check_rows(all, environment, view_);
+    rows.resize(configs.size());
+    return rows;
+  } catch (const std::invalid_argument& error) {
+    if (all.size() == configs.size()) throw;
+    bench::check_rows(configs, environment, view_);  // throws what is wrong with whole batches
+    const std::string text = error.what();
+    const std::size_t reason = text.find(": replica");
+    throw std::invalid_argument(fmt::format(
+        "--tail {}: the last batch of an epoch has {} of {} samples{}; --tail drop leaves it out",
+        options_.training.tail, all.back().global_batch_size, configs.front().global_batch_size,
+        reason == std::string::npos ? ": " + text : text.substr(reason)));
+  }
 }
 
 void TrainRun::train(const bench::PreparedRow& row, const bench::MeasureEnvironment& environment) {
@@ -179,6 +200,26 @@ void TrainRun::tell_how_to_resume(std::int64_t step) {
              kept ? "the same command with --resume auto goes on"
                   : "with --checkpoint-dir FOLDER it could go on");
   code_ = bench::exit_codes::interrupted;
+}
+
+/// Throws where --log names a file that would be lost: any but an empty one or the log of one of
+/// these trainings, or where this goes on from a checkpoint, of a training at all.
+void TrainRun::require_own_log(const std::vector<bench::PreparedRow>& rows) const {
+  const std::string& path = options_.training.log;
+  std::error_code none;
+  if (path.empty() || !std::filesystem::is_regular_file(path, none) ||
+      std::filesystem::file_size(path, none) == 0) {
+    return;
+  }
+  const ordered_json first = training::first_line(path);
+  const bool is_log = first.is_object() && first.contains("event") && first["event"] == "start";
+  const bool is_own = std::ranges::any_of(rows, [&](const bench::PreparedRow& row) {
+    return is_log && first.contains("config") && first["config"] == bench::to_json(row.config);
+  });
+  if (is_own || (is_log && resumed_)) return;
+  throw std::invalid_argument(
+      fmt::format("--log {}: is {}; name another file, or remove it", path,
+                  is_log ? "the log of another training" : "a file that no training has written"));
 }
 
 /// The log so far, as far as the checkpoint knows of it; else an empty one.

@@ -55,6 +55,9 @@ class TrainRun {
   void conclude(const bench::PreparedRow& row, const nlohmann::ordered_json& start,
                 nlohmann::ordered_json events, const bench::TrainResult& result);
   void tell_how_to_resume(std::int64_t step);
+  std::vector<bench::PreparedRow> check(const std::vector<bench::Config>& configs,
+                                        const bench::MeasureEnvironment& environment);
+  void require_own_log(const std::vector<bench::PreparedRow>& rows) const;
   void begin_log();
   void fail(const std::string& row, const std::string& why, int code);
 

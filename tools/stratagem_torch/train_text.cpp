@@ -21,8 +21,11 @@ std::string shortfall(const bench::Requirement& wanted, const bench::TrainResult
   if (wanted.kind == Kind::loss) {
     const std::optional<double> loss = found.validation_loss ? found.validation_loss : found.loss;
     if (loss && *loss <= wanted.value) return "";
+    const char* const none = found.steps == found.steps_before
+                                 ? "no loss, because no step was left; a --validation set has one"
+                                 : "no number";
     return fmt::format("--require loss:{:g}: the training reached {}", wanted.value,
-                       loss ? fmt::format("{:g}", *loss) : "no number");
+                       loss ? fmt::format("{:g}", *loss) : none);
   }
   if (wanted.kind == Kind::accuracy) {
     if (!found.accuracy) {

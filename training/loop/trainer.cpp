@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <numeric>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -43,7 +44,14 @@ class Trainer {
         most_in_flight_(most_in_flight(data.training->format(), shape_.batch)),
         in_flight_(context.devices, context.timeout),
         saved_step_(context.start.step),
-        outcome_{.position = context.start} {}
+        outcome_{.position = context.start} {
+    if (position().step > steps_) {
+      throw std::invalid_argument(fmt::format(
+          "the checkpoint is of step {}, and the training ends at step {}; raise --epochs "
+          "or --max-steps",
+          position().step, steps_));
+    }
+  }
 
   Outcome run() {
     if (options_.evaluate_only) {
@@ -220,7 +228,8 @@ class Trainer {
     std::array sums{steps.own_sum, own.stop ? 1.0 : 0.0, own.save ? 1.0 : 0.0,
                     steps.not_finite ? 1.0 : 0.0};
     if (context_.sum_over_ranks) context_.sum_over_ranks(sums);
-    outcome_.loss = sums[0] / static_cast<double>(steps.samples);
+    const double loss = sums[0] / static_cast<double>(steps.samples);
+    outcome_.loss = loss;
     position().skipped += steps.skipped;
     const double waited = std::exchange(waited_ms_, 0);
     outcome_.data_wait_ms += waited;
@@ -230,26 +239,27 @@ class Trainer {
                       {"of", steps_},
                       {"samples", position().samples},
                       {"seconds", position().seconds},
-                      {"loss", outcome_.loss},
+                      {"loss", loss},
                       {"batch", steps.last_batch},
                       {"learning_rate", rate_},
                       {"data_wait_ms", waited}};
     if (workload().optimizer.clip_norm > 0) line["gradient_norm"] = steps.gradient_norm;
     if (workload().dynamic_loss_scale) line["skipped_updates"] = steps.skipped;
     tell_(line);
-    if (!std::isfinite(outcome_.loss) || sums[3] > 0) {
+    if (!std::isfinite(loss) || sums[3] > 0) {
       outcome_.stopped = why_it_stops(
-          epoch, position().step - steps.steps + 1 + steps.not_finite.value_or(steps.steps - 1));
+          loss, epoch,
+          position().step - steps.steps + 1 + steps.not_finite.value_or(steps.steps - 1));
     }
     return {.stop = sums[1] > 0, .save = sums[2] > 0};
   }
 
   /// `step`: the first whose gradients have no finite norm, or the last one.
-  std::string why_it_stops(std::int64_t epoch, std::int64_t step) {
+  std::string why_it_stops(double loss, std::int64_t epoch, std::int64_t step) {
     return fmt::format(
         "{} at step {} (epoch {}){}; a smaller --learning-rate may help",
-        std::isfinite(outcome_.loss) ? "the norm of the gradients is not finite"
-                                     : fmt::format("the loss is {}", outcome_.loss),
+        std::isfinite(loss) ? "the norm of the gradients is not finite"
+                                     : fmt::format("the loss is {}", loss),
         step, epoch,
         not_finite_entries(context_.workload, context_.strategy, context_.sum_over_ranks));
   }

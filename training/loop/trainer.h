@@ -49,10 +49,10 @@ using Tell = std::function<void(const nlohmann::ordered_json&)>;
 
 struct Outcome {
   Position position = {};
-  double data_wait_ms = 0;         // of them: devices stood still for a batch
-  std::int64_t stalled_steps = 0;  // that waited for more than a hundredth of their time
-  LoaderWork loader = {};          // of their batches
-  double loss = 0;                 // of the last step that was told
+  double data_wait_ms = 0;          // of them: devices stood still for a batch
+  std::int64_t stalled_steps = 0;   // that waited for more than a hundredth of their time
+  LoaderWork loader = {};           // of their batches
+  std::optional<double> loss = {};  // of the last step that was told; empty: none was left
   std::optional<double> validation_loss = {};  // the last, as are
   std::optional<double> accuracy = {};
   bool interrupted = false;    // somebody wanted it to end

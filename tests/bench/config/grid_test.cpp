@@ -186,7 +186,7 @@ TEST(Grid, PerDeviceBatchIsTheSameWorkForEveryStrategy) {
   EXPECT_EQ(refusal({{"per_device_batch_size", "16"}, {"global_batch_size", "48"}}),
             "--global-batch-size and --per-device-batch-size exclude each other; give one of them");
   EXPECT_EQ(refusal({{"per_device_batch_size", "0"}}),
-            "--per-device-batch-size: 0 is out of range; 1 or more");
+            "--per-device-batch-size: 0 is out of range; 1 to 1000000000");
 }
 
 TEST(Grid, RefusesASplitAboveTheBatch) {

@@ -259,7 +259,7 @@ class Trainer {
     return fmt::format(
         "{} at step {} (epoch {}){}; a smaller --learning-rate may help",
         std::isfinite(loss) ? "the norm of the gradients is not finite"
-                                     : fmt::format("the loss is {}", loss),
+                            : fmt::format("the loss is {}", loss),
         step, epoch,
         not_finite_entries(context_.workload, context_.strategy, context_.sum_over_ranks));
   }

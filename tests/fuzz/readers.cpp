@@ -18,7 +18,7 @@
 #include "bench/measure/cache.h"
 #include "bench/measure/job_launch.h"
 #include "bench/measure/partial_file.h"
-#include "models/datasets/formats.h"
+#include "models/datasets/dataset.h"
 #include "strategies/ranks/launcher_environment.h"
 #include "strategies/ranks/mesh.h"
 #include "tests/bench/example_catalogue.h"
@@ -157,7 +157,8 @@ void read_mnist(Bytes bytes) {
     write(name, labels);
   }
   refusing([&] {
-    const datasets::OwnSplit sets = datasets::mnist(folder.path());
+    const datasets::Datasets sets =
+        datasets::make_datasets({.name = "mnist:" + folder.path().string()}, {});
     for (std::int64_t index = 0; index < sets.training->size(); ++index) {
       const datasets::Sample sample = sets.training->sample(index);
       volatile std::uint8_t last = sample.bytes.back();

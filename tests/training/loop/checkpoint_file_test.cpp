@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "strategies/distributed/state_pieces.h"
 #include "tests/strategies/training.h"
 #include "tests/temporary_folder.h"
 
@@ -135,13 +136,21 @@ TEST(CheckpointFile, OfAnotherModelOrOptimizerIsRefused) {
 TEST(CheckpointFile, WhatNoTrainingStatesIsRefused) {
   const auto options = work("toy", OptimizerOptions::Kind::adam);
   strategies::Training training(options, 1);
-  const Checkpoint good = some_checkpoint(training);
   const TemporaryFolder folder;
   const auto path = folder / "step.pt";
+  const CheckpointNotes notes = some_checkpoint(training, path);
+  const Checkpoint good{
+      .state = training.strategy->state(), .position = notes.position, .work = notes.work};
   const auto refused = [&](auto change, const char* words) {
     Checkpoint written = good;
     change(written);
-    write_checkpoint(path, written, training.workload);
+    strategies::StatePieces pieces;
+    for (const auto& [name, tensor] : written.state) {
+      pieces.push_back(distributed::piece_of(name, tensor));
+    }
+    distributed::StateReader state(std::move(pieces), nullptr, at::kCPU);
+    write_checkpoint(path, {.position = written.position, .work = written.work}, state,
+                     training.workload);
     EXPECT_THAT(refusal(path, options), HasSubstr(words));
   };
   refused([](Checkpoint& each) { each.position.step = -5; }, "\"step\" is -5, expected 0 or more");
@@ -179,7 +188,7 @@ TEST(CheckpointFile, ItsNameStatesItsStep) {
   strategies::Training training(options, 1);
   const TemporaryFolder folder;
   const auto path = folder / "step-00000007.pt";
-  write_checkpoint(path, some_checkpoint(training), training.workload);
+  some_checkpoint(training, path);
   EXPECT_THAT(refusal(path, options), HasSubstr("is of step 2, which its name does not state"));
 }
 

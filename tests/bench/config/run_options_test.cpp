@@ -82,7 +82,7 @@ TEST_F(RunOptionsTest, UnknownOptionsAreAnsweredWithTheNearest) {
               parse({"--split-sizes", "4"});
             }),
             "unknown option --split-sizes: did you mean \"--split-size\"?");
-  EXPECT_EQ(error_of([&] { parse({"--nodes=2"}); }).substr(0, 23), "unknown option --nodes:");
+  EXPECT_EQ(error_of([&] { parse({"--nodes=2"}); }).substr(0, 23), "unknown option --nodes;");
   EXPECT_EQ(error_of([&] {
               parse({"--split-size", "4", "8"});
             }),

@@ -50,8 +50,10 @@ class EveryData : public testing::Test {
   void write_all() const {
     write_mnist();
     write_cifar10();
-    // A PNG of one black pixel.
-    write("images/only/a.png", std::string(one_pixel, sizeof(one_pixel) - 1));
+    // Two classes with a PNG of one black pixel each.
+    for (const char* name : {"images/first/a.png", "images/second/a.png"}) {
+      write(name, std::string(one_pixel, sizeof(one_pixel) - 1));
+    }
     write("tokens", std::string(4096, '\0'));
   }
 
@@ -60,8 +62,10 @@ class EveryData : public testing::Test {
   }
 
   static constexpr char one_pixel[] =
-      "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\1\0\0\0\1\x08\0\0\0\0\x3a\x7e\x9b\x55"
-      "\0\0\0\nIDATx\x9c\x63\x60\0\0\0\2\0\1\xe5\x27\xde\xfc\0\0\0\0IEND\xae\x42\x60\x82";
+      "\211\120\116\107\015\012\032\012\000\000\000\015\111\110\104\122\000\000\000\001"
+      "\000\000\000\001\010\000\000\000\000\072\176\233\125\000\000\000\012\111\104\101"
+      "\124\170\234\143\140\000\000\000\002\000\001\110\257\244\161\000\000\000\000\111"
+      "\105\116\104\256\102\140\202";
   const TemporaryFolder folder_;
 };
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/function.h>
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <memory>
@@ -85,9 +86,11 @@ void expect_close(const at::Tensor& actual, const at::Tensor& expected, std::int
   const bool is_double = actual.scalar_type() == at::kDouble;
   const double rounding =
       is_double ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
-  const double tolerance = (is_double ? 1e-12 : 2e-5) + rounding * static_cast<double>(terms);
+  const double relative = is_double ? 1e-12 : 2e-5;
+  const double absolute = rounding * static_cast<double>(terms);  // they may cancel each other
   const double largest = expected.abs().max().item<double>();
-  EXPECT_LE((actual - expected).abs().max().item<double>(), tolerance * largest);
+  EXPECT_LE((actual - expected).abs().max().item<double>(),
+            relative * largest + absolute * std::max(largest, 1.0));
 }
 
 void expect_close(const Result& actual, const Result& expected) {

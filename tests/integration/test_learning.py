@@ -55,7 +55,7 @@ def test_300_steps_know_more_of_a_text_than_its_letters_frequencies(commands):
 
 
 def test_one_step_knows_neither(commands):
-    shapes = [*SHAPES, "--samples", 2000]
+    shapes = [*SHAPES, "--samples", 2000, "--schedule-steps", 100]
     for work, required in ((shapes, "accuracy:0.2"), (LETTERS, f"loss:{unigram_entropy()}")):
         done = train(commands, *work, "--max-steps", 1, "--require", required)
         assert done.returncode == 1

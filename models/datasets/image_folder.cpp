@@ -109,7 +109,7 @@ class ImageFolder final : public Dataset {
         planes->push_back(square.bytes[at]);
       }
     }
-    return {.bytes = *planes, .label = label, .memory = std::move(planes)};
+    return {.bytes = *planes, .label = label, .memory = planes};
   }
 
  private:

@@ -16,6 +16,11 @@ struct Taps {
   std::vector<std::int32_t> weights = {};
 };
 
+/// To the nearest whole number, halves upwards, as Pillow does.
+std::int64_t nearest_whole(double value) {
+  return static_cast<std::int64_t>(std::floor(0.5 + value));
+}
+
 /// Pixels [first, first + count) of a line that was `from` pixels long and becomes `to`.
 std::vector<Taps> taps_of(std::int64_t from, std::int64_t to, std::int64_t first,
                           std::int64_t count) {
@@ -24,8 +29,8 @@ std::vector<Taps> taps_of(std::int64_t from, std::int64_t to, std::int64_t first
   std::vector<Taps> all;
   for (std::int64_t place = first; place < first + count; ++place) {
     const double centre = (static_cast<double>(place) + 0.5) * scale;
-    const auto begin = std::max<std::int64_t>(static_cast<std::int64_t>(centre - support + 0.5), 0);
-    const auto end = std::min(static_cast<std::int64_t>(centre + support + 0.5), from);
+    const auto begin = std::max<std::int64_t>(nearest_whole(centre - support), 0);
+    const auto end = std::min(nearest_whole(centre + support), from);
     std::vector<double> exact;
     double sum = 0;
     for (std::int64_t pixel = begin; pixel < end; ++pixel) {
@@ -36,7 +41,8 @@ std::vector<Taps> taps_of(std::int64_t from, std::int64_t to, std::int64_t first
     }
     Taps& taps = all.emplace_back(Taps{.first = begin});
     for (const double weight : exact) {
-      taps.weights.push_back(static_cast<std::int32_t>(0.5 + weight / sum * (1 << precision)));
+      taps.weights.push_back(
+          static_cast<std::int32_t>(nearest_whole(weight / sum * (1 << precision))));
     }
   }
   return all;

@@ -179,8 +179,9 @@ at::Tensor StateReader::read(const std::string& name) {
     fill(slice.view({-1}).narrow(0, piece.start, count), place);
     found += count;
   }
-  for (const auto& [view, slice] : apart) {
-    std::apply([&](const auto&... of) { whole.as_strided(of...).copy_(slice); }, view);
+  for (const auto& each : apart) {
+    const auto copy = [&](const auto&... of) { whole.as_strided(of...).copy_(each.second); };
+    std::apply(copy, each.first);
   }
   if (found != whole.numel()) {
     throw std::logic_error(

@@ -191,9 +191,9 @@ Update first_update(strategies::Strategy& strategy, const models::Workload& work
 
 Differences compare_step(strategies::Strategy& strategy, const models::Workload& workload,
                          const OwnArithmetic& own, std::uint64_t batch, bool compressed) {
-  const auto [pending, found] = first_update(strategy, workload, batch);
-  const double loss = pending->loss();
-  const double norm = pending->gradient_norm();
+  const Update update = first_update(strategy, workload, batch);
+  const double loss = update.step->loss();
+  const double norm = update.step->gradient_norm();
 
   const ReferenceStep exact(workload, at::kDouble, strategy, batch);
   const ReferenceStep rounded(workload, lower_of(own.reference), strategy, batch);
@@ -210,8 +210,8 @@ Differences compare_step(strategies::Strategy& strategy, const models::Workload&
                       factor * bounds.of_gradient_norm());
     }
     for (const auto& [name, tensor] : expected.state) {
-      const auto entry = found.find(name);
-      const at::Tensor value = entry == found.end() ? at::Tensor() : entry->second;
+      const auto entry = update.state.find(name);
+      const at::Tensor value = entry == update.state.end() ? at::Tensor() : entry->second;
       differences.add(name + against, relative_distance(value, tensor), factor * bounds.of(name));
     }
   };

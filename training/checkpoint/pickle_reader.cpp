@@ -16,6 +16,7 @@ namespace stratagem::checkpoint {
 namespace {
 
 constexpr std::size_t most_nested = 32;
+constexpr std::size_t of_a_reference = 16;  // bytes of an entry on the stack
 
 /// An object of the pickle. Objects refer to one another, as Python's do, so one that is recalled
 /// many times is kept once.
@@ -159,7 +160,7 @@ class Reader : private PickleBytes {
   void recall(std::uint64_t place) {
     const auto found = memory_.find(place);
     if (found == memory_.end()) refuse("it recalls what was not kept");
-    count(2 * sizeof(Node*));
+    count(of_a_reference);
     stack_.push_back(found->second);
   }
 
@@ -228,7 +229,7 @@ class Reader : private PickleBytes {
         return push_tensor(arguments);
       case Named::first:
         if (arguments.empty()) refuse(fmt::format("{} takes an argument", name));
-        count(2 * sizeof(Node*));
+        count(of_a_reference);
         return stack_.push_back(arguments.front());
       case Named::typed:
         return call_typed(arguments);

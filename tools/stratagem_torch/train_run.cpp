@@ -214,7 +214,8 @@ void TrainRun::require_own_log(const std::vector<bench::PreparedRow>& rows) cons
   const ordered_json first = training::first_line(path);
   const bool is_log = first.is_object() && first.contains("event") && first["event"] == "start";
   const bool is_own = std::ranges::any_of(rows, [&](const bench::PreparedRow& row) {
-    return is_log && first.contains("config") && first["config"] == bench::to_json(row.config);
+    return is_log && first.contains("config") &&
+           first["config"] == ordered_json(bench::to_json(row.config));
   });
   if (is_own || (is_log && resumed_)) return;
   throw std::invalid_argument(

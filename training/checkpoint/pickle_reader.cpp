@@ -69,11 +69,11 @@ class Reader : private PickleBytes {
     left_ -= bytes;
   }
   void count_parts(std::size_t parts) {
-    count(2 * parts * sizeof(Node*));  // a vector that grows has room for twice as many
+    count(parts * of_a_reference);  // a vector that grows has room for twice as many
   }
 
   void push(Node node) {
-    count(sizeof(Node) + 2 * sizeof(Node*));
+    count(sizeof(Node) + of_a_reference);
     stack_.push_back(&nodes_.emplace_back(std::move(node)));
   }
   template <class Plain>

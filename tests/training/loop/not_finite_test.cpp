@@ -21,15 +21,14 @@ TEST(NotFinite, EveryRankNamesTheSameEntries) {
     const char* strategy;
     Spread spread;
   };
-  for (const auto& [strategy, spread] :
-       std::vector<Case>{{"single", {}},
-                         {"pipeline", {.pipeline_ranks = 2}},
-                         {"zero3", {.replicas = 2, .sharded = true}}}) {
-    SCOPED_TRACE(strategy);
-    runtime::on_ranks(spread.ranks(), [&, name = strategy](distributed::RankContext& ranks) {
-      strategies::RankTraining training(ranks, strategies::small_workload("toy", 4), spread);
+  for (const Case& each : std::vector<Case>{{"single", {}},
+                                            {"pipeline", {.pipeline_ranks = 2}},
+                                            {"zero3", {.replicas = 2, .sharded = true}}}) {
+    SCOPED_TRACE(each.strategy);
+    runtime::on_ranks(each.spread.ranks(), [&](distributed::RankContext& ranks) {
+      strategies::RankTraining training(ranks, strategies::small_workload("toy", 4), each.spread);
       training.strategy =
-          strategies::find_strategy(name).make(training.rank_context({.split_size = 2}));
+          strategies::find_strategy(each.strategy).make(training.rank_context({.split_size = 2}));
       strategies::Strategy& own = *training.strategy;
       own.step(training.workload.make_batch(0));
       const auto sum = [&](std::span<double> numbers) {

@@ -90,7 +90,7 @@ std::vector<ordered_json> LogReader::next() {
     lines.push_back(ordered_json::parse(line, nullptr, /*allow_exceptions=*/false));
     if (lines.back().is_object()) continue;
     throw std::runtime_error(
-        fmt::format("{}: the line that ends at byte {} is no JSON object", path_, offset_));
+        fmt::format("{}: the line that ends at byte {} is not a JSON object", path_, offset_));
   }
   return lines;
 }

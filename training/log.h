@@ -29,7 +29,7 @@ class LogWriter {
 /// The lines of a log up to the one that tells of this step, as text; empty where there is none.
 std::string lines_until(const std::string& path, std::int64_t step);
 
-/// The first line of a log. Null for an empty file and for a first line that is no JSON object.
+/// The first line of a log. Null for an empty file and for a first line that is not a JSON object.
 nlohmann::ordered_json first_line(const std::string& path);
 
 /// Reads what has been appended to a log since it was last asked.

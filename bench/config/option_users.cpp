@@ -10,7 +10,7 @@
 namespace stratagem::bench {
 namespace {
 
-/// What a row of a strategy that lists the option must have besides; empty: nothing.
+/// Names the condition under which a row of the strategy uses the option; empty if there is none.
 std::string condition_of(UsedWhen used_when, const StrategyFacts& strategy) {
   switch (used_when) {
     case UsedWhen::several_stages:

@@ -70,7 +70,7 @@ struct Bounds {
 };
 
 inline constexpr Bounds positive_count = {1};
-/// Of a size of tensors: the product of two of them, in bytes, fits 64 bits.
+/// Bounds a size of tensors, so that the product of two sizes, in bytes, fits 64 bits.
 inline constexpr double most_numbers = 1'000'000'000;
 inline constexpr Bounds more_than_zero = {.low = 0, .low_excluded = true};
 inline constexpr Bounds zero_or_more = {0};

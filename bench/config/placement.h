@@ -46,7 +46,7 @@ struct Placement {
 /// What is sharded over the row's replicas: none, optimizer, gradients or parameters.
 std::string sharded_state(const Config& config);
 
-/// What carries the row's collectives: gloo or nccl.
+/// Returns the backend of the row's collectives: gloo or nccl.
 std::string backend_of(const Config& config);
 
 /// The schedule that the row's strategy runs, by name.

@@ -50,7 +50,7 @@ const char* plural_of(InputKind kind) {
   return "vectors";
 }
 
-/// What a data set is asked for is a file's or a folder's name, or nothing.
+/// Returns the value of --data, or the usual data set of the model's inputs.
 std::string name_of(const models::ModelEntry& model, const training::TrainingOptions& options) {
   return options.data == "auto" ? usual_data(model.input_kind) : options.data;
 }

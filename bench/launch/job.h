@@ -299,6 +299,7 @@ struct TrainResult {
   std::optional<double> accuracy = {};
   std::optional<double> best = {};  // loss or accuracy of the best evaluation
   std::int64_t best_step = -1;      // after which it was
+  std::string set_aside = {};       // folder of checkpoints that belong to another course
   bool stopped_early = false;       // evaluations came to nothing better
   std::string stopped = {};         // what went wrong so that it ended before its last step
   bool interrupted = false;
@@ -320,6 +321,7 @@ struct TrainResult {
     visit("accuracy", self.accuracy);
     visit("best", self.best);
     visit("best_step", self.best_step);
+    visit("set_aside", self.set_aside);
     visit("stopped_early", self.stopped_early);
     visit("stopped", self.stopped);
     visit("interrupted", self.interrupted);

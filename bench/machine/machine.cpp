@@ -186,9 +186,9 @@ std::filesystem::path temporary_folder() {
     const char* value = std::getenv(name);
     if (value == nullptr) continue;
     throw std::invalid_argument(
-        fmt::format("{}={}: there is no such folder for temporary files", name, value));
+        fmt::format("{}={}: this folder for temporary files does not exist", name, value));
   }
-  throw std::invalid_argument("/tmp: there is no such folder for temporary files; set TMPDIR");
+  throw std::invalid_argument("/tmp: this folder for temporary files does not exist; set TMPDIR");
 }
 
 std::string host_name() {

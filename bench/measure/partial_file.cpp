@@ -44,7 +44,7 @@ json member(const json& value, const std::string& key) {
   return found == nullptr ? json() : *found;
 }
 
-/// Of any bytes: what is no UTF-8 is replaced.
+/// Replaces bytes that are not UTF-8.
 std::string text_of(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }

@@ -44,7 +44,7 @@ bool scales_loss(const Config& config);
 /// Whether several of such a row's ranks have parts of the gradients' norm.
 bool sums_norms_over_ranks(const Config& config);
 
-/// Whether such a row's reduce-scatters are exchanges, whose sums are the replicas' own work.
+/// Returns whether the row's reduce-scatters are exchanges, which the replicas sum themselves.
 bool scatters_by_exchange(const Config& config);
 
 /// The schedule of a replica whose layers have these groups, with their gathers and scatters.

@@ -161,11 +161,16 @@ TrainResult train(const TrainJob& job, const TaskContext& context) {
                                    .replicas = one_process ? 1 : session->placement.replicas(),
                                    .pinned = config.device == "cuda",
                                    .timeout = to_milliseconds(config.timeout)};
+  std::filesystem::path set_aside;
   if (!options.resume.empty()) {
     const Checkpoint checkpoint = training::read_checkpoint(options.resume, *session->workload);
     require_same_work(options.resume, checkpoint.work, job);
     session->strategy->load(checkpoint.state);
     trainer.start = checkpoint.position;
+    if (session->rank() == 0 && !options.checkpoint_dir.empty()) {
+      set_aside = checkpoint::Folder::set_aside(options.checkpoint_dir,
+                                                {checkpoint.position.step, options.resume});
+    }
   } else if (!options.initial_state.empty()) {
     session->strategy->load(training::read_model(options.initial_state, *session->workload));
   }
@@ -200,6 +205,7 @@ TrainResult train(const TrainJob& job, const TaskContext& context) {
           .best = outcome.position.best.exists() ? if_finite(outcome.position.best.value)
                                                  : std::nullopt,
           .best_step = outcome.position.best.step,
+          .set_aside = set_aside.string(),
           .stopped_early = outcome.stopped_early,
           .stopped = outcome.stopped,
           .interrupted = outcome.interrupted};

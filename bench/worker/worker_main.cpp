@@ -100,7 +100,7 @@ int give(const json& answer, int result_fd) {
   ::_exit(status);
 }
 
-/// What the libraries are to find in the environment for the exchanges between the job's ranks.
+/// Returns the environment variables that the libraries read for exchanges between ranks.
 std::vector<std::pair<std::string, std::string>> environment_of(const Job& job) {
   const auto of_row = [](const auto& one) {
     if constexpr (requires { one.config; }) {

@@ -64,7 +64,7 @@ Datasets cut(Datasets sets, const DatasetOptions& options) {
   return sets;
 }
 
-/// What the registered set makes, its images of the size that is asked for.
+/// Makes the registered set and resizes its images to the requested size.
 Datasets whole_sets(const DatasetOptions& options) {
   Datasets sets = entry_of(options.name).make(options);
   for (DatasetPointer* set : {&sets.training, &sets.validation, &sets.test}) {

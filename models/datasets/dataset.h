@@ -54,7 +54,7 @@ using DatasetPointer = std::shared_ptr<const Dataset>;
 /// Samples [first, first + count) of another set.
 DatasetPointer part_of(DatasetPointer whole, std::int64_t first, std::int64_t count);
 
-/// What a training reads; a part that was not asked for, or that a set does not have, is null.
+/// The data of a training. A part is null if it was not requested or the set does not have it.
 struct Datasets {
   DatasetPointer training;
   DatasetPointer validation;

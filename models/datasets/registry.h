@@ -26,7 +26,7 @@ struct DatasetEntry {
   std::function<Datasets(const DatasetOptions&)> make = {};
 
   bool gives(SampleKind kind) const { return std::ranges::find(kinds, kind) != kinds.end(); }
-  /// As it is typed: "mnist:FOLDER".
+  /// Returns the value of --data for this set: "mnist:FOLDER".
   std::string usage() const { return argument.empty() ? name : name + ":" + argument; }
 };
 
@@ -40,8 +40,7 @@ const DatasetEntry& find_dataset(std::string_view name);
 /// Sorted.
 std::vector<std::string> dataset_names();
 
-/// What may be typed: "cifar10:FOLDER, ..., text". Only those that give this kind, where one is
-/// given.
+/// Lists the values of --data: "cifar10:FOLDER, ..., text"; with a kind, only sets that give it.
 std::string dataset_usages();
 std::string dataset_usages(SampleKind kind);
 
@@ -49,8 +48,8 @@ std::string dataset_usages(SampleKind kind);
 /// follows the colon is missing or too much.
 const DatasetEntry& entry_of(const std::string& name_and_path);
 
-/// What `make` of a set that is drawn returns: samples [0, n) to train on, and as many more for
-/// each part that is asked for. `draw(first, count)` makes a set.
+/// Returns the parts of a drawn set, for its `make`: samples [0, n) to train on, and as many more
+/// for each requested part. `draw(first, count)` makes a set.
 Datasets drawn_sets(const DatasetOptions& options,
                     const std::function<DatasetPointer(std::int64_t, std::int64_t)>& draw);
 

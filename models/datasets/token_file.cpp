@@ -30,7 +30,7 @@ Unsigned little_endian(const std::uint8_t* bytes) {
   return value;
 }
 
-/// What llm.c's scripts write before the tokens: 256 integers of 4 bytes, of which
+/// The header that llm.c's scripts write before the tokens: 256 integers of 4 bytes, of which
 /// the first three are a magic number, the version and the number of tokens.
 struct LlmcHeader {
   static constexpr std::size_t bytes = 256 * 4;

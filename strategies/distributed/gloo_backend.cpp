@@ -63,7 +63,7 @@ std::shared_ptr<::gloo::transport::Device> open_device(const Interface& interfac
 void require_interface(const std::string& by_option) {
   const Interface chosen = chosen_interface(by_option);
   if (chosen.name.empty() || ::if_nametoindex(chosen.name.c_str()) != 0) return;
-  throw std::invalid_argument(fmt::format("{}: there is no such network interface; choices: {}",
+  throw std::invalid_argument(fmt::format("{}: this network interface does not exist; choices: {}",
                                           chosen.choice, fmt::join(interfaces_here(), ", ")));
 }
 

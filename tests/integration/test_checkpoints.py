@@ -259,7 +259,43 @@ def test_what_cannot_go_on_is_one_line(commands, tmp_path):
     path = last_of(tmp_path)
     path.write_bytes(path.read_bytes()[:-100])
     done = train(commands, tmp_path, *example("--resume", "auto"), code=2)
-    assert f"{path}: is no archive that torch.save or a training has written whole" in done.stderr
+    assert f"{path}: is not a complete archive of torch.save or of a training" in done.stderr
+
+
+def steps_in(folder) -> list[int]:
+    return sorted(int(path.stem.removeprefix("step-")) for path in folder.glob("step-*.pt"))
+
+
+def test_a_training_that_continues_from_an_earlier_step_owns_its_folder(commands, tmp_path):
+    kept = tmp_path / "kept"
+    arguments = [*example("--epochs", 5), "--checkpoint-every", 10]
+    train(commands, kept, *arguments)
+    assert steps_in(kept) == [10, 20, 30]
+    changed = ["--resume", kept / "step-00000010.pt", "--max-steps", 15, "--keep", 1]
+    train(commands, kept, *arguments, *changed, "--seed", 2, code=2)
+    assert steps_in(kept) == [10, 20, 30], "a refused training changes nothing"
+    done = train(commands, kept, *arguments, *changed)
+    assert f"checkpoints that do not lead from step 10 are now in {kept}/abandoned-1" in done.stdout
+    assert steps_in(kept) == [15], "the newest belongs to this course, whatever the other's number"
+    assert steps_in(kept / "abandoned-1") == [20, 30]
+    done = train(commands, kept, *arguments, "--resume", "auto")
+    assert f"goes on from {kept}/step-00000015.pt" in done.stdout
+
+
+def test_a_full_disk_ends_no_training_before_the_third_checkpoint(commands, tmp_path):
+    """No file may grow beyond 64 KiB, and a checkpoint of this model has 124 kB."""
+    kept = tmp_path / "kept"
+    limited = ["bash", "-c", 'trap "" XFSZ; ulimit -f 64; exec "$@"', "-"]
+    linear = ["--model", "linear", "--features", 100, "--outputs", 100, "--targets", "real",
+              "--loss", "mse", "--optimizer", "adamw", "--global-batch-size", 8, "--samples", 80]
+    command = [*limited, commands.programs / "stratagem", "train", "--no-verify", *linear,
+               "--epochs", 6, "--checkpoint-dir", kept, "--checkpoint-every", 10]
+    done = commands.finish(commands.start_command(command))
+    assert (done.returncode, done.stderr.count("\n")) == (4, 1), done.stderr
+    assert "File too large" in done.stderr
+    assert [line.split(":")[0] for line in done.stdout.splitlines() if "no checkpoint" in line] == [
+        "no checkpoint of step 10", "no checkpoint of step 20", "no checkpoint of step 30"]
+    assert [path.name for path in kept.iterdir()] == [".lock"]
 
 
 def started(commands, folder, *arguments):
@@ -377,7 +413,7 @@ def test_a_state_of_another_model_is_one_line(commands, tmp_path):
     for name, message in [
         ("resnet18.pt", 'is of another model: it has no tensor "'),
         ("list.pt", 'is of another model: it has no tensor "'),
-        ("text.pt", "is no archive that torch.save or a training has written whole"),
+        ("text.pt", "is not a complete archive of torch.save or of a training"),
         ("missing.pt", "no such file"),
     ]:
         done = commands.stratagem("train", *example(), "--initial-state", tmp_path / name)

@@ -99,7 +99,7 @@ def test_the_variable_that_names_no_interface_is_named(commands):
     row = [*TOY, "--strategy", "ddp"]
     done = commands.stratagem("run", *row, GLOO_SOCKET_IFNAME="^lo,docker")
     assert done.returncode == 2, done.stderr
-    assert "GLOO_SOCKET_IFNAME=^lo,docker: there is no such network interface" in done.stderr
+    assert "GLOO_SOCKET_IFNAME=^lo,docker: this network interface does not exist" in done.stderr
     assert "--interface" not in done.stderr
 
 

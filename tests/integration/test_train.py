@@ -190,7 +190,7 @@ def test_a_folder_for_temporary_files_that_is_not_there_is_named(commands):
     done = commands.stratagem("train", "--preset", "toy_ddp", TMPDIR="nosuch")
     assert done.returncode == 2
     assert done.stderr == (
-        "stratagem: TMPDIR=nosuch: there is no such folder for temporary files\n"
+        "stratagem: TMPDIR=nosuch: this folder for temporary files does not exist\n"
     )
 
 

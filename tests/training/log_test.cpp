@@ -73,7 +73,7 @@ TEST_F(TrainingLog, WhatIsNoJsonIsNamed) {
     LogReader(path_).next();
     FAIL();
   } catch (const std::runtime_error& error) {
-    EXPECT_THAT(error.what(), HasSubstr(path_ + ": the line that ends at byte 2 is no JSON"));
+    EXPECT_THAT(error.what(), HasSubstr(path_ + ": the line that ends at byte 2 is not a JSON"));
   }
 }
 

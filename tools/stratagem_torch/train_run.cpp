@@ -168,6 +168,10 @@ void TrainRun::conclude(const bench::PreparedRow& row, const ordered_json& start
     view_.print(steps_text(result));
     view_.print(stalls_text(result));
   }
+  if (!result.set_aside.empty()) {
+    view_.print(fmt::format("{}: checkpoints that do not lead from step {} are now in {}",
+                            options_.training.checkpoint_dir, resumed_->step, result.set_aside));
+  }
   if (result.stopped_early) view_.print(early_stop_text(options_.training, result));
   ordered_json end{{"event", "end"},
                    {"steps", result.steps},

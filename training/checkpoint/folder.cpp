@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <ranges>
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
@@ -72,6 +73,22 @@ std::vector<Entry> Folder::entries_in(const fs::path& folder) {
   }
   std::ranges::sort(entries, {}, &Entry::step);
   return entries;
+}
+
+fs::path Folder::set_aside(const fs::path& folder, const Entry& from) {
+  const bool is_here = fs::equivalent(fs::absolute(from.path).parent_path(), folder);
+  std::vector<Entry> others = entries_in(folder);
+  if (is_here) std::erase_if(others, [&](const Entry& entry) { return entry.step <= from.step; });
+  if (others.empty()) return {};
+  fs::path aside;
+  for (int number = 1; aside.empty() || !fs::create_directory(aside); ++number) {
+    aside = folder / fmt::format("abandoned-{}", number);
+  }
+  // The newest goes first, so that an interruption leaves a shorter course and no gap in it.
+  for (const Entry& entry : others | std::views::reverse) {
+    fs::rename(entry.path, aside / entry.path.filename());
+  }
+  return aside;
 }
 
 void Folder::thin_out(const fs::path& folder, std::size_t keep) {

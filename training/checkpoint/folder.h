@@ -36,6 +36,11 @@ class Folder {
   /// The best evaluation's: beside the others, and never among those that are thinned out.
   static std::filesystem::path best_of(const std::filesystem::path& folder);
   static std::vector<Entry> entries_in(const std::filesystem::path& folder);
+  /// Gives the folder to a training that continues from the checkpoint `from`. Checkpoints of later
+  /// steps, and all of them if `from` lies in another folder, belong to another course of training
+  /// and move into a subfolder, `abandoned-1` or the next number. Returns that subfolder, or an
+  /// empty path if nothing had to move. Throws std::system_error.
+  static std::filesystem::path set_aside(const std::filesystem::path& folder, const Entry& from);
   /// Removes all but the last `keep`; 0 keeps all.
   static void thin_out(const std::filesystem::path& folder, std::size_t keep);
 

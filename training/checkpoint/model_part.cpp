@@ -88,7 +88,7 @@ std::string names_text(const Candidate& candidate) {
   std::vector<std::string> names;
   for (const auto& [name, value] : candidate.values) {
     if (names.size() == most) break;
-    names.push_back(fmt::format("\"{}\"", name.empty() ? "a key that is no string" : name));
+    names.push_back(fmt::format("\"{}\"", name.empty() ? "a key that is not a string" : name));
   }
   if (names.empty()) return "nothing";
   const std::size_t more = candidate.values.size() - names.size();
@@ -140,7 +140,7 @@ TensorsByName model_tensors(const Value& whole, std::span<const std::string> wan
   }
   if (found) return *std::move(found);
   if (why.empty()) {
-    why = fmt::format("it has no tensor \"{}\"; it is no dictionary of tensors",
+    why = fmt::format("it has no tensor \"{}\"; it is not a dictionary of tensors",
                       wanted.empty() ? "" : wanted.front());
   }
   throw std::invalid_argument("is of another model: " + why);

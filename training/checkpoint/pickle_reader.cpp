@@ -123,7 +123,7 @@ class Reader : private PickleBytes {
     const auto first = stack_.end() - static_cast<std::ptrdiff_t>(many);
     Nodes nodes(first, stack_.end());
     if (std::ranges::any_of(nodes, [](const Node* node) { return node->is(Kind::mark); })) {
-      refuse("a mark is no value");
+      refuse("a mark is not a value");
     }
     stack_.erase(first - static_cast<std::ptrdiff_t>(besides), stack_.end());
     return nodes;
@@ -152,7 +152,7 @@ class Reader : private PickleBytes {
 
   void memorise(std::uint64_t place) {
     if (stack_.empty()) refuse("it takes a value that is not there");
-    if (stack_.back()->is(Kind::mark)) refuse("a mark is no value");
+    if (stack_.back()->is(Kind::mark)) refuse("a mark is not a value");
     constexpr std::size_t of_an_entry = 64;
     count(of_an_entry);
     memory_.insert_or_assign(place, stack_.back());
@@ -286,7 +286,7 @@ class Reader : private PickleBytes {
 
   /// Attributes, as an OrderedDict's version: nothing that is needed.
   void drop_attributes() {
-    if (pop()->is(Kind::mark)) refuse("a mark is no value");
+    if (pop()->is(Kind::mark)) refuse("a mark is not a value");
     if (stack_.empty() ||
         !(stack_.back()->is(Kind::dictionary) || stack_.back()->is(Kind::other))) {
       refuse("only dictionaries have attributes");

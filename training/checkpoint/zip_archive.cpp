@@ -27,7 +27,7 @@ constexpr std::size_t end64_size = 56;
 constexpr std::size_t locator64_size = 20;
 
 [[noreturn]] void damaged(const std::string& reason) {
-  throw std::invalid_argument("is no archive that torch.save or a training has written whole: " +
+  throw std::invalid_argument("is not a complete archive of torch.save or of a training: " +
                               reason);
 }
 

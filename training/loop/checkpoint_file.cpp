@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 #include <torch/csrc/jit/serialization/pickler.h>
 
+#include <exception>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -171,22 +173,31 @@ void write_checkpoint(const std::filesystem::path& path, const CheckpointNotes& 
   pickler.stop();
 
   checkpoint::CommittedFile file(path);
+  std::exception_ptr failure;
   {
-    // What its destructor writes goes into the file, too.
-    caffe2::serialize::PyTorchStreamWriter writer([&file](const void* bytes, std::size_t size) {
-      file.write(bytes, size);
-      return size;
-    });
+    // The writer's destructor writes, too, and a destructor must not throw. So this function keeps
+    // the first failure; everything after it counts as written, and the file is removed.
+    caffe2::serialize::PyTorchStreamWriter writer(
+        [&file, &failure](const void* bytes, std::size_t size) {
+          try {
+            if (!failure) file.write(bytes, size);
+          } catch (const std::system_error&) {
+            failure = std::current_exception();
+          }
+          return size;
+        });
     writer.writeRecord(pickle_record, pickle.data(), pickle.size());
     constexpr std::string_view little = "little";
     writer.writeRecord("byteorder", little.data(), little.size());
     std::size_t number = 0;
     for (const std::string& name : entries.names()) {
+      if (failure) break;
       const at::Tensor tensor = state.read(name);
       writer.writeRecord(fmt::format("data/{}", number++), tensor.data_ptr(), tensor.nbytes());
     }
     writer.writeEndOfFile();
   }
+  if (failure) std::rethrow_exception(failure);
   file.commit();
 }
 

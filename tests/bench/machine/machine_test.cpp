@@ -224,7 +224,8 @@ TEST(TemporaryFolder, NamesTheVariableOfAFolderThatIsNotThere) {
     temporary_folder();
     FAIL() << "accepted";
   } catch (const std::invalid_argument& error) {
-    EXPECT_STREQ(error.what(), "TMPDIR=nosuch/folder: there is no such folder for temporary files");
+    EXPECT_STREQ(error.what(),
+                 "TMPDIR=nosuch/folder: this folder for temporary files does not exist");
   }
 }
 

@@ -407,9 +407,9 @@ TEST(ProcessGroup, AnInterfaceThatIsNotThereIsRefusedByTheNameOfWhatChoseIt) {
   };
   EXPECT_EQ(refusal(""), "accepted");
   const EnvironmentVariable chosen("GLOO_SOCKET_IFNAME", "^lo,docker");
-  EXPECT_THAT(refusal(""), HasSubstr("GLOO_SOCKET_IFNAME=^lo,docker: there is no such network "
-                                     "interface; choices: lo"));
-  EXPECT_THAT(refusal("nosuch0"), HasSubstr("--interface nosuch0: there is no such"));
+  EXPECT_THAT(refusal(""), HasSubstr("GLOO_SOCKET_IFNAME=^lo,docker: this network interface "
+                                     "does not exist; choices: lo"));
+  EXPECT_THAT(refusal("nosuch0"), HasSubstr("--interface nosuch0: this network"));
   EXPECT_EQ(refusal("lo"), "accepted") << "the option goes before the variable";
 }
 

@@ -73,6 +73,33 @@ TEST(CheckpointFolder, TheLastOnesAreKept) {
   EXPECT_THAT(steps_in(path), ElementsAre(3, 4));
 }
 
+TEST(CheckpointFolder, AnotherCourseOfATrainingIsSetAside) {
+  const TemporaryFolder temporary;
+  const fs::path path = temporary / "checkpoints";
+  const Folder folder(path);
+  for (const std::int64_t step : {5, 10, 20, 30}) touch(Folder::path_of(path, step));
+  EXPECT_EQ(Folder::set_aside(path, {10, Folder::path_of(path, 10)}), path / "abandoned-1");
+  EXPECT_THAT(steps_in(path), ElementsAre(5, 10));
+  EXPECT_THAT(steps_in(path / "abandoned-1"), ElementsAre(20, 30));
+
+  EXPECT_EQ(Folder::set_aside(path, {10, Folder::path_of(path, 10)}), "") << "nothing is left";
+  touch(Folder::path_of(path, 15));
+  Folder::thin_out(path, 1);
+  EXPECT_THAT(steps_in(path), ElementsAre(15)) << "the newest of this course stays";
+}
+
+TEST(CheckpointFolder, AllAreAnotherCourseWhereTheCheckpointLiesElsewhere) {
+  const TemporaryFolder temporary;
+  const fs::path path = temporary / "checkpoints";
+  const Folder folder(path);
+  for (const std::int64_t step : {5, 20}) touch(Folder::path_of(path, step));
+  fs::create_directory(path / "abandoned-1");
+  touch(temporary / "step-00000010.pt");
+  EXPECT_EQ(Folder::set_aside(path, {10, temporary / "step-00000010.pt"}), path / "abandoned-2");
+  EXPECT_THAT(steps_in(path), ElementsAre());
+  EXPECT_THAT(steps_in(path / "abandoned-2"), ElementsAre(5, 20));
+}
+
 TEST(CommittedFile, IsThereWholeOrNotAtAll) {
   const TemporaryFolder temporary;
   const fs::path path = temporary / "file";

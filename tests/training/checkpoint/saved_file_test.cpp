@@ -128,8 +128,7 @@ TEST(SavedFile, NamesWhatElseAFileIs) {
   const auto refused = [](const Bytes& bytes, const char* words) {
     EXPECT_THAT([&] { SavedFile{bytes}; }, ThrowsMessage<std::invalid_argument>(HasSubstr(words)));
   };
-  refused({'h', 'e', 'l', 'l', 'o'},
-          "is no archive that torch.save or a training has written whole");
+  refused({'h', 'e', 'l', 'l', 'o'}, "is not a complete archive of torch.save or of a training");
   Bytes big_endian = file_of("zip");
   const std::string order = "little";
   for (auto at = big_endian.begin(); at != big_endian.end();) {
@@ -193,8 +192,9 @@ TEST(ModelTensors, ARefusalNamesWhatIsThere) {
   EXPECT_EQ(refusal(dictionary_of({"module.0.weight", "0.bias"})),
             "is of another model: it has no tensor \"module.0.bias\"; it has \"0.bias\", "
             "\"module.0.weight\"");
-  EXPECT_EQ(refusal({std::int64_t{7}}),
-            "is of another model: it has no tensor \"0.weight\"; it is no dictionary of tensors");
+  EXPECT_EQ(
+      refusal({std::int64_t{7}}),
+      "is of another model: it has no tensor \"0.weight\"; it is not a dictionary of tensors");
 }
 
 TEST(ModelTensors, TwoModelsAreAmbiguous) {

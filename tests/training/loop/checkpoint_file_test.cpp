@@ -9,8 +9,10 @@
 #include <fstream>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 
 #include "strategies/distributed/state_pieces.h"
+#include "tests/file_size_limit.h"
 #include "tests/strategies/training.h"
 #include "tests/temporary_folder.h"
 
@@ -201,11 +203,28 @@ TEST(CheckpointFile, WhatIsDamagedIsRefusedInOneLine) {
   const auto size = std::filesystem::file_size(path);
   for (const auto part : {size - 1, size / 2, std::uintmax_t{10}, std::uintmax_t{0}}) {
     std::filesystem::resize_file(path, part);
-    EXPECT_THAT(refusal(path, options), HasSubstr(part == 0 ? "is empty" : "is no archive"))
+    EXPECT_THAT(refusal(path, options),
+                HasSubstr(part == 0 ? "is empty" : "is not a complete archive"))
         << part << " bytes";
   }
   std::filesystem::remove(path);
   EXPECT_THAT(refusal(path, options), HasSubstr("No such file"));
+}
+
+TEST(CheckpointFile, AFullDiskIsAnErrorAndLeavesNothing) {
+  const TemporaryFolder folder;
+  strategies::Training training(work("toy", OptimizerOptions::Kind::adamw), 1);
+  const auto path = folder / "step.pt";
+  const CheckpointNotes notes = some_checkpoint(training, path);
+  const auto size = std::filesystem::file_size(path);
+  std::filesystem::remove(path);
+  // In the first record, in a tensor, and in the directory that ends the archive.
+  for (const auto bytes : {size / 100, size / 2, size - 1}) {
+    SCOPED_TRACE(bytes);
+    const FileSizeLimit full(bytes);
+    EXPECT_THROW(write(path, training, notes), std::system_error);
+    EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+  }
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <charconv>
 #include <nlohmann/json.hpp>
-#include <ranges>
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
@@ -85,9 +84,8 @@ fs::path Folder::set_aside(const fs::path& folder, const Entry& from) {
     aside = folder / fmt::format("abandoned-{}", number);
   }
   // The newest goes first, so that an interruption leaves a shorter course and no gap in it.
-  for (const Entry& entry : others | std::views::reverse) {
-    fs::rename(entry.path, aside / entry.path.filename());
-  }
+  std::ranges::reverse(others);
+  for (const Entry& entry : others) fs::rename(entry.path, aside / entry.path.filename());
   return aside;
 }
 

@@ -26,6 +26,7 @@
 #include "reports/json_writer.h"
 #include "reports/trace_writer.h"
 #include "strategies/distributed/c10d_store.h"
+#include "strategies/runtime/print_line.h"
 
 namespace stratagem::bench {
 
@@ -179,13 +180,16 @@ int measure_and_report(const BenchmarkProgram& program, const NamedRows& rows,
     fmt::print("{}\n", document_of(measurement.results, flags, aggregates_only).dump(1));
   }
   if (!measurement.interrupted) {
-    write_what_was_measured([&] {
-      write_out(out, measurement.results, flags, replayed);
-      if (options.trace) reports::write_trace(selection.files.trace, measurement.traces);
-    });
+    write_what_was_measured([&] { write_out(out, measurement.results, flags, replayed); },
+                            where_launches_stay(measurement, out));
+    if (options.trace) {
+      write_what_was_measured(
+          [&] { reports::write_trace(selection.files.trace, measurement.traces); });
+    }
   } else if (!options.out.empty()) {
-    fmt::print(stderr, "{}: interrupted; the same command with --resume goes on from {}\n",
-               program.name, partial_path(options.out).string());
+    runtime::print_line(stderr, fmt::format("{}: interrupted; the same command with --resume goes "
+                                            "on from {}",
+                                            program.name, partial_path(options.out).string()));
   }
   return exit_code(measurement);
 }

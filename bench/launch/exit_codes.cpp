@@ -1,6 +1,7 @@
 #include "bench/launch/exit_codes.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <cstdio>
 #include <stdexcept>
@@ -9,6 +10,7 @@
 #include "bench/machine/signals.h"
 #include "strategies/runtime/explained.h"
 #include "strategies/runtime/first_line.h"
+#include "strategies/runtime/print_line.h"
 
 namespace stratagem::bench {
 
@@ -19,21 +21,32 @@ int exit_code_of(const std::exception& error) {
   return wrong_input ? exit_codes::usage : exit_codes::lost;
 }
 
-void write_what_was_measured(const std::function<void()>& write) {
+void write_what_was_measured(const std::function<void()>& write, const std::string& left) {
   try {
     write();
   } catch (const std::system_error& error) {
-    throw std::runtime_error(error.what());
+    throw std::runtime_error(left.empty() ? error.what()
+                                          : fmt::format("{}; {}", error.what(), left));
   }
 }
 
 int run_main(const std::string& program, const std::function<int()>& body) {
+  // A write beyond RLIMIT_FSIZE is an error of that write, in this process and in its workers.
+  ::signal(SIGXFSZ, SIG_IGN);
+  int code = exit_codes::done;
+  std::string failure;
   try {
-    return body();
+    code = body();
   } catch (const std::exception& error) {
-    fmt::print(stderr, "{}: {}\n", program, runtime::explained(runtime::first_line(error)));
-    return exit_code_of(error);
+    failure = runtime::explained(runtime::first_line(error));
+    code = exit_code_of(error);
   }
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    failure = "cannot write the standard output: its disk is full, or it is closed";
+    if (code == exit_codes::done || code == exit_codes::usage) code = exit_codes::lost;
+  }
+  if (!failure.empty()) runtime::print_line(stderr, fmt::format("{}: {}", program, failure));
+  return code;
 }
 
 }  // namespace stratagem::bench

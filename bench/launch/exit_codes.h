@@ -20,12 +20,14 @@ inline constexpr int interrupted = 130;
 /// a loss.
 int exit_code_of(const std::exception& error);
 
-/// Calls `write`. Files that cannot be written behind a measurement are no usage but a loss: their
-/// places were there before it, and are full now.
-void write_what_was_measured(const std::function<void()>& write);
+/// Calls `write`. A file that cannot be written behind a measurement is a loss and no wrong usage:
+/// its place was there before, and is full now. `left` follows the error's text; it names what
+/// holds the measurement now. Throws std::runtime_error.
+void write_what_was_measured(const std::function<void()>& write, const std::string& left = {});
 
-/// Returns what `body` returns, or exit_code_of() its exception, which is told as "PROGRAM: LINE"
-/// on standard error.
+/// Returns what `body` returns, or exit_code_of() its exception, which it prints as "PROGRAM: LINE"
+/// on standard error. Output that the standard output has not taken is a loss. A write beyond
+/// RLIMIT_FSIZE ends no process from here on.
 int run_main(const std::string& program, const std::function<int()>& body);
 
 }  // namespace stratagem::bench

@@ -7,6 +7,7 @@
 #include "bench/config/grid.h"
 #include "bench/launch/exit_codes.h"
 #include "bench/machine/machine.h"
+#include "strategies/runtime/print_line.h"
 
 namespace stratagem::bench {
 
@@ -36,7 +37,7 @@ std::int64_t LauncherSession::baseline_cores() const {
 }
 
 int LauncherSession::nothing_matched(const std::string& why) const {
-  if (is_first()) fmt::print(stderr, "{}\n", why);
+  if (is_first()) runtime::print_line(stderr, why);
   return exit_codes::nothing_matched;
 }
 

@@ -15,6 +15,7 @@
 #include "bench/machine/machine.h"
 #include "strategies/runtime/communication_error.h"
 #include "strategies/runtime/parse.h"
+#include "strategies/runtime/print_line.h"
 
 namespace stratagem::bench {
 namespace {
@@ -204,8 +205,9 @@ std::unique_ptr<Cluster> rendezvous(const LauncherContext& launcher_context,
   options.interrupt = &interrupt;
   options.verbose = settings.verbose;
   const auto give_up = [name = endpoint.name(), rank = options.info.rank, timeout] {
-    fmt::print(stderr, "stratagem: rank {}: the store at {} did not answer within {:g} s\n", rank,
-               name, timeout.count());
+    runtime::print_line(
+        stderr, fmt::format("stratagem: rank {}: the store at {} did not answer within {:g} s",
+                            rank, name, timeout.count()));
     std::fflush(nullptr);
     ::_exit(exit_codes::lost);
   };

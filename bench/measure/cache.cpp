@@ -65,7 +65,8 @@ bool Cache::store(const std::string& kind, const json& question, const json& ans
     const json stored{{"question", question}, {"time", seconds_since_epoch()}, {"answer", answer}};
     reports::write_file_atomically(entry(kind, question).string(), stored.dump(1) + "\n");
     return true;
-  } catch (const std::exception&) {
+  } catch (const std::exception& error) {
+    if (failure_.empty()) failure_ = error.what();
     return false;
   }
 }

@@ -35,11 +35,15 @@ class Cache {
   bool store(const std::string& kind, const nlohmann::json& question,
              const nlohmann::json& answer) const;
 
+  /// Why the first answer was not kept, in one line; empty: all were.
+  const std::string& failure() const { return failure_; }
+
  private:
   nlohmann::json stored(const std::string& kind, const nlohmann::json& question) const;
   std::filesystem::path entry(const std::string& kind, const nlohmann::json& question) const;
 
   std::filesystem::path folder_;
+  mutable std::string failure_;  // no part of what the cache holds
 };
 
 }  // namespace stratagem::bench

@@ -101,6 +101,14 @@ void write_results_and_clean_up(const std::filesystem::path& out,
   std::filesystem::remove(partial_path(out), ignored);
 }
 
+std::string where_launches_stay(const Measurement& measurement, const std::filesystem::path& out) {
+  if (!measurement.kept) return "the printed table is all that is left";
+  return fmt::format(
+      "the finished launches are in {}: free space, and the same command with "
+      "--resume writes them",
+      partial_path(out).string());
+}
+
 int exit_code(const Measurement& measurement) {
   if (measurement.interrupted) return exit_codes::interrupted;
   int code = exit_codes::done;

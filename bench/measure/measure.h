@@ -70,6 +70,7 @@ struct Measurement {
   bool interrupted = false;
   std::size_t finished_launches = 0;
   std::size_t planned_launches = 0;
+  bool kept = false;  // FILE.partial has every finished launch
 };
 
 /// A worker that every row depends on crashed, hung or was lost.
@@ -91,6 +92,9 @@ Measurement measure(const std::vector<Config>& rows, const MeasureOptions& optio
 /// Writes the results to `out`, which is never seen half-written, and removes FILE.partial.
 void write_results_and_clean_up(const std::filesystem::path& out,
                                 const reports::ResultFile& results);
+
+/// What holds the finished launches when `out` cannot be written, as the end of that error's line.
+std::string where_launches_stay(const Measurement& measurement, const std::filesystem::path& out);
 
 /// The contract's exit code: 4 when a rank failed, hung or was lost, 1 when only verifications
 /// failed, else 0; 130 when interrupted.

@@ -141,17 +141,30 @@ PartialFile::~PartialFile() {
 
 // What is written over are the same bytes, up to a line that was cut off.
 void PartialFile::begin(const PartialPlan& plan, const std::vector<FinishedLaunch>& finished) {
-  std::string text = header_line(plan);
-  for (const FinishedLaunch& launch : finished) text += launch_line(launch);
-  write(text);
-  if (::ftruncate(file_.get(), static_cast<off_t>(text.size())) != 0) fail("write", errno);
+  waiting_ = header_line(plan);
+  for (const FinishedLaunch& launch : finished) waiting_ += launch_line(launch);
+  flush();
 }
 
-void PartialFile::append(const FinishedLaunch& launch) { write(launch_line(launch)); }
+void PartialFile::append(const FinishedLaunch& launch) {
+  waiting_ += launch_line(launch);
+  flush();
+}
 
-void PartialFile::write(const std::string& text) {
-  if (const int error = reports::write_all(file_.get(), text); error != 0) fail("write", error);
-  if (::fdatasync(file_.get()) != 0) fail("write", errno);
+void PartialFile::flush() {
+  if (waiting_.empty()) return;
+  struct stat before {};
+  ::fstat(file_.get(), &before);
+  const off_t position = ::lseek(file_.get(), 0, SEEK_CUR);
+  const auto end = position + static_cast<off_t>(waiting_.size());
+  int error = reports::write_all(file_.get(), waiting_);
+  if (error == 0 && ::ftruncate(file_.get(), end) != 0) error = errno;
+  if (error == 0 && ::fdatasync(file_.get()) != 0) error = errno;
+  if (error == 0) return waiting_.clear();
+  ::lseek(file_.get(), position, SEEK_SET);
+  const bool is_cut = ::ftruncate(file_.get(), before.st_size) == 0;
+  if (!is_cut && errno != EINVAL) error = errno;  // EINVAL: a device, which keeps nothing
+  fail("write", error);
 }
 
 void PartialFile::fail(const char* what, int error) const {

@@ -2,7 +2,8 @@
 //
 // JSON lines. The first names the rows and the rounds; each further one is a finished launch. It
 // is appended to as launches finish, so that whatever ends the run, a signal or the power, what is
-// finished stays, and --resume goes on from it. A last line that was cut off is left out.
+// finished stays, and --resume goes on from it. A last line that was cut off is left out. Lines
+// that a full disk does not take are removed again and wait for the next write.
 #pragma once
 
 #include <filesystem>
@@ -44,19 +45,24 @@ class PartialFile {
   PartialFile(const PartialFile&) = delete;
   PartialFile& operator=(const PartialFile&) = delete;
 
-  /// Begins anew with what is already `finished`. Throws std::system_error, as append does.
+  /// Begins anew with what is already `finished`. Throws std::system_error, as append and flush do:
+  /// whole lines stay in the file then, and the others wait.
   void begin(const PartialPlan& plan, const std::vector<FinishedLaunch>& finished);
-  /// Adds one launch and hands it to the disk.
+  /// Adds one launch and hands it to the disk, with those that wait.
   void append(const FinishedLaunch& launch);
+  /// Writes the lines that wait.
+  void flush();
+  /// Whether no line waits.
+  bool is_whole() const { return waiting_.empty(); }
 
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  void write(const std::string& text);
   [[noreturn]] void fail(const char* what, int error) const;
 
   std::filesystem::path path_;
   runtime::UniqueFd file_;
+  std::string waiting_;  // whole lines
 };
 
 }  // namespace stratagem::bench

@@ -1,4 +1,5 @@
 #include "bench/measure/progress.h"
+#include "strategies/runtime/print_line.h"
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
@@ -82,8 +83,7 @@ void Progress::tick() { show(); }
 void Progress::note(const std::string& line) {
   if (style_ == Style::silent) return;
   finish();
-  fmt::print(out_, "{}\n", line);
-  std::fflush(out_);
+  runtime::print_line(out_, line);
 }
 
 // What is left takes as long, an item, as what is done took; the running one is counted by its age.
@@ -119,14 +119,14 @@ void Progress::show(const ProgressLine& line) {
   if (style_ != Style::line) return;
   // One column is left free: a full line would scroll on some terminals.
   const int width = terminal_width(out_).value_or(80) - 1;
-  fmt::print(out_, "\r{}\x1b[K", line.render(static_cast<std::size_t>(width)));
+  std::fputs(fmt::format("\r{}\x1b[K", line.render(static_cast<std::size_t>(width))).c_str(), out_);
   std::fflush(out_);
   shown_ = true;
 }
 
 void Progress::finish() {
   if (!shown_) return;
-  fmt::print(out_, "\r\x1b[K");
+  std::fputs("\r\x1b[K", out_);
   std::fflush(out_);
   shown_ = false;
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <system_error>
+#include <utility>
 
 #include "bench/config/options.h"
 #include "bench/measure/disturbance.h"
@@ -212,15 +213,21 @@ void Rounds::take(const PlannedLaunch& planned, const Launched<MeasureResult>& l
   observer_.end(step_ms.empty() ? std::nullopt : std::optional(reports::median(step_ms)));
 }
 
-/// A full disk ends what could be gone on from, not the measurement.
+/// A full disk does not end the measurement: what it has not taken waits for the next launch.
 void Rounds::write_partial_file(const std::function<void(PartialFile&)>& write) {
   if (partial_ == nullptr) return;
   try {
     write(*partial_);
   } catch (const std::system_error& error) {
-    observer_.note(fmt::format("{}; going on without it", error.what()));
-    partial_ = nullptr;
+    if (std::exchange(told_of_partial_file_, true)) return;
+    observer_.note(fmt::format("{}; the next launch tries again", error.what()));
   }
+}
+
+/// Whether the partial file has every finished launch.
+bool Rounds::keeps_all() {
+  write_partial_file(&PartialFile::flush);
+  return partial_ != nullptr && partial_->is_whole();
 }
 
 void Rounds::fail(const PlannedLaunch& planned, reports::Repetition failure) {
@@ -250,6 +257,7 @@ Measurement Rounds::result(reports::Context context) {
   measurement.results.context = std::move(context);
   measurement.finished_launches = finished_;
   measurement.planned_launches = planned_;
+  measurement.kept = keeps_all();
   for (std::size_t index = 0; index < rows_.size(); ++index) {
     measurement.results.rows.push_back(record(index));
     if (traces_[index].empty()) continue;

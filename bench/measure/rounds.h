@@ -46,6 +46,7 @@ class Rounds {
   bool run(const PlannedLaunch& planned);
   void take(const PlannedLaunch& planned, const Launched<MeasureResult>& launched);
   void write_partial_file(const std::function<void(PartialFile&)>& write);
+  bool keeps_all();
   void fail(const PlannedLaunch& planned, reports::Repetition failure);
   void keep(std::size_t row, const nlohmann::json& repetitions);
   reports::Row record(std::size_t index);
@@ -58,6 +59,7 @@ class Rounds {
   std::vector<std::vector<reports::TimelineEvent>> traces_;    // [row], in the clock's milliseconds
   PartialPlan plan_;
   PartialFile* partial_ = nullptr;  // null: nothing is kept
+  bool told_of_partial_file_ = false;
   std::set<std::pair<std::size_t, std::int64_t>> done_;
   std::size_t planned_ = 0;
   std::size_t finished_ = 0;

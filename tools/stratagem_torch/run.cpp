@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <stdexcept>
+#include <system_error>
 
 #include "bench/config/grid.h"
 #include "bench/config/registered_catalogue.h"
@@ -22,6 +23,7 @@
 #include "reports/row_summary.h"
 #include "reports/trace_writer.h"
 #include "strategies/distributed/c10d_store.h"
+#include "strategies/runtime/print_line.h"
 #include "tools/stratagem/parse.h"
 
 namespace stratagem::tools {
@@ -54,13 +56,13 @@ reports::TableStyle table_style() {
   return style;
 }
 
-void print_table(const bench::Measurement& measurement) {
+void print_table(const bench::Measurement& measurement, std::FILE* out) {
   std::vector<reports::Row> rows;
   for (const reports::Row& row : measurement.results.rows) {
     if (!row.repetitions.empty()) rows.push_back(row);
   }
-  if (!rows.empty()) fmt::print("{}", reports::console_table(rows, table_style()));
-  std::fflush(stdout);
+  if (!rows.empty()) std::fputs(reports::console_table(rows, table_style()).c_str(), out);
+  std::fflush(out);
 }
 
 void tell_how_to_resume(const bench::Measurement& measurement, const std::string& out) {
@@ -68,10 +70,12 @@ void tell_how_to_resume(const bench::Measurement& measurement, const std::string
       fmt::format("interrupted: {} of {} launches are finished", measurement.finished_launches,
                   measurement.planned_launches);
   if (keeps_unfinished(out)) {
-    fmt::print(stderr, "stratagem: {} and kept in {}; the same command with --resume goes on\n",
-               counted, bench::partial_path(out).string());
+    runtime::print_line(
+        stderr, fmt::format("stratagem: {} and kept in {}; the same command with --resume goes on",
+                            counted, bench::partial_path(out).string()));
   } else {
-    fmt::print(stderr, "stratagem: {}; with --out FILE they would have been kept\n", counted);
+    runtime::print_line(
+        stderr, fmt::format("stratagem: {}; with --out FILE they would have been kept", counted));
   }
 }
 
@@ -80,18 +84,30 @@ void tell_failures(const bench::Measurement& measurement) {
   for (const reports::Row& row : measurement.results.rows) {
     for (const reports::Repetition& repetition : row.repetitions) {
       if (!repetition.error) continue;
-      fmt::print(stderr, "{}: {}\n", row.name, reports::describe(*repetition.error));
+      runtime::print_line(stderr,
+                          fmt::format("{}: {}", row.name, reports::describe(*repetition.error)));
     }
   }
 }
 
-void write_files(const bench::Measurement& measurement, const bench::RunFiles& files) {
-  if (keeps_unfinished(files.out)) {
-    bench::write_results_and_clean_up(files.out, measurement.results);
-  } else if (!files.out.empty()) {
-    reports::write_results(files.out, measurement.results);
+void write_results(const bench::Measurement& measurement, const std::string& out) {
+  if (keeps_unfinished(out)) return bench::write_results_and_clean_up(out, measurement.results);
+  try {
+    reports::write_results(out, measurement.results);
+  } catch (const std::system_error&) {
+    if (out == "-") print_table(measurement, stderr);
+    throw;
   }
-  if (!files.trace.empty()) reports::write_trace(files.trace, measurement.traces);
+}
+
+void write_files(const bench::Measurement& measurement, const bench::RunFiles& files) {
+  if (!files.out.empty()) {
+    bench::write_what_was_measured([&] { write_results(measurement, files.out); },
+                                   bench::where_launches_stay(measurement, files.out));
+  }
+  if (!files.trace.empty()) {
+    bench::write_what_was_measured([&] { reports::write_trace(files.trace, measurement.traces); });
+  }
 }
 
 /// The row of that name, or else those whose names contain the text.
@@ -135,14 +151,17 @@ int measure(const std::vector<bench::Config>& rows, const bench::Selection& sele
   options.trace = !files.trace.empty();
   options.turns = call.turns;
   const bench::Measurement measurement = bench::measure(rows, options, environment, progress);
+  if (const std::string& failure = environment.cache.failure(); !failure.empty()) {
+    progress.note(fmt::format("{}; the next run verifies and calibrates again", failure));
+  }
   progress.finish();
 
   if (files.quiet) tell_failures(measurement);
-  if (files.out != "-") print_table(measurement);
+  if (files.out != "-") print_table(measurement, stdout);
   if (measurement.interrupted) {
     tell_how_to_resume(measurement, files.out);
   } else {
-    bench::write_what_was_measured([&] { write_files(measurement, files); });
+    write_files(measurement, files);
   }
   return bench::exit_code(measurement);
 }

@@ -21,6 +21,7 @@
 #include "bench/predict/sharding_choice.h"
 #include "strategies/distributed/c10d_store.h"
 #include "strategies/runtime/parse.h"
+#include "strategies/runtime/print_line.h"
 #include "strategies/schedules/simulate.h"
 #include "tools/stratagem/parse.h"
 #include "tools/stratagem/simulation.h"
@@ -80,9 +81,10 @@ bench::Config within(std::int64_t budget, const bench::Config& config,
     const bool fits = peak <= budget;
     if (fits && fastest == nullptr) fastest = &choice;
     if (peak < least->predicted.peak_bytes.value_or(0)) least = &choice;
-    fmt::print(stderr, "{:9.4g} ms  {:8.5g} MiB  {}  {}\n", choice.predicted.step_ms,
-               static_cast<double>(peak) / mebibyte, fits ? "fits     " : "too large",
-               options_of(choice));
+    runtime::print_line(
+        stderr, fmt::format("{:9.4g} ms  {:8.5g} MiB  {}  {}", choice.predicted.step_ms,
+                            static_cast<double>(peak) / mebibyte, fits ? "fits     " : "too large",
+                            options_of(choice)));
   }
   if (fastest != nullptr) return bench::with_choice(config, *fastest);
   throw std::invalid_argument(fmt::format(

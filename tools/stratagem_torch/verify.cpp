@@ -16,6 +16,7 @@
 #include "reports/text_table.h"
 #include "strategies/backends/backend.h"
 #include "strategies/registry.h"
+#include "strategies/runtime/print_line.h"
 #include "tools/stratagem/parse.h"
 
 namespace stratagem::tools {
@@ -132,8 +133,9 @@ int conclude(const std::vector<Outcome>& outcomes) {
   int code = bench::exit_codes::done;
   for (const Outcome& outcome : outcomes) {
     if (outcome.verification && outcome.verification->passed) continue;
-    fmt::print(stderr, "{}: {}\n", outcome.name,
-               outcome.verification ? outcome.verification->message : outcome.error);
+    runtime::print_line(
+        stderr, fmt::format("{}: {}", outcome.name,
+                            outcome.verification ? outcome.verification->message : outcome.error));
     if (!outcome.verification) {
       code = bench::exit_codes::lost;
     } else if (code == bench::exit_codes::done) {

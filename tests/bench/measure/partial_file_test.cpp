@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/file_size_limit.h"
 #include "tests/temporary_folder.h"
 
 namespace stratagem::bench::partial_file_test {
@@ -45,6 +46,33 @@ TEST_F(PartialFileTest, GivesBackWhatWasAppended) {
   EXPECT_EQ(finished[0].row, 1u);
   EXPECT_EQ(finished[1].row, 0u);
   EXPECT_EQ(finished[1].repetitions, launch(0, 0).repetitions);
+}
+
+TEST_F(PartialFileTest, WhatAFullDiskDoesNotTakeWaits) {
+  PartialFile file(path_);
+  file.begin(plan_, {});
+  file.append(launch(0, 0));
+  const auto size = fs::file_size(path_);
+  {
+    const FileSizeLimit full(size + 7);
+    EXPECT_THROW(file.append(launch(1, 0)), std::system_error);
+    EXPECT_EQ(fs::file_size(path_), size) << "no part of a line stays";
+    EXPECT_FALSE(file.is_whole());
+  }
+  file.append(launch(0, 1));
+  EXPECT_TRUE(file.is_whole());
+  EXPECT_EQ(read_partial(path_, plan_).size(), 3u);
+}
+
+TEST_F(PartialFileTest, BeginsLaterWhereThereWasNoRoom) {
+  PartialFile file(path_);
+  {
+    const FileSizeLimit full(3);
+    EXPECT_THROW(file.begin(plan_, {}), std::system_error);
+    EXPECT_EQ(fs::file_size(path_), 0u);
+  }
+  file.append(launch(0, 0));
+  EXPECT_EQ(read_partial(path_, plan_).size(), 1u);
 }
 
 TEST_F(PartialFileTest, BeginsWithWhatWasFinishedBefore) {

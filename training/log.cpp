@@ -9,6 +9,7 @@
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -28,14 +29,8 @@ void spell_out(ordered_json& value) {
   }
 }
 
-bool is_step(const ordered_json& line, std::int64_t step) {
-  const auto event = line.find("event");
-  const auto number = line.find("step");
-  return event != line.end() && *event == "step" && number != line.end() && *number == step;
-}
-
-[[noreturn]] void fail(const std::string& path) {
-  throw std::system_error(errno, std::generic_category(), path);
+[[noreturn]] void fail(const std::string& path, int error) {
+  throw std::system_error(error, std::generic_category(), "cannot write " + path);
 }
 
 }  // namespace
@@ -43,7 +38,7 @@ bool is_step(const ordered_json& line, std::int64_t step) {
 LogWriter::LogWriter(std::string path) : path_(std::move(path)) {
   if (path_.empty()) return;
   descriptor_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-  if (descriptor_ < 0) fail(path_);
+  if (descriptor_ < 0) fail(path_, errno);
 }
 
 LogWriter::~LogWriter() {
@@ -54,20 +49,69 @@ void LogWriter::write(const ordered_json& line) {
   if (descriptor_ < 0) return;
   ordered_json written = line;
   spell_out(written);
-  const std::string text = written.dump() + "\n";
-  const ssize_t count = ::write(descriptor_, text.data(), text.size());
-  if (count == static_cast<ssize_t>(text.size())) return;
-  if (count >= 0) errno = ENOSPC;  // a part of it: the disk is full
-  fail(path_);
+  unwritten_ += written.dump() + "\n";
+  flush();
 }
 
-std::string lines_until(const std::string& path, std::int64_t step) {
-  std::string text;
-  for (const ordered_json& line : LogReader(path).next()) {
-    text += line.dump() + "\n";
-    if (is_step(line, step)) return text;
+/// Whole lines alone stay in the file.
+void LogWriter::flush() {
+  error_ = 0;
+  while (!unwritten_.empty()) {
+    const ssize_t count = ::write(descriptor_, unwritten_.data(), unwritten_.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      error_ = errno;
+      return;
+    }
+    const std::size_t last_end = unwritten_.rfind('\n', static_cast<std::size_t>(count) - 1);
+    const std::size_t whole = count == 0 || last_end == std::string::npos ? 0 : last_end + 1;
+    unwritten_.erase(0, whole);
+    const off_t part = count - static_cast<ssize_t>(whole);
+    if (part == 0) continue;
+    error_ = ENOSPC;
+    const off_t end = ::lseek(descriptor_, 0, SEEK_END);
+    // What cannot be cut off, as in a pipe, goes on where it stopped.
+    if (end < 0 || ::ftruncate(descriptor_, end - part) != 0) {
+      unwritten_.erase(0, static_cast<std::size_t>(part));
+    }
+    return;
   }
-  return "";
+}
+
+void LogWriter::sync() {
+  if (descriptor_ < 0) return;
+  flush();
+  // A pipe and a device have no disk: EINVAL.
+  if (::fdatasync(descriptor_) != 0 && errno != EINVAL && error_ == 0) error_ = errno;
+}
+
+void LogWriter::require_written() const {
+  if (error_ != 0) fail(path_, error_);
+}
+
+LogUntil lines_until(const std::string& path, std::int64_t step) {
+  LogUntil found;
+  for (const ordered_json& line : LogReader(path).next()) {
+    const bool is_step = line.value("event", "") == "step";
+    const auto at = is_step ? line.value("step", std::int64_t{0}) : 0;
+    if (at > step) break;
+    found.text += line.dump() + "\n";
+    if (is_step) found.last_step = at;
+    if (is_step && at == step) break;
+  }
+  return found;
+}
+
+std::vector<ordered_json> lines_of(const std::string& text, const std::string& where) {
+  std::vector<ordered_json> lines;
+  std::istringstream all(text);
+  for (std::string line; std::getline(all, line);) {
+    lines.push_back(ordered_json::parse(line, nullptr, /*allow_exceptions=*/false));
+    if (lines.back().is_discarded()) {
+      throw std::runtime_error(fmt::format("{}: \"{}\" is no JSON", where, line));
+    }
+  }
+  return lines;
 }
 
 ordered_json first_line(const std::string& path) {

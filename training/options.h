@@ -39,21 +39,18 @@ struct TrainingOptions {
   std::int64_t checkpoint_every = 0;  // steps; 0: at the ends of epochs
   std::int64_t keep = 0;              // checkpoints; 0: all
   bool keep_best = false;             // the best evaluation's, too
+  double checkpoint_timeout = 1800;   // seconds that a checkpoint may take
   std::string resume = {};            // the checkpoint to go on from; empty: none
   std::string initial_state = {};     // a file whose model it begins with; empty: none
   std::string stop_file = {};         // on rank 0's host: the training ends when it is there
   std::string save_file = {};         // likewise: a checkpoint is written, and the file goes
   std::string log = {};               // of rank 0: where its lines go
 
+  /// Visits the options that a training which continues from a checkpoint must keep.
   template <class Self, class Visit>
-  static void each_field(Self& self, Visit visit) {
-    visit("data", self.data);
-    visit("samples", self.samples);
-    visit("token_dtype", self.token_dtype);
+  static void each_of_the_work(Self& self, Visit visit) {
     visit("validation", self.validation);
     visit("test", self.test);
-    visit("epochs", self.epochs);
-    visit("max_steps", self.max_steps);
     visit("tail", self.tail);
     visit("shuffle", self.shuffle);
     visit("augment", self.augment);
@@ -61,6 +58,17 @@ struct TrainingOptions {
     visit("warmup_steps", self.warmup_steps);
     visit("final_learning_rate", self.final_learning_rate);
     visit("schedule_steps", self.schedule_steps);
+  }
+
+  /// Visits the options that it may change. The content of the data is compared, whatever their
+  /// name; the number of steps matters to the learning rates only, see schedule_of().
+  template <class Self, class Visit>
+  static void each_that_may_change(Self& self, Visit visit) {
+    visit("data", self.data);
+    visit("samples", self.samples);
+    visit("token_dtype", self.token_dtype);
+    visit("epochs", self.epochs);
+    visit("max_steps", self.max_steps);
     visit("evaluate_every", self.evaluate_every);
     visit("evaluate_first", self.evaluate_first);
     visit("evaluate_only", self.evaluate_only);
@@ -74,11 +82,18 @@ struct TrainingOptions {
     visit("checkpoint_every", self.checkpoint_every);
     visit("keep", self.keep);
     visit("keep_best", self.keep_best);
+    visit("checkpoint_timeout", self.checkpoint_timeout);
     visit("resume", self.resume);
     visit("initial_state", self.initial_state);
     visit("stop_file", self.stop_file);
     visit("save_file", self.save_file);
     visit("log", self.log);
+  }
+
+  template <class Self, class Visit>
+  static void each_field(Self& self, Visit visit) {
+    each_of_the_work(self, visit);
+    each_that_may_change(self, visit);
   }
 };
 

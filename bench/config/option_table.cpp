@@ -61,57 +61,67 @@ std::vector<Option> work_options() {
   return {{.name = "strategy",
            .member = &Config::strategy,
            .meaning = "how the model is trained",
-           .choices = Choices::strategies},
+           .choices = Choices::strategies,
+           .at_resume = AtResume::may_change},
           {.name = "model",
            .member = &Config::model,
            .meaning = "what is trained",
-           .choices = Choices::models},
+           .choices = Choices::models,
+           .at_resume = AtResume::must_match},
           {.name = "global_batch_size",
            .member = &Config::global_batch_size,
            .meaning = "batch of one step, over all devices",
            .unit = "samples",
            .bounds = {1, most_numbers},
-           .row_name_key = "batch"},
+           .row_name_key = "batch",
+           .at_resume = AtResume::must_match},
           {.name = "image_size",
            .member = &Config::image_size,
            .used_when = UsedWhen::model_has_images,
            .meaning = "side of the square images",
            .unit = "pixels",
            .bounds = {1, 65'536},
-           .row_name_key = "image"},
+           .row_name_key = "image",
+           .at_resume = AtResume::must_match},
           {.name = "sequence_length",
            .member = &Config::sequence_length,
            .used_when = UsedWhen::model_has_tokens,
            .meaning = "length of a sample; 0: the model's longest",
            .unit = "tokens",
            .bounds = zero_or_more,
-           .row_name_key = "sequence"},
+           .row_name_key = "sequence",
+           .at_resume = AtResume::must_match},
           {.name = "features",
            .member = &Config::features,
            .used_when = UsedWhen::model_takes_sizes,
            .meaning = "length of a sample; 0: the model's own",
-           .bounds = {0, most_numbers}},
+           .bounds = {0, most_numbers},
+           .at_resume = AtResume::must_match},
           {.name = "outputs",
            .member = &Config::outputs,
            .used_when = UsedWhen::model_takes_sizes,
            .meaning = "numbers that the model gives of a sample; 0: the model's own",
-           .bounds = {0, most_numbers}},
+           .bounds = {0, most_numbers},
+           .at_resume = AtResume::must_match},
           {.name = "bias",
            .flag = "--no-bias",
            .member = &Config::bias,
            .used_when = UsedWhen::model_takes_sizes,
            .meaning = "a layer without bias",
-           .is_switch = true},
+           .is_switch = true,
+           .at_resume = AtResume::must_match},
           {.name = "targets",
            .member = &Config::targets,
            .used_when = UsedWhen::model_has_labels,
            .meaning = "what the loss compares with: classes, or real numbers for mse",
-           .listed = {"class", "real"}},
+           .listed = {"class", "real"},
+           .at_resume = AtResume::must_match},
           {.name = "data",
            .member = &Config::data,
            .used_when = UsedWhen::model_has_tokens,
            .meaning = "tokens: random ones, or the bytes of a text by Shakespeare",
-           .listed = {"random", "text"}}};
+           .listed = {"random", "text"},
+           .at_resume = AtResume::may_change}};
 }
 
 std::vector<Option> numerics_options() {
@@ -119,44 +129,52 @@ std::vector<Option> numerics_options() {
            .member = &Config::dtype,
            .meaning = "number format of everything, also of what the optimizer keeps: half ones "
                       "measure kernels, and train with --mixed-precision",
-           .listed = {"float32", "bfloat16", "float16", "float64"}},
+           .listed = {"float32", "bfloat16", "float16", "float64"},
+           .at_resume = AtResume::must_match},
           {.name = "mixed_precision",
            .member = &Config::mixed_precision,
            .used_when = UsedWhen::strategy_says,
            .meaning = "format that layers compute in and gradients travel in, beside parameters, "
                       "statistics, sums and optimizer state of float32",
            .listed = {"none", "bfloat16", "float16"},
-           .row_name_key = "mixed"},
+           .row_name_key = "mixed",
+           .at_resume = AtResume::must_match},
           {.name = "loss_scale",
            .member = &Config::loss_scale,
            .used_when = UsedWhen::scaled,
            .meaning = "what the loss is multiplied by before the backward pass: dynamic, a number, "
                       "or none",
-           .row_name_key = "scale"},
+           .row_name_key = "scale",
+           .at_resume = AtResume::must_match},
           {.name = "loss_scale_hysteresis",
            .member = &Config::loss_scale_hysteresis,
            .used_when = UsedWhen::scaled_dynamically,
            .meaning = "so many overflows halve a dynamic loss scale, and so does each later one "
                       "until it grows",
-           .bounds = positive_count},
+           .bounds = positive_count,
+           .at_resume = AtResume::must_match},
           {.name = "tf32",
            .member = &Config::tf32,
            .used_when = UsedWhen::on_cuda,
-           .meaning = "matrix products and convolutions of float32 in TF32"},
+           .meaning = "matrix products and convolutions of float32 in TF32",
+           .at_resume = AtResume::may_change},
           {.name = "cudnn_benchmark",
            .member = &Config::cudnn_benchmark,
            .used_when = UsedWhen::on_cuda,
-           .meaning = "let cuDNN try its algorithms in the warm-up"},
+           .meaning = "let cuDNN try its algorithms in the warm-up",
+           .at_resume = AtResume::may_change},
           {.name = "memory_format",
            .member = &Config::memory_format,
            .used_when = UsedWhen::model_has_images,
            .meaning = "layout of images and convolution weights",
-           .listed = {"channels_last", "contiguous"}},
+           .listed = {"channels_last", "contiguous"},
+           .at_resume = AtResume::may_change},
           {.name = "kernels",
            .member = &Config::kernels,
            .used_when = UsedWhen::on_cpu,
            .meaning = "what computes: our own where they are faster, or ATen's functions alone",
-           .listed = {"own", "reference"}}};
+           .listed = {"own", "reference"},
+           .at_resume = AtResume::may_change}};
 }
 
 std::vector<Option> training_options() {
@@ -262,14 +280,21 @@ std::string kebab_flag(std::string name) {
 }
 
 std::vector<Option> make_table() {
-  using Part = std::pair<const char*, std::vector<Option>>;
+  struct Part {
+    const char* group;
+    std::vector<Option> options;
+    AtResume at_resume = AtResume::undecided;  // of each option that does not decide for itself
+  };
   std::vector<Option> table;
-  for (const auto& [group, options] :
-       {Part{"Work", work_options()}, Part{"Work", options_of_strategies()},
-        Part{"Devices", device_options()}, Part{"Numerics", numerics_options()},
-        Part{"Training", training_options()}, Part{"Measurement", measurement_options()}}) {
+  for (const auto& [group, options, at_resume] :
+       {Part{"Work", work_options()}, Part{"Work", options_of_strategies(), AtResume::may_change},
+        Part{"Devices", device_options(), AtResume::may_change},
+        Part{"Numerics", numerics_options()},
+        Part{"Training", training_options(), AtResume::must_match},
+        Part{"Measurement", measurement_options(), AtResume::may_change}}) {
     for (Option option : options) {
       option.group = group;
+      if (option.at_resume == AtResume::undecided) option.at_resume = at_resume;
       if (option.flag.empty()) option.flag = kebab_flag(option.name);
       table.push_back(std::move(option));
     }

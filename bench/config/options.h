@@ -80,6 +80,13 @@ using Member =
     std::variant<bool Config::*, std::int64_t Config::*, double Config::*, std::string Config::*,
                  std::vector<std::string> Config::*, std::vector<std::int64_t> Config::*>;
 
+/// Whether a training that goes on from a checkpoint may have another value.
+enum class AtResume {
+  undecided,  // refused like must_match; a test finds it
+  must_match,
+  may_change,
+};
+
 struct Option {
   std::string name;       // snake_case: config file, results
   std::string flag = {};  // the table fills it in where it is the name in kebab-case
@@ -93,8 +100,9 @@ struct Option {
   std::vector<std::string> listed = {};  // its choices
   bool is_switch = false;                // a flag without a value that turns the default round
   bool in_row_name = true;
-  bool of_process = false;        // the same for all rows, so no axis of a grid
-  std::string row_name_key = {};  // where it differs from the name: "batch"
+  bool of_process = false;                   // the same for all rows, so no axis of a grid
+  std::string row_name_key = {};             // where it differs from the name: "batch"
+  AtResume at_resume = AtResume::undecided;  // a whole group's is filled in by the table
 };
 
 /// In the order of the help, the results and the row names.

@@ -187,6 +187,8 @@ void add_output_options(CLI::App& app, TrainOptions& options) {
                            "how many stay, the last ones; 0: all");
   add.turn("--keep-best", options.training.keep_best, true,
            "the best evaluation's checkpoint, too, as best.pt, which --keep never removes");
+  add.number<double>("--checkpoint-timeout", options.training.checkpoint_timeout, 0.001, 1e9,
+                     "seconds that writing one may take; --timeout does not count meanwhile");
   add.text("--resume", options.resume,
            "auto: from the folder's last checkpoint, if there is one; none; or its path [none]",
            "");
@@ -243,7 +245,7 @@ void refuse_unused(const CLI::App& app, const TrainOptions& options,
   };
   const bool falls = own.learning_rate_schedule != "constant";
   need(!own.checkpoint_dir.empty(), "needs --checkpoint-dir",
-       {"--checkpoint-every", "--checkpoint-first", "--keep", "--keep-best"});
+       {"--checkpoint-every", "--checkpoint-first", "--checkpoint-timeout", "--keep", "--keep-best"});
   need(own.validation != 0, "needs --validation",
        {"--evaluate-every", "--no-evaluate-first", "--keep-best", "--early-stop", "--monitor"});
   need(own.keep_best || own.early_stop > 0, "needs --keep-best or --early-stop", {"--monitor"});
@@ -251,7 +253,7 @@ void refuse_unused(const CLI::App& app, const TrainOptions& options,
        {"--monitor"});
   need(!own.evaluate_only, "is for training, and --evaluate-only trains nothing",
        {"--epochs", "--max-steps", "--evaluate-every", "--no-evaluate-first", "--early-stop",
-        "--checkpoint-every", "--checkpoint-first", "--keep", "--keep-best", "--augment",
+        "--checkpoint-every", "--checkpoint-first", "--checkpoint-timeout", "--keep", "--keep-best", "--augment",
         "--show-shapes"});
   need(own.validation != 0 || own.test != 0, "needs --validation or --test", {"--evaluate-only"});
   need(!own.evaluate_only || own.validation != 0, "needs --validation", {"--require"});

@@ -4,9 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
+#include <span>
 #include <stdexcept>
 
+#include "bench/config/options.h"
 #include "models/registry/registry.h"
+#include "strategies/runtime/content_hash.h"
 
 namespace stratagem::bench {
 namespace {
@@ -87,6 +91,73 @@ void require_memory(const datasets::DatasetOptions& wanted, InputKind kind) {
       wanted.samples, bytes / gib, memory / gib));
 }
 
+constexpr const char* data_content = "data_content";
+
+class RunningHash {
+ public:
+  template <class Element>
+  void add(std::span<const Element> elements) {
+    const auto bytes = std::as_bytes(elements);
+    add(runtime::content_hash({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
+  }
+  void add(std::uint64_t number) {
+    constexpr std::uint64_t factor = 0x9e3779b97f4a7c15;
+    value_ = (value_ ^ number) * factor;
+    value_ ^= value_ >> 29U;
+  }
+  std::uint64_t value() const { return value_; }
+
+ private:
+  std::uint64_t value_ = 0;
+};
+
+std::size_t bytes_of(const datasets::Sample& sample) {
+  return sample.bytes.size() + sample.values.size_bytes() + sample.targets.size_bytes() +
+         sizeof(sample.label);
+}
+
+/// "own", "none" or the fraction.
+nlohmann::ordered_json part_text(double part) {
+  if (part == 0) return "none";
+  return part < 0 ? nlohmann::ordered_json("own") : nlohmann::ordered_json(part);
+}
+
+/// The options that must match. The steps of the schedule are those that it has, also where
+/// another option gives them.
+nlohmann::ordered_json options_of_the_work(const Config& row,
+                                           const training::TrainingOptions& options,
+                                           std::int64_t steps) {
+  nlohmann::ordered_json work;
+  const nlohmann::json values = to_json(row);
+  for (const Option& option : option_table()) {
+    if (option.at_resume != AtResume::may_change) work[option.name] = values.at(option.name);
+  }
+  if (options.evaluate_only) return work;  // it may evaluate on other data
+  training::TrainingOptions::each_of_the_work(
+      options, [&work](const char* name, const auto& value) { work[name] = value; });
+  work["validation"] = part_text(options.validation);
+  work["test"] = part_text(options.test);
+  const auto rates = training::schedule_of(options, row.learning_rate, steps);
+  work["schedule_steps"] = rates.kind == training::DecayKind::constant ? 0 : rates.steps;
+  return work;
+}
+
+std::string flag_of(std::string name) {
+  std::ranges::replace(name, '_', '-');
+  return "--" + name;
+}
+
+/// What a file that does not name it was trained with; null: it cannot be known. Of what the first
+/// trainings named, all but the mixed precision; what they did not name, they do not compare.
+nlohmann::ordered_json unnamed(const nlohmann::ordered_json& was, const std::string& name) {
+  const Config row;
+  const training::TrainingOptions options;
+  const nlohmann::ordered_json usual = options_of_the_work(row, options, 0);
+  const bool is_of_the_first = !was.contains("learning_rate");
+  if (is_of_the_first && name != "mixed_precision") return nullptr;
+  return usual.value(name, nlohmann::ordered_json());
+}
+
 }  // namespace
 
 const datasets::DatasetEntry& dataset_of(const Config& row,
@@ -121,6 +192,54 @@ datasets::Datasets training_data(const Config& row, const training::TrainingOpti
   wanted.test = options.test;
   if (set.drawn) require_memory(wanted, model.input_kind);
   return datasets::make_datasets(wanted, characters);
+}
+
+std::uint64_t content_hash_of(const datasets::Dataset& data) {
+  constexpr std::int64_t most_bytes = std::int64_t{64} << 20;
+  RunningHash hash;
+  hash.add(static_cast<std::uint64_t>(data.size()));
+  const auto each = static_cast<std::int64_t>(bytes_of(data.sample(0)));
+  const std::int64_t count = std::clamp<std::int64_t>(most_bytes / each, 1, data.size());
+  for (std::int64_t number = 0; number < count; ++number) {
+    const auto share = static_cast<double>(number) / static_cast<double>(count);
+    const auto index = count == data.size()
+                           ? number
+                           : static_cast<std::int64_t>(share * static_cast<double>(data.size()));
+    const datasets::Sample sample = data.sample(index);
+    hash.add(sample.bytes);
+    hash.add(sample.values);
+    hash.add(static_cast<std::uint64_t>(sample.label));
+    hash.add(sample.targets);
+  }
+  return hash.value();
+}
+
+nlohmann::ordered_json work_of(const Config& row, const training::TrainingOptions& options,
+                               const datasets::Dataset& data, std::int64_t steps) {
+  nlohmann::ordered_json work = options_of_the_work(row, options, steps);
+  if (!options.evaluate_only) {
+    work[data_content] = fmt::format("{:016x}", content_hash_of(data));
+  }
+  return work;
+}
+
+void require_same_work(const std::string& path, const std::string& then,
+                       const nlohmann::ordered_json& now) {
+  const auto was = nlohmann::ordered_json::parse(then, nullptr, /*allow_exceptions=*/false);
+  if (!was.is_object())
+    throw std::invalid_argument(path + ": does not name the work that it is of");
+  for (const auto& [name, value] : now.items()) {
+    const auto found = was.find(name);
+    const nlohmann::ordered_json before = found == was.end() ? unnamed(was, name) : *found;
+    if (before == value || before.is_null()) continue;
+    if (name == data_content) {
+      throw std::invalid_argument(
+          path + ": is of a training on other data: the samples or targets of --data differ");
+    }
+    throw std::invalid_argument(
+        fmt::format("{}: is of a training with {} {}, this one has {}; {} must stay as it was",
+                    path, name, before.dump(), value.dump(), flag_of(name)));
+  }
 }
 
 void fit_to_data(Config& row, const datasets::SampleFormat& format) {

@@ -303,6 +303,7 @@ struct TrainResult {
   bool stopped_early = false;       // evaluations came to nothing better
   std::string stopped = {};         // what went wrong so that it ended before its last step
   bool interrupted = false;
+  std::string unwritten_log = {};  // lines that the log did not take
 
   template <class Self, class Visit>
   static void each_field(Self& self, Visit visit) {
@@ -325,6 +326,7 @@ struct TrainResult {
     visit("stopped_early", self.stopped_early);
     visit("stopped", self.stopped);
     visit("interrupted", self.interrupted);
+    visit("unwritten_log", self.unwritten_log);
   }
 };
 
@@ -335,12 +337,15 @@ struct TrainJob {
   JobHeader header = JobHeader();
   Config config = {};
   training::TrainingOptions training = {};
+  std::string work =
+      {};  // JSON: what must be the same when it goes on; see bench/config/training_data.h
 
   template <class Self, class Visit>
   static void each_field(Self& self, Visit visit) {
     visit("header", self.header);
     visit("config", self.config);
     visit("training", self.training);
+    visit("work", self.work);
   }
 };
 

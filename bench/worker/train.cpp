@@ -1,14 +1,21 @@
 // train: a row's strategy over the epochs of a data set.
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cmath>
+#include <condition_variable>
+#include <exception>
 #include <filesystem>
 #include <functional>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <stdexcept>
+#include <string>
 #include <system_error>
+#include <thread>
+#include <utility>
 
 #include "bench/config/training_data.h"
 #include "bench/worker/fault_injection.h"
@@ -18,6 +25,7 @@
 #include "models/token_data.h"
 #include "strategies/distributed/gather_state.h"
 #include "strategies/distributed/state_reader.h"
+#include "strategies/runtime/device.h"
 #include "training/checkpoint/folder.h"
 #include "training/log.h"
 #include "training/loop/checkpoint_file.h"
@@ -29,57 +37,59 @@ namespace {
 using training::Checkpoint;
 using training::Position;
 
-/// What must be the same when a training goes on; strategy and devices may differ.
-nlohmann::ordered_json work_of(const TrainJob& job) {
-  const Config& config = job.config;
-  const training::TrainingOptions& options = job.training;
-  return {{"model", config.model},
-          {"global_batch_size", config.global_batch_size},
-          {"image_size", config.image_size},
-          {"sequence_length", config.sequence_length},
-          {"features", config.features},
-          {"outputs", config.outputs},
-          {"targets", config.targets},
-          {"loss", config.loss},
-          {"dtype", config.dtype},
-          {"mixed_precision", config.mixed_precision},
-          {"optimizer", config.optimizer},
-          {"momentum", config.momentum},
-          {"weight_decay", config.weight_decay},
-          {"clip_gradients", config.clip_gradients},
-          {"seed", config.seed},
-          {"data", options.data},
-          {"samples", options.samples},
-          {"tail", options.tail},
-          {"shuffle", options.shuffle},
-          {"augment", options.augment}};
-}
-
 /// JSON has no numbers that are not finite.
 std::optional<double> if_finite(std::optional<double> value) {
   return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
-/// Throws std::invalid_argument with the first option that was another one.
-void require_same_work(const std::string& path, const std::string& then, const TrainJob& job) {
-  const auto was = nlohmann::ordered_json::parse(then, nullptr, /*allow_exceptions=*/false);
-  const nlohmann::ordered_json now = work_of(job);
-  for (const auto& [name, value] : now.items()) {
-    const auto before = was.is_object() ? was.find(name) : was.end();
-    if (before != was.end() && *before == value) continue;
-    // What older trainings do not name, they did not have.
-    if (before == was.end() && name == "mixed_precision" && value == "none") continue;
-    throw std::invalid_argument(
-        fmt::format("{}: is of a training with {} {}, this one has {}", path, name,
-                    before == was.end() ? "an unknown" : before->dump(), value.dump()));
-  }
-}
+/// Reports to the controller what this rank does while no device works. Without it, the controller
+/// would take the rank for hung after --timeout.
+class Presence {
+ public:
+  Presence(const TaskContext& context, std::string what)
+      : context_(context), what_(std::move(what)), start_(Clock::now()) {}
 
-/// Writes checkpoints on rank 0, which the others send their parts of the state.
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  void show() const {
+    if (context_.activity == nullptr) return;
+    context_.activity->write(0, fmt::format("{:.0f} s {}", std::floor(seconds()), what_));
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  const TaskContext& context_;
+  std::string what_;
+  Clock::time_point start_;
+};
+
+/// Shows the presence while a file is read or written, and ends this process if that takes longer
+/// than the limit: a call to the kernel that does not return can be ended in no other way.
+class FileLimit {
+ public:
+  FileLimit(const TaskContext& context, Presence presence, double limit_s, std::string failure)
+      : thread_([=, &context, this](const std::stop_token& stop) {
+          constexpr std::chrono::milliseconds interval{100};
+          std::unique_lock lock(mutex_);
+          while (!ended_.wait_for(lock, stop, interval, [&] { return stop.stop_requested(); })) {
+            presence.show();
+            if (presence.seconds() < limit_s || !context.on_overrun) continue;
+            context.on_overrun(std::make_exception_ptr(runtime::DeviceTimeout(failure)));
+          }
+        }) {}
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable_any ended_;
+  std::jthread thread_;  // last: it uses the others
+};
+
+/// Writes checkpoints on rank 0. The other ranks send it their parts of the state.
 class Keeper {
  public:
-  Keeper(const TrainJob& job, const Session& session, const training::Tell& tell)
-      : job_(job), session_(session), tell_(tell) {}
+  Keeper(const TrainJob& job, const Session& session, const TaskContext& context,
+         training::LogWriter& log)
+      : job_(job), session_(session), context_(context), log_(log) {}
 
   void operator()(const Position& position, std::optional<double> scheduled_rate) {
     const std::filesystem::path folder = job_.training.checkpoint_dir;
@@ -99,31 +109,53 @@ class Keeper {
     strategies::StatePieces own = session_.strategy->own_state(/*with_gradients=*/false);
     distributed::ProcessGroup* const ranks = session_.groups.view().all;
     const auto device = backends::torch_device(session_.group.devices.front()->description());
-    if (session_.rank() != 0) return distributed::send_state(own, *ranks, device);
+    const std::string what = fmt::format("the checkpoint of step {}", position.step);
+    if (session_.rank() != 0) {
+      const Presence presence(context_, "waiting for " + what);
+      return distributed::send_state(own, *ranks, device, [&presence] { presence.show(); });
+    }
+    const double limit_s = job_.training.checkpoint_timeout;
+    const FileLimit limit(
+        context_, Presence(context_, "writing " + what), limit_s,
+        fmt::format("rank 0: {} is not written within {:g} s (--checkpoint-timeout)", what,
+                    limit_s));
     distributed::StateReader state(std::move(own), ranks, device);
-    keep(path,
-         {.position = position, .scheduled_rate = scheduled_rate, .work = work_of(job_).dump()},
-         state);
+    keep(path, {.position = position, .scheduled_rate = scheduled_rate, .work = job_.work}, state);
   }
 
   void keep(const std::filesystem::path& path, const training::CheckpointNotes& notes,
             distributed::StateReader& state) {
-    const std::filesystem::path folder = job_.training.checkpoint_dir;
     const std::int64_t step = notes.position.step;
     try {
+      log_.sync();  // the log on the disk has every step that the checkpoint has
       write_checkpoint(path, notes, state, *session_.workload);
-      checkpoint::Folder::thin_out(folder, static_cast<std::size_t>(job_.training.keep));
       failures_ = 0;
-      tell_(checkpoint::log_line({step, path}));
+      log_.write(checkpoint::log_line({step, path}));
     } catch (const std::system_error& error) {
-      tell_({{"event", "checkpoint"}, {"step", step}, {"error", error.what()}});
-      if (++failures_ == most_failures) throw std::runtime_error(error.what());
+      log_.write({{"event", "checkpoint"}, {"step", step}, {"error", error.what()}});
+      if (++failures_ < most_failures) return;
+      throw std::runtime_error(
+          fmt::format("{} checkpoints in a row are lost: {}", most_failures, error.what()));
+    }
+    thin_out(step, path);
+  }
+
+  void thin_out(std::int64_t step, const std::filesystem::path& path) {
+    try {
+      checkpoint::Folder::thin_out(job_.training.checkpoint_dir,
+                                   static_cast<std::size_t>(job_.training.keep));
+    } catch (const std::system_error& error) {
+      log_.write({{"event", "checkpoint"},
+                  {"step", step},
+                  {"path", path.string()},
+                  {"error", fmt::format("an older one stays: {}", error.what())}});
     }
   }
 
   const TrainJob& job_;
   const Session& session_;
-  const training::Tell& tell_;
+  const TaskContext& context_;
+  training::LogWriter& log_;
   int failures_ = 0;
 };
 
@@ -163,18 +195,22 @@ TrainResult train(const TrainJob& job, const TaskContext& context) {
                                    .timeout = to_milliseconds(config.timeout)};
   std::filesystem::path set_aside;
   if (!options.resume.empty()) {
+    const FileLimit limit(context, Presence(context, "reading the checkpoint"),
+                          options.checkpoint_timeout,
+                          fmt::format("{}: not read within {:g} s (--checkpoint-timeout)",
+                                      options.resume, options.checkpoint_timeout));
     const Checkpoint checkpoint = training::read_checkpoint(options.resume, *session->workload);
-    require_same_work(options.resume, checkpoint.work, job);
+    require_same_work(options.resume, checkpoint.work, nlohmann::ordered_json::parse(job.work));
     session->strategy->load(checkpoint.state);
     trainer.start = checkpoint.position;
-    if (session->rank() == 0 && !options.checkpoint_dir.empty()) {
+    if (session->rank() == 0 && !options.checkpoint_dir.empty() && !options.evaluate_only) {
       set_aside = checkpoint::Folder::set_aside(options.checkpoint_dir,
                                                 {checkpoint.position.step, options.resume});
     }
   } else if (!options.initial_state.empty()) {
     session->strategy->load(training::read_model(options.initial_state, *session->workload));
   }
-  Keeper keeper(job, *session, tell);
+  Keeper keeper(job, *session, context, log);
   if (!options.checkpoint_dir.empty()) trainer.save = std::ref(keeper);
   if (options.keep_best) {
     trainer.save_best = [&keeper](const Position& position, std::optional<double> scheduled_rate) {
@@ -208,7 +244,8 @@ TrainResult train(const TrainJob& job, const TaskContext& context) {
           .set_aside = set_aside.string(),
           .stopped_early = outcome.stopped_early,
           .stopped = outcome.stopped,
-          .interrupted = outcome.interrupted};
+          .interrupted = outcome.interrupted,
+          .unwritten_log = log.unwritten()};
 }
 
 }  // namespace stratagem::bench

@@ -248,7 +248,9 @@ def test_what_cannot_go_on_is_one_line(commands, tmp_path):
     for arguments, message in [
         ([], "has checkpoints up to step 6; --resume auto goes on from there"),
         (["--resume", "auto", "--seed", 2], "is of a training with seed 1, this one has 2"),
-        (["--resume", "auto", "--model", "linear"], "is of another model: it has no tensor"),
+        (["--resume", "auto", "--model", "linear"], 'with model "toy", this one has "linear"'),
+        (["--resume", "auto", "--validation", 0.5], 'with validation "own", this one has 0.5'),
+        (["--resume", "auto", "--samples", 46], "is of a training on other data"),
         (["--resume", "auto", "--max-steps", 5], "is of step 6, and the training ends at step 5"),
         (["--resume", "nowhere.pt"], "--resume nowhere.pt: expected auto, none or an existing"),
         (["--strategy", "single,ddp"], "--checkpoint-dir, --resume: of one training"),
@@ -266,22 +268,6 @@ def steps_in(folder) -> list[int]:
     return sorted(int(path.stem.removeprefix("step-")) for path in folder.glob("step-*.pt"))
 
 
-def test_a_training_that_continues_from_an_earlier_step_owns_its_folder(commands, tmp_path):
-    kept = tmp_path / "kept"
-    arguments = [*example("--epochs", 5), "--checkpoint-every", 10]
-    train(commands, kept, *arguments)
-    assert steps_in(kept) == [10, 20, 30]
-    changed = ["--resume", kept / "step-00000010.pt", "--max-steps", 15, "--keep", 1]
-    train(commands, kept, *arguments, *changed, "--seed", 2, code=2)
-    assert steps_in(kept) == [10, 20, 30], "a refused training changes nothing"
-    done = train(commands, kept, *arguments, *changed)
-    assert f"checkpoints that do not lead from step 10 are now in {kept}/abandoned-1" in done.stdout
-    assert steps_in(kept) == [15], "the newest belongs to this course, whatever the other's number"
-    assert steps_in(kept / "abandoned-1") == [20, 30]
-    done = train(commands, kept, *arguments, "--resume", "auto")
-    assert f"goes on from {kept}/step-00000015.pt" in done.stdout
-
-
 def test_a_full_disk_ends_no_training_before_the_third_checkpoint(commands, tmp_path):
     """No file may grow beyond 64 KiB, and a checkpoint of this model has 124 kB."""
     kept = tmp_path / "kept"
@@ -296,6 +282,53 @@ def test_a_full_disk_ends_no_training_before_the_third_checkpoint(commands, tmp_
     assert [line.split(":")[0] for line in done.stdout.splitlines() if "no checkpoint" in line] == [
         "no checkpoint of step 10", "no checkpoint of step 20", "no checkpoint of step 30"]
     assert [path.name for path in kept.iterdir()] == [".lock"]
+
+
+def test_a_training_that_continues_from_an_earlier_step_owns_its_folder(commands, tmp_path):
+    kept = tmp_path / "kept"
+    log = tmp_path / "run.log"
+    files = ["--checkpoint-every", 10, "--log", log]
+    arguments = [*example("--epochs", 5), *files]
+    train(commands, kept, *arguments)
+    assert steps_in(kept) == [10, 20, 30]
+    changed = ["--resume", kept / "step-00000010.pt", "--max-steps", 15, "--keep", 1]
+    other = example("--epochs", 5, "--learning-rate", 0.5)
+    done = train(commands, kept, *other, *files, *changed, code=2)
+    assert "learning_rate 0.01, this one has 0.5; --learning-rate must stay" in done.stderr
+    assert steps_in(kept) == [10, 20, 30], "a refused training changes nothing"
+    assert told(log)[-1]["step"] == 30
+
+    done = train(commands, kept, *arguments, *changed)
+    assert f"checkpoints that do not lead from step 10 are now in {kept}/abandoned-1" in done.stdout
+    assert steps_in(kept) == [15], "the newest belongs to this course, whatever the other's number"
+    assert steps_in(kept / "abandoned-1") == [20, 30]
+    done = train(commands, kept, *arguments, "--resume", "auto")
+    assert f"goes on from {kept}/step-00000015.pt" in done.stdout
+
+
+def test_a_log_that_is_shorter_than_its_checkpoint_stays(commands, tmp_path):
+    kept, log = tmp_path / "kept", tmp_path / "run.log"
+    arguments = [*example("--epochs", 2), "--log", log]
+    train(commands, kept, *arguments, "--max-steps", 6)
+    lines = log.read_text().splitlines(keepends=True)
+    cut = [line for line in lines if json.loads(line).get("step", 0) <= 4][:-1]
+    log.write_text("".join(cut))
+    done = train(commands, kept, *arguments, "--resume", "auto")
+    assert f"{log} ends at step 4: its lines up to step 6 are missing" in done.stdout
+    assert log.read_text().startswith("".join(cut))
+    steps = [line["step"] for line in told(log) if line["event"] == "step"]
+    assert steps == [1, 2, 3, 4, *range(7, 13)]
+
+
+def test_resume_auto_without_a_checkpoint_keeps_the_earlier_log(commands, tmp_path):
+    log = tmp_path / "run.log"
+    arguments = [*example(), "--log", log, "--resume", "auto"]
+    train(commands, tmp_path / "one", *arguments)
+    text = log.read_text()
+    done = train(commands, tmp_path / "two", *arguments)
+    assert f"the earlier log is now {log}.1" in done.stdout
+    assert (tmp_path / "run.log.1").read_text() == text
+    assert len(told(log)) == len(text.splitlines()) - 2
 
 
 def started(commands, folder, *arguments):
@@ -335,7 +368,7 @@ def test_sigusr1_without_a_folder_is_one_line_and_ends_nothing(commands, tmp_pat
     os.kill(process.pid, signal.SIGTERM)
     done = commands.finish(process)
     assert done.returncode == 130
-    assert "SIGUSR1 asks for a checkpoint; --checkpoint-dir has to say where" in done.stderr
+    assert "SIGUSR1 asks for a checkpoint; --checkpoint-dir has to name a folder" in done.stderr
 
 
 def first_loss(commands, *arguments) -> float:

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -11,6 +13,7 @@
 #include <string>
 #include <system_error>
 
+#include "tests/file_size_limit.h"
 #include "tests/temporary_folder.h"
 
 namespace stratagem::training::log_test {
@@ -80,6 +83,50 @@ TEST_F(TrainingLog, WhatIsNoJsonIsNamed) {
 TEST_F(TrainingLog, AFolderThatIsNotThereIsAnErrorAndNoPathIsNoLog) {
   EXPECT_THROW(LogWriter("no/such/folder/log"), std::system_error);
   LogWriter("").write({{"event", "step"}});
+}
+
+TEST_F(TrainingLog, ALineThatDoesNotFitWaitsAndLeavesNoPartOfItself) {
+  LogWriter writer(path_);
+  writer.write({{"step", 1}});
+  const auto whole = std::filesystem::file_size(path_);
+  {
+    const FileSizeLimit full(whole + 5);
+    writer.write({{"step", 2}});
+    writer.write({{"step", 3}});
+    EXPECT_EQ(std::filesystem::file_size(path_), whole);
+    EXPECT_EQ(writer.unwritten(), "{\"step\":2}\n{\"step\":3}\n");
+    EXPECT_THROW(writer.require_written(), std::system_error);
+  }
+  writer.sync();
+  writer.require_written();
+  EXPECT_EQ(writer.unwritten(), "");
+  EXPECT_THAT(LogReader(path_).next(), SizeIs(3));
+}
+
+TEST_F(TrainingLog, WholeLinesThatFitAreWrittenBeforeOnesThatDoNot) {
+  LogWriter writer(path_);
+  {
+    const FileSizeLimit full(0);
+    for (const int step : {1, 2, 3}) writer.write({{"step", step}});
+  }
+  const FileSizeLimit room_for_two(25);
+  writer.sync();
+  EXPECT_EQ(writer.unwritten(), "{\"step\":3}\n");
+  EXPECT_THAT(LogReader(path_).next(), SizeIs(2));
+}
+
+TEST_F(TrainingLog, IsReadUpToAStepAndToItsEndWhereItIsShorter) {
+  LogWriter writer(path_);
+  writer.write({{"event", "start"}});
+  for (const int step : {1, 2}) writer.write({{"event", "step"}, {"step", step}});
+  writer.write({{"event", "evaluation"}, {"step", 2}});
+  const auto lines = [&](std::int64_t step) {
+    return lines_of(lines_until(path_, step).text, "text").size();
+  };
+  EXPECT_EQ(lines(1), 2);
+  EXPECT_EQ(lines(2), 3) << "the evaluation comes again";
+  EXPECT_EQ(lines(9), 4);
+  EXPECT_EQ(lines_until(path_, 9).last_step, 2);
 }
 
 }  // namespace

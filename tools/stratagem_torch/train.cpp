@@ -156,7 +156,9 @@ int train(const Arguments& arguments) {
   const bench::RendezvousSettings settings{
       .open = distributed::connect_store, .timeout = rows.front().timeout, .verbose = false};
   return session.run(settings, [&](const bench::Interrupt& interrupt, bench::Cluster* cluster) {
-    if (!options.row.files.out.empty()) reports::check_writable(options.row.files.out);
+    for (const std::string& path : {options.row.files.out, options.training.log}) {
+      if (!path.empty()) reports::check_writable(path);
+    }
     const bool keeps = !options.training.checkpoint_dir.empty();
     if (rows.size() > 1 && (keeps || options.resume != "none")) {
       throw std::invalid_argument(

@@ -13,12 +13,15 @@
 #include "bench/config/core_demand.h"
 #include "bench/config/options.h"
 #include "bench/config/registered_catalogue.h"
+#include "bench/config/training_data.h"
 #include "bench/measure/job_launch.h"
 #include "bench/worker/session.h"
 #include "models/workload.h"
 #include "reports/atomic_file.h"
+#include "strategies/runtime/print_line.h"
 #include "tools/stratagem_torch/shapes_text.h"
 #include "tools/stratagem_torch/train_text.h"
+#include "training/loop/checkpoint_file.h"
 
 namespace stratagem::tools {
 namespace {
@@ -73,13 +76,21 @@ int TrainRun::run(const std::vector<bench::Config>& configs, const bench::Interr
   const bench::Config& first = rows.front().config;
   const auto locks = bench::hold_cores(bench::cores_of(configs, environment.cores), first.timeout,
                                        environment, view_, first.oversubscribe);
+  if (resumed_ || !options_.training.checkpoint_dir.empty()) work_ = work_of(first);
+  if (resumed_) {
+    bench::require_same_work(resumed_->path, training::read_work(resumed_->path),
+                             ordered_json::parse(work_));
+  }
   bench::verify_rows(rows, environment, view_);
   begin_log();
   for (const bench::PreparedRow& row : rows) {
     if (code_ != bench::exit_codes::interrupted) train(row, environment);
   }
+  report_log();
   if (!options_.row.files.out.empty()) {
-    reports::write_file_atomically(options_.row.files.out, document_.dump(1) + "\n");
+    bench::write_what_was_measured(
+        [&] { reports::write_file_atomically(options_.row.files.out, document_.dump(1) + "\n"); },
+        options_.training.log.empty() ? "" : "the log has its lines");
   }
   return code_;
 }
@@ -128,10 +139,14 @@ void TrainRun::train(const bench::PreparedRow& row, const bench::MeasureEnvironm
   job.training.stop_file = folder_.file("stop");
   job.training.save_file = folder_.file("save");
   if (resumed_) job.training.resume = resumed_->path;
+  job.work = work_;
   const models::Workload workload(bench::workload_options(row.config));
   view_.follow(training::LogReader(log_, size_of(log_)), guessed_classes(workload));
   const auto launched = bench::launch_job(environment, job);
-  ordered_json events = view_.finish();
+  std::vector<ordered_json> unwritten =
+      training::lines_of(launched.result.unwritten_log, "train result: unwritten_log");
+  for (const ordered_json& line : unwritten) writer_->write(line);
+  ordered_json events = view_.finish(std::move(unwritten));
   bench::require_result(row.name, launched.status, launched.error);
   conclude(row, start, std::move(events), launched.result);
 }
@@ -156,9 +171,12 @@ void TrainRun::open(const bench::PreparedRow& row, const ordered_json& start) {
       view_.print(line);
     }
   }
-  training::LogWriter(log_).write(start);
+  writer_->write(start);
+  if (resumed_) writer_->write({{"event", "resume"}, {"step", resumed_->step}});
+  writer_->sync();
+  const bool is_first = document_.at("trainings").empty();
+  if (is_first) writer_->require_written();
   if (!resumed_) return;
-  training::LogWriter(log_).write({{"event", "resume"}, {"step", resumed_->step}});
   view_.print(fmt::format("goes on from {}", resumed_->path.string()));
 }
 
@@ -188,8 +206,13 @@ void TrainRun::conclude(const bench::PreparedRow& row, const ordered_json& start
   }
   if (result.stopped_early) end["stopped_early"] = true;
   if (!result.stopped.empty()) end["stopped"] = result.stopped;
-  if (!result.interrupted) training::LogWriter(log_).write(end);
-  if (resumed_) events = training::LogReader(log_).next();  // the whole, not this part of it
+  if (!result.interrupted) writer_->write(end);
+  if (resumed_) {  // the whole, not this part of it
+    events = training::LogReader(log_).next();
+    for (ordered_json& line : training::lines_of(writer_->unwritten(), log_)) {
+      events.push_back(std::move(line));
+    }
+  }
   document_["trainings"].push_back(
       {{"name", row.name}, {"start", start}, {"events", std::move(events)}, {"end", end}});
   const std::string why =
@@ -200,9 +223,9 @@ void TrainRun::conclude(const bench::PreparedRow& row, const ordered_json& start
 
 void TrainRun::tell_how_to_resume(std::int64_t step) {
   const bool kept = !options_.training.checkpoint_dir.empty();
-  fmt::print(stderr, "stratagem: interrupted after step {}; {}\n", step,
-             kept ? "the same command with --resume auto goes on"
-                  : "with --checkpoint-dir FOLDER it could go on");
+  runtime::print_line(stderr, fmt::format("stratagem: interrupted after step {}; {}", step,
+                                          kept ? "the same command with --resume auto goes on"
+                                               : "with --checkpoint-dir FOLDER it could go on"));
   code_ = bench::exit_codes::interrupted;
 }
 
@@ -231,14 +254,54 @@ void TrainRun::require_own_log(const std::vector<bench::PreparedRow>& rows) cons
 void TrainRun::begin_log() {
   std::string text;
   if (resumed_ && std::filesystem::exists(log_)) {
-    text = training::lines_until(log_, resumed_->step);
+    const training::LogUntil found = training::lines_until(log_, resumed_->step);
+    if (found.last_step < resumed_->step) {
+      view_.print(fmt::format("{} ends at step {}: its lines up to step {} are missing", log_,
+                              found.last_step, resumed_->step));
+    }
+    text = found.text + checkpoint::log_line(*resumed_).dump() + "\n";
+  } else if (options_.resume == "auto") {
+    keep_log_aside();
   }
-  if (!text.empty()) text += checkpoint::log_line(*resumed_).dump() + "\n";
   reports::write_file_atomically(log_, text);
+  writer_.emplace(log_);
+}
+
+void TrainRun::keep_log_aside() {
+  std::error_code absent;
+  const auto size = std::filesystem::file_size(log_, absent);
+  if (absent || size == 0) return;
+  std::string aside;
+  for (int number = 1; aside.empty() || std::filesystem::exists(aside); ++number) {
+    aside = fmt::format("{}.{}", log_, number);
+  }
+  std::filesystem::rename(log_, aside);
+  view_.print(fmt::format("no checkpoint to go on from: the earlier log is now {}", aside));
+}
+
+std::string TrainRun::work_of(const bench::Config& row) const {
+  const auto shape = shape_of(row, options_.training, data_);
+  return bench::work_of(row, options_.training, *data_.training,
+                        training::steps_of(options_.training, shape))
+      .dump();
+}
+
+/// One line when the log is not whole.
+void TrainRun::report_log() {
+  if (!writer_) return;
+  writer_->sync();
+  try {
+    writer_->require_written();
+  } catch (const std::system_error& error) {
+    const auto lines = training::lines_of(writer_->unwritten(), log_).size();
+    if (options_.training.log.empty()) return;  // a file of its own, which nobody reads any more
+    fail("stratagem", fmt::format("{}; its last {} lines are missing", error.what(), lines),
+         bench::exit_codes::lost);
+  }
 }
 
 void TrainRun::fail(const std::string& row, const std::string& why, int code) {
-  fmt::print(stderr, "{}: {}\n", row, why);
+  runtime::print_line(stderr, fmt::format("{}: {}", row, why));
   code_ = code;
 }
 

@@ -17,6 +17,7 @@
 #include "tools/stratagem/subcommand.h"
 #include "tools/stratagem_torch/train_view.h"
 #include "training/checkpoint/folder.h"
+#include "training/log.h"
 
 namespace stratagem::tools {
 
@@ -40,7 +41,7 @@ class TrainRun {
   TrainRun(const bench::TrainOptions& options, const Arguments& arguments,
            const datasets::Datasets& data, const bench::RequestSignal& saves);
 
-  /// Goes on from there.
+  /// Continues from this checkpoint.
   void resume(checkpoint::Entry from) { resumed_ = std::move(from); }
 
   /// Returns the exit code.
@@ -59,6 +60,9 @@ class TrainRun {
                                         const bench::MeasureEnvironment& environment);
   void require_own_log(const std::vector<bench::PreparedRow>& rows) const;
   void begin_log();
+  void keep_log_aside();
+  std::string work_of(const bench::Config& row) const;
+  void report_log();
   void fail(const std::string& row, const std::string& why, int code);
 
   const bench::TrainOptions& options_;
@@ -66,6 +70,8 @@ class TrainRun {
   std::optional<checkpoint::Entry> resumed_;
   TemporaryFolder folder_;
   std::string log_;
+  std::optional<training::LogWriter> writer_;  // open for the whole run
+  std::string work_;                           // of a run that keeps or takes a checkpoint
   TrainView view_;
   nlohmann::ordered_json document_;
   int code_ = bench::exit_codes::done;

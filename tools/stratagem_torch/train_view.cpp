@@ -6,6 +6,7 @@
 #include <fstream>
 #include <utility>
 
+#include "strategies/runtime/print_line.h"
 #include "tools/stratagem_torch/train_text.h"
 
 namespace stratagem::tools {
@@ -23,8 +24,7 @@ std::string number_text(const ordered_json& value) {
 void TrainView::print(const std::string& line) {
   if (quiet_) return;
   progress_.finish();
-  fmt::print("{}\n", line);
-  std::fflush(stdout);
+  runtime::print_line(stdout, line);
 }
 
 void TrainView::tick() {
@@ -43,22 +43,25 @@ void TrainView::ask_for_checkpoint() {
   if (saves_ == nullptr || !saves_->take()) return;
   if (save_file_.empty()) {
     progress_.finish();
-    fmt::print(stderr,
-               "stratagem: SIGUSR1 asks for a checkpoint; --checkpoint-dir has to say where\n");
+    runtime::print_line(
+        stderr, "stratagem: SIGUSR1 asks for a checkpoint; --checkpoint-dir has to name a folder");
     return;
   }
   asked_to_save_ = std::ofstream(save_file_).good();
 }
 
-void TrainView::read() {
-  for (ordered_json& line : log_->next()) {
+void TrainView::read() { take(log_->next()); }
+
+void TrainView::take(std::vector<ordered_json> lines) {
+  for (ordered_json& line : lines) {
     tell(line);
     lines_.push_back(std::move(line));
   }
 }
 
-ordered_json TrainView::finish() {
+ordered_json TrainView::finish(std::vector<ordered_json> unwritten) {
   read();
+  take(std::move(unwritten));
   close_epoch();
   progress_.finish();
   log_.reset();
@@ -98,8 +101,8 @@ void TrainView::tell(const ordered_json& line) {
 
 void TrainView::tell_of_checkpoint(const ordered_json& line) {
   if (line.contains("error")) {
-    print(fmt::format("no checkpoint of step {}: {}", line.at("step").dump(),
-                      line.at("error").get<std::string>()));
+    print(fmt::format("{}checkpoint of step {}: {}", line.contains("path") ? "" : "no ",
+                      line.at("step").dump(), line.at("error").get<std::string>()));
   } else if (std::exchange(asked_to_save_, false)) {
     print(fmt::format("saved {}", line.at("path").get<std::string>()));
   }

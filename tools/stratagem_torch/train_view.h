@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "bench/machine/signals.h"
 #include "bench/measure/progress.h"
@@ -31,8 +32,9 @@ class TrainView : public bench::Observer {
     save_file_ = std::move(save_file);
     saves_ = &signal;
   }
-  /// Reads what is left of it; returns all lines since follow().
-  nlohmann::ordered_json finish();
+  /// Reads what is left of it and, behind that, lines that it did not take; returns all lines since
+  /// follow().
+  nlohmann::ordered_json finish(std::vector<nlohmann::ordered_json> unwritten);
   /// A line that stays.
   void print(const std::string& line);
 
@@ -47,6 +49,7 @@ class TrainView : public bench::Observer {
 
  private:
   void read();
+  void take(std::vector<nlohmann::ordered_json> lines);
   void tell(const nlohmann::ordered_json& line);
   void tell_of_step(const nlohmann::ordered_json& line);
   void tell_of_epoch(const nlohmann::ordered_json& line);

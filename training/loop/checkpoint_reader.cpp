@@ -239,16 +239,26 @@ std::size_t most_storage(const CheckpointNames& names) {
   return bytes;
 }
 
+/// The value of a file that a training wrote.
+const Value& checkpoint_in(const File& file) {
+  if (part_as<std::string>(file, file.value(), "format") != checkpoint_format) {
+    file.fail(fmt::format("expected format \"{}\"", checkpoint_format));
+  }
+  return file.value();
+}
+
 }  // namespace
+
+std::string read_work(const std::filesystem::path& path) {
+  const File file(path, 0);  // no tensor is read
+  return part_as<std::string>(file, checkpoint_in(file), "work");
+}
 
 Checkpoint read_checkpoint(const std::filesystem::path& path, const models::Workload& workload) {
   const CheckpointNames names(workload);
   File file(path, most_storage(names));
   Checkpoint read;
-  const Value& whole = file.value();
-  if (part_as<std::string>(file, whole, "format") != checkpoint_format) {
-    file.fail(fmt::format("expected format \"{}\"", checkpoint_format));
-  }
+  const Value& whole = checkpoint_in(file);
   read.position = position_of(file, part(file, whole, "training"), path);
   take_model(file, part(file, whole, "model"), names, read.state);
   take_optimizer(file, part(file, whole, "optimizer"), names, workload.options().optimizer,

@@ -143,10 +143,10 @@ void TrainRun::train(const bench::PreparedRow& row, const bench::MeasureEnvironm
   const models::Workload workload(bench::workload_options(row.config));
   view_.follow(training::LogReader(log_, size_of(log_)), guessed_classes(workload));
   const auto launched = bench::launch_job(environment, job);
-  std::vector<ordered_json> unwritten =
+  const std::vector<ordered_json> unwritten =
       training::lines_of(launched.result.unwritten_log, "train result: unwritten_log");
+  ordered_json events = view_.finish(unwritten);
   for (const ordered_json& line : unwritten) writer_->write(line);
-  ordered_json events = view_.finish(std::move(unwritten));
   bench::require_result(row.name, launched.status, launched.error);
   conclude(row, start, std::move(events), launched.result);
 }

@@ -245,7 +245,8 @@ void refuse_unused(const CLI::App& app, const TrainOptions& options,
   };
   const bool falls = own.learning_rate_schedule != "constant";
   need(!own.checkpoint_dir.empty(), "needs --checkpoint-dir",
-       {"--checkpoint-every", "--checkpoint-first", "--checkpoint-timeout", "--keep", "--keep-best"});
+       {"--checkpoint-every", "--checkpoint-first", "--checkpoint-timeout", "--keep",
+        "--keep-best"});
   need(own.validation != 0, "needs --validation",
        {"--evaluate-every", "--no-evaluate-first", "--keep-best", "--early-stop", "--monitor"});
   need(own.keep_best || own.early_stop > 0, "needs --keep-best or --early-stop", {"--monitor"});
@@ -253,8 +254,8 @@ void refuse_unused(const CLI::App& app, const TrainOptions& options,
        {"--monitor"});
   need(!own.evaluate_only, "is for training, and --evaluate-only trains nothing",
        {"--epochs", "--max-steps", "--evaluate-every", "--no-evaluate-first", "--early-stop",
-        "--checkpoint-every", "--checkpoint-first", "--checkpoint-timeout", "--keep", "--keep-best", "--augment",
-        "--show-shapes"});
+        "--checkpoint-every", "--checkpoint-first", "--checkpoint-timeout", "--keep", "--keep-best",
+        "--augment", "--show-shapes"});
   need(own.validation != 0 || own.test != 0, "needs --validation or --test", {"--evaluate-only"});
   need(!own.evaluate_only || own.validation != 0, "needs --validation", {"--require"});
   need(falls, "needs a --learning-rate-schedule", {"--schedule-steps", "--final-learning-rate"});

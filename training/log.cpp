@@ -9,6 +9,7 @@
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 #include <stdexcept>
 #include <system_error>
@@ -27,6 +28,15 @@ void spell_out(ordered_json& value) {
   if (value.is_structured()) {
     for (ordered_json& part : value) spell_out(part);
   }
+}
+
+/// The step that the line is of; none for a line of another event.
+std::optional<std::int64_t> step_of(const ordered_json& line) {
+  const auto event = line.find("event");
+  const auto number = line.find("step");
+  if (event == line.end() || *event != "step" || number == line.end()) return std::nullopt;
+  if (!number->is_number_integer()) return std::nullopt;
+  return number->get<std::int64_t>();
 }
 
 [[noreturn]] void fail(const std::string& path, int error) {
@@ -53,28 +63,30 @@ void LogWriter::write(const ordered_json& line) {
   flush();
 }
 
-/// Whole lines alone stay in the file.
+/// Only whole lines stay in the file.
 void LogWriter::flush() {
   error_ = 0;
-  while (!unwritten_.empty()) {
-    const ssize_t count = ::write(descriptor_, unwritten_.data(), unwritten_.size());
+  std::size_t written = 0;
+  while (written < unwritten_.size()) {
+    const ssize_t count =
+        ::write(descriptor_, unwritten_.data() + written, unwritten_.size() - written);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) {
-      error_ = errno;
-      return;
+    if (count <= 0) {
+      error_ = count < 0 ? errno : ENOSPC;
+      break;
     }
-    const std::size_t last_end = unwritten_.rfind('\n', static_cast<std::size_t>(count) - 1);
-    const std::size_t whole = count == 0 || last_end == std::string::npos ? 0 : last_end + 1;
-    unwritten_.erase(0, whole);
-    const off_t part = count - static_cast<ssize_t>(whole);
-    if (part == 0) continue;
-    error_ = ENOSPC;
-    const off_t end = ::lseek(descriptor_, 0, SEEK_END);
-    // What cannot be cut off, as in a pipe, goes on where it stopped.
-    if (end < 0 || ::ftruncate(descriptor_, end - part) != 0) {
-      unwritten_.erase(0, static_cast<std::size_t>(part));
-    }
-    return;
+    written += static_cast<std::size_t>(count);
+  }
+  const std::size_t last_end =
+      written == 0 ? std::string::npos : unwritten_.rfind('\n', written - 1);
+  const std::size_t whole = last_end == std::string::npos ? 0 : last_end + 1;
+  const std::size_t part = written - whole;
+  unwritten_.erase(0, whole);
+  if (part == 0) return;
+  const off_t end = ::lseek(descriptor_, 0, SEEK_END);
+  // A part that cannot be cut off, as in a pipe, is continued by the next write.
+  if (end < 0 || ::ftruncate(descriptor_, end - static_cast<off_t>(part)) != 0) {
+    unwritten_.erase(0, part);
   }
 }
 
@@ -92,12 +104,11 @@ void LogWriter::require_written() const {
 LogUntil lines_until(const std::string& path, std::int64_t step) {
   LogUntil found;
   for (const ordered_json& line : LogReader(path).next()) {
-    const bool is_step = line.value("event", "") == "step";
-    const auto at = is_step ? line.value("step", std::int64_t{0}) : 0;
-    if (at > step) break;
+    const std::optional<std::int64_t> at = step_of(line);
+    if (at && *at > step) break;
     found.text += line.dump() + "\n";
-    if (is_step) found.last_step = at;
-    if (is_step && at == step) break;
+    if (at) found.last_step = *at;
+    if (at == step) break;
   }
   return found;
 }

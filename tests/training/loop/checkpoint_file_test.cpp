@@ -227,22 +227,5 @@ TEST(CheckpointFile, AFullDiskIsAnErrorAndLeavesNothing) {
   }
 }
 
-TEST(CheckpointFile, AFullDiskIsAnErrorAndLeavesNothing) {
-  const TemporaryFolder folder;
-  strategies::Training training(work("toy", OptimizerOptions::Kind::adamw), 1);
-  const Checkpoint checkpoint = some_checkpoint(training);
-  const auto path = folder / "step.pt";
-  write_checkpoint(path, checkpoint, training.workload);
-  const auto size = std::filesystem::file_size(path);
-  std::filesystem::remove(path);
-  // In the first record, in a tensor, and in the directory that the archive's end is.
-  for (const auto bytes : {size / 100, size / 2, size - 1}) {
-    SCOPED_TRACE(bytes);
-    const FileSizeLimit full(bytes);
-    EXPECT_THROW(write_checkpoint(path, checkpoint, training.workload), std::system_error);
-    EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
-  }
-}
-
 }  // namespace
 }  // namespace stratagem::training::checkpoint_file_test

@@ -18,13 +18,12 @@ constexpr std::int64_t most_pixels = 178'956'970;
   throw std::invalid_argument(fmt::format("--data: {}: {}", file.path().string(), reason));
 }
 
-Picture empty_picture(const MappedFile& file, std::int64_t height, std::int64_t width) {
+/// Refuses more pixels than `most_pixels`.
+Picture picture_of(const MappedFile& file, std::int64_t height, std::int64_t width) {
   if (height * width > most_pixels) {
     refuse_image(file, fmt::format("has {}x{} pixels, more than {}", width, height, most_pixels));
   }
-  Picture picture{.height = height, .width = width};
-  picture.bytes.resize(static_cast<std::size_t>(3 * height * width));
-  return picture;
+  return {.height = height, .width = width};
 }
 
 /// libpng's simplified reader, freed on every path.
@@ -44,15 +43,17 @@ Picture decode_png(const MappedFile& file) {
     refuse_image(file, fmt::format("is a damaged PNG file: {}", png.image.message));
   };
   require(png_image_begin_read_from_memory(&png.image, file.bytes().data(), file.bytes().size()));
-  Picture picture = empty_picture(file, png.image.height, png.image.width);
+  Picture picture = picture_of(file, png.image.height, png.image.width);
   // With alpha, because without it libpng blends the picture with a background.
   png.image.format = PNG_FORMAT_RGBA;
-  std::vector<std::uint8_t> pixels(PNG_IMAGE_SIZE(png.image));
-  require(png_image_finish_read(&png.image, nullptr, pixels.data(), 0, nullptr));
-  auto next = picture.bytes.begin();
-  for (auto pixel = pixels.begin(); pixel != pixels.end(); pixel += 4) {
+  std::vector<std::uint8_t>& bytes = picture.bytes;
+  bytes.resize(PNG_IMAGE_SIZE(png.image));
+  require(png_image_finish_read(&png.image, nullptr, bytes.data(), 0, nullptr));
+  auto next = bytes.begin();
+  for (auto pixel = bytes.begin(); pixel != bytes.end(); pixel += 4) {
     next = std::copy_n(pixel, 3, next);
   }
+  bytes.erase(next, bytes.end());
   return picture;
 }
 
@@ -62,7 +63,8 @@ Picture decode_jpeg(const MappedFile& file) {
     if (!read) refuse_image(file, fmt::format("is a damaged JPEG file: {}", jpeg.error()));
   };
   require(jpeg.read_header());
-  Picture picture = empty_picture(file, jpeg.height(), jpeg.width());
+  Picture picture = picture_of(file, jpeg.height(), jpeg.width());
+  picture.bytes.resize(static_cast<std::size_t>(3 * picture.height * picture.width));
   require(jpeg.read_pixels(picture.bytes));
   return picture;
 }

@@ -7,9 +7,12 @@ hexadecimal digits, in NAME.hex.
 
 from __future__ import annotations
 
+import io
 import json
 import struct
 from pathlib import Path
+
+from PIL import Image
 
 HERE = Path(__file__).parent
 TESTS = HERE.parent
@@ -31,6 +34,23 @@ def mnist() -> bytes:
     """Two images, a border, and their labels."""
     images = struct.pack(">4I", 0x803, 2, 28, 28) + bytes(2 * 28 * 28)
     return images + b"\xff\x00\xff\x00" + struct.pack(">2I", 0x801, 2) + bytes([3, 7])
+
+
+def tokens() -> bytes:
+    """llm.c's header, and twelve tokens."""
+    return struct.pack("<256i", 20240520, 1, 12, *[0] * 253) + struct.pack("<12H", *range(200, 212))
+
+
+def images() -> dict[str, bytes]:
+    """Five by three pixels: PNG with alpha, with a palette, and JPEG."""
+    pixels = Image.frombytes("RGBA", (5, 3), bytes(range(60)))
+    files = {}
+    for name, form, mode in [("png", "PNG", "RGBA"), ("palette", "PNG", "P"),
+                             ("jpeg", "JPEG", "RGB")]:  # fmt: skip
+        file = io.BytesIO()
+        pixels.convert(mode).save(file, form)
+        files[name] = file.getvalue()
+    return files
 
 
 def lines(*values: object) -> bytes:
@@ -72,6 +92,8 @@ def corpus() -> dict[str, dict[str, bytes]]:
         "cached_results": {"device": json.dumps(DEVICE).encode(), "object": b"{}"},
         "training_log": {"four_lines": LOG},
         "mnist": {"two": mnist()},
+        "image": images(),
+        "tokens": {"of_llmc": tokens(), "alone": struct.pack("<12H", *range(200, 212))},
         "slurm_hosts": {"range": b"n[0-1,07-12],m3", "one": b"node"},
         "training": {"log": LOG, "document": json.dumps({
             "schema": "stratagem-train/1",

@@ -19,6 +19,8 @@
 #include "bench/measure/job_launch.h"
 #include "bench/measure/partial_file.h"
 #include "models/datasets/dataset.h"
+#include "models/datasets/image_decoder.h"
+#include "models/datasets/mapped_file.h"
 #include "strategies/ranks/launcher_environment.h"
 #include "strategies/ranks/mesh.h"
 #include "tests/bench/example_catalogue.h"
@@ -167,6 +169,23 @@ void read_mnist(Bytes bytes) {
   });
 }
 
+void read_image(Bytes bytes) {
+  refusing([&] { datasets::decode_image(datasets::MappedFile(file_with(bytes))); });
+}
+
+void read_tokens(Bytes bytes) {
+  const std::string path = file_with(bytes);
+  refusing([&] {
+    const datasets::Datasets sets = datasets::make_datasets(
+        {.name = "tokens:" + path, .outputs = 256, .sequence = 4, .validation = 0.5}, {});
+    for (std::int64_t index = 0; index < sets.training->size(); ++index) {
+      const datasets::Sample sample = sets.training->sample(index);
+      volatile std::uint8_t last = sample.bytes.back();
+      static_cast<void>(last);
+    }
+  });
+}
+
 void read_slurm_hosts(Bytes bytes) {
   refusing([&] { ranks::first_slurm_host(text_of(bytes)); });
 }
@@ -180,6 +199,8 @@ constexpr std::array all = {Reader{"pickle", read_pickle},
                             Reader{"cached_results", read_cached_results},
                             Reader{"training_log", read_training_log},
                             Reader{"mnist", read_mnist},
+                            Reader{"image", read_image},
+                            Reader{"tokens", read_tokens},
                             Reader{"slurm_hosts", read_slurm_hosts}};
 
 }  // namespace

@@ -1,5 +1,4 @@
 #include "bench/measure/progress.h"
-#include "strategies/runtime/print_line.h"
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
@@ -7,6 +6,8 @@
 
 #include <algorithm>
 #include <cmath>
+
+#include "strategies/runtime/print_line.h"
 
 namespace stratagem::bench {
 namespace {

@@ -211,7 +211,7 @@ def slow_checkpoint(commands, shim, folder, seconds, *options):
 
 
 def test_a_checkpoint_that_hangs_is_one_line(commands, shim, tmp_path):
-    done = slow_checkpoint(commands, shim, tmp_path / "kept", 120, "--checkpoint-timeout", 1)
+    done = slow_checkpoint(commands, shim, tmp_path / "kept", 20, "--checkpoint-timeout", 1)
     assert done.returncode == 4
     assert done.stderr.count("\n") == 1
     expect_one_line(done, "the checkpoint of step 10 is not written within 1 s",

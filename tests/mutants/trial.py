@@ -135,7 +135,9 @@ class Trials:
         programs = folder / "build" / "bin"
         programs.mkdir(parents=True)
         for path in self._build.programs.iterdir():
-            if path.name not in names:
+            if path.name == "stratagem" and path.name not in names:
+                shutil.copy2(path, programs)  # it starts the programs in its own folder
+            elif path.name not in names:
                 (programs / path.name).symlink_to(path)
         linked = {name: programs / name for name in sorted(names)}
         self._build.link_broken(linked, source, broken, includes)

@@ -53,7 +53,7 @@ std::vector<Option> device_options() {
            .member = &Config::timeout,
            .meaning = "limit of each action, of each wait for another rank, and for cores in use",
            .unit = "seconds",
-           .bounds = more_than_zero,
+           .bounds = {.low = 0, .high = 1e9, .low_excluded = true},
            .in_row_name = false}};
 }
 

@@ -19,6 +19,8 @@ std::string range_text(const Bounds& bounds) {
   const bool low = std::isfinite(bounds.low);
   const bool high = std::isfinite(bounds.high);
   if (low && high) {
+    if (bounds.low_excluded)
+      return fmt::format("more than {}, {:g} at most", bounds.low, bounds.high);
     return bounds.high_excluded ? fmt::format("{} or more and below {}", bounds.low, bounds.high)
                                 : fmt::format("{} to {}", bounds.low, bounds.high);
   }

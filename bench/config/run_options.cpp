@@ -5,10 +5,12 @@
 
 #include <CLI/CLI.hpp>
 #include <stdexcept>
+#include <string_view>
 
 #include "bench/config/config_file.h"
 #include "bench/config/options.h"
 #include "bench/config/presets.h"
+#include "strategies/runtime/first_line.h"
 #include "strategies/runtime/parse.h"
 
 namespace stratagem::bench {
@@ -205,6 +207,25 @@ Selection select(const RunOptions& options, const Preset* preset) {
     fill(selection, chosen_by(preset->values, Origin::preset, "preset " + preset->name));
   }
   return selection;
+}
+
+std::string command_line_error(const CLI::ParseError& error) {
+  const std::string text = runtime::first_line(error);
+  constexpr std::string_view repeated = ": At Most 1 required but received ";
+  if (const auto found = text.find(repeated); found != std::string::npos) {
+    return fmt::format("{}: is given {} times; once is enough", text.substr(0, found),
+                       text.substr(found + repeated.size()));
+  }
+  constexpr std::string_view unreadable = "Could not convert: ";
+  const auto equals = text.find(" = ");
+  if (text.starts_with(unreadable) && equals != std::string::npos) {
+    return fmt::format("{}: \"{}\" is not a number that it can have",
+                       text.substr(unreadable.size(), equals - unreadable.size()),
+                       text.substr(equals + 3));
+  }
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr) return text;
+  return fmt::format("unknown arguments{}; --help lists the options",
+                     text.substr(text.rfind(": ")));
 }
 
 }  // namespace stratagem::bench

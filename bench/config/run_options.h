@@ -11,7 +11,8 @@
 
 namespace CLI {
 class App;
-}
+class ParseError;
+}  // namespace CLI
 
 namespace stratagem::bench {
 
@@ -39,5 +40,8 @@ void add_row_options(CLI::App& app, RunOptions& options, const Catalogue& catalo
 Selection select(const RunOptions& options);
 /// The command line over `preset`, which may be null.
 Selection select(const RunOptions& options, const Preset* preset);
+
+/// CLI11's error in one line that begins with the option.
+std::string command_line_error(const CLI::ParseError& error);
 
 }  // namespace stratagem::bench

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "bench/config/run_options.h"
 #include "bench/launch/exit_codes.h"
-#include "strategies/runtime/first_line.h"
 
 namespace stratagem::bench {
 
@@ -29,7 +29,7 @@ bool parse(CLI::App& app, const BenchmarkFlags& flags) {
     fmt::print("{}", app.help());
     return false;
   } catch (const CLI::ParseError& error) {
-    throw std::invalid_argument(runtime::first_line(error));
+    throw std::invalid_argument(command_line_error(error));
   }
 }
 

@@ -2,6 +2,7 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <functional>
@@ -211,6 +212,29 @@ std::string note_of_numerics(const Config& config) {
   return tf32_note(config, models::find_model(config.model).input_kind == models::InputKind::image);
 }
 
+/// Refuses a row whose parameters or whose batch are larger than the machine's memory.
+void require_memory(const models::Workload& workload, const models::Model& model) {
+  double parameters = 0;
+  for (const auto& each : models::parameters(model.layers)) {
+    parameters +=
+        static_cast<double>(each.tensor.numel()) * static_cast<double>(each.tensor.itemsize());
+  }
+  double samples = static_cast<double>(sizeof(float));
+  for (const std::int64_t size : workload.input_shape(1)) samples *= static_cast<double>(size);
+  samples *= static_cast<double>(workload.options().batch);
+  const double memory =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
+  const auto require = [memory](double bytes, const std::string& what) {
+    if (bytes <= memory) return;
+    constexpr double gib = 1 << 30;
+    throw std::invalid_argument(
+        fmt::format("{} of {:.3g} GiB are larger than the memory of {:.3g} GiB", what, bytes / gib,
+                    memory / gib));
+  };
+  require(parameters, "parameters");
+  require(samples, fmt::format("--global-batch-size {}: inputs", workload.options().batch));
+}
+
 /// Throws where the row cannot work.
 CheckedRow checked_row(Config config, bool ranks_are_here, const TaskContext& context) {
   const Placement placement = placement_of(config);
@@ -230,6 +254,7 @@ CheckedRow checked_row(Config config, bool ranks_are_here, const TaskContext& co
   const models::Workload workload(workload_options(config));
   const models::Model model = workload.make_meta_model();
   models::output_shape(model.layers, workload.input_shape(1));
+  require_memory(workload, model);
   check_batch_norm(config, workload, model.layers);
   schedules::find_schedule(config.schedule);
   config.cut = cut_of(config, workload, model, context);

@@ -42,6 +42,17 @@ void check_first_loss(const std::optional<FirstLoss>& verified, double loss) {
 
 /// Throws when a device of this rank held another amount of the model's state in the timed steps
 /// than the strategy's costs say.
+/// Throws if a step's loss is not finite: what the later steps compute is no training any more.
+void check_losses(const reports::Repetition& repetition) {
+  for (std::size_t step = 0; step < repetition.loss.size(); ++step) {
+    if (std::isfinite(repetition.loss[step])) continue;
+    throw std::runtime_error(
+        fmt::format("the loss of timed step {} is {}; a smaller "
+                    "--learning-rate may help",
+                    step, repetition.loss[step]));
+  }
+}
+
 void check_memory(const Session& session) {
   const std::string difference = wrong_memory(session);
   if (!difference.empty()) throw std::runtime_error(difference);
@@ -183,6 +194,7 @@ MeasureResult measure(const MeasureJob& job, const TaskContext& context) {
                      injected_fault(FaultyTask::measure, config.strategy, rank, all_ranks)));
   MeasureResult result = config.protocol == "tutorial" ? tutorial(*session, context, job)
                                                        : steady(*session, context, job);
+  for (const auto& repetition : result.repetitions) check_losses(repetition);
   if (faults_are_injected()) {
     for (auto& repetition : result.repetitions) repetition.marks.emplace_back("test_fault");
   }

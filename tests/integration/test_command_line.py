@@ -59,6 +59,21 @@ def one_line(text: str) -> str:
             ["run", "--strategy", "pipeline", "--schedule", "zb_v", "--virtual-stages", "2"],
             ["--virtual-stages", "interleaved_1f1b"],
         ),
+        (["simulate", "--stages", "1000000000", "--micro-batches", "1000000000"], ["GiB", "fewer"]),
+        (["simulate", "--stages", "99999999999"], ['--stages: "99999999999" is not a number']),
+        (["simulate", "--link-ms", "1e400"], ["--link-ms: inf is out of range; 0 to 1e+12"]),
+        (["simulate", "--forward-ms", "1e308"], ['--forward-ms: "1e308"', "0 to 1e+12"]),
+        (["run", *TOY, "--model", "linear"], ["--model: is given 2 times; once is enough"]),
+        (["run", *TOY, "--timeout", "1e300"], ["--timeout: 1e300 is out of range"]),
+        (["doctor", "--device", "gpu"], ["unknown arguments: gpu --device"]),
+        (
+            ["run", "--model", "resnet18", "--image-size", "65536", "--global-batch-size", "9"],
+            ["--global-batch-size 9: inputs of 432 GiB are larger than the memory"],
+        ),
+        (
+            ["run", "--model", "linear", "--features", "1000000000", "--outputs", "1000000000"],
+            ["parameters of 3.73e+09 GiB are larger than the memory"],
+        ),
         (["simulate", "--chart", "chart.gif"], ["--chart", ".png or .svg"]),
         (["report", "/nonexistent.json"], ["/nonexistent.json"]),
         (["schema", "resluts"], ["resluts", "results", "history"]),
@@ -92,6 +107,14 @@ def test_wrong_config_file(commands, tmp_path, text, words):
     line = one_line(done.stderr)
     for word in words:
         assert word in line
+
+
+def test_a_loss_that_is_not_finite_names_its_step(commands):
+    done = commands.stratagem("run", *TOY, "--strategy", "single", "--learning-rate", "1e30",
+                              "--no-verify", "--no-predict")  # fmt: skip
+    assert done.returncode == 4
+    assert "the loss of timed step 0 is" in done.stderr
+    assert "a smaller --learning-rate may help" in done.stderr
 
 
 @pytest.mark.parametrize("out", ["missing/results.json", "."])

@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "bench/config/plugins.h"
-#include "strategies/runtime/first_line.h"
+#include "bench/config/run_options.h"
 
 namespace stratagem::tools {
 
@@ -18,7 +18,7 @@ bool parse(CLI::App& app, const Arguments& arguments) {
     fmt::print("{}", app.help());
     return false;
   } catch (const CLI::ParseError& error) {
-    throw std::invalid_argument(fmt::format("{}: {}", app.get_name(), runtime::first_line(error)));
+    throw std::invalid_argument(bench::command_line_error(error));
   }
 }
 

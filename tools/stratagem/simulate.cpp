@@ -1,6 +1,7 @@
 // stratagem simulate: what a schedule would take, from given costs.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <optional>
@@ -27,12 +28,14 @@ struct GivenCosts {
   double link_ms = 0;
 };
 
+constexpr double most_milliseconds = 1e12;
+
 double milliseconds_in(std::string_view text, const std::string& flag) {
   const auto value = runtime::number_in<double>(text);
-  if (value && *value >= 0) return *value;
+  if (value && *value >= 0 && *value <= most_milliseconds) return *value;
   throw std::invalid_argument(
-      fmt::format("{}: \"{}\" is not a number of milliseconds; 0 or more, one a stage joined by +",
-                  flag, text));
+      fmt::format("{}: \"{}\" is not a number of milliseconds; 0 to {:g}, one a stage joined by +",
+                  flag, text, most_milliseconds));
 }
 
 /// "1.5" for every stage, or "1+2" with one for each.
@@ -48,15 +51,29 @@ std::vector<double> per_stage(const std::string& text, int stages, const std::st
   return values;
 }
 
-void refuse_negative(double value, const std::string& flag) {
-  if (value >= 0) return;
-  throw std::invalid_argument(fmt::format("{}: {} is negative; 0 or more", flag, value));
+void require_milliseconds(double value, const std::string& flag) {
+  if (value >= 0 && value <= most_milliseconds) return;
+  throw std::invalid_argument(
+      fmt::format("{}: {} is out of range; 0 to {:g}", flag, value, most_milliseconds));
+}
+
+/// Refuses a schedule that is larger than the machine's memory.
+void require_memory(const GivenCosts& given) {
+  constexpr double bytes_of_a_pair = 512;  // a stage's actions for a micro-batch, and their events
+  const double bytes = bytes_of_a_pair * given.stages * given.micro_batches;
+  const double memory =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
+  if (bytes <= memory) return;
+  throw std::invalid_argument(fmt::format(
+      "--stages {}, --micro-batches {}: take {:.3g} GiB of memory, {:.3g} GiB are there; fewer",
+      given.stages, given.micro_batches, bytes / (1 << 30), memory / (1 << 30)));
 }
 
 Simulation simulate_given(const GivenCosts& given) {
-  refuse_negative(given.optimizer_ms, "--optimizer-ms");
-  refuse_negative(given.link_latency_ms, "--link-latency-ms");
-  refuse_negative(given.link_ms, "--link-ms");
+  require_milliseconds(given.optimizer_ms, "--optimizer-ms");
+  require_milliseconds(given.link_latency_ms, "--link-latency-ms");
+  require_milliseconds(given.link_ms, "--link-ms");
+  require_memory(given);
   Simulation simulation;
   const auto& entry = schedules::find_schedule(given.schedule);
   const int each = entry.stages_for(given.virtual_stages.value_or(2));

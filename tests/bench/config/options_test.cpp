@@ -152,7 +152,7 @@ TEST(SetValue, RefusesWithTheRangeThatIsRight) {
   EXPECT_EQ(refusal("split_size", "4x"), "--split-size: \"4x\" is not a whole number; 1 or more");
   EXPECT_EQ(refusal("split_size", "2.5"), "--split-size: \"2.5\" is not a whole number; 1 or more");
   EXPECT_EQ(refusal("split_size", ""), "--split-size: \"\" is not a whole number; 1 or more");
-  EXPECT_EQ(refusal("timeout", "0"), "--timeout: 0 is out of range; more than 0");
+  EXPECT_EQ(refusal("timeout", "0"), "--timeout: 0 is out of range; more than 0, 1e+09 at most");
   EXPECT_EQ(refusal("momentum", "1"), "--momentum: 1 is out of range; 0 or more and below 1");
   EXPECT_EQ(refusal("learning_rate", "nan"), "--learning-rate: nan is out of range; 0 or more");
   EXPECT_EQ(refusal("learning_rate", "1e999"), "--learning-rate: 1e999 is out of range; 0 or more");

@@ -6,6 +6,8 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <set>
+#include <stdexcept>
 #include <system_error>
 
 #include "reports/write_all.h"
@@ -121,6 +123,19 @@ void check_writable(const std::string& path) {
   const fs::path temporary = beside(target.path);
   create(path, temporary, "");
   ::unlink(temporary.c_str());
+}
+
+void check_outputs(const std::vector<std::string>& paths) {
+  std::set<fs::path> seen;
+  for (const std::string& path : paths) {
+    if (path.empty()) continue;
+    check_writable(path);
+    if (path == "-") continue;
+    const Target target = resolve(path);
+    if (target.in_place || seen.insert(fs::weakly_canonical(fs::absolute(target.path))).second)
+      continue;
+    throw std::invalid_argument("two outputs go into " + path + "; give each a file of its own");
+  }
 }
 
 }  // namespace stratagem::reports

@@ -7,6 +7,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace stratagem::reports {
 
@@ -16,5 +17,9 @@ void write_file_atomically(const std::string& path, std::string_view text);
 /// Proves before a long run that write_file_atomically(path, ...) will find its place: tries a
 /// file beside it and removes that. Throws std::system_error as the write would.
 void check_writable(const std::string& path);
+
+/// Checks the outputs of one command; an empty path is none. Throws std::invalid_argument if two of
+/// them are one file, of which the later would replace the earlier.
+void check_outputs(const std::vector<std::string>& paths);
 
 }  // namespace stratagem::reports

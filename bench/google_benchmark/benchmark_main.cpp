@@ -159,9 +159,7 @@ int measure_and_report(const BenchmarkProgram& program, const NamedRows& rows,
                        const std::string& command_line, const Interrupt& interrupt,
                        Cluster* cluster) {
   const std::string out = flags.out.empty() ? selection.files.out : flags.out;
-  for (const std::string& path : {out, selection.files.trace}) {
-    if (!path.empty()) reports::check_writable(path);
-  }
+  reports::check_outputs({out, selection.files.trace});
   Progress progress(Progress::style(selection.files.quiet));
   const MeasureEnvironment environment =
       make_environment(registered_catalogue(), interrupt, progress, /*verbose=*/false, cluster);

@@ -64,6 +64,8 @@ def one_line(text: str) -> str:
         (["simulate", "--link-ms", "1e400"], ["--link-ms: inf is out of range; 0 to 1e+12"]),
         (["simulate", "--forward-ms", "1e308"], ['--forward-ms: "1e308"', "0 to 1e+12"]),
         (["run", *TOY, "--model", "linear"], ["--model: is given 2 times; once is enough"]),
+        (["run", *TOY, "--out", "r.json", "--trace", "./r.json"], ["two outputs go into ./r.json"]),
+        (["train", "--model", "toy", "--checkpoint-dir", "/dev/null"], ["--checkpoint-dir /dev/null"]),
         (["run", *TOY, "--timeout", "1e300"], ["--timeout: 1e300 is out of range"]),
         (["doctor", "--device", "gpu"], ["unknown arguments: gpu --device"]),
         (

@@ -85,6 +85,20 @@ TEST_F(AtomicFileTest, AnUnwritablePlaceIsOneLineThatNamesIt) {
               HasSubstr("File name too long"));
 }
 
+TEST_F(AtomicFileTest, TwoOutputsOfOneCommandAreTwoFiles) {
+  EXPECT_EQ(error_of([&] {
+              check_outputs({path("one"), path("two"), "", "-", "/dev/null"});
+            }),
+            "no error");
+  EXPECT_EQ(error_of([&] { check_outputs({"/dev/null", "/dev/null"}); }), "no error");
+  fs::create_symlink("one", folder_ / "link");
+  for (const std::string& other : {path("one"), path("./one"), path("link")}) {
+    const auto check = [&] { check_outputs({path("one"), other}); };
+    EXPECT_THAT(check, testing::ThrowsMessage<std::invalid_argument>(
+                           HasSubstr("two outputs go into " + other)));
+  }
+}
+
 TEST_F(AtomicFileTest, CheckingLeavesNoTraceAndKeepsWhatIsThere) {
   check_writable(path("new"));
   EXPECT_EQ(files(), 0U);

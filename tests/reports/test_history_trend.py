@@ -85,6 +85,8 @@ def test_disturbed_runs_are_in_no_trend_of_times_and_that_is_said(tmp_path, caps
     assert f"{ROW}: left out 10 disturbed runs" in capsys.readouterr().out
     trend = trend_of(series_of(slow)[0], "live_micro_batches", max_p=0.001, min_change=0.0)
     assert len(trend.runs) == 10
+    assert history("trend", "--dir", store(tmp_path / "slow", slow)) == 3
+    assert "every run with the metric 'step_ms' was disturbed" in capsys.readouterr().err
 
 
 def test_hardware_is_never_joined_and_that_is_said(tmp_path, capsys):

@@ -112,7 +112,7 @@ void add_chart_option(CLI::App& app, std::string& chart) {
 
 void check_places(const SimulationOutput& output) {
   require_chart_name(output.chart);
-  if (!output.out.empty()) reports::check_writable(output.out);
+  reports::check_outputs({output.out, output.chart});
 }
 
 int finish(const Simulation& simulation, const SimulationOutput& output) {

@@ -44,9 +44,7 @@ void require_places(const bench::RunFiles& files) {
   if (files.resume && !keeps_unfinished(files.out)) {
     throw std::invalid_argument("--resume needs the --out FILE of the run to go on with");
   }
-  for (const std::string& path : {files.out, files.trace}) {
-    if (!path.empty()) reports::check_writable(path);
-  }
+  reports::check_outputs({files.out, files.trace});
 }
 
 reports::TableStyle table_style() {

@@ -156,9 +156,7 @@ int train(const Arguments& arguments) {
   const bench::RendezvousSettings settings{
       .open = distributed::connect_store, .timeout = rows.front().timeout, .verbose = false};
   return session.run(settings, [&](const bench::Interrupt& interrupt, bench::Cluster* cluster) {
-    for (const std::string& path : {options.row.files.out, options.training.log}) {
-      if (!path.empty()) reports::check_writable(path);
-    }
+    reports::check_outputs({options.row.files.out, options.training.log});
     const bool keeps = !options.training.checkpoint_dir.empty();
     if (rows.size() > 1 && (keeps || options.resume != "none")) {
       throw std::invalid_argument(

@@ -29,14 +29,17 @@ nlohmann::ordered_json log_line(const Entry& entry) {
 }
 
 Folder::Folder(fs::path path) : path_(std::move(path)) {
-  fs::create_directories(path_);
+  const std::string where = "--checkpoint-dir " + path_.string();
+  std::error_code error;
+  fs::create_directories(path_, error);
+  if (error) throw std::system_error(error, where);
   const fs::path lock = path_ / ".lock";
   lock_ = ::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (lock_ < 0) throw std::system_error(errno, std::generic_category(), lock.string());
+  if (lock_ < 0) throw std::system_error(errno, std::generic_category(), where);
   if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
     ::close(lock_);
-    throw std::invalid_argument(fmt::format(
-        "--checkpoint-dir {}: another run writes there; take another folder", path_.string()));
+    throw std::invalid_argument(
+        fmt::format("{}: another run writes there; take another folder", where));
   }
   for (const auto& entry : fs::directory_iterator(path_)) {
     const std::string name = entry.path().filename().string();

@@ -90,6 +90,8 @@ def trends_of(series: list[Series], metric: str, max_p: float, min_change: float
     """The trends of every series; NoMatchError when no run has the metric."""
     trends = [trend_of(item, metric, max_p, min_change) for item in series]
     found = [trend for trend in trends if trend is not None]
+    if not found and any(run.value(metric) is not None for item in series for run in item.runs):
+        raise NoMatchError(f"every run with the metric {metric!r} was disturbed; measure again")
     if not found:
         known = sorted({name for item in series for run in item.runs for name in run.metrics})
         names = ", ".join([STEP, *known])

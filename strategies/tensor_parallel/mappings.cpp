@@ -38,7 +38,9 @@ class Conjugate : public torch::autograd::Function<Conjugate<forward_pass, backw
                             std::int64_t dimension) {
     context->saved_data["group"] = capsule_of(*group);
     context->saved_data["dimension"] = dimension;
-    return forward_pass(x, *group, dimension);
+    const at::Tensor y = forward_pass(x, *group, dimension);
+    // The next layer may write in place, which autograd refuses of a view that was made here.
+    return y.is_view() ? at::_unsafe_view(y, y.sizes()) : y;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {

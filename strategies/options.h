@@ -16,7 +16,7 @@ namespace stratagem::strategies {
 
 struct StrategyOptions {
   std::int64_t split_size = 12;         // samples in a micro-batch
-  std::int64_t accumulation_steps = 1;  // micro-batches of a replica before gradients are exchanged
+  std::int64_t accumulation_steps = 1;  // micro-batches of a replica, whose gradients are added up
   double bucket_mb = 25;                // MiB of gradients in one all-reduce
   bool overlap = true;                  // all-reduce overlapped with the backward pass
   std::string compression = "none";     // of gradients in flight: none, fp16

@@ -29,8 +29,8 @@ struct StrategyEntry {
   std::vector<std::string> options;
   /// Whether it spreads over all the job's devices; otherwise it uses one of them.
   bool multi_device = false;
-  /// The dimensions of the mesh that it spreads over; each replica (data), and each part of a layer
-  /// (tensor), has ranks of its own.
+  /// The dimensions of the mesh that it can spread over; each replica (data), and each part of a
+  /// layer (tensor), has ranks of its own.
   std::vector<std::string> dimensions = {"pipeline"};
   std::function<std::unique_ptr<Strategy>(const StrategyContext&)> make;
   /// Empty: every model.
@@ -44,8 +44,8 @@ struct StrategyEntry {
   bool one_process = false;
   /// Whether the ranks that share layers share a sample's positions, too.
   bool shares_sequence = false;
-  /// The dimension that has all devices where no mesh is given; empty: see default_mesh().
-  std::string usual_dimension = {};
+  /// Those that a row has where no mesh is given; empty: all of them.
+  std::vector<std::string> usual_dimensions = {};
   /// What it shards over replicas whatever the option "shard" says; empty: what that says.
   std::string shards = {};
 
@@ -54,6 +54,13 @@ struct StrategyEntry {
   }
   bool spreads_over(std::string_view dimension) const {
     return std::ranges::find(dimensions, dimension) != dimensions.end();
+  }
+  /// What it spreads over where no mesh is given.
+  const std::vector<std::string>& usually_over() const {
+    return usual_dimensions.empty() ? dimensions : usual_dimensions;
+  }
+  bool usually_spreads_over(std::string_view dimension) const {
+    return std::ranges::find(usually_over(), dimension) != usually_over().end();
   }
 };
 

@@ -14,13 +14,15 @@ struct StrategyFacts {
   std::string name;
   std::vector<std::string> options;  // beyond the common ones, in snake_case
   bool multi_device = false;         // else it uses one of the job's devices
-  bool replicated = false;           // its replicas, or its parts of layers, have a rank each
-  bool tensor_parallel = false;
-  bool usually_one_stage = false;              // a model is cut only where a mesh says so
-  std::vector<std::string> cannot_train = {};  // models
+  bool one_process = false;          // drives all its devices
+  std::vector<std::string> usual_dimensions = {"pipeline"};  // that it spreads over without --mesh
+  std::vector<std::string> cannot_train = {};                // models
 
   bool reads(std::string_view option) const {
     return std::ranges::find(options, option) != options.end();
+  }
+  bool usually_spreads_over(std::string_view dimension) const {
+    return std::ranges::find(usual_dimensions, dimension) != usual_dimensions.end();
   }
 };
 
@@ -31,7 +33,8 @@ struct ModelFacts {
   std::int64_t smallest_image_size = 0;
   std::int64_t layers = 0;
   bool has_tokens = false;
-  bool takes_sizes = false;  // of its input and output, from options
+  bool takes_sizes = false;     // of its input and output, from options
+  bool can_be_sharded = false;  // its layers, over the dimension tensor
   std::int64_t longest_sequence = 0;
   std::string family = {};  // of models that differ in their sizes alone; its own name: none
 };

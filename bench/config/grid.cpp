@@ -105,6 +105,7 @@ class Grid {
   }
 
   void finish(Config config, std::int64_t per_device) {
+    settle_micro_batches(config);
     note_used(config);
     settle_devices(config);
     if (per_device > 0) config.global_batch_size = per_device * config.devices;
@@ -130,6 +131,20 @@ class Grid {
         used_.insert(axis.option->name);
       }
     }
+    // One micro-batch is what a row without stages has anyway.
+    const StrategyFacts* strategy = catalogue_.strategy(config.strategy);
+    const bool by_size = is_used(find_option("split_size"), config, catalogue_);
+    if (strategy != nullptr && strategy->reads("accumulation_steps") && !by_size) {
+      used_.insert("accumulation_steps");
+    }
+  }
+
+  // Stages cut the batch by a size or by a count: a size that the user gives decides.
+  void settle_micro_batches(Config& config) const {
+    Config by_size = config;
+    by_size.accumulation_steps = 1;
+    const bool has_size = by_user(find_chosen(selection_, "split_size"));
+    if (has_size && is_used(find_option("split_size"), by_size, catalogue_)) config = by_size;
   }
 
   // The number of devices follows from their ids when the user gives only these.
@@ -250,6 +265,12 @@ class Grid {
     for (const Axis& axis : axes_) {
       if (axis.option == nullptr || !axis.chosen->by_user() || used_.contains(axis.option->name)) {
         continue;
+      }
+      if (axis.option->name == "accumulation_steps" &&
+          by_user(find_chosen(selection_, "split_size"))) {
+        throw std::invalid_argument(
+            fmt::format("{}: --split-size cuts the batch of these rows; leave one of them out",
+                        axis.chosen->where));
       }
       const std::string users = users_and_conditions(*axis.option, catalogue_);
       throw std::invalid_argument(

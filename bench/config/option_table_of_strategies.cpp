@@ -7,8 +7,8 @@ namespace {
 std::vector<Option> cut_options() {
   return {{.name = "split_size",
            .member = &Config::split_size,
-           .used_when = UsedWhen::several_stages,
-           .meaning = "size of a micro-batch",
+           .used_when = UsedWhen::cut_by_size,
+           .meaning = "size of a micro-batch of stages",
            .unit = "samples",
            .bounds = positive_count,
            .row_name_key = "split"},
@@ -33,8 +33,9 @@ std::vector<Option> cut_options() {
            .listed = {"auto", "tutorial", "flops", "balanced"}},
           {.name = "accumulation_steps",
            .member = &Config::accumulation_steps,
-           .used_when = UsedWhen::one_stage,
-           .meaning = "micro-batches of a rank before gradients are exchanged",
+           .used_when = UsedWhen::cut_by_count,
+           .meaning = "micro-batches of a replica, whose gradients are added up before they are "
+                      "exchanged and applied; of stages in place of --split-size",
            .bounds = positive_count,
            .row_name_key = "accumulation"}};
 }
@@ -67,7 +68,7 @@ std::vector<Option> shard_options() {
   return {
       {.name = "shard",
        .member = &Config::shard,
-       .used_when = UsedWhen::strategy_says,
+       .used_when = UsedWhen::replicas,
        .meaning =
            "what is sharded over replicas: optimizer state, gradients too, or parameters too",
        .listed = {"none", "optimizer", "gradients", "parameters"}},

@@ -14,9 +14,12 @@ namespace {
 std::string condition_of(UsedWhen used_when, const StrategyFacts& strategy) {
   switch (used_when) {
     case UsedWhen::several_stages:
-      return strategy.usually_one_stage ? "stages in --mesh" : "";
-    case UsedWhen::one_stage:
-      return "one stage";
+    case UsedWhen::cut_by_size:
+      return strategy.usually_spreads_over("pipeline") ? "" : "stages in --mesh";
+    case UsedWhen::cut_by_count:
+      return strategy.usually_spreads_over("pipeline") ? "two micro-batches or more" : "";
+    case UsedWhen::replicas:
+      return "replicas";
     case UsedWhen::several_replicas:
       if (strategy.reads("reduce")) return "--reduce overlapped or --replicate kept";
       return "several replicas, --shard none and --mixed-precision none";
@@ -29,7 +32,9 @@ std::string condition_of(UsedWhen used_when, const StrategyFacts& strategy) {
     case UsedWhen::sharded_layers:
       return "sharded layers";
     case UsedWhen::sums_are_shared:
-      return "--device cpu";
+      return strategy.reads("shard") && !strategy.reads("keep_gathered")
+                 ? "--device cpu and --shard"
+                 : "--device cpu";
     default:
       return "";
   }
@@ -46,7 +51,9 @@ std::string users_of(const Option& option, const Catalogue& catalogue) {
     case UsedWhen::several_stages:
     case UsedWhen::several_replicas:
     case UsedWhen::sharded_layers:
-    case UsedWhen::one_stage:
+    case UsedWhen::cut_by_size:
+    case UsedWhen::cut_by_count:
+    case UsedWhen::replicas:
     case UsedWhen::state_sharded:
     case UsedWhen::parameters_sharded:
     case UsedWhen::halves_are_summed:

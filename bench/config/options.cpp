@@ -115,42 +115,60 @@ std::string default_text(const Option& option) {
   return option.name == "device_ids" ? "0 to devices - 1" : text;
 }
 
-/// Whether the row's arrangement of devices has what an option of this kind is about. The other
-/// dimensions of a tensor-parallel row are there only when its mesh says so.
+/// Whether the row's arrangement of devices has what an option of this kind is about. A row has the
+/// dimensions that are usual for its strategy, and those that its mesh adds.
 bool arrangement_uses(UsedWhen used_when, const Config& config, const StrategyFacts& strategy) {
   const auto in_mesh = [&](const char* dimension) {
     return config.mesh != "auto" && ranks::parse_mesh(config.mesh).size(dimension) > 1;
   };
+  const auto has = [&](const char* dimension) {
+    return strategy.usually_spreads_over(dimension) || in_mesh(dimension);
+  };
+  // A mesh of stages or of sharded layers alone leaves the replicas out that are usual.
+  const bool replaced = strategy.usual_dimensions.size() == 1 && !in_mesh("data") &&
+                        (in_mesh("pipeline") || in_mesh("tensor"));
+  const bool has_replicas = has("data") && !replaced;
+  const auto shards_layers = [&] {
+    return config.mesh == "auto" ? strategy.usually_spreads_over("tensor") : in_mesh("tensor");
+  };
+  // Sharded layers without replicas: the check names the mesh that has some.
+  const bool may_shard_state = has_replicas || strategy.usually_spreads_over("tensor");
+  const auto shards_state = [&] {
+    return !strategy.reads("shard") || (config.shard != "none" && may_shard_state);
+  };
+  const bool is_counted = strategy.reads("accumulation_steps") && config.accumulation_steps > 1;
+  const bool cut_by_size = strategy.reads("split_size") && !is_counted && has("pipeline");
   switch (used_when) {
     case UsedWhen::between_ranks:
-      return strategy.replicated || config.ranks > 1;
+      return config.ranks > 1 || (!strategy.one_process && (has_replicas || has("tensor")));
     case UsedWhen::several_stages:
-      return !strategy.usually_one_stage || in_mesh("pipeline");
-    case UsedWhen::one_stage:
-      return !in_mesh("pipeline");
+      return has("pipeline");
+    case UsedWhen::cut_by_size:
+      return cut_by_size;
+    case UsedWhen::cut_by_count:
+      // One micro-batch is stated of replicas alone, which else exchange gradients more than once.
+      return is_counted || (!cut_by_size && strategy.usually_spreads_over("data"));
+    case UsedWhen::replicas:
+      return may_shard_state;
     case UsedWhen::several_replicas:
       if (strategy.reads("reduce")) return strategies::exchanges_buckets(config);
-      if (config.shard != "none" || config.mixed_precision != "none") return false;
-      return !strategy.tensor_parallel || in_mesh("data");
-    case UsedWhen::halves_are_summed: {
-      if (config.mixed_precision == "none") return false;
-      const bool by_position = strategy.reads("keep_gathered") &&
-                               arrangement_uses(UsedWhen::sharded_layers, config, strategy);
-      return !strategy.tensor_parallel || in_mesh("data") || by_position;
-    }
+      return config.shard == "none" && config.mixed_precision == "none" && has_replicas;
+    case UsedWhen::halves_are_summed:
+      return config.mixed_precision != "none" &&
+             (has_replicas || (strategy.reads("keep_gathered") && shards_layers()));
     case UsedWhen::scaled:
       return config.mixed_precision == "float16";
     case UsedWhen::scaled_dynamically:
       return config.mixed_precision == "float16" && config.loss_scale == "dynamic";
     case UsedWhen::state_sharded:
-      return config.shard != "none" || !strategy.reads("shard");
+      return shards_state();
     case UsedWhen::parameters_sharded:
-      return config.shard == "parameters" || !strategy.reads("shard");
+      return shards_state() && (config.shard == "parameters" || !strategy.reads("shard"));
     case UsedWhen::sharded_layers:
-      return config.mesh == "auto" || in_mesh("tensor");
+      return shards_layers();
     case UsedWhen::sums_are_shared:
       return config.device == "cpu" &&
-             (!strategy.tensor_parallel || config.mesh == "auto" || in_mesh("tensor"));
+             (shards_state() || (strategy.reads("keep_gathered") && shards_layers()));
     case UsedWhen::copies_kept:
       return config.replicate == "kept";
     default:
@@ -220,7 +238,9 @@ bool is_used(const Option& option, const Config& config, const Catalogue& catalo
     case UsedWhen::several_stages:
     case UsedWhen::several_replicas:
     case UsedWhen::sharded_layers:
-    case UsedWhen::one_stage:
+    case UsedWhen::cut_by_size:
+    case UsedWhen::cut_by_count:
+    case UsedWhen::replicas:
     case UsedWhen::state_sharded:
     case UsedWhen::parameters_sharded:
     case UsedWhen::halves_are_summed:

@@ -29,11 +29,13 @@ enum class UsedWhen {
   strategy_says,
   between_ranks,       // and when the strategy says so
   several_stages,      // likewise
-  several_replicas,    // likewise
+  replicas,            // likewise
+  several_replicas,    // likewise, with whole gradients that are exchanged in buckets
   sharded_layers,      // likewise
   sums_are_shared,     // likewise, on CPUs
   copies_kept,         // likewise
-  one_stage,           // likewise
+  cut_by_size,         // likewise, into micro-batches of so many samples
+  cut_by_count,        // likewise, into so many micro-batches
   state_sharded,       // likewise
   parameters_sharded,  // likewise
   halves_are_summed,   // likewise
@@ -54,7 +56,8 @@ constexpr bool is_listed_by_strategies(UsedWhen used_when) {
   return used_when == UsedWhen::strategy_says || used_when == UsedWhen::several_stages ||
          used_when == UsedWhen::several_replicas || used_when == UsedWhen::sharded_layers ||
          used_when == UsedWhen::sums_are_shared || used_when == UsedWhen::copies_kept ||
-         used_when == UsedWhen::one_stage || used_when == UsedWhen::state_sharded ||
+         used_when == UsedWhen::cut_by_size || used_when == UsedWhen::cut_by_count ||
+         used_when == UsedWhen::replicas || used_when == UsedWhen::state_sharded ||
          used_when == UsedWhen::parameters_sharded || used_when == UsedWhen::halves_are_summed ||
          used_when == UsedWhen::scaled || used_when == UsedWhen::scaled_dynamically;
 }

@@ -21,15 +21,18 @@ constexpr int usual_stages = 2;
 
 Mesh default_mesh(const StrategyEntry& strategy, int devices) {
   if (!strategy.multi_device) return Mesh();
-  if (!strategy.usual_dimension.empty()) return Mesh({{strategy.usual_dimension, devices}});
-  if (strategy.spreads_over("tensor")) return Mesh({{"tensor", devices}});
-  if (strategy.dimensions.size() == 1) return Mesh({{strategy.dimensions.front(), devices}});
-  if (devices < 2 * usual_stages || devices % usual_stages != 0) {
-    throw std::invalid_argument(
-        fmt::format("--devices {}: {} needs an even number of devices, 4 or more; or give --mesh",
-                    devices, strategy.name));
-  }
-  return Mesh({{"data", devices / usual_stages}, {"pipeline", usual_stages}});
+  if (const auto mesh = usual_mesh(strategy.usually_over(), devices)) return *mesh;
+  throw std::invalid_argument(
+      fmt::format("--devices {}: {} needs an even number of devices, 4 or more; or give --mesh",
+                  devices, strategy.name));
+}
+
+std::vector<std::string> strategies_over(const std::string& dimension) {
+  std::vector<std::string> names = strategies::strategy_names();
+  std::erase_if(names, [&](const std::string& name) {
+    return !strategies::find_strategy(name).spreads_over(dimension);
+  });
+  return names;
 }
 
 Mesh mesh_of(const Config& config, const StrategyEntry& strategy) {
@@ -38,9 +41,10 @@ Mesh mesh_of(const Config& config, const StrategyEntry& strategy) {
   const Mesh mesh = ranks::parse_mesh(config.mesh);
   for (const auto& [name, size] : mesh.dimensions()) {
     if (size > 1 && !strategy.spreads_over(name)) {
-      throw std::invalid_argument(fmt::format("--mesh {}: {} has no dimension {}; it has {}",
-                                              config.mesh, strategy.name, name,
-                                              fmt::join(strategy.dimensions, ", ")));
+      throw std::invalid_argument(
+          fmt::format("--mesh {}: {} has no dimension {}; it has {}, and {} is for {}", config.mesh,
+                      strategy.name, name, fmt::join(strategy.dimensions, ", "), name,
+                      fmt::join(strategies_over(name), ", ")));
     }
   }
   if (mesh.size() != devices) {
@@ -50,6 +54,11 @@ Mesh mesh_of(const Config& config, const StrategyEntry& strategy) {
         config.mesh, mesh.size(), devices));
   }
   return mesh;
+}
+
+/// Whether the row's model is cut: some strategies do it only where the mesh has stages.
+bool has_stages(const Config& config, const StrategyEntry& strategy) {
+  return strategy.usually_spreads_over("pipeline") || placement_of(config).pipeline_devices() > 1;
 }
 
 /// Each of a row's devices is to have work in every micro-batch.
@@ -76,6 +85,19 @@ std::vector<int> Placement::group(int rank, std::string_view dimension) const {
   return members;
 }
 
+std::optional<Mesh> usual_mesh(const std::vector<std::string>& dimensions, int devices) {
+  if (std::ranges::find(dimensions, "tensor") != dimensions.end()) {
+    return Mesh({{"tensor", devices}});
+  }
+  if (dimensions.size() == 1) return Mesh({{dimensions.front(), devices}});
+  if (devices < 2 * usual_stages || devices % usual_stages != 0) return std::nullopt;
+  return Mesh({{"data", devices / usual_stages}, {"pipeline", usual_stages}});
+}
+
+int usual_ranks(const Mesh& mesh) {
+  return mesh.size("tensor") > 1 ? mesh.size() : mesh.size("data");
+}
+
 std::string sharded_state(const Config& config) {
   const StrategyEntry& strategy = strategies::find_strategy(config.strategy);
   return strategy.shards.empty() ? config.shard : strategy.shards;
@@ -88,7 +110,8 @@ std::string backend_of(const Config& config) {
 
 std::string schedule_name(const Config& config) {
   const StrategyEntry& strategy = strategies::find_strategy(config.strategy);
-  return strategy.reads("schedule") ? config.schedule : strategy.schedule;
+  const bool by_option = strategy.reads("schedule") && has_stages(config, strategy);
+  return by_option ? config.schedule : strategy.schedule;
 }
 
 int stages_of(const Config& config) {
@@ -99,8 +122,10 @@ int stages_of(const Config& config) {
 
 bool can_train(const Config& config, const Catalogue& catalogue) {
   const auto& beyond = catalogue.strategy(config.strategy)->cannot_train;
+  const ModelFacts& model = *catalogue.model(config.model);
   return std::ranges::find(beyond, config.model) == beyond.end() &&
-         stages_of(config) <= catalogue.model(config.model)->layers;
+         stages_of(config) <= model.layers &&
+         (placement_of(config).tensor_ranks() == 1 || model.can_be_sharded);
 }
 
 Placement placement_of(const Config& config) {
@@ -113,11 +138,10 @@ Placement placement_of(const Config& config) {
                     "with ddp",
                     config.ranks, strategy.name));
   }
-  const bool shards_layers = placement.tensor_ranks() > 1;
-  placement.ranks = shards_layers ? placement.devices() : placement.replicas();
+  placement.ranks = usual_ranks(placement.mesh);
   if (config.ranks == 0 || !strategy.multi_device) return placement;
   const int ranks = static_cast<int>(config.ranks);
-  if (shards_layers && ranks != placement.devices()) {
+  if (placement.tensor_ranks() > 1 && ranks != placement.devices()) {
     throw std::invalid_argument(fmt::format(
         "--ranks {}: devices that share layers are a rank each; leave it out, or say {}", ranks,
         placement.devices()));
@@ -134,12 +158,12 @@ Placement placement_of(const Config& config) {
 MicroBatchOption micro_batch_option(const Config& config) {
   const strategies::StrategyEntry& strategy = strategies::find_strategy(config.strategy);
   if (strategy.one_process) return MicroBatchOption::none;
-  // Where layers are shared, stages are there only when the mesh says so.
-  const bool whole = (strategy.spreads_over("tensor") || !strategy.usual_dimension.empty()) &&
-                     placement_of(config).pipeline_devices() == 1;
-  if (strategy.reads("split_size") && !whole) return MicroBatchOption::split_size;
-  return strategy.reads("accumulation_steps") ? MicroBatchOption::accumulation_steps
-                                              : MicroBatchOption::none;
+  const bool counts = strategy.reads("accumulation_steps");
+  const bool is_counted = counts && config.accumulation_steps > 1;
+  if (strategy.reads("split_size") && !is_counted && has_stages(config, strategy)) {
+    return MicroBatchOption::split_size;
+  }
+  return counts ? MicroBatchOption::accumulation_steps : MicroBatchOption::none;
 }
 
 std::vector<schedules::Slice> slices_of(const Config& config) {

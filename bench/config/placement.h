@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,6 +43,13 @@ struct Placement {
   /// replica and hold the same parts of other stages, over tensor those that share its layers.
   std::vector<int> group(int rank, std::string_view dimension) const;
 };
+
+/// Returns the mesh of a row whose --mesh is auto, of a strategy that spreads over these dimensions
+/// then; empty where it cannot have so many devices.
+std::optional<ranks::Mesh> usual_mesh(const std::vector<std::string>& dimensions, int devices);
+
+/// Returns how many processes such a mesh has where --ranks does not decide it.
+int usual_ranks(const ranks::Mesh& mesh);
 
 /// What is sharded over the row's replicas: none, optimizer, gradients or parameters.
 std::string sharded_state(const Config& config);

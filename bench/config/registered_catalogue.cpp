@@ -22,15 +22,12 @@ Catalogue registered_catalogue() {
   Catalogue catalogue;
   for (const std::string& name : strategies::strategy_names()) {
     const strategies::StrategyEntry& entry = strategies::find_strategy(name);
-    catalogue.strategies.push_back(
-        {.name = name,
-         .options = entry.options,
-         .multi_device = entry.multi_device,
-         .replicated =
-             !entry.one_process && (entry.spreads_over("data") || entry.spreads_over("tensor")),
-         .tensor_parallel = entry.spreads_over("tensor"),
-         .usually_one_stage = entry.spreads_over("tensor") || entry.usual_dimension == "data",
-         .cannot_train = models_beyond(entry)});
+    catalogue.strategies.push_back({.name = name,
+                                    .options = entry.options,
+                                    .multi_device = entry.multi_device,
+                                    .one_process = entry.one_process,
+                                    .usual_dimensions = entry.usually_over(),
+                                    .cannot_train = models_beyond(entry)});
   }
   for (const Plugin& plugin : loaded_plugins()) catalogue.plugins.push_back(plugin.identity);
   for (const std::string& name : models::model_names()) {
@@ -42,6 +39,7 @@ Catalogue registered_catalogue() {
                                 .layers = entry.layers,
                                 .has_tokens = entry.input_kind == models::InputKind::tokens,
                                 .takes_sizes = entry.takes_sizes,
+                                .can_be_sharded = !entry.sharded_sizes.empty(),
                                 .longest_sequence = entry.longest_sequence,
                                 .family = entry.family.empty() ? name : entry.family});
   }

@@ -20,7 +20,9 @@ using nlohmann::json;
 bool is_made_of_stages(const PreparedRow& row) {
   if (!can_be_simulated(row.config)) return false;
   const strategies::StrategyEntry& strategy = strategies::find_strategy(row.config.strategy);
-  return row.placement.replicas() > 1 || strategy.reads("split_size") || strategy.reads("cut");
+  if (row.placement.replicas() > 1 || row.placement.pipeline_devices() > 1) return true;
+  return strategy.usually_spreads_over("pipeline") &&
+         (strategy.reads("split_size") || strategy.reads("cut"));
 }
 
 bool is_oversubscribed(const PreparedRow& row) {
@@ -147,9 +149,7 @@ bool can_be_simulated(const Config& config) {
   if (placement.tensor_ranks() > 1) return false;
   if (has_layer_groups(config)) return true;
   if (strategies::find_strategy(config.strategy).one_process) return is_data_parallel(config);
-  if (placement.replicas() == 1) return true;
-  return placement.pipeline_devices() == 1 &&
-         !strategies::find_strategy(config.strategy).reads("split_size");
+  return placement.replicas() == 1 || stages_of(config) == 1;
 }
 
 Calibrated<StageCosts> price_stages(const PreparedRow& row, const MeasureEnvironment& environment,

@@ -91,7 +91,7 @@ class ReplicaLine {
 
 schedules::Timeline predict_replicas(const Config& config, const StageCosts& calibration) {
   const ReplicaCosts costs(calibration.costs);
-  const auto passes = static_cast<int>(config.accumulation_steps);
+  const auto passes = static_cast<int>(samples_of_a_replica(config).size());
   const double last_backward = costs.of(ActionKind::backward, passes == 1);
   const auto overlapped = schedules::overlap(last_backward, transfers_of(calibration));
   schedules::Timeline timeline;

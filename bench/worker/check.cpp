@@ -98,14 +98,17 @@ std::string note_of_sharing(const Config& config, std::int64_t degree) {
 /// Whether the row's model can be sharded as its strategy and mesh want it.
 void check_sharing(const Config& config, const Placement& placement) {
   const strategies::StrategyEntry& strategy = strategies::find_strategy(config.strategy);
-  if (!strategy.can_train) return;
+  const std::int64_t degree = placement.tensor_ranks();
+  if (!strategy.can_train && degree == 1) return;
   const models::ModelEntry& model = models::find_model(config.model);
-  if (!strategy.can_train(model)) {
+  const auto can_be_sharded = [&strategy](const models::ModelEntry& one) {
+    return strategy.can_train ? strategy.can_train(one) : !one.sharded_sizes.empty();
+  };
+  if (!can_be_sharded(model)) {
     throw std::invalid_argument(fmt::format("--strategy {}: cannot shard {}; it can {}",
                                             config.strategy, config.model,
-                                            fmt::join(models_that(strategy.can_train), ", ")));
+                                            fmt::join(models_that(can_be_sharded), ", ")));
   }
-  const std::int64_t degree = placement.tensor_ranks();
   const std::vector<models::ShardedSize> sizes = sharded_sizes(config);
   for (const models::ShardedSize& one : sizes) {
     if (can_share(one, degree)) continue;

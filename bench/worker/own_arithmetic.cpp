@@ -66,8 +66,7 @@ OwnArithmetic arithmetic_of(const Config& row) {
                     .format = options.format,
                     .roundoff = unit_roundoff(options.dtype),
                     .reference = options.dtype,
-                    .split_backward = micro_batch_option(row) == MicroBatchOption::split_size &&
-                                      schedule_of(row).split_backward};
+                    .split_backward = schedule_of(row).split_backward};
   if (row.device == "cuda") {
     // The CPU has no kernels for all that a GPU computes in fewer bits.
     if (options.dtype != at::kDouble) own.reference = at::kFloat;

@@ -1,5 +1,6 @@
-// What the presets have in common: each is a schedule over stages, a partition of the batch, and
-// replicas where the mesh has some.
+// What the presets of stages have in common. The engine is one: a schedule over stages, a partition
+// of the batch, replicas and sharded layers where the mesh has some. A preset is what a name stands
+// for where the command line leaves it open.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "strategies/registry.h"
 #include "strategies/strategy.h"
 #include "strategies/tensor_parallel/layout.h"
 
@@ -27,7 +29,20 @@ Partition by_split_size(const strategies::StrategyContext& context);
 /// Every replica's share in so many micro-batches.
 Partition by_count(const strategies::StrategyContext& context, std::int64_t parts);
 
-/// Whether this rank's replica consists of several stages.
-bool has_stages(const strategies::StrategyContext& context);
+struct StagedPreset {
+  std::string name;
+  std::string summary;
+  /// Of the mesh, where none is given.
+  std::vector<std::string> usual_dimensions;
+  tensor_parallel::Layout layout = tensor_parallel::Layout::tensor;
+  /// Over replicas, whatever --shard says: optimizer, gradients or parameters; empty: what that
+  /// says.
+  std::string shards = {};
+  /// Stages work one after another, whatever --schedule says.
+  bool one_at_a_time = false;
+};
+
+/// It spreads over every dimension of the mesh.
+strategies::StrategyEntry staged_entry(StagedPreset preset);
 
 }  // namespace stratagem::presets

@@ -1,13 +1,14 @@
 // tensor_parallel: every layer's matrices sharded over the ranks (Shoeybi et al. 2019,
 // "Megatron-LM"). With --mesh also stages inside and replicas across.
-#include "strategies/presets/tensor.h"
+#include "strategies/presets/staged.h"
 
 namespace stratagem::presets {
 namespace {
 
-const strategies::StrategyRegistration tensor_parallel_registration{tensor_entry(
-    "tensor_parallel", "every layer sharded over the ranks, which sum what each computes",
-    tensor_parallel::Layout::tensor)};
+const strategies::StrategyRegistration tensor_parallel_registration{
+    staged_entry({.name = "tensor_parallel",
+                  .summary = "every layer sharded over the ranks, which sum what each computes",
+                  .usual_dimensions = {"tensor"}})};
 
 }  // namespace
 }  // namespace stratagem::presets

@@ -1,13 +1,16 @@
 // zero1: ZeRO stage 1. Every rank trains its share of the batch, and keeps its part of optimizer
 // state (Rajbhandari et al. 2020, "ZeRO: Memory Optimizations Toward Training Trillion Parameter
 // Models").
-#include "strategies/presets/zero.h"
+#include "strategies/presets/staged.h"
 
 namespace stratagem::presets {
 namespace {
 
 const strategies::StrategyRegistration zero1_registration{
-    zero_entry("zero1", "optimizer state, and the update, sharded over replicas", "optimizer")};
+    staged_entry({.name = "zero1",
+                  .summary = "optimizer state, and the update, sharded over replicas",
+                  .usual_dimensions = {"data"},
+                  .shards = "optimizer"})};
 
 }  // namespace
 }  // namespace stratagem::presets

@@ -1,13 +1,16 @@
 // zero3: ZeRO stage 3. Every rank trains its share of the batch, and keeps its part of optimizer
 // state, gradients and parameters, each group of which is gathered when it is used (Rajbhandari et
 // al. 2020, "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models").
-#include "strategies/presets/zero.h"
+#include "strategies/presets/staged.h"
 
 namespace stratagem::presets {
 namespace {
 
-const strategies::StrategyRegistration zero3_registration{zero_entry(
-    "zero3", "optimizer state, gradients and parameters sharded over replicas", "parameters")};
+const strategies::StrategyRegistration zero3_registration{
+    staged_entry({.name = "zero3",
+                  .summary = "optimizer state, gradients and parameters sharded over replicas",
+                  .usual_dimensions = {"data"},
+                  .shards = "parameters"})};
 
 }  // namespace
 }  // namespace stratagem::presets

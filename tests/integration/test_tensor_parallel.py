@@ -95,7 +95,7 @@ def test_a_mesh_of_three_dimensions_equals_one_device(commands):
         (["--mesh", "data=2/tensor=2", "--devices", 2], "product is the number of devices"),
         (["--mesh", "data=2", "--no-async"], "--no-async: no chosen row uses it"),
         (["--keep-gathered"], "--keep-gathered: no chosen row uses it; it is for sequence_parallel"),
-        (["--reduce-scatter", "library"], "--reduce-scatter: no chosen row uses it; it is for seq"),
+        (["--reduce-scatter", "library"], "--reduce-scatter: no chosen row uses it"),
         (["--split-size", 2], "--split-size: no chosen row uses it"),
         (["--sequence-length", 33], "33 is too long for gpt-tiny; 1 to 32"),
         (["--loss", "mse"], "--loss: no chosen row uses it"),

@@ -70,16 +70,17 @@ void fill(bench::Selection& selection, const bench::Catalogue& catalogue) {
   if (bench::available_cores().size() < 2) offer("oversubscribe", {"on"});
 }
 
-/// A strategy over several dimensions of the mesh needs four devices. Nothing is timed, so they may
-/// share two cores, and all devices what GPUs there are; ranks that share one need Gloo.
+/// A strategy that usually spreads over two dimensions of the mesh needs four devices. Nothing is
+/// timed, so they may share two cores, and all devices what GPUs there are; ranks that share one
+/// need Gloo.
 void fit_devices(std::vector<bench::Config>& configs) {
   const int gpus = backends::cuda_device_count();
   for (bench::Config& config : configs) {
     const auto& strategy = strategies::find_strategy(config.strategy);
-    const bool several_dimensions = strategy.dimensions.size() == 2;
-    if (several_dimensions) config.devices = 4;
+    const bool two_dimensions = strategy.usually_over().size() == 2;
+    if (two_dimensions) config.devices = 4;
     if (config.device == "cpu") {
-      if (several_dimensions) config.device_ids = {0, 1, 1, 0};
+      if (two_dimensions) config.device_ids = {0, 1, 1, 0};
     } else if (gpus > 0 && config.devices > gpus) {
       for (int device = 0; device < config.devices; ++device) {
         config.device_ids.push_back(device % gpus);

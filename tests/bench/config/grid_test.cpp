@@ -90,7 +90,7 @@ TEST(Grid, OptionsOfBucketsFallOutInMixedPrecisionAndARowNamesItsReduction) {
       {.name = "replicas",
        .options = {"bucket_mb", "overlap", "compression", "mixed_precision", "reduce_dtype"},
        .multi_device = true,
-       .replicated = true});
+       .usual_dimensions = {"data"}});
   const auto names = [&](Values values) {
     values.insert({{"strategy", "replicas"}, {"model", "mlp"}});
     RunOptions options;
@@ -245,6 +245,48 @@ TEST(Grid, OptionsOfDataParallelAreUsedWhereAnotherMakesRoomForThem) {
       }),
       "--bucket-mb: no chosen row uses it; it is for data_parallel with --reduce overlapped or "
       "--replicate kept");
+}
+
+TEST(Grid, ASizeOrANumberCutsTheBatchOfStages) {
+  Catalogue catalogue = example_catalogue();
+  catalogue.strategies.push_back(
+      {.name = "test_wide",
+       .options = {"mesh", "split_size", "schedule", "accumulation_steps", "shard"},
+       .multi_device = true,
+       .usual_dimensions = {"data"}});
+  const auto names = [&catalogue](Values values) {
+    values.insert({{"strategy", "test_wide"}, {"model", "mlp"}, {"devices", "4"}});
+    RunOptions options;
+    options.values = values;
+    std::vector<std::string> all;
+    for (const Config& row : make_grid(select(options), catalogue)) {
+      all.push_back(row_name(row, catalogue));
+    }
+    return all;
+  };
+  const std::string row = "test_wide/mlp/devices:4/batch:48";
+  const std::pair staged{"mesh", "data=2/pipeline=2"};
+  EXPECT_THAT(names({{"accumulation_steps", "2"}}), ElementsAre(row + "/accumulation:2"));
+  EXPECT_THAT(names({staged}), ElementsAre(row + "/split:12/schedule:1f1b/mesh:data=2+pipeline=2"));
+  EXPECT_THAT(names({staged, {"accumulation_steps", "2"}}),
+              ElementsAre(row + "/schedule:1f1b/accumulation:2/mesh:data=2+pipeline=2"));
+  // Rows of both kinds take what is theirs.
+  EXPECT_THAT(
+      names({{"mesh", "auto,data=2/pipeline=2"}, {"split_size", "4"}, {"accumulation_steps", "2"}}),
+      ElementsAre(row + "/accumulation:2", row + "/split:4/schedule:1f1b/mesh:data=2+pipeline=2"));
+  EXPECT_EQ(error_of([&] {
+              names({staged, {"split_size", "4"}, {"accumulation_steps", "2"}});
+            }),
+            "--accumulation-steps: --split-size cuts the batch of these rows; leave one of them "
+            "out");
+  // State is sharded over replicas.
+  EXPECT_THAT(
+      names({{"mesh", "auto,pipeline=4"}, {"shard", "optimizer"}}),
+      ElementsAre(row + "/shard:optimizer", row + "/split:12/schedule:1f1b/mesh:pipeline=4"));
+  EXPECT_EQ(error_of([&] {
+              names({{"mesh", "pipeline=4"}, {"shard", "optimizer"}});
+            }),
+            "--shard: no chosen row uses it; it is for test_wide with replicas");
 }
 
 TEST(Grid, RefusesACutBesideAPartition) {

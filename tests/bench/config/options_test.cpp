@@ -94,8 +94,9 @@ TEST(OptionTable, WhichSchedulesAskForStagesTheCatalogueSays) {
 TEST(OptionTable, WhoReducesAndScattersIsAQuestionOfRowsOnCpus) {
   Catalogue catalogue = example_catalogue();
   catalogue.strategies.push_back({.name = "test_sharded", .options = {"reduce_scatter"}});
-  catalogue.strategies.push_back(
-      {.name = "test_layers", .options = {"reduce_scatter"}, .tensor_parallel = true});
+  catalogue.strategies.push_back({.name = "test_layers",
+                                  .options = {"reduce_scatter", "keep_gathered", "shard"},
+                                  .usual_dimensions = {"tensor"}});
   const Option& option = find_option("reduce_scatter");
   Config config;
   const auto used = [&](const std::string& strategy, const std::string& device,
@@ -238,7 +239,7 @@ TEST(RecordValues, AreNullWhereTheRowDoesNotUseThem) {
 TEST(HelpText, HasUnitChoicesDefaultAndUsers) {
   const Catalogue catalogue = example_catalogue();
   EXPECT_EQ(help_text(find_option("split_size"), catalogue),
-            "size of a micro-batch, in samples [12]");
+            "size of a micro-batch of stages, in samples [12]");
   EXPECT_THAT(help_text(find_option("dtype"), catalogue),
               HasSubstr(": float32, bfloat16, float16, float64 [float32]"));
   EXPECT_THAT(help_text(find_option("tf32"), catalogue),

@@ -30,6 +30,15 @@ const strategies::StrategyRegistration both{{.name = "place_both",
 const strategies::StrategyRegistration alone{
     {.name = "place_alone", .summary = "", .options = {}, .multi_device = false, .make = {}}};
 
+const strategies::StrategyRegistration on_any_mesh{
+    {.name = "place_wide",
+     .summary = "",
+     .options = {"split_size", "schedule", "accumulation_steps"},
+     .multi_device = true,
+     .dimensions = {"data", "pipeline", "tensor"},
+     .make = {},
+     .usual_dimensions = {"data"}}};
+
 Config config_of(const std::string& strategy, std::int64_t devices, std::int64_t ranks = 0,
                  const std::string& mesh = "auto") {
   Config config;
@@ -78,6 +87,24 @@ TEST(Placement, AReplicaMayBeSpreadOverRanks) {
   EXPECT_THAT(wide.group(3, "tensor"), ElementsAre(3));
 }
 
+TEST(Placement, AMeshHasMoreDimensionsThanTheUsualOnes) {
+  Config config = config_of("place_wide", 4);
+  config.schedule = "gpipe";
+  EXPECT_EQ(placement_of(config).replicas(), 4);
+  EXPECT_EQ(micro_batch_option(config), MicroBatchOption::accumulation_steps);
+  EXPECT_EQ(schedule_name(config), "naive");
+  config.mesh = "data=2/pipeline=2";
+  EXPECT_EQ(placement_of(config).pipeline_devices(), 2);
+  EXPECT_EQ(micro_batch_option(config), MicroBatchOption::split_size);
+  EXPECT_EQ(schedule_name(config), "gpipe");
+  config.accumulation_steps = 3;
+  EXPECT_EQ(micro_batch_option(config), MicroBatchOption::accumulation_steps);
+  EXPECT_EQ(slices_of(config).size(), 6);
+  config.mesh = "data=2/tensor=2";
+  EXPECT_EQ(placement_of(config).ranks, 4);
+  EXPECT_EQ(schedule_name(config), "naive");
+}
+
 TEST(Placement, RefusesInOneLine) {
   EXPECT_THAT(refusal(config_of("place_staged", 4, 3)), HasSubstr("--ranks 3"));
   EXPECT_THAT(refusal(config_of("place_both", 4, 1)), HasSubstr("--ranks 1"));
@@ -85,7 +112,9 @@ TEST(Placement, RefusesInOneLine) {
   EXPECT_THAT(refusal(config_of("place_both", 4, 0, "data=3/pipeline=2")),
               HasSubstr("its product is 6, and --devices is 4"));
   EXPECT_THAT(refusal(config_of("place_replicated", 4, 0, "data=2/pipeline=2")),
-              HasSubstr("has no dimension pipeline; it has data"));
+              HasSubstr("has no dimension pipeline; it has data, and pipeline is for "));
+  EXPECT_THAT(refusal(config_of("place_replicated", 4, 0, "data=2/tensor=2")),
+              HasSubstr("tensor is for "));
   EXPECT_THAT(refusal(config_of("place_both", 4, 0, "data=two")), HasSubstr("data=two"));
 }
 

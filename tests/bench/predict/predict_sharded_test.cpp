@@ -20,7 +20,7 @@ using ::testing::ElementsAre;
 
 const strategies::StrategyRegistration sharded_like{{.name = "predict_sharded",
                                                      .summary = "",
-                                                     .options = {"split_size", "schedule"},
+                                                     .options = {"accumulation_steps"},
                                                      .multi_device = true,
                                                      .dimensions = {"data"},
                                                      .make = {},
@@ -33,7 +33,7 @@ Config row_of(std::int64_t batch, std::int64_t split) {
   row.strategy = "predict_sharded";
   row.devices = 2;
   row.global_batch_size = batch;
-  row.split_size = split;
+  row.accumulation_steps = ((batch + 1) / 2 + split - 1) / split;
   return row;
 }
 
@@ -118,7 +118,7 @@ TEST(PredictSharded, HoldsAtMostWhatTheListHasAllocatedByThen) {
 }
 
 TEST(PredictSharded, ReplicasOfUnequalSharesHaveAsManyMicroBatches) {
-  // Shares of 3 and 2, in micro-batches of 2: 2 and 1, and 2.
+  // Shares of 3 and 2, in two micro-batches each: 2 and 1, and 1 and 1.
   EXPECT_THAT(samples_of_a_replica(row_of(5, 2)), ElementsAre(2, 1));
 }
 

@@ -26,8 +26,8 @@ constexpr auto F = schedules::ActionKind::forward;
 
 /// With replicas it needs ranks: see replicated_strategy_test.cpp and rank_pipeline_test.cpp.
 bool has_replicas(const std::string& strategy) {
-  return std::ranges::find(strategies::find_strategy(strategy).dimensions, "data") !=
-         strategies::find_strategy(strategy).dimensions.end();
+  const strategies::StrategyEntry& entry = strategies::find_strategy(strategy);
+  return entry.usually_spreads_over("data") || entry.usually_spreads_over("tensor");
 }
 
 bool reads(const std::string& strategy, const std::string& option) {

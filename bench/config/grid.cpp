@@ -9,6 +9,7 @@
 #include <string>
 
 #include "bench/config/options.h"
+#include "bench/config/placement.h"
 #include "reports/statistics.h"
 #include "strategies/ranks/mesh.h"
 
@@ -258,7 +259,21 @@ class Grid {
   }
 
   void add(const Config& config) {
-    if (seen_.insert(to_json(config).dump()).second) rows_.push_back(config);
+    if (seen_.insert(to_json(arranged(config)).dump()).second) rows_.push_back(config);
+  }
+
+  // Writes out what the strategy chooses, so that a row whose options name the same arrangement is
+  // the same row.
+  Config arranged(Config config) const {
+    const StrategyFacts* strategy = catalogue_.strategy(config.strategy);
+    if (strategy == nullptr || !strategy->multi_device || strategy->one_process) return config;
+    const auto mesh = config.mesh == "auto"
+                          ? usual_mesh(strategy->usual_dimensions, static_cast<int>(config.devices))
+                          : ranks::parse_mesh(config.mesh);
+    if (!mesh) return config;
+    config.mesh = mesh->shortest();
+    if (config.ranks == 0) config.ranks = usual_ranks(*mesh);
+    return config;
   }
 
   void refuse_unused() const {

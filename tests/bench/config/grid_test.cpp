@@ -289,6 +289,33 @@ TEST(Grid, ASizeOrANumberCutsTheBatchOfStages) {
             "--shard: no chosen row uses it; it is for test_wide with replicas");
 }
 
+TEST(Grid, ARowWhoseOptionsNameTheUsualArrangementIsOneRow) {
+  Catalogue catalogue = example_catalogue();
+  catalogue.strategies.push_back({.name = "test_copies",
+                                  .options = {"mesh", "ranks"},
+                                  .multi_device = true,
+                                  .usual_dimensions = {"data"}});
+  const auto names = [&catalogue](const std::string& mesh, const std::string& ranks) {
+    RunOptions options;
+    options.values = {{"strategy", "test_copies"},
+                      {"model", "mlp"},
+                      {"devices", "2"},
+                      {"mesh", mesh},
+                      {"ranks", ranks}};
+    std::vector<std::string> all;
+    for (const Config& row : make_grid(select(options), catalogue)) {
+      all.push_back(row_name(row, catalogue));
+    }
+    return all;
+  };
+  const std::string row = "test_copies/mlp/devices:2/batch:48";
+  EXPECT_THAT(names("auto,data=2", "0"), ElementsAre(row));
+  EXPECT_THAT(names("data=2", "0"), ElementsAre(row + "/mesh:data=2"));
+  EXPECT_THAT(names("data=2,auto,pipeline=2", "0,2"),
+              ElementsAre(row + "/mesh:data=2", row + "/mesh:pipeline=2",
+                          row + "/ranks:2/mesh:pipeline=2"));
+}
+
 TEST(Grid, RefusesACutBesideAPartition) {
   EXPECT_EQ(refusal({{"strategy", "pipeline"}, {"cut", "layer3"}, {"partition", "balanced"}}),
             "--cut and --partition exclude each other; give one of them");

@@ -125,8 +125,7 @@ bool arrangement_uses(UsedWhen used_when, const Config& config, const StrategyFa
     return strategy.usually_spreads_over(dimension) || in_mesh(dimension);
   };
   // A mesh of stages or of sharded layers alone leaves the replicas out that are usual.
-  const bool replaced = strategy.usual_dimensions.size() == 1 && !in_mesh("data") &&
-                        (in_mesh("pipeline") || in_mesh("tensor"));
+  const bool replaced = !in_mesh("data") && (in_mesh("pipeline") || in_mesh("tensor"));
   const bool has_replicas = has("data") && !replaced;
   const auto shards_layers = [&] {
     return config.mesh == "auto" ? strategy.usually_spreads_over("tensor") : in_mesh("tensor");

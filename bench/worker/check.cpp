@@ -129,7 +129,13 @@ void check_sharing(const Config& config, const Placement& placement) {
 std::vector<std::string> cut_of(const Config& config, const models::Workload& workload,
                                 const models::Model& model, const TaskContext& context) {
   const int stages = stages_of(config);
-  if (stages == 1) return {};
+  if (stages == 1 && config.cut.empty()) return {};
+  if (stages == 1) {
+    throw std::invalid_argument(
+        fmt::format("--cut {}: the row has one stage, which nothing cuts; leave it out, or give "
+                    "--mesh a dimension pipeline",
+                    fmt::join(config.cut, "+")));
+  }
   if (stages > static_cast<int>(model.layers.size())) {
     throw std::invalid_argument(
         fmt::format("--devices: {} stages are more than the {} layers of {}", stages,

@@ -49,6 +49,7 @@ def runs(
                 },
                 hardware=hardware_of(MACHINE if machine is None else machine),
                 software={"torch": "2.11.0"},
+                marks=[],
             )
         )
     return made

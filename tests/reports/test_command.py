@@ -138,13 +138,13 @@ def first_row(**fields) -> str:
 BAD = {
     "truncated": (json.dumps(fixture_results.results())[:5000], "not valid JSON"),
     "empty": ("", "not valid JSON"),
-    "list": ("[1, 2]", "expected a JSON object"),
+    "list": ("[1, 2]", "expected `object`, got `array`"),
     "foreign": ('{"name": "something else"}', "context"),
     "other_benchmark": ('{"context": {"num_cpus": 2}, "benchmarks": []}', "context"),
-    "not_a_number": ('{"context": NaN}', "NaN is not JSON"),
+    "not_a_number": ('{"context": NaN}', "not valid JSON"),
     "schema": (
         broken(lambda d: d["context"]["stratagem"].update(schema="stratagem/9")),
-        "expected \"stratagem/1\", found 'stratagem/9'",
+        "context.stratagem: expected schema \"stratagem/1\", found 'stratagem/9'",
     ),
     "no_rows": (broken(lambda d: d.update(benchmarks=[])), "no rows"),
     "aggregates_only": (
@@ -157,33 +157,33 @@ BAD = {
     ),
     "step_kind": (
         broken(lambda d: d["benchmarks"][0]["stratagem"].update(step_ms=["fast"])),
-        "benchmarks[0].stratagem.step_ms",
+        "benchmarks[0].stratagem.step_ms[0]: expected `float`, got `str`",
     ),
     "negative_step": (
         broken(lambda d: d["benchmarks"][0]["stratagem"].update(step_ms=[-1.0])),
-        "positive numbers",
+        "benchmarks[0].stratagem.step_ms[0]: expected `float` > 0.0",
     ),
     "timeline": (
         broken(
             lambda d: d["benchmarks"][0]["stratagem"].update(
-                timeline=[{"kind": "forward", "start_ms": 2.0, "end_ms": 1.0}]
+                timeline=[d["benchmarks"][0]["stratagem"]["timeline"][0] | {"end_ms": -1.0}]
             )
         ),
-        "timeline[0]",
+        "benchmarks[0].stratagem.timeline[0]: expected start_ms <= end_ms",
     ),
-    "row_kind": (broken(lambda d: d["benchmarks"].append(7)), "expected an object"),
-    "huge_step": (first_row(stratagem={"step_ms": [10**400]}), "list of positive numbers"),
-    "no_step": (first_row(stratagem={"step_ms": []}), "[0].stratagem.step_ms: missing"),
+    "row_kind": (broken(lambda d: d["benchmarks"].append(7)), "]: expected `object`, got `int`"),
+    "huge_step": (first_row(stratagem={"step_ms": [10**400]}), "step_ms[0]: number out of range"),
+    "no_step": (first_row(stratagem={"step_ms": []}), "[0]: no stratagem.step_ms; expected"),
     "huge_number": (
         first_row(items_per_second=10**400),
-        "items_per_second: expected a number, found a number out of range",
+        "benchmarks[0].items_per_second: number out of range",
     ),
-    "index_list": (first_row(repetition_index=[]), "expected a whole number or null, found []"),
-    "index_word": (first_row(repetition_index="x"), "[0].repetition_index: expected a whole"),
-    "index_fraction": (first_row(repetition_index=0.5), "[0].repetition_index: expected a whole"),
+    "index_list": (first_row(repetition_index=[]), "[0].repetition_index: expected `int | null`, got `array`"),
+    "index_word": (first_row(repetition_index="x"), "[0].repetition_index: expected `int | null`"),
+    "index_fraction": (first_row(repetition_index=0.5), "[0].repetition_index: expected `int |"),
     "index_missing": (first_row(repetition_index=None), "[0]: has no repetition_index, and single"),
-    "run_name_kind": (first_row(run_name=["x"]), "[0].name: expected a row's name, found a list"),
-    "no_name": (first_row(run_name="", name=""), "[0].name: expected a row's name, found nothing"),
+    "run_name_kind": (first_row(run_name=["x"]), "[0].run_name: expected `str`, got `array`"),
+    "no_name": (first_row(run_name="", name=""), "[0]: expected a row's name in `run_name` or"),
     "only_aggregates_of_a_row": (
         broken(lambda d: d["benchmarks"].append({"run_name": "a/b", "run_type": "aggregate"})),
         "a/b has only aggregates",

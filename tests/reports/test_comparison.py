@@ -207,10 +207,22 @@ def test_a_metric_in_two_units_is_refused(compare, name, several):
     assert f"it is {METRICS[name]['unit']!r}" in captured.err
 
 
-@pytest.mark.parametrize("metrics", [None, [], {"aten_operators": 7, "real_time": {"unit": None}}])
+@pytest.mark.parametrize("metrics", [{}, {"real_time": {}}, {"aten_operators": {"unit": ""}}])
 def test_metrics_without_units_contradict_nothing(compare, metrics):
     bare = document({ROW: launches(STEADY)}, metrics=metrics)
     assert compare(scaled(1), bare)[0] == compare(bare, [scaled(1), bare])[0] == 0
+
+
+@pytest.mark.parametrize(("metrics", "words"), [
+    (None, "metrics: expected `object`, got `null`"),
+    ([], "metrics: expected `object`, got `array`"),
+    ({"aten_operators": 7}, "metrics[...]: expected `object`, got `int`"),
+    ({"real_time": {"better": "faster"}}, "metrics[...].better: expected `str` matching regex"),
+])
+def test_metrics_of_another_kind_are_refused(compare, metrics, words):
+    code, captured, _ = compare(scaled(1), document({ROW: launches(STEADY)}, metrics=metrics))
+    assert code == 2 and captured.err.count("\n") == 1
+    assert f".json: context.stratagem.{words}" in captured.err
 
 
 def test_files_of_one_side_from_two_machines_are_refused(compare):

@@ -86,7 +86,7 @@ BAD_RESULTS = {
         json.dumps(fixture_results.results()).replace("stratagem/1", "stratagem/9"),
         "found 'stratagem/9'",
     ),
-    "not_a_number": ('{"context": NaN}', "NaN"),
+    "not_a_number": ('{"context": NaN}', "not valid JSON"),
     "no_date": (
         json.dumps(fixture_results.results()).replace('"date"', '"day"'),
         "expected a date",

@@ -157,17 +157,17 @@ LINE = to_line(runs(1)[0])
 BAD_LINES = {
     "broken": (LINE[:50], "not valid JSON"),
     "empty": ("", "not valid JSON"),
-    "list": ("[1]", "expected a JSON object"),
+    "list": ("[1]", "expected `object`, got `array`"),
     "foreign": ('{"schema": "other"}', 'expected schema "stratagem-history/1"'),
     "future": (LINE.replace("stratagem-history/1", "stratagem-history/2"), "another version"),
-    "not_a_number": (LINE.replace('"launches":[', '"launches":[NaN,'), "NaN is not JSON"),
-    "infinite": (LINE.replace('"launches":[', '"launches":[1e999,'), "finite number"),
-    "huge": (LINE.replace('"launches":[', f'"launches":[{10**400},'), "finite number"),
-    "negative": (LINE.replace('"launches":[', '"launches":[-1,'), "positive time"),
-    "no_launch": (LINE.replace('"launches":[', '"launches":[],"was":['), "found none"),
+    "not_a_number": (LINE.replace('"launches":[', '"launches":[NaN,'), "not valid JSON"),
+    "infinite": (LINE.replace('"launches":[', '"launches":[1e999,'), "launches[0]: number out of range"),
+    "huge": (LINE.replace('"launches":[', f'"launches":[{10**400},'), "launches[0]: number out of range"),
+    "negative": (LINE.replace('"launches":[', '"launches":[-1,'), "launches[0]: expected `float` > 0.0"),
+    "no_launch": (LINE.replace('"launches":[', '"launches":[],"was":['), "launches: expected `array` of length >= 1"),
     "other_row": (LINE.replace(ROW, SINGLE), "belongs into another file"),
     "repeated": (to_line(runs(1)[0]), "repeats the run of line 1"),
-    "no_time": (LINE.replace('"time"', '"day"'), "expected a date"),
+    "no_time": (LINE.replace('"time"', '"day"'), "missing required field `time`"),
 }
 
 

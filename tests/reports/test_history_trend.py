@@ -3,9 +3,9 @@
 import json
 import subprocess
 import sys
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from stratagem_reports.charts.theme import in_theme, part_color, strategy_color
 from stratagem_reports.history.points import Metric
 from stratagem_reports.history.series import series_of
@@ -46,7 +46,7 @@ def test_few_runs_and_equal_runs_have_none():
     for many in (runs(1), runs(2), runs(3, step_at=2)):
         assert changes(many) == []
     same = runs(1)[0]
-    equal = [type(same)(**vars(same) | {"time": run.time}) for run in runs(20)]
+    equal = [replace(same, time=run.time) for run in runs(20)]
     assert changes(equal) == []
 
 

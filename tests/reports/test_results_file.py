@@ -23,7 +23,7 @@ def test_the_loader_reads_what_the_writer_wrote():
     assert single.split_size is None
     assert len(pipeline.repetitions) == 6
     assert pipeline.repetitions[0].step_ms == [1584.5, 1585.5]
-    assert pipeline.repetitions[0].devices[1].bubble_measured == 0.26
+    assert pipeline.repetitions[0].devices[1].bubble.measured == 0.26
     assert "device 1 overran the limit of 120 s" in failed.error
 
 

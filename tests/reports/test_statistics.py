@@ -2,7 +2,8 @@
 
 import pytest
 from stratagem_reports.analysis import statistics
-from stratagem_reports.results.load import Repetition, Row
+from stratagem_reports.results.launch import Repetition
+from stratagem_reports.results.load import Row
 from stratagem_reports.results.row_summary import Interval, Ratio, Summary
 
 
@@ -52,7 +53,9 @@ def summary(name, samples=(1.0,), **own):
     low, high = min(samples), max(samples)
     own = {"workload": "toy", "verification": "passed", "marks": []} | own
     median = sorted(samples)[len(samples) // 2]
-    return Summary(name, samples=samples, median=median, interval=Interval(low, high, 0.5), **own)
+    own |= {"mean": median, "deviation": 0.0, "interval": Interval(low, high, 0.5)}
+    own = {"outliers": [], "ratios": {}} | own
+    return Summary(name=name, samples=samples, median=median, **own)
 
 
 def test_rows_are_ranked_that_the_file_tells_apart_and_of_one_workload_alone():

@@ -1,10 +1,9 @@
 """The chart of a trend: its runs, its levels and where they changed."""
 
-from dataclasses import replace
-
 import pytest
 from drawn import layers, legend, rows
 from fixture_history import commit, history, runs, store
+from msgspec.structs import replace
 from stratagem_reports.charts.render import pictures
 from stratagem_reports.charts.trend import change_color
 from stratagem_reports.history.series import series_of

@@ -150,14 +150,14 @@ def test_a_report_of_rows_without_summaries_says_what_is_missing(write_json, tmp
 
 
 BAD = {
-    "kind": (7, "`summary`: expected an object, found a number"),
-    "workload": ({"workload": None}, "`workload`: expected a string, found nothing"),
-    "verification": ({"verification": "maybe"}, "verification: expected passed"),
-    "median": ({"median_ms": "fast"}, "summary.median_ms: expected a number"),
-    "no_median": ({"median_ms": None}, "summary.median_ms: missing"),
-    "samples": ({"samples_ms": []}, "summary.samples_ms: expected one positive time"),
-    "interval": ({"interval_ms": {"low": 1.0}}, "interval_ms.high: missing"),
-    "outliers": ({"outliers": ["first"]}, "summary.outliers: expected a list of numbers"),
+    "kind": (7, "summary: expected `object | null`, got `int`"),
+    "workload": ({"workload": None}, "summary: workload: expected `str`, got `null`"),
+    "verification": ({"verification": "maybe"}, "summary: verification: expected `str` matching regex '^(passed|"),
+    "median": ({"median_ms": "fast"}, "summary: median_ms: expected `float | null`, got `str`"),
+    "no_median": ({"median_ms": None}, "summary: no `median_ms`, which a row that worked has"),
+    "samples": ({"samples_ms": []}, "summary: samples_ms: expected `array` of length >= 1"),
+    "interval": ({"interval_ms": {"low": 1.0}}, "interval_ms: object missing required field `high`"),
+    "outliers": ({"outliers": ["first"]}, "summary: outliers[0]: expected `int`, got `str`"),
 }
 
 

@@ -5,7 +5,7 @@ in one slot become one box, as long as they were together. So every kind keeps i
 time, and an idle device stays idle for as long as it was.
 """
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from ..analysis.labels import time_text
 from ..results.timeline import Action

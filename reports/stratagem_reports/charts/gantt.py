@@ -5,14 +5,15 @@ comes from the repetition that is nearest to the row's median.
 """
 
 import re
-from dataclasses import replace
 from functools import partial
-from typing import Any
+
+from msgspec.structs import replace
 
 from ..analysis.labels import STRATEGIES, percent, row_label, sentence, time_text
 from ..analysis.selection import Selection
 from ..analysis.statistics import median_or_none
-from ..results.load import Repetition, Results, Row
+from ..results.launch import Repetition
+from ..results.load import Results, Row, Simulation
 from ..results.timeline import Action
 from . import marks
 from .chart import Chart
@@ -62,16 +63,16 @@ def timeline(title: str, subtitle: str, actions: list[Action], caption: str = ""
     )
 
 
-def simulated(simulation: dict[str, Any]) -> Chart:
+def simulated(simulation: Simulation) -> Chart:
     """The chart of a simulation file."""
     facts = []
-    if simulation["makespan_ms"] is not None:
-        facts.append(f"makespan {simulation['makespan_ms']:.4g} ms")
-    if simulation["exposed_ms"] is not None:
-        facts.append(f"{simulation['exposed_ms']:.3g} ms of communication exposed")
-    elif simulation["bubble"] is not None:
-        facts.append(f"bubble {percent(simulation['bubble'])}")
-    return timeline(simulation["title"], ", ".join(facts), simulation["timeline"])
+    if simulation.makespan_ms is not None:
+        facts.append(f"makespan {simulation.makespan_ms:.4g} ms")
+    if simulation.exposed_ms is not None:
+        facts.append(f"{simulation.exposed_ms:.3g} ms of communication exposed")
+    elif simulation.bubble is not None:
+        facts.append(f"bubble {percent(simulation.bubble)}")
+    return timeline(simulation.title, ", ".join(facts), simulation.timeline)
 
 
 def _rows(actions: list[Action], devices: list[str], start: float, end: float) -> list[marks.Datum]:

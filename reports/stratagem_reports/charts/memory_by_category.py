@@ -2,7 +2,8 @@
 
 from ..analysis.labels import percent, sentence
 from ..analysis.selection import Selection
-from ..results.load import DeviceUse, Results, Row
+from ..results.launch import DeviceUse
+from ..results.load import Results, Row
 from . import marks
 from .chart import Chart
 from .chart_limits import fastest_bars

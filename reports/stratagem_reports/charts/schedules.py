@@ -63,7 +63,7 @@ def closed_form_ms(item: Row) -> float | None:
         for device in devices
         if device.breakdown_ms
     ]
-    ideal = median_or_none([device.bubble_ideal for device in devices])
+    ideal = median_or_none([device.bubble.ideal for device in devices])
     return None if not busy or ideal is None else sum(busy) / len(busy) / (1.0 - ideal)
 
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from ..results.errors import InputError
 from ..results.files import write_together
-from ..results.load import load_simulation
 
 EXTENSIONS = ("png", "svg")
 
@@ -25,10 +24,11 @@ def run(options: argparse.Namespace) -> int:
     extension = options.out.suffix.lstrip(".").lower()
     if extension not in EXTENSIONS:
         raise InputError(f"--out {options.out}: expected a file name that ends in .png or .svg")
-    simulation = load_simulation(options.simulation)
     from ..charts.gantt import simulated
     from ..charts.render import pictures
+    from ..results.load import load_simulation
 
+    simulation = load_simulation(options.simulation)
     image = pictures(simulated(simulation), (extension,))[extension]
     for path in write_together(options.out.parent, {options.out.name: image}):
         print(path)

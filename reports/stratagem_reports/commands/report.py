@@ -6,8 +6,6 @@ from pathlib import Path
 from ..charts.registry import ChartSet
 from ..results.errors import InputError
 from ..results.files import write_together
-from ..results.load import load_results, require_summaries
-from ..results.training import is_training, load_trainings
 
 EXTENSIONS = ("png", "svg")
 FORMATS = ("html", "markdown", "csv")
@@ -40,6 +38,9 @@ def register(commands: argparse._SubParsersAction) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Writes the charts and the report, and prints their paths."""
+    from ..results.load import load_results, require_summaries
+    from ..results.training import is_training
+
     if is_training(options.results[0]):
         return _put_trainings(options)
     if len(options.results) > 1:
@@ -80,6 +81,7 @@ def _put_trainings(options: argparse.Namespace) -> int:
     if options.format != "html":
         raise InputError(f"--format {options.format}: trainings have charts alone")
     from ..charts.registry import draw_charts
+    from ..results.training import load_trainings
 
     charts = draw_charts("training", load_trainings(options.results))
     return _put_charts(options.out_dir or options.results[0].parent, charts, {})

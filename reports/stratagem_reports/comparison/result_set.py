@@ -13,7 +13,8 @@ import numpy as np
 
 from ..analysis.statistics import outlying, timed_steps_ms
 from ..results.errors import InputError
-from ..results.load import Repetition, Results, Row, load_results
+from ..results.launch import Repetition
+from ..results.load import Results, Row, load_results
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def join(label: str, results: list[Results]) -> ResultSet:
     rows: dict[str, Launches] = {}
     for result in results:
         deterministic = {
-            name for name, item in _metrics(result).items() if item.get("deterministic") is True
+            name for name, item in result.stratagem.metrics.items() if item.deterministic
         }
         for row in result.rows:
             rows[row.name] = _add(rows.get(row.name), row, deterministic, str(result.path))
@@ -95,7 +96,7 @@ def join(label: str, results: list[Results]) -> ResultSet:
         hardware=hardware,
         software=_fingerprint(first, "software"),
         units=_one_unit_each([(str(result.path), _units(result)) for result in results]),
-        commits=sorted({str(item.stratagem.get("git_commit") or "unknown") for item in results}),
+        commits=sorted({item.stratagem.git_commit or "unknown" for item in results}),
         mixed_software=_mixed_software(results),
     )
 
@@ -112,9 +113,8 @@ def differences(one: dict[str, Any], two: dict[str, Any]) -> dict[str, tuple[Any
 
 
 def _fingerprint(results: Results, part: str) -> dict[str, Any]:
-    fingerprint = results.stratagem.get("fingerprint")
-    found = fingerprint.get(part) if isinstance(fingerprint, dict) else None
-    if not isinstance(found, dict):
+    found = getattr(results.stratagem.fingerprint, part)
+    if found is None:
         raise InputError(
             f"{results.path}: context.stratagem.fingerprint.{part}: missing; without it nobody "
             "knows whether the two sides may be compared"
@@ -134,15 +134,9 @@ def _mixed_software(results: list[Results]) -> dict[str, list[tuple[str, Any]]]:
     return {name: values for name, values in found.items() if len(values) > 1}
 
 
-def _metrics(results: Results) -> dict[str, dict[str, Any]]:
-    """What the file says about metrics, by name; nothing where it is not of the right kind."""
-    metrics = results.section("metrics")
-    return {name: metric for name, metric in metrics.items() if isinstance(metric, dict)}
-
-
 def _units(results: Results) -> dict[str, str]:
     """The units that the file gives its metrics."""
-    return {name: str(item["unit"]) for name, item in _metrics(results).items() if item.get("unit")}
+    return {name: item.unit for name, item in results.stratagem.metrics.items() if item.unit}
 
 
 def _one_unit_each(by_source: list[tuple[str, dict[str, str]]]) -> dict[str, str]:

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ..analysis.statistics import median_or_none
-from ..results.load import Repetition, Results, Row, load_results
+from ..results.launch import Repetition
+from ..results.load import DescribedMetric, Results, Row, load_results
 from .points import (
     CPU_TIME,
     STEP,
@@ -42,8 +42,8 @@ def take(paths: list[Path], commit: str | None, date: str | None) -> Taken:
     for path in paths:
         results = load_results(path)
         place = f"{path}: context"
-        time = given or parse_time(results.context.get("date"), f"{place}.date")
-        known = results.stratagem.get("git_commit")
+        time = given or parse_time(results.context.date, f"{place}.date")
+        known = results.stratagem.git_commit
         name = commit or parse_commit(known, f"{place}.stratagem.git_commit")
         for row in results.rows:
             reason = _reason(row)
@@ -56,7 +56,7 @@ def take(paths: list[Path], commit: str | None, date: str | None) -> Taken:
 
 def _run(row: Row, results: Results, time: datetime, commit: str) -> Run:
     launches = [float(np.median(repetition.step_ms)) for repetition in row.calm]
-    described = results.section("metrics")
+    described = results.stratagem.metrics
     values = _values(row.calm)
     return Run(
         time=time,
@@ -68,23 +68,17 @@ def _run(row: Row, results: Results, time: datetime, commit: str) -> Run:
         | _communication(row.repetitions, described)
         | _prediction(row, described)
         | _canary(row.calm, launches),
-        hardware=hardware_of(results.section("fingerprint", "hardware")),
-        software=results.section("fingerprint", "software"),
+        hardware=hardware_of(results.stratagem.fingerprint.hardware or {}),
+        software=results.stratagem.fingerprint.software or {},
         marks=[mark for mark in row.marks if mark != "disturbed" or row.disturbed],
         workload=row.summary.workload if row.summary else None,
     )
 
 
-def _metric(described: Any, value: float, unit: str = "") -> Metric:
+def _metric(described: DescribedMetric | None, value: float, unit: str = "") -> Metric:
     """A metric with the unit, direction and kind that the file gives it, if it does."""
-    entry = described if isinstance(described, dict) else {}
-    better = entry.get("better")
-    return Metric(
-        value,
-        unit or str(entry.get("unit") or ""),
-        better if better in ("lower", "higher") else "",
-        entry.get("deterministic") is True,
-    )
+    entry = described or DescribedMetric()
+    return Metric(value, unit or entry.unit, entry.better, entry.deterministic)
 
 
 def _reason(row: Row) -> str | None:
@@ -92,8 +86,8 @@ def _reason(row: Row) -> str | None:
     if row.error:
         return row.error
     for repetition in row.repetitions:
-        if (repetition.verification or {}).get("passed") is False:
-            return f"verification failed: {repetition.verification.get('message', '')}"
+        if repetition.verification and not repetition.verification.passed:
+            return f"verification failed: {repetition.verification.message}"
     return None
 
 
@@ -106,16 +100,16 @@ def _values(repetitions: list[Repetition]) -> dict[str, float]:
         CPU_TIME: [item.cpu_ms for item in repetitions],
         "flops_per_step": [item.flops_per_step or None for item in repetitions],
     }
-    for name in ("bubble_measured", "bubble_ideal"):
-        uses = [[getattr(use, name) for use in item.devices] for item in repetitions]
-        columns[name] = [float(np.mean(own)) if own and None not in own else None for own in uses]
+    for name in ("measured", "ideal"):
+        uses = [[getattr(use.bubble, name) for use in item.devices] for item in repetitions]
+        columns[f"bubble_{name}"] = [float(np.mean(own)) if own and None not in own else None for own in uses]
     for name in {name: None for item in repetitions for name in item.counters}:
         columns[name] = [item.counters.get(name) for item in repetitions]
     medians = {name: median_or_none(values) for name, values in columns.items()}
     return {name: value for name, value in medians.items() if value is not None and name != STEP}
 
 
-def _communication(repetitions: list[Repetition], described: dict[str, Any]) -> dict[str, Metric]:
+def _communication(repetitions: list[Repetition], described: dict[str, DescribedMetric]) -> dict[str, Metric]:
     """Calls and bytes of every collective, e.g. communication.all_reduce.wire_bytes."""
     counts: dict[str, list[float | None]] = {}
     for repetition in repetitions:
@@ -129,7 +123,7 @@ def _communication(repetitions: list[Repetition], described: dict[str, Any]) -> 
     }
 
 
-def _prediction(row: Row, described: dict[str, Any]) -> dict[str, Metric]:
+def _prediction(row: Row, described: dict[str, DescribedMetric]) -> dict[str, Metric]:
     """How far the prediction was off, without its sign."""
     error = row.summary.prediction_error if row.summary else None
     if error is None:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from msgspec.structs import asdict
+
 from ..analysis.labels import counted
 from ..results.errors import InputError
 from .points import CPU_TIME, STEP, Run, time_text
@@ -38,7 +40,7 @@ def google_benchmark(runs: list[Run], target: Target) -> bytes:
     first = chosen[0]
     context = {"date": time_text(first.time).replace("Z", "+00:00"), "executable": "stratagem"}
     context |= {"caches": [], "git_commit": first.commit, "library_build_type": "release"}
-    context |= {"hardware": vars(first.hardware), "software": first.software}
+    context |= {"hardware": asdict(first.hardware), "software": first.software}
     entries = []
     for family, run in enumerate(chosen):
         for index, launch in enumerate(run.launches):

@@ -58,7 +58,7 @@ def _best(results: Results) -> list[Figure]:
 
 def _links(results: Results) -> list[str]:
     """What each collective costs by message size, as the file's fitted model has it."""
-    found = results.section("calibration")
+    found = results.stratagem.calibration
     names = dict.fromkeys(row.strategy for row in results.rows)
     words = []
     for name in names:

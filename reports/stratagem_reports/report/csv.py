@@ -7,6 +7,7 @@ from operator import attrgetter
 from ..analysis.selection import Selection
 from ..analysis.statistics import counter
 from ..charts.bandwidth import BUS
+from ..results.launch import Verification
 from ..results.load import Results, Row
 from .table import by_time
 
@@ -24,8 +25,8 @@ _SUMMARY = {
     "samples per second": "samples_per_second",
     "tokens per second": "tokens_per_second",
     "MFU (fraction)": "mfu",
-    "bubble (fraction)": "bubble_measured",
-    "ideal bubble (fraction)": "bubble_ideal",
+    "bubble (fraction)": "bubble.measured",
+    "ideal bubble (fraction)": "bubble.ideal",
     "exposed communication (fraction)": "communication_exposed",
     "hidden communication (fraction)": "communication_hidden",
     "predicted (ms)": "predicted_ms",
@@ -75,14 +76,15 @@ def _known(row: Row) -> dict[str, object]:
 
 def _working(row: Row) -> dict[str, object]:
     losses = next((repetition.loss for repetition in row.repetitions if repetition.loss), [None])
-    own = row.verification.get("own_arithmetic") or {}
+    checked = row.verification
+    own = checked.own_arithmetic or Verification()
     found = _known(row)
     found |= {heading: attrgetter(name)(row.summary) for heading, name in _SUMMARY.items()}
     return found | row.summary.figures | {
-        "largest relative error": row.verification.get("max_relative_error"),
-        "tolerance": row.verification.get("tolerance"),
-        "largest relative error as timed": own.get("max_relative_error"),
-        "tolerance as timed": own.get("tolerance"),
+        "largest relative error": checked.max_relative_error,
+        "tolerance": checked.tolerance,
+        "largest relative error as timed": own.max_relative_error,
+        "tolerance as timed": own.tolerance,
         "loss of the first step": losses[0],
         "loss of the last step": losses[-1],
         "bus bandwidth (GB/s)": counter(row, BUS),

@@ -44,9 +44,7 @@ def render_results(
 def _subtitle(results: Results) -> str:
     """The file, when and where it was measured."""
     parts = [results.path.name]
-    for key in ("date", "host_name"):
-        if results.context.get(key):
-            parts.append(str(results.context[key]))
+    parts += filter(None, (results.context.date, results.context.host_name))
     return " \u00b7 ".join(parts)
 
 
@@ -73,18 +71,17 @@ def _configuration(results: Results) -> str:
                 values[key].append(text)
     same = {sentence(key): found[0] for key, found in values.items() if len(found) == 1}
     varied = {sentence(key): ", ".join(found) for key, found in values.items() if len(found) > 1}
-    command = results.stratagem.get("command_line")
-    command = " ".join(map(str, command)) if isinstance(command, list) else command
-    line = f"<p><code>{escape(str(command))}</code></p>" if command else ""
+    command = results.stratagem.command_line
+    line = f"<p><code>{escape(command)}</code></p>" if command else ""
     return line + f'<div class="facts">{_facts("Varied", varied)}{_facts("The same", same)}</div>'
 
 
 def _machine(results: Results) -> str:
     """Hardware, software and calibration, as HTML."""
     groups = {
-        "Hardware: must match for a comparison": results.section("fingerprint", "hardware"),
-        "Software": results.section("fingerprint", "software"),
-        "Calibration": results.section("calibration"),
+        "Hardware: must match for a comparison": results.stratagem.fingerprint.hardware or {},
+        "Software": results.stratagem.fingerprint.software or {},
+        "Calibration": results.stratagem.calibration,
     }
     tables = "".join(
         _facts(name, {sentence(key): _plain(value) for key, value in group.items()})
@@ -118,9 +115,9 @@ def _plain(value: Any) -> str:
 def _footer(results: Results) -> str:
     """What wrote the file."""
     parts = ["Stratagem"]
-    if results.stratagem.get("version"):
-        parts[0] += f" {results.stratagem['version']}"
-    if results.stratagem.get("git_commit"):
-        parts.append(f"commit {results.stratagem['git_commit']}")
-    parts.append(f"schema {results.stratagem['schema']}")
+    if results.stratagem.version:
+        parts[0] += f" {results.stratagem.version}"
+    if results.stratagem.git_commit:
+        parts.append(f"commit {results.stratagem.git_commit}")
+    parts.append(f"schema {results.stratagem.schema}")
     return ", ".join(parts) + "."

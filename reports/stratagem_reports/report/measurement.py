@@ -52,10 +52,10 @@ def _predictions(results: Results) -> list[str]:
     ]
     if not bases:
         return []
-    oldest_s = max(basis.get("age_s") or 0.0 for _, basis in bases)
+    oldest_s = max(basis.age_s for _, basis in bases)
     when = "in this run" if oldest_s == 0.0 else f"{time_text(1e3 * oldest_s)} before"
     words = [f"Predictions are made from stage costs that were measured {when}."]
-    doubts = [f"{name} ({basis['doubt']})" for name, basis in bases if basis.get("doubt")]
+    doubts = [f"{name} ({basis.doubt})" for name, basis in bases if basis.doubt]
     if doubts:
         words.append(f"Not to be trusted are those of {'; '.join(doubts)}.")
     return words
@@ -63,7 +63,7 @@ def _predictions(results: Results) -> list[str]:
 
 def _noise(results: Results) -> list[str]:
     """What disturbed the machine, and which rows scatter too much for a small claim."""
-    words = [f"Disturbed by {line}." for line in results.stratagem.get("disturbances") or []]
+    words = [f"Disturbed by {line}." for line in results.stratagem.disturbances]
     launches = [launch for row in results.rows for launch in row.repetitions]
     disturbed = sum(launch.disturbed for launch in launches)
     if disturbed:

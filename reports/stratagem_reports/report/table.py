@@ -1,10 +1,9 @@
 """The report's table: every row of the file, workload by workload, failed ones last."""
 
-from typing import Any
-
 from ..analysis.labels import percent, row_label, significant, time_text
 from ..analysis.selection import Selection, working_rows
 from ..analysis.statistics import distinguishable, speed_up
+from ..results.launch import Verification
 from ..results.load import Results, Row
 from ..results.row_summary import Summary
 from .sortable_table import NO_MARK, Cell, Column, Line
@@ -133,7 +132,7 @@ def _against_fastest(selection: Selection, item: Row) -> Cell:
 
 
 def _bubble(summary: Summary) -> Cell:
-    measured, ideal = summary.bubble_measured, summary.bubble_ideal
+    measured, ideal = summary.bubble.measured, summary.bubble.ideal
     if measured is None:
         return Cell()
     beside = "" if ideal is None else f" / {percent(ideal)}"
@@ -175,17 +174,17 @@ def _marks(row: Row) -> Cell:
     return Cell(text, row.left_to_aten, text) if words else Cell()
 
 
-def _error_of_limit(record: dict[str, Any]) -> str:
-    numbers = [record.get("max_relative_error"), record.get("tolerance")]
-    return " of ".join(f"{value:.1e}" for value in numbers if isinstance(value, (int, float)))
+def _error_of_limit(record: Verification) -> str:
+    numbers = [record.max_relative_error, record.tolerance]
+    return " of ".join(f"{value:.1e}" for value in numbers if value is not None)
 
 
 def _verification(row: Row) -> Cell:
     verdict, record = row.summary.verification, row.verification
-    own = record.get("own_arithmetic") or {}
+    own = record.own_arithmetic
     detail = _error_of_limit(record)
     if own:
         detail += f"; in {row.option('dtype') or 'its own arithmetic'} {_error_of_limit(own)}"
-    if verdict == "failed" and record.get("message"):
-        detail += f"; {record['message']}"
+    if verdict == "failed" and record.message:
+        detail += f"; {record.message}"
     return Cell(verdict, detail, verdict, _TONES.get(verdict, ""))

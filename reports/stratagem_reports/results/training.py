@@ -1,12 +1,13 @@
 """Reads trainings: the log of `stratagem train` (JSON lines), or the document of its --out."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from .errors import InputError
-from .json_members import kind_of, member, number, parse_object, read_json
+from .typed_json import decode, read_text
 
 SCHEMA = "stratagem-train/1"
 # What must be equal for curves to be laid over each other.
@@ -17,8 +18,7 @@ _WORK = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Point:
+class Point(msgspec.Struct, frozen=True):
     """A loss, and where the training stood: steps, samples, seconds of steps.
 
     `data_wait_ms`: how long the line's steps waited for their batches; None: it does not say.
@@ -30,7 +30,35 @@ class Point:
     seconds: float
     loss: float
     data_wait_ms: float | None = None
-    skipped: int = 0
+    skipped: int = msgspec.field(name="skipped_updates", default=0)
+
+
+class _Start(msgspec.Struct):
+    name: str
+    config: dict[str, Any]
+    training_samples: int = 0
+
+
+class _Evaluation(msgspec.Struct):
+    split: str
+    step: int
+    loss: float | str  # a text where it is not finite
+
+
+class _Event(msgspec.Struct):
+    event: str = ""
+
+
+class _Log(msgspec.Struct):
+    start: msgspec.Raw
+    events: list[msgspec.Raw]
+
+
+class _Document(msgspec.Struct):
+    trainings: list[_Log]
+
+
+_READ = {"start": _Start, "step": Point, "evaluation": _Evaluation}
 
 
 @dataclass(frozen=True)
@@ -84,67 +112,40 @@ def load_trainings(paths: list[Path]) -> list[Training]:
 
 
 def _load(path: Path) -> list[Training]:
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: not UTF-8 text; expected JSON") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    if lines and lines[0].startswith('{"event"'):
-        events = [parse_object(line, str(path)) for line in lines if line.endswith("}")]
+    text = read_text(path)
+    if text.startswith('{"event"'):
+        # A line that was cut short is that of a step that is not done.
+        lines = [line for line in text.splitlines() if line.endswith("}")]
     else:
-        events = list(_events(read_json(path), path))
+        logs = decode(text, _Document, str(path)).trainings
+        lines = [line for log in logs for line in (log.start, *log.events)]
+    events = []
+    for line in lines:
+        kind = decode(line, _Event, str(path)).event
+        if kind in _READ:
+            events.append(decode(line, _READ[kind], f"{path}: {kind}"))
     return _trainings(events, path)
 
 
-def _events(document: dict, path: Path) -> Iterator[dict]:
-    """What the logs of a document's trainings hold."""
-    for training in member(document, "trainings", list, str(path)):
-        if not isinstance(training, dict):
-            raise InputError(f"{path}: trainings: expected objects, found {kind_of(training)}")
-        yield member(training, "start", dict, f"{path}: trainings")
-        for event in member(training, "events", list, f"{path}: trainings"):
-            if not isinstance(event, dict):
-                raise InputError(f"{path}: events: expected objects, found {kind_of(event)}")
-            yield event
-
-
-def _trainings(events: list[dict], path: Path) -> list[Training]:
+def _trainings(events: list[_Start | Point | _Evaluation], path: Path) -> list[Training]:
     """One that goes on after a checkpoint is one with what came before it."""
     found: list[Training] = []
     latest: dict[int, Point] = {}
     for event in events:
-        kind = event.get("event")
-        if kind == "start":
-            name = str(event.get("name"))
-            if not found or found[-1].name != name:
-                config = member(event, "config", dict, f"{path}: start")
-                samples = int(number(event, "training_samples", f"{path}: start") or 0)
-                strategy = str(config.get("strategy"))
-                found.append(Training(name, strategy, config, samples, [], []))
+        if isinstance(event, _Start):
+            if not found or found[-1].name != event.name:
+                strategy, samples = str(event.config.get("strategy")), event.training_samples
+                found.append(Training(event.name, strategy, event.config, samples, [], []))
                 latest = {0: Point(0, 0, 0.0, 0.0)}
-        elif kind == "step" and found:
-            point = Point(*(_value(event, key, path) for key in
-                            ("step", "samples", "seconds", "loss")))  # fmt: skip
-            waited = number(event, "data_wait_ms", f"{path}: step")
-            skipped = int(number(event, "skipped_updates", f"{path}: step") or 0)
-            found[-1].points.append(replace(point, data_wait_ms=waited, skipped=skipped))
-            latest[point.step] = point
-        elif kind == "evaluation" and event.get("split") == "validation" and found:
-            at = latest.get(_value(event, "step", path))
-            if at is not None:
-                loss = _value(event, "loss", path)
-                found[-1].evaluations.append(Point(at.step, at.samples, at.seconds, loss))
+        elif found and isinstance(event, Point):
+            found[-1].points.append(event)
+            latest[event.step] = event
+        elif found and event.split == "validation" and event.step in latest:
+            at = latest[event.step]
+            found[-1].evaluations.append(Point(at.step, at.samples, at.seconds, event.loss))
     for training in found:
         if not training.points:
             raise InputError(f"{path}: {training.name} has no step; nothing to draw")
     if not found:
         raise InputError(f"{path}: holds no training")
     return found
-
-
-def _value(event: dict, key: str, path: Path) -> Any:
-    value = number(event, key, f"{path}: {event.get('event')}")
-    if value is None:
-        raise InputError(f"{path}: a line of {event.get('event')} has no {key}")
-    return int(value) if key in ("step", "samples") else value

@@ -33,6 +33,17 @@ def test_a_log_has_a_curve_for_each_training(log):
     ]  # fmt: skip
 
 
+def test_a_loss_that_is_not_finite_is_refused_where_it_would_be_drawn(log):
+    whole = training()
+    tested = {"event": "evaluation", "split": "test", "step": 2, "loss": "nan"}
+    (curve,) = load_trainings([log([*whole, tested])])
+    assert len(curve.evaluations) == 3
+    path = log([*whole, tested | {"split": "validation"}])
+    with pytest.raises(InputError, match="evaluation: loss: expected `float`, got `str`") as caught:
+        load_trainings([path])
+    assert str(path) in str(caught.value)
+
+
 def test_a_training_that_went_on_is_one_curve(log):
     whole = training()
     path = log(whole[:4], [whole[0], {"event": "resume", "step": 2}], whole[4:])

@@ -39,14 +39,14 @@ class _Start(msgspec.Struct):
     training_samples: int = 0
 
 
-class _Evaluation(msgspec.Struct):
-    split: str
+class _Validation(msgspec.Struct):
     step: int
-    loss: float | str  # a text where it is not finite
+    loss: float
 
 
 class _Event(msgspec.Struct):
     event: str = ""
+    split: str = "validation"  # of an evaluation; others are not drawn
 
 
 class _Log(msgspec.Struct):
@@ -58,7 +58,7 @@ class _Document(msgspec.Struct):
     trainings: list[_Log]
 
 
-_READ = {"start": _Start, "step": Point, "evaluation": _Evaluation}
+_READ = {"start": _Start, "step": Point, "evaluation": _Validation}
 
 
 @dataclass(frozen=True)
@@ -121,13 +121,13 @@ def _load(path: Path) -> list[Training]:
         lines = [line for log in logs for line in (log.start, *log.events)]
     events = []
     for line in lines:
-        kind = decode(line, _Event, str(path)).event
-        if kind in _READ:
-            events.append(decode(line, _READ[kind], f"{path}: {kind}"))
+        head = decode(line, _Event, str(path))
+        if head.event in _READ and head.split == "validation":
+            events.append(decode(line, _READ[head.event], f"{path}: {head.event}"))
     return _trainings(events, path)
 
 
-def _trainings(events: list[_Start | Point | _Evaluation], path: Path) -> list[Training]:
+def _trainings(events: list[_Start | Point | _Validation], path: Path) -> list[Training]:
     """One that goes on after a checkpoint is one with what came before it."""
     found: list[Training] = []
     latest: dict[int, Point] = {}
@@ -140,7 +140,7 @@ def _trainings(events: list[_Start | Point | _Evaluation], path: Path) -> list[T
         elif found and isinstance(event, Point):
             found[-1].points.append(event)
             latest[event.step] = event
-        elif found and event.split == "validation" and event.step in latest:
+        elif found and event.step in latest:
             at = latest[event.step]
             found[-1].evaluations.append(Point(at.step, at.samples, at.seconds, event.loss))
     for training in found:

@@ -50,6 +50,14 @@ def test_everything_lies_beside_the_file_and_nothing_else(produced):
     assert names(produced) == PRODUCTS | {"results.json"}
 
 
+def test_rows_that_name_no_batch_have_no_throughput_by_devices(tmp_path, capsys):
+    approved = Path(__file__).parents[1] / "approved" / "results.json"
+    source = tmp_path / "results.json"
+    source.write_bytes(approved.read_bytes())
+    assert command.main(["report", str(source)]) == 0
+    assert "left out scaling: the row of single names no batch" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("name", CHARTS)
 def test_charts_are_not_blank(produced, name):
     picture = produced / f"{name}.png"

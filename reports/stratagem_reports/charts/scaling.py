@@ -36,6 +36,8 @@ def draw(results: Results, selection: Selection) -> Drawn:
         return "no working row of single"
     if selection.tutorial:
         return "rows measured as the tutorial measures have no throughput of a steady step"
+    if not single.option("global_batch_size"):
+        return "the row of single names no batch"
     best = _best(results, single)
     if all(rate.simulated for rate in best.values()):
         return "no working row of a strategy with several devices, each with cores of its own"

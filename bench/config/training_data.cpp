@@ -142,7 +142,7 @@ nlohmann::ordered_json options_of_the_work(const Config& row,
   return work;
 }
 
-std::string flag_of(std::string name) {
+std::string dashed_name(std::string name) {
   std::ranges::replace(name, '_', '-');
   return "--" + name;
 }
@@ -238,7 +238,7 @@ void require_same_work(const std::string& path, const std::string& then,
     }
     throw std::invalid_argument(
         fmt::format("{}: is of a training with {} {}, this one has {}; {} must stay as it was",
-                    path, name, before.dump(), value.dump(), flag_of(name)));
+                    path, name, before.dump(), value.dump(), dashed_name(name)));
   }
 }
 

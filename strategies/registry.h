@@ -55,7 +55,7 @@ struct StrategyEntry {
   bool spreads_over(std::string_view dimension) const {
     return std::ranges::find(dimensions, dimension) != dimensions.end();
   }
-  /// What it spreads over where no mesh is given.
+  /// The dimensions that it spreads over without --mesh.
   const std::vector<std::string>& usually_over() const {
     return usual_dimensions.empty() ? dimensions : usual_dimensions;
   }

@@ -119,7 +119,7 @@ std::vector<ordered_json> lines_of(const std::string& text, const std::string& w
   for (std::string line; std::getline(all, line);) {
     lines.push_back(ordered_json::parse(line, nullptr, /*allow_exceptions=*/false));
     if (lines.back().is_discarded()) {
-      throw std::runtime_error(fmt::format("{}: \"{}\" is no JSON", where, line));
+      throw std::runtime_error(fmt::format("{}: \"{}\" is not JSON", where, line));
     }
   }
   return lines;

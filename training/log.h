@@ -9,7 +9,7 @@
 
 namespace stratagem::training {
 
-/// Appends to a file; an empty path is no log.
+/// Appends lines to a file. With an empty path it writes nothing.
 class LogWriter {
  public:
   /// Throws std::system_error.
@@ -21,7 +21,7 @@ class LogWriter {
   /// In one write, so that a line is there whole or not at all; a line that does not fit waits for
   /// the next write. Numbers that are not finite are written as texts: "nan", "inf", "-inf".
   void write(const nlohmann::ordered_json& line);
-  /// Hands the file to the disk.
+  /// Flushes the file to the disk.
   void sync();
 
   /// The lines that wait, as text; empty: none.
@@ -38,7 +38,8 @@ class LogWriter {
   int error_ = 0;  // of the last write or sync; 0: none
 };
 
-/// The text's lines. Throws std::runtime_error, which begins with `where`, for one that is no JSON.
+/// The text's lines. Throws std::runtime_error, which begins with `where`, for one that is not
+/// JSON.
 std::vector<nlohmann::ordered_json> lines_of(const std::string& text, const std::string& where);
 
 struct LogUntil {
@@ -57,7 +58,7 @@ class LogReader {
   /// Begins with what follows the first `offset` bytes.
   explicit LogReader(std::string path, long offset = 0) : path_(std::move(path)), offset_(offset) {}
 
-  /// Whole lines only. Throws std::runtime_error, with file and line, for one that is no JSON.
+  /// Whole lines only. Throws std::runtime_error, with file and line, for one that is not JSON.
   std::vector<nlohmann::ordered_json> next();
 
  private:

@@ -273,12 +273,6 @@ std::vector<Option> measurement_options() {
        .in_row_name = false}};
 }
 
-/// "--split-size" of "split_size".
-std::string kebab_flag(std::string name) {
-  std::ranges::replace(name, '_', '-');
-  return "--" + name;
-}
-
 std::vector<Option> make_table() {
   struct Part {
     const char* group;
@@ -307,6 +301,11 @@ std::vector<Option> make_table() {
 std::span<const Option> option_table() {
   static const std::vector<Option> table = make_table();
   return table;
+}
+
+std::string kebab_flag(std::string name) {
+  std::ranges::replace(name, '_', '-');
+  return "--" + name;
 }
 
 }  // namespace stratagem::bench

@@ -35,7 +35,7 @@ std::vector<Option> cut_options() {
            .member = &Config::accumulation_steps,
            .used_when = UsedWhen::cut_by_count,
            .meaning = "micro-batches of a replica, whose gradients are added up before they are "
-                      "exchanged and applied; of stages in place of --split-size",
+                      "exchanged and applied; of stages instead of --split-size",
            .bounds = positive_count,
            .row_name_key = "accumulation"}};
 }

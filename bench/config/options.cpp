@@ -19,8 +19,9 @@ std::string range_text(const Bounds& bounds) {
   const bool low = std::isfinite(bounds.low);
   const bool high = std::isfinite(bounds.high);
   if (low && high) {
-    if (bounds.low_excluded)
+    if (bounds.low_excluded) {
       return fmt::format("more than {}, {:g} at most", bounds.low, bounds.high);
+    }
     return bounds.high_excluded ? fmt::format("{} or more and below {}", bounds.low, bounds.high)
                                 : fmt::format("{} to {}", bounds.low, bounds.high);
   }
@@ -115,8 +116,8 @@ std::string default_text(const Option& option) {
   return option.name == "device_ids" ? "0 to devices - 1" : text;
 }
 
-/// Whether the row's arrangement of devices has what an option of this kind is about. A row has the
-/// dimensions that are usual for its strategy, and those that its mesh adds.
+/// Returns true if the row's devices are arranged so that an option of this kind has a meaning. A
+/// row has the dimensions that are usual for its strategy, and those that its mesh adds.
 bool arrangement_uses(UsedWhen used_when, const Config& config, const StrategyFacts& strategy) {
   const auto in_mesh = [&](const char* dimension) {
     return config.mesh != "auto" && ranks::parse_mesh(config.mesh).size(dimension) > 1;

@@ -83,7 +83,7 @@ using Member =
     std::variant<bool Config::*, std::int64_t Config::*, double Config::*, std::string Config::*,
                  std::vector<std::string> Config::*, std::vector<std::int64_t> Config::*>;
 
-/// Whether a training that goes on from a checkpoint may have another value.
+/// States if a training that continues from a checkpoint may change the option.
 enum class AtResume {
   undecided,  // refused like must_match; a test finds it
   must_match,
@@ -116,6 +116,8 @@ std::vector<Option> options_of_strategies();
 
 /// By snake_case name; throws std::invalid_argument with the nearest one.
 const Option& find_option(std::string_view name);
+/// Returns "--split-size" for "split_size".
+std::string kebab_flag(std::string name);
 
 /// The text's value. Throws std::invalid_argument in one line that begins with `where` and says
 /// what would be right; strategies, models and schedules are checked when there is a catalogue.

@@ -56,7 +56,7 @@ Mesh mesh_of(const Config& config, const StrategyEntry& strategy) {
   return mesh;
 }
 
-/// Whether the row's model is cut: some strategies do it only where the mesh has stages.
+/// Returns true if the row's model is cut. Some strategies cut it only if the mesh has stages.
 bool has_stages(const Config& config, const StrategyEntry& strategy) {
   return strategy.usually_spreads_over("pipeline") || placement_of(config).pipeline_devices() > 1;
 }

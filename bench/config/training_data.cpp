@@ -1,7 +1,6 @@
 #include "bench/config/training_data.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -11,6 +10,7 @@
 #include "bench/config/options.h"
 #include "models/registry/registry.h"
 #include "strategies/runtime/content_hash.h"
+#include "strategies/runtime/require_memory.h"
 
 namespace stratagem::bench {
 namespace {
@@ -69,7 +69,7 @@ std::int64_t image_size_of(const Config& row, const models::ModelEntry& model,
 
 /// Refuses a set whose drawn samples, with the order of an epoch, are more than the machine's
 /// memory.
-void require_memory(const datasets::DatasetOptions& wanted, InputKind kind) {
+void require_memory_of_samples(const datasets::DatasetOptions& wanted, InputKind kind) {
   const auto pixels =
       static_cast<double>(wanted.image_size) * static_cast<double>(wanted.image_size);
   double sample = 24;  // its places in the order and in the batches, and its label
@@ -82,13 +82,7 @@ void require_memory(const datasets::DatasetOptions& wanted, InputKind kind) {
   }
   const int sets = 1 + (wanted.validation < 0 ? 1 : 0) + (wanted.test < 0 ? 1 : 0);
   const double bytes = sets * static_cast<double>(wanted.samples) * sample + shared;
-  const double memory =
-      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
-  if (bytes < memory) return;
-  constexpr double gib = 1024.0 * 1024 * 1024;
-  throw std::invalid_argument(fmt::format(
-      "--samples {}: take {:.3g} GiB of memory, {:.3g} GiB are there; fewer, or smaller ones",
-      wanted.samples, bytes / gib, memory / gib));
+  runtime::require_memory(bytes, fmt::format("--samples {}", wanted.samples));
 }
 
 constexpr const char* data_content = "data_content";
@@ -142,13 +136,8 @@ nlohmann::ordered_json options_of_the_work(const Config& row,
   return work;
 }
 
-std::string dashed_name(std::string name) {
-  std::ranges::replace(name, '_', '-');
-  return "--" + name;
-}
-
-/// What a file that does not name it was trained with; null: it cannot be known. Of what the first
-/// trainings named, all but the mixed precision; what they did not name, they do not compare.
+/// The value that a file without this name was trained with: the default. Null if it is unknown:
+/// the first trainings wrote fewer names, of which the mixed precision alone has a known default.
 nlohmann::ordered_json unnamed(const nlohmann::ordered_json& was, const std::string& name) {
   const Config row;
   const training::TrainingOptions options;
@@ -190,7 +179,7 @@ datasets::Datasets training_data(const Config& row, const training::TrainingOpti
   wanted.seed = static_cast<std::uint64_t>(row.seed);
   wanted.validation = options.validation;
   wanted.test = options.test;
-  if (set.drawn) require_memory(wanted, model.input_kind);
+  if (set.drawn) require_memory_of_samples(wanted, model.input_kind);
   return datasets::make_datasets(wanted, characters);
 }
 
@@ -238,7 +227,7 @@ void require_same_work(const std::string& path, const std::string& then,
     }
     throw std::invalid_argument(
         fmt::format("{}: is of a training with {} {}, this one has {}; {} must stay as it was",
-                    path, name, before.dump(), value.dump(), dashed_name(name)));
+                    path, name, before.dump(), value.dump(), kebab_flag(name)));
   }
 }
 

@@ -93,7 +93,8 @@ Measurement measure(const std::vector<Config>& rows, const MeasureOptions& optio
 void write_results_and_clean_up(const std::filesystem::path& out,
                                 const reports::ResultFile& results);
 
-/// What holds the finished launches when `out` cannot be written, as the end of that error's line.
+/// Names the file that has the finished launches if `out` cannot be written. The text ends the line
+/// of that error.
 std::string where_launches_stay(const Measurement& measurement, const std::filesystem::path& out);
 
 /// The contract's exit code: 4 when a rank failed, hung or was lost, 1 when only verifications

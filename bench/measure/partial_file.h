@@ -52,7 +52,7 @@ class PartialFile {
   void append(const FinishedLaunch& launch);
   /// Writes the lines that wait.
   void flush();
-  /// Whether no line waits.
+  /// Returns true if no line waits.
   bool is_whole() const { return waiting_.empty(); }
 
   const std::filesystem::path& path() const { return path_; }

@@ -213,18 +213,18 @@ void Rounds::take(const PlannedLaunch& planned, const Launched<MeasureResult>& l
   observer_.end(step_ms.empty() ? std::nullopt : std::optional(reports::median(step_ms)));
 }
 
-/// A full disk does not end the measurement: what it has not taken waits for the next launch.
+/// A full disk does not end the measurement. Lines that it did not take wait for the next launch.
 void Rounds::write_partial_file(const std::function<void(PartialFile&)>& write) {
   if (partial_ == nullptr) return;
   try {
     write(*partial_);
   } catch (const std::system_error& error) {
-    if (std::exchange(told_of_partial_file_, true)) return;
+    if (std::exchange(partial_file_failed_, true)) return;
     observer_.note(fmt::format("{}; the next launch tries again", error.what()));
   }
 }
 
-/// Whether the partial file has every finished launch.
+/// Returns true if the partial file has every finished launch.
 bool Rounds::keeps_all() {
   write_partial_file(&PartialFile::flush);
   return partial_ != nullptr && partial_->is_whole();

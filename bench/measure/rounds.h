@@ -59,7 +59,7 @@ class Rounds {
   std::vector<std::vector<reports::TimelineEvent>> traces_;    // [row], in the clock's milliseconds
   PartialPlan plan_;
   PartialFile* partial_ = nullptr;  // null: nothing is kept
-  bool told_of_partial_file_ = false;
+  bool partial_file_failed_ = false;
   std::set<std::pair<std::size_t, std::int64_t>> done_;
   std::size_t planned_ = 0;
   std::size_t finished_ = 0;

@@ -2,7 +2,6 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <functional>
@@ -15,6 +14,7 @@
 #include "models/registry/registry.h"
 #include "strategies/data_parallel/device_balance.h"
 #include "strategies/distributed/network_interface.h"
+#include "strategies/runtime/require_memory.h"
 #include "strategies/schedules/registry.h"
 #include "strategies/stages/partition.h"
 
@@ -129,12 +129,16 @@ void check_sharing(const Config& config, const Placement& placement) {
 std::vector<std::string> cut_of(const Config& config, const models::Workload& workload,
                                 const models::Model& model, const TaskContext& context) {
   const int stages = stages_of(config);
-  if (stages == 1 && config.cut.empty()) return {};
   if (stages == 1) {
+    const bool is_usual = config.partition == Config().partition;
+    if (config.cut.empty() && is_usual) return {};
+    const std::string option = config.cut.empty()
+                                   ? "--partition " + config.partition
+                                   : fmt::format("--cut {}", fmt::join(config.cut, "+"));
     throw std::invalid_argument(
-        fmt::format("--cut {}: the row has one stage, which nothing cuts; leave it out, or give "
-                    "--mesh a dimension pipeline",
-                    fmt::join(config.cut, "+")));
+        option +
+        ": the row has one stage, which nothing cuts; leave it out, or give --mesh a "
+        "dimension pipeline");
   }
   if (stages > static_cast<int>(model.layers.size())) {
     throw std::invalid_argument(
@@ -221,27 +225,19 @@ std::string note_of_numerics(const Config& config) {
   return tf32_note(config, models::find_model(config.model).input_kind == models::InputKind::image);
 }
 
-/// Refuses a row whose parameters or whose batch are larger than the machine's memory.
-void require_memory(const models::Workload& workload, const models::Model& model) {
+/// Refuses a row of which one device's even share, parameters or inputs, is more than the memory.
+void require_memory_of_row(const Placement& placement, const models::Workload& workload,
+                           const models::Model& model) {
   double parameters = 0;
   for (const auto& each : models::parameters(model.layers)) {
     parameters +=
         static_cast<double>(each.tensor.numel()) * static_cast<double>(each.tensor.itemsize());
   }
-  double samples = static_cast<double>(sizeof(float));
-  for (const std::int64_t size : workload.input_shape(1)) samples *= static_cast<double>(size);
-  samples *= static_cast<double>(workload.options().batch);
-  const double memory =
-      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
-  const auto require = [memory](double bytes, const std::string& what) {
-    if (bytes <= memory) return;
-    constexpr double gib = 1 << 30;
-    throw std::invalid_argument(
-        fmt::format("{} of {:.3g} GiB are larger than the memory of {:.3g} GiB", what, bytes / gib,
-                    memory / gib));
-  };
-  require(parameters, "parameters");
-  require(samples, fmt::format("--global-batch-size {}: inputs", workload.options().batch));
+  double inputs = sizeof(float) * static_cast<double>(workload.options().batch);
+  for (const std::int64_t size : workload.input_shape(1)) inputs *= static_cast<double>(size);
+  runtime::require_memory(parameters / placement.devices(), "--model " + workload.entry().name);
+  runtime::require_memory(inputs / placement.replicas(),
+                          fmt::format("--global-batch-size {}", workload.options().batch));
 }
 
 /// Throws where the row cannot work.
@@ -263,7 +259,7 @@ CheckedRow checked_row(Config config, bool ranks_are_here, const TaskContext& co
   const models::Workload workload(workload_options(config));
   const models::Model model = workload.make_meta_model();
   models::output_shape(model.layers, workload.input_shape(1));
-  require_memory(workload, model);
+  require_memory_of_row(placement, workload, model);
   check_batch_norm(config, workload, model.layers);
   schedules::find_schedule(config.schedule);
   config.cut = cut_of(config, workload, model, context);

@@ -42,7 +42,7 @@ void check_first_loss(const std::optional<FirstLoss>& verified, double loss) {
 
 /// Throws when a device of this rank held another amount of the model's state in the timed steps
 /// than the strategy's costs say.
-/// Throws if a step's loss is not finite: what the later steps compute is no training any more.
+/// Throws if a step's loss is not finite, because the later steps then compute with NaN.
 void check_losses(const reports::Repetition& repetition) {
   for (std::size_t step = 0; step < repetition.loss.size(); ++step) {
     if (std::isfinite(repetition.loss[step])) continue;

@@ -110,15 +110,15 @@ class Keeper {
     distributed::ProcessGroup* const ranks = session_.groups.view().all;
     const auto device = backends::torch_device(session_.group.devices.front()->description());
     const std::string what = fmt::format("the checkpoint of step {}", position.step);
-    if (session_.rank() != 0) {
-      const Presence presence(context_, "waiting for " + what);
-      return distributed::send_state(own, *ranks, device, [&presence] { presence.show(); });
-    }
+    const bool writes = session_.rank() == 0;
+    constexpr double grace_s = 2;  // rank 0 reports its own delay first
     const double limit_s = job_.training.checkpoint_timeout;
     const FileLimit limit(
-        context_, Presence(context_, "writing " + what), limit_s,
+        context_, Presence(context_, (writes ? "writing " : "waiting for ") + what),
+        limit_s + (writes ? 0 : grace_s),
         fmt::format("rank 0: {} is not written within {:g} s (--checkpoint-timeout)", what,
                     limit_s));
+    if (!writes) return distributed::send_state(own, *ranks, device);
     distributed::StateReader state(std::move(own), ranks, device);
     keep(path, {.position = position, .scheduled_rate = scheduled_rate, .work = job_.work}, state);
   }

@@ -190,14 +190,12 @@ at::Tensor StateReader::read(const std::string& name) {
   return whole;
 }
 
-void send_state(const StatePieces& own, ProcessGroup& ranks, const at::Device& device,
-                const std::function<void()>& at_message) {
+void send_state(const StatePieces& own, ProcessGroup& ranks, const at::Device& device) {
   std::string text = described(own);
   send_number(static_cast<std::int64_t>(text.size()), 0, ranks, device);
   send_values(as_bytes(text), ranks, device);
   while (true) {
     const std::int64_t asked = receive_number(0, ranks, device);
-    if (at_message) at_message();
     if (asked == nothing_more) return;
     if (asked != wait_longer) {
       send_values(own.at(static_cast<std::size_t>(asked)).values, ranks, device);

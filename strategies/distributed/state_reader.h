@@ -2,7 +2,6 @@
 // rank 0 one whole entry besides, and a message has at most 16 MiB.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -54,10 +53,7 @@ class StateReader {
   std::unique_ptr<Messages> messages_;  // null: there are no other ranks
 };
 
-/// Sends rank 0 what it asks for, until its StateReader is gone. `at_message` is called at each of
-/// its messages, of which over Gloo one comes every quarter of the group's time limit. Throws
-/// CommunicationError.
-void send_state(const strategies::StatePieces& own, ProcessGroup& ranks, const at::Device& device,
-                const std::function<void()>& at_message = {});
+/// Sends rank 0 what it asks for, until its StateReader is gone. Throws CommunicationError.
+void send_state(const strategies::StatePieces& own, ProcessGroup& ranks, const at::Device& device);
 
 }  // namespace stratagem::distributed

@@ -66,15 +66,19 @@ def one_line(text: str) -> str:
         (["run", *TOY, "--model", "linear"], ["--model: is given 2 times; once is enough"]),
         (["run", *TOY, "--out", "r.json", "--trace", "./r.json"], ["two outputs go into ./r.json"]),
         (["train", "--model", "toy", "--checkpoint-dir", "/dev/null"], ["--checkpoint-dir /dev/null"]),
+        (
+            ["run", *TOY, "--strategy", "pipeline", "--mesh", "data=2", "--partition", "flops"],
+            ["--partition flops: the row has one stage"],
+        ),
         (["run", *TOY, "--timeout", "1e300"], ["--timeout: 1e300 is out of range"]),
         (["doctor", "--device", "gpu"], ["unknown arguments: gpu --device"]),
         (
             ["run", "--model", "resnet18", "--image-size", "65536", "--global-batch-size", "9"],
-            ["--global-batch-size 9: inputs of 432 GiB are larger than the memory"],
+            ["--global-batch-size 9: takes 432 GiB of memory"],
         ),
         (
             ["run", "--model", "linear", "--features", "1000000000", "--outputs", "1000000000"],
-            ["parameters of 3.73e+09 GiB are larger than the memory"],
+            ["--model linear: takes 3.73e+09 GiB of memory"],
         ),
         (["simulate", "--chart", "chart.gif"], ["--chart", ".png or .svg"]),
         (["report", "/nonexistent.json"], ["/nonexistent.json"]),

@@ -1,13 +1,13 @@
 // stratagem simulate: what a schedule would take, from given costs.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <optional>
 #include <stdexcept>
 
 #include "strategies/runtime/parse.h"
+#include "strategies/runtime/require_memory.h"
 #include "strategies/schedules/registry.h"
 #include "strategies/schedules/simulate.h"
 #include "tools/stratagem/parse.h"
@@ -57,23 +57,18 @@ void require_milliseconds(double value, const std::string& flag) {
       fmt::format("{}: {} is out of range; 0 to {:g}", flag, value, most_milliseconds));
 }
 
-/// Refuses a schedule that is larger than the machine's memory.
-void require_memory(const GivenCosts& given) {
+void require_memory_of_schedule(const GivenCosts& given) {
   constexpr double bytes_of_a_pair = 512;  // a stage's actions for a micro-batch, and their events
   const double bytes = bytes_of_a_pair * given.stages * given.micro_batches;
-  const double memory =
-      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
-  if (bytes <= memory) return;
-  throw std::invalid_argument(fmt::format(
-      "--stages {}, --micro-batches {}: take {:.3g} GiB of memory, {:.3g} GiB are there; fewer",
-      given.stages, given.micro_batches, bytes / (1 << 30), memory / (1 << 30)));
+  runtime::require_memory(
+      bytes, fmt::format("--stages {}, --micro-batches {}", given.stages, given.micro_batches));
 }
 
 Simulation simulate_given(const GivenCosts& given) {
   require_milliseconds(given.optimizer_ms, "--optimizer-ms");
   require_milliseconds(given.link_latency_ms, "--link-latency-ms");
   require_milliseconds(given.link_ms, "--link-ms");
-  require_memory(given);
+  require_memory_of_schedule(given);
   Simulation simulation;
   const auto& entry = schedules::find_schedule(given.schedule);
   const int each = entry.stages_for(given.virtual_stages.value_or(2));

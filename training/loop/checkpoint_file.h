@@ -36,7 +36,7 @@ void write_checkpoint(const std::filesystem::path& path, const CheckpointNotes& 
 /// checkpoint, or one of another model or optimizer.
 Checkpoint read_checkpoint(const std::filesystem::path& path, const models::Workload& workload);
 
-/// Checkpoint::work alone, without the tensors. Throws likewise.
+/// Reads Checkpoint::work and no tensor. Throws as read_checkpoint() does.
 std::string read_work(const std::filesystem::path& path);
 
 /// Parameters and buffers alone, of a checkpoint or of what Python's torch.save wrote: a model's

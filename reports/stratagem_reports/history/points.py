@@ -22,7 +22,7 @@ UNKNOWN_HARDWARE = "unknown"
 ANY_HARDWARE = "any"
 _DISTURBED = {"shared_cores", "disturbed"}
 _SCHEMA_NAME = re.compile(r"stratagem-history/\d+")
-# What the build writes without a commit, "unknown", is none.
+# The build writes "unknown" if there is no commit.
 _COMMIT = r"^(?!unknown\Z)[0-9A-Za-z][0-9A-Za-z._/+-]{0,99}\Z"
 
 

@@ -11,7 +11,7 @@ from msgspec import field
 
 from .typed_json import Milliseconds, convert
 
-# What the summary of a failed row lacks.
+# The summary of a failed row has none of these.
 _MEASURED = ("samples", "mean", "median", "deviation", "interval", "outliers", "ratios")
 
 

@@ -80,8 +80,8 @@ Config row_of(const Combination& of) {
   return checked.config;
 }
 
-/// What can't be combined: state is sharded over replicas, once, and some strategies have one
-/// device, or one process.
+/// Returns true for options that exclude each other: state is sharded over replicas, once, and some
+/// strategies have one device, or one process.
 bool is_to_be_refused(const Combination& of) {
   const auto& entry = strategies::find_strategy(of.strategy);
   const bool has_replicas = of.mesh.find("data") != std::string::npos;

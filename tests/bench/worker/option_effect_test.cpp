@@ -41,7 +41,7 @@ class FirstRank {
                            .before_action = [this](const auto& action) { note(action); }});
   }
 
-  /// What the row does in a step.
+  /// Describes what the row does in a step.
   std::string description() {
     const models::Batch batch = workload_.make_batch(0);
     std::string text;
@@ -216,7 +216,7 @@ const std::set<std::string> shown_elsewhere = {"ranks",     "mesh",      "backen
 
 std::string description_of(const Config& row) { return FirstRank(*accepted(row)).description(); }
 
-/// What is accepted where nothing changes, "name=value".
+/// Lists the accepted options that change nothing, as "name=value".
 std::vector<std::string> without_effect(const strategies::StrategyEntry& strategy,
                                         std::set<std::string>& changed) {
   std::vector<std::string> found;

@@ -1,0 +1,20 @@
+#include "strategies/runtime/require_memory.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <stdexcept>
+
+namespace stratagem::runtime {
+
+void require_memory(double bytes, const std::string& option) {
+  const double memory =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
+  if (bytes <= memory) return;
+  constexpr double gib = 1024.0 * 1024 * 1024;
+  throw std::invalid_argument(
+      fmt::format("{}: takes {:.3g} GiB of memory, {:.3g} GiB are there; fewer, or smaller ones",
+                  option, bytes / gib, memory / gib));
+}
+
+}  // namespace stratagem::runtime

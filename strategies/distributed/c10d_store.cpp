@@ -91,7 +91,9 @@ std::unique_ptr<ranks::KeyValueStore> connect_store(const ranks::StoreEndpoint& 
   } catch (const std::exception& error) {
     throw runtime::CommunicationError(
         fmt::format("{}: {}",
-                    place.serve ? fmt::format("{} cannot be served", place.name())
+                    place.serve ? fmt::format("{} cannot be served (MASTER_PORT or --init-method "
+                                              "tcp://HOST:PORT names another port)",
+                                              place.name())
                                 : fmt::format("nobody serves {} within {:g} s", place.name(),
                                               std::chrono::duration<double>(place.timeout).count()),
                     runtime::first_line(error)));

@@ -235,8 +235,8 @@ std::string first_slurm_host(const std::string& list) {
 }
 
 std::uint16_t port_from(const std::string& text) {
-  constexpr std::uint32_t lowest = 20000;
-  constexpr std::uint32_t count = 40000;
+  constexpr std::uint32_t lowest = 12000;
+  constexpr std::uint32_t count = 20000;
   std::uint32_t hash = 2166136261U;  // FNV-1a
   for (const char letter : text) hash = (hash ^ static_cast<unsigned char>(letter)) * 16777619U;
   return static_cast<std::uint16_t>(lowest + hash % count);

@@ -59,8 +59,9 @@ std::vector<int> slurm_tasks_per_node(const std::string& text, int tasks);
 /// The first host of a list as Slurm writes it: "n[0-1],m3" gives "n0".
 std::string first_slurm_host(const std::string& list);
 
-/// A port from 20000 to 59999 that is the same for equal texts: where no launcher names one and
-/// several jobs of one host must not meet.
+/// A port from 12000 to 31999 that is the same for equal texts, for launchers that name none. Two
+/// jobs of one host rarely get the same. Linux gives ports from 32768 to outgoing connections, so
+/// a higher one could be taken by any program.
 std::uint16_t port_from(const std::string& text);
 
 }  // namespace stratagem::ranks

@@ -87,7 +87,7 @@ def test_a_port_in_use(commands):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         done = meet_in_vain(commands, port, rank=0)
-    expect_one_line(done, 4, f"127.0.0.1:{port} cannot be served")
+    expect_one_line(done, 4, f"127.0.0.1:{port} cannot be served", "MASTER_PORT")
 
 
 def test_world_sizes_that_differ(commands):

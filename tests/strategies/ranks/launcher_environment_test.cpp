@@ -90,6 +90,14 @@ TEST(Launcher, MpirunsRanksAgreeOnAPort) {
   EXPECT_NE(detect(other).master_port, found.master_port) << "two runs of one host must not meet";
 }
 
+TEST(Launcher, ADerivedPortIsNoneOfThoseThatLinuxGivesToConnections) {
+  for (int run = 0; run < 1000; ++run) {
+    const auto port = port_from("mpirun " + std::to_string(run));
+    EXPECT_GE(port, 12000);
+    EXPECT_LT(port, 32000);
+  }
+}
+
 TEST(Launcher, SrunsMasterIsTheFirstHostOfTheStep) {
   const auto found = detect(srun);
   EXPECT_EQ(found.launcher, Launcher::srun);

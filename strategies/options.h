@@ -45,7 +45,7 @@ struct StrategyOptions {
 
 /// What strategies list in StrategyEntry::options, in the command line's words.
 inline constexpr std::array rank_options = {"ranks", "mesh", "backend", "interface", "straggler"};
-inline constexpr std::array micro_batch_options = {"split_size", "schedule", "virtual_stages"};
+inline constexpr std::array schedule_options = {"schedule", "virtual_stages"};
 inline constexpr std::array stage_options = {"cut", "partition"};
 inline constexpr std::array replica_options = {"bucket_mb", "overlap", "compression"};
 inline constexpr std::array accumulation_options = {"accumulation_steps"};

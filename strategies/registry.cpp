@@ -1,22 +1,16 @@
 #include "strategies/registry.h"
 
-#include <utility>
-
 namespace stratagem::strategies {
 
-models::Registry<StrategyEntry>& strategy_registry() {
+models::Registry<StrategyEntry>& StrategyEntry::registry() {
   static models::Registry<StrategyEntry> strategies("strategy");
   return strategies;
 }
 
 const StrategyEntry& find_strategy(const std::string& name) {
-  return strategy_registry().find(name);
+  return StrategyEntry::registry().find(name);
 }
 
-std::vector<std::string> strategy_names() { return strategy_registry().names(); }
-
-StrategyRegistration::StrategyRegistration(StrategyEntry entry) {
-  models::register_entry(strategy_registry(), std::move(entry));
-}
+std::vector<std::string> strategy_names() { return StrategyEntry::registry().names(); }
 
 }  // namespace stratagem::strategies

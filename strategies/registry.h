@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "models/registry/named_entries.h"
+#include "strategies/plan.h"
 
 namespace stratagem::models {
 struct ModelEntry;
@@ -20,26 +21,26 @@ namespace stratagem::strategies {
 
 class Strategy;
 struct StrategyContext;
-struct StrategyOptions;
 
 struct StrategyEntry {
-  std::string name;
-  std::string summary;
+  std::string name = {};
+  std::string summary = {};
   /// Options beyond the common ones that this strategy reads, in snake_case.
-  std::vector<std::string> options;
+  std::vector<std::string> options = {};
   /// Whether it spreads over all the job's devices; otherwise it uses one of them.
   bool multi_device = false;
   /// The dimensions of the mesh that it can spread over; each replica (data), and each part of a
   /// layer (tensor), has ranks of its own.
   std::vector<std::string> dimensions = {"pipeline"};
-  std::function<std::unique_ptr<Strategy>(const StrategyContext&)> make;
+  /// Of the plan that make()'s strategy runs and predictions simulate; empty: an outline's
+  /// defaults.
+  Outline outline = {};
+  std::function<std::unique_ptr<Strategy>(const StrategyContext&)> make = {};
   /// Empty: every model.
   std::function<bool(const models::ModelEntry&)> can_train = {};
   /// Throws std::invalid_argument, in one line, for options that do not fit so many devices; may be
   /// empty.
   std::function<void(const StrategyOptions&, int devices)> check = {};
-  /// The schedule that it runs, unless it reads the option "schedule".
-  std::string schedule = "naive";
   /// Whether one process drives all its devices, whatever the mesh.
   bool one_process = false;
   /// Whether the ranks that share layers share a sample's positions, too.
@@ -62,16 +63,13 @@ struct StrategyEntry {
   bool usually_spreads_over(std::string_view dimension) const {
     return std::ranges::find(usually_over(), dimension) != usually_over().end();
   }
+
+  /// Why it cannot be registered; empty: it can.
+  std::string lacks() const { return make && !outline ? "an outline of its plan" : ""; }
+  static models::Registry<StrategyEntry>& registry();
 };
 
-models::Registry<StrategyEntry>& strategy_registry();
 const StrategyEntry& find_strategy(const std::string& name);
 std::vector<std::string> strategy_names();
-
-/// A static object of this type adds an entry before main, or when its plug-in is loaded. A name
-/// that is taken is noted in models::registration_errors().
-struct StrategyRegistration {
-  explicit StrategyRegistration(StrategyEntry entry);
-};
 
 }  // namespace stratagem::strategies

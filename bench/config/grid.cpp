@@ -133,7 +133,7 @@ class Grid {
       }
     }
     // One micro-batch is what a row without stages has anyway.
-    const StrategyFacts* strategy = catalogue_.strategy(config.strategy);
+    const strategies::StrategyEntry* strategy = catalogue_.strategy(config.strategy);
     const bool by_size = is_used(find_option("split_size"), config, catalogue_);
     if (strategy != nullptr && strategy->reads("accumulation_steps") && !by_size) {
       used_.insert("accumulation_steps");
@@ -165,24 +165,24 @@ class Grid {
   }
 
   void settle_image_size(Config& config) const {
-    const ModelFacts* model = catalogue_.model(config.model);
-    if (model == nullptr || !model->has_images) {
+    const models::ModelEntry* model = catalogue_.model(config.model);
+    if (model == nullptr || !model->has_images()) {
       config.image_size = 0;
       return;
     }
     const Chosen* chosen = find_chosen(selection_, "image_size");
     if (chosen == nullptr) config.image_size = model->default_image_size;
-    if (config.image_size < model->smallest_image_size) {
+    if (config.image_size < model->smallest_image) {
       throw std::invalid_argument(fmt::format(
           "{}: {} is too small for {}; {} or more", where_of(chosen, find_option("image_size")),
-          config.image_size, config.model, model->smallest_image_size));
+          config.image_size, config.model, model->smallest_image));
     }
   }
 
   // A model of tokens has one loss, and a sequence of the length asked for or its longest.
   void settle_tokens(Config& config) const {
-    const ModelFacts* model = catalogue_.model(config.model);
-    if (model == nullptr || !model->has_tokens) {
+    const models::ModelEntry* model = catalogue_.model(config.model);
+    if (model == nullptr || !model->has_tokens()) {
       config.sequence_length = 0;
       return;
     }
@@ -240,7 +240,7 @@ class Grid {
     }
     // One name for one arrangement.
     if (config.mesh != "auto") config.mesh = ranks::parse_mesh(config.mesh).shortest();
-    const StrategyFacts* strategy = catalogue_.strategy(config.strategy);
+    const strategies::StrategyEntry* strategy = catalogue_.strategy(config.strategy);
     if (strategy != nullptr && !strategy->multi_device) {
       config.devices = 1;
       config.device_ids.resize(std::min<std::size_t>(config.device_ids.size(), 1));
@@ -265,10 +265,10 @@ class Grid {
   // Writes out what the strategy chooses, so that a row whose options name the same arrangement is
   // the same row.
   Config arranged(Config config) const {
-    const StrategyFacts* strategy = catalogue_.strategy(config.strategy);
+    const strategies::StrategyEntry* strategy = catalogue_.strategy(config.strategy);
     if (strategy == nullptr || !strategy->multi_device || strategy->one_process) return config;
     const auto mesh = config.mesh == "auto"
-                          ? usual_mesh(strategy->usual_dimensions, static_cast<int>(config.devices))
+                          ? usual_mesh(strategy->usually_over(), static_cast<int>(config.devices))
                           : ranks::parse_mesh(config.mesh);
     if (!mesh) return config;
     config.mesh = mesh->shortest();

@@ -8,8 +8,8 @@
 #include <cmath>
 #include <stdexcept>
 #include <type_traits>
+#include <utility>
 
-#include "strategies/ranks/mesh.h"
 #include "strategies/runtime/parse.h"
 
 namespace stratagem::bench {
@@ -116,66 +116,6 @@ std::string default_text(const Option& option) {
   return option.name == "device_ids" ? "0 to devices - 1" : text;
 }
 
-/// Returns true if the row's devices are arranged so that an option of this kind has a meaning. A
-/// row has the dimensions that are usual for its strategy, and those that its mesh adds.
-bool arrangement_uses(UsedWhen used_when, const Config& config, const StrategyFacts& strategy) {
-  const auto in_mesh = [&](const char* dimension) {
-    return config.mesh != "auto" && ranks::parse_mesh(config.mesh).size(dimension) > 1;
-  };
-  const auto has = [&](const char* dimension) {
-    return strategy.usually_spreads_over(dimension) || in_mesh(dimension);
-  };
-  // A mesh of stages or of sharded layers alone leaves the replicas out that are usual.
-  const bool replaced = !in_mesh("data") && (in_mesh("pipeline") || in_mesh("tensor"));
-  const bool has_replicas = has("data") && !replaced;
-  const auto shards_layers = [&] {
-    return config.mesh == "auto" ? strategy.usually_spreads_over("tensor") : in_mesh("tensor");
-  };
-  // Sharded layers without replicas: the check names the mesh that has some.
-  const bool may_shard_state = has_replicas || strategy.usually_spreads_over("tensor");
-  const auto shards_state = [&] {
-    return !strategy.reads("shard") || (config.shard != "none" && may_shard_state);
-  };
-  const bool is_counted = strategy.reads("accumulation_steps") && config.accumulation_steps > 1;
-  const bool cut_by_size = strategy.reads("split_size") && !is_counted && has("pipeline");
-  switch (used_when) {
-    case UsedWhen::between_ranks:
-      return config.ranks > 1 || (!strategy.one_process && (has_replicas || has("tensor")));
-    case UsedWhen::several_stages:
-      return has("pipeline");
-    case UsedWhen::cut_by_size:
-      return cut_by_size;
-    case UsedWhen::cut_by_count:
-      // One micro-batch is stated of replicas alone, which else exchange gradients more than once.
-      return is_counted || (!cut_by_size && strategy.usually_spreads_over("data"));
-    case UsedWhen::replicas:
-      return may_shard_state;
-    case UsedWhen::several_replicas:
-      if (strategy.reads("reduce")) return strategies::exchanges_buckets(config);
-      return config.shard == "none" && config.mixed_precision == "none" && has_replicas;
-    case UsedWhen::halves_are_summed:
-      return config.mixed_precision != "none" &&
-             (has_replicas || (strategy.reads("keep_gathered") && shards_layers()));
-    case UsedWhen::scaled:
-      return config.mixed_precision == "float16";
-    case UsedWhen::scaled_dynamically:
-      return config.mixed_precision == "float16" && config.loss_scale == "dynamic";
-    case UsedWhen::state_sharded:
-      return shards_state();
-    case UsedWhen::parameters_sharded:
-      return shards_state() && (config.shard == "parameters" || !strategy.reads("shard"));
-    case UsedWhen::sharded_layers:
-      return shards_layers();
-    case UsedWhen::sums_are_shared:
-      return config.device == "cpu" &&
-             (shards_state() || (strategy.reads("keep_gathered") && shards_layers()));
-    case UsedWhen::copies_kept:
-      return config.replicate == "kept";
-    default:
-      return true;
-  }
-}
-
 }  // namespace
 
 const Option& find_option(std::string_view name) {
@@ -229,50 +169,41 @@ void reset_to_default(Config& config, const Option& option) {
 }
 
 bool is_used(const Option& option, const Config& config, const Catalogue& catalogue) {
-  const ModelFacts* model = catalogue.model(config.model);
-  switch (option.used_when) {
-    case UsedWhen::always:
-      return true;
-    case UsedWhen::strategy_says:
-    case UsedWhen::between_ranks:
-    case UsedWhen::several_stages:
-    case UsedWhen::several_replicas:
-    case UsedWhen::sharded_layers:
-    case UsedWhen::cut_by_size:
-    case UsedWhen::cut_by_count:
-    case UsedWhen::replicas:
-    case UsedWhen::state_sharded:
-    case UsedWhen::parameters_sharded:
-    case UsedWhen::halves_are_summed:
-    case UsedWhen::scaled:
-    case UsedWhen::scaled_dynamically:
-    case UsedWhen::sums_are_shared:
-    case UsedWhen::copies_kept: {
-      const StrategyFacts* strategy = catalogue.strategy(config.strategy);
-      return strategy != nullptr && strategy->reads(option.name) &&
-             arrangement_uses(option.used_when, config, *strategy);
-    }
-    case UsedWhen::schedule_asks: {
-      const ScheduleFacts* schedule = catalogue.schedule(config.schedule);
-      return schedule != nullptr && schedule->asks_for_stages &&
-             is_used(find_option("schedule"), config, catalogue);
-    }
-    case UsedWhen::model_has_images:
-      return model != nullptr && model->has_images;
-    case UsedWhen::model_has_tokens:
-      return model != nullptr && model->has_tokens;
-    case UsedWhen::model_has_labels:
-      return model == nullptr || !model->has_tokens;
-    case UsedWhen::model_takes_sizes:
-      return model != nullptr && model->takes_sizes;
-    case UsedWhen::on_cpu:
-      return config.device == "cpu";
-    case UsedWhen::on_cuda:
-      return config.device == "cuda";
-    case UsedWhen::optimizer_is_sgd:
-      return config.optimizer == "sgd";
+  const RowFacts row(config, catalogue);
+  const UsedWhen& used = option.used_when;
+  if (!used.of_strategies) return used.holds(row);
+  return row.strategy != nullptr && row.strategy->reads(option.name) && used.holds(row);
+}
+
+std::string users_of(const Option& option, const Catalogue& catalogue) {
+  if (option.used_when.users != nullptr) return option.used_when.users(catalogue);
+  std::vector<std::string> users;
+  for (const strategies::StrategyEntry& strategy : catalogue.strategies) {
+    if (strategy.reads(option.name)) users.push_back(strategy.name);
   }
-  return true;
+  return fmt::format("{}", fmt::join(users, ", "));
+}
+
+std::string users_and_conditions(const Option& option, const Catalogue& catalogue) {
+  if (option.used_when.besides == nullptr) return users_of(option, catalogue);
+  std::vector<std::pair<std::string, std::vector<std::string>>> by_condition;
+  for (const strategies::StrategyEntry& strategy : catalogue.strategies) {
+    if (!strategy.reads(option.name)) continue;
+    const std::string condition = option.used_when.besides(strategy);
+    const auto found =
+        std::ranges::find(by_condition, condition, [](auto& each) { return each.first; });
+    if (found != by_condition.end()) {
+      found->second.push_back(strategy.name);
+    } else {
+      by_condition.push_back({condition, {strategy.name}});
+    }
+  }
+  std::string words;
+  for (const auto& [condition, names] : by_condition) {
+    words += fmt::format("{}{}{}{}", words.empty() ? "" : "; ", fmt::join(names, ", "),
+                         condition.empty() ? "" : " with ", condition);
+  }
+  return words;
 }
 
 std::string help_text(const Option& option, const Catalogue& catalogue) {
@@ -287,8 +218,7 @@ std::string help_text(const Option& option, const Catalogue& catalogue) {
     text += " [" + standard + "]";
   }
   const std::string users = users_of(option, catalogue);
-  return users.empty() || is_listed_by_strategies(option.used_when) ? text
-                                                                    : text + " (" + users + ")";
+  return users.empty() || is_strategys_own(option) ? text : text + " (" + users + ")";
 }
 
 reports::Values record_values(const Config& config, const Catalogue& catalogue) {

@@ -17,50 +17,12 @@
 
 #include "bench/config/catalogue.h"
 #include "bench/config/config.h"
+#include "bench/config/used_when.h"
 #include "models/registry/named_entries.h"
 #include "reports/record.h"
 #include "strategies/runtime/device.h"
 
 namespace stratagem::bench {
-
-/// Which rows read the option; in the others it keeps its default and is not shown.
-enum class UsedWhen {
-  always,
-  strategy_says,
-  between_ranks,       // and when the strategy says so
-  several_stages,      // likewise
-  replicas,            // likewise
-  several_replicas,    // likewise, with whole gradients that are exchanged in buckets
-  sharded_layers,      // likewise
-  sums_are_shared,     // likewise, on CPUs
-  copies_kept,         // likewise
-  cut_by_size,         // likewise, into micro-batches of so many samples
-  cut_by_count,        // likewise, into so many micro-batches
-  state_sharded,       // likewise
-  parameters_sharded,  // likewise
-  halves_are_summed,   // likewise
-  scaled,              // likewise
-  scaled_dynamically,  // likewise
-  schedule_asks,       // how many stages a device has
-  model_has_images,
-  model_has_tokens,
-  model_has_labels,
-  model_takes_sizes,
-  on_cpu,
-  on_cuda,
-  optimizer_is_sgd
-};
-
-/// Whether strategies list it among their options.
-constexpr bool is_listed_by_strategies(UsedWhen used_when) {
-  return used_when == UsedWhen::strategy_says || used_when == UsedWhen::several_stages ||
-         used_when == UsedWhen::several_replicas || used_when == UsedWhen::sharded_layers ||
-         used_when == UsedWhen::sums_are_shared || used_when == UsedWhen::copies_kept ||
-         used_when == UsedWhen::cut_by_size || used_when == UsedWhen::cut_by_count ||
-         used_when == UsedWhen::replicas || used_when == UsedWhen::state_sharded ||
-         used_when == UsedWhen::parameters_sharded || used_when == UsedWhen::halves_are_summed ||
-         used_when == UsedWhen::scaled || used_when == UsedWhen::scaled_dynamically;
-}
 
 /// Where the choices of a text option come from when it does not list them.
 enum class Choices { any_text, strategies, models, schedules };
@@ -95,7 +57,7 @@ struct Option {
   std::string flag = {};  // the table fills it in where it is the name in kebab-case
   Member member;
   std::string group = {};  // in the help; filled in by the table
-  UsedWhen used_when = UsedWhen::always;
+  UsedWhen used_when = used_when::always;
   std::string meaning;    // without unit and default
   std::string unit = {};  // empty for none
   Bounds bounds = {};
@@ -138,7 +100,12 @@ void reset_to_default(Config& config, const Option& option);
 /// Whether a row of this strategy, model and device reads the option.
 bool is_used(const Option& option, const Config& config, const Catalogue& catalogue);
 
-/// Who uses it, for messages and help: "pipeline", "--device cuda"; empty for all.
+/// Whether the help shows it under the strategies that list it.
+inline bool is_strategys_own(const Option& option) {
+  return option.used_when.of_strategies && !option.used_when.in_general_help;
+}
+
+/// Who reads it, for messages and help: "pipeline", "--device cuda"; empty for all.
 std::string users_of(const Option& option, const Catalogue& catalogue);
 /// With what rows of theirs must have besides: "tensor_parallel with sharded layers".
 std::string users_and_conditions(const Option& option, const Catalogue& catalogue);

@@ -8,7 +8,7 @@
 
 #include "bench/config/catalogue.h"
 #include "strategies/registry.h"
-#include "strategies/schedules/registry.h"
+#include "strategies/runtime/parse.h"
 
 namespace stratagem::bench {
 namespace {
@@ -54,11 +54,6 @@ Mesh mesh_of(const Config& config, const StrategyEntry& strategy) {
         config.mesh, mesh.size(), devices));
   }
   return mesh;
-}
-
-/// Returns true if the row's model is cut. Some strategies cut it only if the mesh has stages.
-bool has_stages(const Config& config, const StrategyEntry& strategy) {
-  return strategy.usually_spreads_over("pipeline") || placement_of(config).pipeline_devices() > 1;
 }
 
 /// Each of a row's devices is to have work in every micro-batch.
@@ -108,24 +103,44 @@ std::string backend_of(const Config& config) {
   return config.device == "cuda" ? "nccl" : "gloo";
 }
 
-std::string schedule_name(const Config& config) {
+bool scales_loss(const Config& config) {
+  if (config.mixed_precision != "float16" || config.loss_scale == "none") return false;
+  return runtime::number_in<double>(config.loss_scale).value_or(0) != 1;
+}
+
+strategies::PlanRequest plan_request(const Config& config, strategies::ModelParts parts) {
+  const Placement placement = placement_of(config);
+  strategies::PlanRequest request{.options = config,
+                                  .arrangement = {.replicas = placement.replicas(),
+                                                  .devices = placement.pipeline_devices(),
+                                                  .ranks = placement.pipeline_ranks(),
+                                                  .tensor_ranks = placement.tensor_ranks()},
+                                  .parts = std::move(parts),
+                                  .mixed_precision = config.mixed_precision != "none",
+                                  .needs_norm = config.clip_gradients > 0 || scales_loss(config),
+                                  .samples = config.global_batch_size};
+  request.options.shard = sharded_state(config);
+  return request;
+}
+
+strategies::PlanOutline outline_of(const Config& config) {
   const StrategyEntry& strategy = strategies::find_strategy(config.strategy);
-  const bool by_option = strategy.reads("schedule") && has_stages(config, strategy);
-  return by_option ? config.schedule : strategy.schedule;
+  return strategy.outline ? strategy.outline(plan_request(config)) : strategies::PlanOutline();
+}
+
+strategies::StepPlan plan_of(const Config& config, strategies::ModelParts parts) {
+  return strategies::plan_of(plan_request(config, std::move(parts)), outline_of(config));
 }
 
 int stages_of(const Config& config) {
-  const auto& schedule = schedules::find_schedule(schedule_name(config));
-  return placement_of(config).pipeline_devices() *
-         schedule.stages_for(static_cast<int>(config.virtual_stages));
+  return strategies::stages_of(plan_request(config), outline_of(config));
 }
 
 bool can_train(const Config& config, const Catalogue& catalogue) {
-  const auto& beyond = catalogue.strategy(config.strategy)->cannot_train;
-  const ModelFacts& model = *catalogue.model(config.model);
-  return std::ranges::find(beyond, config.model) == beyond.end() &&
-         stages_of(config) <= model.layers &&
-         (placement_of(config).tensor_ranks() == 1 || model.can_be_sharded);
+  const StrategyEntry& strategy = *catalogue.strategy(config.strategy);
+  const models::ModelEntry& model = *catalogue.model(config.model);
+  return (!strategy.can_train || strategy.can_train(model)) && stages_of(config) <= model.layers &&
+         (placement_of(config).tensor_ranks() == 1 || !model.sharded_sizes.empty());
 }
 
 Placement placement_of(const Config& config) {
@@ -155,31 +170,17 @@ Placement placement_of(const Config& config) {
   return placement;
 }
 
-MicroBatchOption micro_batch_option(const Config& config) {
-  const strategies::StrategyEntry& strategy = strategies::find_strategy(config.strategy);
-  if (strategy.one_process) return MicroBatchOption::none;
-  const bool counts = strategy.reads("accumulation_steps");
-  const bool is_counted = counts && config.accumulation_steps > 1;
-  if (strategy.reads("split_size") && !is_counted && has_stages(config, strategy)) {
-    return MicroBatchOption::split_size;
-  }
-  return counts ? MicroBatchOption::accumulation_steps : MicroBatchOption::none;
-}
-
 std::vector<schedules::Slice> slices_of(const Config& config) {
-  const std::int64_t replicas = placement_of(config).replicas();
-  if (strategies::find_strategy(config.strategy).one_process) {
-    return schedules::chunk_batch(config.global_batch_size, replicas);
+  const strategies::PlanRequest request = plan_request(config);
+  const strategies::PlanOutline outline = outline_of(config);
+  const bool by_count = outline.cut_by == strategies::MicroBatchOption::accumulation_steps;
+  if (outline.cut_by != strategies::MicroBatchOption::split_size && !outline.in_one_process) {
+    require_samples(request.samples / request.arrangement.replicas,
+                    by_count ? config.accumulation_steps : 1);
   }
-  const MicroBatchOption option = micro_batch_option(config);
-  if (option == MicroBatchOption::split_size) {
-    return schedules::split_batch_per_replica(config.global_batch_size, replicas,
-                                              config.split_size);
-  }
-  const std::int64_t parts =
-      option == MicroBatchOption::accumulation_steps ? config.accumulation_steps : 1;
-  require_samples(config.global_batch_size / replicas, parts);
-  return schedules::split_batch_per_replica_by_count(config.global_batch_size, replicas, parts);
+  std::vector<schedules::Slice> slices = strategies::partition_of(request, outline);
+  std::erase_if(slices, [](const schedules::Slice& slice) { return !slice.counts; });
+  return slices;
 }
 
 std::vector<std::int64_t> micro_batch_sizes(const Config& config) {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "bench/config/config.h"
+#include "strategies/plan.h"
 #include "strategies/ranks/mesh.h"
-#include "strategies/schedules/batch_split.h"
 
 namespace stratagem::bench {
 
@@ -57,8 +57,18 @@ std::string sharded_state(const Config& config);
 /// Returns the backend of the row's collectives: gloo or nccl.
 std::string backend_of(const Config& config);
 
-/// The schedule that the row's strategy runs, by name.
-std::string schedule_name(const Config& config);
+/// Whether a row's loss is scaled, so that its updates need the norm of the gradients.
+bool scales_loss(const Config& config);
+
+/// What the row's plan follows from. Without `parts` the plan has the row's stages and
+/// micro-batches and no groups of layers. Throws as placement_of().
+strategies::PlanRequest plan_request(const Config& config, strategies::ModelParts parts = {});
+
+/// What the row's strategy decides of its plan.
+strategies::PlanOutline outline_of(const Config& config);
+
+/// What each of the row's steps does; of the first replica.
+strategies::StepPlan plan_of(const Config& config, strategies::ModelParts parts = {});
 
 /// The stages of a replica: as many a device as the schedule has, or the user asks for.
 int stages_of(const Config& config);
@@ -71,12 +81,8 @@ bool can_train(const Config& config, const Catalogue& catalogue);
 /// one another or the strategy.
 Placement placement_of(const Config& config);
 
-/// What says how many micro-batches a replica's part of the batch is cut into.
-enum class MicroBatchOption { none, split_size, accumulation_steps };
-MicroBatchOption micro_batch_option(const Config& config);
-
-/// The micro-batches of a row, in order, those of all replicas. Throws std::invalid_argument where
-/// there are fewer samples than parts.
+/// The parts of the batch that a row computes one after another, those of all replicas in order.
+/// Throws std::invalid_argument where there are fewer samples than parts.
 std::vector<schedules::Slice> slices_of(const Config& config);
 /// Their samples.
 std::vector<std::int64_t> micro_batch_sizes(const Config& config);

@@ -19,8 +19,7 @@ namespace {
 constexpr const char* global_batch_size = "global_batch_size";
 
 std::string group_title(const Option& option, const Catalogue& catalogue) {
-  return is_listed_by_strategies(option.used_when) ? "Options of " + users_of(option, catalogue)
-                                                   : option.group;
+  return is_strategys_own(option) ? "Options of " + users_of(option, catalogue) : option.group;
 }
 
 void add_switch(CLI::App& app, const Option& option, RunOptions& options,

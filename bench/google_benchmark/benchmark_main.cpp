@@ -10,10 +10,10 @@
 #include <set>
 #include <stdexcept>
 
+#include "bench/config/catalogue.h"
 #include "bench/config/grid.h"
 #include "bench/config/placement.h"
 #include "bench/config/plugins.h"
-#include "bench/config/registered_catalogue.h"
 #include "bench/config/row_name.h"
 #include "bench/config/run_options.h"
 #include "bench/google_benchmark/command_line.h"
@@ -64,7 +64,8 @@ std::vector<Config> rows_of_every_strategy(Selection selection, const Catalogue&
                                            std::int64_t baseline_cores) {
   Chosen& every = selection.options["strategy"];
   every.origin = Origin::preset;
-  for (const StrategyFacts& strategy : catalogue.strategies) every.texts.push_back(strategy.name);
+  for (const strategies::StrategyEntry& strategy : catalogue.strategies)
+    every.texts.push_back(strategy.name);
   std::vector<Config> configs = make_grid(selection, catalogue, baseline_cores);
   std::erase_if(configs, [&](const Config& config) { return !fits(config, catalogue); });
   return configs;

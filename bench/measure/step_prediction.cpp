@@ -19,10 +19,9 @@ using nlohmann::json;
 
 bool is_made_of_stages(const PreparedRow& row) {
   if (!can_be_simulated(row.config)) return false;
-  const strategies::StrategyEntry& strategy = strategies::find_strategy(row.config.strategy);
   if (row.placement.replicas() > 1 || row.placement.pipeline_devices() > 1) return true;
-  return strategy.usually_spreads_over("pipeline") &&
-         (strategy.reads("split_size") || strategy.reads("cut"));
+  const strategies::StrategyEntry& strategy = strategies::find_strategy(row.config.strategy);
+  return strategy.multi_device && strategy.usually_spreads_over("pipeline");
 }
 
 bool is_oversubscribed(const PreparedRow& row) {
@@ -148,8 +147,7 @@ bool can_be_simulated(const Config& config) {
   const Placement placement = placement_of(config);
   if (placement.tensor_ranks() > 1) return false;
   if (has_layer_groups(config)) return true;
-  if (strategies::find_strategy(config.strategy).one_process) return is_data_parallel(config);
-  return placement.replicas() == 1 || stages_of(config) == 1;
+  return is_data_parallel(config) || placement.replicas() == 1 || stages_of(config) == 1;
 }
 
 Calibrated<StageCosts> price_stages(const PreparedRow& row, const MeasureEnvironment& environment,

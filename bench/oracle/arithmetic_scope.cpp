@@ -40,20 +40,21 @@ bool shrink_input(std::int64_t& image, std::int64_t& sequence, const ScopeTraits
 class StepShrinker {
  public:
   StepShrinker(const Config& row, const ScopeTraits& traits, std::int64_t replicas,
-               MicroBatchOption counted)
+               strategies::MicroBatchOption counted)
       : scope{row, 1.0, {}}, traits_(traits), replicas_(replicas), counted_(counted) {}
 
   bool drop_a_micro_batch() {
     Config& config = scope.config;
     constexpr std::int64_t fewest = 2;  // the second adds to the first one's gradients
-    if (counted_ == MicroBatchOption::split_size) {
+    if (counted_ == strategies::MicroBatchOption::split_size) {
       const std::int64_t count = quotient_up(samples_of_a_replica(), config.split_size);
       if (count <= fewest) return false;
       config.global_batch_size -= replicas_ * config.split_size;
       return true;
     }
     std::int64_t& count = config.accumulation_steps;
-    if (counted_ != MicroBatchOption::accumulation_steps || count <= fewest) return false;
+    if (counted_ != strategies::MicroBatchOption::accumulation_steps || count <= fewest)
+      return false;
     config.global_batch_size = quotient_up(config.global_batch_size * (count - 1), count);
     --count;
     return true;
@@ -69,7 +70,7 @@ class StepShrinker {
     const std::int64_t half = smallest() / 2;
     if (half < 1 || !has_elements(traits_, half, config.image_size)) return false;
     config.global_batch_size = quotient_up(config.global_batch_size, 2);
-    if (counted_ == MicroBatchOption::split_size) {
+    if (counted_ == strategies::MicroBatchOption::split_size) {
       config.split_size = quotient_up(config.split_size, 2);
     }
     return true;
@@ -92,22 +93,23 @@ class StepShrinker {
   std::int64_t smallest() const {
     const Config& config = scope.config;
     const std::int64_t own = std::max<std::int64_t>(config.global_batch_size / replicas_, 1);
-    if (counted_ == MicroBatchOption::accumulation_steps) return own / config.accumulation_steps;
-    if (counted_ == MicroBatchOption::none || own <= config.split_size) return own;
+    if (counted_ == strategies::MicroBatchOption::accumulation_steps)
+      return own / config.accumulation_steps;
+    if (counted_ == strategies::MicroBatchOption::none || own <= config.split_size) return own;
     const std::int64_t remainder = own % config.split_size;
     return remainder == 0 ? config.split_size : remainder;
   }
 
   ScopeTraits traits_;
   std::int64_t replicas_;
-  MicroBatchOption counted_;
+  strategies::MicroBatchOption counted_;
 };
 
 }  // namespace
 
 VerificationScope shrink_step(
-    const Config& row, const ScopeTraits& traits, std::int64_t replicas, MicroBatchOption counted,
-    StepSize affordable,
+    const Config& row, const ScopeTraits& traits, std::int64_t replicas,
+    strategies::MicroBatchOption counted, StepSize affordable,
     const std::function<StepSize(const Config& config, double width)>& size_of) {
   StepShrinker shrinker(row, traits, replicas, counted);
   VerificationScope& scope = shrinker.scope;

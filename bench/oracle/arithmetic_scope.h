@@ -23,8 +23,8 @@ struct StepSize {
 /// micro-batches, to two of a replica, then image or sequence, then samples of a micro-batch; the
 /// width where there are too many parameters. The learning rate is one whose update shows.
 VerificationScope shrink_step(
-    const Config& row, const ScopeTraits& traits, std::int64_t replicas, MicroBatchOption counted,
-    StepSize affordable,
+    const Config& row, const ScopeTraits& traits, std::int64_t replicas,
+    strategies::MicroBatchOption counted, StepSize affordable,
     const std::function<StepSize(const Config& config, double width)>& size_of);
 
 /// Of what a model's layers are given: two micro-batches, the row's first and last.

@@ -1,4 +1,4 @@
-// By what the costs of a row whose layers have groups are kept and looked up.
+// By what the costs of a row's actions are kept and looked up.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +29,15 @@ class GroupCostKeys {
     }
   }
 
+  /// A receive from another rank costs what the copy costs that calibration makes in its place.
   Key of(const schedules::Action& action) const {
-    const bool of_a_micro_batch = is_pass(action.kind) || is_copy(action.kind);
-    return {std::string(name(action.kind)), action.stage,
+    using schedules::ActionKind;
+    const ActionKind kind =
+        action.kind == ActionKind::receive_activation ? ActionKind::copy_activation
+        : action.kind == ActionKind::receive_gradient ? ActionKind::copy_gradient
+                                                      : action.kind;
+    const bool of_a_micro_batch = is_pass(kind) || is_copy(kind);
+    return {std::string(name(kind)), action.stage,
             of_a_micro_batch ? samples_.at(static_cast<std::size_t>(action.micro_batch)) : 0,
             first_.contains(action)};
   }

@@ -1,16 +1,11 @@
 #include "bench/predict/predict.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <map>
-#include <stdexcept>
-#include <tuple>
 #include <utility>
 
 #include "bench/config/placement.h"
-#include "strategies/registry.h"
-#include "strategies/schedules/registry.h"
+#include "bench/predict/link_fit.h"
+#include "bench/predict/priced_plan.h"
 #include "strategies/schedules/simulate.h"
 
 namespace stratagem::bench {
@@ -19,77 +14,123 @@ namespace {
 using schedules::Action;
 using schedules::ActionKind;
 
-/// What tells one cost from another, apart from the number of samples.
-using CostKey = std::tuple<std::string, int, bool>;
-
-CostKey key_of(const ActionCost& cost) { return {cost.kind, cost.stage, cost.first}; }
-
 double alone_ms(const ActionCost& cost) { return cost.alone_ms < 0 ? cost.ms : cost.alone_ms; }
 
-/// The first action of each stage that makes gradients of its weights, in the order of execution.
-std::map<int, Action> first_backwards(const schedules::Schedule& schedule) {
-  std::map<int, Action> first;
-  for (const auto& actions : schedule.actions) {
-    for (const Action& action : actions) {
-      if (makes_weight_gradients(action.kind)) first.emplace(action.stage, action);
+/// The links between a row's ranks, of the messages that it has.
+class RowLinks {
+ public:
+  RowLinks(const Config& config, const StageCosts& calibration)
+      : calibration_(calibration), on_cores_(config.device == "cpu") {}
+
+  /// What a transfer in flight takes; none for other actions.
+  std::optional<schedules::Cost> price(const Action& action) const {
+    const auto group = static_cast<std::size_t>(action.stage);
+    switch (action.kind) {
+      case ActionKind::gather_transfer:
+        return on(calibration_.links.gather, calibration_.groups.at(group).gathered_bytes);
+      case ActionKind::scatter_transfer:
+        return on(calibration_.links.scatter, calibration_.groups.at(group).scattered_bytes);
+      case ActionKind::copies_transfer:
+        return on(calibration_.links.copies, calibration_.groups.at(group).copied_bytes);
+      default:
+        return std::nullopt;
     }
   }
-  return first;
+
+ private:
+  schedules::Cost on(const std::vector<LinkTime>& times, std::int64_t bytes) const {
+    schedules::Cost cost = MeasuredLink(times).transfer(bytes);
+    if (!on_cores_) cost.processor_share = 0;
+    return cost;
+  }
+
+  const StageCosts& calibration_;
+  bool on_cores_;  // which transfers need, too
+};
+
+/// Whether calibration made a copy in the place of what the action starts or brings, of which the
+/// transfer has the cost.
+bool is_part_of_a_transfer(ActionKind kind) {
+  return kind == ActionKind::unshard || kind == ActionKind::unshard_wait ||
+         kind == ActionKind::reduce_scatter || kind == ActionKind::reduce_copies;
+}
+
+/// The plan of a replica, once for each of them.
+schedules::Timeline predict_plan(const Config& config, const StageCosts& calibration) {
+  const PricedPlan plan(config, calibration);
+  const RowLinks links(config, calibration);
+  const auto price = [&](const Action& action) -> schedules::Cost {
+    if (const auto transfer = links.price(action)) return *transfer;
+    if (is_part_of_a_transfer(action.kind)) return 0;
+    const ActionCost& cost = plan.of(action);
+    return {alone_ms(cost), cost.ms};
+  };
+  const schedules::Timeline replica = schedules::simulate(
+      plan.schedule(), price, {.separate_copy_stream = config.device == "cuda"});
+  schedules::Timeline timeline{.entries = {}, .step_ms = replica.step_ms};
+  for (int number = 0; number < placement_of(config).replicas(); ++number) {
+    for (schedules::TimelineEntry entry : replica.entries) {
+      entry.device += number * plan.schedule().devices();
+      timeline.entries.push_back(entry);
+    }
+  }
+  return timeline;
 }
 
 }  // namespace
 
-std::vector<std::int64_t> samples_of_a_replica(const Config& config) {
-  std::vector<schedules::Slice> slices = slices_of(config);
-  if (sharded_state(config) != "none") slices = schedules::with_equal_counts(slices);
+std::vector<std::int64_t> samples_of(const strategies::StepPlan& plan) {
   std::vector<std::int64_t> samples;
-  for (const schedules::Slice& slice : slices) {
+  for (const schedules::Slice& slice : plan.partition) {
     if (slice.replica == 0) samples.push_back(slice.count);
   }
   return samples;
 }
 
-schedules::Schedule schedule_of(const Config& config) {
-  const int devices = placement_of(config).pipeline_devices();
-  return schedules::make_schedule(
-      schedule_name(config),
-      {.devices = devices,
-       .micro_batches = static_cast<int>(samples_of_a_replica(config).size()),
-       .stages_per_device = stages_of(config) / devices});
+strategies::ModelParts parts_of(const StageCosts& calibration) {
+  strategies::ModelParts parts{.has_buffers = calibration.has_buffers};
+  if (!calibration.owners.empty()) {
+    parts.owners = {calibration.owners.begin(), calibration.owners.end()};
+  }
+  for (std::size_t group = 0; group < calibration.groups.size(); ++group) {
+    const LayerGroup& of = calibration.groups[group];
+    parts.groups_of_stage.resize(static_cast<std::size_t>(of.stage) + 1);
+    ++parts.groups_of_stage.back();
+    if (of.gathered_bytes == 0) parts.empty_groups.insert(static_cast<int>(group));
+  }
+  return parts;
 }
 
-schedules::Timeline predict_step(const Config& config, const std::vector<ActionCost>& costs) {
-  const schedules::Schedule schedule = schedule_of(config);
-  const auto first = first_backwards(schedule);
-  const std::vector<std::int64_t> by_micro_batch = samples_of_a_replica(config);
-  std::map<std::pair<CostKey, std::int64_t>, schedules::Cost> table;
-  for (const ActionCost& cost : costs) {
-    table[{key_of(cost), cost.samples}] = schedules::Cost(alone_ms(cost), cost.ms);
-  }
-  const auto price = [&](const Action& action) {
-    const bool is_first = first.contains(action.stage) && first.at(action.stage) == action;
-    const std::int64_t samples =
-        action.kind == ActionKind::optimizer
-            ? 0
-            : by_micro_batch.at(static_cast<std::size_t>(action.micro_batch));
-    const std::string kind(schedules::name(action.kind));
-    auto found = table.find({{kind, action.stage, is_first}, samples});
-    // A row of one micro-batch has first backwards only; nothing else is known of later ones.
-    if (found == table.end()) found = table.find({{kind, action.stage, true}, samples});
-    if (found == table.end()) {
-      throw std::invalid_argument(
-          fmt::format("no calibrated cost for {} with {} samples", to_string(action), samples));
+bool has_layer_groups(const Config& config) {
+  return strategies::has_layer_groups(plan_request(config));
+}
+
+bool scatters_by_exchange(const Config& config) {
+  return config.reduce_scatter == "exchange" && config.device == "cpu" &&
+         backend_of(config) == "gloo";
+}
+
+std::vector<std::int64_t> predict_peak_bytes(const Config& config, const StageCosts& calibration) {
+  const PricedPlan plan(config, calibration);
+  std::vector<std::int64_t> peaks;
+  for (std::size_t device = 0; device < calibration.resting_bytes.size(); ++device) {
+    std::int64_t held = calibration.resting_bytes[device];
+    std::int64_t peak = held;
+    for (const Action& action : plan.schedule().actions.at(device)) {
+      peak = std::max(peak, held + plan.of(action).most_bytes);
+      held += plan.of(action).kept_bytes;
     }
-    return found->second;
-  };
-  return schedules::simulate(schedule, price, {.separate_copy_stream = config.device == "cuda"});
+    peaks.push_back(peak);
+  }
+  return peaks;
 }
 
 schedules::Timeline predict_timeline(const Config& config, const StageCosts& costs) {
   if (is_data_parallel(config)) return predict_data_parallel(config, costs);
-  if (has_layer_groups(config)) return predict_sharded(config, costs);
-  if (placement_of(config).replicas() > 1) return predict_replicas(config, costs);
-  return predict_step(config, costs.costs);
+  if (placement_of(config).replicas() > 1 && !has_layer_groups(config)) {
+    return predict_replicas(config, costs);
+  }
+  return predict_plan(config, costs);
 }
 
 double predict_step_ms(const Config& config, const StageCosts& costs) {

@@ -11,53 +11,36 @@
 
 #include "bench/config/config.h"
 #include "bench/predict/stage_costs.h"
-#include "strategies/schedules/schedule.h"
+#include "strategies/plan.h"
 #include "strategies/schedules/timeline.h"
 
 namespace stratagem::bench {
 
 /// The samples of a replica's micro-batches, of the one with most of them.
-std::vector<std::int64_t> samples_of_a_replica(const Config& config);
+std::vector<std::int64_t> samples_of(const strategies::StepPlan& plan);
 
-/// The schedule that a row's replica runs, lowered; where layers have groups, before it is cut into
-/// them.
-schedules::Schedule schedule_of(const Config& config);
-
-/// The step that the costs make. Throws std::invalid_argument when the costs lack an action.
-schedules::Timeline predict_step(const Config& config, const std::vector<ActionCost>& costs);
-
-/// The step of a row of replicas of one stage.
-schedules::Timeline predict_replicas(const Config& config, const StageCosts& calibration);
+/// The facts of the row's model that its calibration found.
+strategies::ModelParts parts_of(const StageCosts& calibration);
 
 /// Whether one process has all the row's replicas and runs their schedule.
 bool is_data_parallel(const Config& config);
 
-/// The step of replicas in one process. Throws as predict_step() does.
-schedules::Timeline predict_data_parallel(const Config& config, const StageCosts& calibration);
-
-/// Whether replicas on ranks gather parameters, or add up gradients, a group of layers at a time.
+/// Whether layers of the row are cut into groups.
 bool has_layer_groups(const Config& config);
-
-/// Whether a row's loss is scaled, so that its updates need the norm of the gradients.
-bool scales_loss(const Config& config);
-
-/// Whether several of such a row's ranks have parts of the gradients' norm.
-bool sums_norms_over_ranks(const Config& config);
 
 /// Returns whether the row's reduce-scatters are exchanges, which the replicas sum themselves.
 bool scatters_by_exchange(const Config& config);
 
-/// The schedule of a replica whose layers have these groups, with their gathers and scatters.
-schedules::Schedule sharded_schedule(const Config& config, const std::vector<LayerGroup>& groups,
-                                     bool has_buffers);
+/// The steps of replicas whose buckets of gradients overlap their backward passes, and of replicas
+/// in one process. They throw as predict_timeline() does.
+schedules::Timeline predict_replicas(const Config& config, const StageCosts& calibration);
+schedules::Timeline predict_data_parallel(const Config& config, const StageCosts& calibration);
 
-/// The step of such a row, its transfers on the measured links. Throws as predict_step() does.
-schedules::Timeline predict_sharded(const Config& config, const StageCosts& calibration);
-
-/// What each device of a replica of such a row holds at most [bytes].
+/// What each device of a replica holds at most [bytes]; of a row whose layers have groups.
 std::vector<std::int64_t> predict_peak_bytes(const Config& config, const StageCosts& calibration);
 
-/// Whichever of them the row is.
+/// The row's step: its plan with these costs. Throws std::invalid_argument when they lack an
+/// action.
 schedules::Timeline predict_timeline(const Config& config, const StageCosts& costs);
 /// The mean of the steps that are timed: see schedules::mean_step_ms.
 double predict_step_ms(const Config& config, const StageCosts& costs);

@@ -7,9 +7,6 @@
 
 #include "bench/config/placement.h"
 #include "bench/predict/predict.h"
-#include "strategies/registry.h"
-#include "strategies/schedules/batch_split.h"
-#include "strategies/schedules/data_parallel_schedule.h"
 #include "strategies/schedules/simulate.h"
 
 namespace stratagem::bench {
@@ -32,24 +29,16 @@ class Prices {
  public:
   Prices(const Config& config, const StageCosts& calibration)
       : config_(config),
-        devices_(placement_of(config).devices()),
-        chunks_(schedules::chunk_batch(config.global_batch_size, devices_)) {
-    shape_ = {.devices = devices_,
-              .replicas = static_cast<int>(chunks_.size()),
-              .output_device = static_cast<int>(config.output_device),
-              .scatter_from_first = config.scatter == "first",
-              .loss_on_replicas = config.loss_on == "replicas",
-              .copies_kept = config.replicate == "kept",
-              .reduce_overlapped = config.reduce == "overlapped",
-              .owners = {calibration.owners.begin(), calibration.owners.end()}};
-    if (shape_.owners.empty()) throw std::invalid_argument("no calibrated segments");
+        plan_(plan_of(config, parts_of(calibration))),
+        shape_(strategies::data_parallel_shape(plan_request(config, parts_of(calibration)))) {
+    if (calibration.owners.empty()) throw std::invalid_argument("no calibrated segments");
     for (const ActionCost& cost : calibration.costs) {
       const double alone_ms = cost.alone_ms < 0 ? cost.ms : cost.alone_ms;
       table_[{cost.kind, cost.stage, cost.samples}] = Cost(alone_ms, cost.ms);
     }
   }
 
-  const schedules::DataParallelShape& shape() const { return shape_; }
+  const schedules::Schedule& schedule() const { return plan_.schedule; }
 
   Cost of(const Action& action) const {
     const int segment = action.stage % shape_.segments();
@@ -80,7 +69,7 @@ class Prices {
  private:
   int owner_of(int segment) const { return shape_.owners.at(static_cast<std::size_t>(segment)); }
   std::int64_t samples_of(int replica) const {
-    return chunks_.at(static_cast<std::size_t>(replica)).count;
+    return plan_.partition.at(static_cast<std::size_t>(replica)).count;
   }
 
   Cost find(ActionKind kind, int stage, std::int64_t samples) const {
@@ -116,22 +105,18 @@ class Prices {
   }
 
   const Config& config_;
-  int devices_;
-  std::vector<schedules::Slice> chunks_;
+  strategies::StepPlan plan_;
   schedules::DataParallelShape shape_;
   std::map<std::tuple<std::string, int, std::int64_t>, Cost> table_;
 };
 
 }  // namespace
 
-bool is_data_parallel(const Config& config) {
-  const strategies::StrategyEntry& strategy = strategies::find_strategy(config.strategy);
-  return strategy.one_process && strategy.reads("replicate");
-}
+bool is_data_parallel(const Config& config) { return outline_of(config).in_one_process; }
 
 schedules::Timeline predict_data_parallel(const Config& config, const StageCosts& calibration) {
   const Prices prices(config, calibration);
-  return schedules::simulate(schedules::data_parallel_schedule(prices.shape()),
+  return schedules::simulate(prices.schedule(),
                              [&](const Action& action) { return prices.of(action); },
                              {.separate_copy_stream = config.device == "cuda"});
 }

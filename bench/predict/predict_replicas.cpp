@@ -1,6 +1,7 @@
 // Predicting the step of replicas: their passes from calibrated costs, their buckets on a link.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -58,17 +59,14 @@ class ReplicaLine {
     now_ += milliseconds;
   }
 
-  /// The last backward pass and what goes on beside and behind it.
+  /// The last backward pass and what goes on beside it.
   void add(int pass, const schedules::OverlappedPass& overlapped) {
-    const double start = now_;
     for (std::size_t bucket = 0; bucket < overlapped.transfers.size(); ++bucket) {
       const schedules::Interval& transfer = overlapped.transfers[bucket];
       put(ActionKind::all_reduce, static_cast<int>(bucket),
-          {start + transfer.start_ms, start + transfer.end_ms});
+          {now_ + transfer.start_ms, now_ + transfer.end_ms});
     }
     add(ActionKind::backward, pass, overlapped.compute_end_ms);
-    const double left = overlapped.end_ms() - overlapped.compute_end_ms;
-    if (left > 0) add(ActionKind::gradient_wait, 0, left);
   }
 
   double now() const { return now_; }
@@ -91,22 +89,24 @@ class ReplicaLine {
 
 schedules::Timeline predict_replicas(const Config& config, const StageCosts& calibration) {
   const ReplicaCosts costs(calibration.costs);
-  const auto passes = static_cast<int>(samples_of_a_replica(config).size());
-  const double last_backward = costs.of(ActionKind::backward, passes == 1);
+  const strategies::StepPlan plan = plan_of(config, parts_of(calibration));
+  const int last_pass = plan.schedule.micro_batches - 1;
+  const double last_backward = costs.of(ActionKind::backward, last_pass == 0);
   const auto overlapped = schedules::overlap(last_backward, transfers_of(calibration));
   schedules::Timeline timeline;
   for (int device = 0; device < placement_of(config).replicas(); ++device) {
     ReplicaLine line(device);
-    for (int pass = 0; pass < passes; ++pass) {
-      line.add(ActionKind::copy_input, pass, costs.of(ActionKind::copy_input));
-      line.add(ActionKind::forward, pass, costs.of(ActionKind::forward));
-      if (pass + 1 < passes) {
-        line.add(ActionKind::backward, pass, costs.of(ActionKind::backward, pass == 0));
-      } else {
+    for (const auto& [kind, stage, pass] : plan.schedule.actions.front()) {
+      if (kind == ActionKind::backward && pass == last_pass) {
         line.add(pass, overlapped);
+      } else if (kind == ActionKind::gradient_wait) {
+        line.add(kind, pass, std::max(overlapped.end_ms() - overlapped.compute_end_ms, 0.0));
+      } else if (schedules::is_collective(kind)) {
+        line.add(kind, pass, 0);  // of a few bytes
+      } else {
+        line.add(kind, pass, costs.of(kind, kind == ActionKind::backward && pass == 0));
       }
     }
-    line.add(ActionKind::optimizer, 0, costs.of(ActionKind::optimizer));
     timeline.entries.insert(timeline.entries.end(), line.entries().begin(), line.entries().end());
     timeline.step_ms = line.now();
   }

@@ -7,9 +7,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "bench/config/catalogue.h"
 #include "bench/config/core_demand.h"
 #include "bench/config/plugins.h"
-#include "bench/config/registered_catalogue.h"
 #include "bench/google_benchmark/collectives.h"
 #include "bench/google_benchmark/command_line.h"
 #include "bench/google_benchmark/replay.h"

@@ -42,6 +42,7 @@ class LonelyReplica {
     strategies::RankGroups view{.replica = 0, .replicas = replicas};
     const int copies = static_cast<int>(config.replicas_of_shards);
     for (const auto& device : devices) {
+      if (replicas == 1) break;
       const auto without_others = [&](const char* name, int size) {
         groups_.push_back(without_the_others(name, size, backend_of(config), *device));
         return groups_.back().get();
@@ -51,7 +52,7 @@ class LonelyReplica {
       view.shards.push_back(without_others("shards", replicas / copies));
       view.copies.push_back(without_others("copies", copies));
     }
-    if (sums_norms_over_ranks(config)) view.norm = view.data.front();
+    if (sharded_state(config) != "none") view.norm = view.data.front();
     strategy_ = strategies::find_strategy(config.strategy)
                     .make({.workload = workload,
                            .devices = devices,
@@ -110,7 +111,7 @@ std::vector<LayerGroup> layer_groups(const Config& config, const models::Workloa
   const auto element = static_cast<std::int64_t>(c10::elementSize(workload.options().dtype));
   const auto master = static_cast<std::int64_t>(c10::elementSize(workload.master_dtype()));
   const std::int64_t in_shard = sums.mixed && !sums.in_master ? element : master;
-  const auto micro_batches = std::ssize(samples_of_a_replica(config));
+  const int micro_batches = plan_of(config).schedule.micro_batches;
   const std::int64_t in_whole = sums.master_is_scattered(micro_batches) ? master : element;
   const auto cut = sharding::groups_of(model.layers, config, workload.options().width);
   std::vector<LayerGroup> groups;
@@ -131,6 +132,15 @@ std::vector<LayerGroup> layer_groups(const Config& config, const models::Workloa
     }
   }
   return groups;
+}
+
+/// The row's plan, with all of a replica's devices in this process.
+strategies::StepPlan plan_of_one_process(const Config& config,
+                                         const CalibrateStagesResult& calibration) {
+  strategies::PlanRequest request = plan_request(
+      config, parts_of({.groups = calibration.groups, .has_buffers = calibration.has_buffers}));
+  request.arrangement.ranks = 1;
+  return strategies::plan_of(request, outline_of(config));
 }
 
 /// As many as have devices, and cores of their own, here. Throws std::invalid_argument for none.
@@ -161,14 +171,14 @@ CalibrateStagesResult calibrate_sharded(const Config& row, const TaskContext& co
     result.groups = layer_groups(config, workload, model);
     result.has_buffers = !models::buffers(model.layers).empty();
   }
-  const auto schedule = sharded_schedule(config, result.groups, result.has_buffers);
+  const strategies::StepPlan plan = plan_of_one_process(config, result);
 
   const backends::DeviceGroup group = open_devices(config, placement, context);
   const auto each = static_cast<std::size_t>(placement.pipeline_devices());
   const runtime::DeviceSpan devices(group.devices);
   std::vector<std::unique_ptr<LonelyReplica>> replicas;
   for (std::size_t index = 0; index < replicas_here(config, group.devices.size()); ++index) {
-    replicas.push_back(std::make_unique<LonelyReplica>(config, workload, schedule,
+    replicas.push_back(std::make_unique<LonelyReplica>(config, workload, plan.schedule,
                                                        devices.subspan(index * each, each)));
   }
   const auto step = [&] {
@@ -176,7 +186,7 @@ CalibrateStagesResult calibrate_sharded(const Config& row, const TaskContext& co
     runtime::synchronize_all(group.devices, limit);
   };
   for (int index = 0; index < warm_up_steps; ++index) step();
-  GroupCostTable table(GroupCostKeys(schedule, samples_of_a_replica(config)));
+  GroupCostTable table(GroupCostKeys(plan.schedule, samples_of(plan)));
   const auto end = Clock::now() + context.calibration.groups;
   for (int steps = 0; steps < fewest_steps || Clock::now() < end; ++steps) {
     step();

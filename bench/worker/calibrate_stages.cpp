@@ -135,7 +135,7 @@ class StageCalibration {
         models::cut(std::move(model.layers), stages::boundaries_of(model.layers, config_.cut));
     loops_.resize(first + parts.size());
     models::Shape shape = workload_.input_shape(samples);
-    const schedules::Schedule schedule = schedule_of(config_);
+    const schedules::Schedule schedule = plan_of(config_).of_stages;
     const std::size_t first_device =
         replica * static_cast<std::size_t>(placement_.pipeline_devices());
     for (std::size_t index = 0; index < parts.size(); ++index) {
@@ -180,8 +180,7 @@ std::vector<GradientBucket> buckets_of(const Config& config) {
   return buckets;
 }
 
-std::vector<std::int64_t> owners_of_segments(const Config& config) {
-  const models::Model model = models::Workload(workload_options(config)).make_meta_model();
+std::vector<std::int64_t> owners_of_segments(const Config& config, const models::Model& model) {
   const auto cut =
       data_parallel::segments_of(model.layers, config, placement_of(config).devices(), /*width=*/1);
   return {cut.owners.begin(), cut.owners.end()};
@@ -192,8 +191,10 @@ std::vector<std::int64_t> owners_of_segments(const Config& config) {
 CalibrateStagesResult calibrate_stages(const CalibrateStagesJob& job, const TaskContext& context) {
   if (has_layer_groups(job.config)) return calibrate_sharded(job.config, context);
   CalibrateStagesResult result{.costs = StageCalibration(job.config, context).run()};
+  const models::Model model = models::Workload(workload_options(job.config)).make_meta_model();
+  result.has_buffers = !models::buffers(model.layers).empty();
   if (is_data_parallel(job.config)) {
-    result.owners = owners_of_segments(job.config);
+    result.owners = owners_of_segments(job.config, model);
   } else if (placement_of(job.config).replicas() > 1) {
     result.buckets = buckets_of(job.config);
   }

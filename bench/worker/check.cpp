@@ -198,7 +198,7 @@ void check_batch_norm(const Config& config, const models::Workload& workload,
     if (shape.size() == 4) fewest = std::min(fewest, shape[2] * shape[3]);
   }
   if (fewest > 1) return;
-  for (const schedules::Slice& slice : slices_of(config)) {
+  for (const schedules::Slice& slice : plan_of(config).partition) {
     if (slice.count != 1) continue;
     throw std::invalid_argument(fmt::format(
         "--global-batch-size {}: replica {} has a part of 1 sample, of which BatchNorm sees one "

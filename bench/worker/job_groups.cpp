@@ -109,7 +109,7 @@ JobGroups::JobGroups(const Config& config, Placement placement, const TaskContex
     const std::vector<int> members = placement_.group(rank, "pipeline");
     activations_ = factory.make("activations", members, *devices.front());
     gradients_ = factory.make("gradients", members, *devices.back());
-    const std::vector<int> stages = schedule_of(config).device_of_stage;
+    const std::vector<int> stages = plan_of(config).of_stages.device_of_stage;
     const int each = placement_.devices_per_rank();
     greet(*activations_, *gradients_, devices, passages(stages, each, /*to_earlier=*/false));
     const auto around = passages(stages, each, /*to_earlier=*/true);
@@ -125,8 +125,8 @@ JobGroups::JobGroups(const Config& config, Placement placement, const TaskContex
   const std::vector<int> with_gradients = sharded_state(config) == "none"
                                               ? placement_.ranks_of_replica(rank)
                                               : ranks::neighbours(everyone, rank, copies);
-  const bool needs_norm = config.clip_gradients > 0 || config.mixed_precision == "float16";
-  if (needs_norm && with_gradients.size() > 1) {
+  const strategies::PlanRequest request = plan_request(config);
+  if (request.needs_norm && strategies::sums_norms_over_ranks(request)) {
     norm_ = factory.make("norm", with_gradients, *devices.front());
   }
 }

@@ -56,7 +56,7 @@ VerificationScope step_scope(const Config& row) {
   affordable.parameters /= placement.ranks;
   StepSizes sizes;
   return shrink_step(
-      row, scope_traits(row), placement.replicas(), micro_batch_option(row), affordable,
+      row, scope_traits(row), placement.replicas(), outline_of(row).cut_by, affordable,
       [&sizes](const Config& config, double width) { return sizes.of(config, width); });
 }
 
@@ -66,7 +66,7 @@ OwnArithmetic arithmetic_of(const Config& row) {
                     .format = options.format,
                     .roundoff = unit_roundoff(options.dtype),
                     .reference = options.dtype,
-                    .split_backward = schedule_of(row).split_backward};
+                    .split_backward = plan_of(row).schedule.split_backward};
   if (row.device == "cuda") {
     // The CPU has no kernels for all that a GPU computes in fewer bits.
     if (options.dtype != at::kDouble) own.reference = at::kFloat;

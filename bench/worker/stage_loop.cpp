@@ -29,12 +29,6 @@ StageLoop::StageLoop(const models::Workload& workload, runtime::Device& device,
       cycle_(cycle),
       now_(std::move(now)),
       batch_(workload.make_batch(0).slice(0, samples)) {
-  if (workload.options().mixed) {
-    masters_ = std::make_unique<sharding::FlatGroup>(
-        *stage_,
-        sharding::FlatOptions{.format = workload.options().dtype,
-                              .sums = {.sharded = schedules::Sharded::nothing, .mixed = true}});
-  }
   const auto options = at::TensorOptions().dtype(workload.options().dtype);
   const models::Shape output_shape = models::output_shape(stage_->layers(), input_shape);
   activation_ =
@@ -82,7 +76,8 @@ void StageLoop::add_costs(int stage, std::vector<ActionCost>& costs) {
   for (auto& [key, samples] : busy_samples_) {
     const auto& [kind, first] = key;
     const bool of_parameters = kind == ActionKind::optimizer || kind == ActionKind::replicate ||
-                               kind == ActionKind::sum_gradients;
+                               kind == ActionKind::sum_gradients ||
+                               kind == ActionKind::gradient_norm;
     const std::int64_t count = of_parameters ? 0 : samples_;
     costs.push_back(
         {.kind = std::string(schedules::name(kind)),
@@ -127,44 +122,27 @@ void StageLoop::run_cycle(int micro_batches, bool keep) {
       time(ActionKind::copy_gradient, false, keep, [&] { stage_->receive_gradient(0, gradient_); });
     }
     if (!stage_->split_backward) {
-      time(ActionKind::backward, index == 0, keep, [&] {
-        backward(0);
-        if (masters_) masters_->after_backward(micro_batches);
-      });
+      time(ActionKind::backward, index == 0, keep, [&] { stage_->backward(0); });
       continue;
     }
-    time(ActionKind::backward_input, false, keep, [&] { backward(0); });
-    time(ActionKind::backward_weight, index == 0, keep, [&] {
-      stage_->backward_weight(0);
-      if (masters_) masters_->after_backward(micro_batches);
-    });
+    time(ActionKind::backward_input, false, keep, [&] { stage_->backward(0); });
+    time(ActionKind::backward_weight, index == 0, keep, [&] { stage_->backward_weight(0); });
   }
   if (!replica_.empty()) {
     time(ActionKind::sum_gradients, false, keep, [&] { add_the_replicas_gradients(); });
   }
-  time(ActionKind::optimizer, false, keep, [&] { update(); });
-  if (!replica_.empty()) time(ActionKind::replicate, false, keep, [&] { copy_the_replica(); });
-}
-
-void StageLoop::backward(int micro_batch) {
-  if (masters_) masters_->before_backward();
-  stage_->backward(micro_batch);
-}
-
-void StageLoop::update() {
-  const models::WorkloadOptions& options = workload_.options();
-  const bool scales = options.mixed && options.dtype == at::kHalf;
-  if (options.optimizer.clip_norm == 0 && !scales) {
-    stage_->update();
+  if (workload_.options().optimizer.clip_norm == 0) {
+    time(ActionKind::optimizer, false, keep, [&] { stage_->update(); });
   } else {
-    const at::Tensor norm =
-        masters_ ? masters_->squared_gradient_norm() : stage_->squared_gradient_norm();
-    constexpr double some_scale = 2;  // whichever: gradients are multiplied once
-    const auto squared_norm = norm.item<double>();
-    // An update is priced, also where random gradients overflow.
-    stage_->update(std::isfinite(squared_norm) ? squared_norm : 1, scales ? some_scale : 1);
+    at::Tensor norm;
+    time(ActionKind::gradient_norm, false, keep, [&] { norm = stage_->squared_gradient_norm(); });
+    time(ActionKind::optimizer, false, keep, [&] {
+      // An update is priced, also where random gradients overflow.
+      const auto squared_norm = norm.item<double>();
+      stage_->update(std::isfinite(squared_norm) ? squared_norm : 1, 1);
+    });
   }
-  if (masters_) masters_->publish();
+  if (!replica_.empty()) time(ActionKind::replicate, false, keep, [&] { copy_the_replica(); });
 }
 
 /// As large as its parameters.

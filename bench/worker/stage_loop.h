@@ -15,7 +15,6 @@
 #include "bench/predict/stage_costs.h"
 #include "bench/timing/measurement_barrier.h"
 #include "strategies/schedules/action.h"
-#include "strategies/sharding/flat_group.h"
 #include "strategies/stages/stage.h"
 
 namespace stratagem::bench {
@@ -49,15 +48,12 @@ class StageLoop {
   void enqueue(std::function<void()> piece);
   void time(schedules::ActionKind kind, bool first, bool keep, const std::function<void()>& work);
   void run_cycle(int micro_batches, bool keep);
-  void backward(int micro_batch);
-  void update();
   void add_the_replicas_gradients();
   void copy_the_replica();
 
   const models::Workload& workload_;
   runtime::Device& device_;
   std::unique_ptr<stages::Stage> stage_;
-  std::unique_ptr<sharding::FlatGroup> masters_;  // in mixed precision
   stages::Stage::Position position_;
   std::int64_t samples_;
   int cycle_;

@@ -78,7 +78,7 @@ Datasets cifar10(const DatasetOptions& options) {
 }  // namespace
 }  // namespace stratagem::datasets
 
-STRATAGEM_REGISTER_DATASET(stratagem::datasets::DatasetEntry{
+STRATAGEM_REGISTER(stratagem::datasets::DatasetEntry{
     .name = "cifar10",
     .argument = "FOLDER",
     .summary = "the six binary files of CIFAR-10: 3x32x32, 10 classes",

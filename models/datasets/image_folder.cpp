@@ -155,7 +155,7 @@ Datasets images(const DatasetOptions& options) {
 }  // namespace
 }  // namespace stratagem::datasets
 
-STRATAGEM_REGISTER_DATASET(stratagem::datasets::DatasetEntry{
+STRATAGEM_REGISTER(stratagem::datasets::DatasetEntry{
     .name = "images",
     .argument = "FOLDER",
     .summary = "PNG and JPEG files in a subfolder for each class, as torchvision's ImageFolder",

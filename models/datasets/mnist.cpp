@@ -99,7 +99,7 @@ Datasets mnist(const DatasetOptions& options) {
 }  // namespace
 }  // namespace stratagem::datasets
 
-STRATAGEM_REGISTER_DATASET(stratagem::datasets::DatasetEntry{
+STRATAGEM_REGISTER(stratagem::datasets::DatasetEntry{
     .name = "mnist",
     .argument = "FOLDER",
     .summary = "the four IDX files of MNIST: 1x28x28, 10 classes",

@@ -15,7 +15,7 @@ Datasets random_sets(const DatasetOptions& options) {
 }  // namespace
 }  // namespace stratagem::datasets
 
-STRATAGEM_REGISTER_DATASET(stratagem::datasets::DatasetEntry{
+STRATAGEM_REGISTER(stratagem::datasets::DatasetEntry{
     .name = "random",
     .summary = "uniform noise of the model's sizes: vectors, or images of --image-size",
     .kinds = {stratagem::datasets::SampleKind::vector, stratagem::datasets::SampleKind::image},

@@ -6,16 +6,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "models/registry/named_entries.h"
-
 namespace stratagem::datasets {
 namespace {
-
-// Inside a function, because entries of other files arrive during static initialisation.
-models::Registry<DatasetEntry>& dataset_registry() {
-  static models::Registry<DatasetEntry> instance("data set");
-  return instance;
-}
 
 template <class Wanted>
 std::string usages_of(Wanted wanted) {
@@ -28,14 +20,17 @@ std::string usages_of(Wanted wanted) {
 
 }  // namespace
 
-bool register_dataset(DatasetEntry entry) {
-  models::register_entry(dataset_registry(), std::move(entry));
-  return true;
+// Inside a function, because entries of other files arrive during static initialisation.
+models::Registry<DatasetEntry>& DatasetEntry::registry() {
+  static models::Registry<DatasetEntry> instance("data set");
+  return instance;
 }
 
-const DatasetEntry& find_dataset(std::string_view name) { return dataset_registry().find(name); }
+const DatasetEntry& find_dataset(std::string_view name) {
+  return DatasetEntry::registry().find(name);
+}
 
-std::vector<std::string> dataset_names() { return dataset_registry().names(); }
+std::vector<std::string> dataset_names() { return DatasetEntry::registry().names(); }
 
 std::string dataset_usages() {
   return usages_of([](const DatasetEntry&) { return true; });

@@ -1,6 +1,6 @@
 // The data sets that can be asked for by name. Each registers itself in its own file, of this tree
 // or of a plug-in:
-//   STRATAGEM_REGISTER_DATASET(DatasetEntry{...});
+//   STRATAGEM_REGISTER(DatasetEntry{...});
 #pragma once
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "models/datasets/dataset.h"
+#include "models/registry/named_entries.h"
 
 namespace stratagem::datasets {
 
@@ -28,11 +29,9 @@ struct DatasetEntry {
   bool gives(SampleKind kind) const { return std::ranges::find(kinds, kind) != kinds.end(); }
   /// Returns the value of --data for this set: "mnist:FOLDER".
   std::string usage() const { return argument.empty() ? name : name + ":" + argument; }
-};
 
-/// A name that is taken is noted in models::registration_errors(). Returns true, so that a constant
-/// can hold it.
-bool register_dataset(DatasetEntry entry);
+  static models::Registry<DatasetEntry>& registry();
+};
 
 /// Throws std::invalid_argument with the choices and the nearest name.
 const DatasetEntry& find_dataset(std::string_view name);
@@ -54,15 +53,3 @@ Datasets drawn_sets(const DatasetOptions& options,
                     const std::function<DatasetPointer(std::int64_t, std::int64_t)>& draw);
 
 }  // namespace stratagem::datasets
-
-/// Several may be compiled as one unit, so each registration has a name of its own.
-#define STRATAGEM_REGISTER_DATASET_AS(number, ...)                \
-  namespace {                                                     \
-  [[maybe_unused]] const bool dataset_is_registered_as_##number = \
-      ::stratagem::datasets::register_dataset(__VA_ARGS__);       \
-  }                                                               \
-  static_assert(true)
-#define STRATAGEM_REGISTER_DATASET_EXPANDED(number, ...) \
-  STRATAGEM_REGISTER_DATASET_AS(number, __VA_ARGS__)
-#define STRATAGEM_REGISTER_DATASET(...) \
-  STRATAGEM_REGISTER_DATASET_EXPANDED(__COUNTER__, __VA_ARGS__)

@@ -115,7 +115,7 @@ Datasets shapes(const DatasetOptions& options) {
 }  // namespace
 }  // namespace stratagem::datasets
 
-STRATAGEM_REGISTER_DATASET(stratagem::datasets::DatasetEntry{
+STRATAGEM_REGISTER(stratagem::datasets::DatasetEntry{
     .name = "shapes",
     .summary = "figures drawn in noise, 3x32x32, 10 classes",
     .kinds = {stratagem::datasets::SampleKind::image},

@@ -17,7 +17,7 @@ Datasets text(const DatasetOptions& options) {
 }  // namespace
 }  // namespace stratagem::datasets
 
-STRATAGEM_REGISTER_DATASET(stratagem::datasets::DatasetEntry{
+STRATAGEM_REGISTER(stratagem::datasets::DatasetEntry{
     .name = "text",
     .summary = "300 kB of Shakespeare, a byte a token",
     .kinds = {stratagem::datasets::SampleKind::tokens},

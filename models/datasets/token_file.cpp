@@ -121,7 +121,7 @@ Datasets tokens(const DatasetOptions& options) {
 }  // namespace
 }  // namespace stratagem::datasets
 
-STRATAGEM_REGISTER_DATASET(stratagem::datasets::DatasetEntry{
+STRATAGEM_REGISTER(stratagem::datasets::DatasetEntry{
     .name = "tokens",
     .argument = "FILE",
     .summary = "a file of uint16 or uint32 tokens, or a folder of train.bin, val.bin and test.bin",

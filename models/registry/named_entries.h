@@ -1,8 +1,9 @@
-// Registry: named entries that register themselves from their own files.
+// Registry: named entries that register themselves from their own files:
+//   STRATAGEM_REGISTER(ModelEntry{...});
 //
-// An entry is any value with a `name`. Adding a variant means adding one file, of this tree or of a
-// plug-in; a name that is not known is answered with the choices and the nearest of them. Knows
-// nothing of models or tensors.
+// An entry is any value with a `name` and a static function `registry`. Adding a variant means
+// adding one file, of this tree or of a plug-in; a name that is not known is answered with the
+// choices and the nearest of them. Knows nothing of models or tensors.
 #pragma once
 
 #include <cstddef>
@@ -38,8 +39,15 @@ class Registry {
   /// `kind` is what an entry is called in messages: "model".
   explicit Registry(std::string kind) : kind_(std::move(kind)) {}
 
-  /// Throws std::logic_error when the name is taken.
+  /// Throws std::logic_error when the name is taken, or the entry lacks what it needs
+  /// (Entry::lacks(), where there is one).
   void add(Entry entry) {
+    if constexpr (requires { entry.lacks(); }) {
+      const std::string lacks = entry.lacks();
+      if (!lacks.empty()) {
+        throw std::logic_error("the " + kind_ + " \"" + entry.name + "\" lacks " + lacks);
+      }
+    }
     const std::string name = entry.name;
     if (!entries_.emplace(name, std::move(entry)).second) {
       throw std::logic_error("the " + kind_ + " \"" + name + "\" is taken; choose another name");
@@ -71,14 +79,27 @@ class Registry {
 // plug-in is loaded, and an exception would end the program there: who starts it reads them here.
 std::vector<std::string>& registration_errors();
 
-// As Registry::add, for static objects.
+/// Adds an entry to the registry of its kind, Entry::registry(). Returns true, so that a constant
+/// can hold it.
 template <class Entry>
-void register_entry(Registry<Entry>& registry, Entry entry) {
+bool register_entry(Entry entry) {
   try {
-    registry.add(std::move(entry));
+    Entry::registry().add(std::move(entry));
   } catch (const std::logic_error& error) {
     registration_errors().emplace_back(error.what());
   }
+  return true;
 }
 
 }  // namespace stratagem::models
+
+/// Registers an entry before main, or when its plug-in is loaded. Several may be compiled as one
+/// unit, so each has a name of its own.
+#define STRATAGEM_REGISTER_AS(number, ...)                   \
+  namespace {                                                \
+  [[maybe_unused]] const bool entry_is_registered_##number = \
+      ::stratagem::models::register_entry(__VA_ARGS__);      \
+  }                                                          \
+  static_assert(true)
+#define STRATAGEM_REGISTER_EXPANDED(number, ...) STRATAGEM_REGISTER_AS(number, __VA_ARGS__)
+#define STRATAGEM_REGISTER(...) STRATAGEM_REGISTER_EXPANDED(__COUNTER__, __VA_ARGS__)

@@ -3,29 +3,18 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
-#include <utility>
-
-#include "models/registry/named_entries.h"
 
 namespace stratagem::models {
-namespace {
 
 // Inside a function, because entries of other files arrive during static initialisation.
-Registry<ModelEntry>& registry() {
+Registry<ModelEntry>& ModelEntry::registry() {
   static Registry<ModelEntry> instance("model");
   return instance;
 }
 
-}  // namespace
+const ModelEntry& find_model(std::string_view name) { return ModelEntry::registry().find(name); }
 
-bool register_model(ModelEntry entry) {
-  register_entry(registry(), std::move(entry));
-  return true;
-}
-
-const ModelEntry& find_model(std::string_view name) { return registry().find(name); }
-
-std::vector<std::string> model_names() { return registry().names(); }
+std::vector<std::string> model_names() { return ModelEntry::registry().names(); }
 
 std::int64_t scaled_width(std::int64_t base, double width) {
   if (!(width > 0) || !std::isfinite(width)) {

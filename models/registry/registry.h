@@ -1,5 +1,5 @@
 // The models that can be asked for by name. Each registers itself in its own file:
-//   STRATAGEM_REGISTER_MODEL(ModelEntry{...});
+//   STRATAGEM_REGISTER(ModelEntry{...});
 // Link these files as objects: a static library drops files that nothing refers to.
 #pragma once
 
@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "models/registry/named_entries.h"
 
 namespace stratagem::models {
 
@@ -54,11 +56,11 @@ struct ModelEntry {
   std::string family = {};
   /// Whether features, outputs and bias come from the options.
   bool takes_sizes = false;
-};
 
-/// A name that is taken is noted in registration_errors(). Returns true, so that a constant can
-/// hold it.
-bool register_model(ModelEntry entry);
+  bool has_images() const { return input_kind == InputKind::image; }
+  bool has_tokens() const { return input_kind == InputKind::tokens; }
+  static Registry<ModelEntry>& registry();
+};
 
 /// Throws std::invalid_argument with the choices and the nearest name.
 const ModelEntry& find_model(std::string_view name);
@@ -74,14 +76,3 @@ std::int64_t scaled_width(std::int64_t base, double width);
 std::int64_t class_count(const ModelOptions& options, std::int64_t own);
 
 }  // namespace stratagem::models
-
-/// Several may be compiled as one unit, so each registration has a name of its own.
-#define STRATAGEM_REGISTER_MODEL_AS(number, ...)                \
-  namespace {                                                   \
-  [[maybe_unused]] const bool model_is_registered_as_##number = \
-      ::stratagem::models::register_model(__VA_ARGS__);         \
-  }                                                             \
-  static_assert(true)
-#define STRATAGEM_REGISTER_MODEL_EXPANDED(number, ...) \
-  STRATAGEM_REGISTER_MODEL_AS(number, __VA_ARGS__)
-#define STRATAGEM_REGISTER_MODEL(...) STRATAGEM_REGISTER_MODEL_EXPANDED(__COUNTER__, __VA_ARGS__)

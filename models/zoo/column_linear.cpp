@@ -32,7 +32,7 @@ Model make_column_linear(const ModelOptions& options) {
 }  // namespace
 }  // namespace stratagem::models::column_linear
 
-STRATAGEM_REGISTER_MODEL(stratagem::models::ModelEntry{
+STRATAGEM_REGISTER(stratagem::models::ModelEntry{
     .name = "column_linear",
     .summary = "one linear layer without bias, 1024 -> 1024 or of the sizes that options give, "
                "whose input needs a gradient",

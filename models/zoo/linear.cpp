@@ -23,7 +23,7 @@ Model make_linear(const ModelOptions& options) {
 }  // namespace
 }  // namespace stratagem::models::linear_model
 
-STRATAGEM_REGISTER_MODEL(stratagem::models::ModelEntry{
+STRATAGEM_REGISTER(stratagem::models::ModelEntry{
     .name = "linear",
     .summary = "one linear layer, 10 -> 10, or of the sizes that options give",
     .input_kind = stratagem::models::InputKind::vector,

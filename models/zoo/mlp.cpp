@@ -32,7 +32,7 @@ Model make_mlp(const ModelOptions& options) {
 }  // namespace
 }  // namespace stratagem::models::mlp
 
-STRATAGEM_REGISTER_MODEL(stratagem::models::ModelEntry{
+STRATAGEM_REGISTER(stratagem::models::ModelEntry{
     .name = "mlp",
     .summary = "multi-layer perceptron: 8 linear layers of 1024 with ReLU",
     .input_kind = stratagem::models::InputKind::vector,

@@ -26,7 +26,7 @@ Model make_toy(const ModelOptions& options) {
 }  // namespace
 }  // namespace stratagem::models::toy
 
-STRATAGEM_REGISTER_MODEL(stratagem::models::ModelEntry{
+STRATAGEM_REGISTER(stratagem::models::ModelEntry{
     .name = "toy",
     .summary = "two linear layers, 10 -> 10 -> 5",
     .input_kind = stratagem::models::InputKind::vector,

@@ -67,7 +67,7 @@ void DataParallelStrategy::load_inputs(const Action& action, Work& work) {
     const int replica = place_of(action).replica;
     return load_chunk(replica, work.batch.inputs, work.batch.targets, work);
   }
-  const schedules::Slice& own = work.plan.chunks.front();
+  const schedules::Slice& own = work.plan.step.partition.front();
   work.inputs =
       brought(0, work, [&] { return backends::copy_to(work.batch.inputs, device_of(0)); });
   stage_at(0, 0).set_input(0, work.inputs.narrow(0, own.start, own.count));
@@ -79,7 +79,7 @@ void DataParallelStrategy::load_inputs(const Action& action, Work& work) {
 
 void DataParallelStrategy::load_chunk(int replica, const at::Tensor& inputs,
                                       const at::Tensor& targets, const Work& work) {
-  const schedules::Slice& own = work.plan.chunks.at(static_cast<std::size_t>(replica));
+  const schedules::Slice& own = work.plan.step.partition.at(static_cast<std::size_t>(replica));
   const auto part_of = [&](const at::Tensor& whole) {
     const at::Tensor chunk = whole.narrow(0, own.start, own.count);
     if (scatter_from_first_) count("scatter", {chunk});
@@ -136,7 +136,8 @@ void DataParallelStrategy::forward(Place place, Work& work) {
     own.set_input(0, stage_at(place.replica, place.segment - 1).output(0).detach());
   }
   const auto replica = static_cast<std::size_t>(place.replica);
-  own.forward(0, loss_on_replicas_ ? work.plan.chunks[replica].weight(work.batch.size()) : 1);
+  own.forward(0,
+              loss_on_replicas_ ? work.plan.step.partition[replica].weight(work.batch.size()) : 1);
   if (!work.evaluates || !loss_on_replicas_ || place.segment + 1 < segments()) return;
   work.losses[replica] = own.take_loss(0);
   work.correct[replica] = own.take_correct(0);
@@ -174,7 +175,7 @@ void DataParallelStrategy::backward(Place place, Work& work) {
 }
 
 void DataParallelStrategy::scatter_gradient(int replica, const Work& work) {
-  const schedules::Slice& own = work.plan.chunks.at(static_cast<std::size_t>(replica));
+  const schedules::Slice& own = work.plan.step.partition.at(static_cast<std::size_t>(replica));
   const at::Tensor part = work.outputs.grad().narrow(0, own.start, own.count);
   stages::Stage& last = stage_at(replica, segments() - 1);
   if (replica == output_device_) return last.set_output_gradient(0, part);

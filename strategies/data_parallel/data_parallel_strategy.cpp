@@ -11,7 +11,6 @@
 #include "strategies/backends/backend.h"
 #include "strategies/data_parallel/layer_buckets.h"
 #include "strategies/schedules/batch_split.h"
-#include "strategies/schedules/lowering.h"
 #include "strategies/stages/stage_state.h"
 
 namespace stratagem::data_parallel {
@@ -70,7 +69,6 @@ DataParallelStrategy::DataParallelStrategy(const strategies::StrategyContext& co
       scatter_from_first_(context.options.scatter == "first"),
       loss_on_replicas_(context.options.loss_on == "replicas"),
       copies_kept_(context.options.replicate == "kept"),
-      reduce_overlapped_(context.options.reduce == "overlapped"),
       keep_inputs_(context.options.inputs == "device"),
       learning_rate_(workload_.options().optimizer.learning_rate),
       replicas_(devices_.size()),
@@ -82,10 +80,13 @@ DataParallelStrategy::DataParallelStrategy(const strategies::StrategyContext& co
   flops_of_a_sample_ =
       models::flops(model.layers, input, /*first_input_needs_gradient=*/false).total();
   output_shape_ = models::output_shape(model.layers, input);
-  has_buffers_ = !models::buffers(model.layers).empty();
   const Segments cut =
       segments_of(model.layers, context.options, devices, workload_.options().width);
-  owners_ = cut.owners;
+  request_ = {
+      .options = context.options,
+      .arrangement = {.replicas = devices},
+      .parts = {.has_buffers = !models::buffers(model.layers).empty(), .owners = cut.owners},
+      .needs_norm = clips()};
   make_replicas(cut.boundaries);
 }
 
@@ -121,19 +122,10 @@ void DataParallelStrategy::synchronize() {
 const DataParallelStrategy::Plan& DataParallelStrategy::plan_of(std::int64_t samples) {
   const auto found = plans_.find(samples);
   if (found != plans_.end()) return found->second;
-  Plan plan{.chunks = batch_partition(samples), .shape = {}, .schedule = {}, .evaluation = {}};
-  plan.shape = {.devices = static_cast<int>(devices_.size()),
-                .replicas = static_cast<int>(plan.chunks.size()),
-                .output_device = output_device_,
-                .scatter_from_first = scatter_from_first_,
-                .loss_on_replicas = loss_on_replicas_,
-                .copies_kept = copies_kept_,
-                .reduce_overlapped = reduce_overlapped_,
-                .with_buffers = has_buffers_,
-                .owners = owners_};
-  plan.schedule = schedules::data_parallel_schedule(plan.shape);
-  if (clips()) plan.schedule = schedules::add_clipping(plan.schedule, /*across_ranks=*/false);
-  plan.evaluation = schedules::data_parallel_evaluation(plan.shape);
+  strategies::PlanRequest request = request_;
+  request.samples = samples;
+  Plan plan{.step = strategies::plan_of(request, {.in_one_process = true}),
+            .shape = strategies::data_parallel_shape(request)};
   return plans_.emplace(samples, std::move(plan)).first->second;
 }
 
@@ -163,26 +155,27 @@ void DataParallelStrategy::bring_copies_up_to_date(int replicas) {
 std::unique_ptr<strategies::PendingStep> DataParallelStrategy::step(const models::Batch& batch) {
   const Plan& plan = plan_of(batch.checked_size());
   keep_inputs_of(batch);
-  const auto replicas = plan.chunks.size();
+  const auto replicas = plan.step.partition.size();
   bring_copies_up_to_date(static_cast<int>(replicas));
   up_to_date_ = static_cast<int>(replicas);  // those that get what the step's update changes
-  auto work = std::make_shared<Work>(Work{
-      .batch = batch,
-      .plan = plan,
-      .losses = std::vector<at::Tensor>(replicas),
-      .squared_norms = std::vector<at::Tensor>(clips() ? plan.schedule.device_of_stage.size() : 0),
-      .learning_rate = learning_rate_});
+  auto work =
+      std::make_shared<Work>(Work{.batch = batch,
+                                  .plan = plan,
+                                  .losses = std::vector<at::Tensor>(replicas),
+                                  .squared_norms = std::vector<at::Tensor>(
+                                      clips() ? plan.step.schedule.device_of_stage.size() : 0),
+                                  .learning_rate = learning_rate_});
   const auto perform_one = [this, work](const Action& action) {
     if (before_action_) before_action_(action);
     perform(action, *work);
   };
-  last_step_ = schedules::execute(plan.schedule, devices_, perform_one, 0, last_step_);
+  last_step_ = schedules::execute(plan.step.schedule, devices_, perform_one, 0, last_step_);
   return std::make_unique<Step>(last_step_, work);
 }
 
 strategies::Evaluation DataParallelStrategy::evaluate(const models::Batch& batch) {
   const Plan& plan = plan_of(batch.checked_size());
-  const auto replicas = plan.chunks.size();
+  const auto replicas = plan.step.partition.size();
   synchronize();
   bring_copies_up_to_date(static_cast<int>(replicas));
   Work work{.batch = batch,
@@ -196,7 +189,7 @@ strategies::Evaluation DataParallelStrategy::evaluate(const models::Batch& batch
     }
   };
   for_each_stage([](stages::Stage& stage) { stage.set_training(false); });
-  schedules::execute(plan.evaluation, devices_, [this, &work](const Action& action) {
+  schedules::execute(plan.step.evaluation, devices_, [this, &work](const Action& action) {
     const c10::AutoGradMode no_gradient(false);
     perform(action, work);
   });

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "strategies/schedules/data_parallel_schedule.h"
+#include "strategies/plan.h"
 #include "strategies/stages/squared_norm.h"
 #include "strategies/stages/stage.h"
 #include "strategies/strategy.h"
@@ -41,10 +41,8 @@ class DataParallelStrategy : public strategies::Strategy {
 
  protected:
   struct Plan {
-    std::vector<schedules::Slice> chunks = {};  // [replica]
+    strategies::StepPlan step = {};
     schedules::DataParallelShape shape = {};
-    schedules::Schedule schedule = {};
-    schedules::Schedule evaluation = {};  // its forward passes
   };
   /// What a step works on.
   struct Work {
@@ -82,8 +80,10 @@ class DataParallelStrategy : public strategies::Strategy {
   const Plan& plan_of(std::int64_t samples);
   void keep_inputs_of(const models::Batch& batch);
   void bring_copies_up_to_date(int replicas);
-  int segments() const { return static_cast<int>(owners_.size()); }
-  int owner_of(int segment) const { return owners_.at(static_cast<std::size_t>(segment)); }
+  int segments() const { return static_cast<int>(request_.parts.owners.size()); }
+  int owner_of(int segment) const {
+    return request_.parts.owners.at(static_cast<std::size_t>(segment));
+  }
   Place place_of(const schedules::Action& action) const {
     return {action.stage / segments(), action.stage % segments()};
   }
@@ -95,7 +95,7 @@ class DataParallelStrategy : public strategies::Strategy {
     return devices_[static_cast<std::size_t>(index)]->description();
   }
   int loss_device(const Work& work) const {
-    return work.plan.chunks.size() > 1 ? output_device_ : 0;
+    return work.plan.step.partition.size() > 1 ? output_device_ : 0;
   }
 
   // What actions do.
@@ -131,13 +131,11 @@ class DataParallelStrategy : public strategies::Strategy {
   bool scatter_from_first_;
   bool loss_on_replicas_;
   bool copies_kept_;
-  bool reduce_overlapped_;
   bool keep_inputs_;
   double learning_rate_;
   double flops_of_a_sample_ = 0;
   models::Shape output_shape_;  // of one sample
-  std::vector<int> owners_;     // [segment]: the device that updates it
-  bool has_buffers_ = false;
+  strategies::PlanRequest request_;
   std::map<std::int64_t, Plan> plans_;  // by samples
   // [device][segment]; the first are the module.
   std::vector<std::vector<std::unique_ptr<stages::Stage>>> replicas_;

@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <stdexcept>
-#include <utility>
-
-#include "strategies/schedules/lowering.h"
 
 namespace stratagem::data_parallel {
 namespace {
@@ -12,27 +9,15 @@ namespace {
 using schedules::Action;
 using schedules::ActionKind;
 
-stages::Planner with_replication(const strategies::StrategyContext& context,
-                                 stages::Planner planner) {
-  if (context.groups.data.size() != context.devices.size()) {
-    throw std::logic_error("replicas need a process group for each device");
-  }
-  const models::Model model = context.workload.make_meta_model();
-  const bool with_buffers = !models::buffers(model.layers).empty();
-  return [planner = std::move(planner), with_buffers](std::int64_t samples) {
-    stages::StepPlan plan = planner(samples);
-    plan.schedule = schedules::add_replication(plan.schedule, with_buffers);
-    return plan;
-  };
-}
-
 }  // namespace
 
 ReplicatedStrategy::ReplicatedStrategy(const strategies::StrategyContext& context,
                                        const stages::Planner& planner,
                                        tensor_parallel::Layout layout)
-    : stages::StagedStrategy(context, with_replication(context, planner), layout),
-      planner_(planner) {
+    : stages::StagedStrategy(context, planner, layout), planner_(planner) {
+  if (context.groups.data.size() != context.devices.size()) {
+    throw std::logic_error("replicas need a process group for each device");
+  }
   for (const int index : own_stages()) {
     std::unique_ptr<Replica>& own = replicas_[index];
     distributed::ProcessGroup& group =

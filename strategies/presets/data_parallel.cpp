@@ -7,20 +7,22 @@
 #include "strategies/registry.h"
 
 namespace stratagem::presets {
-namespace {
 
-const strategies::StrategyRegistration data_parallel_registration{
-    {.name = "data_parallel",
-     .summary = "the whole model on every device, copied from the first in each step",
-     .options = strategies::option_names({strategies::data_parallel_options}),
-     .multi_device = true,
-     .dimensions = {"data"},
-     .make =
-         [](const strategies::StrategyContext& context) {
-           return std::make_unique<data_parallel::DataParallelStrategy>(context);
-         },
-     .check = data_parallel::check_options,
-     .one_process = true}};
+STRATAGEM_REGISTER(strategies::StrategyEntry{
+    .name = "data_parallel",
+    .summary = "the whole model on every device, copied from the first in each step",
+    .options = strategies::option_names({strategies::data_parallel_options}),
+    .multi_device = true,
+    .dimensions = {"data"},
+    .outline =
+        [](const strategies::PlanRequest&) {
+          return strategies::PlanOutline{.in_one_process = true};
+        },
+    .make =
+        [](const strategies::StrategyContext& context) {
+          return std::make_unique<data_parallel::DataParallelStrategy>(context);
+        },
+    .check = data_parallel::check_options,
+    .one_process = true});
 
-}  // namespace
 }  // namespace stratagem::presets

@@ -2,12 +2,10 @@
 #include "strategies/presets/staged.h"
 
 namespace stratagem::presets {
-namespace {
 
-const strategies::StrategyRegistration ddp_registration{staged_entry(
+STRATAGEM_REGISTER(staged_entry(
     {.name = "ddp",
      .summary = "the whole model on every rank, gradients all-reduced while the backward pass runs",
-     .usual_dimensions = {"data"}})};
+     .usual_dimensions = {"data"}}));
 
-}  // namespace
 }  // namespace stratagem::presets

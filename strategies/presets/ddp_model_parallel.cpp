@@ -4,12 +4,10 @@
 #include "strategies/presets/staged.h"
 
 namespace stratagem::presets {
-namespace {
 
-const strategies::StrategyRegistration ddp_model_parallel_registration{staged_entry(
+STRATAGEM_REGISTER(staged_entry(
     {.name = "ddp_model_parallel",
      .summary = "layers split over the devices of a rank, gradients summed across the ranks",
-     .usual_dimensions = {"data", "pipeline"}})};
+     .usual_dimensions = {"data", "pipeline"}}));
 
-}  // namespace
 }  // namespace stratagem::presets

@@ -3,13 +3,10 @@
 #include "strategies/presets/staged.h"
 
 namespace stratagem::presets {
-namespace {
 
-const strategies::StrategyRegistration model_parallel_registration{
-    staged_entry({.name = "model_parallel",
-                  .summary = "layers split over the devices, one works at a time",
-                  .usual_dimensions = {"pipeline"},
-                  .one_at_a_time = true})};
+STRATAGEM_REGISTER(staged_entry({.name = "model_parallel",
+                                 .summary = "layers split over the devices, one works at a time",
+                                 .usual_dimensions = {"pipeline"},
+                                 .schedule = "naive"}));
 
-}  // namespace
 }  // namespace stratagem::presets

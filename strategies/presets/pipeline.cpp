@@ -3,12 +3,10 @@
 #include "strategies/presets/staged.h"
 
 namespace stratagem::presets {
-namespace {
 
-const strategies::StrategyRegistration pipeline_registration{
+STRATAGEM_REGISTER(
     staged_entry({.name = "pipeline",
                   .summary = "layers split over the devices, micro-batches keep them all at work",
-                  .usual_dimensions = {"pipeline"}})};
+                  .usual_dimensions = {"pipeline"}}));
 
-}  // namespace
 }  // namespace stratagem::presets

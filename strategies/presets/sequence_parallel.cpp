@@ -4,13 +4,11 @@
 #include "strategies/presets/staged.h"
 
 namespace stratagem::presets {
-namespace {
 
-const strategies::StrategyRegistration sequence_parallel_registration{staged_entry(
+STRATAGEM_REGISTER(staged_entry(
     {.name = "sequence_parallel",
      .summary = "tensor parallelism that also shards what lies between its layers, by position",
      .usual_dimensions = {"tensor"},
-     .layout = tensor_parallel::Layout::sequence})};
+     .layout = tensor_parallel::Layout::sequence}));
 
-}  // namespace
 }  // namespace stratagem::presets

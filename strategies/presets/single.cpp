@@ -3,10 +3,8 @@
 #include "strategies/presets/staged.h"
 
 namespace stratagem::presets {
-namespace {
 
-const strategies::StrategyRegistration single_registration{staged_entry(
-    {.name = "single", .summary = "the whole model on one device", .usual_dimensions = {}})};
+STRATAGEM_REGISTER(staged_entry(
+    {.name = "single", .summary = "the whole model on one device", .usual_dimensions = {}}));
 
-}  // namespace
 }  // namespace stratagem::presets

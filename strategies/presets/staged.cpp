@@ -6,14 +6,17 @@
 
 #include "models/registry/registry.h"
 #include "strategies/data_parallel/replicated_strategy.h"
-#include "strategies/schedules/batch_split.h"
-#include "strategies/schedules/registry.h"
+#include "strategies/distributed/process_group.h"
+#include "strategies/sharding/layer_groups.h"
 #include "strategies/sharding/sharded_strategy.h"
 #include "strategies/stages/staged_strategy.h"
 
 namespace stratagem::presets {
 namespace {
 
+using strategies::MicroBatchOption;
+using strategies::PlanOutline;
+using strategies::PlanRequest;
 using strategies::StrategyContext;
 using tensor_parallel::Layout;
 
@@ -21,15 +24,18 @@ bool usually_has(const StagedPreset& preset, const char* dimension) {
   return std::ranges::find(preset.usual_dimensions, dimension) != preset.usual_dimensions.end();
 }
 
-std::unique_ptr<strategies::Strategy> make(StrategyContext context, const StagedPreset& preset) {
-  if (!preset.shards.empty()) context.options.shard = preset.shards;
-  const bool has_stages = usually_has(preset, "pipeline") ||
-                          context.groups.activations != nullptr || context.devices.size() > 1;
-  const bool pipelined = has_stages && !preset.one_at_a_time;
-  const std::int64_t parts = context.options.accumulation_steps;
-  const bool by_size = pipelined && parts == 1;
-  return make_staged(context, pipelined ? context.options.schedule : "naive",
-                     by_size ? by_split_size(context) : by_count(context, parts), preset.layout);
+bool is_pipelined(const StagedPreset& preset) { return preset.schedule != "naive"; }
+
+PlanOutline outline_of(const PlanRequest& request, const StagedPreset& preset) {
+  const bool has_stages = usually_has(preset, "pipeline") || request.arrangement.devices > 1;
+  const bool pipelined = has_stages && is_pipelined(preset);
+  const bool by_size = pipelined && request.options.accumulation_steps == 1;
+  const std::string& schedule =
+      preset.schedule.empty() ? request.options.schedule : preset.schedule;
+  return {.schedule = pipelined ? schedule : "naive",
+          .cut_by = by_size ? MicroBatchOption::split_size : MicroBatchOption::accumulation_steps,
+          .has_partial_gradients =
+              preset.layout == Layout::sequence && request.arrangement.tensor_ranks > 1};
 }
 
 std::vector<std::string> options_of(const StagedPreset& preset) {
@@ -42,7 +48,8 @@ std::vector<std::string> options_of(const StagedPreset& preset) {
   if (preset.usual_dimensions.empty()) return names;
   add(strategies::rank_options, strategies::stage_options, strategies::tensor_options,
       strategies::shard_options, strategies::reduction_options, strategies::reduce_scatter_options);
-  if (!preset.one_at_a_time) add(strategies::micro_batch_options);
+  if (is_pipelined(preset)) names.push_back("split_size");
+  if (preset.schedule.empty()) add(strategies::schedule_options);
   if (!shards_anyway) add(strategies::replica_options, strategies::shard_choice);
   if (!shards_anyway || preset.shards == "parameters") add(strategies::reshard_options);
   if (preset.layout == Layout::sequence) add(strategies::sequence_options);
@@ -57,46 +64,47 @@ bool can_be_sharded(const models::ModelEntry& model, Layout layout) {
 
 }  // namespace
 
-std::unique_ptr<strategies::Strategy> make_staged(const StrategyContext& context,
-                                                  const std::string& schedule, Partition partition,
-                                                  Layout layout) {
-  const int ranks = context.groups.activations == nullptr ? 1 : context.groups.activations->size();
-  const auto& entry = schedules::find_schedule(schedule);
-  const schedules::ScheduleSize size{
-      .devices = ranks * static_cast<int>(context.devices.size()),
-      .stages_per_device = entry.stages_for(static_cast<int>(context.options.virtual_stages))};
-  const bool exchanges_each = context.options.shard != "none";
-  const auto planner = [=, replica = context.groups.replica, &entry,
-                        partition = std::move(partition)](std::int64_t samples) {
-    stages::StepPlan plan{.partition = partition(samples)};
-    if (exchanges_each) plan.partition = schedules::with_equal_counts(plan.partition);
-    schedules::ScheduleSize own = size;
-    own.micro_batches = static_cast<int>(std::ranges::count(
-        plan.partition, replica, [](const schedules::Slice& slice) { return slice.replica; }));
-    plan.ideal_bubble = entry.ideal_bubble(own);
-    plan.schedule = schedules::make_schedule(schedule, own, ranks);
-    return plan;
+PlanRequest plan_request(const StrategyContext& context) {
+  const strategies::RankGroups& groups = context.groups;
+  const auto size_of = [](const distributed::ProcessGroup* group) {
+    return group == nullptr ? 1 : group->size();
   };
-  if (context.options.shard != "none" || context.workload.options().mixed) {
+  const models::WorkloadOptions& workload = context.workload.options();
+  const models::Model model = context.workload.make_meta_model();
+  const int ranks = size_of(groups.activations);
+  PlanRequest request{.options = context.options,
+                      .arrangement = {.replicas = groups.replicas,
+                                      .devices = ranks * static_cast<int>(context.devices.size()),
+                                      .ranks = ranks,
+                                      .tensor_ranks = size_of(groups.tensor)},
+                      .parts = {.has_buffers = !models::buffers(model.layers).empty()},
+                      .mixed_precision = workload.mixed,
+                      .needs_norm = workload.optimizer.clip_norm > 0 || workload.loss_scale != 1,
+                      .replica = groups.replica};
+  if (strategies::has_layer_groups(request)) {
+    const auto cut = sharding::groups_of(model.layers, context.options, workload.width);
+    request.parts.groups_of_stage = cut.per_stage;
+    request.parts.empty_groups = cut.empty;
+  }
+  return request;
+}
+
+std::unique_ptr<strategies::Strategy> make_staged(const StrategyContext& context,
+                                                  const strategies::Outline& outline,
+                                                  Layout layout) {
+  const PlanRequest request = plan_request(context);
+  const auto planner = [outline, request](std::int64_t samples) {
+    PlanRequest of_batch = request;
+    of_batch.samples = samples;
+    return strategies::plan_of(of_batch, outline(of_batch));
+  };
+  if (strategies::has_layer_groups(request)) {
     return std::make_unique<sharding::ShardedStrategy>(context, planner, layout);
   }
   if (context.groups.data.empty()) {
     return std::make_unique<stages::StagedStrategy>(context, planner, layout);
   }
   return std::make_unique<data_parallel::ReplicatedStrategy>(context, planner, layout);
-}
-
-Partition by_split_size(const StrategyContext& context) {
-  return [replicas = context.groups.replicas,
-          split_size = context.options.split_size](std::int64_t samples) {
-    return schedules::split_batch_per_replica(samples, replicas, split_size);
-  };
-}
-
-Partition by_count(const StrategyContext& context, std::int64_t parts) {
-  return [replicas = context.groups.replicas, parts](std::int64_t samples) {
-    return schedules::split_batch_per_replica_by_count(samples, replicas, parts);
-  };
 }
 
 strategies::StrategyEntry staged_entry(StagedPreset preset) {
@@ -106,10 +114,14 @@ strategies::StrategyEntry staged_entry(StagedPreset preset) {
       .options = options_of(preset),
       .multi_device = !preset.usual_dimensions.empty(),
       .dimensions = {"data", "pipeline", "tensor"},
-      .make = [preset](const StrategyContext& context) { return make(context, preset); },
+      .outline = [preset](const PlanRequest& request) { return outline_of(request, preset); },
       .shares_sequence = preset.layout == Layout::sequence,
       .usual_dimensions = preset.usual_dimensions,
       .shards = preset.shards};
+  entry.make = [outline = entry.outline, preset](StrategyContext context) {
+    if (!preset.shards.empty()) context.options.shard = preset.shards;
+    return make_staged(context, outline, preset.layout);
+  };
   if (!entry.multi_device) entry.dimensions.clear();
   if (usually_has(preset, "tensor")) {
     entry.can_train = [layout = preset.layout](const models::ModelEntry& model) {

@@ -3,8 +3,6 @@
 // for where the command line leaves it open.
 #pragma once
 
-#include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,31 +13,27 @@
 
 namespace stratagem::presets {
 
-/// The parts of a batch of `samples`, one a micro-batch, of all replicas.
-using Partition = std::function<std::vector<schedules::Slice>(std::int64_t samples)>;
+/// What the strategy's plans follow from; of a batch of no size yet.
+strategies::PlanRequest plan_request(const strategies::StrategyContext& context);
 
-/// The stages are this rank's devices times the ranks of its pipeline. `layout` as for
-/// StagedStrategy.
+/// A strategy that runs plans of this outline. The stages are this rank's devices times the ranks
+/// of its pipeline. `layout` as for StagedStrategy.
 std::unique_ptr<strategies::Strategy> make_staged(
-    const strategies::StrategyContext& context, const std::string& schedule, Partition partition,
+    const strategies::StrategyContext& context, const strategies::Outline& outline,
     tensor_parallel::Layout layout = tensor_parallel::Layout::tensor);
-
-/// Every replica's share in micro-batches of the context's split size.
-Partition by_split_size(const strategies::StrategyContext& context);
-/// Every replica's share in so many micro-batches.
-Partition by_count(const strategies::StrategyContext& context, std::int64_t parts);
 
 struct StagedPreset {
   std::string name;
   std::string summary;
-  /// Of the mesh, where none is given.
+  /// Of the mesh, where none is given; empty: it has one device.
   std::vector<std::string> usual_dimensions;
   tensor_parallel::Layout layout = tensor_parallel::Layout::tensor;
   /// Over replicas, whatever --shard says: optimizer, gradients or parameters; empty: what that
   /// says.
   std::string shards = {};
-  /// Stages work one after another, whatever --schedule says.
-  bool one_at_a_time = false;
+  /// Whatever --schedule says; empty: what that says. By "naive" stages work one after another on
+  /// the whole batch.
+  std::string schedule = {};
 };
 
 /// It spreads over every dimension of the mesh.

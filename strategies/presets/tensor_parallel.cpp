@@ -3,12 +3,10 @@
 #include "strategies/presets/staged.h"
 
 namespace stratagem::presets {
-namespace {
 
-const strategies::StrategyRegistration tensor_parallel_registration{
+STRATAGEM_REGISTER(
     staged_entry({.name = "tensor_parallel",
                   .summary = "every layer sharded over the ranks, which sum what each computes",
-                  .usual_dimensions = {"tensor"}})};
+                  .usual_dimensions = {"tensor"}}));
 
-}  // namespace
 }  // namespace stratagem::presets

@@ -4,13 +4,11 @@
 #include "strategies/presets/staged.h"
 
 namespace stratagem::presets {
-namespace {
 
-const strategies::StrategyRegistration zero1_registration{
+STRATAGEM_REGISTER(
     staged_entry({.name = "zero1",
                   .summary = "optimizer state, and the update, sharded over replicas",
                   .usual_dimensions = {"data"},
-                  .shards = "optimizer"})};
+                  .shards = "optimizer"}));
 
-}  // namespace
 }  // namespace stratagem::presets

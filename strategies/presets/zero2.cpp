@@ -4,13 +4,10 @@
 #include "strategies/presets/staged.h"
 
 namespace stratagem::presets {
-namespace {
 
-const strategies::StrategyRegistration zero2_registration{
-    staged_entry({.name = "zero2",
-                  .summary = "optimizer state and gradients sharded over replicas",
-                  .usual_dimensions = {"data"},
-                  .shards = "gradients"})};
+STRATAGEM_REGISTER(staged_entry({.name = "zero2",
+                                 .summary = "optimizer state and gradients sharded over replicas",
+                                 .usual_dimensions = {"data"},
+                                 .shards = "gradients"}));
 
-}  // namespace
 }  // namespace stratagem::presets

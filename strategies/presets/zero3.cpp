@@ -4,13 +4,11 @@
 #include "strategies/presets/staged.h"
 
 namespace stratagem::presets {
-namespace {
 
-const strategies::StrategyRegistration zero3_registration{
+STRATAGEM_REGISTER(
     staged_entry({.name = "zero3",
                   .summary = "optimizer state, gradients and parameters sharded over replicas",
                   .usual_dimensions = {"data"},
-                  .shards = "parameters"})};
+                  .shards = "parameters"}));
 
-}  // namespace
 }  // namespace stratagem::presets

@@ -23,8 +23,7 @@ double ideal_bubble(const ScheduleSize& size) {
   return static_cast<double>(size.devices - 1) / (size.micro_batches + size.devices - 1);
 }
 
-const ScheduleRegistration registration{
-    {"gpipe", "all forwards, then all backwards", gpipe, ideal_bubble}};
+STRATAGEM_REGISTER(ScheduleEntry{"gpipe", "all forwards, then all backwards", gpipe, ideal_bubble});
 
 }  // namespace
 }  // namespace stratagem::schedules

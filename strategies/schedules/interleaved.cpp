@@ -61,9 +61,9 @@ double ideal_bubble(const ScheduleSize& size) {
          (size.stages_per_device * size.micro_batches + size.devices - 1);
 }
 
-const ScheduleRegistration registration{{"interleaved_1f1b", "1f1b over several stages a device",
-                                         interleaved, ideal_bubble,
-                                         /*stages_per_device=*/any_number}};
+STRATAGEM_REGISTER(ScheduleEntry{"interleaved_1f1b", "1f1b over several stages a device",
+                                 interleaved, ideal_bubble,
+                                 /*stages_per_device=*/any_number});
 
 }  // namespace
 }  // namespace stratagem::schedules

@@ -21,8 +21,8 @@ double ideal_bubble(const ScheduleSize& size) {
   return static_cast<double>(size.devices - 1) / size.devices;
 }
 
-const ScheduleRegistration registration{
-    {"naive", "one micro-batch at a time through all stages", naive, ideal_bubble}};
+STRATAGEM_REGISTER(ScheduleEntry{"naive", "one micro-batch at a time through all stages", naive,
+                                 ideal_bubble});
 
 }  // namespace
 }  // namespace stratagem::schedules

@@ -31,8 +31,8 @@ double ideal_bubble(const ScheduleSize& size) {
   return static_cast<double>(size.devices - 1) / (size.micro_batches + size.devices - 1);
 }
 
-const ScheduleRegistration registration{
-    {"1f1b", "one forward, one backward in turn", one_forward_one_backward, ideal_bubble}};
+STRATAGEM_REGISTER(ScheduleEntry{"1f1b", "one forward, one backward in turn",
+                                 one_forward_one_backward, ideal_bubble});
 
 }  // namespace
 }  // namespace stratagem::schedules

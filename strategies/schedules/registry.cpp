@@ -5,26 +5,20 @@
 #include <stdexcept>
 #include <utility>
 
-#include "models/registry/named_entries.h"
 #include "strategies/schedules/lowering.h"
 
 namespace stratagem::schedules {
-namespace {
 
-models::Registry<ScheduleEntry>& registry() {
+models::Registry<ScheduleEntry>& ScheduleEntry::registry() {
   static models::Registry<ScheduleEntry> schedules("schedule");
   return schedules;
 }
 
-}  // namespace
-
-ScheduleRegistration::ScheduleRegistration(ScheduleEntry entry) {
-  models::register_entry(registry(), std::move(entry));
+const ScheduleEntry& find_schedule(std::string_view name) {
+  return ScheduleEntry::registry().find(name);
 }
 
-const ScheduleEntry& find_schedule(std::string_view name) { return registry().find(name); }
-
-std::vector<std::string> schedule_names() { return registry().names(); }
+std::vector<std::string> schedule_names() { return ScheduleEntry::registry().names(); }
 
 Schedule make_schedule(std::string_view name, const ScheduleSize& size, int ranks) {
   const auto& [devices, micro_batches, stages_per_device] = size;

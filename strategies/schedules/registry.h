@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/registry/named_entries.h"
 #include "strategies/schedules/schedule.h"
 
 namespace stratagem::schedules {
@@ -21,19 +22,20 @@ struct ScheduleSize {
 inline constexpr int any_number = 0;
 
 struct ScheduleEntry {
-  std::string name;
-  std::string summary;
+  std::string name = {};
+  std::string summary = {};
   /// The compute order.
-  std::function<Schedule(const ScheduleSize& size)> generate;
+  std::function<Schedule(const ScheduleSize& size)> generate = {};
   /// Idle fraction of one of many steps with equal stages and free transfers, for any ratio of B to
   /// F, or for F, I and W of one length. A device that has ended its part goes on to the next step.
-  std::function<double(const ScheduleSize& size)> ideal_bubble;
+  std::function<double(const ScheduleSize& size)> ideal_bubble = {};
   int stages_per_device = 1;  // or `any_number`
 
+  bool asks_for_stages() const { return stages_per_device == any_number; }
   /// How many stages a device has where the user asks for `asked`.
-  int stages_for(int asked) const {
-    return stages_per_device == any_number ? asked : stages_per_device;
-  }
+  int stages_for(int asked) const { return asks_for_stages() ? asked : stages_per_device; }
+
+  static models::Registry<ScheduleEntry>& registry();
 };
 
 /// Throws std::invalid_argument with the choices and the nearest name.
@@ -50,11 +52,5 @@ Schedule make_schedule(std::string_view name, int devices, int micro_batches, in
 /// Nothing scheduled yet: what a generator starts from. Stage s lives on device s modulo
 /// devices; a generator may place it elsewhere.
 Schedule empty_schedule(std::string name, const ScheduleSize& size);
-
-/// A static object of this type adds an entry before main, or when its plug-in is loaded. A name
-/// that is taken is noted in models::registration_errors().
-struct ScheduleRegistration {
-  explicit ScheduleRegistration(ScheduleEntry entry);
-};
 
 }  // namespace stratagem::schedules

@@ -16,8 +16,8 @@ double ideal_bubble(const ScheduleSize& size) {
   return bubble_of(size.devices - 1 + std::max(0, size.devices - size.micro_batches), size);
 }
 
-const ScheduleRegistration registration{
-    {"zb_h1", "1f1b whose weight gradients fill the bubble", zb_h1, ideal_bubble}};
+STRATAGEM_REGISTER(ScheduleEntry{"zb_h1", "1f1b whose weight gradients fill the bubble", zb_h1,
+                                 ideal_bubble});
 
 }  // namespace
 }  // namespace stratagem::schedules

@@ -16,8 +16,8 @@ double ideal_bubble(const ScheduleSize& size) {
   return bubble_of(std::max(0, 2 * size.devices - 1 - size.micro_batches), size);
 }
 
-const ScheduleRegistration registration{
-    {"zb_h2", "zb_h1 without a bubble, for up to twice the activations", zb_h2, ideal_bubble}};
+STRATAGEM_REGISTER(ScheduleEntry{"zb_h2", "zb_h1 without a bubble, for up to twice the activations",
+                                 zb_h2, ideal_bubble});
 
 }  // namespace
 }  // namespace stratagem::schedules

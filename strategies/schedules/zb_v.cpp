@@ -79,9 +79,9 @@ double ideal_bubble(const ScheduleSize& size) {
   return bubble_of(std::max(0, 2 * size.devices - 1 - size.micro_batches), size);
 }
 
-const ScheduleRegistration registration{
-    {"zb_v", "zb_h2 in the memory of 1f1b: two stages a device, placed as a V", zb_v, ideal_bubble,
-     /*stages_per_device=*/2}};
+STRATAGEM_REGISTER(ScheduleEntry{
+    "zb_v", "zb_h2 in the memory of 1f1b: two stages a device, placed as a V", zb_v, ideal_bubble,
+    /*stages_per_device=*/2});
 
 }  // namespace
 }  // namespace stratagem::schedules

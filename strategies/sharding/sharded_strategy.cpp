@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "strategies/distributed/tensor_broadcast.h"
-#include "strategies/schedules/lowering.h"
 #include "strategies/sharding/layer_groups.h"
 
 namespace stratagem::sharding {
@@ -16,42 +15,23 @@ using schedules::Action;
 using schedules::ActionKind;
 using schedules::Sharded;
 
-stages::Planner with_sharding(stages::Planner planner, std::vector<int> groups_of_stage,
-                              schedules::Sharding sharding) {
-  return [planner = std::move(planner), groups_of_stage = std::move(groups_of_stage),
-          sharding = std::move(sharding)](std::int64_t samples) {
-    stages::StepPlan plan = planner(samples);
-    const schedules::Schedule cut = schedules::cut_into_groups(plan.schedule, groups_of_stage);
-    plan.uncut = std::exchange(plan.schedule, schedules::add_sharding(cut, sharding));
-    plan.evaluation = schedules::add_sharding(schedules::forward_only(cut), sharding);
-    return plan;
-  };
-}
-
 }  // namespace
 
 /// What the base needs before the strategy has members.
 struct ShardedStrategy::Making {
-  Making(strategies::StrategyContext of, const stages::Planner& of_replica,
-         tensor_parallel::Layout of_layers)
-      : context(std::move(of)), layout(of_layers) {
+  Making(strategies::StrategyContext of, stages::Planner of_step, tensor_parallel::Layout of_layers)
+      : context(std::move(of)), planner(std::move(of_step)), layout(of_layers) {
     const Sharded sharded = schedules::sharded_by(context.options.shard);
     const strategies::RankGroups& ranks = context.groups;
-    const bool replicated = !ranks.data.empty();
-    if (sharded != Sharded::nothing && !replicated) {
+    if (sharded != Sharded::nothing && ranks.data.empty()) {
       throw std::logic_error("sharding needs a process group for each device");
+    }
+    if (ranks.copies.empty() != (context.options.replicas_of_shards == 1)) {
+      throw std::logic_error("copies of shards need a process group for each device");
     }
     const models::Model model = context.workload.make_meta_model();
     const LayerGroups groups =
         groups_of(model.layers, context.options, context.workload.options().width);
-    planner = with_sharding(of_replica, groups.per_stage,
-                            {.sharded = sharded,
-                             .reshard_after_forward = context.options.reshard_after_forward,
-                             .prefetch = static_cast<int>(context.options.prefetch),
-                             .replicated = replicated,
-                             .copies = !ranks.copies.empty(),
-                             .empty = groups.empty,
-                             .with_buffers = replicated && !models::buffers(model.layers).empty()});
     flat->resize(groups.boundaries.size() + 1);
     stages.boundaries = groups.boundaries;
     const FlatOptions options{

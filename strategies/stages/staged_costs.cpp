@@ -34,7 +34,7 @@ strategies::Costs StagedStrategy::costs(std::int64_t samples) const {
   const RankPlan plan = made_plan(samples);
   strategies::Costs costs;
   costs.ideal_bubble = plan.plan.ideal_bubble;
-  const schedules::Schedule& stages = plan.plan.uncut ? *plan.plan.uncut : plan.plan.schedule;
+  const schedules::Schedule& stages = plan.plan.of_stages;
   costs.stages = stages.stages();
   costs.flops = flops_of_a_sample_ * static_cast<double>(samples);
   const auto live = schedules::peak_live_micro_batches(stages);

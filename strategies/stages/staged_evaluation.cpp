@@ -35,7 +35,7 @@ strategies::Evaluation StagedStrategy::evaluate(const models::Batch& batch) {
       step.correct[micro_batch] = stage(action.stage).take_correct(action.micro_batch);
     }
   };
-  schedules::execute(plan.evaluation, devices_, forward, first_device_);
+  schedules::execute(plan.plan.evaluation, devices_, forward, first_device_);
   synchronize();
   drain();
   for (const int index : own_stages_) {

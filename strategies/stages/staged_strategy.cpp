@@ -91,17 +91,11 @@ void StagedStrategy::make_layout(const strategies::StrategyContext& context,
 
 RankPlan StagedStrategy::made_plan(std::int64_t samples) const {
   RankPlan made{.plan = planner_(samples)};
-  schedules::Schedule& schedule = made.plan.schedule;
+  const schedules::Schedule& schedule = made.plan.schedule;
   if (schedule.device_of_stage != device_of_stage_) {
     throw std::logic_error(fmt::format("schedule {} has other stages for {} samples than for {}",
                                        schedule.name, samples, workload_.options().batch));
   }
-  if (layout_ && layout_->needs_reduction()) schedule = schedules::add_gradient_reduction(schedule);
-  if (clips() || scales()) {
-    schedule = schedules::add_clipping(schedule, groups_.norm != nullptr);
-  }
-  made.evaluation =
-      made.plan.evaluation ? *made.plan.evaluation : schedules::forward_only(schedule);
   for (const schedules::Slice& slice : made.plan.partition) {
     if (slice.replica == groups_.replica) made.slices.push_back(slice);
   }

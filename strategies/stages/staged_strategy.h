@@ -11,21 +11,25 @@
 #include <vector>
 
 #include "models/loss_scale.h"
+#include "strategies/plan.h"
 #include "strategies/schedules/collective_calls.h"
 #include "strategies/schedules/schedule.h"
 #include "strategies/stages/mailbox.h"
 #include "strategies/stages/squared_norm.h"
 #include "strategies/stages/stage.h"
-#include "strategies/stages/step_plan.h"
 #include "strategies/strategy.h"
 #include "strategies/tensor_parallel/tensor_layout.h"
 
 namespace stratagem::stages {
 
+using strategies::StepPlan;
+
+/// The plan of a batch of `samples`.
+using Planner = std::function<StepPlan(std::int64_t samples)>;
+
 /// A plan, and what follows from it on one rank.
 struct RankPlan {
   StepPlan plan;
-  schedules::Schedule evaluation = {};        // the plan's forward passes
   std::vector<schedules::Slice> slices = {};  // this replica's
   // Of the same device and kind: it comes from the same rank.
   std::map<schedules::Action, schedules::Action> next_receive = {};

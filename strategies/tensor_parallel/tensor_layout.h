@@ -49,7 +49,6 @@ class TensorLayout {
   /// Such gradients become their sum over the ranks, in `format`. Collective; one call.
   void reduce_gradients(const std::vector<at::Tensor>& gradients, at::ScalarType format);
   /// Whether there is something to reduce.
-  bool needs_reduction() const { return layout_ == Layout::sequence; }
 
   /// The parameters whose elements this rank counts: its slices, and on the first rank those that
   /// are whole on every one.

@@ -7,12 +7,16 @@ namespace stratagem::bench {
 
 inline Catalogue example_catalogue() {
   Catalogue catalogue;
-  catalogue.strategies = {{"single", {}, false},
-                          {"model_parallel", {"cut", "partition"}, true},
-                          {"pipeline", {"split_size", "schedule", "cut", "partition"}, true}};
-  catalogue.models = {
-      {"resnet50", true, 128, 32}, {"resnet18", true, 64, 32}, {"mlp", false, 0, 0}};
-  catalogue.schedules = {{"1f1b"}, {"gpipe"}, {"naive"}};
+  catalogue.strategies = {
+      {.name = "single"},
+      {.name = "model_parallel", .options = {"cut", "partition"}, .multi_device = true},
+      {.name = "pipeline",
+       .options = {"split_size", "schedule", "cut", "partition"},
+       .multi_device = true}};
+  catalogue.models = {{.name = "resnet50", .default_image_size = 128, .smallest_image = 32},
+                      {.name = "resnet18", .default_image_size = 64, .smallest_image = 32},
+                      {.name = "mlp", .input_kind = models::InputKind::vector}};
+  catalogue.schedules = {{.name = "1f1b"}, {.name = "gpipe"}, {.name = "naive"}};
   return catalogue;
 }
 

@@ -170,8 +170,8 @@ class MeasureTest : public testing::Test {
     };
     result.catalogue.strategies = {
         {.name = "test_pieces", .options = {"split_size"}, .multi_device = true},
-        {.name = "test_whole", .options = {}, .multi_device = false}};
-    result.catalogue.models = {{.name = "test_model", .has_images = false}};
+        {.name = "test_whole"}};
+    result.catalogue.models = {{.name = "test_model", .input_kind = models::InputKind::vector}};
     result.cache = Cache(folder_ / "cache");
     result.identity = {{"build", "abc"}};
     result.build = "abc";

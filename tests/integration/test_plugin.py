@@ -30,7 +30,7 @@ BROKEN = {
     "taken": """#include "strategies/schedules/registry.h"
 namespace stratagem::schedules {
 namespace {
-const ScheduleRegistration registration{{"gpipe", "another", nullptr, nullptr}};
+STRATAGEM_REGISTER(ScheduleEntry{"gpipe", "another", nullptr, nullptr});
 }
 }
 """,

@@ -40,10 +40,10 @@ MEANT_BY = {
     # The one strategy with a schedule of its own says its name.
     "data_parallel": r"strategies/schedules/data_parallel_schedule\.cpp$",
     # The order without overlap of stages, which presets of one stage run.
-    "naive": r"strategies/registry\.h$|strategies/presets/\w+\.cpp$|bench/predict/predict\.cpp$",
+    "naive": r"strategies/plan\.h$|strategies/presets/\w+\.cpp$",
 }
 REGISTRATIONS = {
-    "strategies/schedules": r'ScheduleRegistration registration\{\s*\{?\s*"(\w+)"',
+    "strategies/schedules": r'STRATAGEM_REGISTER\(ScheduleEntry\{\s*"(\w+)"',
     "strategies/presets": r'(?:\.name = |tensor_entry\(\s*)"(\w+)"',
     "models/zoo": r'(?:\.name = |_entry\(\s*)"([\w-]+)"',
     "models/datasets": r'\.name = "(\w+)"',

@@ -83,7 +83,7 @@ TEST(ModelRegistry, NearestName) {
 // Static objects register: an exception of theirs would end the program.
 TEST(ModelRegistry, DuplicatesAreNoted) {
   EXPECT_TRUE(registration_errors().empty());
-  register_model({.name = "toy"});
+  register_entry(ModelEntry{.name = "toy"});
   EXPECT_EQ(registration_errors(),
             std::vector<std::string>{"the model \"toy\" is taken; choose another name"});
   EXPECT_FALSE(find_model("toy").summary.empty());

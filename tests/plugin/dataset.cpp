@@ -50,7 +50,7 @@ Datasets blobs(const DatasetOptions& options) {
 }  // namespace
 }  // namespace stratagem::datasets
 
-STRATAGEM_REGISTER_DATASET(stratagem::datasets::DatasetEntry{
+STRATAGEM_REGISTER(stratagem::datasets::DatasetEntry{
     .name = "blobs",
     .summary = "ten clouds of points with 128 coordinates",
     .kinds = {stratagem::datasets::SampleKind::vector},

@@ -53,7 +53,7 @@ Model make_residual_mlp(const ModelOptions& options) {
 }  // namespace
 }  // namespace stratagem::models
 
-STRATAGEM_REGISTER_MODEL(stratagem::models::ModelEntry{
+STRATAGEM_REGISTER(stratagem::models::ModelEntry{
     .name = "residual_mlp",
     .summary = "multi-layer perceptron with residual blocks of 256",
     .input_kind = stratagem::models::InputKind::vector,

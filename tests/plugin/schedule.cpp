@@ -32,8 +32,8 @@ double ideal_bubble(const ScheduleSize& size) {
   return static_cast<double>(size.devices - 1) / (size.micro_batches + size.devices - 1);
 }
 
-const ScheduleRegistration registration{
-    {"eager_1f1b", "1f1b with transfers a micro-batch ahead", eager_1f1b, ideal_bubble}};
+STRATAGEM_REGISTER(ScheduleEntry{"eager_1f1b", "1f1b with transfers a micro-batch ahead",
+                                 eager_1f1b, ideal_bubble});
 
 }  // namespace
 }  // namespace stratagem::schedules

@@ -5,10 +5,11 @@
 #include <numeric>
 #include <vector>
 
+#include "strategies/presets/staged.h"
 #include "strategies/ranks/mesh.h"
 #include "strategies/schedules/registry.h"
 #include "strategies/stages/partition.h"
-#include "strategies/stages/step_plan.h"
+#include "strategies/stages/staged_strategy.h"
 #include "tests/strategies/in_order_backend.h"
 #include "tests/strategies/rank_threads.h"
 #include "tests/strategies/training.h"
@@ -98,6 +99,7 @@ struct RankTraining : Training {
 
   StrategyContext rank_context(StrategyOptions options = {}) {
     cut_if_missing(options, spread.stages());
+    options.replicas_of_shards = spread.shard_groups;
     StrategyContext own = context(options);
     own.groups.all = all.get();
     own.groups.replica = rank / spread.ranks_per_replica();
@@ -161,16 +163,18 @@ struct RankTraining : Training {
   }
 };
 
-/// The plan of presets with replicas and one stage.
-inline stages::Planner planner_of_replicas(const StrategyContext& context) {
-  return [replicas = context.groups.replicas, replica = context.groups.replica,
-          parts = context.options.accumulation_steps](std::int64_t samples) {
-    stages::StepPlan plan;
-    plan.partition = schedules::split_batch_per_replica_by_count(samples, replicas, parts);
-    const auto own = std::ranges::count(plan.partition, replica, &schedules::Slice::replica);
-    plan.schedule = schedules::make_schedule("naive", 1, static_cast<int>(own));
-    return plan;
+/// Plans of this outline, as presets make them.
+inline stages::Planner planner_of(const StrategyContext& context, const PlanOutline& outline) {
+  return [request = presets::plan_request(context), outline](std::int64_t samples) {
+    PlanRequest of_batch = request;
+    of_batch.samples = samples;
+    return plan_of(of_batch, outline);
   };
+}
+
+/// The plans of presets with replicas and one stage.
+inline stages::Planner planner_of_replicas(const StrategyContext& context) {
+  return planner_of(context, {.cut_by = MicroBatchOption::accumulation_steps});
 }
 
 }  // namespace stratagem::strategies

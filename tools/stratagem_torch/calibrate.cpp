@@ -3,9 +3,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "bench/config/catalogue.h"
 #include "bench/config/core_demand.h"
 #include "bench/config/grid.h"
-#include "bench/config/registered_catalogue.h"
 #include "bench/config/run_options.h"
 #include "bench/machine/core_lock.h"
 #include "bench/measure/environment.h"

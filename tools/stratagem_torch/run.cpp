@@ -8,8 +8,8 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "bench/config/catalogue.h"
 #include "bench/config/grid.h"
-#include "bench/config/registered_catalogue.h"
 #include "bench/config/row_name.h"
 #include "bench/config/run_options.h"
 #include "bench/launch/exit_codes.h"

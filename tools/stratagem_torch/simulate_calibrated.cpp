@@ -6,10 +6,10 @@
 #include <optional>
 #include <stdexcept>
 
+#include "bench/config/catalogue.h"
 #include "bench/config/grid.h"
 #include "bench/config/options.h"
 #include "bench/config/placement.h"
-#include "bench/config/registered_catalogue.h"
 #include "bench/config/row_name.h"
 #include "bench/config/run_options.h"
 #include "bench/launch/exit_codes.h"
@@ -112,7 +112,7 @@ Simulation simulated(const bench::Config& config, const bench::Selection& select
   Simulation simulation;
   simulation.title = bench::row_name(chosen, environment.catalogue);
   simulation.devices = row.placement.devices();
-  if (row.placement.replicas() == 1) simulation.schedule = bench::schedule_of(chosen);
+  if (row.placement.replicas() == 1) simulation.schedule = bench::plan_of(chosen).of_stages;
   simulation.timeline = bench::predict_timeline(chosen, priced.result);
   simulation.peak_bytes = bench::predict(chosen, priced.result).peak_bytes;
   return simulation;

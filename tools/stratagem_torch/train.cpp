@@ -9,9 +9,9 @@
 #include <stdexcept>
 #include <vector>
 
+#include "bench/config/catalogue.h"
 #include "bench/config/grid.h"
 #include "bench/config/options.h"
-#include "bench/config/registered_catalogue.h"
 #include "bench/config/training_command.h"
 #include "bench/config/training_data.h"
 #include "bench/launch/launcher_session.h"

@@ -10,9 +10,9 @@
 #include <system_error>
 #include <utility>
 
+#include "bench/config/catalogue.h"
 #include "bench/config/core_demand.h"
 #include "bench/config/options.h"
-#include "bench/config/registered_catalogue.h"
 #include "bench/config/training_data.h"
 #include "bench/measure/job_launch.h"
 #include "bench/worker/session.h"

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <map>
 
+#include "bench/config/catalogue.h"
 #include "bench/config/grid.h"
 #include "bench/config/placement.h"
-#include "bench/config/registered_catalogue.h"
 #include "bench/config/run_options.h"
 #include "bench/launch/exit_codes.h"
 #include "bench/machine/machine.h"
@@ -31,9 +31,10 @@ struct Outcome {
 
 /// Models of a family have the same layers, so the one with the fewest stands for all.
 std::vector<std::string> smallest_of_each_family(const bench::Catalogue& catalogue) {
-  std::map<std::string, const bench::ModelFacts*> smallest;
-  for (const bench::ModelFacts& model : catalogue.models) {
-    const auto [found, added] = smallest.try_emplace(model.family, &model);
+  std::map<std::string, const models::ModelEntry*> smallest;
+  for (const models::ModelEntry& model : catalogue.models) {
+    const auto [found, added] =
+        smallest.try_emplace(model.family.empty() ? model.name : model.family, &model);
     if (!added && model.layers < found->second->layers) found->second = &model;
   }
   std::vector<std::string> names;
@@ -57,8 +58,8 @@ void fill(bench::Selection& selection, const bench::Catalogue& catalogue) {
   offer("model", smallest_of_each_family(catalogue));
   std::int64_t smallest_image = 0;
   for (const std::string& name : selection.options.at("model").texts) {
-    const bench::ModelFacts* model = catalogue.model(name);
-    if (model != nullptr) smallest_image = std::max(smallest_image, model->smallest_image_size);
+    const models::ModelEntry* model = catalogue.model(name);
+    if (model != nullptr) smallest_image = std::max(smallest_image, model->smallest_image);
   }
   // Three positions a side in the last feature map: a micro-batch of one sample has enough elements
   // for its BatchNorm.

@@ -217,7 +217,9 @@ TEST(Grid, RefusesWhatNoRowUses) {
 std::vector<std::string> rungs_of(const Values& values) {
   Catalogue catalogue = example_catalogue();
   catalogue.strategies.push_back(
-      {"data_parallel", strategies::option_names({strategies::data_parallel_options}), true});
+      {.name = "data_parallel",
+       .options = strategies::option_names({strategies::data_parallel_options}),
+       .multi_device = true});
   RunOptions options;
   options.values = values;
   options.values["strategy"] = "data_parallel";

@@ -79,7 +79,7 @@ TEST(OptionTable, NamesEveryFieldOfConfigOnce) {
 
 TEST(OptionTable, WhichSchedulesAskForStagesTheCatalogueSays) {
   Catalogue catalogue = example_catalogue();
-  catalogue.schedules.push_back({.name = "test_asks", .asks_for_stages = true});
+  catalogue.schedules.push_back({.name = "test_asks", .stages_per_device = schedules::any_number});
   const Option& option = find_option("virtual_stages");
   Config config;
   config.strategy = "pipeline";

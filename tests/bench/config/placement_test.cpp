@@ -13,31 +13,17 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const strategies::StrategyRegistration staged{
-    {.name = "place_staged", .summary = "", .options = {}, .multi_device = true, .make = {}}};
-const strategies::StrategyRegistration replicated{{.name = "place_replicated",
-                                                   .summary = "",
-                                                   .options = {},
-                                                   .multi_device = true,
-                                                   .dimensions = {"data"},
-                                                   .make = {}}};
-const strategies::StrategyRegistration both{{.name = "place_both",
-                                             .summary = "",
-                                             .options = {},
-                                             .multi_device = true,
-                                             .dimensions = {"data", "pipeline"},
-                                             .make = {}}};
-const strategies::StrategyRegistration alone{
-    {.name = "place_alone", .summary = "", .options = {}, .multi_device = false, .make = {}}};
+STRATAGEM_REGISTER(strategies::StrategyEntry{.name = "place_staged", .multi_device = true});
+STRATAGEM_REGISTER(strategies::StrategyEntry{
+    .name = "place_replicated", .multi_device = true, .dimensions = {"data"}});
+STRATAGEM_REGISTER(strategies::StrategyEntry{
+    .name = "place_both", .multi_device = true, .dimensions = {"data", "pipeline"}});
+STRATAGEM_REGISTER(strategies::StrategyEntry{.name = "place_alone"});
 
-const strategies::StrategyRegistration on_any_mesh{
-    {.name = "place_wide",
-     .summary = "",
-     .options = {"split_size", "schedule", "accumulation_steps"},
-     .multi_device = true,
-     .dimensions = {"data", "pipeline", "tensor"},
-     .make = {},
-     .usual_dimensions = {"data"}}};
+STRATAGEM_REGISTER(strategies::StrategyEntry{.name = "place_wide",
+                                             .multi_device = true,
+                                             .dimensions = {"data", "pipeline", "tensor"},
+                                             .usual_dimensions = {"data"}});
 
 Config config_of(const std::string& strategy, std::int64_t devices, std::int64_t ranks = 0,
                  const std::string& mesh = "auto") {
@@ -89,20 +75,11 @@ TEST(Placement, AReplicaMayBeSpreadOverRanks) {
 
 TEST(Placement, AMeshHasMoreDimensionsThanTheUsualOnes) {
   Config config = config_of("place_wide", 4);
-  config.schedule = "gpipe";
   EXPECT_EQ(placement_of(config).replicas(), 4);
-  EXPECT_EQ(micro_batch_option(config), MicroBatchOption::accumulation_steps);
-  EXPECT_EQ(schedule_name(config), "naive");
   config.mesh = "data=2/pipeline=2";
   EXPECT_EQ(placement_of(config).pipeline_devices(), 2);
-  EXPECT_EQ(micro_batch_option(config), MicroBatchOption::split_size);
-  EXPECT_EQ(schedule_name(config), "gpipe");
-  config.accumulation_steps = 3;
-  EXPECT_EQ(micro_batch_option(config), MicroBatchOption::accumulation_steps);
-  EXPECT_EQ(slices_of(config).size(), 6);
   config.mesh = "data=2/tensor=2";
   EXPECT_EQ(placement_of(config).ranks, 4);
-  EXPECT_EQ(schedule_name(config), "naive");
 }
 
 TEST(Placement, RefusesInOneLine) {

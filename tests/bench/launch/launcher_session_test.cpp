@@ -12,12 +12,8 @@
 namespace stratagem::bench::launcher_session_test {
 namespace {
 
-const strategies::StrategyRegistration replicated{{.name = "session_replicated",
-                                                   .summary = "",
-                                                   .options = {},
-                                                   .multi_device = true,
-                                                   .dimensions = {"data"},
-                                                   .make = {}}};
+STRATAGEM_REGISTER(strategies::StrategyEntry{
+    .name = "session_replicated", .multi_device = true, .dimensions = {"data"}});
 
 using Variables = std::map<std::string, std::string>;
 

@@ -111,10 +111,8 @@ TEST_F(MachineTest, SurvivesAnEmptyMachine) {
   EXPECT_THAT(facts.load_average, IsEmpty());
 }
 
-const strategies::StrategyRegistration spreading{
-    {.name = "test_spreading", .summary = "", .options = {}, .multi_device = true, .make = {}}};
-const strategies::StrategyRegistration alone{
-    {.name = "test_alone", .summary = "", .options = {}, .multi_device = false, .make = {}}};
+STRATAGEM_REGISTER(strategies::StrategyEntry{.name = "test_spreading", .multi_device = true});
+STRATAGEM_REGISTER(strategies::StrategyEntry{.name = "test_alone"});
 
 Config config_of(const std::string& strategy, std::int64_t devices, std::int64_t cores) {
   Config config;

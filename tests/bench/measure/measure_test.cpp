@@ -19,16 +19,11 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-const strategies::StrategyRegistration pieces{{.name = "test_pieces",
-                                               .summary = "",
-                                               .options = {"split_size"},
-                                               .multi_device = true,
-                                               .make = {}}};
+STRATAGEM_REGISTER(strategies::StrategyEntry{
+    .name = "test_pieces", .options = {"split_size"}, .multi_device = true});
 // What devices are calibrated with.
-const strategies::StrategyRegistration single{
-    {.name = "single", .summary = "", .options = {}, .multi_device = false, .make = {}}};
-const strategies::StrategyRegistration whole{
-    {.name = "test_whole", .summary = "", .options = {}, .multi_device = false, .make = {}}};
+STRATAGEM_REGISTER(strategies::StrategyEntry{.name = "single"});
+STRATAGEM_REGISTER(strategies::StrategyEntry{.name = "test_whole"});
 
 TEST_F(MeasureTest, LaunchesEveryRowInEveryRound) {
   const Measurement measured = measure_rows({row(4), row(8), row(16)});

@@ -6,25 +6,21 @@
 
 #include "strategies/registry.h"
 #include "tests/bench/fake_workers.h"
+#include "tests/bench/outlines.h"
 
 namespace stratagem::bench::step_prediction_test {
 namespace {
 
 using testing::ElementsAre;
 
-const strategies::StrategyRegistration sharded{{.name = "test_sharded",
-                                                .summary = "",
-                                                .options = {"split_size"},
-                                                .multi_device = true,
-                                                .dimensions = {"data"},
-                                                .make = {},
-                                                .shards = "parameters"}};
-const strategies::StrategyRegistration replicated{{.name = "test_replicated",
-                                                   .summary = "",
-                                                   .options = {},
-                                                   .multi_device = true,
-                                                   .dimensions = {"data"},
-                                                   .make = {}}};
+STRATAGEM_REGISTER(strategies::StrategyEntry{.name = "test_sharded",
+                                             .options = {"split_size"},
+                                             .multi_device = true,
+                                             .dimensions = {"data"},
+                                             .outline = cut_by_count(),
+                                             .shards = "parameters"});
+STRATAGEM_REGISTER(strategies::StrategyEntry{
+    .name = "test_replicated", .multi_device = true, .dimensions = {"data"}});
 
 class StepPrediction : public MeasureTest {
  protected:

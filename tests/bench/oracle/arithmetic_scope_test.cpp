@@ -27,8 +27,8 @@ StepSize elements_of(const Config& config, double width) {
 }
 
 std::string text(const Config& row, double affordable, const ScopeTraits& traits = images,
-                 MicroBatchOption counted = MicroBatchOption::split_size, std::int64_t replicas = 1,
-                 std::int64_t parameters = 1'000'000) {
+                 strategies::MicroBatchOption counted = strategies::MicroBatchOption::split_size,
+                 std::int64_t replicas = 1, std::int64_t parameters = 1'000'000) {
   return shrink_step(row, traits, replicas, counted,
                      {.flops = affordable, .parameters = parameters}, elements_of)
       .text;
@@ -39,9 +39,9 @@ constexpr double image_128 = 128 * 128;
 TEST(ArithmeticScope, IsTheRowWhereThatIsAffordable) {
   EXPECT_EQ(text(row_of(48, 12), 48 * image_128), "full size");
   const Config row = row_of(48, 12);
-  const Config same =
-      shrink_step(row, images, 1, MicroBatchOption::split_size, {1e12, 1'000'000}, elements_of)
-          .config;
+  const Config same = shrink_step(row, images, 1, strategies::MicroBatchOption::split_size,
+                                  {1e12, 1'000'000}, elements_of)
+                          .config;
   EXPECT_EQ(same.dtype, row.dtype);
   EXPECT_EQ(same.split_size, row.split_size);
   EXPECT_EQ(same.learning_rate, 0.1) << "an update that shows";
@@ -51,12 +51,13 @@ TEST(ArithmeticScope, TakesWholeMicroBatchesFirst) {
   EXPECT_EQ(text(row_of(48, 12), 47 * image_128), "batch 48 -> 36");
   EXPECT_EQ(text(row_of(48, 12), 24 * image_128), "batch 48 -> 24");
   EXPECT_EQ(text(row_of(53, 12), 30 * image_128), "batch 53 -> 29") << "and keeps the remainder";
-  EXPECT_EQ(text(row_of(96, 12), 48 * image_128, images, MicroBatchOption::split_size, 2),
-            "batch 96 -> 48")
+  EXPECT_EQ(
+      text(row_of(96, 12), 48 * image_128, images, strategies::MicroBatchOption::split_size, 2),
+      "batch 96 -> 48")
       << "of each replica";
   Config row = row_of(48, 12);
   row.accumulation_steps = 4;
-  const auto scope = shrink_step(row, images, 2, MicroBatchOption::accumulation_steps,
+  const auto scope = shrink_step(row, images, 2, strategies::MicroBatchOption::accumulation_steps,
                                  {24 * image_128, 1'000'000}, elements_of);
   EXPECT_EQ(scope.text, "batch 48 -> 24");
   EXPECT_EQ(scope.config.accumulation_steps, 2);
@@ -64,25 +65,27 @@ TEST(ArithmeticScope, TakesWholeMicroBatchesFirst) {
 
 TEST(ArithmeticScope, ThenImageOrSequenceThenSamples) {
   EXPECT_EQ(text(row_of(48, 12), 23 * image_128), "batch 48 -> 24, image 128 -> 96");
-  EXPECT_EQ(text(row_of(48, 48), 12 * image_128, images, MicroBatchOption::none),
+  EXPECT_EQ(text(row_of(48, 48), 12 * image_128, images, strategies::MicroBatchOption::none),
             "image 128 -> 64");
   EXPECT_EQ(text(row_of(8, 4, 0, 128), 8 * 32, tokens), "sequence 128 -> 32");
   EXPECT_EQ(text(row_of(8, 4, 0, 128), 4 * 16, tokens),
             "batch 8 -> 4, sequence 128 -> 16, split 4 -> 2");
-  EXPECT_EQ(text(row_of(64, 64, 0), 16, {}, MicroBatchOption::none), "batch 64 -> 16");
+  EXPECT_EQ(text(row_of(64, 64, 0), 16, {}, strategies::MicroBatchOption::none), "batch 64 -> 16");
 }
 
 TEST(ArithmeticScope, LeavesEnoughToEveryBatchNorm) {
-  const auto scope = shrink_step(row_of(48, 12), images, 1, MicroBatchOption::split_size,
-                                 {1, 1'000'000}, elements_of);
+  const auto scope =
+      shrink_step(row_of(48, 12), images, 1, strategies::MicroBatchOption::split_size,
+                  {1, 1'000'000}, elements_of);
   EXPECT_EQ(scope.config.image_size, 32);
   EXPECT_GE(scope.config.split_size, 8);
   EXPECT_EQ(scope.width, 0.125) << "the last that is left";
 }
 
 TEST(ArithmeticScope, NarrowsWhatHasTooManyParameters) {
-  EXPECT_EQ(text(row_of(48, 12), 1e12, images, MicroBatchOption::split_size, 1, 300'000),
-            "width x0.5");
+  EXPECT_EQ(
+      text(row_of(48, 12), 1e12, images, strategies::MicroBatchOption::split_size, 1, 300'000),
+      "width x0.5");
 }
 
 TEST(LayerScope, TakesSamplesWhileKernelsStayThenTheImage) {

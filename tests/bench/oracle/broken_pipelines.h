@@ -10,9 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "strategies/schedules/batch_split.h"
-#include "strategies/schedules/registry.h"
 #include "strategies/stages/staged_strategy.h"
+#include "tests/strategies/rank_training.h"
 
 namespace stratagem::bench::broken {
 
@@ -26,12 +25,11 @@ using strategies::StrategyContext;
 class PipelineOfTwo : public StagedStrategy {
  public:
   explicit PipelineOfTwo(const StrategyContext& context)
-      : StagedStrategy(context, [split_size = context.options.split_size](std::int64_t samples) {
-          stages::StepPlan plan{.partition = schedules::split_batch(samples, split_size)};
-          plan.schedule =
-              schedules::make_schedule("1f1b", 2, static_cast<int>(plan.partition.size()));
-          return plan;
-        }) {}
+      : StagedStrategy(
+            context,
+            strategies::planner_of(context, {.schedule = "1f1b",
+                                             .cut_by = strategies::MicroBatchOption::split_size})) {
+  }
 
  protected:
   std::vector<models::NamedTensor> parameters(int index) {

@@ -9,14 +9,16 @@
 namespace stratagem::bench::predict_data_parallel_test {
 namespace {
 
-const strategies::StrategyRegistration data_parallel_like{
-    {.name = "predict_data_parallel",
-     .summary = "",
-     .options = strategies::option_names({strategies::data_parallel_options}),
-     .multi_device = true,
-     .dimensions = {"data"},
-     .make = {},
-     .one_process = true}};
+STRATAGEM_REGISTER(strategies::StrategyEntry{
+    .name = "predict_data_parallel",
+    .options = strategies::option_names({strategies::data_parallel_options}),
+    .multi_device = true,
+    .dimensions = {"data"},
+    .outline =
+        [](const strategies::PlanRequest&) {
+          return strategies::PlanOutline{.in_one_process = true};
+        },
+    .one_process = true});
 
 Config row_of(std::int64_t batch) {
   Config row;

@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "bench/config/placement.h"
 #include "bench/predict/group_cost_keys.h"
 #include "bench/predict/group_cost_table.h"
 #include "bench/predict/predict.h"
 #include "bench/predict/sharding_choice.h"
 #include "bench/timing/breakdown.h"
 #include "strategies/registry.h"
+#include "tests/bench/outlines.h"
 #include "tests/bench/predict/executed.h"
 
 namespace stratagem::bench::predict_sharded_test {
@@ -18,13 +20,12 @@ namespace {
 using schedules::ActionKind;
 using ::testing::ElementsAre;
 
-const strategies::StrategyRegistration sharded_like{{.name = "predict_sharded",
-                                                     .summary = "",
-                                                     .options = {"accumulation_steps"},
-                                                     .multi_device = true,
-                                                     .dimensions = {"data"},
-                                                     .make = {},
-                                                     .shards = "parameters"}};
+STRATAGEM_REGISTER(strategies::StrategyEntry{.name = "predict_sharded",
+                                             .options = {"accumulation_steps"},
+                                             .multi_device = true,
+                                             .dimensions = {"data"},
+                                             .outline = cut_by_count(),
+                                             .shards = "parameters"});
 
 constexpr std::int64_t mebi = 1 << 20;
 
@@ -45,9 +46,9 @@ StageCosts calibration_of(const Config& row) {
                    .resting_bytes = {1000}};
   costs.links.gather = {{mebi, 1.0, 0.0}, {8 * mebi, 8.0, 0.0}};
   costs.links.scatter = costs.links.gather;
-  const auto schedule = sharded_schedule(row, costs.groups, costs.has_buffers);
-  const GroupCostKeys keys(schedule, samples_of_a_replica(row));
-  for (const schedules::Action& action : schedule.actions.front()) {
+  const strategies::StepPlan plan = plan_of(row, parts_of(costs));
+  const GroupCostKeys keys(plan.schedule, samples_of(plan));
+  for (const schedules::Action& action : plan.schedule.actions.front()) {
     const auto [kind, group, samples, first] = keys.of(action);
     ActionCost cost{.kind = kind, .stage = group, .samples = samples, .first = first};
     if (action.kind == ActionKind::forward) cost.ms = 2, cost.kept_bytes = 10, cost.most_bytes = 12;
@@ -80,10 +81,10 @@ TEST(PredictSharded, GathersAndScattersAreInFlightOnTheLink) {
 TEST(PredictSharded, TheTimesOfAStepThatWasRunPredictIt) {
   const Config row = row_of(4, 4);
   StageCosts costs = calibration_of(row);
-  const auto schedule = sharded_schedule(row, costs.groups, costs.has_buffers);
+  const strategies::StepPlan plan = plan_of(row, parts_of(costs));
   schedules::Execution step;
   double now = 0;
-  for (const schedules::Action& action : schedule.actions.front()) {
+  for (const schedules::Action& action : plan.schedule.actions.front()) {
     const double ms = action.kind == ActionKind::forward     ? 2
                       : action.kind == ActionKind::backward  ? 4
                       : action.kind == ActionKind::optimizer ? 1
@@ -91,7 +92,7 @@ TEST(PredictSharded, TheTimesOfAStepThatWasRunPredictIt) {
     step.push_back(executed(action, now, now + ms));
     now += ms;
   }
-  GroupCostTable table(GroupCostKeys(schedule, samples_of_a_replica(row)));
+  GroupCostTable table(GroupCostKeys(plan.schedule, samples_of(plan)));
   table.add(step);
   costs.costs = table.costs();
   EXPECT_NEAR(predict_step_ms(row, costs), 12 + 4 + 3 + 1, 1e-9);
@@ -119,7 +120,7 @@ TEST(PredictSharded, HoldsAtMostWhatTheListHasAllocatedByThen) {
 
 TEST(PredictSharded, ReplicasOfUnequalSharesHaveAsManyMicroBatches) {
   // Shares of 3 and 2, in two micro-batches each: 2 and 1, and 1 and 1.
-  EXPECT_THAT(samples_of_a_replica(row_of(5, 2)), ElementsAre(2, 1));
+  EXPECT_THAT(samples_of(plan_of(row_of(5, 2))), ElementsAre(2, 1));
 }
 
 TEST(PredictSharded, CostsOfOneWindowPredictTheOthers) {

@@ -8,34 +8,29 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "bench/config/placement.h"
 #include "bench/timing/breakdown.h"
 #include "strategies/registry.h"
 #include "strategies/schedules/registry.h"
 #include "tests/bench/error_of.h"
+#include "tests/bench/outlines.h"
 
 namespace stratagem::bench::predict_test {
 namespace {
 
 using ::testing::HasSubstr;
 
-const strategies::StrategyRegistration pipeline_like{{.name = "predict_pipeline",
-                                                      .summary = "",
-                                                      .options = {"split_size", "schedule"},
-                                                      .multi_device = true,
-                                                      .make = {}}};
-const strategies::StrategyRegistration model_parallel_like{{.name = "predict_model_parallel",
-                                                            .summary = "",
-                                                            .options = {"cut"},
-                                                            .multi_device = true,
-                                                            .make = {}}};
-const strategies::StrategyRegistration gpipe_like{{.name = "predict_gpipe",
-                                                   .summary = "",
-                                                   .options = {"split_size"},
-                                                   .multi_device = true,
-                                                   .make = {},
-                                                   .schedule = "gpipe"}};
-const strategies::StrategyRegistration single_like{
-    {.name = "predict_single", .summary = "", .options = {}, .multi_device = false, .make = {}}};
+STRATAGEM_REGISTER(strategies::StrategyEntry{.name = "predict_pipeline",
+                                             .options = {"split_size", "schedule"},
+                                             .multi_device = true,
+                                             .outline = cut_by_size()});
+STRATAGEM_REGISTER(strategies::StrategyEntry{
+    .name = "predict_model_parallel", .options = {"cut"}, .multi_device = true});
+STRATAGEM_REGISTER(strategies::StrategyEntry{.name = "predict_gpipe",
+                                             .options = {"split_size"},
+                                             .multi_device = true,
+                                             .outline = cut_by_size("gpipe")});
+STRATAGEM_REGISTER(strategies::StrategyEntry{.name = "predict_single"});
 
 Config row_of(const std::string& strategy, std::int64_t batch, std::int64_t split) {
   Config row;
@@ -54,6 +49,10 @@ struct Rates {
   double backward = 3;
   double constant = 0;  // of every computation
 };
+
+schedules::Timeline predict_stages(const Config& row, const std::vector<ActionCost>& costs) {
+  return predict_timeline(row, {.costs = costs});
+}
 
 /// All costs of two stages for micro-batches of `samples`.
 std::vector<ActionCost> costs_of(std::int64_t samples, const Rates& rates = {}) {
@@ -92,13 +91,13 @@ TEST(Predict, TheRampOfStepsThatOverlapIsInTheFirst) {
 }
 
 TEST(Predict, ScheduleOfARow) {
-  EXPECT_EQ(grid(schedule_of(row_of("predict_pipeline", 5, 2))),
+  EXPECT_EQ(grid(plan_of(row_of("predict_pipeline", 5, 2)).schedule),
             grid(schedules::make_schedule("1f1b", 2, 3)));
-  EXPECT_EQ(grid(schedule_of(row_of("predict_model_parallel", 5, 2))),
+  EXPECT_EQ(grid(plan_of(row_of("predict_model_parallel", 5, 2)).schedule),
             grid(schedules::make_schedule("naive", 2, 1)));
-  EXPECT_EQ(grid(schedule_of(row_of("predict_gpipe", 5, 2))),
+  EXPECT_EQ(grid(plan_of(row_of("predict_gpipe", 5, 2)).schedule),
             grid(schedules::make_schedule("gpipe", 2, 3)));
-  EXPECT_EQ(grid(schedule_of(row_of("predict_single", 5, 2))),
+  EXPECT_EQ(grid(plan_of(row_of("predict_single", 5, 2)).schedule),
             grid(schedules::make_schedule("naive", 1, 1)));
 }
 
@@ -106,7 +105,7 @@ TEST(Predict, ByHandFor1f1b) {
   // Micro-batches of one sample: F 1, first B 2, later B 3, copies 0.5, optimizer 0.25.
   //   device 1: CF0 ends 1.5, F0 2.5, B0 4.5, CF1 5.0, F1 6.0, B1 9.0, O
   //   device 0: F0 1, F1 2, CB0 5.0, B0 7.0, CB1 from 9.0 to 9.5, B1 12.5, O 12.75
-  const auto timeline = predict_step(row_of("predict_pipeline", 2, 1), costs_of(1));
+  const auto timeline = predict_stages(row_of("predict_pipeline", 2, 1), costs_of(1));
   EXPECT_DOUBLE_EQ(timeline.step_ms, 12.75);
   EXPECT_DOUBLE_EQ(predict_step_ms(row_of("predict_pipeline", 2, 1), {.costs = costs_of(1)}),
                    12.75);
@@ -116,7 +115,7 @@ TEST(Predict, ACopyEngineHidesTransfers) {
   // CF1 overlaps F0, so F1 starts at 4.5 and B1 ends at 8.5; then CB1, B1 and O.
   Config row = row_of("predict_pipeline", 2, 1);
   row.device = "cuda";
-  EXPECT_DOUBLE_EQ(predict_step(row, costs_of(1)).step_ms, 8.5 + 0.5 + 3 + 0.25);
+  EXPECT_DOUBLE_EQ(predict_stages(row, costs_of(1)).step_ms, 8.5 + 0.5 + 3 + 0.25);
 }
 
 TEST(Predict, WhatRunsAloneCostsLess) {
@@ -125,21 +124,22 @@ TEST(Predict, WhatRunsAloneCostsLess) {
   // left.
   auto costs = costs_of(4);
   for (auto& cost : costs) cost.alone_ms = 0.5 * cost.ms;
-  EXPECT_DOUBLE_EQ(predict_step(row_of("predict_model_parallel", 4, 1), costs).step_ms,
+  EXPECT_DOUBLE_EQ(predict_stages(row_of("predict_model_parallel", 4, 1), costs).step_ms,
                    0.5 * 25.25 + 0.125);
   // Side by side it lies between the two.
-  const double together = predict_step(row_of("predict_pipeline", 8, 4), costs).step_ms;
+  const double together = predict_stages(row_of("predict_pipeline", 8, 4), costs).step_ms;
   for (auto& cost : costs) cost.alone_ms = cost.ms;
-  const double contended = predict_step(row_of("predict_pipeline", 8, 4), costs).step_ms;
+  const double contended = predict_stages(row_of("predict_pipeline", 8, 4), costs).step_ms;
   EXPECT_LT(together, contended);
   EXPECT_GT(together, 0.5 * contended);
 }
 
 TEST(Predict, OneMicroBatchIsAFirstBackward) {
   // 0F 4, CF 0.5, 1F 4, 1B 8, CB 0.5, 0B 8, O 0.25
-  EXPECT_DOUBLE_EQ(predict_step(row_of("predict_model_parallel", 4, 1), costs_of(4)).step_ms,
+  EXPECT_DOUBLE_EQ(predict_stages(row_of("predict_model_parallel", 4, 1), costs_of(4)).step_ms,
                    25.25);
-  EXPECT_DOUBLE_EQ(predict_step(row_of("predict_single", 4, 1), costs_of(4)).step_ms, 4 + 8 + 0.25);
+  EXPECT_DOUBLE_EQ(predict_stages(row_of("predict_single", 4, 1), costs_of(4)).step_ms,
+                   4 + 8 + 0.25);
 }
 
 TEST(Predict, TheRemainderHasItsOwnCosts) {
@@ -149,7 +149,7 @@ TEST(Predict, TheRemainderHasItsOwnCosts) {
   auto costs = costs_of(2);
   for (const auto& cost : costs_of(1)) costs.push_back(cost);
   // Sizes 2 and 1; each both ways through two stages with two copies; then the optimizer.
-  EXPECT_DOUBLE_EQ(predict_step(row, costs).step_ms,
+  EXPECT_DOUBLE_EQ(predict_stages(row, costs).step_ms,
                    (2 * 2 + 2 * 4 + 1.0) + (2 * 1 + 2 * 3 + 1.0) + 0.25);
 }
 
@@ -159,9 +159,9 @@ TEST(Predict, AMissingCostIsNamed) {
   std::erase_if(costs, [](const ActionCost& cost) {
     return cost.kind == "copy_gradient" && cost.stage == 0;
   });
-  EXPECT_EQ(error_of([&] { predict_step(row, costs); }),
+  EXPECT_EQ(error_of([&] { predict_stages(row, costs); }),
             "no calibrated cost for 0CB0 with 2 samples");
-  EXPECT_THAT(error_of([&] { predict_step(row, costs_of(3)); }), HasSubstr("with 2 samples"));
+  EXPECT_THAT(error_of([&] { predict_stages(row, costs_of(3)); }), HasSubstr("with 2 samples"));
 }
 
 TEST(Predict, LaterBackwardsFallBackOnTheFirst) {
@@ -169,7 +169,7 @@ TEST(Predict, LaterBackwardsFallBackOnTheFirst) {
   auto costs = costs_of(1);
   std::erase_if(costs,
                 [](const ActionCost& cost) { return cost.kind == "backward" && !cost.first; });
-  EXPECT_DOUBLE_EQ(predict_step(row_of("predict_pipeline", 2, 1), costs).step_ms, 11.75 - 1);
+  EXPECT_DOUBLE_EQ(predict_stages(row_of("predict_pipeline", 2, 1), costs).step_ms, 11.75 - 1);
 }
 
 /// The costs of `samples` on the straight line through those of two other sizes.
@@ -191,18 +191,18 @@ TEST(Predict, CostsAtTwoSplitsPredictTheOthers) {
   const Rates rates{.forward = 1.5, .first_backward = 2.5, .backward = 3.5, .constant = 0.7};
   for (const std::int64_t split : {1, 2, 4, 6, 12, 24}) {
     const Config row = row_of("predict_pipeline", 24, split);
-    EXPECT_NEAR(predict_step(row, between(costs_of(2, rates), costs_of(12, rates), split)).step_ms,
-                predict_step(row, costs_of(split, rates)).step_ms, 1e-9)
+    EXPECT_NEAR(
+        predict_stages(row, between(costs_of(2, rates), costs_of(12, rates), split)).step_ms,
+        predict_stages(row, costs_of(split, rates)).step_ms, 1e-9)
         << split;
   }
 }
 
-const strategies::StrategyRegistration replicated{{.name = "predict_replicated",
-                                                   .summary = "",
-                                                   .options = {"accumulation_steps"},
-                                                   .multi_device = true,
-                                                   .dimensions = {"data"},
-                                                   .make = {}}};
+STRATAGEM_REGISTER(strategies::StrategyEntry{.name = "predict_replicated",
+                                             .options = {"accumulation_steps"},
+                                             .multi_device = true,
+                                             .dimensions = {"data"},
+                                             .outline = cut_by_count()});
 
 /// A replica whose forward takes 10, backward 20 (12 to add gradients), update 3, input 1; two
 /// buckets, and a link that carries 1 MB in 1 ms without the processor.
@@ -234,6 +234,21 @@ TEST(PredictReplicated, EveryReplicaHasItsTransfersBesideItsPasses) {
     EXPECT_NEAR(parts.input_copy + parts.optimizer, 1 + 3, 1e-9);
     EXPECT_NEAR(parts.other, 0, 1e-9);
   }
+}
+
+TEST(PredictReplicated, ItsActionsAreThoseOfThePlan) {
+  Config row = row_of("predict_replicated", 8, 8);
+  row.accumulation_steps = 2;
+  row.clip_gradients = 1;
+  StageCosts costs = replica_calibration();
+  costs.has_buffers = true;
+  costs.costs.push_back({"gradient_norm", 0, 0, false, 2, 2});
+  std::vector<schedules::Action> predicted;
+  for (const auto& entry : predict_timeline(row, costs).entries) {
+    const bool is_listed = entry.device == 0 && !schedules::is_in_flight(entry.action.kind);
+    if (is_listed) predicted.push_back(entry.action);
+  }
+  EXPECT_EQ(predicted, plan_of(row, parts_of(costs)).schedule.actions.front());
 }
 
 TEST(PredictReplicated, ARingOfFourTakesItsShareOfTheBytesThreeTimesOver) {

@@ -3,9 +3,12 @@
 #include <ATen/record_function.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <string_view>
+#include <tuple>
 
+#include "bench/config/placement.h"
 #include "bench/predict/predict.h"
 #include "bench/worker/tasks.h"
 #include "strategies/schedules/simulate.h"
@@ -44,9 +47,30 @@ std::vector<ActionCost> costs_in_ticks(const Config& row) {
 /// That the row's costs, with every action at 1 ms, predict its schedule's step with such actions.
 void expect_unit_step(const Config& row, const std::vector<ActionCost>& costs) {
   const auto step =
-      schedules::simulate(schedule_of(row), [](const schedules::Action&) { return 1; });
+      schedules::simulate(plan_of(row).schedule, [](const schedules::Action&) { return 1; });
   EXPECT_GT(step.step_ms, 0);
-  EXPECT_DOUBLE_EQ(predict_step(row, costs).step_ms, step.step_ms) << row.schedule;
+  EXPECT_DOUBLE_EQ(predict_timeline(row, {.costs = costs}).step_ms, step.step_ms) << row.schedule;
+}
+
+/// Whether each action that a launch of the row measures is predicted, by kind, stage and
+/// micro-batch. A step that is measured among others may have begun before it counts.
+void expect_predicted_actions(const Config& row, const CalibrateStagesResult& found) {
+  std::multiset<std::tuple<std::string, int, int>> predicted;
+  std::multiset<std::tuple<std::string, int, int>> executed;
+  const auto timeline = predict_timeline(row, {.costs = found.costs,
+                                               .owners = found.owners,
+                                               .groups = found.groups,
+                                               .has_buffers = found.has_buffers});
+  EXPECT_GT(timeline.step_ms, 0);
+  for (const auto& entry : timeline.entries) {
+    const auto& [kind, stage, micro_batch] = entry.action;
+    predicted.emplace(schedules::name(kind), stage, micro_batch);
+  }
+  for (const auto& event : measured(row).timeline) {
+    executed.emplace(event.kind, event.stage, event.micro_batch);
+  }
+  EXPECT_FALSE(executed.empty());
+  EXPECT_TRUE(std::ranges::includes(predicted, executed)) << row.strategy << ", " << row.schedule;
 }
 
 TEST(CalibrateStages, PricesEveryActionOfTheRow) {
@@ -62,14 +86,24 @@ TEST(CalibrateStages, PricesEveryActionOfTheRow) {
   expect_unit_step(row, costs);
 }
 
-TEST(CalibrateStages, PricesStagesWithMasters) {
+TEST(CalibrateStages, PricesTheNormOfGradientsThatAreClipped) {
+  for (const char* strategy : {"pipeline", "data_parallel"}) {
+    Config row = small_row(strategy, "toy");
+    row.clip_gradients = 1;
+    const CalibrateStagesResult found = calibrate_stages({.config = row}, quick());
+    expect_predicted_actions(row, found);
+    if (row.strategy == "pipeline") expect_unit_step(row, found.costs);
+  }
+}
+
+TEST(CalibrateStages, PricesStagesInMixedPrecision) {
   Config row = small_row("pipeline", "mlp");
   for (const auto& [schedule, precision] : std::vector<std::pair<const char*, const char*>>{
            {"1f1b", "bfloat16"}, {"1f1b", "float16"}, {"zb_h1", "bfloat16"}, {"zb_v", "float16"}}) {
     row.schedule = schedule;
     if (row.schedule == "zb_v") row.cut = {"fc3", "fc5", "fc7"};
     row.mixed_precision = precision;
-    expect_unit_step(row, costs_in_ticks(row));
+    expect_predicted_actions(row, calibrate_stages({.config = row}, quick()));
   }
 }
 
@@ -88,15 +122,7 @@ TEST(CalibrateStages, PricesWhatReplicasOfOneProcessDo) {
     for (const ActionCost& cost : found.costs) EXPECT_DOUBLE_EQ(cost.ms, 1) << cost.kind;
     EXPECT_EQ(found.owners,
               changed ? (std::vector<std::int64_t>{0, 1}) : (std::vector<std::int64_t>{0}));
-    const auto timeline = predict_timeline(row, {.costs = found.costs, .owners = found.owners});
-    EXPECT_GT(timeline.step_ms, 0);
-    std::set<std::string> predicted;
-    for (const auto& entry : timeline.entries) {
-      predicted.insert(std::string(schedules::name(entry.action.kind)));
-    }
-    for (const auto& event : measured(row).timeline) {
-      EXPECT_TRUE(predicted.contains(event.kind)) << event.kind;
-    }
+    expect_predicted_actions(row, found);
   }
 }
 

@@ -1,7 +1,8 @@
 // Every strategy with what can be combined with it: dimensions of the mesh, state sharded over
 // replicas, mixed precision, clipping, accumulation, and a short last batch. Each combination
-// computes the update of one device, or is refused in one line that names what would work. The
-// combinations are generated, so a new strategy is among them.
+// computes the update of one device by the actions that a simulation of its plan has, or is refused
+// in one line that names what would work. The combinations are generated, so a new strategy is
+// among them.
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,17 +13,20 @@
 #include <string>
 #include <vector>
 
+#include "bench/config/catalogue.h"
 #include "bench/config/grid.h"
 #include "bench/config/options.h"
-#include "bench/config/registered_catalogue.h"
 #include "bench/config/verification_scope.h"
 #include "bench/oracle/oracle.h"
 #include "bench/worker/own_arithmetic.h"
 #include "bench/worker/session.h"
 #include "bench/worker/tasks.h"
 #include "bench/worker/timed_run.h"
+#include "strategies/data_parallel/layer_buckets.h"
 #include "strategies/distributed/counted_costs.h"
 #include "strategies/registry.h"
+#include "strategies/schedules/simulate.h"
+#include "strategies/sharding/layer_groups.h"
 #include "tests/strategies/rank_threads.h"
 #include "tests/strategies/training.h"
 
@@ -139,13 +143,59 @@ std::vector<Combination> combinations_of(const std::string& strategy) {
   return all;
 }
 
-/// Three steps in float64, and the exchanges of one more.
+/// What the row's plan needs to know of its model.
+strategies::ModelParts parts_of(const Session& session) {
+  const Config& row = session.config;
+  const models::Model model = session.workload->make_meta_model();
+  const double width = session.workload->options().width;
+  const auto groups = sharding::groups_of(model.layers, row, width);
+  const int devices = session.placement.devices();
+  return {.groups_of_stage = groups.per_stage,
+          .empty_groups = groups.empty,
+          .has_buffers = !models::buffers(model.layers).empty(),
+          .owners = data_parallel::segments_of(model.layers, row, devices, width).owners};
+}
+
+using DeviceLists = std::vector<std::vector<std::string>>;  // [device of this rank]: actions
+
+/// What this rank ran, without what was in flight beside its lists.
+DeviceLists executed(const Session& session, const strategies::PendingStep& step) {
+  DeviceLists lists(session.group.devices.size());
+  for (const auto& entry : step.execution()) {
+    const schedules::ActionKind kind = entry.action.kind;
+    if (schedules::is_in_flight(kind) || kind == schedules::ActionKind::tensor_wait) continue;
+    lists.at(static_cast<std::size_t>(entry.device)).push_back(to_string(entry.action));
+  }
+  return lists;
+}
+
+/// What a simulation of the row's plan runs on the same devices.
+DeviceLists simulated(const Session& session, std::int64_t samples) {
+  strategies::PlanRequest request = plan_request(session.config, parts_of(session));
+  request.samples = samples;
+  request.replica = session.placement.replica_of(session.rank());
+  const strategies::StepPlan plan = strategies::plan_of(request, outline_of(session.config));
+  const int own = static_cast<int>(session.group.devices.size());
+  const int first = session.placement.pipeline_rank_of(session.rank()) * own;
+  DeviceLists lists(session.group.devices.size());
+  const auto timeline = schedules::simulate(plan.schedule, [](const auto&) { return 1; });
+  for (const schedules::TimelineEntry& entry : timeline.entries) {
+    const int device = entry.device - first;
+    if (device < 0 || device >= own || schedules::is_in_flight(entry.action.kind)) continue;
+    lists.at(static_cast<std::size_t>(device)).push_back(to_string(entry.action));
+  }
+  return lists;
+}
+
+/// Three steps in float64, and the actions and exchanges of one more.
 void expect_update_of_oracle(const Session& session) {
   const reports::Verdict verdict = compare_with_oracle(*session.strategy, *session.workload);
   EXPECT_TRUE(verdict.passed) << verdict.message;
   session.reset_counts();
-  session.strategy->step(session.workload->make_batch(0));
+  const models::Batch batch = session.workload->make_batch(0);
+  const auto step = session.strategy->step(batch);
   synchronize(session);
+  EXPECT_EQ(executed(session, *step), simulated(session, batch.size()));
   EXPECT_EQ(distributed::difference_from_costs(session.counts(), costs_of_a_step(session)), "");
 }
 
@@ -158,6 +208,7 @@ void expect_short_batch_equals_oracle(const Session& session) {
   const auto step = session.strategy->step(batch);
   strategies::StateDictionary state = session.strategy->state();
   std::erase_if(state, [](const auto& entry) { return entry.first.starts_with("loss_scaler."); });
+  EXPECT_EQ(executed(session, *step), simulated(session, batch.size()));
   EXPECT_NEAR(step->loss(), expected.loss, 1e-12);
   EXPECT_LT(strategies::largest_difference(state, expected.state), 1e-11);
 }

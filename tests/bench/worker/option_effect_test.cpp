@@ -12,9 +12,9 @@
 #include <stdexcept>
 #include <thread>
 
+#include "bench/config/catalogue.h"
 #include "bench/config/options.h"
 #include "bench/config/placement.h"
-#include "bench/config/registered_catalogue.h"
 #include "bench/config/row_name.h"
 #include "bench/worker/absent_ranks.h"
 #include "bench/worker/session.h"

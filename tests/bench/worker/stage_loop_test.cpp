@@ -125,7 +125,7 @@ TEST(StageLoop, ItsCostsPredictAPipelineByHand) {
   row.global_batch_size = 4;
   // device 1: F0 4 to 8, B0 to 16, F1 to 20, B1 to 30
   // device 0: F0 0 to 4, F1 to 8, B0 16 to 24, B1 30 to 40
-  EXPECT_DOUBLE_EQ(predict_step(row, costs).step_ms, 40);
+  EXPECT_DOUBLE_EQ(predict_timeline(row, {.costs = costs}).step_ms, 40);
 }
 
 }  // namespace

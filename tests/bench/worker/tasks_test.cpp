@@ -14,6 +14,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "bench/config/placement.h"
 #include "bench/predict/predict.h"
 #include "bench/worker/tasks.h"
 #include "reports/statistics.h"
@@ -216,7 +217,7 @@ TEST(MeasureTask, HasEveryStepAskedFor) {
 TEST(MeasureTask, TheTimelineIsTheSchedule) {
   const Config row = small_row("pipeline");
   const auto repetition = measured(row);
-  std::vector<std::vector<schedules::Action>> expected = schedule_of(row).actions;
+  std::vector<std::vector<schedules::Action>> expected = plan_of(row).schedule.actions;
   std::multiset<std::string> wanted;
   for (const auto& actions : expected) {
     for (const auto& action : actions) {
@@ -317,7 +318,7 @@ TEST(MeasureTask, ATraceHoldsEveryStep) {
   const Config row = small_row("pipeline");
   const MeasureResult result = measure({.config = row, .trace = true}, {});
   std::size_t actions = 0;
-  for (const auto& own : schedule_of(row).actions) actions += own.size();
+  for (const auto& own : plan_of(row).schedule.actions) actions += own.size();
   EXPECT_THAT(result.trace, SizeIs(3 * actions));
 }
 

@@ -348,18 +348,11 @@ TEST(MemoryOfAStep, GatheredInputsAreCommunication) {
   });
 }
 
-stages::Planner whole_batches() {
-  return [](std::int64_t samples) {
-    return stages::StepPlan{.schedule = schedules::make_schedule("naive", 1, 1),
-                            .partition = schedules::split_batch(samples, samples)};
-  };
-}
-
 /// Keeps a copy of the gradients, as a strategy might that forgets to free them.
 class KeepsGradients : public stages::StagedStrategy {
  public:
   explicit KeepsGradients(const strategies::StrategyContext& context)
-      : stages::StagedStrategy(context, whole_batches()) {}
+      : stages::StagedStrategy(context, strategies::planner_of(context, {})) {}
   ~KeepsGradients() override { come_to_rest(); }
 
  protected:

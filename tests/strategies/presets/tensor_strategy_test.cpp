@@ -185,13 +185,9 @@ TEST(Transformer, EveryStrategyWithoutTensorRanksTrainsIt) {
 class Forgets : public stages::StagedStrategy {
  public:
   Forgets(const strategies::StrategyContext& context, schedules::ActionKind what)
-      : stages::StagedStrategy(
-            context,
-            [](std::int64_t samples) {
-              return stages::StepPlan{.schedule = schedules::make_schedule("naive", 1, 1),
-                                      .partition = schedules::split_batch(samples, samples)};
-            },
-            tensor_parallel::Layout::sequence),
+      : stages::StagedStrategy(context,
+                               strategies::planner_of(context, {.has_partial_gradients = true}),
+                               tensor_parallel::Layout::sequence),
         what_(what) {}
   ~Forgets() override { synchronize(); }
 

@@ -323,7 +323,7 @@ TEST(ScheduleRegistry, AnUnknownNameIsAnsweredWithTheNearest) {
 }
 
 TEST(ScheduleRegistry, ATakenNameIsNoted) {
-  const ScheduleRegistration again({"gpipe", "again", nullptr, nullptr});
+  models::register_entry(ScheduleEntry{"gpipe", "again", nullptr, nullptr});
   EXPECT_THAT(models::registration_errors(),
               testing::ElementsAre("the schedule \"gpipe\" is taken; choose another name"));
   models::registration_errors().clear();

@@ -52,7 +52,10 @@ StagedStrategy placed(strategies::Training& training, const std::vector<int>& de
   return {training.context(options), [device_of_stage, split_backward](std::int64_t samples) {
             auto partition = schedules::split_batch(samples, 2);
             const auto count = static_cast<int>(partition.size());
-            return StepPlan{.schedule = one_after_another(device_of_stage, count, split_backward),
+            const auto schedule = one_after_another(device_of_stage, count, split_backward);
+            return StepPlan{.schedule = schedule,
+                            .evaluation = schedules::forward_only(schedule),
+                            .of_stages = schedule,
                             .partition = std::move(partition)};
           }};
 }

@@ -50,13 +50,14 @@ models::WorkloadOptions workload_of(const Case& of) {
 
 std::unique_ptr<strategies::Strategy> make(const strategies::StrategyContext& context,
                                            const Case& of) {
-  return presets::make_staged(context, of.schedule, [of](std::int64_t samples) {
-    return schedules::split_batch_per_replica(samples, of.spread.replicas, of.split);
+  return presets::make_staged(context, [&of](const strategies::PlanRequest&) {
+    return strategies::PlanOutline{.schedule = of.schedule,
+                                   .cut_by = strategies::MicroBatchOption::split_size};
   });
 }
 
 strategies::StrategyOptions options_of(const Case& of) {
-  return {.compression = of.compression, .schedule = of.schedule};
+  return {.split_size = of.split, .compression = of.compression, .schedule = of.schedule};
 }
 
 /// Calls `work` on each rank with its training.
@@ -251,6 +252,8 @@ TEST(RankPipeline, NeighboursOnOneRankTrainAsOneDevice) {
         StepPlan plan{.schedule = schedules::lower(compute),
                       .partition = schedules::split_batch_by_count(samples, 2)};
         schedules::validate(plan.schedule);
+        plan.evaluation = schedules::forward_only(plan.schedule);
+        plan.of_stages = plan.schedule;
         return plan;
       });
       const auto verified = bench::compare_with_oracle(strategy, training.workload);

@@ -349,5 +349,19 @@ TEST(StagedStrategy, AFailureIsToldOnceNobodyTouchesTheStagesAnyMore) {
   strategy.reset();
 }
 
+TEST(StrategyRegistry, AStrategyThatTrainsNeedsAnOutline) {
+  models::register_entry(strategies::StrategyEntry{
+      .name = "staged_without_outline",
+      .make = [](const strategies::StrategyContext&) -> std::unique_ptr<strategies::Strategy> {
+        return nullptr;
+      }});
+  EXPECT_THAT(
+      models::registration_errors(),
+      testing::ElementsAre("the strategy \"staged_without_outline\" lacks an outline of its plan"));
+  models::registration_errors().clear();
+  EXPECT_THAT(strategies::strategy_names(),
+              testing::Not(testing::Contains("staged_without_outline")));
+}
+
 }  // namespace
 }  // namespace stratagem::stages::staged_strategy_test

@@ -1,0 +1,31 @@
+// A row's plan with what each of its actions costs.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "bench/config/config.h"
+#include "bench/predict/group_cost_keys.h"
+#include "bench/predict/stage_costs.h"
+#include "strategies/plan.h"
+
+namespace stratagem::bench {
+
+/// Throws std::invalid_argument where the costs lack an action.
+class PricedPlan {
+ public:
+  PricedPlan(const Config& config, const StageCosts& calibration);
+
+  const schedules::Schedule& schedule() const { return plan_.schedule; }
+
+  /// What calibration found of the action. An exchange between ranks that it made without the other
+  /// ranks, or not at all, costs nothing here.
+  const ActionCost& of(const schedules::Action& action) const;
+
+ private:
+  strategies::StepPlan plan_;
+  GroupCostKeys keys_;
+  std::map<GroupCostKeys::Key, ActionCost> table_;
+};
+
+}  // namespace stratagem::bench

@@ -22,7 +22,7 @@ MAY_INCLUDE = {
 }
 TORCH_HEADER = re.compile(r"^(ATen|c10|c10d|torch)/")
 BACKEND_FILE = re.compile(r"_backend(_\w+)?\.(h|cpp|cu)$")
-REGISTRATION_MACRO = re.compile(r"STRATAGEM_REGISTER_\w+$")
+REGISTRATION_MACRO = re.compile(r"STRATAGEM_REGISTER(_\w+)?$")
 LONGEST_FILE, USUAL_LENGTH, USUAL_SHARE = 450, 300, 0.9
 
 # Written so that no line of this file matches itself.

@@ -9,6 +9,7 @@
 #include "bench/config/catalogue.h"
 #include "strategies/registry.h"
 #include "strategies/runtime/parse.h"
+#include "strategies/runtime/require_memory.h"
 
 namespace stratagem::bench {
 namespace {
@@ -63,6 +64,22 @@ void require_samples(std::int64_t samples, std::int64_t parts) {
       fmt::format("--global-batch-size: {} samples cannot be shared by {}", samples, parts));
 }
 
+/// Refuses more micro-batches than the plan of a step can hold.
+void require_memory_of_plan(const strategies::PlanRequest& request,
+                            const strategies::PlanOutline& outline) {
+  constexpr double actions = 24;  // of a micro-batch on a stage, in all schedules of a plan
+  const bool by_size = outline.cut_by == strategies::MicroBatchOption::split_size;
+  const std::int64_t size = request.options.split_size;
+  const std::int64_t steps = request.options.accumulation_steps;
+  const auto parts =
+      static_cast<double>(by_size ? request.samples / size : steps * request.arrangement.replicas);
+  const double stages = strategies::stages_of(request, outline);
+  runtime::require_memory(
+      parts * (sizeof(schedules::Slice) + stages * actions * sizeof(schedules::Action)),
+      fmt::format("{} {}: {:.0f} micro-batches", by_size ? "--split-size" : "--accumulation-steps",
+                  by_size ? size : steps, parts));
+}
+
 }  // namespace
 
 std::vector<int> Placement::ranks_of_replica(int rank) const {
@@ -110,7 +127,8 @@ bool scales_loss(const Config& config) {
 
 strategies::PlanRequest plan_request(const Config& config, strategies::ModelParts parts) {
   const Placement placement = placement_of(config);
-  strategies::PlanRequest request{.options = config,
+  const strategies::StrategyOptions& options = config;
+  strategies::PlanRequest request{.options = options,
                                   .arrangement = {.replicas = placement.replicas(),
                                                   .devices = placement.pipeline_devices(),
                                                   .ranks = placement.pipeline_ranks(),
@@ -178,6 +196,7 @@ std::vector<schedules::Slice> slices_of(const Config& config) {
     require_samples(request.samples / request.arrangement.replicas,
                     by_count ? config.accumulation_steps : 1);
   }
+  require_memory_of_plan(request, outline);
   std::vector<schedules::Slice> slices = strategies::partition_of(request, outline);
   std::erase_if(slices, [](const schedules::Slice& slice) { return !slice.counts; });
   return slices;

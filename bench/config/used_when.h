@@ -36,7 +36,7 @@ class RowFacts {
 
 /// In rows that do not read an option it keeps its default and is not shown.
 struct UsedWhen {
-  bool (*holds)(const RowFacts& row);
+  bool (*holds)(const RowFacts& row) = nullptr;
   /// Strategies list the option, and a row of another one does not read it.
   bool of_strategies = false;
   /// Who reads it, in words: "--device cpu". Null: the strategies that list it.

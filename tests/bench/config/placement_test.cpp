@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "strategies/registry.h"
+#include "tests/bench/outlines.h"
 
 namespace stratagem::bench::placement_test {
 namespace {
@@ -24,6 +25,9 @@ STRATAGEM_REGISTER(strategies::StrategyEntry{.name = "place_wide",
                                              .multi_device = true,
                                              .dimensions = {"data", "pipeline", "tensor"},
                                              .usual_dimensions = {"data"}});
+
+STRATAGEM_REGISTER(strategies::StrategyEntry{
+    .name = "place_cut", .multi_device = true, .outline = cut_by_size("gpipe")});
 
 Config config_of(const std::string& strategy, std::int64_t devices, std::int64_t ranks = 0,
                  const std::string& mesh = "auto") {
@@ -80,6 +84,16 @@ TEST(Placement, AMeshHasMoreDimensionsThanTheUsualOnes) {
   EXPECT_EQ(placement_of(config).pipeline_devices(), 2);
   config.mesh = "data=2/tensor=2";
   EXPECT_EQ(placement_of(config).ranks, 4);
+}
+
+TEST(Placement, MoreMicroBatchesThanTheMemoryHoldsAreRefused) {
+  Config config = config_of("place_cut", 2);
+  config.global_batch_size = 1'000'000'000'000;
+  config.split_size = 1;
+  EXPECT_THAT([&] { slices_of(config); }, testing::ThrowsMessage<std::invalid_argument>(
+                                              testing::StartsWith("--split-size 1: ")));
+  config.split_size = config.global_batch_size / 2;
+  EXPECT_EQ(slices_of(config).size(), 2U);
 }
 
 TEST(Placement, RefusesInOneLine) {

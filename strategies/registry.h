@@ -32,8 +32,8 @@ struct StrategyEntry {
   /// The dimensions of the mesh that it can spread over; each replica (data), and each part of a
   /// layer (tensor), has ranks of its own.
   std::vector<std::string> dimensions = {"pipeline"};
-  /// Of the plan that make()'s strategy runs and predictions simulate; empty: an outline's
-  /// defaults.
+  /// Of the plan that make()'s strategy runs and predictions simulate. An entry with make() needs
+  /// one.
   Outline outline = {};
   std::function<std::unique_ptr<Strategy>(const StrategyContext&)> make = {};
   /// Empty: every model.

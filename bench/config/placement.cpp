@@ -188,7 +188,7 @@ Placement placement_of(const Config& config) {
   return placement;
 }
 
-std::vector<schedules::Slice> slices_of(const Config& config) {
+std::vector<schedules::Slice> partition_of(const Config& config) {
   const strategies::PlanRequest request = plan_request(config);
   const strategies::PlanOutline outline = outline_of(config);
   const bool by_count = outline.cut_by == strategies::MicroBatchOption::accumulation_steps;
@@ -197,7 +197,11 @@ std::vector<schedules::Slice> slices_of(const Config& config) {
                     by_count ? config.accumulation_steps : 1);
   }
   require_memory_of_plan(request, outline);
-  std::vector<schedules::Slice> slices = strategies::partition_of(request, outline);
+  return strategies::partition_of(request, outline);
+}
+
+std::vector<schedules::Slice> slices_of(const Config& config) {
+  std::vector<schedules::Slice> slices = partition_of(config);
   std::erase_if(slices, [](const schedules::Slice& slice) { return !slice.counts; });
   return slices;
 }

@@ -61,7 +61,7 @@ std::string backend_of(const Config& config);
 bool scales_loss(const Config& config);
 
 /// What the row's plan follows from. Without `parts` the plan has the row's stages and
-/// micro-batches and no groups of layers. Throws as placement_of().
+/// micro-batches, and one group of layers a stage. Throws as placement_of().
 strategies::PlanRequest plan_request(const Config& config, strategies::ModelParts parts = {});
 
 /// What the row's strategy decides of its plan.
@@ -83,6 +83,8 @@ Placement placement_of(const Config& config);
 
 /// The parts of the batch that a row computes one after another, those of all replicas in order.
 /// Throws std::invalid_argument where there are fewer samples than parts.
+std::vector<schedules::Slice> partition_of(const Config& config);
+/// Those of them that count.
 std::vector<schedules::Slice> slices_of(const Config& config);
 /// Their samples.
 std::vector<std::int64_t> micro_batch_sizes(const Config& config);

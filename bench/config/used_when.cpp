@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <functional>
 #include <vector>
 
 #include "strategies/ranks/mesh.h"
@@ -10,10 +11,12 @@
 namespace stratagem::bench {
 namespace {
 
-std::string models_that(const Catalogue& catalogue, bool (*test)(const models::ModelEntry&)) {
+/// `test`: a member of ModelEntry, or a function of one.
+template <class Test>
+std::string models_that(const Catalogue& catalogue, Test test) {
   std::vector<std::string> names;
   for (const models::ModelEntry& model : catalogue.models) {
-    if (test(model)) names.push_back(model.name);
+    if (std::invoke(test, model)) names.push_back(model.name);
   }
   return fmt::format("{}", fmt::join(names, ", "));
 }
@@ -67,10 +70,10 @@ bool RowFacts::is_cut_by_size() const {
 
 namespace used_when {
 
-const UsedWhen always{.holds = [](const RowFacts&) { return true; },
-                      .users = [](const Catalogue&) { return std::string(); }};
+constinit const UsedWhen always{.holds = [](const RowFacts&) { return true; },
+                                .users = [](const Catalogue&) { return std::string(); }};
 
-const UsedWhen between_ranks{
+constinit const UsedWhen between_ranks{
     .holds =
         [](const RowFacts& row) {
           return row.config.ranks > 1 ||
@@ -80,7 +83,7 @@ const UsedWhen between_ranks{
     .users = [](const Catalogue&) { return std::string("rows of several ranks"); },
     .in_general_help = true};
 
-const UsedWhen schedule_asks{
+constinit const UsedWhen schedule_asks{
     .holds =
         [](const RowFacts& row) {
           return row.schedule != nullptr && row.schedule->asks_for_stages() &&
@@ -95,58 +98,61 @@ const UsedWhen schedule_asks{
           return fmt::format("{}", fmt::join(users, ", "));
         }};
 
-const UsedWhen model_has_images{
+constinit const UsedWhen model_has_images{
     .holds = [](const RowFacts& row) { return row.model != nullptr && row.model->has_images(); },
     .users =
         [](const Catalogue& catalogue) {
-          return models_that(catalogue, [](const models::ModelEntry& model) { return model.has_images(); });
+          return models_that(catalogue, &models::ModelEntry::has_images);
         }};
 
-const UsedWhen model_has_tokens{
+constinit const UsedWhen model_has_tokens{
     .holds = [](const RowFacts& row) { return row.model != nullptr && row.model->has_tokens(); },
     .users =
         [](const Catalogue& catalogue) {
-          return models_that(catalogue, [](const models::ModelEntry& model) { return model.has_tokens(); });
+          return models_that(catalogue, &models::ModelEntry::has_tokens);
         }};
 
-const UsedWhen model_has_labels{
+constinit const UsedWhen model_has_labels{
     .holds = [](const RowFacts& row) { return row.model == nullptr || !row.model->has_tokens(); },
     .users =
         [](const Catalogue& catalogue) {
-          return models_that(catalogue, [](const models::ModelEntry& model) { return !model.has_tokens(); });
+          return models_that(catalogue,
+                             [](const models::ModelEntry& model) { return !model.has_tokens(); });
         }};
 
-const UsedWhen model_takes_sizes{
+constinit const UsedWhen model_takes_sizes{
     .holds = [](const RowFacts& row) { return row.model != nullptr && row.model->takes_sizes; },
     .users =
         [](const Catalogue& catalogue) {
-          return models_that(catalogue, [](const models::ModelEntry& model) { return model.takes_sizes; });
+          return models_that(catalogue, &models::ModelEntry::takes_sizes);
         }};
 
-const UsedWhen on_cpu{
+constinit const UsedWhen on_cpu{
     .holds = [](const RowFacts& row) { return row.config.device == "cpu"; },
     .users = [](const Catalogue&) { return std::string("--device cpu"); }};
 
-const UsedWhen on_cuda{
+constinit const UsedWhen on_cuda{
     .holds = [](const RowFacts& row) { return row.config.device == "cuda"; },
     .users = [](const Catalogue&) { return std::string("--device cuda"); }};
 
-const UsedWhen optimizer_is_sgd{
+constinit const UsedWhen optimizer_is_sgd{
     .holds = [](const RowFacts& row) { return row.config.optimizer == "sgd"; },
     .users = [](const Catalogue&) { return std::string("--optimizer sgd"); }};
 
-const UsedWhen strategy_says{.holds = [](const RowFacts&) { return true; }, .of_strategies = true};
+constinit const UsedWhen strategy_says{.holds = [](const RowFacts&) { return true; },
+                                       .of_strategies = true};
 
-const UsedWhen several_stages{.holds = [](const RowFacts& row) { return row.has("pipeline"); },
-                              .of_strategies = true,
-                              .besides = stages_in_mesh};
+constinit const UsedWhen several_stages{
+    .holds = [](const RowFacts& row) { return row.has("pipeline"); },
+    .of_strategies = true,
+    .besides = stages_in_mesh};
 
-const UsedWhen replicas{
+constinit const UsedWhen replicas{
     .holds = [](const RowFacts& row) { return row.may_shard_state(); },
     .of_strategies = true,
     .besides = [](const strategies::StrategyEntry&) { return std::string("replicas"); }};
 
-const UsedWhen several_replicas{
+constinit const UsedWhen several_replicas{
     .holds =
         [](const RowFacts& row) {
           if (row.strategy->reads("reduce")) return strategies::exchanges_buckets(row.config);
@@ -161,12 +167,12 @@ const UsedWhen several_replicas{
                                  : "several replicas, --shard none and --mixed-precision none");
         }};
 
-const UsedWhen sharded_layers{
+constinit const UsedWhen sharded_layers{
     .holds = [](const RowFacts& row) { return row.shards_layers(); },
     .of_strategies = true,
     .besides = [](const strategies::StrategyEntry&) { return std::string("sharded layers"); }};
 
-const UsedWhen sums_are_shared{
+constinit const UsedWhen sums_are_shared{
     .holds =
         [](const RowFacts& row) {
           const bool shares_sequence = row.strategy->reads("keep_gathered");
@@ -180,17 +186,18 @@ const UsedWhen sums_are_shared{
           return std::string(by_option ? "--device cpu and --shard" : "--device cpu");
         }};
 
-const UsedWhen copies_kept{
+constinit const UsedWhen copies_kept{
     .holds = [](const RowFacts& row) { return row.config.replicate == "kept"; },
     .of_strategies = true,
     .users = [](const Catalogue&) { return std::string("--replicate kept"); }};
 
-const UsedWhen cut_by_size{.holds = [](const RowFacts& row) { return row.is_cut_by_size(); },
-                           .of_strategies = true,
-                           .besides = stages_in_mesh};
+constinit const UsedWhen cut_by_size{
+    .holds = [](const RowFacts& row) { return row.is_cut_by_size(); },
+    .of_strategies = true,
+    .besides = stages_in_mesh};
 
 /// One micro-batch is stated of replicas alone, which else exchange gradients more than once.
-const UsedWhen cut_by_count{
+constinit const UsedWhen cut_by_count{
     .holds =
         [](const RowFacts& row) {
           return row.is_cut_by_count() ||
@@ -203,7 +210,7 @@ const UsedWhen cut_by_count{
           return std::string(has_stages ? "two micro-batches or more" : "");
         }};
 
-const UsedWhen state_sharded{
+constinit const UsedWhen state_sharded{
     .holds = [](const RowFacts& row) { return row.shards_state(); },
     .of_strategies = true,
     .besides =
@@ -211,7 +218,7 @@ const UsedWhen state_sharded{
           return std::string(strategy.reads("shard") ? "--shard" : "");
         }};
 
-const UsedWhen parameters_sharded{
+constinit const UsedWhen parameters_sharded{
     .holds =
         [](const RowFacts& row) {
           return row.shards_state() &&
@@ -223,7 +230,7 @@ const UsedWhen parameters_sharded{
           return std::string(strategy.reads("shard") ? "--shard parameters" : "");
         }};
 
-const UsedWhen halves_are_summed{
+constinit const UsedWhen halves_are_summed{
     .holds =
         [](const RowFacts& row) {
           const bool shares_sequence = row.strategy->reads("keep_gathered");
@@ -236,12 +243,12 @@ const UsedWhen halves_are_summed{
           return std::string("--mixed-precision, and replicas or shared positions");
         }};
 
-const UsedWhen scaled{
+constinit const UsedWhen scaled{
     .holds = [](const RowFacts& row) { return row.config.mixed_precision == "float16"; },
     .of_strategies = true,
     .users = [](const Catalogue&) { return std::string("--mixed-precision float16"); }};
 
-const UsedWhen scaled_dynamically{
+constinit const UsedWhen scaled_dynamically{
     .holds =
         [](const RowFacts& row) {
           return row.config.mixed_precision == "float16" && row.config.loss_scale == "dynamic";

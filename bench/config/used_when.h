@@ -1,4 +1,4 @@
-// When rows read an option: a line for each condition, with its words for help and messages.
+// When rows read an option: each condition once, with its words for help and messages.
 #pragma once
 
 #include <string>

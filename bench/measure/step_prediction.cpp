@@ -147,7 +147,8 @@ bool can_be_simulated(const Config& config) {
   const Placement placement = placement_of(config);
   if (placement.tensor_ranks() > 1) return false;
   if (has_layer_groups(config)) return true;
-  return is_data_parallel(config) || placement.replicas() == 1 || stages_of(config) == 1;
+  if (strategies::find_strategy(config.strategy).one_process) return is_data_parallel(config);
+  return placement.replicas() == 1 || stages_of(config) == 1;
 }
 
 Calibrated<StageCosts> price_stages(const PreparedRow& row, const MeasureEnvironment& environment,

@@ -29,8 +29,9 @@ class Prices {
  public:
   Prices(const Config& config, const StageCosts& calibration)
       : config_(config),
-        plan_(plan_of(config, parts_of(calibration))),
-        shape_(strategies::data_parallel_shape(plan_request(config, parts_of(calibration)))) {
+        request_(plan_request(config, parts_of(calibration))),
+        plan_(strategies::plan_of(request_, outline_of(config))),
+        shape_(strategies::data_parallel_shape(request_)) {
     if (calibration.owners.empty()) throw std::invalid_argument("no calibrated segments");
     for (const ActionCost& cost : calibration.costs) {
       const double alone_ms = cost.alone_ms < 0 ? cost.ms : cost.alone_ms;
@@ -105,6 +106,7 @@ class Prices {
   }
 
   const Config& config_;
+  strategies::PlanRequest request_;
   strategies::StepPlan plan_;
   schedules::DataParallelShape shape_;
   std::map<std::tuple<std::string, int, std::int64_t>, Cost> table_;

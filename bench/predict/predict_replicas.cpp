@@ -60,13 +60,13 @@ class ReplicaLine {
   }
 
   /// The last backward pass and what goes on beside it.
-  void add(int pass, const schedules::OverlappedPass& overlapped) {
+  void add(ActionKind kind, int pass, const schedules::OverlappedPass& overlapped) {
     for (std::size_t bucket = 0; bucket < overlapped.transfers.size(); ++bucket) {
       const schedules::Interval& transfer = overlapped.transfers[bucket];
       put(ActionKind::all_reduce, static_cast<int>(bucket),
           {now_ + transfer.start_ms, now_ + transfer.end_ms});
     }
-    add(ActionKind::backward, pass, overlapped.compute_end_ms);
+    add(kind, pass, overlapped.compute_end_ms);
   }
 
   double now() const { return now_; }
@@ -90,21 +90,27 @@ class ReplicaLine {
 schedules::Timeline predict_replicas(const Config& config, const StageCosts& calibration) {
   const ReplicaCosts costs(calibration.costs);
   const strategies::StepPlan plan = plan_of(config, parts_of(calibration));
-  const int last_pass = plan.schedule.micro_batches - 1;
-  const double last_backward = costs.of(ActionKind::backward, last_pass == 0);
-  const auto overlapped = schedules::overlap(last_backward, transfers_of(calibration));
+  const std::vector<schedules::Action>& actions = plan.schedule.actions.front();
+  const auto makes_gradients = [](const schedules::Action& action) {
+    return schedules::makes_weight_gradients(action.kind);
+  };
+  const auto first = *std::ranges::find_if(actions, makes_gradients);
+  const auto last = *std::find_if(actions.rbegin(), actions.rend(), makes_gradients);
+  const auto overlapped =
+      schedules::overlap(costs.of(last.kind, last == first), transfers_of(calibration));
   schedules::Timeline timeline;
   for (int device = 0; device < placement_of(config).replicas(); ++device) {
     ReplicaLine line(device);
-    for (const auto& [kind, stage, pass] : plan.schedule.actions.front()) {
-      if (kind == ActionKind::backward && pass == last_pass) {
-        line.add(pass, overlapped);
+    for (const schedules::Action& action : actions) {
+      const auto [kind, stage, pass] = action;
+      if (action == last) {
+        line.add(kind, pass, overlapped);
       } else if (kind == ActionKind::gradient_wait) {
         line.add(kind, pass, std::max(overlapped.end_ms() - overlapped.compute_end_ms, 0.0));
       } else if (schedules::is_collective(kind)) {
         line.add(kind, pass, 0);  // of a few bytes
       } else {
-        line.add(kind, pass, costs.of(kind, kind == ActionKind::backward && pass == 0));
+        line.add(kind, pass, costs.of(kind, action == first));
       }
     }
     timeline.entries.insert(timeline.entries.end(), line.entries().begin(), line.entries().end());

@@ -27,7 +27,7 @@ const ActionCost& PricedPlan::of(const Action& action) const {
   std::get<bool>(key) = !std::get<bool>(key);
   if (found == table_.end()) found = table_.find(key);
   if (found != table_.end()) return found->second;
-  if (schedules::is_send(action.kind) || schedules::is_collective(action.kind)) return nothing;
+  if (schedules::is_send(action.kind) || schedules::is_replicas_own(action.kind)) return nothing;
   throw std::invalid_argument(fmt::format("no calibrated cost for {} with {} samples",
                                           to_string(action), std::get<std::int64_t>(key)));
 }

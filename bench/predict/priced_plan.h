@@ -18,8 +18,8 @@ class PricedPlan {
 
   const schedules::Schedule& schedule() const { return plan_.schedule; }
 
-  /// What calibration found of the action. An exchange between ranks that it made without the other
-  /// ranks, or not at all, costs nothing here.
+  /// What calibration found of the action. It has no sends and no sums of norms over ranks, which
+  /// cost nothing.
   const ActionCost& of(const schedules::Action& action) const;
 
  private:

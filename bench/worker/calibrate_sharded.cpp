@@ -111,7 +111,8 @@ std::vector<LayerGroup> layer_groups(const Config& config, const models::Workloa
   const auto element = static_cast<std::int64_t>(c10::elementSize(workload.options().dtype));
   const auto master = static_cast<std::int64_t>(c10::elementSize(workload.master_dtype()));
   const std::int64_t in_shard = sums.mixed && !sums.in_master ? element : master;
-  const int micro_batches = plan_of(config).schedule.micro_batches;
+  const auto micro_batches =
+      std::ranges::count(partition_of(config), 0, &schedules::Slice::replica);
   const std::int64_t in_whole = sums.master_is_scattered(micro_batches) ? master : element;
   const auto cut = sharding::groups_of(model.layers, config, workload.options().width);
   std::vector<LayerGroup> groups;

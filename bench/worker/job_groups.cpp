@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "bench/predict/predict.h"
+#include "bench/config/placement.h"
 #include "strategies/backends/backend.h"
 #include "strategies/runtime/cpu_device.h"
 

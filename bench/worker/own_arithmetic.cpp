@@ -7,10 +7,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "bench/config/placement.h"
 #include "bench/oracle/arithmetic_scope.h"
 #include "bench/oracle/layer_comparison.h"
 #include "bench/oracle/step_comparison.h"
-#include "bench/predict/predict.h"
 #include "bench/worker/session.h"
 #include "bench/worker/timed_run.h"
 #include "reports/json_fields.h"

@@ -14,7 +14,7 @@ using schedules::ActionKind;
 ReplicatedStrategy::ReplicatedStrategy(const strategies::StrategyContext& context,
                                        const stages::Planner& planner,
                                        tensor_parallel::Layout layout)
-    : stages::StagedStrategy(context, planner, layout), planner_(planner) {
+    : stages::StagedStrategy(context, planner, layout) {
   if (context.groups.data.size() != context.devices.size()) {
     throw std::logic_error("replicas need a process group for each device");
   }
@@ -41,7 +41,7 @@ strategies::Costs ReplicatedStrategy::costs(std::int64_t samples) const {
 /// all along.
 void ReplicatedStrategy::add_sums_beside_buckets(strategies::Costs& costs,
                                                  std::int64_t samples) const {
-  const stages::StepPlan plan = planner_(samples);
+  const stages::StepPlan plan = planned(samples);
   for (const auto& actions : plan.schedule.actions) {
     std::map<int, Action> last;  // by stage
     for (const Action& action : actions) {

@@ -14,8 +14,8 @@ namespace stratagem::data_parallel {
 
 class ReplicatedStrategy : public stages::StagedStrategy {
  public:
-  /// The planner's schedules are those of one replica without what keeps replicas alike, which is
-  /// added. `context.groups.data` must name a group for each of this rank's devices.
+  /// The planner's schedules have what keeps replicas alike. `context.groups.data` must name a
+  /// group for each of this rank's devices.
   ReplicatedStrategy(const strategies::StrategyContext& context, const stages::Planner& planner,
                      tensor_parallel::Layout layout = tensor_parallel::Layout::tensor);
   ~ReplicatedStrategy() override;
@@ -32,7 +32,6 @@ class ReplicatedStrategy : public stages::StagedStrategy {
   void add_sums_beside_buckets(strategies::Costs& costs, std::int64_t samples) const;
   void keep(int stage, const data_parallel::BucketTransfers& buckets, stages::StepInProgress& step);
 
-  stages::Planner planner_;                                          // of one replica
   std::map<int, std::unique_ptr<data_parallel::Replica>> replicas_;  // by stage
 };
 

@@ -64,8 +64,7 @@ ShardedStrategy::ShardedStrategy(const strategies::StrategyContext& context,
 
 ShardedStrategy::ShardedStrategy(const Making& making)
     : stages::StagedStrategy(making.context, making.planner, making.layout, making.stages),
-      flat_(making.flat),
-      planner_(making.planner) {
+      flat_(making.flat) {
   if (making.context.groups.data.empty()) return;
   std::vector<std::vector<at::Tensor>> by_device(making.context.devices.size());
   for (const int index : own_stages()) {
@@ -80,7 +79,7 @@ ShardedStrategy::~ShardedStrategy() { come_to_rest(); }
 strategies::Costs ShardedStrategy::costs(std::int64_t samples) const {
   strategies::Costs costs = stages::StagedStrategy::costs(samples);
   costs.memory.assign(costs.memory.size(), {});
-  const stages::StepPlan plan = planner_(samples);
+  const stages::StepPlan plan = planned(samples);
   const int micro_batches = plan.schedule.micro_batches;
   for (const int index : own_stages()) {
     costs.memory[static_cast<std::size_t>(own_device_of(index))] +=

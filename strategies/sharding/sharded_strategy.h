@@ -14,9 +14,9 @@ namespace stratagem::sharding {
 
 class ShardedStrategy : public stages::StagedStrategy {
  public:
-  /// The planner's schedules are those of one replica; groups of layers, and the actions that shard
-  /// them, are added as `context.options` say. `context.groups.data` must name a group for each of
-  /// this rank's devices; `shards` and `copies`, too, where state is sharded over a part of them.
+  /// The planner's schedules have the actions that shard groups of layers as `context.options` say.
+  /// `context.groups.data` must name a group for each of this rank's devices; `shards` and
+  /// `copies`, too, where state is sharded over a part of them.
   ShardedStrategy(const strategies::StrategyContext& context, const stages::Planner& planner,
                   tensor_parallel::Layout layout = tensor_parallel::Layout::tensor);
   ~ShardedStrategy() override;
@@ -48,7 +48,6 @@ class ShardedStrategy : public stages::StagedStrategy {
             stages::StepInProgress& step);
 
   std::shared_ptr<FlatGroups> flat_;
-  stages::Planner planner_;
   std::vector<std::vector<std::vector<at::Tensor>>> buffers_;  // [own device][type]
 };
 

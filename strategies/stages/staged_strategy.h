@@ -112,6 +112,8 @@ class StagedStrategy : public strategies::Strategy {
   /// Runs `work` on the stage's device and waits for it.
   void run_on_device(int stage, const std::string& label, std::function<void()> work);
   int stage_count() const { return static_cast<int>(device_of_stage_.size()); }
+  /// The plan of a batch of `samples`.
+  StepPlan planned(std::int64_t samples) const { return planner_(samples); }
   void synchronize();
   /// Takes over the first replica's buffers; of a strategy with replicas.
   virtual void broadcast_buffers(int stage);

@@ -26,7 +26,7 @@ double StagedStrategy::squared_norm(int stage, StepInProgress& step) const {
 void StagedStrategy::sum_norms(int stage, StepInProgress& step) const {
   step.squared_norm = sum_on(
       devices_[static_cast<std::size_t>(own_device_of(stage))]->description(), step.squared_norms);
-  if (groups_.norm == nullptr) return;
+  if (groups_.norm == nullptr) throw std::logic_error("a sum of norms needs a process group");
   groups_.norm->all_reduce(step.squared_norm)->wait();
 }
 

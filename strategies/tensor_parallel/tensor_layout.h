@@ -48,7 +48,6 @@ class TensorLayout {
   const std::vector<at::Tensor>& replicated(int stage, const models::LayerList& layers);
   /// Such gradients become their sum over the ranks, in `format`. Collective; one call.
   void reduce_gradients(const std::vector<at::Tensor>& gradients, at::ScalarType format);
-  /// Whether there is something to reduce.
 
   /// The parameters whose elements this rank counts: its slices, and on the first rank those that
   /// are whole on every one.

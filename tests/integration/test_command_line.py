@@ -236,6 +236,12 @@ def test_simulate_from_calibrated_costs(commands, tmp_path):
     assert json.loads(path.read_text())["simulation"]["makespan_ms"] > 0
 
 
+def test_simulate_one_replica_of_one_process(commands):
+    row = [*TOY, "--strategy", "data_parallel", "--devices", "1"]
+    done = commands.stratagem("simulate", "--calibrated", *row)
+    assert done.returncode == 0, done.stderr
+
+
 def test_simulate_replicas_with_their_transfers(commands, tmp_path):
     path = tmp_path / "simulation.json"
     options = ["simulate", "--calibrated", *TOY, "--strategy", "ddp", "--out", path]

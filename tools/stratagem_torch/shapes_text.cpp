@@ -35,7 +35,7 @@ std::vector<std::string> shapes_text(const bench::Config& row,
     bench::Config of_size = row;
     of_size.global_batch_size = static_cast<std::int64_t>(batch.size());
     lines.push_back(fmt::format("step {}: {}", ++step, shapes(of_size.global_batch_size)));
-    for (const auto& slice : bench::slices_of(of_size)) {
+    for (const auto& slice : bench::partition_of(of_size)) {
       lines.push_back(fmt::format("  {}:{}: {}", row.device, slice.replica, shapes(slice.count)));
     }
   }

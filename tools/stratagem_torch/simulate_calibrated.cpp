@@ -112,7 +112,9 @@ Simulation simulated(const bench::Config& config, const bench::Selection& select
   Simulation simulation;
   simulation.title = bench::row_name(chosen, environment.catalogue);
   simulation.devices = row.placement.devices();
-  if (row.placement.replicas() == 1) simulation.schedule = bench::plan_of(chosen).of_stages;
+  if (row.placement.replicas() == 1 && !bench::is_data_parallel(chosen)) {
+    simulation.schedule = bench::plan_of(chosen).of_stages;
+  }
   simulation.timeline = bench::predict_timeline(chosen, priced.result);
   simulation.peak_bytes = bench::predict(chosen, priced.result).peak_bytes;
   return simulation;

@@ -118,6 +118,23 @@ TEST(Predict, ACopyEngineHidesTransfers) {
   EXPECT_DOUBLE_EQ(predict_stages(row, costs_of(1)).step_ms, 8.5 + 0.5 + 3 + 0.25);
 }
 
+TEST(Predict, BetweenRanksAReceiveCostsWhatTheCopyDoesInOneProcess) {
+  Config row = row_of("predict_pipeline", 2, 1);
+  row.clip_gradients = 1;
+  auto costs = costs_of(1);
+  for (const int stage : {0, 1}) costs.push_back({"gradient_norm", stage, 0, false, 0.5});
+  const schedules::Timeline in_one_process = predict_stages(row, costs);
+  row.ranks = 2;
+  const schedules::Timeline over_ranks = predict_stages(row, costs);
+  EXPECT_DOUBLE_EQ(over_ranks.step_ms, in_one_process.step_ms);
+  const auto count = [&](schedules::ActionKind kind) {
+    return std::ranges::count_if(over_ranks.entries,
+                                 [&](const auto& entry) { return entry.action.kind == kind; });
+  };
+  EXPECT_EQ(count(schedules::ActionKind::receive_activation), 2);
+  EXPECT_EQ(count(schedules::ActionKind::norm_sum), 2);
+}
+
 TEST(Predict, WhatRunsAloneCostsLess) {
   // One device at a time: every action at its cost alone, half of 25.25, but for 1O, which runs
   // overlapping 0CB. Both take twice as long until 1O ends after 0.25; 0CB has half of its way
@@ -204,6 +221,12 @@ STRATAGEM_REGISTER(strategies::StrategyEntry{.name = "predict_replicated",
                                              .dimensions = {"data"},
                                              .outline = cut_by_count()});
 
+STRATAGEM_REGISTER(strategies::StrategyEntry{.name = "predict_replicated_gpipe",
+                                             .options = {"split_size"},
+                                             .multi_device = true,
+                                             .dimensions = {"data"},
+                                             .outline = cut_by_size("gpipe")});
+
 /// A replica whose forward takes 10, backward 20 (12 to add gradients), update 3, input 1; two
 /// buckets, and a link that carries 1 MB in 1 ms without the processor.
 StageCosts replica_calibration() {
@@ -249,6 +272,25 @@ TEST(PredictReplicated, ItsActionsAreThoseOfThePlan) {
     if (is_listed) predicted.push_back(entry.action);
   }
   EXPECT_EQ(predicted, plan_of(row, parts_of(costs)).schedule.actions.front());
+}
+
+TEST(PredictReplicated, TheLastBackwardPassOfTheListSends) {
+  // gpipe's backward passes begin with the last micro-batch.
+  Config row = row_of("predict_replicated_gpipe", 8, 2);
+  schedules::Action beside_the_transfers;
+  for (const auto& entry : predict_timeline(row, replica_calibration()).entries) {
+    if (entry.device > 0) break;
+    if (entry.action.kind == schedules::ActionKind::backward) beside_the_transfers = entry.action;
+    if (entry.action.kind == schedules::ActionKind::gradient_wait) break;
+  }
+  EXPECT_EQ(beside_the_transfers.micro_batch, 0);
+  const auto timeline = predict_timeline(row, replica_calibration());
+  const auto transfer = std::ranges::find_if(timeline.entries, [](const auto& entry) {
+    return entry.action.kind == schedules::ActionKind::all_reduce;
+  });
+  const auto pass = std::ranges::find_if(
+      timeline.entries, [&](const auto& entry) { return entry.action == beside_the_transfers; });
+  EXPECT_GE(transfer->start_ms, pass->start_ms);
 }
 
 TEST(PredictReplicated, ARingOfFourTakesItsShareOfTheBytesThreeTimesOver) {

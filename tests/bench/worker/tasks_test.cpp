@@ -15,7 +15,6 @@
 #include <stdexcept>
 
 #include "bench/config/placement.h"
-#include "bench/predict/predict.h"
 #include "bench/worker/tasks.h"
 #include "reports/statistics.h"
 #include "strategies/schedules/schedule.h"

@@ -13,8 +13,6 @@
 
 #include "models/transformer.h"
 #include "strategies/backends/memory_costs.h"
-#include "strategies/schedules/batch_split.h"
-#include "strategies/schedules/registry.h"
 #include "strategies/stages/staged_strategy.h"
 #include "tests/strategies/accounting.h"
 #include "tests/strategies/rank_training.h"

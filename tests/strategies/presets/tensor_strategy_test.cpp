@@ -10,8 +10,6 @@
 #include "bench/oracle/oracle.h"
 #include "strategies/distributed/counted_costs.h"
 #include "strategies/registry.h"
-#include "strategies/schedules/batch_split.h"
-#include "strategies/schedules/registry.h"
 #include "strategies/stages/staged_strategy.h"
 #include "tests/strategies/rank_training.h"
 

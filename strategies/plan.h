@@ -48,9 +48,9 @@ enum class MicroBatchOption { none, split_size, accumulation_steps };
 
 /// Plans of one row differ in their micro-batches alone: the same stages are on the same devices.
 struct StepPlan {
-  schedules::Schedule schedule = {};    // as it runs: lowered and valid
-  schedules::Schedule evaluation = {};  // its forward passes
-  schedules::Schedule of_stages = {};   // before groups of layers and reductions are added
+  schedules::Schedule schedule = {};             // as it runs: lowered and valid
+  schedules::Schedule evaluation = {};           // its forward passes
+  schedules::Schedule of_stages = {};            // before groups of layers and reductions are added
   std::vector<schedules::Slice> partition = {};  // of the batch, of all replicas
   double ideal_bubble = 0;
 };

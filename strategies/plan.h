@@ -32,7 +32,7 @@ struct ModelParts {
   std::vector<int> owners = {0};  // [segment] of replicas in one process: who updates it
 };
 
-/// What a plan follows from.
+/// PlanRequest has all that a plan follows from.
 struct PlanRequest {
   StrategyOptions options = {};  // `shard` is what the strategy shards
   Arrangement arrangement = {};
@@ -43,7 +43,7 @@ struct PlanRequest {
   int replica = 0;  // whose plan it is: replicas may have one micro-batch more or less
 };
 
-/// What says how many micro-batches a replica's part of the batch is cut into.
+/// Names the option that says how many micro-batches a replica's part of the batch is cut into.
 enum class MicroBatchOption { none, split_size, accumulation_steps };
 
 /// Plans of one row differ in their micro-batches alone: the same stages are on the same devices.
@@ -55,7 +55,7 @@ struct StepPlan {
   double ideal_bubble = 0;
 };
 
-/// What a strategy decides by its name; the rest of a plan follows from the request.
+/// A strategy decides its outline by its name. The rest of a plan follows from the request.
 struct PlanOutline {
   std::string schedule = "naive";  // see strategies/schedules/registry.h
   MicroBatchOption cut_by = MicroBatchOption::none;
@@ -76,10 +76,11 @@ StepPlan plan_of(const PlanRequest& request, const PlanOutline& outline);
 /// Of replicas in one process.
 schedules::DataParallelShape data_parallel_shape(const PlanRequest& request);
 
-/// Whether layers are cut into groups, which are gathered, summed or kept in two formats together.
+/// Returns true if layers are cut into groups, which are gathered, summed or kept in two formats
+/// together.
 bool has_layer_groups(const PlanRequest& request);
 
-/// Whether several ranks have parts of the norm of a replica's gradients.
+/// Returns true if several ranks have parts of the norm of a replica's gradients.
 bool sums_norms_over_ranks(const PlanRequest& request);
 
 }  // namespace stratagem::strategies

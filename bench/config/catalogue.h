@@ -1,5 +1,5 @@
-// What a build has to offer: the entries of its registries. Options and grids are checked against
-// a catalogue, so that tests can have small ones of their own.
+// Catalogue holds the entries of a build's registries. Options and grids are checked against a
+// catalogue, so that tests can have small ones of their own.
 #pragma once
 
 #include <string>
@@ -24,7 +24,7 @@ struct Catalogue {
   const schedules::ScheduleEntry* schedule(std::string_view name) const;
 };
 
-/// What has registered itself.
+/// Returns the entries that have registered themselves.
 Catalogue registered_catalogue();
 
 }  // namespace stratagem::bench

@@ -100,7 +100,7 @@ void reset_to_default(Config& config, const Option& option);
 /// Whether a row of this strategy, model and device reads the option.
 bool is_used(const Option& option, const Config& config, const Catalogue& catalogue);
 
-/// Whether the help shows it under the strategies that list it.
+/// Returns true if the help shows the option under the strategies that list it.
 inline bool is_strategys_own(const Option& option) {
   return option.used_when.of_strategies && !option.used_when.in_general_help;
 }

@@ -57,17 +57,17 @@ std::string sharded_state(const Config& config);
 /// Returns the backend of the row's collectives: gloo or nccl.
 std::string backend_of(const Config& config);
 
-/// Whether a row's loss is scaled, so that its updates need the norm of the gradients.
+/// Returns true if the row's loss is scaled, so that its updates need the norm of the gradients.
 bool scales_loss(const Config& config);
 
-/// What the row's plan follows from. Without `parts` the plan has the row's stages and
+/// Returns what the row's plan follows from. Without `parts` the plan has the row's stages and
 /// micro-batches, and one group of layers a stage. Throws as placement_of().
 strategies::PlanRequest plan_request(const Config& config, strategies::ModelParts parts = {});
 
-/// What the row's strategy decides of its plan.
+/// Returns what the row's strategy decides of its plan.
 strategies::PlanOutline outline_of(const Config& config);
 
-/// What each of the row's steps does; of the first replica.
+/// Returns the plan of each of the row's steps, for the first replica.
 strategies::StepPlan plan_of(const Config& config, strategies::ModelParts parts = {});
 
 /// The stages of a replica: as many a device as the schedule has, or the user asks for.
@@ -81,10 +81,11 @@ bool can_train(const Config& config, const Catalogue& catalogue);
 /// one another or the strategy.
 Placement placement_of(const Config& config);
 
-/// The parts of the batch that a row computes one after another, those of all replicas in order.
+/// Returns the parts of the batch that the row computes, those of all replicas in order.
 /// Throws std::invalid_argument where there are fewer samples than parts.
 std::vector<schedules::Slice> partition_of(const Config& config);
-/// Those of them that count.
+/// Returns the parts that count in the loss. A replica may have others, to exchange as often as
+/// those with more samples.
 std::vector<schedules::Slice> slices_of(const Config& config);
 /// Their samples.
 std::vector<std::int64_t> micro_batch_sizes(const Config& config);

@@ -198,16 +198,13 @@ void check_batch_norm(const Config& config, const models::Workload& workload,
     if (shape.size() == 4) fewest = std::min(fewest, shape[2] * shape[3]);
   }
   if (fewest > 1) return;
-  for (const schedules::Slice& slice : partition_of(config)) {
+  for (const schedules::Slice& slice : slices_of(config)) {
     if (slice.count != 1) continue;
-    const std::string remedy =
-        slice.counts ? fmt::format("parts of 2 or more{} will do",
-                                   workload.image_size() > 0 ? ", or larger images," : "")
-                     : "give it as many micro-batches as the others";
     throw std::invalid_argument(fmt::format(
         "--global-batch-size {}: replica {} has a part of 1 sample, of which BatchNorm sees one "
-        "value a channel of {}; {}",
-        config.global_batch_size, slice.replica, config.model, remedy));
+        "value a channel of {}; parts of 2 or more{} will do",
+        config.global_batch_size, slice.replica, config.model,
+        workload.image_size() > 0 ? ", or larger images," : ""));
   }
 }
 

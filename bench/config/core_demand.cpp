@@ -55,6 +55,12 @@ std::vector<int> cores_of_device(const Config& config, const std::vector<int>& a
   return cores;
 }
 
+void leave_out_usual_ids(Config& config) {
+  std::int64_t usual = 0;
+  const auto is_usual = [&usual](std::int64_t id) { return id == usual++; };
+  if (std::ranges::all_of(config.device_ids, is_usual)) config.device_ids.clear();
+}
+
 void require_cores(const Config& config, std::size_t available) {
   require_cores(config, available, placement_of(config).devices());
 }

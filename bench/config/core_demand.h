@@ -21,6 +21,9 @@ std::vector<int> cores_of(const std::vector<Config>& rows, const std::vector<int
 std::vector<int> cores_of_device(const Config& config, const std::vector<int>& available,
                                  std::int64_t device, std::int64_t usual_id);
 
+/// Leaves out the ids of devices that are the usual ones, 0 to devices - 1: one name for one row.
+void leave_out_usual_ids(Config& config);
+
 /// Throws std::invalid_argument when a CPU row needs more cores than there are and may not share
 /// them. The line says what would fit.
 void require_cores(const Config& config, std::size_t available);

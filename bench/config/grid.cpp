@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "bench/config/core_demand.h"
 #include "bench/config/options.h"
 #include "bench/config/placement.h"
 #include "reports/statistics.h"
@@ -245,11 +246,7 @@ class Grid {
       config.devices = 1;
       config.device_ids.resize(std::min<std::size_t>(config.device_ids.size(), 1));
     }
-    bool in_order = true;
-    for (std::size_t index = 0; index < config.device_ids.size(); ++index) {
-      in_order = in_order && config.device_ids[index] == static_cast<std::int64_t>(index);
-    }
-    if (in_order) config.device_ids.clear();
+    leave_out_usual_ids(config);
   }
 
   void settle_repetitions() {

@@ -96,7 +96,11 @@ std::vector<std::int64_t> message_sizes(std::int64_t low, std::int64_t high, std
 
 std::string collective_row_name(const std::string& collective, const Config& config,
                                 std::int64_t bytes) {
-  return fmt::format("{}/{}/ranks:{}/bytes:{}", collective, config.backend, config.devices, bytes);
+  const std::string shared = config.device_ids.empty()
+                                 ? ""
+                                 : fmt::format("/device_ids:{}", fmt::join(config.device_ids, "+"));
+  return fmt::format("{}/{}/ranks:{}{}/bytes:{}", collective, config.backend, config.devices,
+                     shared, bytes);
 }
 
 reports::Row collective_row(const std::string& collective, const Config& config,

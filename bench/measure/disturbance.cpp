@@ -20,9 +20,11 @@ double slowest(const std::vector<double>& devices) {
 }  // namespace
 
 std::string canary_devices(const Config& config) {
-  return fmt::format("{} x {} of {} cores{}{}{}", placement_of(config).devices(), config.device,
-                     config.cores_per_device, config.device_ids.empty() ? "" : ", ",
-                     fmt::join(config.device_ids, "+"), config.tf32 ? ", tf32" : "");
+  const std::string cores =
+      config.device == "cpu" ? fmt::format(" of {} cores", config.cores_per_device) : "";
+  return fmt::format("{} x {}{}{}{}{}", placement_of(config).devices(), config.device, cores,
+                     config.device_ids.empty() ? "" : ", ", fmt::join(config.device_ids, "+"),
+                     config.tf32 ? ", tf32" : "");
 }
 
 std::pair<double, double> canaries_ms(const reports::Conditions& conditions) {

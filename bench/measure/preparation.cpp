@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "bench/config/core_demand.h"
@@ -41,6 +42,13 @@ reports::Repetition wrong_update(const reports::Verification& verification) {
       .last_action = "",
       .message = fmt::format("verification failed: {}{}", error, verification.message)};
   return repetition;
+}
+
+/// The rows that a note is about, of all: the name of one, or how many.
+std::string rows_of_note(const std::vector<std::string>& names, std::size_t all) {
+  if (names.size() == 1) return names.front();
+  return names.size() == all ? "all rows"
+                             : fmt::format("{} rows, such as {}", names.size(), names.front());
 }
 
 /// Whether the row's devices are this process's cores: those of other ranks may be others, which
@@ -89,6 +97,7 @@ std::vector<PreparedRow> check_rows(const std::vector<Config>& rows,
   const auto launched = launch_job(environment, job);
   require_result("checking the rows", launched.status, launched.error);
   std::vector<PreparedRow> result;
+  std::map<std::string, std::vector<std::string>> noted;  // [note]: the rows that it is about
   for (std::size_t index = 0; index < rows.size(); ++index) {
     const CheckedRow& checked = launched.result.rows.at(index);
     std::string name = row_name(rows[index], environment.catalogue);
@@ -96,12 +105,14 @@ std::vector<PreparedRow> check_rows(const std::vector<Config>& rows,
       // The name says which of several rows is meant; of a single one everybody knows.
       throw std::invalid_argument((rows.size() == 1 ? "" : name + ": ") + checked.error);
     }
-    if (!checked.note.empty()) observer.note(name + ": " + checked.note);
+    if (!checked.note.empty()) noted[checked.note].push_back(name);
     PreparedRow& row = result.emplace_back(prepared(rows[index], checked, std::move(name)));
     row.marks = marks_of(rows[index], on_own_cores(row.placement, environment)
                                           ? environment.cores.size()
                                           : std::numeric_limits<std::size_t>::max());
   }
+  for (const auto& [note, names] : noted)
+    observer.note(rows_of_note(names, rows.size()) + ": " + note);
   observer.end(std::nullopt);
   return result;
 }

@@ -41,6 +41,7 @@ struct Options {
   std::int64_t factor = 4;
   std::int64_t ranks = 2;
   std::string device = "cpu";
+  std::vector<std::int64_t> device_ids = {};
   std::string backend = "auto";
   std::string interface = "auto";
   double timeout = 120;
@@ -64,6 +65,12 @@ void add_options(CLI::App& app, Options& options) {
       ->check(CLI::Range(2, 1024));
   app.add_option("--device", options.device, "kind of device")
       ->check(CLI::IsMember({"cpu", "cuda"}));
+  app.add_option("--device-ids", options.device_ids,
+                 "each rank's device, joined by +; one named twice is shared, which takes gloo "
+                 "[0 to ranks - 1]")
+      ->delimiter('+')
+      ->check(CLI::NonNegativeNumber)
+      ->always_capture_default(false);
   app.add_option("--backend", options.backend, "auto: gloo on CPU, nccl on CUDA")
       ->check(CLI::IsMember({"auto", "gloo", "nccl"}));
   app.add_option("--interface", options.interface,
@@ -85,6 +92,9 @@ Config config_of(const Options& options) {
   config.model = "toy";
   config.device = options.device;
   config.devices = options.ranks;
+  config.device_ids = options.device_ids;
+  leave_out_usual_ids(config);
+  config.global_batch_size = options.ranks;
   config.backend = options.backend;
   if (config.backend == "auto") config.backend = options.device == "cuda" ? "nccl" : "gloo";
   config.interface = options.interface;
@@ -263,7 +273,7 @@ int measure(const Call& call, const Config& config, std::vector<Family> families
   Progress progress(Progress::style(options.quiet));
   const MeasureEnvironment environment =
       make_environment(registered_catalogue(), interrupt, progress, /*verbose=*/false, cluster);
-  if (cluster == nullptr) require_cores(config, environment.cores.size());
+  check_rows({config}, environment, progress);
   const CoreLocks locks =
       hold_cores(cores_of(config, environment.cores), config.timeout, environment, progress);
   progress.phase("measuring", families.size() * static_cast<std::size_t>(options.repetitions));
@@ -313,9 +323,15 @@ int perform(const std::vector<std::string>& arguments) {
   add_launcher_options(app, launcher);
   add_plugin_option(app);
   if (!parse(app, call.flags)) return exit_codes::done;
+  const auto named = static_cast<std::int64_t>(call.options.device_ids.size());
+  if (named > 0 && app.count("--ranks") > 0 && named != call.options.ranks) {
+    throw std::invalid_argument(
+        fmt::format("--device-ids: {} ids for {} ranks", named, call.options.ranks));
+  }
+  if (named > 0) call.options.ranks = named;
   if (call.flags.repetitions) call.options.repetitions = *call.flags.repetitions;
   const LauncherSession session(launcher);
-  session.fit(call.options.ranks, app.count("--ranks") > 0);
+  session.fit(call.options.ranks, app.count("--ranks") + named > 0);
   const Config config = config_of(call.options);
   const std::vector<Family> families = families_of(call.options, config, call.flags);
   if (const auto code = list_rows(program, call.flags, names_of(families), session)) return *code;

@@ -30,7 +30,9 @@ void check_devices(const Config& config, const Placement& placement, bool ranks_
         "--device cuda: no GPU can be used here; see `stratagem doctor`, or use --device cpu");
   }
   const auto count = static_cast<std::size_t>(ranks_are_here ? placement.ranks : 1);
-  ranks::assign_gpus(std::vector(count, own), placement.devices_per_rank(), config.device_ids);
+  const std::vector<ranks::VisibleGpus> all(count, own);
+  const auto assigned = ranks::assign_gpus(all, placement.devices_per_rank(), config.device_ids);
+  if (backend_of(config) == "nccl") ranks::require_gpus_of_their_own(all, assigned);
 }
 
 void check_communication(const Config& config, int ranks) {

@@ -118,8 +118,9 @@ std::vector<int> own_gpus(const Config& config, const Placement& placement,
     all.push_back(
         {rank.at("host").get<std::string>(), rank.at("gpus").get<std::vector<std::string>>()});
   }
-  const auto rank = static_cast<std::size_t>(context.ranks->info().rank);
-  return ranks::assign_gpus(all, placement.devices_per_rank(), config.device_ids).at(rank);
+  const auto assigned = ranks::assign_gpus(all, placement.devices_per_rank(), config.device_ids);
+  if (backend_of(config) == "nccl") ranks::require_gpus_of_their_own(all, assigned);
+  return assigned.at(static_cast<std::size_t>(context.ranks->info().rank));
 }
 
 /// Whether devices of a host share cores: this rank's, or with those of ranks before it.

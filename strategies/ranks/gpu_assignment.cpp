@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -11,25 +12,34 @@ namespace {
 
 constexpr const char* sharing = "--device-ids 0+0 lets devices share one";
 
+std::string gpus(std::size_t count) {
+  return fmt::format("{} GPU{}", count, count == 1 ? "" : "s");
+}
+
+std::string are_gpus(std::size_t count) {
+  return fmt::format("{} {}", count == 1 ? "is" : "are", gpus(count));
+}
+
 [[noreturn]] void refuse_too_few(const std::vector<VisibleGpus>& ranks, std::size_t rank,
                                  std::int64_t wanted, std::size_t left) {
   const VisibleGpus& seen = ranks[rank];
   if (ranks.size() == 1) {
-    throw std::invalid_argument(fmt::format("--devices: {} are more than the {} GPUs; {}", wanted,
-                                            seen.identities.size(), sharing));
+    throw std::invalid_argument(
+        fmt::format("--device cuda: {} devices need a GPU each, and there {}; {}", wanted,
+                    are_gpus(seen.identities.size()), sharing));
   }
-  throw std::invalid_argument(fmt::format(
-      "--devices: rank {} on {} needs {}, and of the {} GPUs that it sees, the ranks before it "
-      "leave {}; {}",
-      rank, seen.host, wanted, seen.identities.size(), left, sharing));
+  throw std::invalid_argument(
+      fmt::format("--device cuda: rank {} on {} needs {}, and of the {} that it sees {} free; {}",
+                  rank, seen.host, gpus(static_cast<std::size_t>(wanted)), seen.identities.size(),
+                  left == 1 ? "1 is" : fmt::format("{} are", left), sharing));
 }
 
 [[noreturn]] void refuse_number(const std::vector<VisibleGpus>& ranks, std::size_t rank,
                                 std::int64_t number) {
   const std::string who =
       ranks.size() == 1 ? "" : fmt::format(" for rank {} on {}", rank, ranks[rank].host);
-  throw std::invalid_argument(fmt::format("--device-ids: GPU {} does not exist{}; there are {}",
-                                          number, who, ranks[rank].identities.size()));
+  throw std::invalid_argument(fmt::format("--device-ids: GPU {} does not exist{}; there {}", number,
+                                          who, are_gpus(ranks[rank].identities.size())));
 }
 
 }  // namespace
@@ -57,6 +67,22 @@ std::vector<std::vector<int>> assign_gpus(const std::vector<VisibleGpus>& ranks,
     if (own.size() < wanted) refuse_too_few(ranks, rank, devices_per_rank, own.size());
   }
   return assigned;
+}
+
+void require_gpus_of_their_own(const std::vector<VisibleGpus>& ranks,
+                               const std::vector<std::vector<int>>& assigned) {
+  std::map<std::pair<std::string, std::string>, std::size_t> drivers;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    for (const int number : assigned[rank]) {
+      const auto& [host, identities] = ranks[rank];
+      const auto driver = drivers.try_emplace({host, identities.at(number)}, rank).first->second;
+      if (driver == rank) continue;
+      throw std::invalid_argument(fmt::format(
+          "--backend nccl: ranks {} and {} share GPU {} of {}, and NCCL needs a GPU for "
+          "each rank; use --backend gloo",
+          driver, rank, number, host));
+    }
+  }
 }
 
 }  // namespace stratagem::ranks

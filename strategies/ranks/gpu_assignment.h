@@ -25,4 +25,9 @@ std::vector<std::vector<int>> assign_gpus(const std::vector<VisibleGpus>& ranks,
                                           std::int64_t devices_per_rank,
                                           const std::vector<std::int64_t>& device_ids);
 
+/// Throws std::invalid_argument, for every rank alike, where two ranks drive one GPU, which NCCL
+/// refuses ("Duplicate GPU detected"). `assigned` is what assign_gpus() returned.
+void require_gpus_of_their_own(const std::vector<VisibleGpus>& ranks,
+                               const std::vector<std::vector<int>>& assigned);
+
 }  // namespace stratagem::ranks

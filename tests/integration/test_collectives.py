@@ -81,6 +81,16 @@ def test_filter_and_list(commands):
     assert collectives(commands, *SMALL, "--benchmark_filter=nothing").returncode == 3
 
 
+def test_devices_that_are_shared_are_in_the_name(commands):
+    def names(*options):
+        listing = ["--collectives", "send", "--max-bytes", "1K", "--benchmark_list_tests"]
+        return collectives(commands, *listing, *options).stdout.split()
+
+    usual = ["send/gloo/ranks:2/bytes:1024"]
+    assert names("--device-ids", "0+1") == usual == names()
+    assert names("--device-ids", "0+0") == ["send/gloo/ranks:2/device_ids:0+0/bytes:1024"]
+
+
 def test_google_benchmarks_json_and_csv(commands, tmp_path):
     small = ["--collectives", "broadcast", "--max-bytes", "1K", "--repetitions", 1]
     done = collectives(commands, *small, "--benchmark_format=csv")
@@ -98,6 +108,8 @@ def test_google_benchmarks_json_and_csv(commands, tmp_path):
         (["--ranks", 1], "--ranks"),
         (["--ranks", 64], "--oversubscribe"),
         (["--backend", "mpi"], "--backend"),
+        (["--device-ids", "0+0+0", "--ranks", 2], "--device-ids: 3 ids for 2 ranks"),
+        (["--device", "cuda", "--backend", "gloo", "--ranks", 1024], "--device cuda: "),
     ],
 )
 def test_bad_input_is_one_line(commands, options, word):

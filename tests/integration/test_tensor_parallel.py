@@ -112,6 +112,18 @@ def test_what_cannot_be_shared_is_refused(commands, arguments, words):
     assert len(done.stderr.strip().splitlines()) == 1
 
 
+def test_a_note_about_several_rows_is_one_line(commands):
+    rows = ["--model", "gpt-tiny", "--devices", 3, "--sequence-length", "8,16", "--oversubscribe"]
+    quick = ["--global-batch-size", 3, "--repetitions", 1, "--steps", 1, "--no-predict"]
+    run = ["run", *rows, *quick, "--no-verify"]
+    note = "--mesh tensor=3: 4 heads of gpt-tiny in uneven shares of 2 and 1"
+    done = commands.stratagem(*run, "--strategy", "tensor_parallel")
+    assert [line for line in done.stderr.splitlines() if note in line] == [f"all rows: {note}"]
+    done = commands.stratagem(*run, "--strategy", "tensor_parallel,single")
+    (line,) = [line for line in done.stderr.splitlines() if note in line]
+    assert line.startswith("2 rows, such as tensor_parallel/gpt-tiny/devices:3/")
+
+
 def test_a_sequence_that_ranks_cannot_share_is_refused(commands):
     done = commands.stratagem(
         "run", *GPT, "--strategy", "sequence_parallel", "--sequence-length", 15

@@ -204,3 +204,20 @@ def test_sections_that_there_are_not_are_one_line(gpu_check):
     done, _ = gpu_check("--only", "nothing")
     assert done.returncode == 3
     assert done.stderr == f"tools/gpu_check: --only nothing matches no section: {', '.join(KEYS)}\n"
+
+
+def test_the_users_own_packages_stay_on_pythons_path(tmp_path):
+    """Python is a script here that prints where it looks for packages."""
+    python = tmp_path / "python"
+    python.write_text('#!/bin/sh\necho "$PYTHONPATH"\n')
+    python.chmod(0o755)
+    for own, expected in ((str(tmp_path), ["tools", "reports", str(tmp_path)]), ("", ["tools", "reports"])):
+        done = subprocess.run(
+            [ROOT / "tools" / "gpu_check", "--rehearse", "--programs", tmp_path],
+            env={**os.environ, "STRATAGEM_PYTHON": str(python), "PYTHONPATH": own},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        places = done.stdout.strip().split(":")
+        assert [place.removeprefix(f"{ROOT}/") for place in places] == expected, done.stderr

@@ -45,6 +45,10 @@ TEST(Disturbance, CanariesAreComparedOnTheSameDevices) {
   EXPECT_NE(canary_devices(one), canary_devices(two));
   EXPECT_NE(canary_devices(one), canary_devices(of_four_cores));
   EXPECT_EQ(canary_devices(one), canary_devices(another_split));
+  EXPECT_EQ(canary_devices(of_four_cores), "1 x cpu of 4 cores");
+  Config gpu = one;
+  gpu.device = "cuda";
+  EXPECT_EQ(canary_devices(gpu), "1 x cuda");
 }
 
 /// Launches whose canaries take, after them, what a list says.

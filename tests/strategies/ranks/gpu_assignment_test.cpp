@@ -64,17 +64,33 @@ TEST(GpuAssignment, MasksThatOverlapLeaveWhatNoRankHas) {
   EXPECT_THAT(assign_gpus({sees("n0", 0, 2), sees("n0", 0, 3)}, 1, {}),
               ElementsAre(ElementsAre(0), ElementsAre(1)));
   EXPECT_EQ(refusal({sees("n0", 0, 1), sees("n0", 0, 1)}, 1),
-            "--devices: rank 1 on n0 needs 1, and of the 1 GPUs that it sees, the ranks before it "
-            "leave 0; --device-ids 0+0 lets devices share one");
+            "--device cuda: rank 1 on n0 needs 1 GPU, and of the 1 that it sees 0 are free; "
+            "--device-ids 0+0 lets devices share one");
 }
 
 TEST(GpuAssignment, TooFewNameTheRankAndItsHost) {
   EXPECT_THAT(refusal({sees("n0", 0, 2), sees("n1", 0, 1)}, 2),
-              HasSubstr("rank 1 on n1 needs 2, and of the 1 GPUs that it sees"));
+              HasSubstr("rank 1 on n1 needs 2 GPUs, and of the 1 that it sees 1 is free"));
   EXPECT_EQ(refusal({sees("n0", 0, 2)}, 4),
-            "--devices: 4 are more than the 2 GPUs; --device-ids 0+0 lets devices share one");
+            "--device cuda: 4 devices need a GPU each, and there are 2 GPUs; --device-ids 0+0 lets "
+            "devices share one");
   EXPECT_THAT(refusal({sees("n0", 0, 1), {.host = "n1", .identities = {}}}, 1),
-              HasSubstr("rank 1 on n1 needs 1, and of the 0 GPUs"));
+              HasSubstr("rank 1 on n1 needs 1 GPU, and of the 0 that it sees 0 are free"));
+}
+
+TEST(GpuAssignment, RanksThatShareAGpuAreRefusedForNccl) {
+  const std::vector<VisibleGpus> masked = {sees("n0", 0, 1), sees("n0", 1, 1), sees("n1", 0, 1)};
+  EXPECT_NO_THROW(require_gpus_of_their_own(masked, {{0}, {0}, {0}}));
+  EXPECT_NO_THROW(require_gpus_of_their_own({sees("n0", 0, 1)}, {{0, 0}}));
+  const std::vector<VisibleGpus> alike = {sees("n0", 0, 2), sees("n0", 0, 2)};
+  try {
+    require_gpus_of_their_own(alike, {{1}, {1}});
+    FAIL() << "accepted";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_STREQ(error.what(),
+                 "--backend nccl: ranks 0 and 1 share GPU 1 of n0, and NCCL needs a GPU for each "
+                 "rank; use --backend gloo");
+  }
 }
 
 TEST(GpuAssignment, IdsAreTheRanksOwnNumbersAndMayBeShared) {
@@ -83,9 +99,9 @@ TEST(GpuAssignment, IdsAreTheRanksOwnNumbersAndMayBeShared) {
   EXPECT_THAT(assign_gpus({sees("n0", 0, 2), sees("n1", 0, 2)}, 2, {1, 0, 0, 1}),
               ElementsAre(ElementsAre(1, 0), ElementsAre(0, 1)));
   EXPECT_EQ(refusal({sees("n0", 0, 2), sees("n1", 0, 1)}, 1, {1, 1}),
-            "--device-ids: GPU 1 does not exist for rank 1 on n1; there are 1");
+            "--device-ids: GPU 1 does not exist for rank 1 on n1; there is 1 GPU");
   EXPECT_EQ(refusal({sees("n0", 0, 2)}, 2, {0, 5}),
-            "--device-ids: GPU 5 does not exist; there are 2");
+            "--device-ids: GPU 5 does not exist; there are 2 GPUs");
 }
 
 }  // namespace

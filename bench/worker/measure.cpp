@@ -40,8 +40,6 @@ void check_first_loss(const std::optional<FirstLoss>& verified, double loss) {
       expected, tolerance));
 }
 
-/// Throws when a device of this rank held another amount of the model's state in the timed steps
-/// than the strategy's costs say.
 /// Throws if a step's loss is not finite, because the later steps then compute with NaN.
 void check_losses(const reports::Repetition& repetition) {
   for (std::size_t step = 0; step < repetition.loss.size(); ++step) {
@@ -53,6 +51,8 @@ void check_losses(const reports::Repetition& repetition) {
   }
 }
 
+/// Throws if a device of this rank held another amount of the model's state in the timed steps than
+/// the strategy's costs predict.
 void check_memory(const Session& session) {
   const std::string difference = wrong_memory(session);
   if (!difference.empty()) throw std::runtime_error(difference);

@@ -65,6 +65,10 @@ def test_stratagem_row_with_one_core_is_taken():
     assert found.loss == 0.4
 
 
+def test_a_row_of_a_gpu_has_no_cores():
+    assert parse_stratagem("single", verified=True)(results(row(cores=None))).loss == 0.4
+
+
 @pytest.mark.parametrize(
     ("output", "message"),
     [

@@ -130,9 +130,9 @@ def parse_stratagem(strategy: str, verified: bool) -> Callable[[Output], Measure
 
     def is_wanted(row: dict) -> bool:
         own = row.get("stratagem") or {}
-        several_cores = (own.get("config") or {}).get("cores_per_device", 1) != 1
+        cores = (own.get("config") or {}).get("cores_per_device")  # null on a GPU
         aggregate = row.get("run_type") == "aggregate"
-        return own.get("strategy") == strategy and not several_cores and not aggregate
+        return own.get("strategy") == strategy and cores in (None, 1) and not aggregate
 
     def parse(output: Output) -> Measurement:
         try:

@@ -32,12 +32,12 @@ void wrong_type(const std::string& where, const std::string& wanted, const json&
   throw std::invalid_argument(where + ": expected " + wanted + ", found " + kind_of(value));
 }
 
-void convert(const json& value, const std::string& where, bool& target) {
+void convert(const json& value, const std::string& where, bool& target, Reading /*reading*/) {
   if (!value.is_boolean()) wrong_type(where, "true or false", value);
   target = value.get<bool>();
 }
 
-void convert(const json& value, const std::string& where, int& target) {
+void convert(const json& value, const std::string& where, int& target, Reading /*reading*/) {
   std::int64_t wide = 0;
   convert(value, where, wide);
   if (wide < std::numeric_limits<int>::min() || wide > std::numeric_limits<int>::max()) {
@@ -46,7 +46,8 @@ void convert(const json& value, const std::string& where, int& target) {
   target = static_cast<int>(wide);
 }
 
-void convert(const json& value, const std::string& where, std::int64_t& target) {
+void convert(const json& value, const std::string& where, std::int64_t& target,
+             Reading /*reading*/) {
   if (!value.is_number_integer()) wrong_type(where, "a whole number", value);
   if (value.is_number_unsigned() && value.get<std::uint64_t>() > std::uint64_t{INT64_MAX}) {
     throw std::invalid_argument(where + ": " + value.dump() + " is too large");
@@ -54,18 +55,34 @@ void convert(const json& value, const std::string& where, std::int64_t& target) 
   target = value.get<std::int64_t>();
 }
 
-void convert(const json& value, const std::string& where, double& target) {
+void convert(const json& value, const std::string& where, double& target, Reading /*reading*/) {
   if (!value.is_number()) wrong_type(where, "a number", value);
   target = value.get<double>();
 }
 
-void convert(const json& value, const std::string& where, std::string& target) {
+void convert(const json& value, const std::string& where, std::string& target,
+             Reading /*reading*/) {
   if (!value.is_string()) wrong_type(where, "a string", value);
   target = value.get<std::string>();
 }
 
 void require_object(const json& value, const std::string& where) {
   if (!value.is_object()) wrong_type(where, "an object", value);
+}
+
+std::string place_of(const std::string& where, const std::string& member) {
+  const bool is_job = where.ends_with(" job") || where.ends_with(" result");
+  return where + (is_job ? ": " : ".") + member;
+}
+
+void missing(const std::string& place) { throw std::invalid_argument(place + ": is missing"); }
+
+void require_known(const json& object, const std::string& where,
+                   const std::set<std::string>& names) {
+  for (const auto& [name, field] : object.items()) {
+    if (names.contains(name)) continue;
+    throw std::invalid_argument(place_of(where, name) + ": is not known");
+  }
 }
 
 const json* member(const json& object, const char* key) {

@@ -1,7 +1,7 @@
 // Structs as JSON objects, by their list of fields (reports/fields.h).
 //
-// Reading is strict: what is there has the right type or the error names the place; what is absent
-// or null keeps its default, so that older files stay readable.
+// What is there has the right type, or the error names the place. A lenient reading keeps older
+// files readable.
 #pragma once
 
 #include <cmath>
@@ -9,8 +9,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "reports/fields.h"
@@ -24,21 +26,32 @@ std::string kind_of(const nlohmann::json& value);
 [[noreturn]] void wrong_type(const std::string& where, const std::string& wanted,
                              const nlohmann::json& value);
 
-void convert(const nlohmann::json& value, const std::string& where, bool& target);
-void convert(const nlohmann::json& value, const std::string& where, int& target);
-void convert(const nlohmann::json& value, const std::string& where, std::int64_t& target);
-void convert(const nlohmann::json& value, const std::string& where, double& target);
-void convert(const nlohmann::json& value, const std::string& where, std::string& target);
+/// What is absent or null keeps its default; or every field is there, and no other.
+enum class Reading { lenient, exact };
+
+void convert(const nlohmann::json& value, const std::string& where, bool& target,
+             Reading reading = Reading::lenient);
+void convert(const nlohmann::json& value, const std::string& where, int& target,
+             Reading reading = Reading::lenient);
+void convert(const nlohmann::json& value, const std::string& where, std::int64_t& target,
+             Reading reading = Reading::lenient);
+void convert(const nlohmann::json& value, const std::string& where, double& target,
+             Reading reading = Reading::lenient);
+void convert(const nlohmann::json& value, const std::string& where, std::string& target,
+             Reading reading = Reading::lenient);
 
 template <class T>
-void convert(const nlohmann::json& value, const std::string& where, std::vector<T>& target);
+void convert(const nlohmann::json& value, const std::string& where, std::vector<T>& target,
+             Reading reading = Reading::lenient);
 template <class T>
-void convert(const nlohmann::json& value, const std::string& where, std::optional<T>& target);
+void convert(const nlohmann::json& value, const std::string& where, std::optional<T>& target,
+             Reading reading = Reading::lenient);
 template <class T>
 void convert(const nlohmann::json& value, const std::string& where,
-             std::map<std::string, T>& target);
+             std::map<std::string, T>& target, Reading reading = Reading::lenient);
 template <HasFields T>
-void convert(const nlohmann::json& value, const std::string& where, T& target);
+void convert(const nlohmann::json& value, const std::string& where, T& target,
+             Reading reading = Reading::lenient);
 
 /// Throws std::invalid_argument unless `value` is an object.
 void require_object(const nlohmann::json& value, const std::string& where);
@@ -46,37 +59,65 @@ void require_object(const nlohmann::json& value, const std::string& where);
 /// The member, or nullptr where it is absent or null.
 const nlohmann::json* member(const nlohmann::json& object, const char* key);
 
-template <class T>
-void read(const nlohmann::json& object, const char* key, const std::string& where, T& target) {
-  if (const nlohmann::json* value = member(object, key)) convert(*value, where + "." + key, target);
-}
+/// "repetition.loss", "measure job: config": the place of a member, as messages begin with it.
+std::string place_of(const std::string& where, const std::string& member);
 
 template <class T>
-void convert(const nlohmann::json& value, const std::string& where, std::vector<T>& target) {
-  if (!value.is_array()) wrong_type(where, "a list", value);
-  target.clear();
-  for (std::size_t index = 0; index < value.size(); ++index) {
-    convert(value[index], where + "[" + std::to_string(index) + "]", target.emplace_back());
+void read(const nlohmann::json& object, const char* key, const std::string& where, T& target) {
+  if (const nlohmann::json* value = member(object, key)) {
+    convert(*value, place_of(where, key), target);
   }
 }
 
 template <class T>
-void convert(const nlohmann::json& value, const std::string& where, std::optional<T>& target) {
+void convert(const nlohmann::json& value, const std::string& where, std::vector<T>& target,
+             Reading reading) {
+  if (!value.is_array()) wrong_type(where, "a list", value);
+  target.clear();
+  for (std::size_t index = 0; index < value.size(); ++index) {
+    convert(value[index], where + "[" + std::to_string(index) + "]", target.emplace_back(),
+            reading);
+  }
+}
+
+template <class T>
+void convert(const nlohmann::json& value, const std::string& where, std::optional<T>& target,
+             Reading reading) {
   target.reset();
-  if (!value.is_null()) convert(value, where, target.emplace());
+  if (!value.is_null()) convert(value, where, target.emplace(), reading);
 }
 
 template <class T>
 void convert(const nlohmann::json& value, const std::string& where,
-             std::map<std::string, T>& target) {
+             std::map<std::string, T>& target, Reading reading) {
   require_object(value, where);
-  for (const auto& [key, item] : value.items()) read(value, key.c_str(), where, target[key]);
+  for (const auto& [key, item] : value.items()) {
+    T& entry = target[key];
+    if (!item.is_null()) convert(item, place_of(where, key), entry, reading);
+  }
 }
 
+/// Throws std::invalid_argument: "<place>: is missing".
+[[noreturn]] void missing(const std::string& place);
+
+/// Throws std::invalid_argument: "<place>: is not known".
+void require_known(const nlohmann::json& object, const std::string& where,
+                   const std::set<std::string>& names);
+
 template <HasFields T>
-void convert(const nlohmann::json& value, const std::string& where, T& target) {
+void convert(const nlohmann::json& value, const std::string& where, T& target, Reading reading) {
   require_object(value, where);
-  each_field(target, [&](const char* name, auto& field) { read(value, name, where, field); });
+  std::set<std::string> names;
+  each_field(target, [&](std::string_view name, auto& field) {
+    const std::string key(name);
+    names.insert(key);
+    const std::string place = place_of(where, key);
+    const auto found = value.find(key);
+    if (reading == Reading::exact && found == value.end()) missing(place);
+    if (found == value.end() || (reading == Reading::lenient && found->is_null())) return;
+    convert(*found, place, field, reading);
+  });
+  if (reading == Reading::exact) require_known(value, where, names);
 }
 
 template <class T>
@@ -98,7 +139,9 @@ template <class T>
 nlohmann::ordered_json json_of(const T& value) {
   if constexpr (HasFields<const T>) {
     nlohmann::ordered_json object = nlohmann::ordered_json::object();
-    each_field(value, [&](const char* name, const auto& field) { object[name] = json_of(field); });
+    each_field(value, [&](std::string_view name, const auto& field) {
+      object[std::string(name)] = json_of(field);
+    });
     return object;
   } else {
     return value;

@@ -9,7 +9,6 @@
 
 #include "reports/atomic_file.h"
 #include "reports/json_fields.h"
-#include "reports/record_fields.h"
 #include "reports/record_json.h"
 #include "reports/row_summary.h"
 #include "reports/statistics.h"

@@ -13,6 +13,8 @@
 #include <variant>
 #include <vector>
 
+#include "reports/fields.h"
+
 namespace stratagem::reports {
 
 /// Every option of a row under its snake_case name, in the order of the option table. The first
@@ -28,6 +30,8 @@ struct TimelineEvent {
   int micro_batch = 0;
   double start_ms = 0;
   double end_ms = 0;
+
+  STRATAGEM_FIELDS(device, kind, stage, micro_batch, start_ms, end_ms)
 };
 
 /// Where a device's step went: the mean over the timed steps. The parts but
@@ -41,12 +45,17 @@ struct Breakdown {
   double optimizer = 0;
   double input_copy = 0;
   double other = 0;
+
+  STRATAGEM_FIELDS(compute, communication_exposed, communication_hidden, wait, bubble, optimizer,
+                   input_copy, other)
 };
 
 /// Fractions of the step.
 struct Bubble {
   double measured = 0;
   double ideal = 0;  // closed form
+
+  STRATAGEM_FIELDS(measured, ideal)
 };
 
 /// What a device held for one purpose.
@@ -54,6 +63,8 @@ struct CategoryMemory {
   std::int64_t peak = 0;
   std::int64_t at_peak = 0;             // when all purposes together were at their highest
   std::optional<std::int64_t> formula;  // what `peak` has to be; none where no formula says it
+
+  STRATAGEM_FIELDS(peak, at_peak, formula)
 };
 
 struct DeviceRecord {
@@ -63,6 +74,8 @@ struct DeviceRecord {
   Bubble bubble;
   std::int64_t peak_memory_bytes = 0;
   std::map<std::string, CategoryMemory> memory_bytes;  // by purpose; empty where it is not known
+
+  STRATAGEM_FIELDS(rank, device, breakdown_ms, bubble, peak_memory_bytes, memory_bytes)
 };
 
 /// What a rank handed to one kind of collective in one step.
@@ -70,6 +83,8 @@ struct CollectiveCount {
   std::int64_t calls = 0;
   std::int64_t payload_bytes = 0;
   std::int64_t wire_bytes = 0;
+
+  STRATAGEM_FIELDS(calls, payload_bytes, wire_bytes)
 };
 
 /// How far a row's update is from another computation of it.
@@ -80,6 +95,8 @@ struct Verdict {
   double tolerance = 0;
   bool passed = false;
   std::string message;  // where the largest error stands; empty when passed
+
+  STRATAGEM_FIELDS(oracle, scope, max_relative_error, tolerance, passed, message)
 };
 
 /// The proof that a row computes the same update as one device, in float64. It has passed when both
@@ -87,6 +104,8 @@ struct Verdict {
 struct Verification : Verdict {
   /// In the number format and on the kernels that are timed; none where the first one failed.
   std::optional<Verdict> own_arithmetic;
+
+  STRATAGEM_FIELDS(oracle, scope, max_relative_error, tolerance, passed, message, own_arithmetic)
 };
 
 struct Error {
@@ -94,6 +113,8 @@ struct Error {
   std::string host;
   std::string last_action;
   std::string message;
+
+  STRATAGEM_FIELDS(rank, host, last_action, message)
 };
 
 /// What else the machine did during a launch.
@@ -101,12 +122,16 @@ struct Conditions {
   std::vector<double> canary_before_ms;         // [device]: a fixed product, on all at once
   std::vector<double> canary_after_ms;          // the same, when the launch was done
   std::optional<double> other_processes_cores;  // busy with other programs, where it is known
+
+  STRATAGEM_FIELDS(canary_before_ms, canary_after_ms, other_processes_cores)
 };
 
 /// What a prediction is made of.
 struct PredictionBasis {
   double age_s = 0;   // of the costs, when the step was predicted
   std::string doubt;  // why they are not to be trusted; empty when they are
+
+  STRATAGEM_FIELDS(age_s, doubt)
 };
 
 /// One launch of one row: fresh processes, warm-up, timed steps.
@@ -130,6 +155,10 @@ struct Repetition {
   Conditions conditions;
   std::vector<std::string> marks;          // "shared", "oversubscribed", "disturbed", ...
   std::map<std::string, double> counters;  // Google Benchmark's: further figures of this launch
+
+  STRATAGEM_FIELDS(index, step_ms, per_rank_ms, cpu_ms, devices, timeline, predicted_ms,
+                   predicted_peak_memory_bytes, predicted_from, communication, kernels,
+                   flops_per_step, mfu, loss, verification, error, conditions, marks, counters)
 };
 
 /// One row of the table: a configuration and its launches.

@@ -3,7 +3,6 @@
 #include <type_traits>
 
 #include "reports/json_fields.h"
-#include "reports/record_fields.h"
 
 namespace stratagem::reports {
 

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <type_traits>
 
-#include "reports/record_fields.h"
 #include "reports/row_comparison.h"
 
 namespace stratagem::reports {
@@ -83,19 +82,20 @@ std::optional<Breakdown> mean_breakdown(const Launches& launches) {
   double devices = 0;
   for (const Repetition* launch : launches) {
     for (const DeviceRecord& device : launch->devices) {
-      each_field(device.breakdown_ms, [&](const char* name, double part) { sums[name] += part; });
+      each_field(device.breakdown_ms,
+                 [&](std::string_view name, double part) { sums[name] += part; });
       ++devices;
     }
   }
   if (devices == 0) return std::nullopt;
   Breakdown parts;
-  each_field(parts, [&](const char* name, double& part) { part = sums[name] / devices; });
+  each_field(parts, [&](std::string_view name, double& part) { part = sums[name] / devices; });
   return parts;
 }
 
 std::optional<CommunicationShare> communication_share(const Breakdown& parts) {
   double whole = -parts.communication_hidden;
-  each_field(parts, [&](const char*, double part) { whole += part; });
+  each_field(parts, [&](std::string_view, double part) { whole += part; });
   const double exposed = parts.communication_exposed + parts.wait;
   if (whole <= 0 || exposed + parts.communication_hidden <= 0) return std::nullopt;
   return CommunicationShare{exposed / whole, parts.communication_hidden / whole};

@@ -24,6 +24,8 @@ namespace stratagem::reports {
 struct RowBubble {
   std::optional<double> measured;
   std::optional<double> ideal;
+
+  STRATAGEM_FIELDS(measured, ideal)
 };
 
 /// Fractions of the step that devices stood still for transfers and peers, and that transfers took
@@ -31,6 +33,8 @@ struct RowBubble {
 struct CommunicationShare {
   double exposed = 0;
   double hidden = 0;
+
+  STRATAGEM_FIELDS(exposed, hidden)
 };
 
 struct RowSummary {
@@ -78,63 +82,12 @@ struct RowSummary {
   double time_ms() const { return tutorial ? mean_ms : median_ms; }
   /// How many times as fast as the baseline; nullptr without one, and for the baseline itself.
   const Ratio* speed_up() const;
+
+  STRATAGEM_FIELDS(workload, baseline, samples_ms, mean_ms, median_ms, deviation_ms, interval_ms,
+                   spread, wide, outliers, bubble, breakdown_ms, communication_share,
+                   samples_per_second, tokens_per_second, mfu, peak_memory_bytes, predicted_ms,
+                   prediction_error, ratios, cannot_tell, verification, marks, error)
 };
-
-/// What results.json says of a row.
-template <SameAs<RowSummary> Self, class Visit>
-void each_field(Self& row, Visit visit) {
-  visit("workload", row.workload);
-  visit("baseline", row.baseline);
-  visit("samples_ms", row.samples_ms);
-  visit("mean_ms", row.mean_ms);
-  visit("median_ms", row.median_ms);
-  visit("deviation_ms", row.deviation_ms);
-  visit("interval_ms", row.interval_ms);
-  visit("spread", row.spread);
-  visit("wide", row.wide);
-  visit("outliers", row.outliers);
-  visit("bubble", row.bubble);
-  visit("breakdown_ms", row.breakdown_ms);
-  visit("communication_share", row.communication_share);
-  visit("samples_per_second", row.samples_per_second);
-  visit("tokens_per_second", row.tokens_per_second);
-  visit("mfu", row.mfu);
-  visit("peak_memory_bytes", row.peak_memory_bytes);
-  visit("predicted_ms", row.predicted_ms);
-  visit("prediction_error", row.prediction_error);
-  visit("ratios", row.ratios);
-  visit("cannot_tell", row.cannot_tell);
-  visit("verification", row.verification);
-  visit("marks", row.marks);
-  visit("error", row.error);
-}
-
-template <SameAs<Interval> Self, class Visit>
-void each_field(Self& interval, Visit visit) {
-  visit("low", interval.low);
-  visit("high", interval.high);
-  visit("coverage", interval.coverage);
-}
-
-template <SameAs<RowBubble> Self, class Visit>
-void each_field(Self& bubble, Visit visit) {
-  visit("measured", bubble.measured);
-  visit("ideal", bubble.ideal);
-}
-
-template <SameAs<CommunicationShare> Self, class Visit>
-void each_field(Self& share, Visit visit) {
-  visit("exposed", share.exposed);
-  visit("hidden", share.hidden);
-}
-
-template <SameAs<Ratio> Self, class Visit>
-void each_field(Self& ratio, Visit visit) {
-  visit("value", ratio.value);
-  visit("low", ratio.low);
-  visit("high", ratio.high);
-  visit("coverage", ratio.coverage);
-}
 
 /// The spread from which a row is wide: no claim of a few per cent can rest on it.
 inline constexpr double wide_spread = 0.05;

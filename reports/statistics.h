@@ -10,12 +10,16 @@
 #include <cstdint>
 #include <span>
 
+#include "reports/fields.h"
+
 namespace stratagem::reports {
 
 struct Interval {
   double low = 0;
   double high = 0;
   double coverage = 0;  // probability, 0 to 1
+
+  STRATAGEM_FIELDS(low, high, coverage)
 };
 
 /// All throw std::invalid_argument for an empty list.
@@ -54,6 +58,8 @@ struct Ratio {
   double coverage = 0;  // probability, 0 to 1
 
   bool holds(double ratio) const { return low <= ratio && ratio <= high; }
+
+  STRATAGEM_FIELDS(value, low, high, coverage)
 };
 
 /// Of times in `above` over times in `below`, with the ratios that the exact test of Mann and

@@ -1,6 +1,9 @@
 #include "reports/text_table.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 
 namespace stratagem::reports {
 namespace {
@@ -89,6 +92,12 @@ std::string render_table(std::vector<TextColumn> columns, int width) {
     text += render_line(columns, row);
   }
   return text;
+}
+
+std::string significant(double value, int digits) {
+  if (value == 0 || !std::isfinite(value)) return fmt::format("{:g}", value);
+  const int decimals = digits - 1 - static_cast<int>(std::floor(std::log10(std::abs(value))));
+  return fmt::format("{:.{}f}", value, std::clamp(decimals, 0, 9));
 }
 
 }  // namespace stratagem::reports

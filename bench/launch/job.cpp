@@ -3,65 +3,30 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
-#include <set>
 #include <stdexcept>
 #include <type_traits>
 
 #include "bench/config/options.h"
 #include "reports/json_fields.h"
-#include "reports/record_fields.h"
 
 namespace stratagem::bench {
-namespace {
-
 using nlohmann::json;
 using nlohmann::ordered_json;
 using reports::json_fields::convert;
 using reports::json_fields::json_of;
+using reports::json_fields::Reading;
 
-}  // namespace
-
-// Config and the structs of jobs as reports/json_fields.h reads and writes others; it finds these
-// by their namespace. Here every field must be there, and no other.
-
-/// A struct that names its fields.
-template <class T>
-concept JobStruct = requires(T& value) {
-  T::each_field(value, [](const char*, const auto&) {});
-};
+// Config as reports/json_fields.h reads and writes other structs; it finds these by their
+// namespace.
 
 ordered_json json_of(const Config& config) { return to_json(config); }
 
-template <JobStruct T>
-ordered_json json_of(const T& value) {
-  ordered_json object = ordered_json::object();
-  T::each_field(value, [&](const char* name, const auto& field) { object[name] = json_of(field); });
-  return object;
-}
-
-void convert(const json& value, const std::string& where, Config& target) {
+void convert(const json& value, const std::string& where, Config& target, Reading /*reading*/) {
   try {
     target = config_from_json(value);
   } catch (const std::invalid_argument& error) {
     throw std::invalid_argument(fmt::format("{}: {}", where, error.what()));
   }
-}
-
-/// `where` is the place of the value, "measure job: config", as messages begin with it.
-template <JobStruct T>
-void convert(const json& value, const std::string& where, T& target) {
-  reports::json_fields::require_object(value, where);
-  const auto place = [&](const std::string& name) {
-    return where + (where.ends_with(" job") || where.ends_with(" result") ? ": " : ".") + name;
-  };
-  std::set<std::string> unknown;
-  for (const auto& [name, field] : value.items()) unknown.insert(name);
-  T::each_field(target, [&](const char* name, auto& field) {
-    if (unknown.erase(name) == 0) throw std::invalid_argument(place(name) + ": is missing");
-    convert(value.at(name), place(name), field);
-  });
-  if (unknown.empty()) return;
-  throw std::invalid_argument(place(*unknown.begin()) + ": is not known");
 }
 
 namespace {
@@ -71,7 +36,7 @@ void read_kind(const json& value, const std::string& task, std::optional<Job>& j
   if (task != Kind::name) return;
   json fields = value;
   fields.erase("task");
-  convert(fields, task + " job", job.emplace().emplace<Kind>());
+  convert(fields, task + " job", job.emplace().emplace<Kind>(), Reading::exact);
 }
 
 template <class... Kind>
@@ -120,7 +85,7 @@ Job job_from_json(const json& value) {
 template <class Kind>
 typename Kind::Result result_from_json(const json& value) {
   typename Kind::Result result;
-  convert(value, std::string(Kind::name) + " result", result);
+  convert(value, std::string(Kind::name) + " result", result, Reading::exact);
   return result;
 }
 

@@ -45,12 +45,7 @@ struct JobHeader {
   double timeout = 120;  // seconds that they wait for one another, in stores and collectives
   std::optional<RendezvousPoint> rendezvous = {};  // filled in for each of several ranks
 
-  template <class Self, class Visit>
-  static void each_field(Self& self, Visit visit) {
-    visit("ranks", self.ranks);
-    visit("timeout", self.timeout);
-    visit("rendezvous", self.rendezvous);
-  }
+  STRATAGEM_FIELDS(ranks, timeout, rendezvous)
 };
 
 /// A job that needs to know nothing but its row.
@@ -62,11 +57,7 @@ struct JobAboutRow {
   JobHeader header = JobHeader();
   Config config = {};
 
-  template <class Self, class Visit>
-  static void each_field(Self& self, Visit visit) {
-    visit("header", self.header);
-    visit("config", self.config);
-  }
+  STRATAGEM_FIELDS(header, config)
 };
 
 /// A row after its check: why it cannot work, or how it is meant.
@@ -76,22 +67,13 @@ struct CheckedRow {
   int stages = 1;
   std::string note = {};  // what to know of the row's devices; may be empty
 
-  template <class Self, class Visit>
-  static void each_field(Self& self, Visit visit) {
-    visit("error", self.error);
-    visit("config", self.config);
-    visit("stages", self.stages);
-    visit("note", self.note);
-  }
+  STRATAGEM_FIELDS(error, config, stages, note)
 };
 
 struct CheckResult {
   std::vector<CheckedRow> rows = {};
 
-  template <class Self, class Visit>
-  static void each_field(Self& self, Visit visit) {
-    visit("rows", self.rows);
-  }
+  STRATAGEM_FIELDS(rows)
 };
 
 struct CheckJob {
@@ -102,12 +84,7 @@ struct CheckJob {
   std::vector<Config> configs = {};
   bool ranks_are_here = true;  // all ranks of a row are on this host; else a launcher started them
 
-  template <class Self, class Visit>
-  static void each_field(Self& self, Visit visit) {
-    visit("header", self.header);
-    visit("configs", self.configs);
-    visit("ranks_are_here", self.ranks_are_here);
-  }
+  STRATAGEM_FIELDS(header, configs, ranks_are_here)
 };
 
 /// The loss that a row's first timed step must have.
@@ -115,11 +92,7 @@ struct FirstLoss {
   double value = 0;
   double tolerance = 0;  // relative
 
-  template <class Self, class Visit>
-  static void each_field(Self& self, Visit visit) {
-    visit("value", self.value);
-    visit("tolerance", self.tolerance);
-  }
+  STRATAGEM_FIELDS(value, tolerance)
 };
 
 struct VerifyResult {
@@ -128,11 +101,7 @@ struct VerifyResult {
   reports::Verification verification = {};
   FirstLoss first_loss = {};
 
-  template <class Self, class Visit>
-  static void each_field(Self& self, Visit visit) {
-    visit("verification", self.verification);
-    visit("first_loss", self.first_loss);
-  }
+  STRATAGEM_FIELDS(verification, first_loss)
 };
 
 using VerifyJob = JobAboutRow<VerifyResult>;
@@ -149,22 +118,14 @@ struct CalibrateDeviceResult {
   double peak_spread =
       0;  // of the calls that may give the peak: the median over the fastest, less 1
 
-  template <class Self, class Visit>
-  static void each_field(Self& self, Visit visit) {
-    visit("gemm_gflops", self.gemm_gflops);
-    visit("convolution_gflops", self.convolution_gflops);
-    visit("memory_gb_per_s", self.memory_gb_per_s);
-    visit("link_gb_per_s", self.link_gb_per_s);
-    visit("link_latency_ms", self.link_latency_ms);
-    visit("peak_spread", self.peak_spread);
-  }
+  STRATAGEM_FIELDS(gemm_gflops, convolution_gflops, memory_gb_per_s, link_gb_per_s, link_latency_ms,
+                   peak_spread)
 };
 
 using CalibrateDeviceJob = JobAboutRow<CalibrateDeviceResult>;
 
 struct CanaryResult {
-  template <class Self, class Visit>
-  static void each_field(Self& /*self*/, Visit /*visit*/) {}
+  STRATAGEM_FIELDS()
 };
 
 /// Nothing but what stands before and after every job that is timed.
@@ -175,11 +136,7 @@ struct CanaryJob {
   JobHeader header = JobHeader();
   Config config = {};
 
-  template <class Self, class Visit>
-  static void each_field(Self& self, Visit visit) {
-    visit("header", self.header);
-    visit("config", self.config);
-  }
+  STRATAGEM_FIELDS(header, config)
 };
 
 struct CalibrateStagesResult {
@@ -192,15 +149,7 @@ struct CalibrateStagesResult {
   bool has_buffers = false;                      // and buffers;
   std::vector<std::int64_t> resting_bytes = {};  // [device of a replica]
 
-  template <class Self, class Visit>
-  static void each_field(Self& self, Visit visit) {
-    visit("costs", self.costs);
-    visit("buckets", self.buckets);
-    visit("owners", self.owners);
-    visit("groups", self.groups);
-    visit("has_buffers", self.has_buffers);
-    visit("resting_bytes", self.resting_bytes);
-  }
+  STRATAGEM_FIELDS(costs, buckets, owners, groups, has_buffers, resting_bytes)
 };
 
 using CalibrateStagesJob = JobAboutRow<CalibrateStagesResult>;
@@ -209,11 +158,7 @@ struct MeasureResult {
   std::vector<reports::Repetition> repetitions = {};  // one; under the tutorial's protocol all
   std::vector<reports::TimelineEvent> trace = {};     // of all steps, when it was asked for
 
-  template <class Self, class Visit>
-  static void each_field(Self& self, Visit visit) {
-    visit("repetitions", self.repetitions);
-    visit("trace", self.trace);
-  }
+  STRATAGEM_FIELDS(repetitions, trace)
 };
 
 struct MeasureJob {
@@ -227,15 +172,7 @@ struct MeasureJob {
   std::string turns = {};                    // the socket of who gives turns; empty: nobody does
   bool trace = false;
 
-  template <class Self, class Visit>
-  static void each_field(Self& self, Visit visit) {
-    visit("header", self.header);
-    visit("config", self.config);
-    visit("first_loss", self.first_loss);
-    visit("peak_gflops", self.peak_gflops);
-    visit("turns", self.turns);
-    visit("trace", self.trace);
-  }
+  STRATAGEM_FIELDS(header, config, first_loss, peak_gflops, turns, trace)
 };
 
 /// A collective at one message size.
@@ -245,22 +182,13 @@ struct MessageTimes {
   std::vector<double> ms = {};  // of a call, batch by batch
   double processor_share = 0;   // of a core, meanwhile
 
-  template <class Self, class Visit>
-  static void each_field(Self& self, Visit visit) {
-    visit("bytes", self.bytes);
-    visit("wire_bytes", self.wire_bytes);
-    visit("ms", self.ms);
-    visit("processor_share", self.processor_share);
-  }
+  STRATAGEM_FIELDS(bytes, wire_bytes, ms, processor_share)
 };
 
 struct CollectivesResult {
   std::vector<MessageTimes> messages = {};
 
-  template <class Self, class Visit>
-  static void each_field(Self& self, Visit visit) {
-    visit("messages", self.messages);
-  }
+  STRATAGEM_FIELDS(messages)
 };
 
 struct CollectivesJob {
@@ -273,14 +201,7 @@ struct CollectivesJob {
   int in_flight = 1;  // calls at a time
   std::vector<std::int64_t> bytes = {};
 
-  template <class Self, class Visit>
-  static void each_field(Self& self, Visit visit) {
-    visit("header", self.header);
-    visit("config", self.config);
-    visit("collective", self.collective);
-    visit("in_flight", self.in_flight);
-    visit("bytes", self.bytes);
-  }
+  STRATAGEM_FIELDS(header, config, collective, in_flight, bytes)
 };
 
 struct TrainResult {
@@ -305,29 +226,10 @@ struct TrainResult {
   bool interrupted = false;
   std::string unwritten_log = {};  // lines that the log did not take
 
-  template <class Self, class Visit>
-  static void each_field(Self& self, Visit visit) {
-    visit("steps", self.steps);
-    visit("skipped_updates", self.skipped_updates);
-    visit("seconds", self.seconds);
-    visit("data_wait_ms", self.data_wait_ms);
-    visit("stalled_steps", self.stalled_steps);
-    visit("loader_ms", self.loader_ms);
-    visit("loader_processor_ms", self.loader_processor_ms);
-    visit("loader_threads", self.loader_threads);
-    visit("steps_before", self.steps_before);
-    visit("seconds_before", self.seconds_before);
-    visit("loss", self.loss);
-    visit("validation_loss", self.validation_loss);
-    visit("accuracy", self.accuracy);
-    visit("best", self.best);
-    visit("best_step", self.best_step);
-    visit("set_aside", self.set_aside);
-    visit("stopped_early", self.stopped_early);
-    visit("stopped", self.stopped);
-    visit("interrupted", self.interrupted);
-    visit("unwritten_log", self.unwritten_log);
-  }
+  STRATAGEM_FIELDS(steps, skipped_updates, seconds, data_wait_ms, stalled_steps, loader_ms,
+                   loader_processor_ms, loader_threads, steps_before, seconds_before, loss,
+                   validation_loss, accuracy, best, best_step, set_aside, stopped_early, stopped,
+                   interrupted, unwritten_log)
 };
 
 struct TrainJob {
@@ -340,13 +242,7 @@ struct TrainJob {
   std::string work =
       {};  // JSON: what must be the same when it goes on; see bench/config/training_data.h
 
-  template <class Self, class Visit>
-  static void each_field(Self& self, Visit visit) {
-    visit("header", self.header);
-    visit("config", self.config);
-    visit("training", self.training);
-    visit("work", self.work);
-  }
+  STRATAGEM_FIELDS(header, config, training, work)
 };
 
 using Job = std::variant<CheckJob, VerifyJob, CanaryJob, CalibrateDeviceJob, CalibrateStagesJob,

@@ -12,7 +12,6 @@
 #include <string_view>
 
 #include "reports/json_fields.h"
-#include "reports/record_fields.h"
 
 namespace stratagem::bench {
 namespace {

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "reports/json_fields.h"
-#include "reports/record_fields.h"
 
 namespace stratagem::bench {
 namespace {

@@ -4,7 +4,6 @@
 #include <stdexcept>
 
 #include "reports/json_fields.h"
-#include "reports/record_fields.h"
 
 namespace stratagem::bench {
 

@@ -65,8 +65,8 @@ reports::Values calibrate_devices(std::vector<PreparedRow>& rows,
       continue;
     }
     const std::string prefix = wanted.size() == 1 ? "" : name + "_";
-    CalibrateDeviceResult::each_field(launched.result, [&](const char* rate, double value) {
-      facts.emplace_back(prefix + rate, value);
+    reports::each_field(launched.result, [&](std::string_view rate, double value) {
+      facts.emplace_back(fmt::format("{}{}", prefix, rate), value);
     });
     facts.emplace_back(prefix + "age_s", basis.age_s);
     facts.emplace_back(prefix + "canary_ms", canary_ms(launched.conditions));

@@ -27,9 +27,11 @@ std::string header_line(const PartialPlan& plan) {
 }
 
 std::string launch_line(const FinishedLaunch& launch) {
-  return json{{"row", launch.row}, {"round", launch.round}, {"repetitions", launch.repetitions}}
-             .dump() +
-         "\n";
+  json line{{"row", launch.row}, {"round", launch.round}, {"repetitions", json::array()}};
+  for (const reports::Repetition& repetition : launch.repetitions) {
+    line["repetitions"].push_back(json(reports::to_json(repetition)));
+  }
+  return line.dump() + "\n";
 }
 
 [[noreturn]] void refuse(const std::filesystem::path& path, const std::string& reason) {
@@ -77,19 +79,19 @@ FinishedLaunch launch_of(const std::filesystem::path& path, const json& entry,
                          const PartialPlan& plan) {
   const json row = member(entry, "row");
   const json round = member(entry, "round");
-  FinishedLaunch launch{.repetitions = member(entry, "repetitions")};
-  const bool is_launch = row.is_number_integer() && launch.repetitions.is_array() &&
+  const json repetitions = member(entry, "repetitions");
+  const bool is_launch = row.is_number_integer() && repetitions.is_array() &&
                          (round.is_null() || round.is_number_integer());
   if (!is_launch) refuse(path, "a line in it is not a finished launch");
   if (row < 0 || row >= plan.rows.size()) {
     refuse(path, "a line in it is of a row that is not there");
   }
-  launch.row = row.get<std::size_t>();
-  launch.round = round.is_null() ? 0 : round.get<std::int64_t>();
+  FinishedLaunch launch{.row = row.get<std::size_t>(),
+                        .round = round.is_null() ? 0 : round.get<std::int64_t>()};
   if (launch.round < 0) refuse(path, "a line in it is of a round that is not there");
   try {
-    for (const json& repetition : launch.repetitions) {
-      reports::repetition_from_json(repetition, "repetition");
+    for (const json& repetition : repetitions) {
+      launch.repetitions.push_back(reports::repetition_from_json(repetition, "repetition"));
     }
   } catch (const std::invalid_argument& error) {
     refuse(path, error.what());

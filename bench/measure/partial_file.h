@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "reports/record.h"
 #include "strategies/runtime/unique_fd.h"
 
 namespace stratagem::bench {
@@ -24,7 +25,7 @@ struct PartialPlan {
 struct FinishedLaunch {
   std::size_t row = 0;
   std::int64_t round = 0;
-  nlohmann::json repetitions;  // an array of what reports/record_json.h writes
+  std::vector<reports::Repetition> repetitions = {};
 };
 
 /// results.json -> results.json.partial

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "reports/text_table.h"
 #include "strategies/runtime/print_line.h"
 
 namespace stratagem::bench {
@@ -24,7 +25,7 @@ std::string duration_text(double seconds) {
 
 std::string step_text(double milliseconds) {
   if (milliseconds >= 1000) return fmt::format("{:.2f} s", milliseconds / 1000);
-  return fmt::format("{:.3g} ms", milliseconds);
+  return reports::significant(milliseconds) + " ms";
 }
 
 }  // namespace

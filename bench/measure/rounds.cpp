@@ -4,13 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
 #include "bench/config/options.h"
 #include "bench/measure/disturbance.h"
 #include "bench/measure/job_launch.h"
-#include "reports/record_json.h"
 #include "reports/row_summary.h"
 #include "reports/statistics.h"
 
@@ -100,7 +100,8 @@ void Rounds::begin_partial_file() {
   write_partial_file([&](PartialFile& file) { file.begin(plan_, finished); });
   for (const FinishedLaunch& launch : finished) {
     if (launch.round >= rounds_of(rows_[launch.row].config)) continue;
-    if (done_.insert({launch.row, launch.round}).second) keep(launch.row, launch.repetitions);
+    if (!done_.insert({launch.row, launch.round}).second) continue;
+    std::ranges::copy(launch.repetitions, std::back_inserter(repetitions_[launch.row]));
   }
   if (!done_.empty()) {
     observer_.note(fmt::format("{} finished launches taken over from {}", done_.size(),
@@ -193,7 +194,7 @@ bool Rounds::run(const PlannedLaunch& planned) {
 }
 
 void Rounds::take(const PlannedLaunch& planned, const Launched<MeasureResult>& launched) {
-  json repetitions = json::array();
+  FinishedLaunch finished{.row = planned.row, .round = planned.round};
   std::vector<double> step_ms;
   std::int64_t index = planned.round;
   for (reports::Repetition repetition : launched.result.repetitions) {
@@ -203,13 +204,11 @@ void Rounds::take(const PlannedLaunch& planned, const Launched<MeasureResult>& l
     repetition.index = static_cast<int>(index++);
     if (repetition.error) return fail(planned, std::move(repetition));
     step_ms.insert(step_ms.end(), repetition.step_ms.begin(), repetition.step_ms.end());
-    repetitions.push_back(json(reports::to_json(repetition)));
+    finished.repetitions.push_back(std::move(repetition));
   }
   if (!launched.result.trace.empty()) traces_[planned.row] = launched.result.trace;
-  keep(planned.row, repetitions);
-  write_partial_file([&](PartialFile& file) {
-    file.append({planned.row, planned.round, repetitions});
-  });
+  std::ranges::copy(finished.repetitions, std::back_inserter(repetitions_[planned.row]));
+  write_partial_file([&](PartialFile& file) { file.append(finished); });
   observer_.end(step_ms.empty() ? std::nullopt : std::optional(reports::median(step_ms)));
 }
 
@@ -236,12 +235,6 @@ void Rounds::fail(const PlannedLaunch& planned, reports::Repetition failure) {
   add_marks(failure, row);
   row.failure = std::move(failure);
   observer_.end(std::nullopt);
-}
-
-void Rounds::keep(std::size_t row, const json& repetitions) {
-  for (const json& repetition : repetitions) {
-    repetitions_[row].push_back(reports::repetition_from_json(repetition, "repetition"));
-  }
 }
 
 Measurement Rounds::result(reports::Context context) {

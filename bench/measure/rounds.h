@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <utility>
@@ -48,7 +47,6 @@ class Rounds {
   void write_partial_file(const std::function<void(PartialFile&)>& write);
   bool keeps_all();
   void fail(const PlannedLaunch& planned, reports::Repetition failure);
-  void keep(std::size_t row, const nlohmann::json& repetitions);
   reports::Row record(std::size_t index);
 
   std::vector<PreparedRow>& rows_;

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "reports/fields.h"
+
 namespace stratagem::bench {
 
 /// Milliseconds of one kind of action of one stage. `first`: the stage's first backward of a step,
@@ -21,18 +23,7 @@ struct ActionCost {
   std::int64_t kept_bytes = 0;  // of a group of layers: so much more memory is held behind it,
   std::int64_t most_bytes = 0;  // and at most while it runs
 
-  template <class Self, class Visit>
-  static void each_field(Self& self, Visit visit) {
-    visit("kind", self.kind);
-    visit("stage", self.stage);
-    visit("samples", self.samples);
-    visit("first", self.first);
-    visit("ms", self.ms);
-    visit("alone_ms", self.alone_ms);
-    visit("spread_ms", self.spread_ms);
-    visit("kept_bytes", self.kept_bytes);
-    visit("most_bytes", self.most_bytes);
-  }
+  STRATAGEM_FIELDS(kind, stage, samples, first, ms, alone_ms, spread_ms, kept_bytes, most_bytes)
 };
 
 /// Gradients that a replica sends in one all-reduce.
@@ -40,11 +31,7 @@ struct GradientBucket {
   std::int64_t bytes = 0;  // as they are sent
   double ready = 1;        // when it is full, as a fraction of the backward pass
 
-  template <class Self, class Visit>
-  static void each_field(Self& self, Visit visit) {
-    visit("bytes", self.bytes);
-    visit("ready", self.ready);
-  }
+  STRATAGEM_FIELDS(bytes, ready)
 };
 
 /// Layers of a stage whose parameters are gathered, and whose gradients are scattered, together.
@@ -54,13 +41,7 @@ struct LayerGroup {
   std::int64_t scattered_bytes = 0;  // likewise, or summed where nothing is sharded
   std::int64_t copied_bytes = 0;     // of the sum over a shard's copies; 0 where there are none
 
-  template <class Self, class Visit>
-  static void each_field(Self& self, Visit visit) {
-    visit("stage", self.stage);
-    visit("gathered_bytes", self.gathered_bytes);
-    visit("scattered_bytes", self.scattered_bytes);
-    visit("copied_bytes", self.copied_bytes);
-  }
+  STRATAGEM_FIELDS(stage, gathered_bytes, scattered_bytes, copied_bytes)
 };
 
 /// A collective between the row's ranks, by the bytes of all of them.

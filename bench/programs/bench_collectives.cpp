@@ -180,7 +180,7 @@ void print_table(const std::vector<Family>& families) {
     for (std::size_t index = 0; index < family.rows.size(); ++index) {
       const reports::Row& row = family.rows[index];
       const auto shown = [](double value) {
-        return value < 0 ? std::string("failed") : fmt::format("{:.4g}", value);
+        return value < 0 ? std::string("failed") : reports::significant(value, 4);
       };
       name.cells.push_back(family.collective);
       size.cells.push_back(bytes_text(family.bytes[index]));
@@ -234,10 +234,11 @@ reports::ResultFile results_of(std::vector<Family> families, const std::string& 
 void print_link_models(const std::vector<Family>& families) {
   for (const auto& [collective, model] : link_models(families)) {
     if (model.gigabytes_per_second > 0) {
-      fmt::print("{}: {:.3g} ms + size / {:.3g} GB/s\n", collective, model.latency_ms,
-                 model.gigabytes_per_second);
+      fmt::print("{}: {} ms + size / {} GB/s\n", collective, reports::significant(model.latency_ms),
+                 reports::significant(model.gigabytes_per_second));
     } else {
-      fmt::print("{}: {:.3g} ms at each of these sizes\n", collective, model.latency_ms);
+      fmt::print("{}: {} ms at each of these sizes\n", collective,
+                 reports::significant(model.latency_ms));
     }
   }
 }

@@ -14,7 +14,6 @@
 #include "bench/worker/session.h"
 #include "bench/worker/timed_run.h"
 #include "reports/json_fields.h"
-#include "reports/record_fields.h"
 
 namespace stratagem::bench {
 namespace {

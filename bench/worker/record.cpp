@@ -9,7 +9,6 @@
 #include "bench/timing/per_step.h"
 #include "models/cpu_kernels/kernel_choice.h"
 #include "reports/json_fields.h"
-#include "reports/record_fields.h"
 #include "reports/statistics.h"
 
 namespace stratagem::bench {
@@ -58,7 +57,7 @@ std::vector<reports::DeviceRecord> device_records(const Session& session, const 
     const runtime::MemoryStatistics memory = device->memory();
     reports::Breakdown parts = breakdown(timeline, index, costs.stages);
     const double bubble = parts.bubble / timeline.step_ms;
-    each_field(parts, [&](const char*, double& part) { part /= steps; });
+    each_field(parts, [&](std::string_view, double& part) { part /= steps; });
     records.push_back({.rank = session.rank(),
                        .device = number_in_job(session, index),
                        .breakdown_ms = parts,

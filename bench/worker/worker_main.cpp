@@ -25,7 +25,6 @@
 #include "bench/launch/exit_codes.h"
 #include "bench/worker/tasks.h"
 #include "reports/json_fields.h"
-#include "reports/record_fields.h"
 #include "reports/write_all.h"
 #include "strategies/distributed/library_environment.h"
 #include "strategies/runtime/communication_error.h"

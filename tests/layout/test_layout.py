@@ -22,7 +22,7 @@ MAY_INCLUDE = {
 }
 TORCH_HEADER = re.compile(r"^(ATen|c10|c10d|torch)/")
 BACKEND_FILE = re.compile(r"_backend(_\w+)?\.(h|cpp|cu)$")
-REGISTRATION_MACRO = re.compile(r"STRATAGEM_REGISTER(_\w+)?$")
+ALLOWED_MACRO = re.compile(r"STRATAGEM_(REGISTER(_\w+)?|FIELDS)$")
 LONGEST_FILE, USUAL_LENGTH, USUAL_SHARE = 450, 300, 0.9
 
 # Written so that no line of this file matches itself.
@@ -114,15 +114,48 @@ def test_conditional_compilation_stays_in_backend_files() -> None:
     assert not found, "\n".join(found)
 
 
-def test_no_macro_but_registration() -> None:
+def test_no_macros_but_registration_and_lists_of_fields() -> None:
     found = [
         f"{path}: {name}"
         for path in cpp_files()
         if not BACKEND_FILE.search(path.name)
         for name in re.findall(r"^\s*#\s*define\s+(\w+)", text_of(path), re.MULTILINE)
-        if not REGISTRATION_MACRO.match(name)
+        if not ALLOWED_MACRO.match(name)
     ]
     assert not found, "\n".join(found)
+
+
+def listed_fields() -> list[tuple[str, str | None, list[str], list[str]]]:
+    """(struct, its base, its members, what its STRATAGEM_FIELDS lists) of the production code."""
+    found = []
+    for path in cpp_files():
+        text = re.sub(r"//.*", "", text_of(path))
+        structs = re.findall(r"struct (\w+)(?: : (\w+))? {(.*?)\n};", text, re.DOTALL)
+        for name, base, body in structs:
+            listing = re.search(r"STRATAGEM_FIELDS\((.*?)\)", body, re.DOTALL)
+            if not listing:
+                continue
+            lines = [line.strip(" \n}") for line in body[: listing.start()].split(";")]
+            members = [
+                re.split(r"[={]", line)[0].split()[-1]
+                for line in lines
+                if line and not re.match(r"static |using |[^=]*\(", line)
+            ]
+            found.append((name, base or None, members, re.findall(r"\w+", listing[1])))
+    return found
+
+
+def test_a_list_of_fields_names_every_member() -> None:
+    """A member that it lacks is neither written nor read."""
+    # Facts of a row that its summary in results.json does not repeat, and verdicts need.
+    elsewhere = {"name", "strategy", "cores_per_device", "tutorial", "disturbed", "rounds_ms"}
+    structs = {name: members for name, _, members, _ in listed_fields()}
+    assert {"Repetition", "RowSummary", "MeasureJob", "ActionCost"} <= structs.keys()
+    for name, base, members, listed in listed_fields():
+        expected = (structs[base] if base else []) + members
+        if name == "RowSummary":
+            expected = [member for member in expected if member not in elsewhere]
+        assert listed == expected, name
 
 
 def test_headers_are_included_once_and_open_with_what_they_are() -> None:

@@ -234,6 +234,15 @@ TEST(ShortNames, KeepWhatOnlySomeRowsHave) {
   EXPECT_EQ(shorten(both).shared, "mlp/batch:8/tf32");
 }
 
+TEST(Significant, ANumberHasNoExponent) {
+  EXPECT_EQ(significant(0), "0");
+  EXPECT_EQ(significant(0.0123456), "0.0123");
+  EXPECT_EQ(significant(2.2), "2.20");
+  EXPECT_EQ(significant(1112.84), "1113");
+  EXPECT_EQ(significant(791162.4, 4), "791162");
+  EXPECT_EQ(significant(-0.25, 2), "-0.25");
+}
+
 TEST(TextTable, CutsNamesAtTheFrontAtLast) {
   const std::string table = render_table({{"row", false, 2, {"pipeline/devices:2/split:12"}},
                                           {"ms", true, 1, {"1590"}},

@@ -5,6 +5,7 @@ import pytest
 from drawn import rows
 from reference_summaries import summarised
 from stratagem_reports import __main__ as command
+from stratagem_reports.analysis import labels
 from stratagem_reports.charts.bandwidth import draw
 from stratagem_reports.results.load import load_results
 
@@ -24,7 +25,7 @@ def test_the_chart_is_in_the_report_and_beside_it(written):
     assert names == {"results.json", "report.html", "bandwidth.png", "bandwidth.svg"}
     assert page.count("<figure") == 1 and page.count("<script>") == 2
     assert "All reduce, 1 KiB: " in page and "; All reduce, 4 MiB: " in page
-    assert "All reduce: a message takes 0.0400 ms, plus its size over 3 GB/s." in page
+    assert "All reduce: a message takes 0.0400 ms, plus its size over 3.00 GB/s." in page
     assert "Send: a message takes 0.0400 ms, whatever its size." in page
 
 
@@ -58,3 +59,15 @@ def test_markdown_is_refused_in_one_line(write_json, tmp_path, capsys):
     error = capsys.readouterr().err
     assert error.count("\n") == 1 and "--format markdown" in error
     assert {path.name for path in tmp_path.iterdir()} == {"results.json"}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0"), (0.0123456, "0.0123"), (2.2, "2.20"), (1112.84, "1,113"), (4.9e6, "4,900,000")],
+)
+def test_a_number_has_no_exponent(value, text):
+    assert labels.significant(value) == text
+
+
+def test_a_figure_that_is_whole_has_no_fraction():
+    assert [labels.figure(value) for value in (2.0, 2.5, 123456.5)] == ["2", "2.500", "123,456"]

@@ -79,7 +79,7 @@ def test_curves_lie_on_one_another_over_samples_and_part_over_time(log):
     assert places["loss_over_time"] == [[0.1, 0.2, 0.3, 0.4], [0.05, 0.1, 0.15, 0.2]]
     for chart in charts.values():
         assert legend(chart) == ["Single device", "DDP", "validation"]
-        assert "DDP: from 4 to 1.667 in 4 steps and 0.2 s, 0.5% of it waiting for data" in chart.words
+        assert "DDP: from 4 to 1.667 in 4 steps and 0.200 s, 0.5% of it waiting for data" in chart.words
 
 
 def test_waiting_for_data_is_drawn_line_by_line(log):
@@ -90,7 +90,7 @@ def test_waiting_for_data_is_drawn_line_by_line(log):
                    for layer in chart.view["layer"][:2])  # fmt: skip
     assert single == pytest.approx([0.2, 0.4, 0.6, 0.8])
     assert ddp == pytest.approx([25.0] * 4)
-    assert "DDP: 25.0% of the steps' 0.8 s went into waiting" in chart.words
+    assert "DDP: 25.0% of the steps' 0.800 s went into waiting" in chart.words
 
 
 def test_a_log_that_does_not_say_how_long_it_waited_has_no_such_chart(log):

@@ -211,7 +211,8 @@ def test_the_users_own_packages_stay_on_pythons_path(tmp_path):
     python = tmp_path / "python"
     python.write_text('#!/bin/sh\necho "$PYTHONPATH"\n')
     python.chmod(0o755)
-    for own, expected in ((str(tmp_path), ["tools", "reports", str(tmp_path)]), ("", ["tools", "reports"])):
+    usual = ["tools", "reports"]
+    for own, expected in ((str(tmp_path), [*usual, str(tmp_path)]), ("", usual)):
         done = subprocess.run(
             [ROOT / "tools" / "gpu_check", "--rehearse", "--programs", tmp_path],
             env={**os.environ, "STRATAGEM_PYTHON": str(python), "PYTHONPATH": own},

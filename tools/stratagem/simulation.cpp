@@ -14,7 +14,7 @@
 #include "reports/atomic_file.h"
 #include "reports/json_fields.h"
 #include "reports/json_writer.h"
-#include "reports/record_fields.h"
+#include "reports/text_table.h"
 #include "reports/write_all.h"
 #include "strategies/schedules/registry.h"
 #include "strategies/schedules/simulate.h"
@@ -81,8 +81,8 @@ void print(const Simulation& simulation) {
     print_replicas(simulation);
   }
   if (simulation.peak_bytes) {
-    fmt::print("memory    {:.4g} MiB at most on a device\n\n",
-               static_cast<double>(*simulation.peak_bytes) / mebibyte);
+    fmt::print("memory    {} MiB at most on a device\n\n",
+               reports::significant(static_cast<double>(*simulation.peak_bytes) / mebibyte, 4));
   }
   constexpr int of_a_file = 100;
   const int width = bench::terminal_width(stdout).value_or(of_a_file);

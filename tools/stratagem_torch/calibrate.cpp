@@ -11,6 +11,7 @@
 #include "bench/measure/environment.h"
 #include "bench/measure/job_launch.h"
 #include "bench/measure/preparation.h"
+#include "reports/text_table.h"
 #include "tools/stratagem/parse.h"
 
 namespace stratagem::tools {
@@ -18,7 +19,7 @@ namespace {
 
 void print_rates(const bench::CalibrateDeviceResult& rates) {
   const auto line = [](double rate, const char* meaning, const char* unit) {
-    fmt::print("{:<36} {:>10.4g} {}\n", meaning, rate, unit);
+    fmt::print("{:<36} {:>10} {}\n", meaning, reports::significant(rate, 4), unit);
   };
   line(rates.gemm_gflops, "matrix product, each device", "GFLOP/s");
   line(rates.convolution_gflops, "convolution, each device", "GFLOP/s");

@@ -19,6 +19,7 @@
 #include "bench/measure/step_prediction.h"
 #include "bench/predict/predict.h"
 #include "bench/predict/sharding_choice.h"
+#include "reports/text_table.h"
 #include "strategies/distributed/c10d_store.h"
 #include "strategies/runtime/parse.h"
 #include "strategies/runtime/print_line.h"
@@ -81,10 +82,11 @@ bench::Config within(std::int64_t budget, const bench::Config& config,
     const bool fits = peak <= budget;
     if (fits && fastest == nullptr) fastest = &choice;
     if (peak < least->predicted.peak_bytes.value_or(0)) least = &choice;
-    runtime::print_line(
-        stderr, fmt::format("{:9.4g} ms  {:8.5g} MiB  {}  {}", choice.predicted.step_ms,
-                            static_cast<double>(peak) / mebibyte, fits ? "fits     " : "too large",
-                            options_of(choice)));
+    runtime::print_line(stderr,
+                        fmt::format("{:>9} ms  {:>8} MiB  {}  {}",
+                                    reports::significant(choice.predicted.step_ms, 4),
+                                    reports::significant(static_cast<double>(peak) / mebibyte, 4),
+                                    fits ? "fits     " : "too large", options_of(choice)));
   }
   if (fastest != nullptr) return bench::with_choice(config, *fastest);
   throw std::invalid_argument(fmt::format(

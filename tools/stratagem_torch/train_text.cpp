@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "reports/text_table.h"
 #include "training/first_loss.h"
 
 namespace stratagem::tools {
@@ -42,8 +43,9 @@ std::string steps_text(const bench::TrainResult& found) {
   const double seconds = found.seconds - found.seconds_before;
   const std::int64_t steps = found.steps - found.steps_before;
   if (steps == 0) return "no step was left";
-  std::string text = fmt::format("{} steps in {:.3g} s, {:.3g} ms a step", steps, seconds,
-                                 1e3 * seconds / static_cast<double>(steps));
+  std::string text =
+      fmt::format("{} steps in {} s, {} ms a step", steps, reports::significant(seconds),
+                  reports::significant(1e3 * seconds / static_cast<double>(steps)));
   if (found.skipped_updates > 0) {
     text += fmt::format("; {} of all {} updates skipped: gradients were not finite",
                         found.skipped_updates, found.steps);
@@ -69,9 +71,9 @@ std::string stalls_text(const bench::TrainResult& found) {
   const double waited = found.data_wait_ms / milliseconds;
   const double step_ms = (milliseconds - found.data_wait_ms) / steps;
   std::string text = fmt::format(
-      "stalls: {} of {} steps, {:.1f}% of the time; the loader needs {:.3g} ms a batch of a "
-      "{:.3g} ms step",
-      found.stalled_steps, steps, 100 * waited, found.loader_ms, step_ms);
+      "stalls: {} of {} steps, {:.1f}% of the time; the loader needs {} ms a batch of a {} ms step",
+      found.stalled_steps, steps, 100 * waited, reports::significant(found.loader_ms),
+      reports::significant(step_ms));
   const double enough = std::ceil(found.loader_ms / step_ms);
   const auto threads = static_cast<double>(found.loader_threads);  // 0: none would help
   if (waited > worth_a_word && threads > 0 && enough > threads) {

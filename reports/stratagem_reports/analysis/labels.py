@@ -94,12 +94,17 @@ def size_text(size: float) -> str:
     return f"{size / unit:g} {name}"
 
 
-def significant(value: float) -> str:
-    """A number with three significant digits, trailing zeros kept: 2.2 becomes "2.20"."""
+def significant(value: float, digits: int = 3) -> str:
+    """Return a number with so many significant digits, without exponent: 2.2 becomes "2.20"."""
     if value == 0.0:
         return "0"
-    decimals = 2 - math.floor(math.log10(abs(value)))
+    decimals = digits - 1 - math.floor(math.log10(abs(value)))
     return f"{value:,.{min(max(decimals, 0), 6)}f}"
+
+
+def figure(value: float) -> str:
+    """Return a whole number as it is, another with four significant digits."""
+    return f"{value:,.0f}" if value == int(value) else significant(value, 4)
 
 
 def percent(fraction: float, digits: int = 1) -> str:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ..analysis.labels import sentence, size_text
+from ..analysis.labels import sentence, significant, size_text
 from ..analysis.statistics import median_or_none
 from ..results.load import Results
 from . import marks
@@ -85,7 +85,8 @@ def draw(results: Results) -> Drawn:
 
 def _row(label: str, rate: Rate) -> dict:
     name = f"{label}, {size_text(rate.size)}"
-    words = marks.lines(name, f"{rate.rate:.3g} GB/s, {rate.low:.3g} to {rate.high:.3g}")
+    reach = f"{significant(rate.low)} to {significant(rate.high)}"
+    words = marks.lines(name, f"{significant(rate.rate)} GB/s, {reach}")
     ends = {"low": marks.short(rate.low), "high": marks.short(rate.high)}
     return {"x": rate.size, "y": marks.short(rate.rate), "words": words} | ends
 

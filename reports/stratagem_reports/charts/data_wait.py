@@ -1,6 +1,6 @@
 """How much of a training's time its devices stood still for their batches."""
 
-from ..analysis.labels import counted, strategy_label
+from ..analysis.labels import counted, significant, strategy_label
 from ..results.training import Training
 from . import marks
 from .chart import Chart
@@ -40,7 +40,7 @@ def draw_data_wait(trainings: list[Training]) -> Chart | str:
         "until their batch came.",
         "; ".join(
             f"{label}: {100 * (training.waiting or 0):.1f}% of the steps' "
-            f"{training.points[-1].seconds:.3g} s went into waiting"
+            f"{significant(training.points[-1].seconds)} s went into waiting"
             for label, training in zip(labels, shown, strict=True)
         )
         + ".",
@@ -60,7 +60,9 @@ def _rows(training: Training) -> list[marks.Datum]:
         waited = sum(point.data_wait_ms or 0 for point in lines)
         part = 100 * waited / 1e3 / took if took > 0 else 0.0
         words = marks.lines(
-            strategy_label(training.strategy), f"{part:.3g}% of {took:.3g} s", f"step {last.step}"
+            strategy_label(training.strategy),
+            f"{part:.3g}% of {significant(took)} s",
+            f"step {last.step}",
         )
         rows.append({"x": marks.short(float(last.samples)), "y": marks.short(part), "words": words})
     return rows

@@ -9,7 +9,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from ..analysis.labels import STRATEGIES, percent, row_label, sentence, time_text
+from ..analysis.labels import STRATEGIES, percent, row_label, sentence, significant, time_text
 from ..analysis.selection import Selection
 from ..analysis.statistics import median_or_none
 from ..results.launch import Repetition
@@ -67,9 +67,9 @@ def simulated(simulation: Simulation) -> Chart:
     """The chart of a simulation file."""
     facts = []
     if simulation.makespan_ms is not None:
-        facts.append(f"makespan {simulation.makespan_ms:.4g} ms")
+        facts.append(f"makespan {significant(simulation.makespan_ms, 4)} ms")
     if simulation.exposed_ms is not None:
-        facts.append(f"{simulation.exposed_ms:.3g} ms of communication exposed")
+        facts.append(f"{significant(simulation.exposed_ms)} ms of communication exposed")
     elif simulation.bubble is not None:
         facts.append(f"bubble {percent(simulation.bubble)}")
     return timeline(simulation.title, ", ".join(facts), simulation.timeline)

@@ -4,7 +4,7 @@ they part."""
 from collections.abc import Callable
 from statistics import median
 
-from ..analysis.labels import counted, strategy_label
+from ..analysis.labels import counted, significant, strategy_label
 from ..results.training import Point, Training
 from . import marks
 from .chart import Chart
@@ -100,7 +100,7 @@ class _Curve:
         self.label = label
         self.words = (
             f"{label}: from {points[0].loss:.4g} to {last.loss:.4g} in {last.step} steps and "
-            f"{last.seconds:.3g} s"
+            f"{significant(last.seconds)} s"
         )
         if training.waiting is not None:
             self.words += f", {100 * training.waiting:.1f}% of it waiting for data"
@@ -118,7 +118,7 @@ def _rows(points: list[Point], place: Callable[[Point], float], name: str) -> li
             "x": marks.short(float(place(point))),
             "y": marks.short(point.loss),
             "words": marks.lines(
-                name, f"loss {point.loss:.4g}", f"step {point.step}, {point.seconds:.3g} s"
+                name, f"loss {point.loss:.4g}", f"step {point.step}, {significant(point.seconds)} s"
             ),
         }
         for point in chosen

@@ -1,5 +1,6 @@
 """Dots on bars: the most memory that each device of a row held."""
 
+from ..analysis.labels import significant
 from ..analysis.selection import Selection
 from ..results.load import Results, Row
 from . import marks
@@ -21,11 +22,11 @@ def draw(_: Results, selection: Selection) -> Drawn:
     bars, dotted = [], []
     for place, (label, item, peaks) in enumerate(found):
         most, color = max(peaks) / divisor, strategy_color(color_key(selection, item))
-        text = f"{most:.3g} {unit}"
+        text = f"{significant(most)} {unit}"
         words = {"text": text, "words": marks.lines(label, f"{text} on the fullest device")}
         bars.append(marks.bar(place, marks.short(most), 0.31, color) | words | {"y": place})
         for index, peak in enumerate(peaks if len(peaks) > 1 else []):
-            words = marks.lines(label, f"device {index}: {peak / divisor:.3g} {unit}")
+            words = marks.lines(label, f"device {index}: {significant(peak / divisor)} {unit}")
             dotted.append({"x": marks.short(peak / divisor), "y": place, "words": words})
     layers = [
         marks.boxes(bars),

@@ -1,6 +1,6 @@
 """Stacked bars: what the memory of each row's fullest device is for when it is fullest."""
 
-from ..analysis.labels import percent, sentence
+from ..analysis.labels import percent, sentence, significant
 from ..analysis.selection import Selection
 from ..results.launch import DeviceUse
 from ..results.load import Results, Row
@@ -30,7 +30,7 @@ def draw(_: Results, selection: Selection) -> Drawn:
         pieces += _pieces(place, label, device, present, (divisor, unit))
         ticks += _tick(place, label, device, (divisor, unit))
         end = {"x": marks.short(total / divisor), "y": place}
-        ends.append(end | {"text": f"{total / divisor:.3g} {unit}"})
+        ends.append(end | {"text": f"{significant(total / divisor)} {unit}"})
     entries = [marks.Entry(sentence(name), marks.BOX, memory_color(name)) for name in present]
     if ticks:
         entries.append(marks.Entry("Model state by formula", marks.BAR, stroke=TEXT))
@@ -79,7 +79,7 @@ def _pieces(
         if held <= 0.0:
             continue
         share = f"{percent(held / total)} of the peak"
-        words = f"{sentence(name)} {held / unit[0]:.3g} {unit[1]}, {share}"
+        words = f"{sentence(name)} {significant(held / unit[0])} {unit[1]}, {share}"
         piece = {"start": marks.short(at / unit[0]), "end": marks.short((at + held) / unit[0])}
         piece |= {"top": place - _HALF, "bottom": place + _HALF, "color": memory_color(name)}
         found.append(piece | {"words": marks.lines(label, words)})
@@ -93,7 +93,7 @@ def _tick(place: int, label: str, device: DeviceUse, unit: tuple[float, str]) ->
     if not formulas or None in formulas:
         return []
     end = sum(formulas) / unit[0]
-    words = marks.lines(label, f"model state by formula {end:.3g} {unit[1]}")
+    words = marks.lines(label, f"model state by formula {significant(end)} {unit[1]}")
     half = _HALF + _OVERHANG
     return [{"x": marks.short(end), "top": place - half, "bottom": place + half, "words": words}]
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ..analysis.labels import counted, strategy_label
+from ..analysis.labels import counted, significant, strategy_label
 from ..analysis.selection import Selection
 from ..results.load import Results, Row
 from . import marks
@@ -117,7 +117,8 @@ def _does_the_same(row: Row, single: Row) -> bool:
 def _row(strategy: str, rate: Rate, single: float) -> dict:
     """The point, with the "text" that names the line where it is the last."""
     label, share = strategy_label(strategy), f"{100.0 * rate.rate / (single * rate.devices):.0f}%"
-    reach = "simulated" if rate.simulated else f"{rate.low:.3g} to {rate.high:.3g}"
+    measured = f"{significant(rate.low)} to {significant(rate.high)}"
+    reach = "simulated" if rate.simulated else measured
     source = ", simulated" if rate.simulated else ""
     return {
         "x": rate.devices,
@@ -126,10 +127,10 @@ def _row(strategy: str, rate: Rate, single: float) -> dict:
         "high": marks.short(rate.high),
         "color": strategy_color(strategy),
         "simulated": rate.simulated,
-        "text": f"{label}\n{rate.rate:.3g}/s, {share} of ideal{source}",
+        "text": f"{label}\n{significant(rate.rate)}/s, {share} of ideal{source}",
         "words": marks.lines(
             f"{label}, {counted(rate.devices, 'device')}",
-            f"{rate.rate:.3g} samples a second, {reach}",
+            f"{significant(rate.rate)} samples a second, {reach}",
             f"{share} of ideal",
         ),
     }

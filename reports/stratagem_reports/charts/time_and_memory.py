@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from ..analysis.labels import significant
 from ..analysis.selection import Selection
 from ..results.load import Results, Row
 from . import marks
@@ -49,7 +50,8 @@ def draw(_: Results, selection: Selection) -> Drawn:
     rows = []
     for label, item in found:
         memory = _memory(item) / bytes_in_unit
-        row = point(item, divisor, label, error, f"{memory:.3g} {byte_unit} on the fullest device")
+        words = f"{significant(memory)} {byte_unit} on the fullest device"
+        row = point(item, divisor, label, error, words)
         row |= {"x": marks.short(memory), "y": row["value"], "text": label}
         rows.append(row | {"color": strategy_color(color_key(selection, item))})
     frontier = _frontier(rows)

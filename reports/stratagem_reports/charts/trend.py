@@ -3,7 +3,7 @@
 from itertools import pairwise
 from typing import Any
 
-from ..analysis.labels import counted
+from ..analysis.labels import counted, figure
 from . import marks
 from .chart import Chart
 from .registry import Registered
@@ -71,7 +71,7 @@ def _run(at: int, run: Any, value: float, divisor: float, unit: str, timed: bool
     """Times have one value a launch; other metrics have none."""
 
     def told(*values: float) -> str:
-        return " to ".join(f"{value / divisor:.4g} {unit}".rstrip() for value in values)
+        return " to ".join(f"{figure(value / divisor)} {unit}".rstrip() for value in values)
 
     launches = ""
     if timed and len(run.launches) > 1:

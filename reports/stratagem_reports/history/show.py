@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..analysis.labels import counted
+from ..analysis.labels import counted, figure
 from .points import Run
 from .series import Series, kept_apart
 
@@ -45,9 +45,9 @@ def _against(runs: list[Run], index: int) -> list[str]:
     before = [run.median for run in runs[max(0, index - RECENT) : index]]
     value = runs[index].median
     if not before:
-        return [f"{value:.4g}", "-", "-"]
+        return [figure(value), "-", "-"]
     recent = float(np.median(before))
-    return [f"{value:.4g}", percent_change(before[-1], value), percent_change(recent, value)]
+    return [figure(value), percent_change(before[-1], value), percent_change(recent, value)]
 
 
 def _aligned(lines: list[list[str]]) -> list[str]:

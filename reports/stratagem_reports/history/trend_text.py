@@ -2,7 +2,7 @@
 
 import json
 
-from ..analysis.labels import counted
+from ..analysis.labels import counted, figure
 from .points import Run, time_text
 from .trend import Change, Trend
 
@@ -103,7 +103,7 @@ def _cells(cells: tuple[str, ...]) -> str:
 
 
 def _value(value: float, unit: str) -> str:
-    return f"{value:.4g} {unit}".rstrip()
+    return f"{figure(value)} {unit}".rstrip()
 
 
 def _date(run: Run) -> str:

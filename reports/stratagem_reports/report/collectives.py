@@ -51,7 +51,9 @@ def _best(results: Results) -> list[Figure]:
     """The highest bus bandwidth of each collective."""
     best = {name: max(line, key=lambda rate: rate.rate) for name, line in rates(results).items()}
     return [
-        Figure(sentence(name), f"{rate.rate:.3g} GB/s", f"on the bus at {size_text(rate.size)}")
+        Figure(
+            sentence(name), f"{significant(rate.rate)} GB/s", f"on the bus at {size_text(rate.size)}"
+        )
         for name, rate in best.items()
     ]
 
@@ -65,7 +67,7 @@ def _links(results: Results) -> list[str]:
         latency, rate = found.get(f"{name}_latency_ms"), found.get(f"{name}_gb_per_s")
         if isinstance(latency, (int, float)):
             known = isinstance(rate, (int, float))
-            size = f"plus its size over {rate:.3g} GB/s" if known else "whatever its size"
+            size = f"plus its size over {significant(rate)} GB/s" if known else "whatever its size"
             words.append(f"{sentence(name)}: a message takes {time_text(latency)}, {size}.")
     return words
 

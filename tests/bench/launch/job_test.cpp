@@ -15,27 +15,27 @@ using nlohmann::json;
 
 /// Gives every field another value than its own.
 struct Fill {
-  void operator()(const char*, bool& value) const { value = !value; }
-  void operator()(const char*, int& value) const { value += 3; }
-  void operator()(const char*, std::int64_t& value) const { value += 3; }
-  void operator()(const char*, double& value) const { value += 0.375; }
-  void operator()(const char*, std::string& value) const { value += "text"; }
-  void operator()(const char*, Config& value) const { value.steps += 3; }
-  void operator()(const char*, reports::Verification& value) const { value.passed = true; }
-  void operator()(const char*, reports::Repetition& value) const { value.step_ms = {1.5, 2}; }
-  void operator()(const char*, reports::TimelineEvent& value) const { value.kind = "forward"; }
+  void operator()(std::string_view, bool& value) const { value = !value; }
+  void operator()(std::string_view, int& value) const { value += 3; }
+  void operator()(std::string_view, std::int64_t& value) const { value += 3; }
+  void operator()(std::string_view, double& value) const { value += 0.375; }
+  void operator()(std::string_view, std::string& value) const { value += "text"; }
+  void operator()(std::string_view, Config& value) const { value.steps += 3; }
+  void operator()(std::string_view, reports::Verification& value) const { value.passed = true; }
+  void operator()(std::string_view, reports::Repetition& value) const { value.step_ms = {1.5, 2}; }
+  void operator()(std::string_view, reports::TimelineEvent& value) const { value.kind = "forward"; }
   template <class T>
-  void operator()(const char* name, std::optional<T>& value) const {
+  void operator()(std::string_view name, std::optional<T>& value) const {
     (*this)(name, value.emplace());
   }
   template <class T>
-  void operator()(const char* name, std::vector<T>& values) const {
+  void operator()(std::string_view name, std::vector<T>& values) const {
     (*this)(name, values.emplace_back());
     (*this)(name, values.emplace_back());
   }
   template <class T>
-  requires requires(T& value, Fill fill) { T::each_field(value, fill); }
-  void operator()(const char*, T& value) const { T::each_field(value, *this); }
+  requires reports::HasFields<T>
+  void operator()(std::string_view, T& value) const { reports::each_field(value, *this); }
 };
 
 /// A kind of job, and what it results in, as JSON.

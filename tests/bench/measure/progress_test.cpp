@@ -37,7 +37,7 @@ TEST(ProgressLine, CutsTheTextAndKeepsTheTimes) {
                           .remaining_seconds = 3700};
   const std::string shown = line.render(50);
   EXPECT_EQ(shown.size(), 50u);
-  EXPECT_THAT(shown, HasSubstr("xx  step 2.5 ms  ETA 1:01:40"));
+  EXPECT_THAT(shown, HasSubstr("xx  step 2.50 ms  ETA 1:01:40"));
   EXPECT_LE(line.render(10).size(), 10u);
 }
 

@@ -324,8 +324,8 @@ TEST(MeasureTask, ATraceHoldsEveryStep) {
 TEST(CalibrateDevice, FindsPositiveRates) {
   const Config row = small_row("pipeline", "toy");
   const CalibrateDeviceResult rates = calibrate_device({.config = row}, {});
-  CalibrateDeviceResult::each_field(
-      rates, [](const char* name, double rate) { EXPECT_GT(rate, 0) << name; });
+  reports::each_field(rates,
+                      [](std::string_view name, double rate) { EXPECT_GT(rate, 0) << name; });
 }
 
 }  // namespace

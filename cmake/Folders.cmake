@@ -51,6 +51,9 @@ endfunction()
 
 function(stratagem_optimise name level)
   target_compile_options(stratagem_${name} PRIVATE $<$<CONFIG:Release>:${level}>)
+  if(STRATAGEM_SANITIZE)
+    target_compile_options(stratagem_${name} PRIVATE -O1)
+  endif()
   # GCC 12 crashes where a precompiled header was made at another level.
   set_target_properties(stratagem_${name} PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)
 endfunction()

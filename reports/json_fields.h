@@ -26,7 +26,8 @@ std::string kind_of(const nlohmann::json& value);
 [[noreturn]] void wrong_type(const std::string& where, const std::string& wanted,
                              const nlohmann::json& value);
 
-/// What is absent or null keeps its default; or every field is there, and no other.
+/// In a lenient reading, what is absent or null keeps its default. In an exact one, every field is
+/// there, and no other.
 enum class Reading { lenient, exact };
 
 void convert(const nlohmann::json& value, const std::string& where, bool& target,
@@ -93,7 +94,8 @@ void convert(const nlohmann::json& value, const std::string& where,
   require_object(value, where);
   for (const auto& [key, item] : value.items()) {
     T& entry = target[key];
-    if (!item.is_null()) convert(item, place_of(where, key), entry, reading);
+    if (reading == Reading::lenient && item.is_null()) continue;
+    convert(item, place_of(where, key), entry, reading);
   }
 }
 

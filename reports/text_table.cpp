@@ -96,8 +96,10 @@ std::string render_table(std::vector<TextColumn> columns, int width) {
 
 std::string significant(double value, int digits) {
   if (value == 0 || !std::isfinite(value)) return fmt::format("{:g}", value);
-  const int decimals = digits - 1 - static_cast<int>(std::floor(std::log10(std::abs(value))));
-  return fmt::format("{:.{}f}", value, std::clamp(decimals, 0, 9));
+  constexpr int most_decimals = 12;
+  const std::string rounded = fmt::format("{:.{}e}", value, digits - 1);
+  const int exponent = std::stoi(rounded.substr(rounded.find('e') + 1));
+  return fmt::format("{:.{}f}", value, std::clamp(digits - 1 - exponent, 0, most_decimals));
 }
 
 }  // namespace stratagem::reports

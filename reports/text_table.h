@@ -18,7 +18,7 @@ struct TextColumn {
 /// left-aligned one is cut at its front, where names agree.
 std::string render_table(std::vector<TextColumn> columns, int width);
 
-/// A number with so many significant digits, trailing zeros included, and without an exponent.
+/// Returns a number with so many significant digits, trailing zeros included, without an exponent.
 std::string significant(double value, int digits = 3);
 
 /// Characters on a terminal, of UTF-8 text without wide or combining ones.

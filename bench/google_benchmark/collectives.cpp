@@ -114,6 +114,9 @@ reports::Row collective_row(const std::string& collective, const Config& config,
                 {"device", config.device},          {"devices", config.devices},
                 {"backend", config.backend},        {"interface", config.interface},
                 {"repetitions", config.repetitions}};
+  if (!config.device_ids.empty()) {
+    row.config.emplace_back("device_ids", fmt::format("{}", fmt::join(config.device_ids, "+")));
+  }
   return row;
 }
 

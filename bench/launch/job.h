@@ -1,8 +1,8 @@
 // Jobs: what a controller asks of its workers, and what each kind of job results in.
 //
-// Plain structs. Each names its fields once, in each_field, by which they are written as JSON and
-// read back (job.cpp). A field that is missing, unknown or of another type ends in one line that
-// names the job and the field. bench/worker/tasks.h lists who does what.
+// Plain structs. Each lists its fields once (reports/fields.h), by which they are written as JSON
+// and read back (job.cpp). A field that is missing, unknown or of another type ends in one line
+// that names the job and the field. bench/worker/tasks.h lists who does what.
 #pragma once
 
 #include <cstdint>

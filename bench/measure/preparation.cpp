@@ -44,7 +44,7 @@ reports::Repetition wrong_update(const reports::Verification& verification) {
   return repetition;
 }
 
-/// The rows that a note is about, of all: the name of one, or how many.
+/// Names the rows that a note is about: one by its name, several by their number.
 std::string rows_of_note(const std::vector<std::string>& names, std::size_t all) {
   if (names.size() == 1) return names.front();
   return names.size() == all ? "all rows"

@@ -10,6 +10,7 @@
 
 #include "bench/predict/predict.h"
 #include "reports/statistics.h"
+#include "reports/text_table.h"
 #include "strategies/registry.h"
 
 namespace stratagem::bench {
@@ -126,8 +127,8 @@ std::string contradiction(const CalibrateStagesResult& result) {
   }
   for (const auto& [stage, ms] : stages) {
     if (ms.second <= (1 + noise) * ms.first) continue;
-    return fmt::format("stage {} took {:.4g} ms alone and {:.4g} ms beside the others", stage,
-                       ms.second, ms.first);
+    return fmt::format("stage {} took {} ms alone and {} ms beside the others", stage,
+                       reports::significant(ms.second, 4), reports::significant(ms.first, 4));
   }
   return "";
 }

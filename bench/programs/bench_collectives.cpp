@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -33,6 +34,7 @@ namespace stratagem::bench {
 namespace {
 
 constexpr const char* program = "bench_collectives";
+constexpr std::int64_t most_ranks = 1024;
 
 struct Options {
   std::vector<std::string> collectives = {};  // none named: all that differ
@@ -62,7 +64,7 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--step-factor", options.factor, "each message is so many times the one before")
       ->check(CLI::Range(2, 1024));
   app.add_option("--ranks", options.ranks, "processes, one device each")
-      ->check(CLI::Range(2, 1024));
+      ->check(CLI::Range(std::int64_t{2}, most_ranks));
   app.add_option("--device", options.device, "kind of device")
       ->check(CLI::IsMember({"cpu", "cuda"}));
   app.add_option("--device-ids", options.device_ids,
@@ -93,7 +95,6 @@ Config config_of(const Options& options) {
   config.device = options.device;
   config.devices = options.ranks;
   config.device_ids = options.device_ids;
-  leave_out_usual_ids(config);
   config.global_batch_size = options.ranks;
   config.backend = options.backend;
   if (config.backend == "auto") config.backend = options.device == "cuda" ? "nccl" : "gloo";
@@ -325,15 +326,19 @@ int perform(const std::vector<std::string>& arguments) {
   add_plugin_option(app);
   if (!parse(app, call.flags)) return exit_codes::done;
   const auto named = static_cast<std::int64_t>(call.options.device_ids.size());
-  if (named > 0 && app.count("--ranks") > 0 && named != call.options.ranks) {
-    throw std::invalid_argument(
-        fmt::format("--device-ids: {} ids for {} ranks", named, call.options.ranks));
-  }
-  if (named > 0) call.options.ranks = named;
+  const bool has_ranks = app.count("--ranks") > 0;
+  if (named > 1 && !has_ranks) call.options.ranks = std::min(named, most_ranks);
   if (call.flags.repetitions) call.options.repetitions = *call.flags.repetitions;
   const LauncherSession session(launcher);
-  session.fit(call.options.ranks, app.count("--ranks") + named > 0);
-  const Config config = config_of(call.options);
+  session.fit(call.options.ranks, has_ranks);
+  if (named > 0 && named != call.options.ranks) {
+    throw std::invalid_argument(fmt::format("--device-ids: {} for {} ranks; give each rank one",
+                                            named == 1 ? "1 id" : fmt::format("{} ids", named),
+                                            call.options.ranks));
+  }
+  Config config = config_of(call.options);
+  // Under a launcher each rank counts its own devices.
+  if (session.is_alone()) leave_out_usual_ids(config);
   const std::vector<Family> families = families_of(call.options, config, call.flags);
   if (const auto code = list_rows(program, call.flags, names_of(families), session)) return *code;
   return session.run({.open = distributed::connect_store, .timeout = config.timeout},

@@ -10,7 +10,8 @@
 namespace stratagem::ranks {
 namespace {
 
-constexpr const char* sharing = "--device-ids 0+0 lets devices share one";
+constexpr const char* sharing =
+    "a number twice in --device-ids, as in 0+0, lets devices share a GPU";
 
 std::string gpus(std::size_t count) {
   return fmt::format("{} GPU{}", count, count == 1 ? "" : "s");
@@ -29,7 +30,8 @@ std::string are_gpus(std::size_t count) {
                     are_gpus(seen.identities.size()), sharing));
   }
   throw std::invalid_argument(
-      fmt::format("--device cuda: rank {} on {} needs {}, and of the {} that it sees {} free; {}",
+      fmt::format("--device cuda: rank {} on {} needs {}, and of the {} that it sees {} free; {} "
+                  "over --backend gloo",
                   rank, seen.host, gpus(static_cast<std::size_t>(wanted)), seen.identities.size(),
                   left == 1 ? "1 is" : fmt::format("{} are", left), sharing));
 }
@@ -71,16 +73,19 @@ std::vector<std::vector<int>> assign_gpus(const std::vector<VisibleGpus>& ranks,
 
 void require_gpus_of_their_own(const std::vector<VisibleGpus>& ranks,
                                const std::vector<std::vector<int>>& assigned) {
-  std::map<std::pair<std::string, std::string>, std::size_t> drivers;
+  std::map<std::pair<std::string, std::string>, std::pair<std::size_t, int>> drivers;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    const auto& [host, identities] = ranks[rank];
     for (const int number : assigned[rank]) {
-      const auto& [host, identities] = ranks[rank];
-      const auto driver = drivers.try_emplace({host, identities.at(number)}, rank).first->second;
-      if (driver == rank) continue;
-      throw std::invalid_argument(fmt::format(
-          "--backend nccl: ranks {} and {} share GPU {} of {}, and NCCL needs a GPU for "
-          "each rank; use --backend gloo",
-          driver, rank, number, host));
+      const std::string& identity = identities.at(static_cast<std::size_t>(number));
+      const auto [other, others_number] =
+          drivers.try_emplace({host, identity}, rank, number).first->second;
+      if (other == rank) continue;
+      throw std::invalid_argument(
+          fmt::format("--backend nccl: ranks {} and {} share a GPU of {} (number {} of rank {}, {} "
+                      "of rank {}), "
+                      "and NCCL needs one for each; use --backend gloo",
+                      other, rank, host, others_number, other, number, rank));
     }
   }
 }

@@ -13,7 +13,7 @@ void require_memory(double bytes, const std::string& option) {
   if (bytes <= memory) return;
   constexpr double gib = 1024.0 * 1024 * 1024;
   throw std::invalid_argument(
-      fmt::format("{}: takes {:.3g} GiB of memory, {:.3g} GiB are there; fewer, or smaller ones",
+      fmt::format("{}: takes {:.1f} GiB of memory, {:.1f} GiB are there; fewer, or smaller ones",
                   option, bytes / gib, memory / gib));
 }
 

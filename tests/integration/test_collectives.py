@@ -108,7 +108,8 @@ def test_google_benchmarks_json_and_csv(commands, tmp_path):
         (["--ranks", 1], "--ranks"),
         (["--ranks", 64], "--oversubscribe"),
         (["--backend", "mpi"], "--backend"),
-        (["--device-ids", "0+0+0", "--ranks", 2], "--device-ids: 3 ids for 2 ranks"),
+        (["--device-ids", "0+0+0", "--ranks", 2], "--device-ids: 3 ids for 2 ranks; give each"),
+        (["--device-ids", "0"], "--device-ids: 1 id for 2 ranks; give each rank one"),
         (["--device", "cuda", "--backend", "gloo", "--ranks", 1024], "--device cuda: "),
     ],
 )

@@ -241,6 +241,9 @@ TEST(Significant, ANumberHasNoExponent) {
   EXPECT_EQ(significant(1112.84), "1113");
   EXPECT_EQ(significant(791162.4, 4), "791162");
   EXPECT_EQ(significant(-0.25, 2), "-0.25");
+  EXPECT_EQ(significant(9.996), "10.0");
+  EXPECT_EQ(significant(999.96), "1000");
+  EXPECT_EQ(significant(7.2e-07), "0.000000720");
 }
 
 TEST(TextTable, CutsNamesAtTheFrontAtLast) {

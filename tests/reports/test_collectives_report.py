@@ -63,7 +63,17 @@ def test_markdown_is_refused_in_one_line(write_json, tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0, "0"), (0.0123456, "0.0123"), (2.2, "2.20"), (1112.84, "1,113"), (4.9e6, "4,900,000")],
+    [
+        (0, "0"),
+        (7.2e-07, "0.000000720"),
+        (0.0123456, "0.0123"),
+        (2.2, "2.20"),
+        (9.996, "10.0"),
+        (999.96, "1,000"),
+        (1112.84, "1,113"),
+        (4.9e6, "4,900,000"),
+        (float("inf"), "inf"),
+    ],
 )
 def test_a_number_has_no_exponent(value, text):
     assert labels.significant(value) == text

@@ -27,6 +27,7 @@ _USUAL = {"devices", "batch", "image", "sequence", "cores", "split", "schedule"}
 _USUAL |= {"protocol", "iterations", "repeats", "threads"}
 _DEVICES = {"cpu": "CPU", "cuda": "CUDA"}
 _MARKUP = {letter: f"\\{letter}" for letter in "\\|<>*[]~&"} | {"@": "@\u200b"}
+_MOST_DECIMALS = 12
 _UNITS = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 
 
@@ -96,15 +97,15 @@ def size_text(size: float) -> str:
 
 def significant(value: float, digits: int = 3) -> str:
     """Return a number with so many significant digits, without exponent: 2.2 becomes "2.20"."""
-    if value == 0.0:
-        return "0"
-    decimals = digits - 1 - math.floor(math.log10(abs(value)))
-    return f"{value:,.{min(max(decimals, 0), 6)}f}"
+    if value == 0.0 or not math.isfinite(value):
+        return f"{value:g}"
+    exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])  # of the rounded number
+    return f"{value:,.{min(max(digits - 1 - exponent, 0), _MOST_DECIMALS)}f}"
 
 
 def figure(value: float) -> str:
     """Return a whole number as it is, another with four significant digits."""
-    return f"{value:,.0f}" if value == int(value) else significant(value, 4)
+    return f"{value:,.0f}" if float(value).is_integer() else significant(value, 4)
 
 
 def percent(fraction: float, digits: int = 1) -> str:

@@ -61,7 +61,7 @@ def _rows(training: Training) -> list[marks.Datum]:
         part = 100 * waited / 1e3 / took if took > 0 else 0.0
         words = marks.lines(
             strategy_label(training.strategy),
-            f"{part:.3g}% of {significant(took)} s",
+            f"{significant(part)}% of {significant(took)} s",
             f"step {last.step}",
         )
         rows.append({"x": marks.short(float(last.samples)), "y": marks.short(part), "words": words})

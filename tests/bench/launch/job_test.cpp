@@ -126,6 +126,25 @@ TEST(Job, AFieldOfAnotherTypeIsNamedWithItsPlace) {
             "calibrate_stages result: costs[1].ms: is missing");
 }
 
+TEST(Job, ARecordInAResultIsReadExactly) {
+  MeasureResult measured;
+  measured.repetitions.emplace_back().devices.emplace_back().memory_bytes["other"] = {};
+  json result = to_json(JobResult(measured));
+  json lacking = result;
+  lacking["repetitions"][0].erase("loss");
+  EXPECT_EQ(error_of([&] { result_from_json<MeasureJob>(lacking); }),
+            "measure result: repetitions[0].loss: is missing");
+  result["repetitions"][0]["devices"][0]["memory_bytes"]["other"].erase("peak");
+  EXPECT_EQ(error_of([&] { result_from_json<MeasureJob>(result); }),
+            "measure result: repetitions[0].devices[0].memory_bytes.other.peak: is missing");
+  VerifyResult verified;
+  verified.verification.own_arithmetic.emplace();
+  json verdict = to_json(JobResult(verified));
+  verdict["verification"]["own_arithmetic"]["colour"] = "red";
+  EXPECT_EQ(error_of([&] { result_from_json<VerifyJob>(verdict); }),
+            "verify result: verification.own_arithmetic.colour: is not known");
+}
+
 TEST(Job, AnUnknownTaskIsNamed) {
   EXPECT_EQ(error_of([] { job_from_json({{"task", "nap"}}); }), "job.task: unknown task \"nap\"");
 }

@@ -320,7 +320,7 @@ TEST_F(MeasureTest, StagesThatTakeLongerAloneAreMeasuredAgain) {
   const Measurement doubted = measure_rows({row(8)});
   EXPECT_EQ(workers_.count<CalibrateStagesJob>(), 1u + 3u);
   EXPECT_EQ(doubted.results.rows[0].repetitions[0].predicted_from->doubt,
-            "stage 1 took 54 ms alone and 50 ms beside the others");
+            "stage 1 took 54.00 ms alone and 50.00 ms beside the others");
   EXPECT_EQ(doubted.results.rows[0].repetitions[0].predicted_ms, 200.0) << "it is said anyway";
 }
 

@@ -63,17 +63,18 @@ TEST(GpuAssignment, UnderAMaskEveryRanksGpuIsItsFirst) {
 TEST(GpuAssignment, MasksThatOverlapLeaveWhatNoRankHas) {
   EXPECT_THAT(assign_gpus({sees("n0", 0, 2), sees("n0", 0, 3)}, 1, {}),
               ElementsAre(ElementsAre(0), ElementsAre(1)));
-  EXPECT_EQ(refusal({sees("n0", 0, 1), sees("n0", 0, 1)}, 1),
-            "--device cuda: rank 1 on n0 needs 1 GPU, and of the 1 that it sees 0 are free; "
-            "--device-ids 0+0 lets devices share one");
+  EXPECT_EQ(
+      refusal({sees("n0", 0, 1), sees("n0", 0, 1)}, 1),
+      "--device cuda: rank 1 on n0 needs 1 GPU, and of the 1 that it sees 0 are free; "
+      "a number twice in --device-ids, as in 0+0, lets devices share a GPU over --backend gloo");
 }
 
 TEST(GpuAssignment, TooFewNameTheRankAndItsHost) {
   EXPECT_THAT(refusal({sees("n0", 0, 2), sees("n1", 0, 1)}, 2),
               HasSubstr("rank 1 on n1 needs 2 GPUs, and of the 1 that it sees 1 is free"));
   EXPECT_EQ(refusal({sees("n0", 0, 2)}, 4),
-            "--device cuda: 4 devices need a GPU each, and there are 2 GPUs; --device-ids 0+0 lets "
-            "devices share one");
+            "--device cuda: 4 devices need a GPU each, and there are 2 GPUs; a number twice in "
+            "--device-ids, as in 0+0, lets devices share a GPU");
   EXPECT_THAT(refusal({sees("n0", 0, 1), {.host = "n1", .identities = {}}}, 1),
               HasSubstr("rank 1 on n1 needs 1 GPU, and of the 0 that it sees 0 are free"));
 }
@@ -82,14 +83,15 @@ TEST(GpuAssignment, RanksThatShareAGpuAreRefusedForNccl) {
   const std::vector<VisibleGpus> masked = {sees("n0", 0, 1), sees("n0", 1, 1), sees("n1", 0, 1)};
   EXPECT_NO_THROW(require_gpus_of_their_own(masked, {{0}, {0}, {0}}));
   EXPECT_NO_THROW(require_gpus_of_their_own({sees("n0", 0, 1)}, {{0, 0}}));
-  const std::vector<VisibleGpus> alike = {sees("n0", 0, 2), sees("n0", 0, 2)};
+  const std::vector<VisibleGpus> overlapping = {sees("n0", 0, 2), sees("n0", 1, 1)};
   try {
-    require_gpus_of_their_own(alike, {{1}, {1}});
+    require_gpus_of_their_own(overlapping, {{1}, {0}});
     FAIL() << "accepted";
   } catch (const std::invalid_argument& error) {
-    EXPECT_STREQ(error.what(),
-                 "--backend nccl: ranks 0 and 1 share GPU 1 of n0, and NCCL needs a GPU for each "
-                 "rank; use --backend gloo");
+    EXPECT_STREQ(
+        error.what(),
+        "--backend nccl: ranks 0 and 1 share a GPU of n0 (number 1 of rank 0, 0 of rank 1), "
+        "and NCCL needs one for each; use --backend gloo");
   }
 }
 

@@ -79,7 +79,7 @@ def test_curves_lie_on_one_another_over_samples_and_part_over_time(log):
     assert places["loss_over_time"] == [[0.1, 0.2, 0.3, 0.4], [0.05, 0.1, 0.15, 0.2]]
     for chart in charts.values():
         assert legend(chart) == ["Single device", "DDP", "validation"]
-        assert "DDP: from 4 to 1.667 in 4 steps and 0.200 s, 0.5% of it waiting for data" in chart.words
+        assert "DDP: from 4.000 to 1.667 in 4 steps and 0.200 s, 0.5% of it waiting for data" in chart.words
 
 
 def test_waiting_for_data_is_drawn_line_by_line(log):
@@ -113,7 +113,7 @@ def test_updates_that_were_skipped_are_marked_under_the_loss(log):
         assert [row["x"] for row in ticks["data"]["values"]] == places
         assert "1 update skipped" in ticks["data"]["values"][0]["words"]
         assert legend(chart) == ["Single device", "DDP, float16", "validation", "update skipped"]
-        assert "DDP, float16: from 4 to 1.667 in 4 steps" in chart.words
+        assert "DDP, float16: from 4.000 to 1.667 in 4 steps" in chart.words
         assert "2 updates skipped" in chart.words and "Tick at the bottom" in chart.caption
     plain = draw_charts("training", load_trainings([log(training())])).charts["loss_over_time"]
     assert not layers(plain, "tick") and "skipped" not in plain.words

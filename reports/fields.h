@@ -13,9 +13,9 @@
 #include <tuple>
 #include <type_traits>
 
-#define STRATAGEM_FIELDS(...)                                   \
-  static constexpr std::string_view field_names = #__VA_ARGS__; \
-  auto fields() { return std::tie(__VA_ARGS__); }               \
+#define STRATAGEM_FIELDS(...)                              \
+  static constexpr const char* field_names = #__VA_ARGS__; \
+  auto fields() { return std::tie(__VA_ARGS__); }          \
   auto fields() const { return std::tie(__VA_ARGS__); }
 
 namespace stratagem::reports {

@@ -1,7 +1,7 @@
 // Structs as JSON objects, by their list of fields (reports/fields.h).
 //
-// What is there has the right type, or the error names the place. A lenient reading keeps older
-// files readable.
+// Readers refuse a value of the wrong type and name its place. A lenient reading accepts older
+// files.
 #pragma once
 
 #include <cmath>

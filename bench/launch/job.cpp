@@ -10,14 +10,17 @@
 #include "reports/json_fields.h"
 
 namespace stratagem::bench {
+namespace {
+
 using nlohmann::json;
 using nlohmann::ordered_json;
 using reports::json_fields::convert;
 using reports::json_fields::json_of;
 using reports::json_fields::Reading;
 
-// Config as reports/json_fields.h reads and writes other structs; it finds these by their
-// namespace.
+}  // namespace
+
+// reports/json_fields.h reads and writes a Config by these two, which it finds by their namespace.
 
 ordered_json json_of(const Config& config) { return to_json(config); }
 

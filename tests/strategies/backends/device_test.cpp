@@ -180,16 +180,27 @@ TEST_P(EveryDevice, EventsStampTheOrderOfWork) {
   EXPECT_LE(end->time() - slack, std::chrono::steady_clock::now());
 }
 
+/// Returns true if an event, recorded after the clocks were synchronised, lies between readings of
+/// the host's clock, to 1 ms.
+bool lies_between_readings(runtime::Device& device) {
+  constexpr std::chrono::milliseconds tolerance{1};  // of a GPU's clock
+  device.synchronize_clock();
+  const auto before = std::chrono::steady_clock::now();
+  const auto event = device.record(runtime::Stream::compute);
+  device.synchronize(ample);
+  return event->time() >= before - tolerance &&
+         event->time() <= std::chrono::steady_clock::now() + tolerance;
+}
+
 TEST_P(EveryDevice, EventsLieBetweenReadingsOfTheHostsClock) {
+  // A GPU that other processes use may delay one synchronisation of the clocks, but not all.
+  const int attempts = is_cuda() ? 10 : 1;
   for (int time = 0; time < 2; ++time) {
-    first().synchronize_clock();
-    const auto before = std::chrono::steady_clock::now();
-    const auto event = first().record(runtime::Stream::compute);
-    first().synchronize(ample);
-    // Where other processes use the GPU, the anchor of its clock may be a slice of time late.
-    const std::chrono::milliseconds tolerance(is_cuda() ? 20 : 0);
-    EXPECT_GE(event->time(), before - tolerance);
-    EXPECT_LE(event->time(), std::chrono::steady_clock::now() + tolerance);
+    bool found = false;
+    for (int attempt = 0; attempt < attempts && !found; ++attempt) {
+      found = lies_between_readings(first());
+    }
+    EXPECT_TRUE(found);
   }
 }
 

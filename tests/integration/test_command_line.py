@@ -74,11 +74,11 @@ def one_line(text: str) -> str:
         (["doctor", "--device", "gpu"], ["unknown arguments: gpu --device"]),
         (
             ["run", "--model", "resnet18", "--image-size", "65536", "--global-batch-size", "9"],
-            ["--global-batch-size 9: takes 432 GiB of memory"],
+            ["--global-batch-size 9: takes 432.0 GiB of memory"],
         ),
         (
             ["run", "--model", "linear", "--features", "1000000000", "--outputs", "1000000000"],
-            ["--model linear: takes 3.73e+09 GiB of memory"],
+            ["--model linear: takes 3725290302.2 GiB of memory"],
         ),
         (["simulate", "--chart", "chart.gif"], ["--chart", ".png or .svg"]),
         (["report", "/nonexistent.json"], ["/nonexistent.json"]),

@@ -1,8 +1,7 @@
 // The options that strategies read, and the groups in which strategies list them.
 //
-// An option of a strategy is a member here with its name in a group, a line in
-// bench/config/option_table_of_strategies.cpp, and its reader. Torch-free: a row's configuration
-// (bench/config/config.h) begins with these members.
+// An option of a strategy is a member here with its name in a group, its words in options.cpp, and
+// its reader. Torch-free: a row's configuration (bench/config/config.h) begins with these members.
 #pragma once
 
 #include <array>
@@ -11,6 +10,8 @@
 #include <span>
 #include <string>
 #include <vector>
+
+#include "strategies/option.h"
 
 namespace stratagem::strategies {
 
@@ -26,6 +27,7 @@ struct StrategyOptions {
   bool keep_gathered = false;           // by sequence: inputs that were gathered stay for backward
   std::string reduce_scatter = "exchange";  // by whom, over Gloo: exchange, library
   std::vector<std::string> cut = {};        // names of the layers that begin stages 1, 2, ...
+  std::string partition = "auto";           // without a cut: auto, tutorial, flops, balanced
   std::string inputs = "host";              // where a step finds its batch: host, device
   std::int64_t output_device = 0;           // which of the devices has the outputs and the loss
   std::string scatter = "first";            // a replica's samples come from: first (device), host
@@ -77,6 +79,10 @@ inline bool reduces_in_float32(const StrategyOptions& options) {
 inline bool exchanges_buckets(const StrategyOptions& options) {
   return options.reduce == "overlapped" || options.replicate == "kept";
 }
+
+/// The words of every option above but `inputs`, in the order of the help, the results and the row
+/// names. bench/config/config.cpp has `inputs`, which stands among the options of measurement.
+std::vector<OptionOf<StrategyOptions>> options_of_strategies();
 
 /// The names of several groups, one after another.
 std::vector<std::string> option_names(std::initializer_list<std::span<const char* const>> groups);

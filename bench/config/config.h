@@ -1,12 +1,13 @@
 // One row's configuration: what is trained, how, on what, and how it is measured.
 //
-// A plain struct; it begins with what strategies read (strategies/options.h). The table of
-// bench/config/option_table.cpp names every field for the command line, the config file, the
-// results and the help; a grid is a product of option values (bench/config/grid.h).
+// A plain struct; it begins with what strategies read (strategies/options.h). A table in config.cpp
+// has the words of every other option for the command line, the config file, the results and the
+// help. A grid is a product of option values (bench/config/grid.h).
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,6 @@ struct Config : strategies::StrategyOptions {
 
   // the work and how it is cut
   std::int64_t global_batch_size = 48;
-  std::string partition = "auto";    // auto, tutorial, flops, balanced
   std::int64_t image_size = 128;     // 0 for models without images
   std::int64_t sequence_length = 0;  // tokens; 0 for models without
   std::string data = "random";       // of tokens: random, text
@@ -73,6 +73,11 @@ struct Config : strategies::StrategyOptions {
 
   bool operator==(const Config&) const = default;
 };
+
+using Option = strategies::OptionOf<Config>;
+
+/// All options of a row, in the order of the help, the results and the row names.
+std::span<const Option> option_table();
 
 /// Of an option's seconds.
 inline std::chrono::milliseconds to_milliseconds(double seconds) {

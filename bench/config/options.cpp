@@ -15,6 +15,9 @@
 namespace stratagem::bench {
 namespace {
 
+using strategies::Bounds;
+using strategies::Choices;
+
 std::string range_text(const Bounds& bounds) {
   const bool low = std::isfinite(bounds.low);
   const bool high = std::isfinite(bounds.high);
@@ -128,6 +131,11 @@ const Option& find_option(std::string_view name) {
       fmt::format("unknown option \"{}\"{}", name, models::did_you_mean(name, names)));
 }
 
+std::string kebab_flag(std::string name) {
+  std::ranges::replace(name, '_', '-');
+  return "--" + name;
+}
+
 void set_value(Config& config, const Option& option, std::string_view text,
                const std::string& where, const Catalogue* catalogue) {
   std::visit(
@@ -170,13 +178,14 @@ void reset_to_default(Config& config, const Option& option) {
 
 bool is_used(const Option& option, const Config& config, const Catalogue& catalogue) {
   const RowFacts row(config, catalogue);
-  const UsedWhen& used = option.used_when;
+  const UsedWhen& used = condition(option.used_when);
   if (!used.of_strategies) return used.holds(row);
   return row.strategy != nullptr && row.strategy->reads(option.name) && used.holds(row);
 }
 
 std::string users_of(const Option& option, const Catalogue& catalogue) {
-  if (option.used_when.users != nullptr) return option.used_when.users(catalogue);
+  const UsedWhen& used = condition(option.used_when);
+  if (used.users != nullptr) return used.users(catalogue);
   std::vector<std::string> users;
   for (const strategies::StrategyEntry& strategy : catalogue.strategies) {
     if (strategy.reads(option.name)) users.push_back(strategy.name);
@@ -185,11 +194,12 @@ std::string users_of(const Option& option, const Catalogue& catalogue) {
 }
 
 std::string users_and_conditions(const Option& option, const Catalogue& catalogue) {
-  if (option.used_when.besides == nullptr) return users_of(option, catalogue);
+  const UsedWhen& used = condition(option.used_when);
+  if (used.besides == nullptr) return users_of(option, catalogue);
   std::vector<std::pair<std::string, std::vector<std::string>>> by_condition;
   for (const strategies::StrategyEntry& strategy : catalogue.strategies) {
     if (!strategy.reads(option.name)) continue;
-    const std::string condition = option.used_when.besides(strategy);
+    const std::string condition = used.besides(strategy);
     const auto found =
         std::ranges::find(by_condition, condition, [](auto& each) { return each.first; });
     if (found != by_condition.end()) {

@@ -1,18 +1,15 @@
-// The options of a row: one table that the command line, the config file, the grid, the row's
-// name, the results and the help all read. An option is a member of Config or, where strategies
-// read it, of StrategyOptions (strategies/options.h), one line in option_table.cpp, and its reader.
+// What the options of a row are read by: values from texts and JSON, who uses an option, its help.
+// An option is a member of Config (config.h) or, where strategies read it, of StrategyOptions
+// (strategies/options.h), its words in the table beside the members, and its reader.
 //
 // A value's text is the command line's: on and off for booleans, `+` between the members of a list
 // ("layer2+layer4"); commas separate the values of a grid and never stand in a value.
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <nlohmann/json_fwd.hpp>
-#include <span>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "bench/config/catalogue.h"
@@ -20,61 +17,8 @@
 #include "bench/config/used_when.h"
 #include "models/registry/named_entries.h"
 #include "reports/record.h"
-#include "strategies/runtime/device.h"
 
 namespace stratagem::bench {
-
-/// Where the choices of a text option come from when it does not list them.
-enum class Choices { any_text, strategies, models, schedules };
-
-struct Bounds {
-  double low = -std::numeric_limits<double>::infinity();
-  double high = std::numeric_limits<double>::infinity();
-  bool low_excluded = false;
-  bool high_excluded = false;
-};
-
-inline constexpr Bounds positive_count = {1};
-/// Bounds a size of tensors, so that the product of two sizes, in bytes, fits 64 bits.
-inline constexpr double most_numbers = 1'000'000'000;
-inline constexpr Bounds more_than_zero = {.low = 0, .low_excluded = true};
-inline constexpr Bounds zero_or_more = {0};
-inline constexpr double most_devices = runtime::most_devices;
-
-using Member =
-    std::variant<bool Config::*, std::int64_t Config::*, double Config::*, std::string Config::*,
-                 std::vector<std::string> Config::*, std::vector<std::int64_t> Config::*>;
-
-/// States if a training that continues from a checkpoint may change the option.
-enum class AtResume {
-  undecided,  // refused like must_match; a test finds it
-  must_match,
-  may_change,
-};
-
-struct Option {
-  std::string name;       // snake_case: config file, results
-  std::string flag = {};  // the table fills it in where it is the name in kebab-case
-  Member member;
-  std::string group = {};  // in the help; filled in by the table
-  UsedWhen used_when = used_when::always;
-  std::string meaning;    // without unit and default
-  std::string unit = {};  // empty for none
-  Bounds bounds = {};
-  Choices choices = Choices::any_text;
-  std::vector<std::string> listed = {};  // its choices
-  bool is_switch = false;                // a flag without a value that turns the default round
-  bool in_row_name = true;
-  bool of_process = false;                   // the same for all rows, so no axis of a grid
-  std::string row_name_key = {};             // where it differs from the name: "batch"
-  AtResume at_resume = AtResume::undecided;  // a whole group's is filled in by the table
-};
-
-/// In the order of the help, the results and the row names.
-std::span<const Option> option_table();
-
-/// The part of the table that says how strategies cut, replicate and share their work.
-std::vector<Option> options_of_strategies();
 
 /// By snake_case name; throws std::invalid_argument with the nearest one.
 const Option& find_option(std::string_view name);
@@ -102,7 +46,7 @@ bool is_used(const Option& option, const Config& config, const Catalogue& catalo
 
 /// Returns true if the help shows the option under the strategies that list it.
 inline bool is_strategys_own(const Option& option) {
-  return option.used_when.of_strategies && !option.used_when.in_general_help;
+  return condition(option.used_when).of_strategies && !condition(option.used_when).in_general_help;
 }
 
 /// Who reads it, for messages and help: "pipeline", "--device cuda"; empty for all.

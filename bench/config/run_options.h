@@ -7,6 +7,7 @@
 #include <string>
 
 #include "bench/config/catalogue.h"
+#include "bench/config/config.h"
 #include "bench/config/selection.h"
 
 namespace CLI {
@@ -16,7 +17,6 @@ class ParseError;
 
 namespace stratagem::bench {
 
-struct Option;
 struct Preset;
 
 /// As typed; filled by CLI11 while the App lives.

@@ -124,7 +124,8 @@ nlohmann::ordered_json options_of_the_work(const Config& row,
   nlohmann::ordered_json work;
   const nlohmann::json values = to_json(row);
   for (const Option& option : option_table()) {
-    if (option.at_resume != AtResume::may_change) work[option.name] = values.at(option.name);
+    if (option.at_resume == strategies::AtResume::may_change) continue;
+    work[option.name] = values.at(option.name);
   }
   if (options.evaluate_only) return work;  // it may evaluate on other data
   training::TrainingOptions::each_of_the_work(

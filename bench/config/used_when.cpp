@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <array>
 #include <functional>
 #include <vector>
 
@@ -10,6 +11,8 @@
 
 namespace stratagem::bench {
 namespace {
+
+using strategies::When;
 
 /// `test`: a member of ModelEntry, or a function of one.
 template <class Test>
@@ -68,196 +71,218 @@ bool RowFacts::is_cut_by_size() const {
   return strategy->reads("split_size") && !is_cut_by_count() && has("pipeline");
 }
 
-namespace used_when {
+namespace {
 
-constinit const UsedWhen always{.holds = [](const RowFacts&) { return true; },
-                                .users = [](const Catalogue&) { return std::string(); }};
+struct Condition {
+  When when;
+  UsedWhen used;
+};
 
-constinit const UsedWhen between_ranks{
-    .holds =
-        [](const RowFacts& row) {
-          return row.config.ranks > 1 ||
-                 (!row.strategy->one_process && (row.has_replicas() || row.has("tensor")));
-        },
-    .of_strategies = true,
-    .users = [](const Catalogue&) { return std::string("rows of several ranks"); },
-    .in_general_help = true};
+/// In the order of When.
+constexpr auto conditions = std::to_array<Condition>({
+    {When::always,
+     {.holds = [](const RowFacts&) { return true; },
+      .users = [](const Catalogue&) { return std::string(); }}},
 
-constinit const UsedWhen schedule_asks{
-    .holds =
-        [](const RowFacts& row) {
-          return row.schedule != nullptr && row.schedule->asks_for_stages() &&
-                 row.strategy != nullptr && row.strategy->reads("schedule") && row.has("pipeline");
-        },
-    .users =
-        [](const Catalogue& catalogue) {
-          std::vector<std::string> users;
-          for (const schedules::ScheduleEntry& schedule : catalogue.schedules) {
-            if (schedule.asks_for_stages()) users.push_back("--schedule " + schedule.name);
-          }
-          return fmt::format("{}", fmt::join(users, ", "));
-        }};
+    {When::between_ranks,
+     {.holds =
+          [](const RowFacts& row) {
+            return row.config.ranks > 1 ||
+                   (!row.strategy->one_process && (row.has_replicas() || row.has("tensor")));
+          },
+      .of_strategies = true,
+      .users = [](const Catalogue&) { return std::string("rows of several ranks"); },
+      .in_general_help = true}},
 
-constinit const UsedWhen model_has_images{
-    .holds = [](const RowFacts& row) { return row.model != nullptr && row.model->has_images(); },
-    .users =
-        [](const Catalogue& catalogue) {
-          return models_that(catalogue, &models::ModelEntry::has_images);
-        }};
+    {When::schedule_asks,
+     {.holds =
+          [](const RowFacts& row) {
+            return row.schedule != nullptr && row.schedule->asks_for_stages() &&
+                   row.strategy != nullptr && row.strategy->reads("schedule") &&
+                   row.has("pipeline");
+          },
+      .users =
+          [](const Catalogue& catalogue) {
+            std::vector<std::string> users;
+            for (const schedules::ScheduleEntry& schedule : catalogue.schedules) {
+              if (schedule.asks_for_stages()) users.push_back("--schedule " + schedule.name);
+            }
+            return fmt::format("{}", fmt::join(users, ", "));
+          }}},
 
-constinit const UsedWhen model_has_tokens{
-    .holds = [](const RowFacts& row) { return row.model != nullptr && row.model->has_tokens(); },
-    .users =
-        [](const Catalogue& catalogue) {
-          return models_that(catalogue, &models::ModelEntry::has_tokens);
-        }};
+    {When::model_has_images,
+     {.holds = [](const RowFacts& row) { return row.model != nullptr && row.model->has_images(); },
+      .users =
+          [](const Catalogue& catalogue) {
+            return models_that(catalogue, &models::ModelEntry::has_images);
+          }}},
 
-constinit const UsedWhen model_has_labels{
-    .holds = [](const RowFacts& row) { return row.model == nullptr || !row.model->has_tokens(); },
-    .users =
-        [](const Catalogue& catalogue) {
-          return models_that(catalogue,
-                             [](const models::ModelEntry& model) { return !model.has_tokens(); });
-        }};
+    {When::model_has_tokens,
+     {.holds = [](const RowFacts& row) { return row.model != nullptr && row.model->has_tokens(); },
+      .users =
+          [](const Catalogue& catalogue) {
+            return models_that(catalogue, &models::ModelEntry::has_tokens);
+          }}},
 
-constinit const UsedWhen model_takes_sizes{
-    .holds = [](const RowFacts& row) { return row.model != nullptr && row.model->takes_sizes; },
-    .users =
-        [](const Catalogue& catalogue) {
-          return models_that(catalogue, &models::ModelEntry::takes_sizes);
-        }};
+    {When::model_has_labels,
+     {.holds = [](const RowFacts& row) { return row.model == nullptr || !row.model->has_tokens(); },
+      .users =
+          [](const Catalogue& catalogue) {
+            return models_that(catalogue,
+                               [](const models::ModelEntry& model) { return !model.has_tokens(); });
+          }}},
 
-constinit const UsedWhen on_cpu{
-    .holds = [](const RowFacts& row) { return row.config.device == "cpu"; },
-    .users = [](const Catalogue&) { return std::string("--device cpu"); }};
+    {When::model_takes_sizes,
+     {.holds = [](const RowFacts& row) { return row.model != nullptr && row.model->takes_sizes; },
+      .users =
+          [](const Catalogue& catalogue) {
+            return models_that(catalogue, &models::ModelEntry::takes_sizes);
+          }}},
 
-constinit const UsedWhen on_cuda{
-    .holds = [](const RowFacts& row) { return row.config.device == "cuda"; },
-    .users = [](const Catalogue&) { return std::string("--device cuda"); }};
+    {When::on_cpu,
+     {.holds = [](const RowFacts& row) { return row.config.device == "cpu"; },
+      .users = [](const Catalogue&) { return std::string("--device cpu"); }}},
 
-constinit const UsedWhen optimizer_is_sgd{
-    .holds = [](const RowFacts& row) { return row.config.optimizer == "sgd"; },
-    .users = [](const Catalogue&) { return std::string("--optimizer sgd"); }};
+    {When::on_cuda,
+     {.holds = [](const RowFacts& row) { return row.config.device == "cuda"; },
+      .users = [](const Catalogue&) { return std::string("--device cuda"); }}},
 
-constinit const UsedWhen strategy_says{.holds = [](const RowFacts&) { return true; },
-                                       .of_strategies = true};
+    {When::optimizer_is_sgd,
+     {.holds = [](const RowFacts& row) { return row.config.optimizer == "sgd"; },
+      .users = [](const Catalogue&) { return std::string("--optimizer sgd"); }}},
 
-constinit const UsedWhen several_stages{
-    .holds = [](const RowFacts& row) { return row.has("pipeline"); },
-    .of_strategies = true,
-    .besides = stages_in_mesh};
+    {When::strategy_says, {.holds = [](const RowFacts&) { return true; }, .of_strategies = true}},
 
-constinit const UsedWhen replicas{
-    .holds = [](const RowFacts& row) { return row.may_shard_state(); },
-    .of_strategies = true,
-    .besides = [](const strategies::StrategyEntry&) { return std::string("replicas"); }};
+    {When::several_stages,
+     {.holds = [](const RowFacts& row) { return row.has("pipeline"); },
+      .of_strategies = true,
+      .besides = stages_in_mesh}},
 
-constinit const UsedWhen several_replicas{
-    .holds =
-        [](const RowFacts& row) {
-          if (row.strategy->reads("reduce")) return strategies::exchanges_buckets(row.config);
-          return row.config.shard == "none" && row.config.mixed_precision == "none" &&
-                 row.has_replicas();
-        },
-    .of_strategies = true,
-    .besides =
-        [](const strategies::StrategyEntry& strategy) {
-          return std::string(strategy.reads("reduce")
-                                 ? "--reduce overlapped or --replicate kept"
-                                 : "several replicas, --shard none and --mixed-precision none");
-        }};
+    {When::replicas,
+     {.holds = [](const RowFacts& row) { return row.may_shard_state(); },
+      .of_strategies = true,
+      .besides = [](const strategies::StrategyEntry&) { return std::string("replicas"); }}},
 
-constinit const UsedWhen sharded_layers{
-    .holds = [](const RowFacts& row) { return row.shards_layers(); },
-    .of_strategies = true,
-    .besides = [](const strategies::StrategyEntry&) { return std::string("sharded layers"); }};
+    {When::several_replicas,
+     {.holds =
+          [](const RowFacts& row) {
+            if (row.strategy->reads("reduce")) return strategies::exchanges_buckets(row.config);
+            return row.config.shard == "none" && row.config.mixed_precision == "none" &&
+                   row.has_replicas();
+          },
+      .of_strategies = true,
+      .besides =
+          [](const strategies::StrategyEntry& strategy) {
+            return std::string(strategy.reads("reduce")
+                                   ? "--reduce overlapped or --replicate kept"
+                                   : "several replicas, --shard none and --mixed-precision none");
+          }}},
 
-constinit const UsedWhen sums_are_shared{
-    .holds =
-        [](const RowFacts& row) {
-          const bool shares_sequence = row.strategy->reads("keep_gathered");
-          return row.config.device == "cpu" &&
-                 (row.shards_state() || (shares_sequence && row.shards_layers()));
-        },
-    .of_strategies = true,
-    .besides =
-        [](const strategies::StrategyEntry& strategy) {
-          const bool by_option = strategy.reads("shard") && !strategy.reads("keep_gathered");
-          return std::string(by_option ? "--device cpu and --shard" : "--device cpu");
-        }};
+    {When::sharded_layers,
+     {.holds = [](const RowFacts& row) { return row.shards_layers(); },
+      .of_strategies = true,
+      .besides = [](const strategies::StrategyEntry&) { return std::string("sharded layers"); }}},
 
-constinit const UsedWhen copies_kept{
-    .holds = [](const RowFacts& row) { return row.config.replicate == "kept"; },
-    .of_strategies = true,
-    .users = [](const Catalogue&) { return std::string("--replicate kept"); }};
+    {When::sums_are_shared,
+     {.holds =
+          [](const RowFacts& row) {
+            const bool shares_sequence = row.strategy->reads("keep_gathered");
+            return row.config.device == "cpu" &&
+                   (row.shards_state() || (shares_sequence && row.shards_layers()));
+          },
+      .of_strategies = true,
+      .besides =
+          [](const strategies::StrategyEntry& strategy) {
+            const bool by_option = strategy.reads("shard") && !strategy.reads("keep_gathered");
+            return std::string(by_option ? "--device cpu and --shard" : "--device cpu");
+          }}},
 
-constinit const UsedWhen cut_by_size{
-    .holds = [](const RowFacts& row) { return row.is_cut_by_size(); },
-    .of_strategies = true,
-    .besides = stages_in_mesh};
+    {When::copies_kept,
+     {.holds = [](const RowFacts& row) { return row.config.replicate == "kept"; },
+      .of_strategies = true,
+      .users = [](const Catalogue&) { return std::string("--replicate kept"); }}},
 
-/// One micro-batch is stated of replicas alone, which else exchange gradients more than once.
-constinit const UsedWhen cut_by_count{
-    .holds =
-        [](const RowFacts& row) {
-          return row.is_cut_by_count() ||
-                 (!row.is_cut_by_size() && row.strategy->usually_spreads_over("data"));
-        },
-    .of_strategies = true,
-    .besides =
-        [](const strategies::StrategyEntry& strategy) {
-          const bool has_stages = strategy.usually_spreads_over("pipeline");
-          return std::string(has_stages ? "two micro-batches or more" : "");
-        }};
+    {When::cut_by_size,
+     {.holds = [](const RowFacts& row) { return row.is_cut_by_size(); },
+      .of_strategies = true,
+      .besides = stages_in_mesh}},
 
-constinit const UsedWhen state_sharded{
-    .holds = [](const RowFacts& row) { return row.shards_state(); },
-    .of_strategies = true,
-    .besides =
-        [](const strategies::StrategyEntry& strategy) {
-          return std::string(strategy.reads("shard") ? "--shard" : "");
-        }};
+    /// One micro-batch is stated of replicas alone, which else exchange gradients more than once.
+    {When::cut_by_count,
+     {.holds =
+          [](const RowFacts& row) {
+            return row.is_cut_by_count() ||
+                   (!row.is_cut_by_size() && row.strategy->usually_spreads_over("data"));
+          },
+      .of_strategies = true,
+      .besides =
+          [](const strategies::StrategyEntry& strategy) {
+            const bool has_stages = strategy.usually_spreads_over("pipeline");
+            return std::string(has_stages ? "two micro-batches or more" : "");
+          }}},
 
-constinit const UsedWhen parameters_sharded{
-    .holds =
-        [](const RowFacts& row) {
-          return row.shards_state() &&
-                 (row.config.shard == "parameters" || !row.strategy->reads("shard"));
-        },
-    .of_strategies = true,
-    .besides =
-        [](const strategies::StrategyEntry& strategy) {
-          return std::string(strategy.reads("shard") ? "--shard parameters" : "");
-        }};
+    {When::state_sharded,
+     {.holds = [](const RowFacts& row) { return row.shards_state(); },
+      .of_strategies = true,
+      .besides =
+          [](const strategies::StrategyEntry& strategy) {
+            return std::string(strategy.reads("shard") ? "--shard" : "");
+          }}},
 
-constinit const UsedWhen halves_are_summed{
-    .holds =
-        [](const RowFacts& row) {
-          const bool shares_sequence = row.strategy->reads("keep_gathered");
-          return row.config.mixed_precision != "none" &&
-                 (row.has_replicas() || (shares_sequence && row.shards_layers()));
-        },
-    .of_strategies = true,
-    .besides =
-        [](const strategies::StrategyEntry&) {
-          return std::string("--mixed-precision, and replicas or shared positions");
-        }};
+    {When::parameters_sharded,
+     {.holds =
+          [](const RowFacts& row) {
+            return row.shards_state() &&
+                   (row.config.shard == "parameters" || !row.strategy->reads("shard"));
+          },
+      .of_strategies = true,
+      .besides =
+          [](const strategies::StrategyEntry& strategy) {
+            return std::string(strategy.reads("shard") ? "--shard parameters" : "");
+          }}},
 
-constinit const UsedWhen scaled{
-    .holds = [](const RowFacts& row) { return row.config.mixed_precision == "float16"; },
-    .of_strategies = true,
-    .users = [](const Catalogue&) { return std::string("--mixed-precision float16"); }};
+    {When::halves_are_summed,
+     {.holds =
+          [](const RowFacts& row) {
+            const bool shares_sequence = row.strategy->reads("keep_gathered");
+            return row.config.mixed_precision != "none" &&
+                   (row.has_replicas() || (shares_sequence && row.shards_layers()));
+          },
+      .of_strategies = true,
+      .besides =
+          [](const strategies::StrategyEntry&) {
+            return std::string("--mixed-precision, and replicas or shared positions");
+          }}},
 
-constinit const UsedWhen scaled_dynamically{
-    .holds =
-        [](const RowFacts& row) {
-          return row.config.mixed_precision == "float16" && row.config.loss_scale == "dynamic";
-        },
-    .of_strategies = true,
-    .users =
-        [](const Catalogue&) {
-          return std::string("--mixed-precision float16 --loss-scale dynamic");
-        }};
+    {When::scaled,
+     {.holds = [](const RowFacts& row) { return row.config.mixed_precision == "float16"; },
+      .of_strategies = true,
+      .users = [](const Catalogue&) { return std::string("--mixed-precision float16"); }}},
 
-}  // namespace used_when
+    {When::scaled_dynamically,
+     {.holds =
+          [](const RowFacts& row) {
+            return row.config.mixed_precision == "float16" && row.config.loss_scale == "dynamic";
+          },
+      .of_strategies = true,
+      .users =
+          [](const Catalogue&) {
+            return std::string("--mixed-precision float16 --loss-scale dynamic");
+          }}},
+
+});
+
+constexpr bool in_the_order_of_when() {
+  std::size_t place = 0;
+  for (const Condition& each : conditions) {
+    if (static_cast<std::size_t>(each.when) != place++) return false;
+  }
+  return true;
+}
+static_assert(in_the_order_of_when());
+
+}  // namespace
+
+const UsedWhen& condition(When when) { return conditions.at(static_cast<std::size_t>(when)).used; }
+
 }  // namespace stratagem::bench

@@ -5,6 +5,7 @@
 
 #include "bench/config/catalogue.h"
 #include "bench/config/config.h"
+#include "strategies/option.h"
 
 namespace stratagem::bench {
 
@@ -47,33 +48,6 @@ struct UsedWhen {
   bool in_general_help = false;
 };
 
-namespace used_when {
+const UsedWhen& condition(strategies::When when);
 
-extern const UsedWhen always;
-extern const UsedWhen between_ranks;
-extern const UsedWhen schedule_asks;
-extern const UsedWhen model_has_images;
-extern const UsedWhen model_has_tokens;
-extern const UsedWhen model_has_labels;
-extern const UsedWhen model_takes_sizes;
-extern const UsedWhen on_cpu;
-extern const UsedWhen on_cuda;
-extern const UsedWhen optimizer_is_sgd;
-// Of options that strategies list:
-extern const UsedWhen strategy_says;
-extern const UsedWhen several_stages;
-extern const UsedWhen replicas;
-extern const UsedWhen several_replicas;  // whole gradients that are exchanged in buckets
-extern const UsedWhen sharded_layers;
-extern const UsedWhen sums_are_shared;  // on CPUs
-extern const UsedWhen copies_kept;
-extern const UsedWhen cut_by_size;
-extern const UsedWhen cut_by_count;
-extern const UsedWhen state_sharded;
-extern const UsedWhen parameters_sharded;
-extern const UsedWhen halves_are_summed;
-extern const UsedWhen scaled;
-extern const UsedWhen scaled_dynamically;
-
-}  // namespace used_when
 }  // namespace stratagem::bench

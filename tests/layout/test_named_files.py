@@ -124,7 +124,7 @@ def test_a_wrong_name_is_noticed(path: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(("path", "text"), [
-    ("bench/a.h", "// See bench/config/option_table.cpp, and registry.h."),
+    ("bench/a.h", "// See bench/config/config.cpp, and registry.h."),
     ("bench/a.h", 'auto text = read("bench/no_such_file.h");'),
     ("tools/a.py", 'path = "reports/no_such_module.py"'),
     ("docs/a.md", "`models/registry/registry.{h,cpp}`, `models/registry/*.h`, build/bin/bench_x."),

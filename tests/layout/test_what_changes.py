@@ -76,12 +76,46 @@ def promised(kind: str) -> int:
 
 @pytest.mark.parametrize(("kind", "pattern", "file"), [
     ("a chart", '"breakdown"', "reports/stratagem_reports/charts/breakdown"),
-    ("an option", r"\bbucket_mb\b", "bench/config/option_table_of_strategies"),
 ])
 def test_a_variant_is_named_in_few_files(kind: str, pattern: str, file: str) -> None:
     found = files_with(pattern, code_files())
     assert file in found
     assert len(found) <= promised(kind), sorted(found)
+
+
+def options_of_one_reader() -> list[tuple[str, str]]:
+    """(name, its table) of the options whose name is no word of anything else."""
+    named = ["bucket_mb", "overlap", "compression", "async", "shard_group_mb", "reduce_dtype",
+             "replicas_of_shards", "output_device", "loss_on", "update", "virtual_stages",
+             "clip_gradients", "loss_scale", "loss_scale_hysteresis", "cudnn_benchmark"]  # fmt: skip
+    tables = {table: code_files()[f"{table}.cpp"] for table in ("strategies/options", "bench/config/config")}
+    return [(name, table) for name in named for table, text in tables.items()
+            if f'.name = "{name}"' in text]
+
+
+def files_that_name_an_option(name: str, code: dict[str, str]) -> set[str]:
+    """The C++ files in which the option's name is a text."""
+    cpp = {path: text for path, text in code.items() if not path.endswith(".py") and not CHOOSERS.match(path)}
+    return files_with(f'"{name}"', cpp)
+
+
+def test_options_are_found_in_their_tables() -> None:
+    found = options_of_one_reader()
+    assert ("bucket_mb", "strategies/options") in found
+    assert ("clip_gradients", "bench/config/config") in found
+    assert len(found) == 15
+
+
+@pytest.mark.parametrize(("name", "table"), options_of_one_reader())
+def test_an_option_is_named_by_its_table_alone(name: str, table: str) -> None:
+    """The second file is its reader, which takes the member."""
+    assert promised("an option") == 2
+    assert files_that_name_an_option(name, code_files()) <= {table}
+
+
+def test_a_list_of_options_is_noticed() -> None:
+    code = code_files() | {"bench/worker/check.cpp": 'for (const char* name : {"bucket_mb", "cut"})'}
+    assert "bench/worker/check" in files_that_name_an_option("bucket_mb", code)
 
 
 @pytest.mark.parametrize("kind", ["broadcast", "reduce_gradients"])

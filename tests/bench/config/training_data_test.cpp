@@ -75,10 +75,10 @@ Config with_another(const Option& option) {
 TEST(TrainingWork, EveryOptionDecidesWhetherItMayChange) {
   for (const Option& option : option_table()) {
     SCOPED_TRACE(option.name);
-    EXPECT_NE(option.at_resume, AtResume::undecided)
-        << "say in bench/config/option_table.cpp whether --resume may change it";
+    EXPECT_NE(option.at_resume, strategies::AtResume::undecided)
+        << "say in the table beside its member whether --resume may change it";
     const std::string found = refusal(work(Config()), work(with_another(option)));
-    if (option.at_resume == AtResume::may_change) {
+    if (option.at_resume == strategies::AtResume::may_change) {
       EXPECT_EQ(found, accepted);
     } else {
       EXPECT_THAT(found, HasSubstr("file.pt: is of a training with " + option.name));

@@ -162,8 +162,8 @@ int measure_and_report(const BenchmarkProgram& program, const NamedRows& rows,
   const std::string out = flags.out.empty() ? selection.files.out : flags.out;
   reports::check_outputs({out, selection.files.trace});
   Progress progress(Progress::style(selection.files.quiet));
-  const MeasureEnvironment environment =
-      make_environment(registered_catalogue(), interrupt, progress, /*verbose=*/false, cluster);
+  const MeasureEnvironment environment = make_environment(
+      registered_catalogue(), interrupt, progress, /*verbose=*/false, worker_main, cluster);
   MeasureOptions options;
   options.command_line = command_line;
   if (out != "-") options.out = out;

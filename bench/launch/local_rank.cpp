@@ -48,7 +48,8 @@ LaunchStatus status_of(const std::string& kind) {
 LocalRank::LocalRank(int rank, const Job& job, const LaunchOptions& options, int store_fd)
     : RankHandle(rank),
       verbose_(options.verbose),
-      worker_(options.command, to_json(job).dump(), page_.fd(), store_fd, options.interrupt) {}
+      worker_(options.command, options.body, to_json(job).dump(), page_.fd(), store_fd,
+              options.interrupt) {}
 
 bool LocalRank::read() {
   const bool had_result = result_open_;

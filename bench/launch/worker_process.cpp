@@ -5,11 +5,18 @@
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
+#include "bench/launch/exit_codes.h"
 #include "bench/launch/launch.h"
 #include "reports/write_all.h"
 
@@ -22,6 +29,7 @@ constexpr int activity_target = 5;
 // Descriptors to be renumbered for the child lie above its targets, so that none overwrites
 // another.
 constexpr int lowest_source = 16;
+constexpr const char* shown_name = "stratagem";  // in the place of /proc/self/exe
 
 [[noreturn]] void fail(const char* what) {
   throw std::system_error(errno, std::generic_category(), what);
@@ -68,11 +76,32 @@ std::vector<char*> worker_environment() {
   return environment;
 }
 
+sigset_t mask_for_child(const Interrupt* interrupt) {
+  if (interrupt != nullptr) return interrupt->original_mask();
+  sigset_t current;
+  pthread_sigmask(SIG_SETMASK, nullptr, &current);
+  return current;
+}
+
+/// What a worker's process begins with.
+struct Beginning {
+  std::vector<std::pair<int, int>> descriptors;  // of this process, and which they become there
+  int first_closed;                              // those that other threads have open stay here
+  sigset_t mask;
+};
+
 class SpawnSettings {
  public:
-  SpawnSettings() {
+  explicit SpawnSettings(const Beginning& beginning) {
     posix_spawn_file_actions_init(&actions);
     posix_spawnattr_init(&attributes);
+    for (const auto& [source, target] : beginning.descriptors) {
+      posix_spawn_file_actions_adddup2(&actions, source, target);
+    }
+    posix_spawn_file_actions_addclosefrom_np(&actions, beginning.first_closed);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setsigmask(&attributes, &beginning.mask);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
   }
   ~SpawnSettings() {
     posix_spawn_file_actions_destroy(&actions);
@@ -81,61 +110,85 @@ class SpawnSettings {
   SpawnSettings(const SpawnSettings&) = delete;
   SpawnSettings& operator=(const SpawnSettings&) = delete;
 
-  void map(int source, int target) { posix_spawn_file_actions_adddup2(&actions, source, target); }
-  /// Keeps descriptors that other threads have open at this moment from the worker.
-  void close_from(int first) { posix_spawn_file_actions_addclosefrom_np(&actions, first); }
-  void set_group_and_mask(const sigset_t& mask) {
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setsigmask(&attributes, &mask);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
-  }
-
   posix_spawn_file_actions_t actions{};
   posix_spawnattr_t attributes{};
 };
 
-sigset_t mask_for_child(const Interrupt* interrupt) {
-  if (interrupt != nullptr) return interrupt->original_mask();
-  sigset_t current;
-  pthread_sigmask(SIG_SETMASK, nullptr, &current);
-  return current;
+std::vector<char*> pointers_to(std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+pid_t spawned(std::vector<std::string> command, const Beginning& beginning) {
+  const std::string program = command.front();
+  command.front() = shown_name;
+  const std::vector<char*> arguments = pointers_to(command);
+  const std::vector<char*> environment = worker_environment();
+  const SpawnSettings settings(beginning);
+  pid_t pid = -1;
+  const int error = posix_spawn(&pid, program.c_str(), &settings.actions, &settings.attributes,
+                                arguments.data(), environment.data());
+  if (error != 0)
+    throw std::system_error(error, std::generic_category(), "cannot start " + program);
+  return pid;
+}
+
+/// The copy has the libraries and plug-ins that this process has loaded.
+pid_t copied(WorkerBody body, std::vector<std::string> arguments, const Beginning& beginning) {
+  const std::vector<char*> pointers = pointers_to(arguments);
+  std::fflush(nullptr);  // or the copy would write what is buffered, too
+  const pid_t pid = ::fork();
+  if (pid < 0) fail("cannot start a worker");
+  if (pid > 0) {
+    ::setpgid(pid, pid);  // whoever of the two is first
+    return pid;
+  }
+  ::setpgid(0, 0);
+  for (const auto& [source, target] : beginning.descriptors) ::dup2(source, target);
+  ::close_range(static_cast<unsigned>(beginning.first_closed), ~0U, 0);
+  pthread_sigmask(SIG_SETMASK, &beginning.mask, nullptr);
+  body(static_cast<int>(arguments.size()), pointers.data());
+  ::_exit(exit_codes::lost);
 }
 
 }  // namespace
 
-WorkerProcess::WorkerProcess(std::vector<std::string> command, const std::string& job,
-                             int progress_fd, int store_fd, const Interrupt* interrupt) {
+bool can_be_copied() {
+  const std::filesystem::directory_iterator threads("/proc/self/task");
+  return std::distance(begin(threads), end(threads)) == 1 &&
+         std::getenv("OMP_NUM_THREADS") == nullptr;
+}
+
+WorkerProcess::WorkerProcess(const std::vector<std::string>& command, WorkerBody body,
+                             const std::string& job, int progress_fd, int store_fd,
+                             const Interrupt* interrupt) {
   const runtime::UniqueFd job_source = memory_file(job);
   const runtime::UniqueFd activity_source = raised(progress_fd);
   const runtime::UniqueFd store_source = store_fd < 0 ? runtime::UniqueFd() : raised(store_fd);
   Pipe result = make_pipe();
   Pipe output = make_pipe();
-
-  command.insert(command.end(),
-                 {"--job-fd", std::to_string(job_target), "--result-fd",
-                  std::to_string(result_target), "--activity-fd", std::to_string(activity_target)});
-  std::vector<char*> arguments;
-  for (std::string& argument : command) arguments.push_back(argument.data());
-  std::string shown_name = "stratagem";  // in the place of /proc/self/exe
-  arguments.front() = shown_name.data();
-  arguments.push_back(nullptr);
-  std::vector<char*> environment = worker_environment();
-
-  SpawnSettings settings;
-  settings.map(job_source.get(), job_target);
-  settings.map(result.write_end.get(), result_target);
-  settings.map(activity_source.get(), activity_target);
-  if (store_source) settings.map(store_source.get(), inherited_store_fd);
-  settings.map(output.write_end.get(), STDOUT_FILENO);
-  settings.map(output.write_end.get(), STDERR_FILENO);
-  settings.close_from(store_source ? inherited_store_fd + 1 : inherited_store_fd);
-  settings.set_group_and_mask(mask_for_child(interrupt));
-  const int error = posix_spawn(&pid_, command.front().c_str(), &settings.actions,
-                                &settings.attributes, arguments.data(), environment.data());
-  if (error != 0) {
-    pid_ = -1;
-    throw std::system_error(error, std::generic_category(), "cannot start " + command.front());
+  Beginning beginning{.descriptors = {{job_source.get(), job_target},
+                                      {result.write_end.get(), result_target},
+                                      {activity_source.get(), activity_target},
+                                      {output.write_end.get(), STDOUT_FILENO},
+                                      {output.write_end.get(), STDERR_FILENO}},
+                      .first_closed = inherited_store_fd,
+                      .mask = mask_for_child(interrupt)};
+  if (store_source) {
+    beginning.descriptors.emplace_back(store_source.get(), inherited_store_fd);
+    beginning.first_closed = inherited_store_fd + 1;
   }
+  const std::vector<std::string> descriptors = {"--job-fd",      std::to_string(job_target),
+                                                "--result-fd",   std::to_string(result_target),
+                                                "--activity-fd", std::to_string(activity_target)};
+  const bool copies = body != nullptr && can_be_copied();
+  std::vector<std::string> arguments =
+      copies ? std::vector<std::string>{shown_name, "worker"} : command;
+  arguments.insert(arguments.end(), descriptors.begin(), descriptors.end());
+  pid_ = copies ? copied(body, std::move(arguments), beginning)
+                : spawned(std::move(arguments), beginning);
   result_ = std::move(result.read_end);
   output_ = std::move(output.read_end);
 }

@@ -60,7 +60,8 @@ struct MachineFacts {
 MachineFacts machine_facts(const SystemPaths& paths = {});
 
 /// Returns whether $STRATAGEM_UNTIMED is set. Tests set it because they ignore times: no canary
-/// runs, and calibrations are as short as possible and are kept even if they were disturbed.
+/// runs, calibrations are as short as possible and are kept even if they were disturbed, and
+/// launches are copies of one process.
 bool is_untimed();
 
 /// The variables of this process's environment by which libraries choose threads, kernels, memory

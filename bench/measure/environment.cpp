@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <type_traits>
+#include <variant>
+
 #include "bench/machine/machine.h"
 #include "bench/machine/noise_sources.h"
 #include "bench/predict/predict.h"
@@ -32,6 +36,8 @@ LaunchResult watched_launch(const Job& job, const LaunchOptions& options) {
   return launched;
 }
 
+bool is_on_cuda(const Config& config) { return config.device == "cuda"; }
+
 LaunchResult wrong_world(int wanted, int world) {
   LaunchResult refused;
   refused.status = LaunchStatus::usage;
@@ -42,16 +48,34 @@ LaunchResult wrong_world(int wanted, int world) {
 
 }  // namespace
 
+bool may_be_done_in_a_copy(const Job& job, bool untimed) {
+  if (const auto* check = std::get_if<CheckJob>(&job)) {
+    return std::ranges::none_of(check->configs, is_on_cuda);
+  }
+  return std::visit(
+      [untimed](const auto& one) {
+        if constexpr (requires { one.config; }) {
+          constexpr bool verifies = std::is_same_v<std::remove_cvref_t<decltype(one)>, VerifyJob>;
+          return (verifies || untimed) && !is_on_cuda(one.config);
+        } else {
+          return false;
+        }
+      },
+      job);
+}
+
 MeasureEnvironment make_environment(Catalogue catalogue, const Interrupt& interrupt,
-                                    Observer& observer, bool verbose, Cluster* cluster) {
+                                    Observer& observer, bool verbose, WorkerBody worker,
+                                    Cluster* cluster) {
   MeasureEnvironment environment;
-  environment.launch = [&interrupt, &observer, verbose, cluster](const Job& job) {
+  environment.launch = [&interrupt, &observer, verbose, worker, cluster](const Job& job) {
     const JobHeader& header = header_of(job);
     LaunchOptions options;
     // An action's own limit, and time to start and to leave.
     constexpr double starting_and_leaving_s = 30;
     options.limit = std::chrono::duration<double>(header.timeout + starting_and_leaving_s);
     options.verbose = verbose;
+    if (may_be_done_in_a_copy(job, is_untimed())) options.body = worker;
     options.interrupt = &interrupt;
     options.on_wait = [&observer] { observer.tick(); };
     options.on_interrupt = [&observer] { return observer.interrupted(); };

@@ -273,8 +273,8 @@ int measure(const Call& call, const Config& config, std::vector<Family> families
             const Interrupt& interrupt, Cluster* cluster) {
   const auto& [options, flags, command_line] = call;
   Progress progress(Progress::style(options.quiet));
-  const MeasureEnvironment environment =
-      make_environment(registered_catalogue(), interrupt, progress, /*verbose=*/false, cluster);
+  const MeasureEnvironment environment = make_environment(
+      registered_catalogue(), interrupt, progress, /*verbose=*/false, worker_main, cluster);
   check_rows({config}, environment, progress);
   const CoreLocks locks =
       hold_cores(cores_of(config, environment.cores), config.timeout, environment, progress);

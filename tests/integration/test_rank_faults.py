@@ -87,6 +87,10 @@ def test_a_stopped_rank_ends_within_the_time_limit(commands, out, fault, rank, o
     assert action in error["last_action"]
 
 
+# Workers of such a command are no copies of it: they begin anew, as those that are timed do.
+BEGIN_ANEW = {"OMP_NUM_THREADS": "1"}
+
+
 def new_ranks(commands, process) -> list[int]:
     """Wait for the next launch of two ranks, and return them before they can have met.
 
@@ -109,7 +113,7 @@ def new_ranks(commands, process) -> list[int]:
 def test_a_rank_that_never_arrives_leaves_the_finished_launches(commands, out, number, words):
     process = commands.start(
         "stratagem", "run", *TOY, "--strategy", "ddp", "--repetitions", 500,
-        "--timeout", 3, "--out", out,
+        "--timeout", 3, "--out", out, **BEGIN_ANEW,
     )  # fmt: skip
     commands.wait_until(lambda: commands.finished_launches(out) >= 1)
     lost_rank = new_ranks(commands, process)[1]
@@ -129,7 +133,7 @@ def test_a_rank_that_never_arrives_leaves_the_finished_launches(commands, out, n
 def test_a_rank_that_is_killed_in_a_collective_is_named(commands, out):
     process = commands.start(
         "bench_collectives", "--collectives", "all_reduce", "--min-bytes", "256M",
-        "--max-bytes", "256M", "--repetitions", 1, "--timeout", 60, "--out", out,
+        "--max-bytes", "256M", "--repetitions", 1, "--timeout", 60, "--out", out, **BEGIN_ANEW,
     )  # fmt: skip
     os.kill(new_ranks(commands, process)[1], signal.SIGKILL)
     lost = time.monotonic()
@@ -192,3 +196,17 @@ def test_a_mesh_that_does_not_fit_starts_nothing(commands, out, strategy, option
     assert f"{option} {value}" in line and words in line
     commands.marked.expect_none(limit_s=0)
     assert not out.exists() and not commands.partial_of(out).exists()
+
+
+@pytest.mark.parametrize(("environment", "begins_anew"), [({}, False), (BEGIN_ANEW, True)])
+def test_a_worker_is_a_copy_of_the_command_where_it_can_be(commands, environment, begins_anew):
+    process = commands.start(
+        "stratagem", "run", *TOY, "--strategy", "ddp", **environment,
+        STRATAGEM_TEST_FAULT="stop@0B0@ddp@1",
+    )  # fmt: skip
+    commands.wait_until(commands.marked.any_stopped)
+    workers = [found for found in commands.marked.running() if found.parent == process.pid]
+    assert [worker.is_worker for worker in workers] == [begins_anew] * 2
+    process.kill()
+    commands.finish(process)
+    commands.marked.expect_none()

@@ -11,6 +11,7 @@
 #include "bench/measure/environment.h"
 #include "bench/measure/job_launch.h"
 #include "bench/measure/preparation.h"
+#include "bench/worker/worker_main.h"
 #include "reports/text_table.h"
 #include "tools/stratagem/parse.h"
 
@@ -47,7 +48,8 @@ int calibrate(const Arguments& arguments) {
 
   const bench::Interrupt interrupt;
   bench::Progress progress(bench::Progress::style(selection.files.quiet));
-  const auto environment = bench::make_environment(catalogue, interrupt, progress, false);
+  const auto environment =
+      bench::make_environment(catalogue, interrupt, progress, false, bench::worker_main);
   bench::require_cores(config, environment.cores.size());
   const bench::CoreLocks locks = bench::hold_cores(bench::cores_of(config, environment.cores),
                                                    config.timeout, environment, progress);

@@ -17,6 +17,7 @@
 #include "bench/measure/environment.h"
 #include "bench/measure/measure.h"
 #include "bench/measure/partial_file.h"
+#include "bench/worker/worker_main.h"
 #include "reports/atomic_file.h"
 #include "reports/console_table.h"
 #include "reports/json_writer.h"
@@ -140,8 +141,9 @@ int measure(const std::vector<bench::Config>& rows, const bench::Selection& sele
             const Call& call, const bench::Interrupt& interrupt, bench::Cluster* cluster) {
   const bench::RunFiles& files = selection.files;
   bench::Progress progress(bench::Progress::style(files.quiet));
-  const bench::MeasureEnvironment environment = bench::make_environment(
-      bench::registered_catalogue(), interrupt, progress, call.verbose, cluster);
+  const bench::MeasureEnvironment environment =
+      bench::make_environment(bench::registered_catalogue(), interrupt, progress, call.verbose,
+                              bench::worker_main, cluster);
   bench::MeasureOptions options;
   options.command_line = command_line(call.arguments);
   if (keeps_unfinished(files.out)) options.out = files.out;

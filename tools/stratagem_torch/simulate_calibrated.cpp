@@ -19,6 +19,7 @@
 #include "bench/measure/step_prediction.h"
 #include "bench/predict/predict.h"
 #include "bench/predict/sharding_choice.h"
+#include "bench/worker/worker_main.h"
 #include "reports/text_table.h"
 #include "strategies/distributed/c10d_store.h"
 #include "strategies/runtime/parse.h"
@@ -98,8 +99,8 @@ Simulation simulated(const bench::Config& config, const bench::Selection& select
                      const std::string& budget, const bench::Interrupt& interrupt,
                      bench::Cluster* cluster) {
   bench::Progress progress(bench::Progress::style(selection.files.quiet));
-  const auto environment =
-      bench::make_environment(bench::registered_catalogue(), interrupt, progress, false, cluster);
+  const auto environment = bench::make_environment(bench::registered_catalogue(), interrupt,
+                                                   progress, false, bench::worker_main, cluster);
   const bench::PreparedRow row = bench::check_rows({config}, environment, progress).front();
   progress.phase("calibrating stages", 1);
   progress.begin(row.name, "");

@@ -16,6 +16,7 @@
 #include "bench/config/training_data.h"
 #include "bench/measure/job_launch.h"
 #include "bench/worker/session.h"
+#include "bench/worker/worker_main.h"
 #include "models/workload.h"
 #include "reports/atomic_file.h"
 #include "strategies/runtime/print_line.h"
@@ -70,7 +71,7 @@ TrainRun::TrainRun(const bench::TrainOptions& options, const Arguments& argument
 int TrainRun::run(const std::vector<bench::Config>& configs, const bench::Interrupt& interrupt,
                   bench::Cluster* cluster) {
   const auto environment = bench::make_environment(bench::registered_catalogue(), interrupt, view_,
-                                                   /*verbose=*/false, cluster);
+                                                   /*verbose=*/false, bench::worker_main, cluster);
   std::vector<bench::PreparedRow> rows = check(configs, environment);
   require_own_log(rows);
   const bench::Config& first = rows.front().config;

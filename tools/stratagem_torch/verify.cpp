@@ -13,6 +13,7 @@
 #include "bench/measure/environment.h"
 #include "bench/measure/job_launch.h"
 #include "bench/measure/preparation.h"
+#include "bench/worker/worker_main.h"
 #include "reports/text_table.h"
 #include "strategies/backends/backend.h"
 #include "strategies/registry.h"
@@ -174,7 +175,8 @@ int verify(const Arguments& arguments) {
 
   const bench::Interrupt interrupt;
   bench::Progress progress(bench::Progress::style(selection.files.quiet));
-  const auto environment = bench::make_environment(catalogue, interrupt, progress, false);
+  const auto environment =
+      bench::make_environment(catalogue, interrupt, progress, false, bench::worker_main);
   const auto rows = bench::check_rows(configs, environment, progress);
   progress.phase("verifying", rows.size());
   std::vector<Outcome> outcomes;

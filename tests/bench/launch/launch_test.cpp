@@ -5,11 +5,13 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <fstream>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "bench/machine/signals.h"
 #include "tests/bench/launch/shell_workers.h"
@@ -187,6 +189,67 @@ TEST(Launch, LeavesTheNumberOfOpenMpThreadsToTheTask) {
       worker(
           R"(printf '{"ok":true,"result":"%s"}' "${OMP_NUM_THREADS-unset} $STRATAGEM_TEST_VALUE" >&4)"));
   EXPECT_EQ(launched.result, "unset kept");
+}
+
+/// A number that a program which begins anew does not have.
+int inherited = 0;
+
+/// Gives what it has inherited and its own process group as its result.
+void tell_from_a_copy(int argc, const char* const* argv) {
+  const json answer{{"ok", true},
+                    {"result",
+                     {{"inherited", inherited},
+                      {"arguments", std::vector<std::string>(argv, argv + argc)},
+                      {"leads_a_group", ::getpgrp() == ::getpid()},
+                      {"has_20", ::fcntl(20, F_GETFD) >= 0}}}};
+  const std::string text = answer.dump();
+  ::_exit(::write(4, text.data(), text.size()) < 0 ? 1 : 0);
+}
+
+LaunchOptions worker_or_copy() {
+  LaunchOptions options = worker(R"sh(printf '{"ok":true,"result":"began anew"}' >&4)sh");
+  options.body = tell_from_a_copy;
+  return options;
+}
+
+TEST(Launch, ACopyOfThisProcessDoesAJobWithWhatItHas) {
+  const int other = ::fcntl(STDERR_FILENO, F_DUPFD, 20);  // without FD_CLOEXEC
+  inherited = 7;
+  const bool alone = can_be_copied();  // a sanitizer may have a thread of its own
+  const LaunchResult launched = launch(some_job(), worker_or_copy());
+  ::close(other);
+  ASSERT_EQ(launched.status, LaunchStatus::ok) << launched.error.message;
+  const json copy = {
+      {"inherited", 7},
+      {"arguments",
+       {"stratagem", "worker", "--job-fd", "3", "--result-fd", "4", "--activity-fd", "5"}},
+      {"leads_a_group", true},
+      {"has_20", false}};
+  EXPECT_EQ(launched.result, alone ? copy : json("began anew"));
+}
+
+TEST(Launch, NoCopyIsMadeOfAProcessWithThreads) {
+  std::atomic<bool> ended = false;
+  const std::jthread other([&ended] { ended.wait(false); });
+  EXPECT_FALSE(can_be_copied());
+  const LaunchResult launched = launch(some_job(), worker_or_copy());
+  ended = true;
+  ended.notify_all();
+  EXPECT_EQ(launched.result, "began anew");
+}
+
+TEST(Launch, NoCopyIsMadeOfAProcessWhoseLibrariesReadTheirThreads) {
+  const EnvironmentVariable threads("OMP_NUM_THREADS", "3");
+  EXPECT_EQ(launch(some_job(), worker_or_copy()).result, "began anew");
+}
+
+TEST(Launch, ACopyThatEndsWithoutAnAnswerFailed) {
+  LaunchOptions options = worker_or_copy();
+  options.body = [](int, const char* const*) { ::raise(SIGTERM); };
+  if (!can_be_copied()) options.command = {"/bin/bash", "-c", "kill -TERM $$"};
+  const LaunchResult launched = launch(some_job(), options);
+  EXPECT_EQ(launched.status, LaunchStatus::failure);
+  EXPECT_NE(launched.error.message.find("SIGTERM"), std::string::npos) << launched.error.message;
 }
 
 TEST(Launch, SaysWhichProgramCannotBeStarted) {

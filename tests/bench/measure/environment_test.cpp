@@ -15,7 +15,7 @@ using testing::HasSubstr;
 nlohmann::json identity() {
   const Interrupt interrupt;
   Notes notes;
-  return make_environment({}, interrupt, notes, /*verbose=*/false, /*cluster=*/nullptr).identity;
+  return make_environment({}, interrupt, notes, /*verbose=*/false, /*worker=*/nullptr).identity;
 }
 
 TEST(MakeEnvironment, AnAnswerIsKeptForTheVariablesThatLibrariesObey) {
@@ -32,6 +32,34 @@ TEST(MakeEnvironment, AnAnswerIsKeptForOneKindOfMachine) {
   for (const char* key :
        {"build", "torch", "cpu_model", "available_cores", "kernel", "microcode"}) {
     EXPECT_TRUE(own.contains(key)) << key;
+  }
+}
+
+Job job_on(Job job, const std::string& device) {
+  std::visit(
+      [&](auto& one) {
+        if constexpr (requires { one.config; }) one.config.device = device;
+        if constexpr (requires { one.configs; }) one.configs = {Config(), Config()};
+        if constexpr (requires { one.configs; }) one.configs.back().device = device;
+      },
+      job);
+  return job;
+}
+
+TEST(ACopy, DoesWhatIsNotTimed) {
+  for (const Job& job : {Job(CheckJob()), Job(VerifyJob())}) {
+    EXPECT_TRUE(may_be_done_in_a_copy(job_on(job, "cpu"), /*untimed=*/false));
+  }
+  for (const Job& job : {Job(MeasureJob()), Job(CalibrateDeviceJob()), Job(CalibrateStagesJob()),
+                         Job(CollectivesJob()), Job(TrainJob()), Job(CanaryJob())}) {
+    EXPECT_FALSE(may_be_done_in_a_copy(job_on(job, "cpu"), /*untimed=*/false));
+    EXPECT_TRUE(may_be_done_in_a_copy(job_on(job, "cpu"), /*untimed=*/true));
+  }
+}
+
+TEST(ACopy, UsesNoGpu) {
+  for (const Job& job : {Job(CheckJob()), Job(VerifyJob()), Job(MeasureJob())}) {
+    EXPECT_FALSE(may_be_done_in_a_copy(job_on(job, "cuda"), /*untimed=*/true));
   }
 }
 

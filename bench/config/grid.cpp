@@ -239,14 +239,40 @@ class Grid {
         reset_to_default(config, option);
       }
     }
-    // One name for one arrangement.
-    if (config.mesh != "auto") config.mesh = ranks::parse_mesh(config.mesh).shortest();
     const strategies::StrategyEntry* strategy = catalogue_.strategy(config.strategy);
     if (strategy != nullptr && !strategy->multi_device) {
       config.devices = 1;
       config.device_ids.resize(std::min<std::size_t>(config.device_ids.size(), 1));
     }
     leave_out_usual_ids(config);
+    if (strategy != nullptr) leave_out_usual_arrangement(config, *strategy);
+    leave_out_usual_sizes(config);
+    leave_out_usual_backend(config);
+  }
+
+  // Rows that do the same have one name: what the user writes out becomes the default that it is.
+  static void leave_out_usual_arrangement(Config& config,
+                                          const strategies::StrategyEntry& strategy) {
+    if (config.mesh != "auto") config.mesh = ranks::parse_mesh(config.mesh).shortest();
+    if (!strategy.multi_device || strategy.one_process) return;
+    const auto usual = usual_mesh(strategy.usually_over(), static_cast<int>(config.devices));
+    const auto mesh = config.mesh == "auto" ? usual : ranks::parse_mesh(config.mesh);
+    if (!mesh) return;
+    if (usual && mesh->shortest() == usual->shortest()) config.mesh = "auto";
+    if (config.ranks == usual_ranks(*mesh)) config.ranks = 0;
+  }
+
+  static void leave_out_usual_backend(Config& config) {
+    Config usual = config;
+    usual.backend = "auto";
+    if (backend_of(usual) == config.backend) config.backend = "auto";
+  }
+
+  void leave_out_usual_sizes(Config& config) const {
+    const models::ModelEntry* model = catalogue_.model(config.model);
+    if (model == nullptr) return;
+    if (config.features == model->features) config.features = 0;
+    if (config.outputs == model->classes) config.outputs = 0;
   }
 
   void settle_repetitions() {
@@ -256,21 +282,7 @@ class Grid {
   }
 
   void add(const Config& config) {
-    if (seen_.insert(to_json(arranged(config)).dump()).second) rows_.push_back(config);
-  }
-
-  // Writes out what the strategy chooses, so that a row whose options name the same arrangement is
-  // the same row.
-  Config arranged(Config config) const {
-    const strategies::StrategyEntry* strategy = catalogue_.strategy(config.strategy);
-    if (strategy == nullptr || !strategy->multi_device || strategy->one_process) return config;
-    const auto mesh = config.mesh == "auto"
-                          ? usual_mesh(strategy->usually_over(), static_cast<int>(config.devices))
-                          : ranks::parse_mesh(config.mesh);
-    if (!mesh) return config;
-    config.mesh = mesh->shortest();
-    if (config.ranks == 0) config.ranks = usual_ranks(*mesh);
-    return config;
+    if (seen_.insert(to_json(config).dump()).second) rows_.push_back(config);
   }
 
   void refuse_unused() const {

@@ -311,11 +311,44 @@ TEST(Grid, ARowWhoseOptionsNameTheUsualArrangementIsOneRow) {
     return all;
   };
   const std::string row = "test_copies/mlp/devices:2/batch:48";
-  EXPECT_THAT(names("auto,data=2", "0"), ElementsAre(row));
-  EXPECT_THAT(names("data=2", "0"), ElementsAre(row + "/mesh:data=2"));
-  EXPECT_THAT(names("data=2,auto,pipeline=2", "0,2"),
-              ElementsAre(row + "/mesh:data=2", row + "/mesh:pipeline=2",
-                          row + "/ranks:2/mesh:pipeline=2"));
+  for (const char* mesh : {"auto", "data=2", "data=2/tensor=1", "auto,data=2"}) {
+    for (const char* ranks : {"0", "2", "0,2"}) {
+      EXPECT_THAT(names(mesh, ranks), ElementsAre(row)) << mesh << " " << ranks;
+    }
+  }
+  EXPECT_THAT(names("pipeline=2", "0,1,2"),
+              ElementsAre(row + "/mesh:pipeline=2", row + "/ranks:2/mesh:pipeline=2"));
+}
+
+TEST(Grid, ARowHasOneNameWhetherTheUserWritesADefaultOrNot) {
+  Catalogue catalogue = example_catalogue();
+  catalogue.strategies.push_back({.name = "test_copies",
+                                  .options = {"backend"},
+                                  .multi_device = true,
+                                  .usual_dimensions = {"data"}});
+  catalogue.models.push_back({.name = "test_sizes",
+                              .input_kind = models::InputKind::vector,
+                              .features = 20,
+                              .classes = 3,
+                              .takes_sizes = true});
+  const auto names = [&catalogue](Values values) {
+    values.insert({{"strategy", "test_copies"}, {"model", "test_sizes"}, {"devices", "2"}});
+    RunOptions options;
+    options.values = values;
+    std::vector<std::string> all;
+    for (const Config& row : make_grid(select(options), catalogue)) {
+      all.push_back(row_name(row, catalogue));
+    }
+    return all;
+  };
+  const std::string row = "test_copies/test_sizes/devices:2/batch:48";
+  EXPECT_THAT(names({{"backend", "gloo"}}), ElementsAre(row));
+  EXPECT_THAT(names({{"backend", "auto,gloo"}}), ElementsAre(row));
+  EXPECT_THAT(names({{"backend", "nccl,gloo"}}), ElementsAre(row + "/backend:nccl", row));
+  EXPECT_THAT(names({{"device", "cuda"}, {"backend", "nccl,gloo"}}),
+              ElementsAre(row + "/device:cuda", row + "/device:cuda/backend:gloo"));
+  EXPECT_THAT(names({{"features", "20,0,21"}}), ElementsAre(row, row + "/features:21"));
+  EXPECT_THAT(names({{"outputs", "3,4"}}), ElementsAre(row, row + "/outputs:4"));
 }
 
 TEST(Grid, RefusesACutBesideAPartition) {

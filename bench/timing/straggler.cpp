@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string_view>
 #include <thread>
@@ -10,6 +12,24 @@
 #include "strategies/runtime/parse.h"
 
 namespace stratagem::bench {
+namespace {
+
+/// The forward pass that was performed first. The devices of a rank ask from their own threads.
+class FirstForward {
+ public:
+  bool is(const schedules::Action& action) {
+    if (action.kind != schedules::ActionKind::forward) return false;
+    const std::lock_guard lock(mutex_);
+    if (!first_) first_ = action;
+    return action == *first_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::optional<schedules::Action> first_;
+};
+
+}  // namespace
 
 std::optional<Straggler> straggler_of(const Config& config, int ranks) {
   if (config.straggler == "none") return std::nullopt;
@@ -29,15 +49,14 @@ std::optional<Straggler> straggler_of(const Config& config, int ranks) {
 }
 
 std::function<void(const schedules::Action&)> with_straggler(
-    const std::optional<Straggler>& straggler, int rank, int first_stage,
+    const std::optional<Straggler>& straggler, int rank,
     std::function<void(const schedules::Action&)> next) {
   if (!straggler || straggler->rank != rank) return next;
-  const schedules::Action first{schedules::ActionKind::forward, first_stage, 0};
-  return
-      [delay = straggler->delay, first, next = std::move(next)](const schedules::Action& action) {
-        if (action == first) std::this_thread::sleep_for(delay);
-        if (next) next(action);
-      };
+  return [delay = straggler->delay, first = std::make_shared<FirstForward>(),
+          next = std::move(next)](const schedules::Action& action) {
+    if (first->is(action)) std::this_thread::sleep_for(delay);
+    if (next) next(action);
+  };
 }
 
 }  // namespace stratagem::bench

@@ -182,15 +182,12 @@ MeasureResult tutorial(Session& session, const TaskContext& context, const Measu
 MeasureResult measure(const MeasureJob& job, const TaskContext& context) {
   const Config& config = job.config;
   const int rank = context.ranks ? context.ranks->info().rank : 0;
-  const Placement placement = placement_of(config);
-  const auto straggler = straggler_of(config, placement.ranks);
-  const int first_stage =
-      placement.pipeline_rank_of(rank) * placement.pipeline_devices() / placement.pipeline_ranks();
+  const auto straggler = straggler_of(config, placement_of(config).ranks);
   std::optional<Session> session;
   const AllRanks all_ranks = [&session] { return session->groups.view().all; };
   session.emplace(
       config, workload_options(config), context,
-      with_straggler(straggler, rank, first_stage,
+      with_straggler(straggler, rank,
                      injected_fault(FaultyTask::measure, config.strategy, rank, all_ranks)));
   MeasureResult result = config.protocol == "tutorial" ? tutorial(*session, context, job)
                                                        : steady(*session, context, job);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/cpu_kernels/kernels/attention_kernels.h"
+#include "models/cpu_kernels/kernels/choices.h"
 #include "models/cpu_kernels/parallel_rows.h"
 #include "models/cpu_kernels/reference_kernels.h"
 
@@ -43,21 +44,21 @@ class AttentionHeads {
         scale_(static_cast<T>(1 / std::sqrt(static_cast<double>(shape_.features)))) {}
 
   void forward(const at::Tensor& qkv, const at::Tensor& mixed) const {
-    for_each_head(4, forward_scratch(shape_), [&](std::int64_t head, T* memory) {
+    for_each_head(4, kernels::forward_scratch(shape_), [&](std::int64_t head, T* memory) {
       const kernels::AttentionForward<T> work{.query = matrix(memory, 0),
                                               .key = matrix(memory, 1),
                                               .value = matrix(memory, 2),
                                               .mixed = matrix(memory, 3),
                                               .scratch = matrix(memory, 4)};
       load_parts(qkv, head, memory);
-      kernels::attention_kernels<T>().forward(work, shape_);
+      kernels::best_kernels<kernels::AttentionKernels<T>>().forward(work, shape_);
       store(work.mixed, 1, rows_of(mixed, head, 0, 1));
     });
   }
 
   void backward(const at::Tensor& qkv, const at::Tensor& mixed_gradient,
                 const at::Tensor& qkv_gradient) const {
-    for_each_head(7, backward_scratch(shape_), [&](std::int64_t head, T* memory) {
+    for_each_head(7, kernels::backward_scratch(shape_), [&](std::int64_t head, T* memory) {
       const kernels::AttentionBackward<T> work{.query = matrix(memory, 0),
                                                .key = matrix(memory, 1),
                                                .value = matrix(memory, 2),
@@ -68,7 +69,7 @@ class AttentionHeads {
                                                .scratch = matrix(memory, 7)};
       load_parts(qkv, head, memory);
       load(rows_of(mixed_gradient, head, 0, 1), 1, matrix(memory, 3));
-      kernels::attention_kernels<T>().backward(work, shape_);
+      kernels::best_kernels<kernels::AttentionKernels<T>>().backward(work, shape_);
       store(work.query_gradient, scale_, rows_of(qkv_gradient, head, 0, 3));
       store(work.key_gradient, 1, rows_of(qkv_gradient, head, 1, 3));
       store(work.value_gradient, 1, rows_of(qkv_gradient, head, 2, 3));

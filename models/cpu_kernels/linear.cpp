@@ -5,6 +5,7 @@
 
 #include "models/cpu_kernels/deferred_weight_gradients.h"
 #include "models/cpu_kernels/gradient_accumulation_fusion.h"
+#include "models/cpu_kernels/kernels/choices.h"
 #include "models/cpu_kernels/kernels/transposed_product_kernels.h"
 #include "models/cpu_kernels/kernels/wide_vectors.h"
 #include "models/cpu_kernels/parallel_rows.h"
@@ -69,7 +70,7 @@ void compute_transposed_product(const at::Tensor& sum, const at::Tensor& left,
   const at::Tensor scratch = at::empty({parts, kernels::transposed_product_scratch}, at::kFloat);
   float* const results = sum.mutable_data_ptr<float>();
   for_each_part(parts, sum.size(0), [&](std::int64_t part, std::int64_t first, std::int64_t count) {
-    kernels::transposed_product_kernel()(
+    kernels::best_kernels<kernels::TransposedProductKernels>().product(
         {.left = left.const_data_ptr<float>() + first,
          .left_row = left.size(1),
          .right = right.const_data_ptr<float>(),

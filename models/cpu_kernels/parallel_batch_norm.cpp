@@ -1,4 +1,5 @@
 #include "models/cpu_kernels/parallel_batch_norm.h"
+#include "models/cpu_kernels/kernels/choices.h"
 
 #include <utility>
 
@@ -66,9 +67,9 @@ void for_each_part_of(const ChannelRows& rows, const Work& work) {
 template <typename T>
 ChannelSums parallel_moments(const T* x, const ChannelRows& rows) {
   auto parts = sums_of_parts(rows, [&](ChannelSums& sums, std::int64_t first, std::int64_t count) {
-    kernels::batch_norm_kernels<T>().moments(x + first * rows.channels, count, rows.channels,
-                                             scratch<T>(rows).data(),
-                                             {sums.first.data(), sums.second.data()});
+    kernels::best_kernels<kernels::BatchNormKernels<T>>().moments(
+        x + first * rows.channels, count, rows.channels, scratch<T>(rows).data(),
+        {sums.first.data(), sums.second.data()});
   });
   return together(std::move(parts), take_in_moments);
 }
@@ -80,7 +81,7 @@ void parallel_normalise(const kernels::Normalisation<T>& work, const ChannelRows
     own.x += offset;
     own.y += offset;
     if (own.addend != nullptr) own.addend += offset;
-    kernels::batch_norm_kernels<T>().normalise(own, count, rows.channels);
+    kernels::best_kernels<kernels::BatchNormKernels<T>>().normalise(own, count, rows.channels);
   });
 }
 
@@ -95,8 +96,8 @@ ChannelSums parallel_gradient_sums(const kernels::GradientSums<T>& work, const C
     if (own.passed != nullptr) own.passed += offset;
     own.sums = sums.first.data();
     own.products = sums.second.data();
-    kernels::batch_norm_kernels<T>().gradient_sums(own, count, rows.channels,
-                                                   scratch<T>(rows).data());
+    kernels::best_kernels<kernels::BatchNormKernels<T>>().gradient_sums(own, count, rows.channels,
+                                                                        scratch<T>(rows).data());
   });
   return together(std::move(parts), add);
 }
@@ -108,7 +109,7 @@ void parallel_input_gradient(const kernels::InputGradient<T>& work, const Channe
     own.gradient += offset;
     own.x += offset;
     own.result += offset;
-    kernels::batch_norm_kernels<T>().input_gradient(own, count, rows.channels);
+    kernels::best_kernels<kernels::BatchNormKernels<T>>().input_gradient(own, count, rows.channels);
   });
 }
 

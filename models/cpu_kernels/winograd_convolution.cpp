@@ -4,6 +4,7 @@
 
 #include "models/cpu_kernels/deferred_weight_gradients.h"
 #include "models/cpu_kernels/gradient_accumulation_fusion.h"
+#include "models/cpu_kernels/kernels/choices.h"
 #include "models/cpu_kernels/kernels/winograd_kernels.h"
 #include "models/cpu_kernels/parallel_rows.h"
 
@@ -34,7 +35,8 @@ at::Tensor transformed(const at::Tensor& weight, bool backwards) {
   const std::int64_t panels = (backwards ? in : out) / panel;
   for_each_part(parallel_parts(panels, result.numel() / panels), panels,
                 [&](std::int64_t /*part*/, std::int64_t first, std::int64_t count) {
-                  kernels::winograd_kernels<T>().weights(work, first * panel, count * panel);
+                  kernels::best_kernels<kernels::WinogradKernels<T>>().weights(work, first * panel,
+                                                                               count * panel);
                 });
   return result;
 }
@@ -56,7 +58,7 @@ at::Tensor convolved(const at::Tensor& x, const at::Tensor& weights, std::int64_
   for_each_part(parts, tiles, [&](std::int64_t part, std::int64_t first, std::int64_t count) {
     kernels::WinogradConvolution<T> of_part = work;
     of_part.scratch += part * scratch.size(1);
-    kernels::winograd_kernels<T>().convolve(of_part, first, count);
+    kernels::best_kernels<kernels::WinogradKernels<T>>().convolve(of_part, first, count);
   });
   return y;
 }
@@ -81,7 +83,8 @@ void compute_weight_gradient(const at::Tensor& x, const at::Tensor& gradient, co
   for_each_part(parts, panels, [&](std::int64_t part, std::int64_t first, std::int64_t count) {
     kernels::WinogradGradient<T> of_part = work;
     of_part.scratch += part * scratch.size(1);
-    kernels::winograd_kernels<T>().gradient(of_part, first * panel, count * panel);
+    kernels::best_kernels<kernels::WinogradKernels<T>>().gradient(of_part, first * panel,
+                                                                  count * panel);
   });
 }
 

@@ -127,6 +127,16 @@ def test_a_kind_of_action_is_named_by_who_performs_it(kind: str) -> None:
     assert len(found) <= promised("a kind of action"), sorted(found)
 
 
+def test_a_kernel_is_named_by_its_loops_and_its_function() -> None:
+    """The fourth file has the include of its loops."""
+    kernels = "models/cpu_kernels/kernels"
+    cpp = {path: text for path, text in code_files().items() if not path.endswith(".py")}
+    found = files_with(r"\bTransposedProductKernels\b", cpp) | files_with("transposed_product_loops", cpp)
+    assert found == {f"{kernels}/transposed_product_kernels", f"{kernels}/transposed_product_loops",
+                     f"{kernels}/all_loops", "models/cpu_kernels/linear"}
+    assert len(found) <= promised("a kernel")
+
+
 def test_a_benchmark_program_is_one_file() -> None:
     assert promised("a benchmark program") == 1
     assert (ROOT / "bench/programs/bench_batch_norm.cpp").is_file()

@@ -78,7 +78,8 @@ Simulation simulate_given(const GivenCosts& given) {
   }
   if (given.stages % std::max(each, 1) != 0) {
     throw std::invalid_argument(fmt::format(
-        "--stages: {} cannot be {} on every device; a multiple of {}", given.stages, each, each));
+        "--stages {}: each device of {} has {} (--virtual-stages); give a multiple of that",
+        given.stages, given.schedule, each));
   }
   simulation.devices = given.stages / std::max(each, 1);
   simulation.schedule =

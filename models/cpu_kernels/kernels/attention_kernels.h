@@ -10,6 +10,8 @@
 
 #include <cstdint>
 
+#include "models/cpu_kernels/kernels/instruction_set.h"
+
 namespace stratagem::models::kernels {
 
 inline constexpr std::int64_t attention_queries_of_a_block = 64;
@@ -21,11 +23,25 @@ struct AttentionShape {
   std::int64_t row;   // features rounded up to whole vectors; the rest of a row is 0
   std::int64_t keys;  // the sequence, likewise
 };
-AttentionShape attention_shape(std::int64_t sequence, std::int64_t features);
+
+// Of each file its own, which may be compiled for another instruction set.
+namespace {
+
+constexpr AttentionShape attention_shape(std::int64_t sequence, std::int64_t features) {
+  constexpr std::int64_t widest = 32;  // values of two of the widest vectors
+  return {sequence, features, (features + widest - 1) / widest * widest,
+          (sequence + widest - 1) / widest * widest};
+}
 
 /// Values that the scratch memory of a pass holds.
-std::int64_t forward_scratch(const AttentionShape& shape);
-std::int64_t backward_scratch(const AttentionShape& shape);
+constexpr std::int64_t forward_scratch(const AttentionShape& shape) {
+  return (shape.features + attention_queries_of_a_block) * shape.keys;
+}
+constexpr std::int64_t backward_scratch(const AttentionShape& shape) {
+  return 2 * forward_scratch(shape);
+}
+
+}  // namespace
 
 /// All [sequence, row]; query is scaled already. Fills `mixed`.
 template <typename T>
@@ -54,14 +70,9 @@ template <typename T>
 struct AttentionKernels {
   void (*forward)(const AttentionForward<T>& work, const AttentionShape& shape);
   void (*backward)(const AttentionBackward<T>& work, const AttentionShape& shape);
-};
 
-/// Those of this processor.
-template <typename T>
-const AttentionKernels<T>& attention_kernels();
-template <>
-const AttentionKernels<float>& attention_kernels<float>();
-template <>
-const AttentionKernels<double>& attention_kernels<double>();
+  template <InstructionSet set>
+  static const AttentionKernels& of();
+};
 
 }  // namespace stratagem::models::kernels

@@ -105,8 +105,15 @@ void attention_backward(const AttentionBackward<T>& work, const AttentionShape& 
   }
 }
 
-template <typename T>
-constexpr AttentionKernels<T> attention_passes = {attention_forward<T>, attention_backward<T>};
-
 }  // namespace
+
+template <typename T>
+template <InstructionSet set>
+const AttentionKernels<T>& AttentionKernels<T>::of() {
+  static constexpr AttentionKernels table = {attention_forward<T>, attention_backward<T>};
+  return table;
+}
+template const AttentionKernels<float>& AttentionKernels<float>::of<own_set>();
+template const AttentionKernels<double>& AttentionKernels<double>::of<own_set>();
+
 }  // namespace stratagem::models::kernels

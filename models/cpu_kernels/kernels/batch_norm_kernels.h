@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "models/cpu_kernels/kernels/instruction_set.h"
+
 namespace stratagem::models::kernels {
 
 inline constexpr std::int64_t rows_of_a_sum = 256;
@@ -73,14 +75,9 @@ struct BatchNormKernels {
   void (*gradient_sums)(const GradientSums<T>& work, std::int64_t rows, std::int64_t channels,
                         T* scratch);
   void (*input_gradient)(const InputGradient<T>& work, std::int64_t rows, std::int64_t channels);
-};
 
-/// Those of this processor.
-template <typename T>
-const BatchNormKernels<T>& batch_norm_kernels();
-template <>
-const BatchNormKernels<float>& batch_norm_kernels<float>();
-template <>
-const BatchNormKernels<double>& batch_norm_kernels<double>();
+  template <InstructionSet set>
+  static const BatchNormKernels& of();
+};
 
 }  // namespace stratagem::models::kernels

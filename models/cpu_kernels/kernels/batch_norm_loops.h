@@ -181,9 +181,16 @@ void input_gradient(const InputGradient<T>& work, std::int64_t rows, std::int64_
   }
 }
 
-template <typename T>
-constexpr BatchNormKernels<T> batch_norm_passes = {moments<T>, normalise<T>, gradient_sums<T>,
-                                                   input_gradient<T>};
-
 }  // namespace
+
+template <typename T>
+template <InstructionSet set>
+const BatchNormKernels<T>& BatchNormKernels<T>::of() {
+  static constexpr BatchNormKernels table = {kernels::moments<T>, kernels::normalise<T>,
+                                             kernels::gradient_sums<T>, kernels::input_gradient<T>};
+  return table;
+}
+template const BatchNormKernels<float>& BatchNormKernels<float>::of<own_set>();
+template const BatchNormKernels<double>& BatchNormKernels<double>::of<own_set>();
+
 }  // namespace stratagem::models::kernels

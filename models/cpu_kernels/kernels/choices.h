@@ -1,14 +1,30 @@
-// Which variants the processor can run. Apart from them: nothing of the standard library may be
-// compiled for an instruction set that other files are not.
+// Which of the kernels that are compiled for several instruction sets the processor runs. Apart
+// from them: nothing of the standard library may be compiled for an instruction set that other
+// files are not.
 #pragma once
 
 #include <vector>
 
-#include "models/cpu_kernels/kernels/variants.h"
+#include "models/cpu_kernels/kernels/instruction_set.h"
 
 namespace stratagem::models::kernels {
 
-/// The best one last; never empty.
-std::vector<const Variant*> choices();
+/// Those that the processor has, the best one last; never empty.
+std::vector<InstructionSet> supported_sets();
+
+/// `Kernels`: a table with an of<set>().
+template <class Kernels>
+const Kernels& kernels_of(InstructionSet set) {
+  if (set == InstructionSet::avx512) return Kernels::template of<InstructionSet::avx512>();
+  if (set == InstructionSet::avx2) return Kernels::template of<InstructionSet::avx2>();
+  return Kernels::template of<InstructionSet::baseline>();
+}
+
+/// Those that this processor runs best.
+template <class Kernels>
+const Kernels& best_kernels() {
+  static const Kernels& kernels = kernels_of<Kernels>(supported_sets().back());
+  return kernels;
+}
 
 }  // namespace stratagem::models::kernels

@@ -1,8 +1,8 @@
-// On processors whose instruction sets this project does not tell apart.
+// Of processors between whose instruction sets this project does not distinguish.
 #include "models/cpu_kernels/kernels/choices.h"
 
 namespace stratagem::models::kernels {
 
-std::vector<const Variant*> choices() { return {&baseline()}; }
+std::vector<InstructionSet> supported_sets() { return {InstructionSet::baseline}; }
 
 }  // namespace stratagem::models::kernels

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "models/cpu_kernels/kernels/instruction_set.h"
+
 namespace stratagem::models::kernels {
 
 /// Rows of each matrix follow one another without a gap, but for left's.
@@ -28,9 +30,11 @@ inline constexpr std::int64_t block_of_left = 96;
 inline constexpr std::int64_t transposed_product_scratch =
     block_of_right * (block_of_right + block_of_left);
 
-using TransposedProductKernel = void (*)(const TransposedProduct& work);
+struct TransposedProductKernels {
+  void (*product)(const TransposedProduct& work);
 
-/// That of this processor.
-TransposedProductKernel transposed_product_kernel();
+  template <InstructionSet set>
+  static const TransposedProductKernels& of();
+};
 
 }  // namespace stratagem::models::kernels

@@ -131,4 +131,12 @@ inline void transposed_product(const TransposedProduct& whole) {
 }
 
 }  // namespace
+
+template <InstructionSet set>
+const TransposedProductKernels& TransposedProductKernels::of() {
+  static constexpr TransposedProductKernels table = {transposed_product};
+  return table;
+}
+template const TransposedProductKernels& TransposedProductKernels::of<own_set>();
+
 }  // namespace stratagem::models::kernels

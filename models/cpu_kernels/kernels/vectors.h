@@ -1,12 +1,15 @@
-// The widest vectors of the instruction set that a file is compiled for. CMakeLists.txt says how
-// wide they are: STRATAGEM_VECTOR_BYTES.
+// The widest vectors of the instruction set that a file is compiled for. CMakeLists.txt defines the
+// set and the width: STRATAGEM_INSTRUCTION_SET, STRATAGEM_VECTOR_BYTES.
 #pragma once
 
 #include <cstdint>
 
+#include "models/cpu_kernels/kernels/instruction_set.h"
+
 namespace stratagem::models::kernels {
 namespace {
 
+inline constexpr InstructionSet own_set = InstructionSet::STRATAGEM_INSTRUCTION_SET;
 inline constexpr int vector_bytes = STRATAGEM_VECTOR_BYTES;
 
 template <typename T>

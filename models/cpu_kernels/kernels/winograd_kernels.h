@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "models/cpu_kernels/kernels/instruction_set.h"
+
 namespace stratagem::models::kernels {
 
 /// Pixels lie as [samples, height, width, channels], weights as [out, 3, 3, in].
@@ -107,14 +109,9 @@ struct WinogradKernels {
   /// Of the tiles `first` to `first + count`.
   void (*convolve)(const WinogradConvolution<T>& work, std::int64_t first, std::int64_t count);
   void (*gradient)(const WinogradGradient<T>& work, std::int64_t first, std::int64_t count);
-};
 
-/// Those of this processor.
-template <typename T>
-const WinogradKernels<T>& winograd_kernels();
-template <>
-const WinogradKernels<float>& winograd_kernels<float>();
-template <>
-const WinogradKernels<double>& winograd_kernels<double>();
+  template <InstructionSet set>
+  static const WinogradKernels& of();
+};
 
 }  // namespace stratagem::models::kernels

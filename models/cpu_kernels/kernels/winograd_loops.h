@@ -142,9 +142,16 @@ void winograd_convolve(const WinogradConvolution<T>& work, std::int64_t first, s
   }
 }
 
-template <typename T>
-inline constexpr WinogradKernels<T> winograd_passes = {transform_weights<T>, winograd_convolve<T>,
-                                                       winograd_gradient<T>};
-
 }  // namespace
+
+template <typename T>
+template <InstructionSet set>
+const WinogradKernels<T>& WinogradKernels<T>::of() {
+  static constexpr WinogradKernels table = {transform_weights<T>, winograd_convolve<T>,
+                                            winograd_gradient<T>};
+  return table;
+}
+template const WinogradKernels<float>& WinogradKernels<float>::of<own_set>();
+template const WinogradKernels<double>& WinogradKernels<double>::of<own_set>();
+
 }  // namespace stratagem::models::kernels

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/cpu_kernels/kernels/attention_kernels.h"
 #include "models/cpu_kernels/kernels/choices.h"
 #include "models/cpu_kernels/reference_kernels.h"
 #include "tests/models/single_thread.h"
@@ -162,7 +163,7 @@ std::vector<T> attended(const kernels::AttentionKernels<T>& attention) {
   const at::Tensor value = matrix(3);
   const at::Tensor gradient = matrix(4);
   at::Tensor results = at::empty({4, shape.sequence, shape.row}, query.options());
-  std::vector<T> scratch(static_cast<std::size_t>(backward_scratch(shape)));
+  std::vector<T> scratch(static_cast<std::size_t>(kernels::backward_scratch(shape)));
   const auto result = [&](int index) { return results[index].template mutable_data_ptr<T>(); };
   attention.forward({query.template const_data_ptr<T>(), key.template const_data_ptr<T>(),
                      value.template const_data_ptr<T>(), result(0), scratch.data()},
@@ -188,11 +189,15 @@ void expect_alike(const kernels::AttentionKernels<T>& first,
 }
 
 TEST(AttentionKernels, EveryInstructionSetComputesTheSame) {
-  const auto all = kernels::choices();
-  for (const kernels::Variant* choice : all) {
-    expect_alike(all[0]->of_float.attention, choice->of_float.attention);
-    expect_alike(all[0]->of_double.attention, choice->of_double.attention);
-  }
+  const auto compare = []<class T>(T) {
+    using Kernels = kernels::AttentionKernels<T>;
+    const auto& baseline = kernels::kernels_of<Kernels>(kernels::InstructionSet::baseline);
+    for (const kernels::InstructionSet set : kernels::supported_sets()) {
+      expect_alike(baseline, kernels::kernels_of<Kernels>(set));
+    }
+  };
+  compare(0.0F);
+  compare(0.0);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "models/cpu_kernels/kernels/batch_norm_kernels.h"
 #include "models/cpu_kernels/kernels/choices.h"
 
 namespace stratagem::models::kernels::batch_norm_kernels_test {
@@ -86,11 +87,14 @@ void expect_alike(const BatchNormKernels<T>& one, const BatchNormKernels<T>& oth
 }
 
 TEST(BatchNormKernels, EveryInstructionSetComputesTheSame) {
-  const auto all = choices();
-  for (const Variant* choice : all) {
-    expect_alike(all[0]->of_float.batch_norm, choice->of_float.batch_norm);
-    expect_alike(all[0]->of_double.batch_norm, choice->of_double.batch_norm);
-  }
+  const auto compare = []<class T>(T) {
+    const auto& baseline = kernels_of<BatchNormKernels<T>>(InstructionSet::baseline);
+    for (const InstructionSet set : supported_sets()) {
+      expect_alike(baseline, kernels_of<BatchNormKernels<T>>(set));
+    }
+  };
+  compare(0.0F);
+  compare(0.0);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/cpu_kernels/kernels/choices.h"
+#include "models/cpu_kernels/kernels/transposed_product_kernels.h"
 
 namespace stratagem::models::transposed_product_test {
 namespace {
@@ -26,7 +27,8 @@ std::vector<float> values(std::int64_t count, double of) {
   return all;
 }
 
-void expect_product(kernels::TransposedProductKernel kernel, const Shape& shape, bool added) {
+void expect_product(void (*kernel)(const kernels::TransposedProduct&), const Shape& shape,
+                    bool added) {
   constexpr std::int64_t gap = 3;  // left is a part of wider rows
   const std::int64_t left_row = shape.rows + gap;
   const auto left = values(shape.depth * left_row, 0.7);
@@ -65,11 +67,12 @@ TEST(TransposedProduct, IsTheSumOfProductsByEveryInstructionSet) {
        {Shape{1, 1, 32}, {7, 13, 64}, {40, 96, 32}, {30, 107, 96}, {515, 5, 544}, {1030, 25, 32}}) {
     for (const bool added : {false, true}) {
       int number = 0;
-      for (const kernels::Variant* choice : kernels::choices()) {
+      for (const kernels::InstructionSet set : kernels::supported_sets()) {
         SCOPED_TRACE(testing::Message()
-                     << shape.depth << " x " << shape.rows << " x " << shape.columns << ", variant "
-                     << number++ << (added ? ", added" : ""));
-        expect_product(choice->transposed_product, shape, added);
+                     << shape.depth << " x " << shape.rows << " x " << shape.columns
+                     << ", instruction set " << number++ << (added ? ", added" : ""));
+        expect_product(kernels::kernels_of<kernels::TransposedProductKernels>(set).product, shape,
+                       added);
       }
     }
   }

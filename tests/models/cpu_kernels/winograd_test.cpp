@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/cpu_kernels/kernels/choices.h"
+#include "models/cpu_kernels/kernels/winograd_kernels.h"
 
 namespace stratagem::models::winograd_test {
 namespace {
@@ -146,15 +147,6 @@ void expect_gradient(const kernels::WinogradKernels<T>& kernels, const Problem<T
 }
 
 template <typename T>
-const kernels::WinogradKernels<T>& of_type(const kernels::Variant& variant) {
-  if constexpr (sizeof(T) == sizeof(float)) {
-    return variant.of_float.winograd;
-  } else {
-    return variant.of_double.winograd;
-  }
-}
-
-template <typename T>
 class WinogradKernels : public testing::Test {};
 
 using Types = testing::Types<float, double>;
@@ -171,12 +163,13 @@ TYPED_TEST(WinogradKernels, AreConvolutionsByEveryInstructionSet) {
                                      {1, 21, 20, 14 * panel, 3 * panel}}) {
     const Problem<TypeParam> problem(shape);
     int number = 0;
-    for (const kernels::Variant* choice : kernels::choices()) {
+    for (const kernels::InstructionSet set : kernels::supported_sets()) {
+      const auto& own = kernels::kernels_of<kernels::WinogradKernels<TypeParam>>(set);
       SCOPED_TRACE(testing::Message() << shape.samples << " x " << shape.height << " x "
-                                      << shape.width << ", variant " << number++);
-      expect_convolution(of_type<TypeParam>(*choice), problem);
+                                      << shape.width << ", instruction set " << number++);
+      expect_convolution(own, problem);
       for (const bool added : {false, true}) {
-        expect_gradient(of_type<TypeParam>(*choice), problem, added);
+        expect_gradient(own, problem, added);
       }
     }
   }

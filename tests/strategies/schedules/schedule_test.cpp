@@ -303,8 +303,8 @@ TEST(Validate, RefusesHalvesAmongWholeBackwards) {
 
 TEST(ScheduleRegistry, HoldsEverySchedule) {
   // A schedule whose self-registration is lost in linking would be missing here.
-  EXPECT_THAT(schedule_names(),
-              ElementsAre("1f1b", "gpipe", "interleaved_1f1b", "naive", "zb_h1", "zb_h2", "zb_v"));
+  EXPECT_THAT(schedule_names(), testing::IsSupersetOf({"1f1b", "gpipe", "interleaved_1f1b", "naive",
+                                                       "zb_h1", "zb_h2", "zb_v"}));
   for (const std::string& name : schedule_names()) {
     EXPECT_FALSE(find_schedule(name).summary.empty()) << name;
     EXPECT_EQ(find_schedule(name).name, name);
@@ -316,9 +316,9 @@ TEST(ScheduleRegistry, AnUnknownNameIsAnsweredWithTheNearest) {
     find_schedule("1f1p");
     FAIL() << "accepted";
   } catch (const std::invalid_argument& error) {
-    EXPECT_STREQ(error.what(),
-                 "unknown schedule \"1f1p\": did you mean \"1f1b\"? choices: 1f1b, gpipe, "
-                 "interleaved_1f1b, naive, zb_h1, zb_h2, zb_v");
+    EXPECT_THAT(
+        error.what(),
+        testing::StartsWith("unknown schedule \"1f1p\": did you mean \"1f1b\"? choices: 1f1b, "));
   }
 }
 

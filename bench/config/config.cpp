@@ -279,7 +279,8 @@ std::vector<Option> measurement_options() {
 std::vector<Option> work_options_of_strategies() {
   std::vector<Option> options;
   for (const auto& option : strategies::options_of_strategies()) {
-    std::visit([&](auto member) { options.push_back({option, member}); }, option.member);
+    const strategies::OptionWords& words = option;
+    std::visit([&](auto member) { options.push_back({words, member}); }, option.member);
   }
   return options;
 }

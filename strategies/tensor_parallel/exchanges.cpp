@@ -1,7 +1,6 @@
 #include "strategies/tensor_parallel/exchanges.h"
 
-#include "models/basic_layers.h"
-#include "models/transformer.h"
+#include "strategies/tensor_parallel/sharded_form.h"
 
 namespace stratagem::tensor_parallel {
 namespace {
@@ -28,44 +27,17 @@ void add_sum(Communication& calls, std::int64_t bytes, const ExchangeWay& way) {
   add_call(calls, "all_gather", bytes / way.ranks);
 }
 
-void add_linear(std::vector<Exchange>& all, const models::LinearLayer& layer, LinearRole role) {
-  using Kind = Exchange::Kind;
-  const std::int64_t outputs = layer.weight().size(0);
-  const std::int64_t inputs = layer.weight().size(1);
-  switch (role) {
-    case LinearRole::whole:
-      return;
-    case LinearRole::row:
-      return all.push_back({Kind::sum, outputs});
-    case LinearRole::gathered_column:
-      all.push_back({Kind::input, inputs});
-      return all.push_back({Kind::outputs, outputs});
-    case LinearRole::column:
-    case LinearRole::head:
-      return all.push_back({Kind::input, inputs});
-  }
-}
-
 }  // namespace
 
 std::vector<Exchange> exchanges_of(models::LayerSpan whole, const LinearRoles& roles,
                                    bool predicts_tokens, bool ends_model) {
-  using Kind = Exchange::Kind;
   std::vector<Exchange> all;
   for (const auto& layer : whole) {
-    if (const auto* embedding = dynamic_cast<models::TokenEmbeddingLayer*>(layer.get())) {
-      all.push_back({Kind::sum, embedding->position().size(1)});
-    } else if (dynamic_cast<models::TransformerBlock*>(layer.get()) != nullptr) {
-      // Its first parameter is the weight of a normalisation over the features.
-      const std::int64_t features = layer->parameters().front().tensor.size(0);
-      for (const Kind kind : {Kind::input, Kind::sum, Kind::input, Kind::sum}) {
-        all.push_back({kind, features});
-      }
-    } else if (const auto* linear = dynamic_cast<models::LinearLayer*>(layer.get())) {
-      const bool head = predicts_tokens && ends_model && layer == whole.back();
-      add_linear(all, *linear, head ? LinearRole::head : roles.at(layer->name()));
-      if (head) all.push_back({Kind::loss, linear->weight().size(0)});
-    }
+    const ShardedForm* const form = find_form(*layer);
+    if (form == nullptr || form->exchanges == nullptr) continue;
+    const bool is_head = predicts_tokens && ends_model && layer == whole.back();
+    const auto own = form->exchanges({.layer = *layer, .roles = roles, .is_head = is_head});
+    all.insert(all.end(), own.begin(), own.end());
   }
   return all;
 }

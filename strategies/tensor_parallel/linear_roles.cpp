@@ -3,10 +3,20 @@
 #include <algorithm>
 
 #include "models/basic_layers.h"
+#include "strategies/tensor_parallel/sharded_form.h"
 
 namespace stratagem::tensor_parallel {
 
 using models::LinearLayer;
+
+namespace {
+
+bool may_stand_in_a_pair(const models::Layer& layer) {
+  const ShardedForm* const form = find_form(layer);
+  return form != nullptr && form->element_wise;
+}
+
+}  // namespace
 
 LinearRoles linear_roles(const models::LayerList& layers,
                          const std::vector<std::size_t>& boundaries, int ranks,
@@ -22,7 +32,10 @@ LinearRoles linear_roles(const models::LayerList& layers,
   for (std::size_t index = 0; index < layers.size(); ++index) {
     if (std::ranges::find(boundaries, index) != boundaries.end()) leave_over();
     const auto* linear = dynamic_cast<const LinearLayer*>(layers[index].get());
-    if (linear == nullptr) continue;
+    if (linear == nullptr) {
+      if (!may_stand_in_a_pair(*layers[index])) leave_over();
+      continue;
+    }
     if (predicts_tokens && index + 1 == layers.size()) {
       leave_over();
       roles[linear->name()] = LinearRole::head;

@@ -6,9 +6,14 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <memory>
+#include <utility>
 
+#include "models/basic_layers.h"
+#include "models/transformer.h"
 #include "models/workload.h"
 #include "strategies/tensor_parallel/exchanges.h"
+#include "strategies/tensor_parallel/sharded_form.h"
 #include "strategies/tensor_parallel/share.h"
 #include "tests/strategies/accounting.h"
 #include "tests/strategies/rank_threads.h"
@@ -85,6 +90,51 @@ TEST(LinearRoles, AreThoseOfTheWholeModel) {
             (LinearRoles{{"net1", Role::gathered_column}, {"net2", Role::whole}}));
   EXPECT_EQ(roles_of(toy, {2}, 5),
             (LinearRoles{{"net1", Role::gathered_column}, {"net2", Role::gathered_column}}));
+}
+
+/// A layer that nothing but this file knows.
+class DoublingLayer : public models::Layer {
+ public:
+  using Layer::Layer;
+  at::Tensor forward(const at::Tensor& input) override { return 2 * input; }
+  models::Shape output_shape(const models::Shape& input) const override { return input; }
+};
+
+STRATAGEM_REGISTER(ShardedForm{.name = "test doubling",
+                               .is_of =
+                                   [](const models::Layer& layer) {
+                                     return dynamic_cast<const DoublingLayer*>(&layer) != nullptr;
+                                   },
+                               .element_wise = true});
+
+/// Two linear layers, and `between` them.
+LinearRoles roles_around(std::unique_ptr<models::Layer> between) {
+  models::LayerList layers;
+  layers.push_back(std::make_unique<models::LinearLayer>("a", 4, 6));
+  layers.push_back(std::move(between));
+  layers.push_back(std::make_unique<models::LinearLayer>("b", 6, 3));
+  return linear_roles(layers, {}, /*ranks=*/2, /*predicts_tokens=*/false);
+}
+
+TEST(LinearRoles, APairStandsAroundElementWiseLayersAlone) {
+  using Role = LinearRole;
+  const LinearRoles pair{{"a", Role::column}, {"b", Role::row}};
+  EXPECT_EQ(roles_around(std::make_unique<models::ReluLayer>("relu")), pair);
+  EXPECT_EQ(roles_around(std::make_unique<DoublingLayer>("doubling")), pair);
+  // A normalisation needs all features of a position.
+  EXPECT_EQ(roles_around(std::make_unique<models::LayerNormLayer>("norm", 6)),
+            (LinearRoles{{"a", Role::gathered_column}, {"b", Role::whole}}));
+}
+
+TEST(Shard, TakesALayerWhoseFormIsRegistered) {
+  runtime::on_ranks(2, [](distributed::RankContext& ranks) {
+    Rank rank(ranks);
+    models::LayerList layers;
+    layers.push_back(std::make_unique<DoublingLayer>("doubling"));
+    const ShardedLayers made = shard(gpt(), std::move(layers), {}, *rank.group, Layout::tensor);
+    EXPECT_EQ(made.layers.front()->name(), "doubling");
+    EXPECT_TRUE(made.parameters.empty());
+  });
 }
 
 TEST(Shard, RefusesALayerThatItDoesNotKnow) {

@@ -1,0 +1,54 @@
+// Transformer blocks: each rank has its share of the heads and of the features between `up` and
+// `down` (Shoeybi et al. 2019, "Megatron-LM", section 3).
+#include <utility>
+
+#include "models/transformer.h"
+#include "strategies/tensor_parallel/sharded_form.h"
+#include "strategies/tensor_parallel/share.h"
+
+namespace stratagem::tensor_parallel {
+namespace {
+
+using models::LinearLayer;
+using models::TransformerBlock;
+
+bool is_block(const models::Layer& layer) {
+  return dynamic_cast<const TransformerBlock*>(&layer) != nullptr;
+}
+
+LayerPointer part_of_block(LayerPointer whole, Sharder& sharder) {
+  auto& block = dynamic_cast<TransformerBlock&>(*whole);
+  const std::int64_t heads = block.heads();
+  const std::string name = block.name();
+  TransformerBlock::Parts parts = std::move(block).take_parts();
+  whole.reset();  // it lists the parts' tensors, which are dropped with the parts
+  const auto linear = [](const LayerPointer& part) -> LinearLayer& {
+    return dynamic_cast<LinearLayer&>(*part);
+  };
+  const std::int64_t of_head = linear(parts.projection).weight().size(1) / heads;
+  parts.qkv = sharder.column(linear(parts.qkv), {.dimension = 0, .parts = 3, .unit = of_head},
+                             /*gather_output=*/false);
+  parts.projection = sharder.row(linear(parts.projection), {.dimension = 1, .unit = of_head});
+  parts.up = sharder.column(linear(parts.up), by_rows, /*gather_output=*/false);
+  parts.down = sharder.row(linear(parts.down), by_columns);
+  parts.heads = share_of(heads, sharder.group().rank(), sharder.group().size()).count;
+  return std::make_unique<TransformerBlock>(name, std::move(parts));
+}
+
+std::vector<Exchange> exchanges_of_block(const PlacedLayer& whole) {
+  using Kind = Exchange::Kind;
+  // The first parameter is the weight of a normalisation over the features.
+  const std::int64_t features = whole.layer.parameters().front().tensor.size(0);
+  return {{Kind::input, features},
+          {Kind::sum, features},
+          {Kind::input, features},
+          {Kind::sum, features}};
+}
+
+STRATAGEM_REGISTER(ShardedForm{.name = "transformer block",
+                               .is_of = is_block,
+                               .make = part_of_block,
+                               .exchanges = exchanges_of_block});
+
+}  // namespace
+}  // namespace stratagem::tensor_parallel

@@ -1,6 +1,7 @@
 #include "bench/config/config.h"
 
 #include <utility>
+#include <variant>
 
 #include "bench/config/options.h"
 #include "strategies/runtime/device.h"
@@ -11,7 +12,6 @@ namespace {
 using runtime::most_devices;
 using strategies::AtResume;
 using strategies::Choices;
-using strategies::more_than_zero;
 using strategies::most_numbers;
 using strategies::positive_count;
 using strategies::When;

@@ -246,11 +246,11 @@ class Grid {
     }
     leave_out_usual_ids(config);
     if (strategy != nullptr) leave_out_usual_arrangement(config, *strategy);
-    leave_out_usual_sizes(config);
     leave_out_usual_backend(config);
   }
 
-  // Rows that do the same have one name: what the user writes out becomes the default that it is.
+  // Rows that do the same have one name: a mesh, ranks or a backend that the user writes out
+  // becomes the default that it is.
   static void leave_out_usual_arrangement(Config& config,
                                           const strategies::StrategyEntry& strategy) {
     if (config.mesh != "auto") config.mesh = ranks::parse_mesh(config.mesh).shortest();
@@ -266,13 +266,6 @@ class Grid {
     Config usual = config;
     usual.backend = "auto";
     if (backend_of(usual) == config.backend) config.backend = "auto";
-  }
-
-  void leave_out_usual_sizes(Config& config) const {
-    const models::ModelEntry* model = catalogue_.model(config.model);
-    if (model == nullptr) return;
-    if (config.features == model->features) config.features = 0;
-    if (config.outputs == model->classes) config.outputs = 0;
   }
 
   void settle_repetitions() {

@@ -1,4 +1,4 @@
-// What the options of a row are read by: values from texts and JSON, who uses an option, its help.
+// Reads and writes the options of a row: values as texts and JSON, who uses an option, its help.
 // An option is a member of Config (config.h) or, where strategies read it, of StrategyOptions
 // (strategies/options.h), its words in the table beside the members, and its reader.
 //
@@ -6,7 +6,6 @@
 // ("layer2+layer4"); commas separate the values of a grid and never stand in a value.
 #pragma once
 
-#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>

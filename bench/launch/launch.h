@@ -1,8 +1,8 @@
 // Runs one job in processes of its own, one for each rank.
 //
 // A row of a benchmark may run out of memory, crash or hang; none of these may take the other rows
-// with it. So the controller, which touches no tensor, starts a worker (the same binary, or a copy
-// of the process) for every job and rank, hands it the job as one JSON document, and waits for one
+// with it. So the controller, which touches no tensor, starts a worker (the same binary, or a fork
+// of this process) for every job and rank, hands it the job as one JSON document, and waits for one
 // JSON document: a limited time, and for no longer than the user wants to. Whatever happens,
 // nothing of the workers is left behind.
 //
@@ -28,9 +28,9 @@ namespace stratagem::bench {
 struct LaunchOptions {
   /// The worker's command line; `--job-fd N --result-fd N --activity-fd N` are added to it.
   std::vector<std::string> command = worker_command();
-  /// What a copy of this process runs in place of the command, where it can be copied: it need not
-  /// load its libraries again. Null: never, so that each launch has an address layout of its own,
-  /// on which times depend.
+  /// What a fork of this process runs in place of the command, where can_fork() holds: it need not
+  /// load its libraries again. Null: there are no forks, so that each launch has an address layout
+  /// of its own, on which times depend.
   WorkerBody body = nullptr;
   /// How long a worker may go without finishing or beginning another action.
   std::chrono::duration<double> limit{150};

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio_ext.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -86,7 +87,7 @@ sigset_t mask_for_child(const Interrupt* interrupt) {
 /// What a worker's process begins with.
 struct Beginning {
   std::vector<std::pair<int, int>> descriptors;  // of this process, and which they become there
-  int first_closed;                              // those that other threads have open stay here
+  int first_closed;                              // it and all above stay here
   sigset_t mask;
 };
 
@@ -135,10 +136,22 @@ pid_t spawned(std::vector<std::string> command, const Beginning& beginning) {
   return pid;
 }
 
-/// The copy has the libraries and plug-ins that this process has loaded.
-pid_t copied(WorkerBody body, std::vector<std::string> arguments, const Beginning& beginning) {
+/// Of the fork: its descriptors, and nothing that this process has buffered.
+bool take_descriptors(const Beginning& beginning) {
+  __fpurge(stdout);
+  __fpurge(stderr);
+  for (const auto& [source, target] : beginning.descriptors) {
+    if (::dup2(source, target) < 0) return false;
+  }
+  // Without a standard input another descriptor may have its number, which no exec closes here.
+  if ((::fcntl(STDIN_FILENO, F_GETFD) & FD_CLOEXEC) != 0) ::close(STDIN_FILENO);
+  ::closefrom(beginning.first_closed);
+  return true;
+}
+
+/// The fork has the libraries and plug-ins that this process has loaded.
+pid_t forked(WorkerBody body, std::vector<std::string> arguments, const Beginning& beginning) {
   const std::vector<char*> pointers = pointers_to(arguments);
-  std::fflush(nullptr);  // or the copy would write what is buffered, too
   const pid_t pid = ::fork();
   if (pid < 0) fail("cannot start a worker");
   if (pid > 0) {
@@ -146,8 +159,7 @@ pid_t copied(WorkerBody body, std::vector<std::string> arguments, const Beginnin
     return pid;
   }
   ::setpgid(0, 0);
-  for (const auto& [source, target] : beginning.descriptors) ::dup2(source, target);
-  ::close_range(static_cast<unsigned>(beginning.first_closed), ~0U, 0);
+  if (!take_descriptors(beginning)) ::_exit(exit_codes::lost);
   pthread_sigmask(SIG_SETMASK, &beginning.mask, nullptr);
   body(static_cast<int>(arguments.size()), pointers.data());
   ::_exit(exit_codes::lost);
@@ -155,7 +167,7 @@ pid_t copied(WorkerBody body, std::vector<std::string> arguments, const Beginnin
 
 }  // namespace
 
-bool can_be_copied() {
+bool can_fork() {
   const std::filesystem::directory_iterator threads("/proc/self/task");
   return std::distance(begin(threads), end(threads)) == 1 &&
          std::getenv("OMP_NUM_THREADS") == nullptr;
@@ -183,12 +195,12 @@ WorkerProcess::WorkerProcess(const std::vector<std::string>& command, WorkerBody
   const std::vector<std::string> descriptors = {"--job-fd",      std::to_string(job_target),
                                                 "--result-fd",   std::to_string(result_target),
                                                 "--activity-fd", std::to_string(activity_target)};
-  const bool copies = body != nullptr && can_be_copied();
+  const bool forks = body != nullptr && can_fork();
   std::vector<std::string> arguments =
-      copies ? std::vector<std::string>{shown_name, "worker"} : command;
+      forks ? std::vector<std::string>{shown_name, "worker"} : command;
   arguments.insert(arguments.end(), descriptors.begin(), descriptors.end());
-  pid_ = copies ? copied(body, std::move(arguments), beginning)
-                : spawned(std::move(arguments), beginning);
+  pid_ = forks ? forked(body, std::move(arguments), beginning)
+               : spawned(std::move(arguments), beginning);
   result_ = std::move(result.read_end);
   output_ = std::move(output.read_end);
 }

@@ -18,16 +18,16 @@ namespace stratagem::bench {
 /// The main function of a worker; does not return.
 using WorkerBody = void (*)(int argc, const char* const* argv);
 
-/// Returns true if a copy of this process can do a worker's job: no other thread holds a lock that
-/// the copy would wait for, and its libraries have read no OMP_NUM_THREADS, which workers never
+/// Returns true if a fork of this process can do a worker's job: no other thread holds a lock that
+/// the fork would wait for, and its libraries have read no OMP_NUM_THREADS, which workers never
 /// see.
-bool can_be_copied();
+bool can_fork();
 
 class WorkerProcess {
  public:
   /// Starts `command` with the job behind one descriptor and the progress page behind another, and
   /// `store_fd`, unless it is -1, behind launch.h's inherited_store_fd. Where `body` is given and
-  /// can_be_copied() holds, it starts a copy of this process that runs `body` instead.
+  /// can_fork() holds, it forks this process, and the fork runs `body` instead.
   WorkerProcess(const std::vector<std::string>& command, WorkerBody body, const std::string& job,
                 int progress_fd, int store_fd, const Interrupt* interrupt);
   /// Ends the whole group if it still runs.

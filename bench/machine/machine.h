@@ -61,7 +61,7 @@ MachineFacts machine_facts(const SystemPaths& paths = {});
 
 /// Returns whether $STRATAGEM_UNTIMED is set. Tests set it because they ignore times: no canary
 /// runs, calibrations are as short as possible and are kept even if they were disturbed, and
-/// launches are copies of one process.
+/// launches on CPUs are forks of one process.
 bool is_untimed();
 
 /// The variables of this process's environment by which libraries choose threads, kernels, memory

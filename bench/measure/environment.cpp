@@ -48,17 +48,14 @@ LaunchResult wrong_world(int wanted, int world) {
 
 }  // namespace
 
-bool may_be_done_in_a_copy(const Job& job, bool untimed) {
-  if (const auto* check = std::get_if<CheckJob>(&job)) {
-    return std::ranges::none_of(check->configs, is_on_cuda);
-  }
+bool may_fork(const Job& job, bool untimed) {
   return std::visit(
       [untimed](const auto& one) {
-        if constexpr (requires { one.config; }) {
-          constexpr bool verifies = std::is_same_v<std::remove_cvref_t<decltype(one)>, VerifyJob>;
-          return (verifies || untimed) && !is_on_cuda(one.config);
+        using Kind = std::remove_cvref_t<decltype(one)>;
+        if constexpr (std::is_same_v<Kind, CheckJob>) {
+          return std::ranges::none_of(one.configs, is_on_cuda);
         } else {
-          return false;
+          return (untimed || std::is_same_v<Kind, VerifyJob>)&&!is_on_cuda(one.config);
         }
       },
       job);
@@ -75,7 +72,7 @@ MeasureEnvironment make_environment(Catalogue catalogue, const Interrupt& interr
     constexpr double starting_and_leaving_s = 30;
     options.limit = std::chrono::duration<double>(header.timeout + starting_and_leaving_s);
     options.verbose = verbose;
-    if (may_be_done_in_a_copy(job, is_untimed())) options.body = worker;
+    if (may_fork(job, is_untimed())) options.body = worker;
     options.interrupt = &interrupt;
     options.on_wait = [&observer] { observer.tick(); };
     options.on_interrupt = [&observer] { return observer.interrupted(); };

@@ -8,12 +8,12 @@
 namespace stratagem::bench {
 
 /// Returns true if nobody uses a time of the job, and no GPU is asked for, whose driver cannot be
-/// used in a copy of a process in which it has begun. `untimed`: nobody uses any (is_untimed()).
-bool may_be_done_in_a_copy(const Job& job, bool untimed);
+/// used in a fork of a process in which it has begun. `untimed`: nobody uses any (is_untimed()).
+bool may_fork(const Job& job, bool untimed);
 
 /// `interrupt`, `observer` and `cluster` must outlive what is returned. `verbose` shows the
-/// workers' output. `worker` is the workers' main function (bench/worker/worker_main.h): a copy of
-/// this process runs it for a job that may be done in one. With null there are no copies.
+/// workers' output. `worker` is the workers' main function (bench/worker/worker_main.h): a fork of
+/// this process runs it for a job for which may_fork() holds. With null there are no forks.
 /// `cluster`, which may be null, runs the jobs of several ranks.
 MeasureEnvironment make_environment(Catalogue catalogue, const Interrupt& interrupt,
                                     Observer& observer, bool verbose, WorkerBody worker,

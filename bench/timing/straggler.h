@@ -21,8 +21,8 @@ struct Straggler {
 std::optional<Straggler> straggler_of(const Config& config, int ranks);
 
 /// Sleeps before the first forward pass of each step on the straggler, then calls `next`, which may
-/// be empty. `rank` is this one. The first forward pass that it performs is the first of every
-/// step, wherever the schedule places its stages.
+/// be empty. `rank` is this one. The first forward pass that it performs counts as the first of
+/// every step, wherever the schedule places its stages.
 std::function<void(const schedules::Action&)> with_straggler(
     const std::optional<Straggler>& straggler, int rank,
     std::function<void(const schedules::Action&)> next);

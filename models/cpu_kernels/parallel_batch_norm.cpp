@@ -1,8 +1,8 @@
 #include "models/cpu_kernels/parallel_batch_norm.h"
-#include "models/cpu_kernels/kernels/choices.h"
 
 #include <utility>
 
+#include "models/cpu_kernels/kernels/choices.h"
 #include "models/cpu_kernels/parallel_rows.h"
 
 namespace stratagem::models {

@@ -155,6 +155,7 @@ def commands_in(folder: Path, device_rates: Path, cache_folder: Path) -> Iterato
         **marked.variables,
     }
     environment.pop("STRATAGEM_TEST_FAULT", None)
+    environment.pop("OMP_NUM_THREADS", None)  # with it no worker is a fork
     commands = Commands(environment, marked)
     yield commands
     commands.end_all()

@@ -87,7 +87,7 @@ def test_a_stopped_rank_ends_within_the_time_limit(commands, out, fault, rank, o
     assert action in error["last_action"]
 
 
-# Workers of such a command are no copies of it: they begin anew, as those that are timed do.
+# Workers of such a command are no forks of it: they begin anew, as those that are timed do.
 BEGIN_ANEW = {"OMP_NUM_THREADS": "1"}
 
 
@@ -199,7 +199,7 @@ def test_a_mesh_that_does_not_fit_starts_nothing(commands, out, strategy, option
 
 
 @pytest.mark.parametrize(("environment", "begins_anew"), [({}, False), (BEGIN_ANEW, True)])
-def test_a_worker_is_a_copy_of_the_command_where_it_can_be(commands, environment, begins_anew):
+def test_a_worker_is_a_fork_of_the_command_where_it_can_be(commands, environment, begins_anew):
     process = commands.start(
         "stratagem", "run", *TOY, "--strategy", "ddp", **environment,
         STRATAGEM_TEST_FAULT="stop@0B0@ddp@1",

@@ -19,7 +19,7 @@ OPTIONAL = {
 }
 # Where rows are chosen: defaults, presets, benchmark programs.
 CHOOSERS = re.compile(
-    r"bench/(programs/|config/(presets|training_presets|config)\.|config/(config_file|options)\.h$)"
+    r"bench/(programs/|config/(presets|training_presets)\.|config/(config|config_file|options)\.h$)"
     r"|models/workload\.h$|strategies/options\.h$|tools/stratagem(_torch)?/(simulate|verify)\.cpp$"
 )
 # Names that mean something to others, and to whom.

@@ -320,19 +320,14 @@ TEST(Grid, ARowWhoseOptionsNameTheUsualArrangementIsOneRow) {
               ElementsAre(row + "/mesh:pipeline=2", row + "/ranks:2/mesh:pipeline=2"));
 }
 
-TEST(Grid, ARowHasOneNameWhetherTheUserWritesADefaultOrNot) {
+TEST(Grid, ABackendThatIsTheDefaultIsNotInTheName) {
   Catalogue catalogue = example_catalogue();
   catalogue.strategies.push_back({.name = "test_copies",
                                   .options = {"backend"},
                                   .multi_device = true,
                                   .usual_dimensions = {"data"}});
-  catalogue.models.push_back({.name = "test_sizes",
-                              .input_kind = models::InputKind::vector,
-                              .features = 20,
-                              .classes = 3,
-                              .takes_sizes = true});
   const auto names = [&catalogue](Values values) {
-    values.insert({{"strategy", "test_copies"}, {"model", "test_sizes"}, {"devices", "2"}});
+    values.insert({{"strategy", "test_copies"}, {"model", "mlp"}, {"devices", "2"}});
     RunOptions options;
     options.values = values;
     std::vector<std::string> all;
@@ -341,14 +336,12 @@ TEST(Grid, ARowHasOneNameWhetherTheUserWritesADefaultOrNot) {
     }
     return all;
   };
-  const std::string row = "test_copies/test_sizes/devices:2/batch:48";
+  const std::string row = "test_copies/mlp/devices:2/batch:48";
   EXPECT_THAT(names({{"backend", "gloo"}}), ElementsAre(row));
   EXPECT_THAT(names({{"backend", "auto,gloo"}}), ElementsAre(row));
   EXPECT_THAT(names({{"backend", "nccl,gloo"}}), ElementsAre(row + "/backend:nccl", row));
   EXPECT_THAT(names({{"device", "cuda"}, {"backend", "nccl,gloo"}}),
               ElementsAre(row + "/device:cuda", row + "/device:cuda/backend:gloo"));
-  EXPECT_THAT(names({{"features", "20,0,21"}}), ElementsAre(row, row + "/features:21"));
-  EXPECT_THAT(names({{"outputs", "3,4"}}), ElementsAre(row, row + "/outputs:4"));
 }
 
 TEST(Grid, RefusesACutBesideAPartition) {

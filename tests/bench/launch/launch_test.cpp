@@ -192,13 +192,16 @@ TEST(Launch, LeavesTheNumberOfOpenMpThreadsToTheTask) {
 }
 
 /// A number that a program which begins anew does not have.
-int inherited = 0;
+int& inherited() {
+  static int number = 0;
+  return number;
+}
 
 /// Gives what it has inherited and its own process group as its result.
-void tell_from_a_copy(int argc, const char* const* argv) {
+void answer_from_a_fork(int argc, const char* const* argv) {
   const json answer{{"ok", true},
                     {"result",
-                     {{"inherited", inherited},
+                     {{"inherited", inherited()},
                       {"arguments", std::vector<std::string>(argv, argv + argc)},
                       {"leads_a_group", ::getpgrp() == ::getpid()},
                       {"has_20", ::fcntl(20, F_GETFD) >= 0}}}};
@@ -206,47 +209,53 @@ void tell_from_a_copy(int argc, const char* const* argv) {
   ::_exit(::write(4, text.data(), text.size()) < 0 ? 1 : 0);
 }
 
-LaunchOptions worker_or_copy() {
+/// Waits until threads of earlier tests are gone. A sanitizer may have one of its own, which stays.
+bool settles_alone() {
+  for (int attempt = 0; attempt < 50 && !can_fork(); ++attempt) std::this_thread::sleep_for(10ms);
+  return can_fork();
+}
+
+LaunchOptions worker_or_fork() {
   LaunchOptions options = worker(R"sh(printf '{"ok":true,"result":"began anew"}' >&4)sh");
-  options.body = tell_from_a_copy;
+  options.body = answer_from_a_fork;
   return options;
 }
 
-TEST(Launch, ACopyOfThisProcessDoesAJobWithWhatItHas) {
+TEST(Launch, AForkOfThisProcessDoesAJobWithWhatItHas) {
   const int other = ::fcntl(STDERR_FILENO, F_DUPFD, 20);  // without FD_CLOEXEC
-  inherited = 7;
-  const bool alone = can_be_copied();  // a sanitizer may have a thread of its own
-  const LaunchResult launched = launch(some_job(), worker_or_copy());
+  inherited() = 7;
+  const bool alone = settles_alone();
+  const LaunchResult launched = launch(some_job(), worker_or_fork());
   ::close(other);
   ASSERT_EQ(launched.status, LaunchStatus::ok) << launched.error.message;
-  const json copy = {
+  const json fork = {
       {"inherited", 7},
       {"arguments",
        {"stratagem", "worker", "--job-fd", "3", "--result-fd", "4", "--activity-fd", "5"}},
       {"leads_a_group", true},
       {"has_20", false}};
-  EXPECT_EQ(launched.result, alone ? copy : json("began anew"));
+  EXPECT_EQ(launched.result, alone ? fork : json("began anew"));
 }
 
-TEST(Launch, NoCopyIsMadeOfAProcessWithThreads) {
+TEST(Launch, AProcessWithThreadsIsNotForked) {
   std::atomic<bool> ended = false;
   const std::jthread other([&ended] { ended.wait(false); });
-  EXPECT_FALSE(can_be_copied());
-  const LaunchResult launched = launch(some_job(), worker_or_copy());
+  EXPECT_FALSE(can_fork());
+  const LaunchResult launched = launch(some_job(), worker_or_fork());
   ended = true;
   ended.notify_all();
   EXPECT_EQ(launched.result, "began anew");
 }
 
-TEST(Launch, NoCopyIsMadeOfAProcessWhoseLibrariesReadTheirThreads) {
+TEST(Launch, AProcessWhoseLibrariesReadTheirThreadsIsNotForked) {
   const EnvironmentVariable threads("OMP_NUM_THREADS", "3");
-  EXPECT_EQ(launch(some_job(), worker_or_copy()).result, "began anew");
+  EXPECT_EQ(launch(some_job(), worker_or_fork()).result, "began anew");
 }
 
-TEST(Launch, ACopyThatEndsWithoutAnAnswerFailed) {
-  LaunchOptions options = worker_or_copy();
+TEST(Launch, AForkThatEndsWithoutAnAnswerFailed) {
+  LaunchOptions options = worker_or_fork();
   options.body = [](int, const char* const*) { ::raise(SIGTERM); };
-  if (!can_be_copied()) options.command = {"/bin/bash", "-c", "kill -TERM $$"};
+  if (!settles_alone()) options.command = {"/bin/bash", "-c", "kill -TERM $$"};
   const LaunchResult launched = launch(some_job(), options);
   EXPECT_EQ(launched.status, LaunchStatus::failure);
   EXPECT_NE(launched.error.message.find("SIGTERM"), std::string::npos) << launched.error.message;

@@ -46,20 +46,20 @@ Job job_on(Job job, const std::string& device) {
   return job;
 }
 
-TEST(ACopy, DoesWhatIsNotTimed) {
+TEST(MayFork, WhatIsNotTimed) {
   for (const Job& job : {Job(CheckJob()), Job(VerifyJob())}) {
-    EXPECT_TRUE(may_be_done_in_a_copy(job_on(job, "cpu"), /*untimed=*/false));
+    EXPECT_TRUE(may_fork(job_on(job, "cpu"), /*untimed=*/false));
   }
   for (const Job& job : {Job(MeasureJob()), Job(CalibrateDeviceJob()), Job(CalibrateStagesJob()),
                          Job(CollectivesJob()), Job(TrainJob()), Job(CanaryJob())}) {
-    EXPECT_FALSE(may_be_done_in_a_copy(job_on(job, "cpu"), /*untimed=*/false));
-    EXPECT_TRUE(may_be_done_in_a_copy(job_on(job, "cpu"), /*untimed=*/true));
+    EXPECT_FALSE(may_fork(job_on(job, "cpu"), /*untimed=*/false));
+    EXPECT_TRUE(may_fork(job_on(job, "cpu"), /*untimed=*/true));
   }
 }
 
-TEST(ACopy, UsesNoGpu) {
+TEST(MayFork, NothingOnAGpu) {
   for (const Job& job : {Job(CheckJob()), Job(VerifyJob()), Job(MeasureJob())}) {
-    EXPECT_FALSE(may_be_done_in_a_copy(job_on(job, "cuda"), /*untimed=*/true));
+    EXPECT_FALSE(may_fork(job_on(job, "cuda"), /*untimed=*/true));
   }
 }
 

@@ -17,19 +17,22 @@ namespace {
 using nlohmann::json;
 using reports::json_fields::convert;
 
-// "...parse error at line 3, column 5: syntax error ..." without the library's own prefix.
-std::string position_of(const json::parse_error& error) {
+/// " at line 3, column 5: syntax error ...", or ": number overflow parsing '1e999'", without the
+/// library's own prefix.
+std::string reason_of(const json::exception& error) {
   const std::string text = error.what();
-  const std::string lead = "parse error at ";
-  const std::size_t start = text.find(lead);
-  return start == std::string::npos ? text : text.substr(start + lead.size());
+  const std::string place = "parse error";
+  if (const auto start = text.find(place); start != std::string::npos) {
+    return text.substr(start + place.size());
+  }
+  return ":" + text.substr(text.find(']') + 1);
 }
 
 json parse(const std::string& path) {
   try {
     return json::parse(reports::read_file(path, "a JSON file of options"));
-  } catch (const json::parse_error& error) {
-    std::string message = fmt::format("{}: not valid JSON at {}", path, position_of(error));
+  } catch (const json::exception& error) {
+    std::string message = fmt::format("{}: not valid JSON{}", path, reason_of(error));
     std::replace(message.begin(), message.end(), '\n', ' ');
     throw std::invalid_argument(message);
   }

@@ -134,6 +134,8 @@ TEST_F(RunOptionsTest, ABadFileIsRefusedInOneLine) {
   EXPECT_EQ(refusal_of_file("[1]"), "FILE: expected an object of options, found a list");
   EXPECT_THAT(refusal_of_file("{\"split_size\": 4,\n \"steps\" 3}"),
               testing::StartsWith("FILE: not valid JSON at line 2, column 10"));
+  EXPECT_EQ(refusal_of_file(R"({"momentum": 1e999})"),
+            "FILE: not valid JSON: number overflow parsing '1e999'");
   EXPECT_THAT(refusal_of_file(""), testing::StartsWith("FILE: not valid JSON at line 1"));
 }
 

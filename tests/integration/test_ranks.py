@@ -103,6 +103,19 @@ def test_the_variable_that_names_no_interface_is_named(commands):
     assert "--interface" not in done.stderr
 
 
+def test_a_straggler_is_late_wherever_its_first_stage_is(commands, out):
+    """Groups of layers are stages of their own, so the last rank begins with none of the first."""
+    done = commands.stratagem(
+        "run", "--model", "gpt-tiny", "--global-batch-size", 4, "--strategy", "zero3", "--devices", 4,
+        "--oversubscribe", "--mesh", "data=2/pipeline=2", "--ranks", 4, "--split-size", 1,
+        "--no-verify", "--no-predict", "--repetitions", 1, "--steps", 2, "--straggler", "3:300",
+        "--out", out,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (run,) = commands.iterations(commands.results(out), "zero3")
+    assert min(run["stratagem"]["step_ms"]) > 290
+
+
 def test_a_straggler_is_waited_for(commands, out, tmp_path):
     done = commands.stratagem(
         "run", *TOY, "--strategy", "ddp", "--repetitions", 1, "--steps", 2, "--straggler",

@@ -26,7 +26,7 @@ enum class When {
   on_cpu,
   on_cuda,
   optimizer_is_sgd,
-  // Of options that strategies list:
+  // Options that strategies list have one of these:
   strategy_says,
   several_stages,
   replicas,

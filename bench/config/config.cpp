@@ -232,7 +232,7 @@ std::vector<Option> measurement_options() {
         .in_row_name = false},
        &Config::order},
       {{.name = "protocol",
-        .meaning = "what is timed: steady steps, steps synchronised one by one, or the tutorial's "
+        .meaning = "what is timed: steady steps, steps with a wait after each, or the tutorial's "
                    "whole training calls",
         .listed = {"steady", "isolated", "tutorial"}},
        &Config::protocol},

@@ -28,9 +28,9 @@ namespace stratagem::bench {
 struct LaunchOptions {
   /// The worker's command line; `--job-fd N --result-fd N --activity-fd N` are added to it.
   std::vector<std::string> command = worker_command();
-  /// What a fork of this process runs in place of the command, where can_fork() holds: it need not
-  /// load its libraries again. Null: there are no forks, so that each launch has an address layout
-  /// of its own, on which times depend.
+  /// If it is not null and can_fork() holds, a fork of this process runs it instead of the command.
+  /// A fork need not load its libraries again, but all forks have one address layout, on which
+  /// times depend.
   WorkerBody body = nullptr;
   /// How long a worker may go without finishing or beginning another action.
   std::chrono::duration<double> limit{150};

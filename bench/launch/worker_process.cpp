@@ -84,7 +84,7 @@ sigset_t mask_for_child(const Interrupt* interrupt) {
   return current;
 }
 
-/// What a worker's process begins with.
+/// Beginning has what a worker's process begins with.
 struct Beginning {
   std::vector<std::pair<int, int>> descriptors;  // of this process, and which they become there
   int first_closed;                              // it and all above stay here
@@ -136,7 +136,8 @@ pid_t spawned(std::vector<std::string> command, const Beginning& beginning) {
   return pid;
 }
 
-/// Of the fork: its descriptors, and nothing that this process has buffered.
+/// Gives the fork its descriptors and drops what this process has buffered. False: one is not
+/// there.
 bool take_descriptors(const Beginning& beginning) {
   __fpurge(stdout);
   __fpurge(stderr);
@@ -155,7 +156,7 @@ pid_t forked(WorkerBody body, std::vector<std::string> arguments, const Beginnin
   const pid_t pid = ::fork();
   if (pid < 0) fail("cannot start a worker");
   if (pid > 0) {
-    ::setpgid(pid, pid);  // whoever of the two is first
+    ::setpgid(pid, pid);  // both processes do it, and either may be first
     return pid;
   }
   ::setpgid(0, 0);

@@ -55,7 +55,8 @@ bool may_fork(const Job& job, bool untimed) {
         if constexpr (std::is_same_v<Kind, CheckJob>) {
           return std::ranges::none_of(one.configs, is_on_cuda);
         } else {
-          return (untimed || std::is_same_v<Kind, VerifyJob>)&&!is_on_cuda(one.config);
+          constexpr bool verifies = std::is_same_v<Kind, VerifyJob>;
+          return !is_on_cuda(one.config) && (verifies || untimed);
         }
       },
       job);

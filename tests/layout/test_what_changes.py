@@ -84,7 +84,7 @@ def test_a_variant_is_named_in_few_files(kind: str, pattern: str, file: str) -> 
 
 
 def options_of_one_reader() -> list[tuple[str, str]]:
-    """(name, its table) of the options whose name is no word of anything else."""
+    """(name, its table) of the options whose name means nothing else in the code."""
     named = ["bucket_mb", "overlap", "compression", "async", "shard_group_mb", "reduce_dtype",
              "replicas_of_shards", "output_device", "loss_on", "update", "virtual_stages",
              "clip_gradients", "loss_scale", "loss_scale_hysteresis", "cudnn_benchmark"]  # fmt: skip

@@ -24,7 +24,7 @@ struct AttentionShape {
   std::int64_t keys;  // the sequence, likewise
 };
 
-// Of each file its own, which may be compiled for another instruction set.
+// Each file has its own copy, because files are compiled for different instruction sets.
 namespace {
 
 constexpr AttentionShape attention_shape(std::int64_t sequence, std::int64_t features) {

@@ -9,10 +9,10 @@
 
 namespace stratagem::models::kernels {
 
-/// Those that the processor has, the best one last; never empty.
+/// Returns the sets that the processor has, the best one last; never empty.
 std::vector<InstructionSet> supported_sets();
 
-/// `Kernels`: a table with an of<set>().
+/// Returns a table of kernels for the set. `Kernels` has an of<set>().
 template <class Kernels>
 const Kernels& kernels_of(InstructionSet set) {
   if (set == InstructionSet::avx512) return Kernels::template of<InstructionSet::avx512>();
@@ -20,7 +20,7 @@ const Kernels& kernels_of(InstructionSet set) {
   return Kernels::template of<InstructionSet::baseline>();
 }
 
-/// Those that this processor runs best.
+/// Returns the table that this processor runs best.
 template <class Kernels>
 const Kernels& best_kernels() {
   static const Kernels& kernels = kernels_of<Kernels>(supported_sets().back());

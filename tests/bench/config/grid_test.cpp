@@ -249,6 +249,17 @@ TEST(Grid, OptionsOfDataParallelAreUsedWhereAnotherMakesRoomForThem) {
       "--replicate kept");
 }
 
+/// The names of a grid's rows.
+std::vector<std::string> names_in(const Catalogue& catalogue, const Values& values) {
+  RunOptions options;
+  options.values = values;
+  std::vector<std::string> names;
+  for (const Config& row : make_grid(select(options), catalogue)) {
+    names.push_back(row_name(row, catalogue));
+  }
+  return names;
+}
+
 TEST(Grid, ASizeOrANumberCutsTheBatchOfStages) {
   Catalogue catalogue = example_catalogue();
   catalogue.strategies.push_back(
@@ -258,13 +269,7 @@ TEST(Grid, ASizeOrANumberCutsTheBatchOfStages) {
        .usual_dimensions = {"data"}});
   const auto names = [&catalogue](Values values) {
     values.insert({{"strategy", "test_wide"}, {"model", "mlp"}, {"devices", "4"}});
-    RunOptions options;
-    options.values = values;
-    std::vector<std::string> all;
-    for (const Config& row : make_grid(select(options), catalogue)) {
-      all.push_back(row_name(row, catalogue));
-    }
-    return all;
+    return names_in(catalogue, values);
   };
   const std::string row = "test_wide/mlp/devices:4/batch:48";
   const std::pair staged{"mesh", "data=2/pipeline=2"};
@@ -298,17 +303,11 @@ TEST(Grid, ARowWhoseOptionsNameTheUsualArrangementIsOneRow) {
                                   .multi_device = true,
                                   .usual_dimensions = {"data"}});
   const auto names = [&catalogue](const std::string& mesh, const std::string& ranks) {
-    RunOptions options;
-    options.values = {{"strategy", "test_copies"},
-                      {"model", "mlp"},
-                      {"devices", "2"},
-                      {"mesh", mesh},
-                      {"ranks", ranks}};
-    std::vector<std::string> all;
-    for (const Config& row : make_grid(select(options), catalogue)) {
-      all.push_back(row_name(row, catalogue));
-    }
-    return all;
+    return names_in(catalogue, {{"strategy", "test_copies"},
+                                {"model", "mlp"},
+                                {"devices", "2"},
+                                {"mesh", mesh},
+                                {"ranks", ranks}});
   };
   const std::string row = "test_copies/mlp/devices:2/batch:48";
   for (const char* mesh : {"auto", "data=2", "data=2/tensor=1", "auto,data=2"}) {
@@ -328,13 +327,7 @@ TEST(Grid, ABackendThatIsTheDefaultIsNotInTheName) {
                                   .usual_dimensions = {"data"}});
   const auto names = [&catalogue](Values values) {
     values.insert({{"strategy", "test_copies"}, {"model", "mlp"}, {"devices", "2"}});
-    RunOptions options;
-    options.values = values;
-    std::vector<std::string> all;
-    for (const Config& row : make_grid(select(options), catalogue)) {
-      all.push_back(row_name(row, catalogue));
-    }
-    return all;
+    return names_in(catalogue, values);
   };
   const std::string row = "test_copies/mlp/devices:2/batch:48";
   EXPECT_THAT(names({{"backend", "gloo"}}), ElementsAre(row));

@@ -99,8 +99,8 @@ class _Curve:
         last = smooth[-1]
         self.label = label
         self.words = (
-            f"{label}: from {significant(points[0].loss, 4)} to {significant(last.loss, 4)} in {last.step} steps and "
-            f"{significant(last.seconds)} s"
+            f"{label}: from {significant(points[0].loss, 4)} to {significant(last.loss, 4)} in "
+            f"{last.step} steps and {significant(last.seconds)} s"
         )
         if training.waiting is not None:
             self.words += f", {100 * training.waiting:.1f}% of it waiting for data"
@@ -118,7 +118,9 @@ def _rows(points: list[Point], place: Callable[[Point], float], name: str) -> li
             "x": marks.short(float(place(point))),
             "y": marks.short(point.loss),
             "words": marks.lines(
-                name, f"loss {significant(point.loss, 4)}", f"step {point.step}, {significant(point.seconds)} s"
+                name,
+                f"loss {significant(point.loss, 4)}",
+                f"step {point.step}, {significant(point.seconds)} s",
             ),
         }
         for point in chosen

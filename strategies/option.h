@@ -30,7 +30,7 @@ enum class When {
   strategy_says,
   several_stages,
   replicas,
-  several_replicas,  // whole gradients that are exchanged in buckets
+  several_replicas,  // which exchange whole gradients, in buckets
   sharded_layers,
   sums_are_shared,  // on CPUs
   copies_kept,

@@ -20,32 +20,31 @@ schedules::Sharding sharding_of(const PlanRequest& request) {
   return {.sharded = schedules::sharded_by(request.options.shard),
           .reshard_after_forward = request.options.reshard_after_forward,
           .prefetch = static_cast<int>(request.options.prefetch),
-          .replicated = replicated,
-          .copies = request.options.replicas_of_shards > 1,
+          .copies = copies_of(request) > 1,
           .empty = request.parts.empty_groups,
           .with_buffers = replicated && request.parts.has_buffers};
 }
 
 /// Adds what replicas do, and the two formats of mixed precision.
-void add_replicas(const PlanRequest& request, StepPlan& plan) {
-  if (has_layer_groups(request)) {
-    std::vector<int> groups = request.parts.groups_of_stage;
-    groups.resize(plan.schedule.device_of_stage.size(), 1);
-    const schedules::Schedule cut = schedules::cut_into_groups(plan.schedule, groups);
-    plan.schedule = schedules::add_sharding(cut, sharding_of(request));
-    plan.evaluation = schedules::add_sharding(schedules::forward_only(cut), sharding_of(request));
-    return;
-  }
-  if (request.arrangement.replicas > 1) {
-    plan.schedule = schedules::add_replication(plan.schedule, request.parts.has_buffers);
-  }
-  plan.evaluation = schedules::forward_only(plan.schedule);
+void add_groups(const PlanRequest& request, StepPlan& plan) {
+  std::vector<int> groups = request.parts.groups_of_stage;
+  groups.resize(plan.schedule.device_of_stage.size(), 1);
+  const schedules::Schedule cut = schedules::cut_into_groups(plan.schedule, groups);
+  plan.schedule = schedules::add_sharding(cut, sharding_of(request));
+  plan.evaluation = schedules::add_sharding(schedules::forward_only(cut), sharding_of(request));
 }
 
 }  // namespace
 
-bool has_layer_groups(const PlanRequest& request) {
-  return request.options.shard != "none" || request.mixed_precision;
+bool has_layer_groups(const PlanRequest& request, const PlanOutline& outline) {
+  if (outline.in_one_process) return false;
+  return request.options.shard != "none" || request.mixed_precision ||
+         request.arrangement.replicas > 1;
+}
+
+int copies_of(const PlanRequest& request) {
+  return request.options.shard == "none" ? request.arrangement.replicas
+                                         : static_cast<int>(request.options.replicas_of_shards);
 }
 
 bool sums_norms_over_ranks(const PlanRequest& request) {
@@ -88,7 +87,8 @@ StepPlan plan_of(const PlanRequest& request, const PlanOutline& outline) {
     plan.ideal_bubble = schedules::find_schedule(outline.schedule).ideal_bubble(size);
     plan.schedule = schedules::make_schedule(outline.schedule, size, request.arrangement.ranks);
     plan.of_stages = plan.schedule;
-    add_replicas(request, plan);
+    plan.evaluation = schedules::forward_only(plan.schedule);
+    if (has_layer_groups(request, outline)) add_groups(request, plan);
   }
   if (outline.has_partial_gradients) {
     plan.schedule = schedules::add_gradient_reduction(plan.schedule);

@@ -76,9 +76,12 @@ StepPlan plan_of(const PlanRequest& request, const PlanOutline& outline);
 /// Of replicas in one process.
 schedules::DataParallelShape data_parallel_shape(const PlanRequest& request);
 
-/// Returns true if layers are cut into groups, which are gathered, summed or kept in two formats
-/// together.
-bool has_layer_groups(const PlanRequest& request);
+/// Returns true if layers are cut into groups, which are gathered, summed over replicas or kept in
+/// two formats together.
+bool has_layer_groups(const PlanRequest& request, const PlanOutline& outline = {});
+
+/// Returns how many replicas keep the same part of the state: all of them where nothing is sharded.
+int copies_of(const PlanRequest& request);
 
 /// Returns true if several ranks have parts of the norm of a replica's gradients.
 bool sums_norms_over_ranks(const PlanRequest& request);

@@ -115,6 +115,8 @@ std::string sharded_state(const Config& config) {
   return strategy.shards.empty() ? config.shard : strategy.shards;
 }
 
+int copies_of(const Config& config) { return strategies::copies_of(plan_request(config)); }
+
 std::string backend_of(const Config& config) {
   if (config.backend != "auto") return config.backend;
   return config.device == "cuda" ? "nccl" : "gloo";

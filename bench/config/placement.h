@@ -54,6 +54,9 @@ int usual_ranks(const ranks::Mesh& mesh);
 /// What is sharded over the row's replicas: none, optimizer, gradients or parameters.
 std::string sharded_state(const Config& config);
 
+/// Returns how many replicas keep the same part of the row's state.
+int copies_of(const Config& config);
+
 /// Returns the backend of the row's collectives: gloo or nccl.
 std::string backend_of(const Config& config);
 

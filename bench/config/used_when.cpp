@@ -167,15 +167,13 @@ constexpr auto conditions = std::to_array<Condition>({
      {.holds =
           [](const RowFacts& row) {
             if (row.strategy->reads("reduce")) return strategies::exchanges_buckets(row.config);
-            return row.config.shard == "none" && row.config.mixed_precision == "none" &&
-                   row.has_replicas();
+            return row.config.shard == "none" && row.has_replicas();
           },
       .of_strategies = true,
       .besides =
           [](const strategies::StrategyEntry& strategy) {
-            return std::string(strategy.reads("reduce")
-                                   ? "--reduce overlapped or --replicate kept"
-                                   : "several replicas, --shard none and --mixed-precision none");
+            return std::string(strategy.reads("reduce") ? "--reduce overlapped or --replicate kept"
+                                                        : "several replicas and --shard none");
           }}},
 
     {When::sharded_layers,

@@ -143,13 +143,12 @@ struct CalibrateStagesResult {
   static constexpr const char* job = "calibrate_stages";
 
   std::vector<ActionCost> costs = {};
-  std::vector<GradientBucket> buckets = {};      // of a row with replicas on ranks of their own
   std::vector<std::int64_t> owners = {};         // of one with replicas in one process
   std::vector<LayerGroup> groups = {};           // of one whose layers have groups,
   bool has_buffers = false;                      // and buffers;
   std::vector<std::int64_t> resting_bytes = {};  // [device of a replica]
 
-  STRATAGEM_FIELDS(costs, buckets, owners, groups, has_buffers, resting_bytes)
+  STRATAGEM_FIELDS(costs, owners, groups, has_buffers, resting_bytes)
 };
 
 using CalibrateStagesJob = JobAboutRow<CalibrateStagesResult>;
@@ -198,10 +197,9 @@ struct CollectivesJob {
   JobHeader header = JobHeader();
   Config config = {};
   std::string collective = "all_reduce";
-  int in_flight = 1;  // calls at a time
   std::vector<std::int64_t> bytes = {};
 
-  STRATAGEM_FIELDS(header, config, collective, in_flight, bytes)
+  STRATAGEM_FIELDS(header, config, collective, bytes)
 };
 
 struct TrainResult {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "bench/predict/link_fit.h"
 #include "bench/predict/predict.h"
 #include "reports/statistics.h"
 #include "reports/text_table.h"
@@ -42,16 +43,11 @@ Config linked(const PreparedRow& row, int ranks, bool ranks_are_here) {
   return config;
 }
 
-/// How many all-reduces are in flight at once where they follow one another closely; Gloo works on
-/// two at a time.
-constexpr int most_in_flight = 4;
-
-/// A collective of so many ranks, made several at a time, and where in a row's links its times go.
+/// A collective of so many ranks, and where in a row's links its times go.
 struct LinkUse {
   std::string collective;
   int ranks = 2;
   std::vector<LinkTime> Links::*times;
-  int in_flight = 1;
 };
 
 /// What the link depends on.
@@ -60,8 +56,7 @@ json link_question(const CollectivesJob& job) {
   return {{"device", config.device},         {"devices", config.devices},
           {"device_ids", config.device_ids}, {"cores_per_device", config.cores_per_device},
           {"backend", config.backend},       {"interface", config.interface},
-          {"collective", job.collective},    {"in_flight", job.in_flight},
-          {"ranks", job.header.ranks}};
+          {"collective", job.collective},    {"ranks", job.header.ranks}};
 }
 
 /// What a collective between the row's replicas takes, by size.
@@ -71,7 +66,6 @@ Calibrated<std::vector<LinkTime>> price_link(const PreparedRow& row, const LinkU
   const Config config = linked(row, use.ranks, environment.ranks_share_cores);
   auto job = job_about<CollectivesJob>(config, placement_of(config).ranks);
   job.collective = use.collective;
-  job.in_flight = use.in_flight;
   job.bytes = {std::int64_t{256} << 10, std::int64_t{1} << 20};
   if (!environment.untimed) {
     job.bytes.insert(job.bytes.end(), {std::int64_t{8} << 20, std::int64_t{32} << 20});
@@ -98,21 +92,17 @@ Calibrated<std::vector<LinkTime>> price_link(const PreparedRow& row, const LinkU
   return {std::move(link), with_doubt};
 }
 
-std::vector<LinkUse> link_uses(const PreparedRow& row, const StageCosts& costs) {
+std::vector<LinkUse> link_uses(const PreparedRow& row) {
   const Config& config = row.config;
-  const int replicas = row.placement.replicas();
-  if (!has_layer_groups(config)) {
-    const int in_flight = std::clamp(static_cast<int>(costs.buckets.size()), 1, most_in_flight);
-    return {{"all_reduce", replicas, &Links::all_reduce, in_flight}};
+  const int copies = copies_of(config);
+  const int shards = row.placement.replicas() / copies;
+  std::vector<LinkUse> uses;
+  if (sharded_state(config) != "none") {
+    uses.push_back({"all_gather", shards, &Links::gather});
+    uses.push_back({scatters_by_exchange(config) ? "all_to_all" : "reduce_scatter_library", shards,
+                    &Links::scatter});
   }
-  if (sharded_state(config) == "none") return {{"all_reduce", replicas, &Links::scatter}};
-  const bool exchanges = scatters_by_exchange(config);
-  const auto copies = static_cast<int>(config.replicas_of_shards);
-  const int shards = replicas / copies;
-  std::vector<LinkUse> uses = {
-      {"all_gather", shards, &Links::gather},
-      {exchanges ? "all_to_all" : "reduce_scatter_library", shards, &Links::scatter}};
-  if (copies > 1) uses.push_back({"all_reduce", copies, &Links::copies});
+  if (copies > 1) uses.push_back({"all_reduce", copies, &Links::all_reduce});
   return uses;
 }
 
@@ -149,7 +139,7 @@ bool can_be_simulated(const Config& config) {
   if (placement.tensor_ranks() > 1) return false;
   if (has_layer_groups(config)) return true;
   if (strategies::find_strategy(config.strategy).one_process) return is_data_parallel(config);
-  return placement.replicas() == 1 || stages_of(config) == 1;
+  return true;
 }
 
 Calibrated<StageCosts> price_stages(const PreparedRow& row, const MeasureEnvironment& environment,
@@ -158,7 +148,6 @@ Calibrated<StageCosts> price_stages(const PreparedRow& row, const MeasureEnviron
       work_of(row.config), job_about<CalibrateStagesJob>(row.config), contradiction);
   const CalibrateStagesResult& found = launched.result;
   auto priced = with_result(launched, StageCosts{.costs = found.costs,
-                                                 .buckets = found.buckets,
                                                  .owners = found.owners,
                                                  .groups = found.groups,
                                                  .has_buffers = found.has_buffers,
@@ -167,7 +156,7 @@ Calibrated<StageCosts> price_stages(const PreparedRow& row, const MeasureEnviron
   StageCosts& costs = priced.result;
   if (is_oversubscribed(row)) costs.costs = costs_alone(std::move(costs.costs));
   if (row.placement.replicas() == 1 || is_data_parallel(row.config)) return {priced, basis};
-  for (const LinkUse& use : link_uses(row, costs)) {
+  for (const LinkUse& use : link_uses(row)) {
     auto [link, link_basis] = price_link(row, use, environment, calibrator);
     if (link.status != LaunchStatus::ok) {
       priced.status = link.status;

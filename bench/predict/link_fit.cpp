@@ -56,4 +56,14 @@ schedules::Cost MeasuredLink::transfer(std::int64_t bytes) const {
   return cost;
 }
 
+std::vector<LinkTime> link_of_ring(std::vector<LinkTime> link_of_two, int ranks) {
+  const schedules::LinkModel two = MeasuredLink(link_of_two).line();
+  const double neighbours = ranks - 1;
+  for (LinkTime& measured : link_of_two) {
+    const double on_the_way = two.transfer_ms(static_cast<double>(measured.bytes)) - two.latency_ms;
+    measured.ms = neighbours * two.latency_ms + 2 * neighbours / ranks * on_the_way;
+  }
+  return link_of_two;
+}
+
 }  // namespace stratagem::bench

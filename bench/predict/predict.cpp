@@ -30,8 +30,8 @@ class RowLinks {
         return on(calibration_.links.gather, calibration_.groups.at(group).gathered_bytes);
       case ActionKind::scatter_transfer:
         return on(calibration_.links.scatter, calibration_.groups.at(group).scattered_bytes);
-      case ActionKind::copies_transfer:
-        return on(calibration_.links.copies, calibration_.groups.at(group).copied_bytes);
+      case ActionKind::all_reduce:
+        return on(calibration_.links.all_reduce, calibration_.groups.at(group).summed_bytes);
       default:
         return std::nullopt;
     }
@@ -52,7 +52,7 @@ class RowLinks {
 /// transfer has the cost.
 bool is_part_of_a_transfer(ActionKind kind) {
   return kind == ActionKind::unshard || kind == ActionKind::unshard_wait ||
-         kind == ActionKind::reduce_scatter || kind == ActionKind::reduce_copies;
+         kind == ActionKind::reduce_scatter || kind == ActionKind::all_reduce_start;
 }
 
 /// The plan of a replica, once for each of them.
@@ -102,7 +102,7 @@ strategies::ModelParts parts_of(const StageCosts& calibration) {
 }
 
 bool has_layer_groups(const Config& config) {
-  return strategies::has_layer_groups(plan_request(config));
+  return strategies::has_layer_groups(plan_request(config), outline_of(config));
 }
 
 bool scatters_by_exchange(const Config& config) {
@@ -127,9 +127,6 @@ std::vector<std::int64_t> predict_peak_bytes(const Config& config, const StageCo
 
 schedules::Timeline predict_timeline(const Config& config, const StageCosts& costs) {
   if (is_data_parallel(config)) return predict_data_parallel(config, costs);
-  if (placement_of(config).replicas() > 1 && !has_layer_groups(config)) {
-    return predict_replicas(config, costs);
-  }
   return predict_plan(config, costs);
 }
 

@@ -31,9 +31,7 @@ bool has_layer_groups(const Config& config);
 /// Returns whether the row's reduce-scatters are exchanges, which the replicas sum themselves.
 bool scatters_by_exchange(const Config& config);
 
-/// The steps of replicas whose buckets of gradients overlap their backward passes, and of replicas
-/// in one process. They throw as predict_timeline() does.
-schedules::Timeline predict_replicas(const Config& config, const StageCosts& calibration);
+/// The step of replicas in one process. Throws as predict_timeline() does.
 schedules::Timeline predict_data_parallel(const Config& config, const StageCosts& calibration);
 
 /// What each device of a replica holds at most [bytes]; of a row whose layers have groups.
@@ -53,9 +51,5 @@ Prediction predict(const Config& config, const StageCosts& costs);
 
 /// The costs of devices that nobody slows down, for a machine with a core for each of them.
 std::vector<ActionCost> costs_alone(std::vector<ActionCost> costs);
-
-/// What the link between two ranks would take between `ranks` of them, each with such a link: a
-/// ring makes 2 (ranks - 1) exchanges of 1 / ranks of the bytes (Patarasuk and Yuan 2009).
-std::vector<LinkTime> link_of_ring(std::vector<LinkTime> link_of_two, int ranks);
 
 }  // namespace stratagem::bench

@@ -26,22 +26,14 @@ struct ActionCost {
   STRATAGEM_FIELDS(kind, stage, samples, first, ms, alone_ms, spread_ms, kept_bytes, most_bytes)
 };
 
-/// Gradients that a replica sends in one all-reduce.
-struct GradientBucket {
-  std::int64_t bytes = 0;  // as they are sent
-  double ready = 1;        // when it is full, as a fraction of the backward pass
-
-  STRATAGEM_FIELDS(bytes, ready)
-};
-
 /// Layers of a stage whose parameters are gathered, and whose gradients are scattered, together.
 struct LayerGroup {
   std::int64_t stage = 0;
   std::int64_t gathered_bytes = 0;   // in one collective, all ranks' parts; 0 without parameters
-  std::int64_t scattered_bytes = 0;  // likewise, or summed where nothing is sharded
-  std::int64_t copied_bytes = 0;     // of the sum over a shard's copies; 0 where there are none
+  std::int64_t scattered_bytes = 0;  // likewise; 0 where nothing is sharded
+  std::int64_t summed_bytes = 0;     // over those that keep the same part; 0 where there are none
 
-  STRATAGEM_FIELDS(stage, gathered_bytes, scattered_bytes, copied_bytes)
+  STRATAGEM_FIELDS(stage, gathered_bytes, scattered_bytes, summed_bytes)
 };
 
 /// A collective between the row's ranks, by the bytes of all of them.
@@ -53,19 +45,16 @@ struct LinkTime {
 
 /// What travels between replicas.
 struct Links {
-  std::vector<LinkTime> all_reduce = {};  // of buckets
   std::vector<LinkTime> gather = {};      // of a group's parameters
-  std::vector<LinkTime> scatter = {};     // of its gradients, or their sum where it is all theirs
-  std::vector<LinkTime> copies = {};      // of the sum of a shard's over its copies
+  std::vector<LinkTime> scatter = {};     // of its gradients
+  std::vector<LinkTime> all_reduce = {};  // of those that several replicas keep
 };
 
-/// Of a row. Buckets, in the order in which they become full, and links are empty without replicas
-/// on ranks of their own. Replicas in one process have segments for stages, and the loss of the
-/// gathered outputs behind them; `owners` says which device updates a segment. Where layers have
-/// groups, these stand for stages.
+/// Of a row. Links are empty without replicas on ranks of their own. Replicas in one process have
+/// segments for stages, and the loss of the gathered outputs behind them; `owners` says which
+/// device updates a segment. Where layers have groups, these stand for stages.
 struct StageCosts {
   std::vector<ActionCost> costs = {};
-  std::vector<GradientBucket> buckets = {};
   Links links = {};
   std::vector<std::int64_t> owners = {};         // [segment]
   std::vector<LayerGroup> groups = {};           // [group]

@@ -2,9 +2,9 @@
 
 namespace stratagem::bench {
 
-std::vector<double> ms_of_a_message(std::vector<double> ms_of_a_call, const std::string& collective,
-                                    int in_flight) {
-  const double messages = collective == "send" ? 2 : in_flight;
+std::vector<double> ms_of_a_message(std::vector<double> ms_of_a_call,
+                                    const std::string& collective) {
+  const double messages = collective == "send" ? 2 : 1;
   for (double& time : ms_of_a_call) time /= messages;
   return ms_of_a_call;
 }

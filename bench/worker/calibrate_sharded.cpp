@@ -106,15 +106,18 @@ std::vector<LayerGroup> layer_groups(const Config& config, const models::Workloa
                                     .mixed = workload.options().mixed,
                                     .in_master = strategies::reduces_in_float32(config),
                                     .exchanged = scatters_by_exchange(config)};
-  const auto copies = static_cast<int>(config.replicas_of_shards);
-  const int shards = sums.is_sharded() ? placement_of(config).replicas() / copies : 1;
+  const int copies = copies_of(config);
+  const int shards = placement_of(config).replicas() / copies;
   const auto element = static_cast<std::int64_t>(c10::elementSize(workload.options().dtype));
   const auto master = static_cast<std::int64_t>(c10::elementSize(workload.master_dtype()));
-  const std::int64_t in_shard = sums.mixed && !sums.in_master ? element : master;
+  const std::int64_t summed = config.compression == "fp16"      ? sizeof(c10::Half)
+                              : (sums.mixed && !sums.in_master) ? element
+                                                                : master;
   const auto micro_batches =
       std::ranges::count(partition_of(config), 0, &schedules::Slice::replica);
   const std::int64_t in_whole = sums.master_is_scattered(micro_batches) ? master : element;
-  const auto cut = sharding::groups_of(model.layers, config, workload.options().width);
+  const auto cut =
+      sharding::groups_of(model.layers, plan_request(config), workload.options().width);
   std::vector<LayerGroup> groups;
   std::size_t begin = 0;
   for (std::size_t stage = 0; stage < cut.per_stage.size(); ++stage) {
@@ -127,8 +130,8 @@ std::vector<LayerGroup> layer_groups(const Config& config, const models::Workloa
       const std::int64_t size = sharding::FlatLayout(sizes, element, shards).size();
       groups.push_back({.stage = static_cast<std::int64_t>(stage),
                         .gathered_bytes = size * element,
-                        .scattered_bytes = size * (sums.is_sharded() ? in_whole : in_shard),
-                        .copied_bytes = copies > 1 ? size / shards * in_shard : 0});
+                        .scattered_bytes = sums.is_sharded() ? size * in_whole : 0,
+                        .summed_bytes = copies > 1 ? size / shards * summed : 0});
       begin = end;
     }
   }

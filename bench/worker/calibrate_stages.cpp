@@ -15,7 +15,6 @@
 #include "bench/worker/session.h"
 #include "bench/worker/stage_loop.h"
 #include "strategies/data_parallel/layer_buckets.h"
-#include "strategies/data_parallel/replica.h"
 #include "strategies/stages/partition.h"
 
 namespace stratagem::bench {
@@ -168,18 +167,6 @@ class StageCalibration {
   backends::DeviceGroup group_;
 };
 
-/// What a replica of one stage sends, in order.
-std::vector<GradientBucket> buckets_of(const Config& config) {
-  const models::Workload workload(workload_options(config));
-  std::vector<GradientBucket> buckets;
-  const auto input = workload.input_shape(slices_of(config).front().count);
-  for (const auto& bucket : data_parallel::plan_buckets(workload.make_meta_model().layers, input,
-                                                        /*first_stage=*/true, config)) {
-    buckets.push_back({.bytes = bucket.bytes, .ready = bucket.ready});
-  }
-  return buckets;
-}
-
 std::vector<std::int64_t> owners_of_segments(const Config& config, const models::Model& model) {
   const auto cut =
       data_parallel::segments_of(model.layers, config, placement_of(config).devices(), /*width=*/1);
@@ -195,8 +182,6 @@ CalibrateStagesResult calibrate_stages(const CalibrateStagesJob& job, const Task
   result.has_buffers = !models::buffers(model.layers).empty();
   if (is_data_parallel(job.config)) {
     result.owners = owners_of_segments(job.config, model);
-  } else if (placement_of(job.config).replicas() > 1) {
-    result.buckets = buckets_of(job.config);
   }
   return result;
 }

@@ -3,9 +3,7 @@
 // Calls are made in batches, back to back and each waited for; a batch lasts long enough for the
 // clock, and its time is that of the slowest rank. What every batch leaves behind is checked; of an
 // all-reduce, whose calls in place feed on each other, that is every call's result. It outgrows a
-// float in about a hundred calls: then the buffers are filled anew, between timed pieces. An
-// all-reduce may also be made several at a time ("in_flight"), as gradients in buckets are: then
-// its time is that of all of them over their number.
+// float in about a hundred calls: then the buffers are filled anew, between timed pieces.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
@@ -56,12 +54,8 @@ class Exchanges {
         // Every rank's part of the largest buffer is as large as another's.
         count_(std::max<std::int64_t>(bytes / 4 / group.size(), 1) * group.size()) {}
 
-  Exchange make(const std::string& collective, int in_flight) {
-    if (collective == "all_reduce") return all_reduce(in_flight);
-    if (in_flight != 1) {
-      throw std::invalid_argument(
-          fmt::format("{}: only all_reduce is made several at a time", collective));
-    }
+  Exchange make(const std::string& collective) {
+    if (collective == "all_reduce") return all_reduce();
     if (collective == "reduce_scatter") return reduce_scatter(ReduceScatter::exchange);
     if (collective == "reduce_scatter_library") return reduce_scatter(ReduceScatter::library);
     if (collective == "all_gather") return all_gather();
@@ -89,17 +83,12 @@ class Exchanges {
     return static_cast<std::int64_t>(doublings / std::log2(std::max(group_.size(), 2)));
   }
 
-  Exchange all_reduce(int in_flight) {
-    const at::Tensor buffers = at::empty({in_flight, count_}, options_);
-    const auto call = [this, parts = buffers.unbind()] {
-      std::vector<distributed::TransferPointer> transfers;
-      for (const at::Tensor& part : parts) transfers.push_back(group_.all_reduce(part));
-      for (const auto& transfer : transfers) transfer->wait();
-    };
-    return {.fill = [buffers, own = values(group_.rank())] { buffers.copy_(own); },
-            .call = call,
-            .result = [buffers] { return buffers; },
-            .expected = sum().expand({in_flight, count_}),
+  Exchange all_reduce() {
+    at::Tensor buffer = at::empty({count_}, options_);
+    return {.fill = [buffer, own = values(group_.rank())] { buffer.copy_(own); },
+            .call = [this, buffer] { group_.all_reduce(buffer)->wait(); },
+            .result = [buffer] { return buffer; },
+            .expected = sum(),
             .growth = static_cast<double>(group_.size()),
             .most_calls = calls_before_overflow()};
   }
@@ -238,14 +227,14 @@ class CollectiveTiming {
         groups_(config, placement_, context, devices_.devices) {}
 
   /// The processor's share is this rank's.
-  MessageTimes times_of(const std::string& collective, std::int64_t bytes, int in_flight) {
+  MessageTimes times_of(const std::string& collective, std::int64_t bytes) {
     MessageTimes times{.bytes = bytes};
     runtime::Device& device = *devices_.devices.front();
     what_ = fmt::format("{} of {} bytes", collective, bytes);
     device.enqueue(runtime::Stream::compute, what_, [&] {
       Exchanges exchanges(*groups_.view().all, backends::torch_device(device.description()), bytes);
-      const Exchange exchange = exchanges.make(collective, in_flight);
-      times.wire_bytes = sent_by_a_call(exchange) / in_flight;
+      const Exchange exchange = exchanges.make(collective);
+      times.wire_bytes = sent_by_a_call(exchange);
       const double once = timed(exchange, 2);
       const auto calls = std::clamp<std::int64_t>(static_cast<std::int64_t>(batch_seconds() / once),
                                                   1, most_calls);
@@ -260,7 +249,7 @@ class CollectiveTiming {
     });
     // All batches of a large message take longer than one action may.
     device.synchronize(to_milliseconds(config_.timeout) * (batches + 2));
-    times.ms = ms_of_a_message(times.ms, collective, in_flight);
+    times.ms = ms_of_a_message(times.ms, collective);
     return times;
   }
 
@@ -329,7 +318,7 @@ CollectivesResult collectives(const CollectivesJob& job, const TaskContext& cont
   CollectiveTiming timing(job.config, context);
   CollectivesResult result;
   for (const std::int64_t bytes : job.bytes) {
-    result.messages.push_back(timing.times_of(job.collective, bytes, job.in_flight));
+    result.messages.push_back(timing.times_of(job.collective, bytes));
   }
   return result;
 }

@@ -27,7 +27,7 @@ struct Coordinates {
     replica = groups.replica;
     part = groups.tensor == nullptr ? 0 : groups.tensor->rank();
     sums_norms_alone = sharded_state(session.config) == "none";
-    const int shards = groups.replicas / static_cast<int>(session.config.replicas_of_shards);
+    const int shards = session.placement.replicas() / copies_of(session.config);
     shard_group = replica / shards;
     shard = replica % shards;
   }
@@ -92,17 +92,11 @@ std::vector<double> differences(const std::vector<double>& ends) {
   return durations;
 }
 
-/// A wait for a transfer waits for the peers of that. Of several, a stage's buckets of gradients,
-/// it ends with the last.
+/// A wait for a transfer waits for the peers of that.
 void pass_peers_to_the_waits(schedules::Execution& step) {
-  using schedules::Action;
-  using schedules::ActionKind;
-  std::map<Action, std::optional<Clock::time_point>> peers;  // by what is waited for
+  std::map<schedules::Action, std::optional<Clock::time_point>> peers;  // by what is waited for
   for (const auto& entry : step) {
-    const auto& [kind, stage, number] = entry.action;
-    if (!schedules::is_in_flight(kind)) continue;
-    const bool bucket = kind == ActionKind::all_reduce;
-    peers[bucket ? Action{ActionKind::scatter_transfer, stage, 0} : entry.action] = entry.peers;
+    if (schedules::is_in_flight(entry.action.kind)) peers[entry.action] = entry.peers;
   }
   for (auto& entry : step) {
     const auto awaited = schedules::awaited_transfer(entry.action);

@@ -5,33 +5,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "strategies/stages/partition.h"
+
 namespace stratagem::data_parallel {
-namespace {
-
-constexpr double first_bucket_bytes = 1024 * 1024;
-
-}  // namespace
-
-std::vector<std::size_t> bucket_boundaries(models::LayerSpan layers, double bucket_bytes) {
-  std::vector<std::size_t> boundaries;
-  double cap = std::min(first_bucket_bytes, bucket_bytes);
-  double filled = 0;
-  std::size_t begin = layers.size();  // the first layer with parameters of the bucket
-  for (std::size_t index = layers.size(); index-- > 0;) {
-    const auto bytes = static_cast<double>(bytes_of(layers[index]->parameters()));
-    if (bytes == 0) continue;
-    if (filled > 0 && filled + bytes > cap) {
-      boundaries.push_back(begin);
-      filled = 0;
-      cap = bucket_bytes;
-    }
-    filled += bytes;
-    begin = index;
-  }
-  std::ranges::reverse(boundaries);
-  return boundaries;
-}
-
 std::vector<int> owners_of(const std::vector<std::int64_t>& bytes, int devices) {
   std::vector<std::size_t> by_size(bytes.size());
   std::iota(by_size.begin(), by_size.end(), std::size_t{0});
@@ -52,7 +28,7 @@ Segments segments_of(models::LayerSpan layers, const strategies::StrategyOptions
   Segments segments;
   if (strategies::exchanges_buckets(options)) {
     segments.boundaries =
-        bucket_boundaries(layers, strategies::bucket_bytes(options) * width * width);
+        stages::bucket_boundaries(layers, strategies::bucket_bytes(options) * width * width);
   }
   segments.owners.assign(segments.boundaries.size() + 1, 0);
   if (options.update != "everywhere") return segments;

@@ -12,11 +12,6 @@
 
 namespace stratagem::data_parallel {
 
-/// The layers that begin buckets 1, 2, ..., in rising order. A backward pass fills them from the
-/// last one; as in DDP that one has at most 1 MiB of parameters, the others `bucket_bytes`, but
-/// for a layer that alone has more. Layers without parameters stay with those before them.
-std::vector<std::size_t> bucket_boundaries(models::LayerSpan layers, double bucket_bytes);
-
 /// [bucket]: the device that updates it. The largest bucket first, each goes to the device that
 /// has the fewest bytes so far, as ZeroRedundancyOptimizer of PyTorch 2.11 shares out parameters.
 std::vector<int> owners_of(const std::vector<std::int64_t>& bytes, int devices);

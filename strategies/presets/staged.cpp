@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "models/registry/registry.h"
-#include "strategies/data_parallel/replicated_strategy.h"
 #include "strategies/distributed/process_group.h"
 #include "strategies/sharding/layer_groups.h"
 #include "strategies/sharding/sharded_strategy.h"
@@ -82,7 +81,7 @@ PlanRequest plan_request(const StrategyContext& context) {
                       .needs_norm = workload.optimizer.clip_norm > 0 || workload.loss_scale != 1,
                       .replica = groups.replica};
   if (strategies::has_layer_groups(request)) {
-    const auto cut = sharding::groups_of(model.layers, context.options, workload.width);
+    const auto cut = sharding::groups_of(model.layers, request, workload.width);
     request.parts.groups_of_stage = cut.per_stage;
     request.parts.empty_groups = cut.empty;
   }
@@ -101,10 +100,7 @@ std::unique_ptr<strategies::Strategy> make_staged(const StrategyContext& context
   if (strategies::has_layer_groups(request)) {
     return std::make_unique<sharding::ShardedStrategy>(context, planner, layout);
   }
-  if (context.groups.data.empty()) {
-    return std::make_unique<stages::StagedStrategy>(context, planner, layout);
-  }
-  return std::make_unique<data_parallel::ReplicatedStrategy>(context, planner, layout);
+  return std::make_unique<stages::StagedStrategy>(context, planner, layout);
 }
 
 strategies::StrategyEntry staged_entry(StagedPreset preset) {

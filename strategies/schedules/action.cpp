@@ -73,12 +73,11 @@ const Description& describe(ActionKind kind) {
       Description{unshard_wait, "UW", "unshard_wait", among_shards, visit},
       Description{reshard, "X", "reshard", none, visit},
       Description{reduce_scatter, "RS", "reduce_scatter", among_shards},
-      Description{reduce_copies, "RC", "reduce_copies", among_copies, whole_stage},
-      Description{copies_wait, "CW", "copies_wait", among_copies, whole_stage},
-      Description{all_reduce, "A", "all_reduce", among_replicas, in_flight},
+      Description{all_reduce_start, "AS", "all_reduce_start", among_copies, whole_stage},
+      Description{all_reduce_wait, "AW", "all_reduce_wait", among_copies, whole_stage},
+      Description{all_reduce, "A", "all_reduce", among_copies, in_flight | whole_stage},
       Description{gather_transfer, "AG", "gather_transfer", among_shards, in_flight | visit},
       Description{scatter_transfer, "ST", "scatter_transfer", among_shards, in_flight},
-      Description{copies_transfer, "CT", "copies_transfer", among_copies, in_flight | whole_stage},
       Description{tensor_transfer, "T", "tensor_transfer", among_tensor_shards, in_flight},
       Description{tensor_wait, "TW", "tensor_wait", stalled}};
   static_assert(descriptions.size() == action_kinds);
@@ -147,7 +146,7 @@ std::optional<Action> transfer_of(const Action& action) {
   if (kind == ActionKind::reduce_scatter) {
     return Action{ActionKind::scatter_transfer, stage, number};
   }
-  if (kind == ActionKind::reduce_copies) return Action{ActionKind::copies_transfer, stage, number};
+  if (kind == ActionKind::all_reduce_start) return Action{ActionKind::all_reduce, stage, number};
   return std::nullopt;
 }
 
@@ -155,7 +154,7 @@ Action starter_of(const Action& transfer) {
   const auto [kind, stage, number] = transfer;
   if (kind == ActionKind::gather_transfer) return {ActionKind::unshard, stage, number};
   if (kind == ActionKind::scatter_transfer) return {ActionKind::reduce_scatter, stage, number};
-  if (kind == ActionKind::copies_transfer) return {ActionKind::reduce_copies, stage, number};
+  if (kind == ActionKind::all_reduce) return {ActionKind::all_reduce_start, stage, number};
   throw std::logic_error(to_string(transfer) + " is started by no action");
 }
 
@@ -163,7 +162,7 @@ std::optional<Action> awaited_transfer(const Action& action) {
   const auto [kind, stage, number] = action;
   if (kind == ActionKind::unshard_wait) return Action{ActionKind::gather_transfer, stage, number};
   if (kind == ActionKind::gradient_wait) return Action{ActionKind::scatter_transfer, stage, number};
-  if (kind == ActionKind::copies_wait) return Action{ActionKind::copies_transfer, stage, number};
+  if (kind == ActionKind::all_reduce_wait) return Action{ActionKind::all_reduce, stage, number};
   return std::nullopt;
 }
 

@@ -31,21 +31,20 @@ enum class ActionKind {
   scatter_gradient,    // SG: bring a replica's part of the outputs' gradient from there
   sum_gradients,       // RA: add the other devices' gradients to the first one's
   broadcast,           // S: take over the first replica's buffers
-  gradient_wait,       // R: wait for what is left of the gradients' all-reduce between replicas
+  gradient_wait,       // R: wait for the sum of what an RS has started
   reduce_gradients,    // G: sum gradients of which every tensor-parallel rank has a partial sum
   unshard,             // U: start gathering the stage's parameters; its micro-batch is the visit
   unshard_wait,        // UW: wait until they are whole
   reshard,             // X: free them, but for the rank's own part
   reduce_scatter,      // RS: start summing gradients of which each rank keeps its own part
-  reduce_copies,       // RC: start summing that part with those of the ranks that keep the same one
-  copies_wait,         // CW: wait for the sum
-  all_reduce,          // A: one bucket of gradients in flight; overlaps the device's list, so it
-                       //    stands in timelines and in no schedule; its micro-batch is the bucket
-  gather_transfer,     // AG: what a U has started, likewise in flight
-  scatter_transfer,    // ST: what an RS has started, likewise
-  copies_transfer,     // CT: what an RC has started, likewise
-  tensor_transfer,     // T: a collective inside a layer, likewise; its micro-batch is its number
-  tensor_wait,         // TW: an action standing still for the collective of that number
+  all_reduce_start,  // AS: start summing gradients, or that part, with the ranks that keep it, too
+  all_reduce_wait,   // AW: wait for the sum
+  all_reduce,        // A: what an AS has started, in flight; it overlaps the device's list, so it
+                     //    stands in timelines and in no schedule
+  gather_transfer,   // AG: what a U has started, likewise
+  scatter_transfer,  // ST: what an RS has started, likewise
+  tensor_transfer,   // T: a collective inside a layer, likewise; its micro-batch is its number
+  tensor_wait,       // TW: an action standing still for the collective of that number
 };
 
 constexpr std::size_t action_kinds = static_cast<std::size_t>(ActionKind::tensor_wait) + 1;
@@ -96,11 +95,11 @@ bool is_in_flight(ActionKind kind);
 /// backward pass.
 bool is_of_a_visit(ActionKind kind);
 
-/// What a U, an RS or an RC has started, in flight from then on; none for other actions.
+/// What a U, an RS or an AS has started, in flight from then on; none for other actions.
 std::optional<Action> transfer_of(const Action& action);
-/// The U, RS or RC that starts a transfer in flight; throws std::logic_error for other actions.
+/// The U, RS or AS that starts a transfer in flight; throws std::logic_error for other actions.
 Action starter_of(const Action& transfer);
-/// What a UW, an R or a CW waits for, if anything has started it.
+/// What a UW, an R or an AW waits for, if anything has started it.
 std::optional<Action> awaited_transfer(const Action& action);
 
 /// The send that `receive` takes from, on a neighbouring stage.

@@ -21,22 +21,6 @@ std::optional<Action> send_after(const Schedule& schedule, const Action& action)
   return std::nullopt;
 }
 
-/// An action of `kind` before each optimizer action, for its stage.
-void insert_before_optimizers(Schedule& schedule, ActionKind kind) {
-  for (auto& actions : schedule.actions) {
-    std::vector<Action> all;
-    for (const Action& action : actions) {
-      if (action.kind == ActionKind::optimizer) {
-        const Action inserted{kind, action.stage, 0};
-        schedule.needs[inserted] = predecessors(schedule, action);
-        all.push_back(inserted);
-      }
-      all.push_back(action);
-    }
-    actions = std::move(all);
-  }
-}
-
 /// Whether it is an update or needs one of the same step.
 bool follows_an_update(const Schedule& lowered, const Action& action) {
   const auto updates = [](const Action& other) { return other.kind == ActionKind::optimizer; };
@@ -70,28 +54,17 @@ Schedule lower(const Schedule& compute) {
   return lowered;
 }
 
-Schedule add_replication(const Schedule& lowered, bool with_buffers) {
-  Schedule replicated = lowered;
-  insert_before_optimizers(replicated, ActionKind::gradient_wait);
-  for (int stage = 0; with_buffers && stage < lowered.stages(); ++stage) {
-    const int device = lowered.device_of_stage[static_cast<std::size_t>(stage)];
-    auto& actions = replicated.actions[static_cast<std::size_t>(device)];
-    actions.insert(actions.begin(), {ActionKind::broadcast, stage, 0});
-  }
-  return replicated;
-}
-
 Schedule add_gradient_reduction(const Schedule& lowered) {
   Schedule reduced = lowered;
   for (auto& actions : reduced.actions) {
-    std::set<int> scattered;
+    std::set<int> exchanged;
     std::vector<Action> all;
     for (const Action& action : actions) {
       const bool scatters = action.kind == ActionKind::reduce_scatter;
-      if (scatters) scattered.insert(action.stage);
-      const bool updates =
-          action.kind == ActionKind::optimizer && !scattered.contains(action.stage);
-      if (scatters || updates) {
+      const bool ends = scatters || action.kind == ActionKind::all_reduce_start ||
+                        action.kind == ActionKind::optimizer;
+      const bool first = ends && exchanged.insert(action.stage).second;
+      if (scatters || first) {
         all.push_back({ActionKind::reduce_gradients, action.stage, action.micro_batch});
         reduced.needs[all.back()] = predecessors(lowered, action);
       }

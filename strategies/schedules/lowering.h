@@ -12,12 +12,8 @@ namespace stratagem::schedules {
 /// a stage at the end.
 Schedule lower(const Schedule& compute);
 
-/// Adds what keeps the replicas of every stage alike: the gradients' all-reduce before each
-/// optimizer action and, where `with_buffers`, a broadcast of the buffers before all else.
-Schedule add_replication(const Schedule& lowered, bool with_buffers);
-
 /// Adds the sum, over the ranks that share layers, of gradients of which each has a partial sum,
-/// before they are scattered over replicas or, where they are not, before each optimizer action.
+/// before replicas exchange them or, where none do, before each optimizer action.
 Schedule add_gradient_reduction(const Schedule& lowered);
 
 /// Adds the clipping of gradients: before any optimizer action the norm of each stage's gradients

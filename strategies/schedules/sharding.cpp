@@ -18,9 +18,7 @@ bool reads_parameters(const Action& action) {
   return action.kind == ActionKind::forward || is_backward(action.kind);
 }
 
-bool scatters(const Sharding& sharding) {
-  return sharding.sharded != Sharded::nothing || sharding.replicated;
-}
+bool scatters(const Sharding& sharding) { return sharding.sharded != Sharded::nothing; }
 
 /// After each backward pass, and not only after a step's last one.
 bool scatters_each(const Sharding& sharding) { return sharding.sharded >= Sharded::gradients; }
@@ -50,7 +48,7 @@ class ShardedList {
       if (visits) gather_before(visit);
       list_.push_back(action);
       if (visits) release_after(visit++);
-      if (has_parameters(action.stage) && makes_weight_gradients(action.kind)) scatter(action);
+      if (has_parameters(action.stage) && makes_weight_gradients(action.kind)) exchange(action);
     }
     finish_scatter();
     finish_sum();
@@ -81,7 +79,7 @@ class ShardedList {
       if (!last) visits_[later->second].gathers = visits_[index].releases;
       next[visits_[index].group] = index;
     }
-    if (sharding_.sharded == Sharded::nothing) return;
+    if (!scatters(sharding_)) return;
     for (const auto& [group, first] : next) visits_[first].gathers = true;
   }
 
@@ -113,11 +111,14 @@ class ShardedList {
     list_.push_back({ActionKind::reshard, visits_[index].group, visits_[index].number});
   }
 
-  /// The one before has had this group's backward pass to travel in.
-  void scatter(const Action& pass) {
+  /// What was started before has had this group's backward pass to travel in.
+  void exchange(const Action& pass) {
     const bool last = pass == last_gradients_.at(pass.stage);
-    if (last && !scatters(sharding_)) update(pass.stage);
-    if (!scatters(sharding_) || (!last && !scatters_each(sharding_))) return;
+    if (!scatters(sharding_)) {
+      if (last) finish(pass.stage);
+      return;
+    }
+    if (!last && !scatters_each(sharding_)) return;
     if (in_flight_ && in_flight_->stage == pass.stage) finish_scatter();  // one a group
     list_.push_back({ActionKind::reduce_scatter, pass.stage, pass.micro_batch});
     finish_scatter();
@@ -128,18 +129,23 @@ class ShardedList {
     if (!in_flight_) return;
     const Action pass = *std::exchange(in_flight_, std::nullopt);
     list_.push_back({ActionKind::gradient_wait, pass.stage, pass.micro_batch});
-    const bool last = pass == last_gradients_.at(pass.stage);
-    if (last && !sharding_.copies) return update(pass.stage);
-    if (last) list_.push_back({ActionKind::reduce_copies, pass.stage, 0});
+    if (pass == last_gradients_.at(pass.stage)) return finish(pass.stage);
     finish_sum();
-    if (last) summed_ = pass.stage;
   }
 
-  /// A sum over copies has had the next group's reduce-scatter to travel beside.
+  /// This rank has the last of a group's gradients.
+  void finish(int group) {
+    if (!sharding_.copies) return update(group);
+    list_.push_back({ActionKind::all_reduce_start, group, 0});
+    finish_sum();
+    summed_ = group;
+  }
+
+  /// A sum over copies has had the next group's backward pass, or reduce-scatter, to travel beside.
   void finish_sum() {
     if (!summed_) return;
     const int group = *std::exchange(summed_, std::nullopt);
-    list_.push_back({ActionKind::copies_wait, group, 0});
+    list_.push_back({ActionKind::all_reduce_wait, group, 0});
     update(group);
   }
 
@@ -168,12 +174,12 @@ class ShardingCheck {
       if (sharding_.empty.contains(action.stage)) continue;
       take(action);
     }
-    if (!scatters(sharding_)) return;
+    if (!exchanges()) return;
     for (const auto& [group, state] : groups_) {
       require(state.asked == 0, Action{ActionKind::unshard_wait, group, 0}, "is missing");
       require(state.unscattered == 0 && state.unfinished == 0,
               Action{ActionKind::reduce_scatter, group, 0}, "is missing, or its wait");
-      require(!state.summing, Action{ActionKind::copies_wait, group, 0}, "is missing");
+      require(!state.summing, Action{ActionKind::all_reduce_wait, group, 0}, "is missing");
       const bool kept = sharding_.sharded != Sharded::parameters;
       require(kept || !state.whole, Action{ActionKind::reshard, group, 0}, "is missing");
     }
@@ -227,21 +233,22 @@ class ShardingCheck {
         --unfinished_;
         --group.unfinished;
         return;
-      case ActionKind::reduce_copies:
+      case ActionKind::all_reduce_start:
+        if (!scatters(sharding_)) group.unscattered = 0;
         require(sharding_.copies && group.unscattered == 0 && group.unfinished == 0, action,
                 "sums before its gradients are there");
         require(!group.summing && !group.summed, action, "sums what is summed");
         require(++sums_ <= 2, action, "is the third in flight");
         group.summing = true;
         return;
-      case ActionKind::copies_wait:
+      case ActionKind::all_reduce_wait:
         require(group.summing, action, "waits for what nobody sums");
         --sums_;
         group.summing = false;
         group.summed = true;
         return;
       case ActionKind::optimizer:
-        require(!scatters(sharding_) || (group.unscattered == 0 && group.unfinished == 0), action,
+        require(!exchanges() || (group.unscattered == 0 && group.unfinished == 0), action,
                 "updates before its gradients are there");
         return require(!sharding_.copies || group.summed, action,
                        "updates before its gradients are summed over copies");
@@ -251,13 +258,17 @@ class ShardingCheck {
   }
 
   void pass(const Action& action, State& group) const {
-    if (reads_parameters(action) && sharding_.sharded != Sharded::nothing)
+    if (reads_parameters(action) && scatters(sharding_))
       require(group.whole, action, "finds parameters that are not whole");
     if (!makes_weight_gradients(action.kind)) return;
+    require(scatters(sharding_) || !(group.summing || group.summed), action,
+            "adds to gradients that are summed");
     ++group.unscattered;
     require(!scatters_each(sharding_) || group.unscattered == 1, action,
             "adds to gradients that no reduce-scatter has taken");
   }
+
+  bool exchanges() const { return scatters(sharding_) || sharding_.copies; }
 
   bool within_window() const {
     if (sharding_.sharded != Sharded::parameters || !sharding_.reshard_after_forward) return true;

@@ -29,10 +29,8 @@ struct Sharding {
   bool reshard_after_forward = true;
   /// So many visits ahead the next group's parameters are asked for; 0: when they are needed.
   int prefetch = 1;
-  /// Where nothing is sharded: whether there are other replicas, whose gradients are added to a
-  /// group's after its last backward pass.
-  bool replicated = false;
-  /// Other ranks keep the same part: its gradient is added to theirs after its last reduce-scatter.
+  /// Other ranks keep the same part, or, where nothing is sharded, the whole: its gradient is added
+  /// to theirs after its last reduce-scatter, or after its last backward pass.
   bool copies = false;
   /// Groups without parameters.
   std::set<int> empty = {};
@@ -48,10 +46,10 @@ Schedule cut_into_groups(const Schedule& lowered, const std::vector<int>& groups
 /// update and, where parameters are sharded, before each for which they are not whole any more,
 /// which X says; the reduce-scatter of its gradients (RS, R) after its last backward pass, or,
 /// where gradients are sharded, after each; behind the last, where there are copies, the sum over
-/// them (RC, CW); and its update as soon as its gradients are there. One reduce-scatter, and the
+/// them (AS, AW); and its update as soon as its gradients are there. One reduce-scatter, and the
 /// sum of the group before, are in flight while the next group's backward pass runs. Where nothing
-/// is sharded an RS starts an all-reduce instead, and nothing is gathered. Also of a schedule of
-/// forward passes alone. The result is valid by validate_sharding().
+/// is sharded there are the sums alone. Also of a schedule of forward passes alone. The result is
+/// valid by validate_sharding().
 Schedule add_sharding(const Schedule& lowered, const Sharding& sharding);
 
 /// Throws std::invalid_argument, with the grid, unless every pass of a group finds its parameters

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "strategies/schedules/action_set.h"
-#include "strategies/schedules/overlap_model.h"
 
 namespace stratagem::schedules {
 namespace {
@@ -32,6 +31,21 @@ struct Lane {
   double end = 0;       // at the present speed
   Action awaited = {};  // where it does not run: an action that it waits for
 };
+
+/// How fast a computation and a transfer beside it go on one core, as fractions of their own
+/// speeds.
+struct Speeds {
+  double compute = 1;
+  double transfer = 1;
+};
+
+/// They share the core fairly: the transfer gets what it needs, at most half of it.
+Speeds speeds_together(double processor_share) {
+  constexpr double fair_share = 0.5;
+  const double granted = std::min(processor_share, fair_share);
+  const double speed = processor_share > 0 ? granted / processor_share : 1.0;
+  return {.compute = 1 - granted, .transfer = std::min(speed, 1.0)};
+}
 
 std::vector<Lane> make_lanes(const Schedule& lowered, bool separate_copy_stream) {
   std::vector<Lane> lanes;

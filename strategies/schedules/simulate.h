@@ -3,8 +3,9 @@
 // An action starts when its stream is free and its predecessors have ended. How long it takes may
 // depend on whether the other devices compute at the same time: cores share caches and memory, so
 // an action has two costs, and while it runs it advances at the speed between them that the number
-// of busy devices gives. What a U, an RS or an RC has started is in flight beside its device's
-// list, one transfer after the other, and shares the device's core with it as overlap_model.h says.
+// of busy devices gives. What a U, an RS or an AS has started is in flight beside its device's
+// list, one transfer after the other. A transfer over sockets needs processor time, on a loopback
+// nearly all of its own duration: it shares the device's core with the list fairly.
 #pragma once
 
 #include <cstdint>

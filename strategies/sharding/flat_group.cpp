@@ -169,10 +169,6 @@ std::vector<at::Tensor> FlatGroup::gradients_of(const std::vector<at::Tensor>& p
 
 void FlatGroup::reduce_scatter(std::int64_t micro_batches) {
   const at::NoGradGuard no_gradient;
-  if (!is_sharded()) {
-    sum_ = begin_sum(*options_.ranks);
-    return;
-  }
   gradients_are_old_ = true;
   sum_is_old_ = true;
   scatter_.whole = whole_gradient_;
@@ -193,7 +189,6 @@ void FlatGroup::reduce_scatter(std::int64_t micro_batches) {
 
 distributed::TransferPointer FlatGroup::wait_for_gradients() {
   const at::NoGradGuard no_gradient;
-  if (!is_sharded()) return end_sum(std::exchange(sum_, {}));
   const Scatter scattered = std::exchange(scatter_, {});
   scattered.transfer->wait();
   at::Tensor& sum = shard_.mutable_grad();
@@ -210,21 +205,22 @@ distributed::TransferPointer FlatGroup::wait_for_gradients() {
   return scattered.transfer;
 }
 
-void FlatGroup::reduce_copies() { copies_ = begin_sum(*options_.copies); }
-
-distributed::TransferPointer FlatGroup::wait_for_copies() {
-  return end_sum(std::exchange(copies_, {}));
+/// In which what is summed over copies is sent.
+at::ScalarType FlatGroup::sent_format() const {
+  if (options_.compressed) return at::kHalf;
+  return rounds_sums() ? sent_.scalar_type() : shard_.scalar_type();
 }
 
-FlatGroup::Sum FlatGroup::begin_sum(distributed::ProcessGroup& ranks) const {
+void FlatGroup::all_reduce() {
   const at::NoGradGuard no_gradient;
   const MemoryCategoryGuard communication(MemoryCategory::communication);
-  const at::Tensor sent = rounds_sums() ? shard_.grad().to(sent_.scalar_type()) : shard_.grad();
-  return {.sent = sent, .transfer = ranks.all_reduce(sent)};
+  const at::Tensor sent = shard_.grad().to(sent_format());
+  sum_ = {.sent = sent, .transfer = options_.copies->all_reduce(sent)};
 }
 
-distributed::TransferPointer FlatGroup::end_sum(const Sum& sum) const {
+distributed::TransferPointer FlatGroup::wait_for_sum() {
   const at::NoGradGuard no_gradient;
+  const Sum sum = std::exchange(sum_, {});
   sum.transfer->wait();
   if (!sum.sent.is_same(shard_.grad())) shard_.grad().copy_(sum.sent);
   return sum.transfer;
@@ -279,13 +275,12 @@ distributed::CollectiveCount FlatGroup::gather_cost() const {
 }
 
 distributed::CollectiveCount FlatGroup::scatter_cost(std::int64_t micro_batches) const {
-  return is_sharded() ? distributed::CollectiveCount{1, whole_gradient_bytes(micro_batches), 0}
-                      : copies_cost();
+  return {.calls = 1, .payload_bytes = whole_gradient_bytes(micro_batches)};
 }
 
-distributed::CollectiveCount FlatGroup::copies_cost() const {
-  const at::Tensor& like = rounds_sums() ? sent_ : shard_;
-  return {.calls = 1, .payload_bytes = layout_.shard_size() * like.element_size()};
+distributed::CollectiveCount FlatGroup::all_reduce_cost() const {
+  const auto bytes = static_cast<std::int64_t>(c10::elementSize(sent_format()));
+  return {.calls = 1, .payload_bytes = layout_.shard_size() * bytes};
 }
 
 }  // namespace stratagem::sharding

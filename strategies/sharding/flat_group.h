@@ -24,13 +24,14 @@ namespace stratagem::sharding {
 
 /// How a group is kept.
 struct FlatOptions {
-  /// Over which it is sharded or, where nothing is, the replicas; null: there are no others.
+  /// Over which it is sharded; null: nothing is.
   distributed::ProcessGroup* ranks = nullptr;
-  /// Those that keep the same shard; null: there are no others.
+  /// Those that keep the same shard, or the same whole; null: there are no others.
   distributed::ProcessGroup* copies = nullptr;
   at::ScalarType format = at::kFloat;  // of what layers compute with
   GradientSums sums = {};              // `exchanged` follows from the ranks' backend
   distributed::ReduceScatter reduce_scatter = distributed::ReduceScatter::exchange;
+  bool compressed = false;  // what is summed over copies is sent as float16
 };
 
 class FlatGroup {
@@ -59,9 +60,9 @@ class FlatGroup {
   /// Returns once the shard has the sum.
   distributed::TransferPointer wait_for_gradients();
   /// Starts adding the shard's gradient to those of its copies.
-  void reduce_copies();
+  void all_reduce();
   /// Returns once it has their sum.
-  distributed::TransferPointer wait_for_copies();
+  distributed::TransferPointer wait_for_sum();
   /// The squares of the shard's gradients, summed, [] (float64); of each element that several ranks
   /// of a tensor-parallel group have, once.
   at::Tensor squared_gradient_norm() const;
@@ -71,13 +72,10 @@ class FlatGroup {
   /// The name of a parameter whose gradient on this rank is not finite; empty: all are.
   std::string not_finite() const;
 
-  /// Of one U, of one RS in a step of so many micro-batches, or of the sum over all replicas or
-  /// copies, an RS where nothing is sharded and an RC.
+  /// Of one U, of one RS in a step of so many micro-batches, or of one AS.
   distributed::CollectiveCount gather_cost() const;
   distributed::CollectiveCount scatter_cost(std::int64_t micro_batches) const;
-  distributed::CollectiveCount copies_cost() const;
-  /// The collective that an RS is.
-  const char* scatter_name() const { return is_sharded() ? "reduce_scatter" : "all_reduce"; }
+  distributed::CollectiveCount all_reduce_cost() const;
 
   /// What this rank holds of the state between two uses of it, padding included, where a step has
   /// so many micro-batches. What is gathered, or made to be scattered, is communication.
@@ -98,7 +96,7 @@ class FlatGroup {
     at::Tensor shard;  // arrives
     distributed::TransferPointer transfer;
   };
-  /// Of the shard's gradients and those of other ranks.
+  /// Of the shard's gradients and those of its copies.
   struct Sum {
     at::Tensor sent;  // the gradient itself, or a rounded copy that becomes the sum
     distributed::TransferPointer transfer;
@@ -114,10 +112,9 @@ class FlatGroup {
   void add_views(const std::string& prefix, const at::Tensor& shard,
                  strategies::StateDictionary& all) const;
   at::Tensor empty_buffer(const at::TensorOptions& options) const;
-  Sum begin_sum(distributed::ProcessGroup& ranks) const;
-  distributed::TransferPointer end_sum(const Sum& sum) const;
   std::int64_t whole_gradient_bytes(std::int64_t micro_batches) const;
   bool rounds_sums() const { return options_.sums.mixed && !options_.sums.in_master; }
+  at::ScalarType sent_format() const;
 
   bool is_sharded() const { return options_.sums.is_sharded(); }
   bool keeps_parameters() const { return options_.sums.sharded < schedules::Sharded::parameters; }
@@ -139,8 +136,7 @@ class FlatGroup {
   bool updated_ = false;
   distributed::TransferPointer gather_;
   Scatter scatter_;
-  Sum sum_;     // over all replicas, where nothing is sharded
-  Sum copies_;  // over those that keep the same shard
+  Sum sum_;  // over copies
 };
 
 }  // namespace stratagem::sharding

@@ -94,8 +94,7 @@ void FlatGroup::add_pieces(bool first_replica, bool with_gradients,
   if (first_replica) {
     for (const auto& [name, tensor] : models::buffers(stage_.layers())) add(name, tensor);
   }
-  const bool is_a_copy =
-      options_.copies != nullptr ? options_.copies->rank() != 0 : !is_sharded() && !first_replica;
+  const bool is_a_copy = options_.copies != nullptr && options_.copies->rank() != 0;
   if (empty()) return;
   if (!is_a_copy) add_runs("", shard_, all);
   if (!is_a_copy && with_gradients && shard_.grad().defined()) {

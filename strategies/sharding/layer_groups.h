@@ -1,4 +1,4 @@
-// Which layers are gathered and scattered together.
+// Which layers are gathered, scattered or summed together.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/model.h"
-#include "strategies/options.h"
+#include "strategies/plan.h"
 
 namespace stratagem::sharding {
 
@@ -16,15 +16,12 @@ struct LayerGroups {
   std::set<int> empty = {};                  // groups without parameters
 };
 
-/// Groups of one layer with parameters each or, with `group_bytes`, of as many as have no more
-/// together; layers without parameters stay with those before them. No group crosses one of
-/// `cuts`, the layers that begin stages 1, 2, ...
-LayerGroups group_layers(models::LayerSpan layers, const std::vector<std::size_t>& cuts,
-                         double group_bytes);
-
-/// Those of a strategy's options. A narrow model's groups shrink with it, so that it has about as
-/// many.
-LayerGroups groups_of(const models::LayerList& layers, const strategies::StrategyOptions& options,
+/// Groups of one layer with parameters each or, with --shard-group-mb, of as many as have no more
+/// together. What several replicas keep whole is summed in buckets: see
+/// stages::bucket_boundaries(); without overlap a stage is one. Layers without parameters stay with
+/// those before them. No group crosses a cut. A model of less `width` has smaller groups, so that
+/// it has about as many.
+LayerGroups groups_of(const models::LayerList& layers, const strategies::PlanRequest& request,
                       double width);
 
 }  // namespace stratagem::sharding

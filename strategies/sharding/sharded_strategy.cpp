@@ -26,26 +26,29 @@ struct ShardedStrategy::Making {
     if (sharded != Sharded::nothing && ranks.data.empty()) {
       throw std::logic_error("sharding needs a process group for each device");
     }
-    if (ranks.copies.empty() != (context.options.replicas_of_shards == 1)) {
+    if (sharded == Sharded::nothing) {
+      context.groups.copies = ranks.data;
+    } else if (ranks.copies.empty() != (context.options.replicas_of_shards == 1)) {
       throw std::logic_error("copies of shards need a process group for each device");
     }
     const models::Model model = context.workload.make_meta_model();
-    const LayerGroups groups =
-        groups_of(model.layers, context.options, context.workload.options().width);
+    const LayerGroups groups = groups_of(
+        model.layers, {.options = context.options, .arrangement = {.replicas = ranks.replicas}},
+        context.workload.options().width);
     flat->resize(groups.boundaries.size() + 1);
     stages.boundaries = groups.boundaries;
     const FlatOptions options{
-        .ranks = nullptr,
         .format = context.workload.options().dtype,
         .sums = {.sharded = sharded,
                  .mixed = context.workload.options().mixed,
                  .in_master = strategies::reduces_in_float32(context.options),
                  .partial = ranks.tensor != nullptr && layout == tensor_parallel::Layout::sequence},
-        .reduce_scatter = distributed::reduce_scatter_of(context.options.reduce_scatter)};
+        .reduce_scatter = distributed::reduce_scatter_of(context.options.reduce_scatter),
+        .compressed = context.options.compression == "fp16"};
     stages.finish = [flat = flat, shards = ranks.shards.empty() ? ranks.data : ranks.shards,
                      copies = ranks.copies, options](int index, int device, stages::Stage& made) {
       FlatOptions own = options;
-      if (!shards.empty()) own.ranks = shards[static_cast<std::size_t>(device)];
+      if (own.sums.is_sharded()) own.ranks = shards[static_cast<std::size_t>(device)];
       if (!copies.empty()) own.copies = copies[static_cast<std::size_t>(device)];
       (*flat)[static_cast<std::size_t>(index)] = std::make_unique<FlatGroup>(made, own);
     };
@@ -91,10 +94,10 @@ strategies::Costs ShardedStrategy::costs(std::int64_t samples) const {
       if (own == nullptr) continue;
       if (action.kind == ActionKind::unshard) costs.collectives["all_gather"] += own->gather_cost();
       if (action.kind == ActionKind::reduce_scatter) {
-        costs.collectives[own->scatter_name()] += own->scatter_cost(micro_batches);
+        costs.collectives["reduce_scatter"] += own->scatter_cost(micro_batches);
       }
-      if (action.kind == ActionKind::reduce_copies) {
-        costs.collectives["all_reduce"] += own->copies_cost();
+      if (action.kind == ActionKind::all_reduce_start) {
+        costs.collectives["all_reduce"] += own->all_reduce_cost();
       }
     }
   }
@@ -122,8 +125,8 @@ strategies::CollectiveCount ShardedStrategy::payload_of(const Action& action,
       return group(action.stage).gather_cost();
     case ActionKind::reduce_scatter:
       return group(action.stage).scatter_cost(schedule.micro_batches);
-    case ActionKind::reduce_copies:
-      return group(action.stage).copies_cost();
+    case ActionKind::all_reduce_start:
+      return group(action.stage).all_reduce_cost();
     default:
       return schedules::is_of_replicas(action.kind)
                  ? broadcast_cost(static_cast<std::size_t>(own_device_of(action.stage)))
@@ -146,10 +149,10 @@ void ShardedStrategy::perform(const Action& action, stages::StepInProgress& step
       return own.reduce_scatter(micro_batches);
     case ActionKind::gradient_wait:
       return keep(action, own.wait_for_gradients(), step);
-    case ActionKind::reduce_copies:
-      return own.reduce_copies();
-    case ActionKind::copies_wait:
-      return keep(action, own.wait_for_copies(), step);
+    case ActionKind::all_reduce_start:
+      return own.all_reduce();
+    case ActionKind::all_reduce_wait:
+      return keep(action, own.wait_for_sum(), step);
     case ActionKind::backward:
     case ActionKind::backward_input:
     case ActionKind::backward_weight:

@@ -1,6 +1,7 @@
 // ShardedStrategy: a StagedStrategy whose stages have replicas on other ranks, over which their
-// state is sharded: optimizer state (ZeRO-1), gradients too (ZeRO-2), parameters too (ZeRO-3,
-// FSDP). Mixed precision also where nothing is sharded, and without replicas.
+// state is sharded: nothing (DDP: Li et al. 2020, "PyTorch Distributed: Experiences on Accelerating
+// Data Parallel Training"), optimizer state (ZeRO-1), gradients too (ZeRO-2), parameters too
+// (ZeRO-3, FSDP). Mixed precision also without replicas.
 #pragma once
 
 #include <cstddef>

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "strategies/backends/backend.h"
@@ -92,6 +93,33 @@ std::vector<std::string> choose_cut(const models::Workload& workload, int stages
         fmt::format("--partition: \"{}\" is unknown; auto, tutorial, flops or balanced", rule));
   }
   return names_at(model.layers, balance(flops_of_layers(workload, model.layers), stages));
+}
+
+double parameter_bytes(const models::Layer& layer) {
+  double bytes = 0;
+  for (const auto& entry : layer.parameters()) bytes += static_cast<double>(entry.tensor.nbytes());
+  return bytes;
+}
+
+std::vector<std::size_t> bucket_boundaries(models::LayerSpan layers, double bucket_bytes,
+                                           double first_bucket_bytes) {
+  std::vector<std::size_t> boundaries;
+  double cap = std::min(first_bucket_bytes, bucket_bytes);
+  double filled = 0;
+  std::size_t begin = layers.size();  // the first layer with parameters of the bucket
+  for (std::size_t index = layers.size(); index-- > 0;) {
+    const double bytes = parameter_bytes(*layers[index]);
+    if (bytes == 0) continue;
+    if (filled > 0 && filled + bytes > cap) {
+      boundaries.push_back(begin);
+      filled = 0;
+      cap = bucket_bytes;
+    }
+    filled += bytes;
+    begin = index;
+  }
+  std::ranges::reverse(boundaries);
+  return boundaries;
 }
 
 std::vector<std::string> balanced_cut(const models::Workload& workload, int stages,

@@ -42,10 +42,10 @@ def expect_lost_row(commands, done, out, strategy: str, rank: int, words: list[s
     [
         ("throw@0F0@ddp@1", ["an injected fault"]),
         ("throw@0B0@ddp@0", ["an injected fault"]),
-        ("throw@0R@ddp@1", ["an injected fault"]),
+        ("throw@0AW@ddp@1", ["an injected fault"]),
         ("throw@1RF0@pipeline@1", ["an injected fault"]),
         ("kill@0B0@ddp@1", ["rank 1 was killed"]),
-        ("kill@0R@ddp@0", ["rank 0 was killed"]),
+        ("kill@0AW@ddp@0", ["rank 0 was killed"]),
         ("kill@1RF0@pipeline@1", ["rank 1 was killed"]),
     ],
 )
@@ -68,7 +68,7 @@ def test_a_lost_rank_is_named_and_the_other_rows_go_on(commands, out, fault, wor
     ("fault", "rank", "options"),
     [
         ("stop@0B0@ddp@1", 1, ["--strategy", "ddp"]),
-        ("stop@0R@ddp@0", 0, ["--strategy", "ddp"]),
+        ("stop@0AW@ddp@0", 0, ["--strategy", "ddp"]),
         ("stop@1RF0@pipeline@1", 1, ["--strategy", "pipeline", *RANK_PIPELINE]),
         ("stop@0B0@pipeline", 0, ["--strategy", "pipeline", "--split-size", 4]),
     ],

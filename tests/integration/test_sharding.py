@@ -97,7 +97,7 @@ def test_groups_of_replicas_hold_the_same_shards_and_sum_their_gradients(command
     assert sums["calls"] == GROUPS + 1
     assert sums["payload_bytes"] == pytest.approx(parameters / 2, rel=0.05)
     kinds = {event["kind"] for event in by_groups[2]["timeline"]}
-    assert {"reduce_copies", "copies_transfer", "copies_wait"} <= kinds
+    assert {"all_reduce_start", "all_reduce", "all_reduce_wait"} <= kinds
 
 
 def test_half_formats_halve_what_travels_and_keep_float32(commands, out):

@@ -66,7 +66,7 @@ TEST(Plan, AReplicaMayHaveAMicroBatchLess) {
 
 TEST(Plan, ReplicasSumGradientsAndTakeOverBuffers) {
   PlanRequest request{.arrangement = {.replicas = 2}, .samples = 4};
-  EXPECT_THAT(kinds_of(plan_of(request, {}).schedule), Contains(ActionKind::gradient_wait));
+  EXPECT_THAT(kinds_of(plan_of(request, {}).schedule), Contains(ActionKind::all_reduce_wait));
   EXPECT_THAT(kinds_of(plan_of(request, {}).schedule), Not(Contains(ActionKind::broadcast)));
   request.parts.has_buffers = true;
   const StepPlan plan = plan_of(request, {});
@@ -87,6 +87,8 @@ TEST(Plan, ShardedStateIsGatheredAndScatteredByGroup) {
               IsSupersetOf({ActionKind::unshard, ActionKind::reshard, ActionKind::reduce_scatter}));
   EXPECT_THAT(kinds_of(plan.evaluation), Contains(ActionKind::unshard));
   request.options.shard = "none";
+  EXPECT_EQ(plan_of(request, {}).schedule.stages(), 3) << "replicas sum each group's gradients";
+  request.arrangement.replicas = 1;
   EXPECT_EQ(plan_of(request, {}).schedule.stages(), 1);
   request.mixed_precision = true;
   EXPECT_EQ(plan_of(request, {}).schedule.stages(), 3);

@@ -97,9 +97,8 @@ ACTIONS = {
     "unshard": pair("#5E6AD2", "#5E6AD2"),
     "unshard_wait": _STALLED,
     "reduce_scatter": pair("#5E6AD2", "#5E6AD2"),
-    "reduce_copies": pair("#5E6AD2", "#5E6AD2"),
-    "copies_transfer": _COLLECTIVE,
-    "copies_wait": _STALLED,
+    "all_reduce_start": pair("#5E6AD2", "#5E6AD2"),
+    "all_reduce_wait": _STALLED,
     "tensor_transfer": _COLLECTIVE,
     "tensor_wait": _STALLED,
 }

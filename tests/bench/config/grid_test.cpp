@@ -84,7 +84,7 @@ TEST(Grid, OneArrangementOfDevicesHasOneName) {
               testing::EndsWith("write data=2/tensor=2"));
 }
 
-TEST(Grid, OptionsOfBucketsFallOutInMixedPrecisionAndARowNamesItsReduction) {
+TEST(Grid, OptionsOfBucketsStayInMixedPrecisionAndARowNamesItsReduction) {
   Catalogue catalogue = example_catalogue();
   catalogue.strategies.push_back(
       {.name = "replicas",
@@ -104,13 +104,8 @@ TEST(Grid, OptionsOfBucketsFallOutInMixedPrecisionAndARowNamesItsReduction) {
   EXPECT_THAT(names({{"mixed_precision", "none,bfloat16"}, {"compression", "none,fp16"}}),
               ElementsAre("replicas/mlp/devices:2/batch:48",
                           "replicas/mlp/devices:2/batch:48/mixed:bfloat16",
-                          "replicas/mlp/devices:2/batch:48/compression:fp16"));
-  EXPECT_EQ(
-      error_of([&] {
-        names({{"mixed_precision", "bfloat16"}, {"overlap", "off"}});
-      }),
-      "--no-overlap: no chosen row uses it; it is for replicas with several replicas, --shard "
-      "none and --mixed-precision none");
+                          "replicas/mlp/devices:2/batch:48/compression:fp16",
+                          "replicas/mlp/devices:2/batch:48/compression:fp16/mixed:bfloat16"));
   EXPECT_THAT(names({{"mixed_precision", "none,bfloat16"}, {"reduce_dtype", "float32,same"}}),
               ElementsAre("replicas/mlp/devices:2/batch:48",
                           "replicas/mlp/devices:2/batch:48/mixed:bfloat16",

@@ -74,26 +74,19 @@ TEST_F(StepPrediction, EachCollectiveHasALinkOfItsOwn) {
 }
 
 TEST_F(StepPrediction, ALinkIsTimedAnewForWhateverItDependsOn) {
-  std::size_t buckets = 1;
-  workers_.on<CalibrateStagesJob>([&buckets](const CalibrateStagesJob&) {
-    CalibrateStagesResult result{.costs = {{.kind = "forward", .ms = 1}}};
-    result.buckets.resize(buckets);
-    return answered(result);
+  workers_.on<CalibrateStagesJob>([](const CalibrateStagesJob&) {
+    return answered(CalibrateStagesResult{.costs = {{.kind = "forward", .ms = 1}}});
   });
   PreparedRow row = prepared("test_replicated");
   priced(row);
   row.config.seed += 1;  // says nothing of the link
   priced(row);
   EXPECT_EQ(workers_.count<CollectivesJob>(), 1U);
-  buckets = 2;  // in flight at once
-  row.config.seed += 1;
-  priced(row);
-  EXPECT_EQ(workers_.count<CollectivesJob>(), 2U);
   priced(prepared("test_replicated", 4));
-  EXPECT_EQ(workers_.count<CollectivesJob>(), 3U);
+  EXPECT_EQ(workers_.count<CollectivesJob>(), 2U);
   row.config.backend = "nccl";
   priced(row);
-  EXPECT_EQ(workers_.count<CollectivesJob>(), 4U);
+  EXPECT_EQ(workers_.count<CollectivesJob>(), 3U);
 }
 
 }  // namespace

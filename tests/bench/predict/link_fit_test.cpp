@@ -20,5 +20,15 @@ TEST(LinkFit, AMeasuredLinkTakesTheProcessorShareOfTheNearestSize) {
   EXPECT_NEAR(link.transfer(5000).alone_ms, 5.0, 1e-9);
 }
 
+TEST(LinkOfARing, ARingOfFourTakesItsShareOfTheBytesThreeTimesOver) {
+  // 1 ms and 1 ms a MB between two.
+  const std::vector<LinkTime> two = {{1'000'000, 2.0, 0.5}, {9'000'000, 10.0, 0.25}};
+  const std::vector<LinkTime> four = link_of_ring(two, 4);
+  EXPECT_NEAR(four[0].ms, 3 * 1 + 1.5 * 1, 1e-9);
+  EXPECT_NEAR(four[1].ms, 3 * 1 + 1.5 * 9, 1e-9);
+  EXPECT_EQ(four[1].processor_share, 0.25);
+  EXPECT_NEAR(link_of_ring(two, 2)[1].ms, 10, 1e-9);
+}
+
 }  // namespace
 }  // namespace stratagem::bench::link_fit_test

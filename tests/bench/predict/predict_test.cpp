@@ -221,29 +221,30 @@ STRATAGEM_REGISTER(strategies::StrategyEntry{.name = "predict_replicated",
                                              .dimensions = {"data"},
                                              .outline = cut_by_count()});
 
-STRATAGEM_REGISTER(strategies::StrategyEntry{.name = "predict_replicated_gpipe",
-                                             .options = {"split_size"},
-                                             .multi_device = true,
-                                             .dimensions = {"data"},
-                                             .outline = cut_by_size("gpipe")});
-
-/// A replica whose forward takes 10, backward 20 (12 to add gradients), update 3, input 1; two
-/// buckets, and a link that carries 1 MB in 1 ms without the processor.
+/// A replica of two groups of layers, whose forward passes take 5 each, backward passes 10 (6 to
+/// add gradients), updates 1 and the input 1; and a link that carries 1 MB in 1 ms without the
+/// processor.
 StageCosts replica_calibration() {
-  const std::vector<ActionCost> costs = {{"copy_input", 0, 4, false, 1, 1},
-                                         {"forward", 0, 4, false, 10, 9},
-                                         {"backward", 0, 4, true, 20, 18},
-                                         {"backward", 0, 4, false, 12, 11},
-                                         {"optimizer", 0, 0, false, 3, 3}};
-  return {.costs = costs,
-          .buckets = {{.bytes = 4'000'000, .ready = 0.5}, {.bytes = 2'000'000, .ready = 1.0}},
-          .links = {.all_reduce = {{1'000'000, 1.0, 0.0}, {9'000'000, 9.0, 0.0}}}};
+  StageCosts calibration{.links = {.all_reduce = {{1'000'000, 1.0, 0.0}, {9'000'000, 9.0, 0.0}}},
+                         .groups = {{.gathered_bytes = 2'000'000, .summed_bytes = 2'000'000},
+                                    {.gathered_bytes = 4'000'000, .summed_bytes = 4'000'000}}};
+  for (const int group : {0, 1}) {
+    calibration.costs.insert(calibration.costs.end(), {{"forward", group, 4, false, 5},
+                                                       {"backward", group, 4, true, 10},
+                                                       {"backward", group, 4, false, 6},
+                                                       {"all_reduce_wait", group, 0, false, 0},
+                                                       {"optimizer", group, 0, false, 1}});
+  }
+  calibration.costs.push_back({"copy_input", 0, 4, false, 1});
+  calibration.costs.push_back({"copy_input", 1, 4, false, 0});
+  return calibration;
 }
 
 TEST(PredictReplicated, WhatIsReadyEarlyHides) {
   const Config row = row_of("predict_replicated", 8, 8);
-  // The first bucket is in flight from 10 to 14 of the pass, the second 2 behind its end.
-  EXPECT_NEAR(predict_step_ms(row, replica_calibration()), 1 + 10 + 20 + 2 + 3, 1e-9);
+  // The last group's sum is in flight beside the first one's backward pass, whose own is beside the
+  // last group's update for half of its time.
+  EXPECT_NEAR(predict_step_ms(row, replica_calibration()), 1 + 10 + 20 + 2 + 1, 1e-9);
 }
 
 TEST(PredictReplicated, EveryReplicaHasItsTransfersBesideItsPasses) {
@@ -252,89 +253,31 @@ TEST(PredictReplicated, EveryReplicaHasItsTransfersBesideItsPasses) {
   for (const int device : {0, 1}) {
     const reports::Breakdown parts = breakdown(timeline, device, 1);
     EXPECT_NEAR(parts.compute, 10 + 20, 1e-9);
-    EXPECT_NEAR(parts.communication_hidden, 4, 1e-9);
-    EXPECT_NEAR(parts.communication_exposed, 2, 1e-9);
-    EXPECT_NEAR(parts.input_copy + parts.optimizer, 1 + 3, 1e-9);
+    EXPECT_NEAR(parts.communication_hidden, 4 + 1, 1e-9);
+    EXPECT_NEAR(parts.communication_exposed, 1, 1e-9);
+    EXPECT_NEAR(parts.input_copy + parts.optimizer, 1 + 2, 1e-9);
     EXPECT_NEAR(parts.other, 0, 1e-9);
   }
-}
-
-TEST(PredictReplicated, ItsActionsAreThoseOfThePlan) {
-  Config row = row_of("predict_replicated", 8, 8);
-  row.accumulation_steps = 2;
-  row.clip_gradients = 1;
-  StageCosts costs = replica_calibration();
-  costs.has_buffers = true;
-  costs.costs.push_back({"gradient_norm", 0, 0, false, 2, 2});
-  std::vector<schedules::Action> predicted;
-  for (const auto& entry : predict_timeline(row, costs).entries) {
-    const bool is_listed = entry.device == 0 && !schedules::is_in_flight(entry.action.kind);
-    if (is_listed) predicted.push_back(entry.action);
-  }
-  EXPECT_EQ(predicted, plan_of(row, parts_of(costs)).schedule.actions.front());
-}
-
-TEST(PredictReplicated, TheLastBackwardPassOfTheListSends) {
-  // gpipe's backward passes begin with the last micro-batch.
-  Config row = row_of("predict_replicated_gpipe", 8, 2);
-  schedules::Action beside_the_transfers;
-  for (const auto& entry : predict_timeline(row, replica_calibration()).entries) {
-    if (entry.device > 0) break;
-    if (entry.action.kind == schedules::ActionKind::backward) beside_the_transfers = entry.action;
-    if (entry.action.kind == schedules::ActionKind::gradient_wait) break;
-  }
-  EXPECT_EQ(beside_the_transfers.micro_batch, 0);
-  const auto timeline = predict_timeline(row, replica_calibration());
-  const auto transfer = std::ranges::find_if(timeline.entries, [](const auto& entry) {
-    return entry.action.kind == schedules::ActionKind::all_reduce;
-  });
-  const auto pass = std::ranges::find_if(
-      timeline.entries, [&](const auto& entry) { return entry.action == beside_the_transfers; });
-  EXPECT_GE(transfer->start_ms, pass->start_ms);
-}
-
-TEST(PredictReplicated, ARingOfFourTakesItsShareOfTheBytesThreeTimesOver) {
-  // 1 ms and 1 ms a MB between two.
-  const std::vector<LinkTime> two = {{1'000'000, 2.0, 0.5}, {9'000'000, 10.0, 0.25}};
-  const std::vector<LinkTime> four = link_of_ring(two, 4);
-  EXPECT_NEAR(four[0].ms, 3 * 1 + 1.5 * 1, 1e-9);
-  EXPECT_NEAR(four[1].ms, 3 * 1 + 1.5 * 9, 1e-9);
-  EXPECT_EQ(four[1].processor_share, 0.25);
-  EXPECT_NEAR(link_of_ring(two, 2)[1].ms, 10, 1e-9);
-}
-
-TEST(CostsAlone, AreThoseOfADeviceThatNobodySlowsDown) {
-  const auto alone = costs_alone(replica_calibration().costs);
-  EXPECT_EQ(alone[1].ms, 9);
-  EXPECT_EQ(alone[1].alone_ms, 9);
 }
 
 TEST(PredictReplicated, OnlyTheLastOfSeveralPassesSends) {
   Config row = row_of("predict_replicated", 8, 8);
   row.accumulation_steps = 2;
-  EXPECT_NEAR(predict_step_ms(row, replica_calibration()), 2 * (1 + 10) + 20 + 12 + 2 + 3, 1e-9);
+  auto calibration = replica_calibration();
+  for (ActionCost& cost : calibration.costs) cost.samples = cost.samples > 0 ? 2 : 0;
+  EXPECT_NEAR(predict_step_ms(row, calibration), 2 * (1 + 10) + 20 + 12 + 2 + 1, 1e-9);
 }
 
 TEST(PredictReplicated, TheReplicaWithTheLargestShareSetsThePace) {
   // A batch of 7: shares of 4 and 3 samples.
   const Config row = row_of("predict_replicated", 7, 7);
-  auto calibration = replica_calibration();
-  auto& costs = calibration.costs;
-  const std::vector<ActionCost> of_three = {{"copy_input", 0, 3, false, 0.75},
-                                            {"forward", 0, 3, false, 7},
-                                            {"backward", 0, 3, true, 15},
-                                            {"backward", 0, 3, false, 9}};
-  costs.insert(costs.end(), of_three.begin(), of_three.end());
-  EXPECT_NEAR(predict_step_ms(row, calibration), 1 + 10 + 20 + 2 + 3, 1e-9);
-  std::ranges::reverse(costs);
-  EXPECT_NEAR(predict_step_ms(row, calibration), 1 + 10 + 20 + 2 + 3, 1e-9);
+  EXPECT_NEAR(predict_step_ms(row, replica_calibration()), 1 + 10 + 20 + 2 + 1, 1e-9);
 }
 
-TEST(PredictReplicated, ALinkThatTakesTheProcessorCostsWhatItHides) {
-  auto calibration = replica_calibration();
-  for (LinkTime& measured : calibration.links.all_reduce) measured.processor_share = 1.0;
-  const Config row = row_of("predict_replicated", 8, 8);
-  EXPECT_NEAR(predict_step_ms(row, calibration), 1 + 10 + 20 + 4 + 2 + 3, 1e-9);
+TEST(CostsAlone, AreThoseOfADeviceThatNobodySlowsDown) {
+  const auto alone = costs_alone({{"forward", 0, 4, false, 10, 9}});
+  EXPECT_EQ(alone[0].ms, 9);
+  EXPECT_EQ(alone[0].alone_ms, 9);
 }
 
 }  // namespace

@@ -9,10 +9,8 @@ namespace {
 using testing::ElementsAre;
 
 TEST(TimeOfAMessage, IsThatOfACallOverItsMessages) {
-  EXPECT_THAT(ms_of_a_message({8, 12}, "send", 1), ElementsAre(4, 6)) << "there and back";
-  EXPECT_THAT(ms_of_a_message({8, 12}, "all_reduce", 4), ElementsAre(2, 3));
-  EXPECT_THAT(ms_of_a_message({8, 12}, "all_reduce", 1), ElementsAre(8, 12));
-  EXPECT_THAT(ms_of_a_message({8, 12}, "all_gather", 1), ElementsAre(8, 12));
+  EXPECT_THAT(ms_of_a_message({8, 12}, "send"), ElementsAre(4, 6)) << "there and back";
+  EXPECT_THAT(ms_of_a_message({8, 12}, "all_reduce"), ElementsAre(8, 12));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "strategies/data_parallel/device_balance.h"
 #include "strategies/data_parallel/layer_buckets.h"
 #include "strategies/distributed/counted_costs.h"
+#include "strategies/stages/partition.h"
 #include "tests/strategies/training.h"
 
 namespace stratagem::data_parallel::data_parallel_ladder_test {
@@ -68,8 +69,8 @@ TEST(LayerBuckets, HoldWholeLayersAndBeginAtOnesWithParameters) {
   const models::Workload workload(small_workload("toy", 2));
   const models::Model model = workload.make_model();
   ASSERT_EQ(model.layers.size(), 3u);  // linear, ReLU, linear
-  EXPECT_THAT(bucket_boundaries(model.layers, 1), ElementsAre(2));
-  EXPECT_THAT(bucket_boundaries(model.layers, 1e6), ElementsAre());
+  EXPECT_THAT(stages::bucket_boundaries(model.layers, 1), ElementsAre(2));
+  EXPECT_THAT(stages::bucket_boundaries(model.layers, 1e6), ElementsAre());
 }
 
 TEST(LayerBuckets, ANarrowModelHasAsManyAsTheWholeOne) {

@@ -302,15 +302,15 @@ TEST(MemoryOfAStep, WhatRanksExchangeIsCommunication) {
   });
 }
 
-/// Gradients are summed where they are. In half precision they are copied first, and are so few
-/// that two ranks send each other all of them: two copies are sent and two received.
+/// Gradients are summed where they are. In half precision they are copied first. Two ranks send
+/// each other all of so few: two copies are sent and two received.
 TEST(MemoryOfAStep, WhatGradientsAreSentFromIsCommunication) {
   for (const auto& [compression, bytes_an_element] :
        {std::pair{"none", 0}, std::pair{"fp16", 2 + 4 * 2}}) {
     const Case of{.strategy = "ddp",
                   .model = "mlp",
                   .spread = {.replicas = 2},
-                  .options = {.compression = compression},
+                  .options = {.overlap = false, .compression = compression},
                   .dtype = at::kFloat};
     on_ranks(of, [expected = bytes_an_element](Accounted& training) {
       training.steps(2);

@@ -49,8 +49,8 @@ TEST(CollectiveCalls, BelongToAGroupOfRanksAndStandInTheirOrder) {
                           Collective{RankGroup::tensor, {B, 0, 0}},
                           Collective{RankGroup::shards, {ActionKind::reduce_scatter, 0, 0}},
                           Collective{RankGroup::shards, {ActionKind::gradient_wait, 0, 0}},
-                          Collective{RankGroup::copies, {ActionKind::reduce_copies, 0, 0}},
-                          Collective{RankGroup::copies, {ActionKind::copies_wait, 0, 0}},
+                          Collective{RankGroup::copies, {ActionKind::all_reduce_start, 0, 0}},
+                          Collective{RankGroup::copies, {ActionKind::all_reduce_wait, 0, 0}},
                           Collective{RankGroup::norm, {ActionKind::norm_sum, 0, 0}}));
 }
 
@@ -62,8 +62,8 @@ std::vector<Collective> executed_by(const Schedule& schedule, int device) {
       {ActionKind::unshard_wait, RankGroup::shards},
       {ActionKind::reduce_scatter, RankGroup::shards},
       {ActionKind::gradient_wait, RankGroup::shards},
-      {ActionKind::reduce_copies, RankGroup::copies},
-      {ActionKind::copies_wait, RankGroup::copies},
+      {ActionKind::all_reduce_start, RankGroup::copies},
+      {ActionKind::all_reduce_wait, RankGroup::copies},
       {ActionKind::forward, RankGroup::tensor},
       {ActionKind::backward, RankGroup::tensor},
       {ActionKind::backward_input, RankGroup::tensor},

@@ -335,16 +335,6 @@ TEST(ScheduleRegistry, CountsBelowOneAreRefused) {
   EXPECT_THROW(make_schedule("gpipe", 1, 0), std::invalid_argument);
 }
 
-TEST(Replication, StandsAroundTheStepOfEveryStage) {
-  const Schedule plain = make_schedule("naive", 1, 2);
-  EXPECT_EQ(grid(add_replication(plain, true)), "device 0 | 0S 0L0 0F0 0B0 0L1 0F1 0B1 0R 0O\n");
-  EXPECT_EQ(grid(add_replication(plain, false)), "device 0 | 0L0 0F0 0B0 0L1 0F1 0B1 0R 0O\n");
-  EXPECT_EQ(grid(forward_only(add_replication(plain, true))), "device 0 | 0S 0L0 0F0 0L1 0F1\n");
-  EXPECT_NO_THROW(validate(add_replication(make_schedule("1f1b", 2, 3), true)));
-  EXPECT_EQ(grid(add_clipping(add_replication(plain, false), false)),
-            "device 0 | 0L0 0F0 0B0 0L1 0F1 0B1 0R 0N 0O\n");
-}
-
 TEST(Validate, RefusesAStageThatNeverUpdates) {
   Schedule schedule = make_schedule("1f1b", 2, 2);
   schedule.actions[1].pop_back();

@@ -58,10 +58,10 @@ TEST(Sharding, OfTheOptimizerScattersWhatAllMicroBatchesHaveAdded) {
 
 TEST(Sharding, OverCopiesIsSummedBesideTheNextGroupsPass) {
   EXPECT_EQ(grid(one_device(1, 3, {.sharded = Sharded::gradients, .copies = true})),
-            "device 0 | 0L0 0U0 0UW0 1U0 0F0 1UW0 2U0 1F0 2L0 2UW0 2F0 2B0 2RS0 1B0 1RS0 2R 2RC "
-            "0B0 0RS0 1R 1RC 2CW 2O 0R 0RC 1CW 1O 0CW 0O\n");
+            "device 0 | 0L0 0U0 0UW0 1U0 0F0 1UW0 2U0 1F0 2L0 2UW0 2F0 2B0 2RS0 1B0 1RS0 2R 2AS "
+            "0B0 0RS0 1R 1AS 2AW 2O 0R 0AS 1AW 1O 0AW 0O\n");
   EXPECT_EQ(grid(one_device(2, 1, {.sharded = Sharded::gradients, .copies = true})),
-            "device 0 | 0L0 0U0 0UW0 0F0 0B0 0RS0 0L1 0F1 0B1 0R 0RS1 0R1 0RC 0CW 0O\n")
+            "device 0 | 0L0 0U0 0UW0 0F0 0B0 0RS0 0L1 0F1 0B1 0R 0RS1 0R1 0AS 0AW 0O\n")
       << "after the last micro-batch alone";
 }
 
@@ -137,8 +137,8 @@ TEST(Sharding, IsValidOverEveryScheduleAndPolicy) {
     const bool accumulates = of.sharding.sharded == Sharded::optimizer;
     EXPECT_EQ(count(sharded, ActionKind::reduce_scatter),
               cut.stages() * (accumulates ? 1 : of.micro_batches));
-    EXPECT_EQ(count(sharded, ActionKind::reduce_copies), of.sharding.copies ? cut.stages() : 0);
-    EXPECT_EQ(count(sharded, ActionKind::copies_wait), of.sharding.copies ? cut.stages() : 0);
+    EXPECT_EQ(count(sharded, ActionKind::all_reduce_start), of.sharding.copies ? cut.stages() : 0);
+    EXPECT_EQ(count(sharded, ActionKind::all_reduce_wait), of.sharding.copies ? cut.stages() : 0);
     if (of.sharding.sharded != Sharded::parameters || !of.sharding.reshard_after_forward) {
       EXPECT_EQ(count(sharded, ActionKind::unshard), cut.stages()) << "once a step";
     }
@@ -159,7 +159,7 @@ TEST(Sharding, NormsAreOfScatteredGradientsAndBeforeEveryUpdate) {
   EXPECT_THAT(grid(schedule), HasSubstr("0R 0N 0NS 1O 0O"));
   EXPECT_THAT(
       grid(add_clipping(one_device(1, 2, {.sharded = Sharded::parameters, .copies = true}), true)),
-      HasSubstr("0R 0RC 1CW 1N 0CW 0N 0NS 1O 0O"));
+      HasSubstr("0R 0AS 1AW 1N 0AW 0N 0NS 1O 0O"));
 }
 
 /// The message with which a device's list is refused.
@@ -196,19 +196,19 @@ TEST(Sharding, WhatIsNotValidIsNamed) {
   EXPECT_THAT(without(5), HasSubstr("0R waits for what nobody scatters"));
   EXPECT_THAT(without(6), HasSubstr("0O updates before its gradients are there"));
   const Sharding with_copies{.sharded = Sharded::parameters, .copies = true};
-  constexpr auto RC = ActionKind::reduce_copies;
-  constexpr auto CW = ActionKind::copies_wait;
+  constexpr auto AS = ActionKind::all_reduce_start;
+  constexpr auto AW = ActionKind::all_reduce_wait;
   const auto with = [&](std::vector<Action> sum, std::size_t place) {
     std::vector<Action> more = right;
     more.insert(more.begin() + static_cast<std::ptrdiff_t>(place), sum.begin(), sum.end());
     return refusal(more, with_copies);
   };
-  EXPECT_EQ(with({{RC, 0, 0}, {CW, 0, 0}}, 7), "");
+  EXPECT_EQ(with({{AS, 0, 0}, {AW, 0, 0}}, 7), "");
   EXPECT_THAT(with({}, 7), HasSubstr("0O updates before its gradients are summed over copies"));
-  EXPECT_THAT(with({{RC, 0, 0}}, 7), HasSubstr("0O updates before its gradients are summed"));
-  EXPECT_THAT(with({{CW, 0, 0}}, 7), HasSubstr("0CW waits for what nobody sums"));
-  EXPECT_THAT(with({{RC, 0, 0}, {CW, 0, 0}}, 6), HasSubstr("0RC sums before its gradients are"));
-  EXPECT_THAT(with({{RC, 0, 0}, {CW, 0, 0}, {RC, 0, 0}}, 7), HasSubstr("0RC sums what is summed"));
+  EXPECT_THAT(with({{AS, 0, 0}}, 7), HasSubstr("0O updates before its gradients are summed"));
+  EXPECT_THAT(with({{AW, 0, 0}}, 7), HasSubstr("0AW waits for what nobody sums"));
+  EXPECT_THAT(with({{AS, 0, 0}, {AW, 0, 0}}, 6), HasSubstr("0AS sums before its gradients are"));
+  EXPECT_THAT(with({{AS, 0, 0}, {AW, 0, 0}, {AS, 0, 0}}, 7), HasSubstr("0AS sums what is summed"));
   EXPECT_THAT(refusal({{U, 0, 0}, {UW, 0, 0}, {F, 0, 0}, {X, 0, 0}, {B, 0, 0}}, all),
               HasSubstr("0B0 finds parameters that are not whole"));
   EXPECT_THAT(refusal({{U, 0, 0}, {UW, 0, 0}, {U, 0, 1}}, all),

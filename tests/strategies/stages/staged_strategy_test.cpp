@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 
 constexpr auto F = schedules::ActionKind::forward;
 
-/// With replicas it needs ranks: see replicated_strategy_test.cpp and rank_pipeline_test.cpp.
+/// With replicas it needs ranks: see ddp_test.cpp and rank_pipeline_test.cpp.
 bool has_replicas(const std::string& strategy) {
   const strategies::StrategyEntry& entry = strategies::find_strategy(strategy);
   return entry.usually_spreads_over("data") || entry.usually_spreads_over("tensor");

@@ -194,7 +194,7 @@ def run(rank):
     if rank == int(sys.argv[3]):
         raise ValueError("no luck")
     distributed.all_reduce(torch.ones(1))
-    return dict(step_ms=[1.0 + rank], loss=float(rank), first_losses=[float(rank)])
+    return dict(step_ms=[1.0 + rank], loss=float(rank), first_losses=[float(rank)], peak_resident_bytes=rank)
 
 take_part(Launch(f"file://{sys.argv[1]}", int(sys.argv[2]), 2, "lo"), place("cpu", 2), run,
           lambda answer: print(json.dumps(answer)))
@@ -223,6 +223,7 @@ def test_an_answer_is_not_lost_by_how_a_rank_ends(tmp_path):
     answer = json.loads(outputs[0][0])
     assert (answer["step_ms"], answer["per_rank_ms"]) == ([2.0], [[1.0], [2.0]])
     assert (answer["loss"], answer["first_losses"]) == (0.5, [0.5])
+    assert answer["peak_resident_bytes"] == 1
     assert outputs[1][0] == ""
     pinned = [line for _, text in outputs for line in text.splitlines() if "has cores" in line]
     assert len({line.partition("cores")[2] for line in pinned}) == 2

@@ -104,7 +104,7 @@ def test_every_ratio_on_gpus_is_of_contenders_that_there_are(scenario):
 def test_a_step_lasts_from_the_last_ranks_end_to_the_last_ranks_end():
     """The jitter of two ranks that take turns in being late is not counted."""
     answers = [
-        {"step_ms": times, "loss": 2.0, "first_losses": [1.0]}
+        {"step_ms": times, "loss": 2.0, "first_losses": [1.0], "peak_resident_bytes": 1}
         for times in ([10.0, 14.0, 10.0], [12.0, 10.0, 13.0])
     ]
     found = as_one(place("cpu", 2, 0), answers)

@@ -51,6 +51,18 @@ def test_every_round_launches_each_contender_once_in_its_order(log):
     assert json.loads(json.dumps(result.as_json()))["samples"][0]["step_ms"] == [1.0, 3.0]
 
 
+def test_memory_that_a_rank_answers_counts_where_the_system_has_less(log):
+    more = 2**50
+    answers = f"""
+import json
+print(json.dumps({{"step_ms": [1.0], "loss": 1.0, "peak_resident_bytes": {more}}}))
+"""
+    contenders = [Contender("ranks", launchable(answers)), answering(log, "alone")]
+    peaks = run_rounds(contenders, rounds=1, seed=1, limit_s=30).peaks()
+    assert peaks["ranks"] == [more]
+    assert 0 < peaks["alone"][0] < more
+
+
 def test_a_failure_is_reported_once_and_the_others_go_on(log):
     contenders = [
         Contender("bad", launchable(FAIL)),

@@ -90,6 +90,7 @@ def answers_of(lines):
 def losses_of(answer):
     assert (answer["device"], answer.get("backend", "gloo")) == ("cpu", "gloo")
     assert len(answer["first_losses"]) == 3
+    assert answer["peak_resident_bytes"] > 100 * 2**20  # PyTorch alone takes more
     return answer["first_losses"]
 
 

@@ -1,6 +1,7 @@
 """How a peer measures itself: warm-up, a barrier, timed steps, and the answer of one rank."""
 
 import argparse
+import resource
 import time
 from collections.abc import Callable
 from itertools import pairwise
@@ -104,6 +105,7 @@ def measure(arguments: argparse.Namespace, step: Callable[[], torch.Tensor | Non
         "torch": torch.__version__,
         "allocator": loaded_allocator(),
         "device": place if place == "cpu" else torch.cuda.get_device_name(place),
+        "peak_resident_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
     }
 
 

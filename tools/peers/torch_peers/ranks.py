@@ -114,7 +114,7 @@ def merged(placement: Placement, run: Callable[[int], dict]) -> dict:
 
 
 def as_one(placement: Placement, given: Sequence[dict]) -> dict:
-    """Return each step's time, and the mean loss of the ranks that have one.
+    """Return each step's time, the mean loss of the ranks that have one, and the most memory.
 
     Steps begin together, at a barrier, and follow each other: one lasts from the last rank's end of
     the one before to the last rank's end of its own, as Stratagem's do. The maximum of the ranks'
@@ -128,6 +128,7 @@ def as_one(placement: Placement, given: Sequence[dict]) -> dict:
         "backend": placement.backend,
         "step_ms": [end - start for start, end in pairwise([0.0, *last_ends])],
         "per_rank_ms": step_ms,
+        "peak_resident_bytes": max(answer["peak_resident_bytes"] for answer in given),
         "loss": statistics.fmean(answer["loss"] for answer in losses),
         "first_losses": [
             statistics.fmean(values)

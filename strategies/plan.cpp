@@ -25,7 +25,7 @@ schedules::Sharding sharding_of(const PlanRequest& request) {
           .with_buffers = replicated && request.parts.has_buffers};
 }
 
-/// Adds what replicas do, and the two formats of mixed precision.
+/// Cuts stages into groups of layers, and adds what these exchange with replicas.
 void add_groups(const PlanRequest& request, StepPlan& plan) {
   std::vector<int> groups = request.parts.groups_of_stage;
   groups.resize(plan.schedule.device_of_stage.size(), 1);

@@ -30,7 +30,7 @@ struct RankGroups {
   std::vector<distributed::ProcessGroup*> data = {};  // [own device]: the ranks with replicas of
                                                       // its stage; empty without replicas
   // Where state is sharded over a part of them only, [own device]: the ranks of that part, and
-  // those that keep the same shard in the others. Empty: it is sharded over all.
+  // those that keep the same shard in the others. Empty: it is sharded over all, or not at all.
   std::vector<distributed::ProcessGroup*> shards = {};
   std::vector<distributed::ProcessGroup*> copies = {};
   // The ranks of this rank's replica in the order of their stages; null where it has all stages.

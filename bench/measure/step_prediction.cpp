@@ -137,7 +137,6 @@ void predict_row(PreparedRow& row, const MeasureEnvironment& environment, Observ
 bool can_be_simulated(const Config& config) {
   const Placement placement = placement_of(config);
   if (placement.tensor_ranks() > 1) return false;
-  if (has_layer_groups(config)) return true;
   if (strategies::find_strategy(config.strategy).one_process) return is_data_parallel(config);
   return true;
 }

@@ -52,7 +52,7 @@ class RowLinks {
 /// transfer has the cost.
 bool is_part_of_a_transfer(ActionKind kind) {
   return kind == ActionKind::unshard || kind == ActionKind::unshard_wait ||
-         kind == ActionKind::reduce_scatter || kind == ActionKind::all_reduce_start;
+         kind == ActionKind::reduce_scatter;
 }
 
 /// The plan of a replica, once for each of them.

@@ -26,10 +26,11 @@ struct ActionCost {
   STRATAGEM_FIELDS(kind, stage, samples, first, ms, alone_ms, spread_ms, kept_bytes, most_bytes)
 };
 
-/// Layers of a stage whose parameters are gathered, and whose gradients are scattered, together.
+/// Layers of a stage whose parameters are gathered, and whose gradients are scattered or summed,
+/// together.
 struct LayerGroup {
   std::int64_t stage = 0;
-  std::int64_t gathered_bytes = 0;   // in one collective, all ranks' parts; 0 without parameters
+  std::int64_t gathered_bytes = 0;   // of its parameters, all ranks' parts; 0: it has none
   std::int64_t scattered_bytes = 0;  // likewise; 0 where nothing is sharded
   std::int64_t summed_bytes = 0;     // over those that keep the same part; 0 where there are none
 

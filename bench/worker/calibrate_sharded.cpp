@@ -14,9 +14,9 @@
 #include "bench/worker/absent_ranks.h"
 #include "bench/worker/calibrate_sharded.h"
 #include "bench/worker/session.h"
-#include "strategies/sharding/flat_layout.h"
-#include "strategies/sharding/gradient_sums.h"
-#include "strategies/sharding/layer_groups.h"
+#include "strategies/stages/flat_layout.h"
+#include "strategies/stages/gradient_sums.h"
+#include "strategies/stages/layer_groups.h"
 
 namespace stratagem::bench {
 namespace {
@@ -102,10 +102,10 @@ class LonelyReplica {
 
 std::vector<LayerGroup> layer_groups(const Config& config, const models::Workload& workload,
                                      const models::Model& model) {
-  const sharding::GradientSums sums{.sharded = schedules::sharded_by(sharded_state(config)),
-                                    .mixed = workload.options().mixed,
-                                    .in_master = strategies::reduces_in_float32(config),
-                                    .exchanged = scatters_by_exchange(config)};
+  const stages::GradientSums sums{.sharded = schedules::sharded_by(sharded_state(config)),
+                                  .mixed = workload.options().mixed,
+                                  .in_master = strategies::reduces_in_float32(config),
+                                  .exchanged = scatters_by_exchange(config)};
   const int copies = copies_of(config);
   const int shards = placement_of(config).replicas() / copies;
   const auto element = static_cast<std::int64_t>(c10::elementSize(workload.options().dtype));
@@ -116,8 +116,7 @@ std::vector<LayerGroup> layer_groups(const Config& config, const models::Workloa
   const auto micro_batches =
       std::ranges::count(partition_of(config), 0, &schedules::Slice::replica);
   const std::int64_t in_whole = sums.master_is_scattered(micro_batches) ? master : element;
-  const auto cut =
-      sharding::groups_of(model.layers, plan_request(config), workload.options().width);
+  const auto cut = stages::groups_of(model.layers, plan_request(config), workload.options().width);
   std::vector<LayerGroup> groups;
   std::size_t begin = 0;
   for (std::size_t stage = 0; stage < cut.per_stage.size(); ++stage) {
@@ -127,7 +126,7 @@ std::vector<LayerGroup> layer_groups(const Config& config, const models::Workloa
       const auto layers = models::LayerSpan(model.layers).subspan(begin, end - begin);
       std::vector<std::int64_t> sizes;
       for (const auto& [name, tensor] : models::parameters(layers)) sizes.push_back(tensor.numel());
-      const std::int64_t size = sharding::FlatLayout(sizes, element, shards).size();
+      const std::int64_t size = stages::FlatLayout(sizes, element, shards).size();
       groups.push_back({.stage = static_cast<std::int64_t>(stage),
                         .gathered_bytes = size * element,
                         .scattered_bytes = sums.is_sharded() ? size * in_whole : 0,

@@ -8,6 +8,7 @@
 #include "strategies/stages/partition.h"
 
 namespace stratagem::data_parallel {
+
 std::vector<int> owners_of(const std::vector<std::int64_t>& bytes, int devices) {
   std::vector<std::size_t> by_size(bytes.size());
   std::iota(by_size.begin(), by_size.end(), std::size_t{0});

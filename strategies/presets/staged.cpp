@@ -5,9 +5,7 @@
 #include <utility>
 
 #include "models/registry/registry.h"
-#include "strategies/distributed/process_group.h"
-#include "strategies/sharding/layer_groups.h"
-#include "strategies/sharding/sharded_strategy.h"
+#include "strategies/stages/layer_groups.h"
 #include "strategies/stages/staged_strategy.h"
 
 namespace stratagem::presets {
@@ -63,43 +61,15 @@ bool can_be_sharded(const models::ModelEntry& model, Layout layout) {
 
 }  // namespace
 
-PlanRequest plan_request(const StrategyContext& context) {
-  const strategies::RankGroups& groups = context.groups;
-  const auto size_of = [](const distributed::ProcessGroup* group) {
-    return group == nullptr ? 1 : group->size();
-  };
-  const models::WorkloadOptions& workload = context.workload.options();
-  const models::Model model = context.workload.make_meta_model();
-  const int ranks = size_of(groups.activations);
-  PlanRequest request{.options = context.options,
-                      .arrangement = {.replicas = groups.replicas,
-                                      .devices = ranks * static_cast<int>(context.devices.size()),
-                                      .ranks = ranks,
-                                      .tensor_ranks = size_of(groups.tensor)},
-                      .parts = {.has_buffers = !models::buffers(model.layers).empty()},
-                      .mixed_precision = workload.mixed,
-                      .needs_norm = workload.optimizer.clip_norm > 0 || workload.loss_scale != 1,
-                      .replica = groups.replica};
-  if (strategies::has_layer_groups(request)) {
-    const auto cut = sharding::groups_of(model.layers, request, workload.width);
-    request.parts.groups_of_stage = cut.per_stage;
-    request.parts.empty_groups = cut.empty;
-  }
-  return request;
-}
-
 std::unique_ptr<strategies::Strategy> make_staged(const StrategyContext& context,
                                                   const strategies::Outline& outline,
                                                   Layout layout) {
-  const PlanRequest request = plan_request(context);
+  const PlanRequest request = stages::plan_request(context);
   const auto planner = [outline, request](std::int64_t samples) {
     PlanRequest of_batch = request;
     of_batch.samples = samples;
     return strategies::plan_of(of_batch, outline(of_batch));
   };
-  if (strategies::has_layer_groups(request)) {
-    return std::make_unique<sharding::ShardedStrategy>(context, planner, layout);
-  }
   return std::make_unique<stages::StagedStrategy>(context, planner, layout);
 }
 

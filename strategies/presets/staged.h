@@ -13,9 +13,6 @@
 
 namespace stratagem::presets {
 
-/// What the strategy's plans follow from; of a batch of no size yet.
-strategies::PlanRequest plan_request(const strategies::StrategyContext& context);
-
 /// A strategy that runs plans of this outline. The stages are this rank's devices times the ranks
 /// of its pipeline. `layout` as for StagedStrategy.
 std::unique_ptr<strategies::Strategy> make_staged(

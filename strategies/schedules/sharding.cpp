@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -42,16 +44,24 @@ class ShardedList {
 
   std::vector<Action> make() {
     std::size_t visit = 0;
-    for (const Action& action : actions_) {
+    for (auto next = actions_.begin(); next != actions_.end(); ++next) {
+      const Action action = *next;
       if (action.kind == ActionKind::optimizer) continue;  // stands behind its gradients
       const bool visits = reads_parameters(action) && has_parameters(action.stage);
       if (visits) gather_before(visit);
       list_.push_back(action);
       if (visits) release_after(visit++);
-      if (has_parameters(action.stage) && makes_weight_gradients(action.kind)) exchange(action);
+      if (!has_parameters(action.stage) || !makes_weight_gradients(action.kind)) continue;
+      // What another rank waits for goes first.
+      const auto send = std::next(next);
+      if (send != actions_.end() && is_send(send->kind) && send->stage == action.stage) {
+        list_.push_back(*send);
+        next = send;
+      }
+      exchange(action);
     }
     finish_scatter();
-    finish_sum();
+    while (!sums_.empty()) finish_sum();
     for (const Action& action : actions_) {
       const bool updates = action.kind == ActionKind::optimizer;
       if (updates && !has_parameters(action.stage)) list_.push_back(action);
@@ -137,14 +147,16 @@ class ShardedList {
   void finish(int group) {
     if (!sharding_.copies) return update(group);
     list_.push_back({ActionKind::all_reduce_start, group, 0});
-    finish_sum();
-    summed_ = group;
+    if (scatters(sharding_)) finish_sum();
+    sums_.push_back(group);
   }
 
-  /// A sum over copies has had the next group's backward pass, or reduce-scatter, to travel beside.
+  /// A sum over copies has had the next group's reduce-scatter to travel beside or, where nothing
+  /// is sharded, all the backward passes behind it.
   void finish_sum() {
-    if (!summed_) return;
-    const int group = *std::exchange(summed_, std::nullopt);
+    if (sums_.empty()) return;
+    const int group = sums_.front();
+    sums_.pop_front();
     list_.push_back({ActionKind::all_reduce_wait, group, 0});
     update(group);
   }
@@ -160,7 +172,7 @@ class ShardedList {
   std::map<int, Action> last_gradients_;  // by group
   std::vector<Action> list_;
   std::optional<Action> in_flight_;  // the pass whose gradients are being scattered
-  std::optional<int> summed_;        // the group whose sum over copies is in flight
+  std::deque<int> sums_;             // groups whose sums over copies are in flight
 };
 
 /// Walks a device's list and knows what is whole and what is in flight.
@@ -238,7 +250,7 @@ class ShardingCheck {
         require(sharding_.copies && group.unscattered == 0 && group.unfinished == 0, action,
                 "sums before its gradients are there");
         require(!group.summing && !group.summed, action, "sums what is summed");
-        require(++sums_ <= 2, action, "is the third in flight");
+        require(++sums_ <= 2 || !scatters(sharding_), action, "is the third in flight");
         group.summing = true;
         return;
       case ActionKind::all_reduce_wait:

@@ -48,7 +48,8 @@ Schedule cut_into_groups(const Schedule& lowered, const std::vector<int>& groups
 /// where gradients are sharded, after each; behind the last, where there are copies, the sum over
 /// them (AS, AW); and its update as soon as its gradients are there. One reduce-scatter, and the
 /// sum of the group before, are in flight while the next group's backward pass runs. Where nothing
-/// is sharded there are the sums alone. Also of a schedule of forward passes alone. The result is
+/// is sharded there are the sums alone, which are waited for behind the last pass. A send of the
+/// passes goes first. Also of a schedule of forward passes alone. The result is
 /// valid by validate_sharding().
 Schedule add_sharding(const Schedule& lowered, const Sharding& sharding);
 
@@ -57,7 +58,8 @@ Schedule add_sharding(const Schedule& lowered, const Sharding& sharding);
 /// `prefetch` + 1 groups are whole at once where parameters are sharded and freed after each visit,
 /// every gradient is scattered once and after it was made, at most two of a device's scatters and
 /// one of a group's are unfinished, every sum over copies follows its group's last scatter, at most
-/// two of them are unfinished, and every update follows its group's last one.
+/// two of them are unfinished where something is sharded, and every update follows its group's last
+/// one.
 void validate_sharding(const Schedule& schedule, const Sharding& sharding);
 
 }  // namespace stratagem::schedules

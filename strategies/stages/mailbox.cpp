@@ -7,6 +7,9 @@
 #include "strategies/backends/memory_accounting.h"
 
 namespace stratagem::stages {
+
+using schedules::ActionKind;
+
 namespace {
 
 /// The tensor's bytes as the backends want them, without gaps in the order of the dimensions: of
@@ -20,18 +23,67 @@ at::Tensor on_wire(const at::Tensor& tensor, at::MemoryFormat format) {
 
 }  // namespace
 
-void Mailbox::send(const schedules::Action& action, const at::Tensor& tensor, const Route& route) {
+int producer_of(const schedules::Action& transfer) {
+  const auto sent =
+      schedules::is_receive(transfer.kind) ? schedules::sender_of(transfer) : transfer;
+  return sent.kind == ActionKind::send_activation ? sent.stage : sent.stage - 1;
+}
+
+Mailbox::Route Mailbox::route_of(const schedules::Action& action,
+                                 const schedules::Schedule& schedule) const {
+  const bool forward =
+      action.kind == ActionKind::send_activation || action.kind == ActionKind::receive_activation;
+  const bool onwards = forward == schedules::is_send(action.kind);  // the peer holds the next stage
+  const int other = action.stage + (onwards ? 1 : -1);
+  const int device = schedule.device_of_stage.at(static_cast<std::size_t>(other));
+  const int peer = schedule.rank_of_device.at(static_cast<std::size_t>(device));
+  const int own = groups_.activations->rank();
+  const bool around = (action.stage < other) != (own < peer);  // an earlier rank has the next stage
+  if (around) return {forward ? groups_.activations_around : groups_.gradients_around, peer};
+  return {forward ? groups_.activations : groups_.gradients, peer};
+}
+
+void Mailbox::send(const schedules::Action& action, const at::Tensor& tensor,
+                   const RankPlan& plan) {
   const backends::MemoryCategoryGuard communication(backends::MemoryCategory::communication);
   wait_for_send(action);  // that of the step before
+  const Route route = route_of(action, plan.plan.schedule);
   sent_[action] = route.group->send(on_wire(tensor, format_), route.peer);
 }
 
+at::Tensor Mailbox::receive(const schedules::Action& action, const RankPlan& plan) {
+  expect(action, plan);
+  if (const auto next = plan.next_receive.find(action); next != plan.next_receive.end()) {
+    expect(next->second, plan);
+  }
+  at::Tensor received = take(action);
+  if (const auto sent = plan.answered.find(action); sent != plan.answered.end()) {
+    for (const schedules::Action& each : sent->second) wait_for_send(each);
+  }
+  return received;
+}
+
+/// Posts the receive, unless it was.
+void Mailbox::expect(const schedules::Action& receive, const RankPlan& plan) {
+  if (posted_.contains(receive)) return;
+  const backends::MemoryCategoryGuard communication(backends::MemoryCategory::communication);
+  models::Shape shape = shapes_.at(static_cast<std::size_t>(producer_of(receive)));
+  shape.front() = plan.slices.at(static_cast<std::size_t>(receive.micro_batch)).count;
+  at::Tensor tensor = at::empty(
+      shape, options_.memory_format(shape.size() == 4 ? format_ : at::MemoryFormat::Contiguous));
+  const at::Tensor wire = on_wire(tensor, format_);  // a view: the tensor has no gaps
+  const Route route = route_of(receive, plan.plan.schedule);
+  posted_[receive] = {tensor, route.group->receive(wire, route.peer)};
+}
+
+/// What an expected receive brings.
 at::Tensor Mailbox::take(const schedules::Action& receive) {
   const Posted posted = posted_.extract(receive).mapped();
   posted.transfer->wait();
   return posted.tensor;
 }
 
+/// Forgets what `sent` has sent, if it did: the peer has it, or it is waited for.
 void Mailbox::wait_for_send(const schedules::Action& sent) {
   const auto entry = sent_.extract(sent);
   if (!entry.empty()) entry.mapped()->wait();
@@ -39,17 +91,6 @@ void Mailbox::wait_for_send(const schedules::Action& sent) {
 
 void Mailbox::drain() {
   for (const auto& [action, transfer] : std::exchange(sent_, {})) transfer->wait();
-}
-
-void Mailbox::expect(const Incoming& incoming) {
-  if (posted_.contains(incoming.action)) return;
-  const backends::MemoryCategoryGuard communication(backends::MemoryCategory::communication);
-  const bool image = incoming.shape.size() == 4;
-  at::Tensor tensor = at::empty(
-      incoming.shape, options_.memory_format(image ? format_ : at::MemoryFormat::Contiguous));
-  const at::Tensor wire = on_wire(tensor, format_);  // a view: the tensor has no gaps
-  const Route& route = incoming.route;
-  posted_[incoming.action] = {tensor, route.group->receive(wire, route.peer)};
 }
 
 }  // namespace stratagem::stages

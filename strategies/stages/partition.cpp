@@ -102,9 +102,9 @@ double parameter_bytes(const models::Layer& layer) {
 }
 
 std::vector<std::size_t> bucket_boundaries(models::LayerSpan layers, double bucket_bytes,
-                                           double first_bucket_bytes) {
+                                           double first_bytes) {
   std::vector<std::size_t> boundaries;
-  double cap = std::min(first_bucket_bytes, bucket_bytes);
+  double cap = std::min(first_bytes, bucket_bytes);
   double filled = 0;
   std::size_t begin = layers.size();  // the first layer with parameters of the bucket
   for (std::size_t index = layers.size(); index-- > 0;) {

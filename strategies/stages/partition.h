@@ -35,10 +35,11 @@ std::vector<std::string> balanced_cut(const models::Workload& workload, int stag
 double parameter_bytes(const models::Layer& layer);
 
 /// The layers that begin buckets 1, 2, ..., in rising order. A backward pass fills them from the
-/// last one; as in DistributedDataParallel that one has at most 1 MiB of parameters, the others
-/// `bucket_bytes`, but for a layer that alone has more. Layers without parameters stay with those
-/// before them.
+/// last one; as in DistributedDataParallel that one has at most `first_bytes` of parameters, the
+/// others `bucket_bytes`, but for a layer that alone has more. Layers without parameters stay with
+/// those before them.
+constexpr double first_bucket_bytes = 1024 * 1024;
 std::vector<std::size_t> bucket_boundaries(models::LayerSpan layers, double bucket_bytes,
-                                           double first_bucket_bytes = 1024 * 1024);
+                                           double first_bytes = first_bucket_bytes);
 
 }  // namespace stratagem::stages

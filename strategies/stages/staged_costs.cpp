@@ -42,13 +42,14 @@ strategies::Costs StagedStrategy::costs(std::int64_t samples) const {
       live.begin() + first_device_,
       live.begin() + first_device_ + static_cast<std::ptrdiff_t>(devices_.size()));
   costs.memory.resize(devices_.size());
-  for (const int index : own_stages_) {
-    costs.memory[static_cast<std::size_t>(own_device_of(index))] +=
-        stages_[static_cast<std::size_t>(index)]->state_bytes();
+  for (const int index : stages_->list()) {
+    costs.memory[stages_->device_of(index)] +=
+        stages_->state_bytes(index, plan.plan.schedule.micro_batches);
   }
+  add_group_costs(costs, plan.plan.schedule);
   if (layout_) add_collectives(costs, plan);
   add_transfers(costs, plan);
-  if ((clips() || scales()) && groups_.norm != nullptr) {
+  if ((updates_->clips() || updates_->scales()) && groups_.norm != nullptr) {
     costs.collectives["all_reduce"] += {.calls = 1, .payload_bytes = sizeof(double)};
   }
   costs.calls = calls_of(plan);
@@ -75,10 +76,52 @@ const distributed::ProcessGroup* StagedStrategy::group_of(schedules::RankGroup g
   return nullptr;
 }
 
-strategies::CollectiveCount StagedStrategy::payload_of(
-    const Action& action, const schedules::Schedule& /*schedule*/) const {
-  if (!schedules::is_replicas_own(action.kind)) return {};
-  return {.calls = 1, .payload_bytes = sizeof(double)};
+strategies::CollectiveCount StagedStrategy::broadcast_cost(std::size_t device) const {
+  strategies::CollectiveCount cost;
+  for (const std::vector<at::Tensor>& tensors : buffers_.at(device)) {
+    cost.calls += 1;
+    for (const at::Tensor& each : tensors) {
+      cost.payload_bytes += static_cast<std::int64_t>(each.nbytes());
+    }
+  }
+  return cost;
+}
+
+/// What an action of this rank hands to its process group; nothing, for one that starts no call.
+strategies::CollectiveCount StagedStrategy::payload_of(const Action& action,
+                                                       const schedules::Schedule& schedule) const {
+  const FlatGroup* group = stages_->group(action.stage);
+  switch (action.kind) {
+    case ActionKind::unshard:
+      return group->gather_cost();
+    case ActionKind::reduce_scatter:
+      return group->scatter_cost(schedule.micro_batches);
+    case ActionKind::all_reduce_start:
+      return group->all_reduce_cost();
+    case ActionKind::norm_sum:
+      return {.calls = 1, .payload_bytes = sizeof(double)};
+    default:
+      return schedules::is_of_replicas(action.kind)
+                 ? broadcast_cost(stages_->device_of(action.stage))
+                 : strategies::CollectiveCount();
+  }
+}
+
+void StagedStrategy::add_group_costs(strategies::Costs& costs,
+                                     const schedules::Schedule& schedule) const {
+  static const std::map<ActionKind, const char*> collectives = {
+      {ActionKind::unshard, "all_gather"},
+      {ActionKind::reduce_scatter, "reduce_scatter"},
+      {ActionKind::all_reduce_start, "all_reduce"}};
+  for (const auto& actions : schedule.actions) {
+    for (const Action& action : actions) {
+      const auto known = collectives.find(action.kind);
+      const bool of_buffers = schedules::is_of_replicas(action.kind);
+      if ((known == collectives.end() && !of_buffers) || !stages_->has(action.stage)) continue;
+      const strategies::CollectiveCount cost = payload_of(action, schedule);
+      if (cost.calls > 0) costs.collectives[of_buffers ? "broadcast" : known->second] += cost;
+    }
+  }
 }
 
 /// Without the number of a micro-batch: a replica with fewer samples may exchange, once a step,
@@ -114,13 +157,10 @@ void StagedStrategy::add_transfers(strategies::Costs& costs, const RankPlan& pla
          plan.plan.schedule.actions.at(static_cast<std::size_t>(first_device_) + device)) {
       const bool receives = schedules::is_receive(action.kind);
       if (!receives && !schedules::is_send(action.kind)) continue;
-      const Action sent = receives ? schedules::sender_of(action) : action;
-      const bool forward = sent.kind == ActionKind::send_activation;
-      const int producer = forward ? sent.stage : sent.stage - 1;  // of the tensor at the boundary
       const schedules::Slice& slice = plan.slices.at(static_cast<std::size_t>(action.micro_batch));
       strategies::CollectiveCount& cost = costs.collectives[receives ? "receive" : "send"];
       cost.calls += 1;
-      cost.payload_bytes += c10::multiply_integers(output_shape(producer, slice.count)) *
+      cost.payload_bytes += c10::multiply_integers(output_shape(producer_of(action), slice.count)) *
                             static_cast<std::int64_t>(c10::elementSize(workload_.options().dtype));
     }
   }
@@ -130,9 +170,9 @@ void StagedStrategy::add_collectives(strategies::Costs& costs, const RankPlan& p
   const auto bytes_of = [](at::ScalarType dtype) {
     return static_cast<std::int64_t>(c10::elementSize(dtype));
   };
-  for (const int index : own_stages_) {
+  for (const int index : stages_->list()) {
     // Nobody asks for the gradient of the data, unless the model itself does.
-    const models::Layer& front = *stages_[static_cast<std::size_t>(index)]->layers().front();
+    const models::Layer& front = *stages_->at(index).layers().front();
     const bool takes_data =
         index == 0 && dynamic_cast<const models::InputGradientLayer*>(&front) == nullptr;
     for (const schedules::Slice& slice : plan.slices) {
@@ -147,9 +187,9 @@ void StagedStrategy::add_collectives(strategies::Costs& costs, const RankPlan& p
   }
   for (const auto& actions : plan.plan.schedule.actions) {
     for (const Action& action : actions) {
-      const auto& own = stages_.at(static_cast<std::size_t>(action.stage));
-      if (!schedules::is_tensor_collective(action.kind) || own == nullptr) continue;
-      add(costs.collectives, layout_->reduction(own->layers(), bytes_of(reduced_format_)));
+      if (!schedules::is_tensor_collective(action.kind) || !stages_->has(action.stage)) continue;
+      const models::LayerList& layers = stages_->at(action.stage).layers();
+      add(costs.collectives, layout_->reduction(layers, bytes_of(reduced_format_)));
     }
   }
 }

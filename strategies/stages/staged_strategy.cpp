@@ -2,7 +2,6 @@
 
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
-#include <c10/util/accumulate.h>
 #include <fmt/format.h>
 
 #include <stdexcept>
@@ -10,7 +9,8 @@
 
 #include "strategies/backends/backend.h"
 #include "strategies/distributed/gather_state.h"
-#include "strategies/schedules/lowering.h"
+#include "strategies/distributed/tensor_broadcast.h"
+#include "strategies/stages/layer_groups.h"
 #include "strategies/stages/partition.h"
 
 namespace stratagem::stages {
@@ -18,6 +18,13 @@ namespace {
 
 using schedules::Action;
 using schedules::ActionKind;
+
+/// Where nothing is sharded, all replicas keep the same.
+strategies::RankGroups with_copies(const strategies::StrategyContext& context) {
+  strategies::RankGroups groups = context.groups;
+  if (context.options.shard == "none") groups.copies = groups.data;
+  return groups;
+}
 
 class StagedStep final : public strategies::PendingStep {
  public:
@@ -39,8 +46,8 @@ class StagedStep final : public strategies::PendingStep {
 
   double loss() const override { return sums_.all(own_loss()); }
   double own_loss() const override { return sums_.own(step_->losses); }
-  double gradient_norm() const override { return step_->gradient_norm; }
-  bool skipped() const override { return step_->skipped; }
+  double gradient_norm() const override { return step_->norms.norm; }
+  bool skipped() const override { return step_->norms.skipped; }
 
  private:
   mutable schedules::Execution execution_;
@@ -51,95 +58,74 @@ class StagedStep final : public strategies::PendingStep {
 }  // namespace
 
 StagedStrategy::StagedStrategy(const strategies::StrategyContext& context, Planner planner,
-                               tensor_parallel::Layout layout, const StageMaking& making)
+                               tensor_parallel::Layout layout)
     : workload_(context.workload),
       devices_(context.devices),
       timeout_(context.timeout),
       before_action_(context.before_action),
-      groups_(context.groups),
+      groups_(with_copies(context)),
       keep_inputs_(context.options.inputs == "device"),
       reduced_format_(strategies::reduces_in_float32(context.options) ? workload_.master_dtype()
                                                                       : workload_.options().dtype),
       learning_rate_(workload_.options().optimizer.learning_rate),
-      planner_(std::move(planner)),
-      loss_scales_(devices_.size(), first_loss_scale()) {
+      planner_(std::move(planner)) {
   const schedules::Schedule usual = planner_(workload_.options().batch).schedule;
-  device_of_stage_ = usual.device_of_stage;
   split_backward_ = usual.split_backward;
   if (groups_.activations != nullptr) {
     first_device_ = groups_.activations->rank() * static_cast<int>(devices_.size());
   }
-  for (int stage = 0; stage < stage_count(); ++stage) {
-    const int device = own_device_of(stage);
-    if (device >= 0 && device < static_cast<int>(devices_.size())) own_stages_.push_back(stage);
-  }
-  make_stages(context, layout, making);
+  stages_ = std::make_unique<OwnStages>(usual.device_of_stage, first_device_, devices_);
+  updates_ =
+      std::make_unique<Updates>(workload_.options(), *stages_, devices_.size(), groups_.norm);
+  make_stages(context, layout);
+  note_buffers();
+  open_mailboxes();
   plan_of(workload_.options().batch);
 }
 
-void StagedStrategy::make_layout(const strategies::StrategyContext& context,
-                                 tensor_parallel::Layout layout,
-                                 const std::vector<std::size_t>& boundaries) {
-  if (groups_.tensor == nullptr) return;
-  layout_ = std::make_unique<tensor_parallel::TensorLayout>(
-      workload_, boundaries, device_of_stage_, *groups_.tensor, *devices_.front(), layout,
-      tensor_parallel::ExchangeOptions{
-          .overlap = context.options.async_reduce,
-          .keep_gathered = context.options.keep_gathered,
-          .reduce_scatter = distributed::reduce_scatter_of(context.options.reduce_scatter)});
-}
-
-RankPlan StagedStrategy::made_plan(std::int64_t samples) const {
-  RankPlan made{.plan = planner_(samples)};
-  const schedules::Schedule& schedule = made.plan.schedule;
-  if (schedule.device_of_stage != device_of_stage_) {
-    throw std::logic_error(fmt::format("schedule {} has other stages for {} samples than for {}",
-                                       schedule.name, samples, workload_.options().batch));
+void StagedStrategy::require_groups(const strategies::PlanRequest& request) const {
+  const std::size_t devices = devices_.size();
+  if (request.arrangement.replicas > 1 && groups_.data.size() != devices) {
+    throw std::logic_error("replicas need a process group for each device");
   }
-  for (const schedules::Slice& slice : made.plan.partition) {
-    if (slice.replica == groups_.replica) made.slices.push_back(slice);
-  }
-  for (int device = 0; device < static_cast<int>(devices_.size()); ++device) {
-    note_order(first_device_ + device, made);
-    made.answered.merge(schedules::answered_sends(schedule, first_device_ + device));
-  }
-  return made;
-}
-
-void StagedStrategy::note_order(int device, RankPlan& made) const {
-  std::map<ActionKind, Action> last;
-  for (const Action& action : made.plan.schedule.actions.at(static_cast<std::size_t>(device))) {
-    if (makes_weight_gradients(action.kind)) made.last_backward[action.stage] = action;
-    if (!schedules::is_receive(action.kind)) continue;
-    const auto before = last.find(action.kind);
-    if (before != last.end()) made.next_receive.insert_or_assign(before->second, action);
-    last[action.kind] = action;
+  if (strategies::copies_of(request) > 1 && groups_.copies.size() != devices) {
+    throw std::logic_error("copies of shards need a process group for each device");
   }
 }
 
-const RankPlan& StagedStrategy::plan_of(std::int64_t samples) {
-  if (const auto found = plans_.find(samples); found != plans_.end()) return found->second;
+void StagedStrategy::make_stages(const strategies::StrategyContext& context,
+                                 tensor_parallel::Layout layout) {
+  models::Model model = workload_.make_meta_model();
+  const strategies::PlanRequest request = plan_request(context);
+  const bool has_groups = strategies::has_layer_groups(request);
+  if (has_groups) require_groups(request);
+  const std::vector<std::size_t> boundaries =
+      has_groups ? groups_of(model.layers, request, workload_.options().width).boundaries
+                 : boundaries_of(model.layers, context.options.cut);
+  std::vector<models::LayerList> parts = models::cut(std::move(model.layers), boundaries);
+  if (static_cast<int>(parts.size()) != stages_->count()) {
+    throw std::invalid_argument(fmt::format("--cut: {} cuts make {} stages, {} are needed",
+                                            boundaries.size(), parts.size(), stages_->count()));
+  }
+  make_layout(context, layout, boundaries);
+  note_shapes(parts);
+  // Each device's own thread fills its layers, so that they lie in, and count as, its memory. The
+  // others' never have any.
+  for (const int index : stages_->list()) {
+    stages_->device(index).enqueue(runtime::Stream::compute, "set-up", [&, this, index] {
+      stages_->add(index, make_stage(index, std::move(parts[static_cast<std::size_t>(index)])));
+      if (has_groups) stages_->add_group(index, make_group(index, context, layout));
+    });
+  }
   synchronize();
-  const RankPlan& made = plans_.emplace(samples, made_plan(samples)).first->second;
-  for (const int index : own_stages_) stage(index).make_room(made.slices.size());
-  return made;
 }
 
-/// Inputs that stay on the device are those of the last step's batch.
-void StagedStrategy::keep_inputs_of(const models::Batch& batch) {
-  if (!keep_inputs_ || batch.is_same(kept_)) return;
-  synchronize();
-  for (const int index : own_stages_) stage(index).release();
-  kept_ = batch;
-}
-
-std::unique_ptr<stages::Stage> StagedStrategy::make_stage(int index, models::LayerList layers) {
-  const stages::Stage::Position position{index == 0, index + 1 == stage_count()};
+std::unique_ptr<Stage> StagedStrategy::make_stage(int index, models::LayerList layers) {
+  const Stage::Position position{index == 0, is_last(index)};
   if (layout_) layers = layout_->shard(std::move(layers));
-  auto made = std::make_unique<stages::Stage>(
-      workload_, std::move(layers), position,
-      devices_[static_cast<std::size_t>(own_device_of(index))]->description(),
-      /*micro_batches=*/0);
+  auto made = std::make_unique<Stage>(workload_, std::move(layers), position,
+                                      stages_->device(index).description(),
+                                      /*micro_batches=*/0);
   made->keep_inputs = keep_inputs_;
   made->split_backward = split_backward_;
   if (layout_) {
@@ -154,34 +140,83 @@ std::unique_ptr<stages::Stage> StagedStrategy::make_stage(int index, models::Lay
   return made;
 }
 
-void StagedStrategy::make_stages(const strategies::StrategyContext& context,
-                                 tensor_parallel::Layout layout, const StageMaking& making) {
-  models::Model model = workload_.make_meta_model();
-  const auto boundaries = making.boundaries
-                              ? *making.boundaries
-                              : stages::boundaries_of(model.layers, context.options.cut);
-  std::vector<models::LayerList> parts = models::cut(std::move(model.layers), boundaries);
-  if (static_cast<int>(parts.size()) != stage_count()) {
-    throw std::invalid_argument(fmt::format("--cut: {} cuts make {} stages, {} are needed",
-                                            boundaries.size(), parts.size(), stage_count()));
+std::unique_ptr<FlatGroup> StagedStrategy::make_group(int index,
+                                                      const strategies::StrategyContext& context,
+                                                      tensor_parallel::Layout layout) {
+  const std::size_t device = stages_->device_of(index);
+  const auto& shards = groups_.shards.empty() ? groups_.data : groups_.shards;
+  FlatOptions options{
+      .format = workload_.options().dtype,
+      .sums = {.sharded = schedules::sharded_by(context.options.shard),
+               .mixed = workload_.options().mixed,
+               .in_master = strategies::reduces_in_float32(context.options),
+               .partial = groups_.tensor != nullptr && layout == tensor_parallel::Layout::sequence},
+      .reduce_scatter = distributed::reduce_scatter_of(context.options.reduce_scatter),
+      .compressed = context.options.compression == "fp16"};
+  if (options.sums.is_sharded()) options.ranks = shards.at(device);
+  if (!groups_.copies.empty()) options.copies = groups_.copies[device];
+  return std::make_unique<FlatGroup>(stage(index), options);
+}
+
+void StagedStrategy::make_layout(const strategies::StrategyContext& context,
+                                 tensor_parallel::Layout layout,
+                                 const std::vector<std::size_t>& boundaries) {
+  if (groups_.tensor == nullptr) return;
+  layout_ = std::make_unique<tensor_parallel::TensorLayout>(
+      workload_, boundaries, stages_->device_of_stage(), *groups_.tensor, *devices_.front(), layout,
+      tensor_parallel::ExchangeOptions{
+          .overlap = context.options.async_reduce,
+          .keep_gathered = context.options.keep_gathered,
+          .reduce_scatter = distributed::reduce_scatter_of(context.options.reduce_scatter)});
+}
+
+/// Those that replicas take over from the first.
+void StagedStrategy::note_buffers() {
+  if (groups_.data.empty()) return;
+  std::vector<std::vector<at::Tensor>> by_device(devices_.size());
+  for (const int index : stages_->list()) {
+    auto& all = by_device[stages_->device_of(index)];
+    for (const auto& [name, tensor] : models::buffers(stage(index).layers())) all.push_back(tensor);
   }
-  make_layout(context, layout, boundaries);
-  note_shapes(parts);
-  stages_.resize(parts.size());
-  mailboxes_.resize(parts.size());
-  // Each device's own thread fills its layers, so that they lie in, and count as, its memory. The
-  // others' never have any.
-  for (const int index : own_stages_) {
-    const auto owner = static_cast<std::size_t>(own_device_of(index));
-    devices_[owner]->enqueue(runtime::Stream::compute, "set-up", [&, this, index, owner] {
-      const auto slot = static_cast<std::size_t>(index);
-      stages_[slot] = make_stage(index, std::move(parts[slot]));
-      if (making.finish) making.finish(index, static_cast<int>(owner), *stages_[slot]);
-    });
-  }
-  synchronize();
+  for (const auto& tensors : by_device) buffers_.push_back(distributed::by_type(tensors));
+}
+
+void StagedStrategy::open_mailboxes() {
   if (groups_.activations == nullptr) return;
-  for (const int index : own_stages_) open_mailbox(index);
+  for (const auto& device : devices_) {
+    mailboxes_.push_back(
+        std::make_unique<Mailbox>(groups_, output_shapes_,
+                                  at::TensorOptions(workload_.options().dtype)
+                                      .device(backends::torch_device(device->description())),
+                                  workload_.options().format));
+  }
+}
+
+RankPlan StagedStrategy::made_plan(std::int64_t samples) const {
+  RankPlan made(planner_(samples), groups_.replica, first_device_,
+                static_cast<int>(devices_.size()));
+  const schedules::Schedule& schedule = made.plan.schedule;
+  if (schedule.device_of_stage != stages_->device_of_stage()) {
+    throw std::logic_error(fmt::format("schedule {} has other stages for {} samples than for {}",
+                                       schedule.name, samples, workload_.options().batch));
+  }
+  return made;
+}
+
+const RankPlan& StagedStrategy::plan_of(std::int64_t samples) {
+  if (const auto found = plans_.find(samples); found != plans_.end()) return found->second;
+  synchronize();
+  const RankPlan& made = plans_.emplace(samples, made_plan(samples)).first->second;
+  for (const int index : stages_->list()) stage(index).make_room(made.slices.size());
+  return made;
+}
+
+/// Inputs that stay on the device are those of the last step's batch.
+void StagedStrategy::keep_inputs_of(const models::Batch& batch) {
+  if (!keep_inputs_ || batch.is_same(kept_)) return;
+  synchronize();
+  for (const int index : stages_->list()) stage(index).release();
+  kept_ = batch;
 }
 
 StagedStrategy::~StagedStrategy() { come_to_rest(); }
@@ -199,10 +234,7 @@ void StagedStrategy::come_to_rest() {
 std::unique_ptr<strategies::PendingStep> StagedStrategy::step(const models::Batch& batch) {
   const RankPlan& plan = plan_of(batch.checked_size());
   keep_inputs_of(batch);
-  auto step = std::make_shared<StepInProgress>(batch, plan, learning_rate_);
-  step->squared_norms.resize(stages_.size());
-  step->loss_scales.resize(devices_.size(), 1);
-  step->scale_is_settled.resize(devices_.size(), 0);
+  auto step = std::make_shared<StepInProgress>(batch, plan, learning_rate_, devices_.size());
   const auto work = [this, step](const Action& action) {
     if (before_action_) before_action_(action);
     perform(action, *step);
@@ -216,7 +248,7 @@ std::unique_ptr<strategies::PendingStep> StagedStrategy::step(const models::Batc
 
 /// What the action's layers exchanged, in the order in which all their ranks did.
 void StagedStrategy::note_collectives(const Action& action, StepInProgress& step) {
-  const int device = own_device_of(action.stage);
+  const auto device = static_cast<int>(stages_->device_of(action.stage));
   const std::lock_guard lock(step.mutex);
   for (const tensor_parallel::LayerCollective& collective : layout_->take_collectives()) {
     const int number = step.collectives++;
@@ -247,74 +279,124 @@ double StagedStrategy::sum_over_all(double own) const {
 }
 
 void StagedStrategy::perform(const Action& action, StepInProgress& step) {
-  stages::Stage& own = stage(action.stage);
+  FlatGroup* const group = stages_->group(action.stage);
+  if (group == nullptr) return compute(action, step);
+  perform_on_group(action, *group, step);
+}
+
+void StagedStrategy::perform_on_group(const Action& action, FlatGroup& group,
+                                      StepInProgress& step) {
+  const int micro_batches = step.plan.plan.schedule.micro_batches;
   switch (action.kind) {
+    case ActionKind::unshard:
+      return group.unshard();
+    case ActionKind::unshard_wait:
+      return keep(action, group.wait_for_parameters(), step);
+    case ActionKind::reshard:
+      return group.reshard();
+    case ActionKind::reduce_scatter:
+      return group.reduce_scatter(micro_batches);
+    case ActionKind::gradient_wait:
+      return keep(action, group.wait_for_gradients(), step);
+    case ActionKind::all_reduce_start:
+      return group.all_reduce();
+    case ActionKind::all_reduce_wait:
+      return keep(action, group.wait_for_sum(), step);
+    case ActionKind::backward:
+    case ActionKind::backward_input:
+    case ActionKind::backward_weight:
+      group.before_backward();
+      break;
+    default:
+      break;
+  }
+  compute(action, step);
+  if (schedules::makes_weight_gradients(action.kind)) group.after_backward(micro_batches);
+  if (action.kind == ActionKind::optimizer) group.publish();
+}
+
+/// What a wait waited for becomes part of the step's execution.
+void StagedStrategy::keep(const Action& wait, const distributed::TransferPointer& ended,
+                          StepInProgress& step) {
+  const std::lock_guard lock(step.mutex);
+  step.concurrent.push_back({.device = static_cast<int>(stages_->device_of(wait.stage)),
+                             .action = schedules::awaited_transfer(wait).value(),
+                             .start = ended->start(),
+                             .end = ended->end()});
+}
+
+/// What an action does whether its layers have groups or not.
+void StagedStrategy::compute(const Action& action, StepInProgress& step) {
+  const auto [kind, index, micro_batch] = action;
+  Stage& own = stage(index);
+  switch (kind) {
     case ActionKind::copy_input:
       return load_input(action, step);
     case ActionKind::copy_activation:
-      return own.receive_activation(action.micro_batch,
-                                    stage(action.stage - 1).output(action.micro_batch));
+      return own.receive_activation(micro_batch, stage(index - 1).output(micro_batch));
     case ActionKind::copy_gradient:
-      return own.receive_gradient(action.micro_batch,
-                                  stage(action.stage + 1).take_input_gradient(action.micro_batch));
+      return own.receive_gradient(micro_batch, stage(index + 1).take_input_gradient(micro_batch));
     case ActionKind::send_activation:
-      return mailbox(action.stage)
-          .send(action, own.output(action.micro_batch), route_of(action, step.plan));
+      return mailbox(index).send(action, own.output(micro_batch), step.plan);
     case ActionKind::receive_activation:
-      return own.set_input(action.micro_batch, receive(action, step.plan));
+      return own.set_input(micro_batch, mailbox(index).receive(action, step.plan));
     case ActionKind::send_gradient:
-      return mailbox(action.stage)
-          .send(action, own.take_input_gradient(action.micro_batch), route_of(action, step.plan));
+      return mailbox(index).send(action, own.take_input_gradient(micro_batch), step.plan);
     case ActionKind::receive_gradient:
-      return own.set_output_gradient(action.micro_batch, receive(action, step.plan));
-    case ActionKind::forward: {
-      hand_over_activation(action);
-      const double scale = c10::GradMode::is_enabled() ? loss_scale_on(action.stage).value() : 1.0;
-      own.forward(action.micro_batch, weight(action.micro_batch, step) * scale);
-      return;
-    }
+      return own.set_output_gradient(micro_batch, mailbox(index).receive(action, step.plan));
+    case ActionKind::forward:
+      return forward(action, step);
     case ActionKind::backward:
     case ActionKind::backward_input:
-      hand_over_gradient(action);
-      own.backward(action.micro_batch);
-      if (action.stage + 1 == stage_count()) {
-        at::Tensor& loss = step.losses[static_cast<std::size_t>(action.micro_batch)];
-        loss = own.take_loss(action.micro_batch);
-        if (scales()) loss = loss.div(loss_scale_on(action.stage).value());
-      }
-      return;
+      return backward(action, step);
     case ActionKind::backward_weight:
-      return own.backward_weight(action.micro_batch);
+      return own.backward_weight(micro_batch);
     case ActionKind::broadcast:
-      return broadcast_buffers(action.stage);
+      return broadcast_buffers(index);
     case ActionKind::reduce_gradients:
       return layout_->reduce_gradients(
-          gradients_of(action.stage, layout_->replicated(action.stage, own.layers())),
-          reduced_format_);
+          stages_->gradients_of(index, layout_->replicated(index, own.layers())), reduced_format_);
     case ActionKind::gradient_norm:
-      step.squared_norms.at(static_cast<std::size_t>(action.stage)) =
-          squared_gradient_norm_of(action.stage);
-      step.loss_scales[static_cast<std::size_t>(own_device_of(action.stage))] =
-          loss_scale_on(action.stage).value();
-      return;
+      return updates_->take_norm(index, step.norms);
     case ActionKind::norm_sum:
-      return sum_norms(action.stage, step);
+      return updates_->sum_norms(index, step.norms);
     case ActionKind::optimizer:
-      return update(action.stage, step);
+      return updates_->update(index, step.learning_rate, step.norms);
     default:
-      throw std::logic_error(to_string(action) + " needs a strategy with replicas");
+      throw std::logic_error(to_string(action) + " needs a group of layers");
   }
 }
 
-std::vector<at::Tensor> StagedStrategy::gradients_of(int /*stage*/,
-                                                     const std::vector<at::Tensor>& parameters) {
-  std::vector<at::Tensor> gradients;
-  for (const at::Tensor& parameter : parameters) gradients.push_back(parameter.grad());
-  return gradients;
+/// Neighbours on one device share the tensor: the next one's input is the output of the one before,
+/// as a leaf of its own.
+void StagedStrategy::forward(const Action& action, const StepInProgress& step) {
+  const auto [kind, index, micro_batch] = action;
+  if (index > 0 && stages_->on_one_device(index, index - 1)) {
+    stage(index).set_input(micro_batch, stage(index - 1).output(micro_batch).detach());
+  }
+  const double scale = c10::GradMode::is_enabled() ? updates_->scale(index) : 1.0;
+  stage(index).forward(micro_batch, weight(micro_batch, step) * scale);
 }
 
+void StagedStrategy::backward(const Action& action, StepInProgress& step) {
+  const auto [kind, index, micro_batch] = action;
+  if (!is_last(index) && stages_->on_one_device(index, index + 1)) {
+    stage(index).set_output_gradient(micro_batch,
+                                     stage(index + 1).take_input_gradient(micro_batch));
+  }
+  stage(index).backward(micro_batch);
+  if (!is_last(index)) return;
+  at::Tensor& loss = step.losses[static_cast<std::size_t>(micro_batch)];
+  loss = stage(index).take_loss(micro_batch);
+  if (updates_->scales()) loss = loss.div(updates_->scale(index));
+}
+
+/// Those of all stages on the stage's device.
 void StagedStrategy::broadcast_buffers(int stage) {
-  throw std::logic_error(fmt::format("stage {} has no replicas to take buffers from", stage));
+  const std::size_t device = stages_->device_of(stage);
+  for (const auto& tensors : buffers_.at(device)) {
+    distributed::broadcast_from_root(tensors, *groups_.data[device]);
+  }
 }
 
 void StagedStrategy::load_input(const Action& action, const StepInProgress& step) {
@@ -327,17 +409,10 @@ double StagedStrategy::weight(int micro_batch, const StepInProgress& step) const
   return step.plan.slices.at(static_cast<std::size_t>(micro_batch)).weight(step.batch.size());
 }
 
-int StagedStrategy::own_device_of(int stage) const {
-  return device_of_stage_.at(static_cast<std::size_t>(stage)) - first_device_;
-}
-
-void StagedStrategy::run_on_device(int stage, const std::string& label,
-                                   std::function<void()> work) {
-  devices_[static_cast<std::size_t>(own_device_of(stage))]->enqueue(runtime::Stream::compute, label,
-                                                                    std::move(work));
-  synchronize();
-}
-
 void StagedStrategy::synchronize() { runtime::synchronize_all(devices_, timeout_); }
+
+void StagedStrategy::drain() {
+  for (const auto& own : mailboxes_) own->drain();
+}
 
 }  // namespace stratagem::stages

@@ -31,7 +31,7 @@ ORDER = {
         {"strategies/tensor_parallel"},
         {"strategies"},
         {"strategies/stages"},
-        {"strategies/data_parallel", "strategies/sharding"},
+        {"strategies/data_parallel"},
         {"strategies/presets"},
     ),
     "training": (

@@ -8,6 +8,7 @@
 #include "strategies/presets/staged.h"
 #include "strategies/ranks/mesh.h"
 #include "strategies/schedules/registry.h"
+#include "strategies/stages/layer_groups.h"
 #include "strategies/stages/partition.h"
 #include "strategies/stages/staged_strategy.h"
 #include "tests/strategies/in_order_backend.h"
@@ -165,7 +166,7 @@ struct RankTraining : Training {
 
 /// Plans of this outline, as presets make them.
 inline stages::Planner planner_of(const StrategyContext& context, const PlanOutline& outline) {
-  return [request = presets::plan_request(context), outline](std::int64_t samples) {
+  return [request = stages::plan_request(context), outline](std::int64_t samples) {
     PlanRequest of_batch = request;
     of_batch.samples = samples;
     return plan_of(of_batch, outline);

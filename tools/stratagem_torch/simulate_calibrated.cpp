@@ -46,8 +46,8 @@ bench::Config one_row(bench::Selection selection, const bench::LauncherSession& 
   }
   if (!bench::can_be_simulated(rows.front())) {
     throw std::invalid_argument(fmt::format(
-        "simulate --calibrated: no model of {} on this mesh: stages, or replicas of one stage "
-        "(pipeline, model_parallel, ddp, data_parallel), and sharded state can be simulated",
+        "simulate --calibrated: {} on this mesh cannot be simulated; stages and replicas can, "
+        "without the dimension tensor",
         rows.front().strategy));
   }
   return rows.front();

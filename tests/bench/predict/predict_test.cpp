@@ -232,6 +232,7 @@ StageCosts replica_calibration() {
     calibration.costs.insert(calibration.costs.end(), {{"forward", group, 4, false, 5},
                                                        {"backward", group, 4, true, 10},
                                                        {"backward", group, 4, false, 6},
+                                                       {"all_reduce_start", group, 0, false, 0},
                                                        {"all_reduce_wait", group, 0, false, 0},
                                                        {"optimizer", group, 0, false, 1}});
   }

@@ -11,21 +11,21 @@
 namespace stratagem::bench::worker_collectives_test {
 namespace {
 
-// Every batch was exchanged while the task ran.
+// Every batch was exchanged while the task ran. A call of "send" is a message there and one back.
 TEST(CollectivesTask, MessagesTakeNoLongerThanTheTask) {
   MessageTimes found;
   const auto start = std::chrono::steady_clock::now();
   runtime::on_ranks(2, [&](distributed::RankContext& ranks) {
     Config row = small_row("ddp");
     row.cut.clear();
-    const CollectivesJob job{.config = row, .collective = "all_reduce", .bytes = {1 << 18}};
+    const CollectivesJob job{.config = row, .collective = "send", .bytes = {16 << 20}};
     const CollectivesResult result = collectives(job, {.ranks = &ranks});
     if (ranks.info().rank == 0) found = result.messages.at(0);
   });
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
   const double message_ms = std::accumulate(found.ms.begin(), found.ms.end(), 0.0);
   EXPECT_GT(message_ms, 0);
-  EXPECT_LE(message_ms, took.count());
+  EXPECT_LE(2 * message_ms, took.count());
 }
 
 }  // namespace

@@ -26,7 +26,7 @@
 #include "strategies/distributed/counted_costs.h"
 #include "strategies/registry.h"
 #include "strategies/schedules/simulate.h"
-#include "strategies/sharding/layer_groups.h"
+#include "strategies/stages/layer_groups.h"
 #include "tests/strategies/rank_threads.h"
 #include "tests/strategies/training.h"
 
@@ -148,7 +148,7 @@ strategies::ModelParts parts_of(const Session& session) {
   const Config& row = session.config;
   const models::Model model = session.workload->make_meta_model();
   const double width = session.workload->options().width;
-  const auto groups = sharding::groups_of(model.layers, plan_request(row), width);
+  const auto groups = stages::groups_of(model.layers, plan_request(row), width);
   const int devices = session.placement.devices();
   return {.groups_of_stage = groups.per_stage,
           .empty_groups = groups.empty,

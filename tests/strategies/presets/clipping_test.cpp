@@ -184,7 +184,7 @@ TEST(Clipping, ByThePartsThatARankHasIsSeen) {
                                           {"pipeline", {.pipeline_ranks = 2}}}) {
     SCOPED_TRACE(testing::Message() << of);
     const auto make = [&of](const strategies::StrategyContext& context) {
-      const strategies::PlanRequest request = presets::plan_request(context);
+      const strategies::PlanRequest request = stages::plan_request(context);
       const auto outline = strategies::find_strategy(of.strategy).outline(request);
       return std::make_unique<SumsNoNorms>(context, strategies::planner_of(context, outline));
     };

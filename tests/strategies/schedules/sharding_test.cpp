@@ -65,6 +65,27 @@ TEST(Sharding, OverCopiesIsSummedBesideTheNextGroupsPass) {
       << "after the last micro-batch alone";
 }
 
+TEST(Sharding, OfNothingSumsBesideAllPassesBehindIt) {
+  const Sharding whole{.sharded = Sharded::nothing, .copies = true, .with_buffers = true};
+  const Schedule two = one_device(1, 2, whole);
+  EXPECT_EQ(grid(two), "device 0 | 0S 0L0 0F0 1L0 1F0 1B0 1AS 0B0 0AS 1AW 1O 0AW 0O\n");
+  EXPECT_EQ(grid(add_gradient_reduction(two)),
+            "device 0 | 0S 0L0 0F0 1L0 1F0 1B0 1G 1AS 0B0 0G 0AS 1AW 1O 0AW 0O\n");
+  EXPECT_EQ(grid(add_clipping(two, false)),
+            "device 0 | 0S 0L0 0F0 1L0 1F0 1B0 1AS 0B0 0AS 1AW 1N 0AW 0N 1O 0O\n");
+  EXPECT_EQ(grid(one_device(2, 1, {.sharded = Sharded::nothing, .copies = true})),
+            "device 0 | 0L0 0F0 0B0 0L1 0F1 0B1 0AS 0AW 0O\n")
+      << "after the last micro-batch alone";
+}
+
+/// Of two ranks the second one, whose first stage hands a gradient to the first one.
+TEST(Sharding, SendsBeforeItExchanges) {
+  const Schedule cut = cut_into_groups(make_schedule("naive", {2, 1, 1}, 2), {1, 2});
+  EXPECT_THAT(grid(add_sharding(cut, {.sharded = Sharded::nothing, .copies = true})),
+              HasSubstr("2B0 2AS 1B0 1SB0 1AS 2AW 2O 1AW 1O"));
+  EXPECT_THAT(grid(add_sharding(cut, {.sharded = Sharded::gradients})), HasSubstr("1B0 1SB0 1RS0"));
+}
+
 TEST(Sharding, LeavesGroupsWithoutParametersAlone) {
   const Schedule schedule = one_device(1, 2, {.sharded = Sharded::parameters, .empty = {1}});
   EXPECT_EQ(count(schedule, ActionKind::unshard, 1), 0);
@@ -96,8 +117,8 @@ std::vector<Combination> combinations() {
         for (const int groups : {1, 2, 5}) {
           for (const int prefetch : {0, 1, 2, 40}) {
             for (const bool reshard : {true, false}) {
-              for (const Sharded level :
-                   {Sharded::optimizer, Sharded::gradients, Sharded::parameters}) {
+              for (const Sharded level : {Sharded::nothing, Sharded::optimizer, Sharded::gradients,
+                                          Sharded::parameters}) {
                 all.push_back({schedule,
                                devices,
                                micro_batches,
@@ -134,13 +155,14 @@ TEST(Sharding, IsValidOverEveryScheduleAndPolicy) {
     ASSERT_NO_THROW(validate(sharded));
     ASSERT_NO_THROW(add_sharding(forward_only(cut), of.sharding));
     EXPECT_EQ(count(sharded, ActionKind::unshard), count(sharded, ActionKind::unshard_wait));
+    const bool scatters = of.sharding.sharded != Sharded::nothing;
     const bool accumulates = of.sharding.sharded == Sharded::optimizer;
     EXPECT_EQ(count(sharded, ActionKind::reduce_scatter),
-              cut.stages() * (accumulates ? 1 : of.micro_batches));
+              scatters ? cut.stages() * (accumulates ? 1 : of.micro_batches) : 0);
     EXPECT_EQ(count(sharded, ActionKind::all_reduce_start), of.sharding.copies ? cut.stages() : 0);
     EXPECT_EQ(count(sharded, ActionKind::all_reduce_wait), of.sharding.copies ? cut.stages() : 0);
     if (of.sharding.sharded != Sharded::parameters || !of.sharding.reshard_after_forward) {
-      EXPECT_EQ(count(sharded, ActionKind::unshard), cut.stages()) << "once a step";
+      EXPECT_EQ(count(sharded, ActionKind::unshard), scatters ? cut.stages() : 0) << "once a step";
     }
   }
 }
@@ -209,6 +231,9 @@ TEST(Sharding, WhatIsNotValidIsNamed) {
   EXPECT_THAT(with({{AW, 0, 0}}, 7), HasSubstr("0AW waits for what nobody sums"));
   EXPECT_THAT(with({{AS, 0, 0}, {AW, 0, 0}}, 6), HasSubstr("0AS sums before its gradients are"));
   EXPECT_THAT(with({{AS, 0, 0}, {AW, 0, 0}, {AS, 0, 0}}, 7), HasSubstr("0AS sums what is summed"));
+  EXPECT_THAT(refusal({{F, 0, 0}, {B, 0, 0}, {AS, 0, 0}, {B, 0, 1}},
+                      {.sharded = Sharded::nothing, .copies = true}),
+              HasSubstr("0B1 adds to gradients that are summed"));
   EXPECT_THAT(refusal({{U, 0, 0}, {UW, 0, 0}, {F, 0, 0}, {X, 0, 0}, {B, 0, 0}}, all),
               HasSubstr("0B0 finds parameters that are not whole"));
   EXPECT_THAT(refusal({{U, 0, 0}, {UW, 0, 0}, {U, 0, 1}}, all),

@@ -72,6 +72,11 @@ def loaded_allocator() -> str:
     return "jemalloc" if "libjemalloc" in Path("/proc/self/maps").read_text() else "system"
 
 
+def peak_resident_bytes() -> int:
+    """Return the memory that this process had resident at most."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
 def value_of(loss: torch.Tensor) -> float:
     """Return a loss as a number; of a DTensor all ranks must ask."""
     return (loss.full_tensor() if hasattr(loss, "full_tensor") else loss).item()
@@ -105,7 +110,7 @@ def measure(arguments: argparse.Namespace, step: Callable[[], torch.Tensor | Non
         "torch": torch.__version__,
         "allocator": loaded_allocator(),
         "device": place if place == "cpu" else torch.cuda.get_device_name(place),
-        "peak_resident_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "peak_resident_bytes": peak_resident_bytes(),
     }
 
 

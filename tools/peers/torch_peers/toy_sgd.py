@@ -9,7 +9,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import BatchSampler, DataLoader, RandomSampler, TensorDataset
 from torch.utils.data.distributed import DistributedSampler
 
-from torch_peers.measurement import loaded_allocator, slowest
+from torch_peers.measurement import loaded_allocator, peak_resident_bytes, slowest
 
 SAMPLES, FEATURES, BATCH, LEARNING_RATE = 2048, 20, 32, 0.01
 
@@ -47,6 +47,7 @@ def run(arguments: argparse.Namespace) -> dict:
         distributed.barrier()
     return {
         "step_ms": step_ms,
+        "peak_resident_bytes": peak_resident_bytes(),
         "loss": loss.item(),
         "first_losses": [],
         "steps_an_epoch": len(loader),

@@ -1,4 +1,4 @@
-#include "strategies/sharding/flat_group.h"
+#include "strategies/stages/flat_group.h"
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
@@ -9,7 +9,7 @@
 
 #include "strategies/backends/memory_accounting.h"
 
-namespace stratagem::sharding {
+namespace stratagem::stages {
 namespace {
 
 using backends::MemoryCategory;
@@ -33,7 +33,7 @@ void resize(const at::Tensor& buffer, std::size_t bytes) {
 
 }  // namespace
 
-FlatGroup::FlatGroup(stages::Stage& stage, const FlatOptions& options)
+FlatGroup::FlatGroup(Stage& stage, const FlatOptions& options)
     : stage_(stage),
       options_(options),
       parameters_(models::parameters(stage.layers())),
@@ -156,6 +156,7 @@ at::Tensor FlatGroup::empty_buffer(const at::TensorOptions& options) const {
 }
 
 std::vector<at::Tensor> FlatGroup::gradients_of(const std::vector<at::Tensor>& parameters) const {
+  if (empty()) return {};
   const at::Tensor& sum = is_sharded() ? whole_gradient_ : shard_.grad();
   std::vector<at::Tensor> gradients;
   for (std::size_t index = 0; index < parameters_.size(); ++index) {
@@ -283,4 +284,4 @@ distributed::CollectiveCount FlatGroup::all_reduce_cost() const {
   return {.calls = 1, .payload_bytes = layout_.shard_size() * bytes};
 }
 
-}  // namespace stratagem::sharding
+}  // namespace stratagem::stages

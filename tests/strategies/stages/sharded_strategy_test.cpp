@@ -1,4 +1,4 @@
-#include "strategies/sharding/sharded_strategy.h"
+#include "strategies/stages/staged_strategy.h"
 
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
@@ -11,7 +11,7 @@
 #include "strategies/schedules/registry.h"
 #include "tests/strategies/rank_training.h"
 
-namespace stratagem::sharding::sharded_strategy_test {
+namespace stratagem::stages::sharded_strategy_test {
 namespace {
 
 using schedules::Action;
@@ -292,10 +292,10 @@ TEST(Zero, StagesOverGroupsOfReplicasAreBitForBitEqualToEachOther) {
 }
 
 /// zero1, zero2 or zero3 of one stage, as a class that tests can break.
-class Zero : public ShardedStrategy {
+class Zero : public StagedStrategy {
  public:
   explicit Zero(const strategies::StrategyContext& context)
-      : ShardedStrategy(context, strategies::planner_of_replicas(context)) {}
+      : StagedStrategy(context, strategies::planner_of_replicas(context)) {}
 
  protected:
   void zero_gradients_of(int index) {
@@ -362,7 +362,7 @@ class CountsTheNormTwice : public Zero {
   void perform(const Action& action, stages::StepInProgress& step) override {
     Zero::perform(action, step);
     if (action.kind != ActionKind::gradient_norm) return;
-    step.squared_norms[static_cast<std::size_t>(action.stage)].mul_(2);
+    step.norms.of_stage[static_cast<std::size_t>(action.stage)].mul_(2);
   }
 };
 
@@ -435,4 +435,4 @@ TEST(Zero, ParametersThatWereFreedCannotBeReadByMistake) {
 }
 
 }  // namespace
-}  // namespace stratagem::sharding::sharded_strategy_test
+}  // namespace stratagem::stages::sharded_strategy_test

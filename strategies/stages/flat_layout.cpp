@@ -1,8 +1,8 @@
-#include "strategies/sharding/flat_layout.h"
+#include "strategies/stages/flat_layout.h"
 
 #include <algorithm>
 
-namespace stratagem::sharding {
+namespace stratagem::stages {
 namespace {
 
 std::int64_t rounded_up(std::int64_t value, std::int64_t step) {
@@ -44,4 +44,4 @@ Range FlatLayout::part_of(std::size_t parameter, int shard) const {
   return end <= begin ? Range{} : Range{begin - shard * shard_size_, end - begin};
 }
 
-}  // namespace stratagem::sharding
+}  // namespace stratagem::stages

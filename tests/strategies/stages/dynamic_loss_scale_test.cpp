@@ -13,7 +13,7 @@
 #include "strategies/registry.h"
 #include "tests/strategies/rank_training.h"
 
-namespace stratagem::sharding::dynamic_loss_scale_test {
+namespace stratagem::stages::dynamic_loss_scale_test {
 namespace {
 
 using models::LossScale;
@@ -161,4 +161,4 @@ INSTANTIATE_TEST_SUITE_P(Of, DynamicLossScale, testing::ValuesIn(cases()),
                          [](const auto& of) { return of.param.name; });
 
 }  // namespace
-}  // namespace stratagem::sharding::dynamic_loss_scale_test
+}  // namespace stratagem::stages::dynamic_loss_scale_test

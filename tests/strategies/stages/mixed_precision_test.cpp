@@ -11,10 +11,10 @@
 #include "strategies/distributed/counted_costs.h"
 #include "strategies/registry.h"
 #include "strategies/schedules/registry.h"
-#include "strategies/sharding/sharded_strategy.h"
+#include "strategies/stages/staged_strategy.h"
 #include "tests/strategies/rank_training.h"
 
-namespace stratagem::sharding::mixed_precision_test {
+namespace stratagem::stages::mixed_precision_test {
 namespace {
 
 using schedules::Action;
@@ -291,10 +291,10 @@ TEST(MixedPrecision, WholeGradientsTravelOnceAStepHoweverManyMicroBatchesItHas) 
 }
 
 /// zero3 in float16 whose first gradient is infinite on one rank in one step.
-class Overflows : public ShardedStrategy {
+class Overflows : public StagedStrategy {
  public:
   Overflows(const strategies::StrategyContext& context, int in_step)
-      : ShardedStrategy(context, strategies::planner_of_replicas(context)), in_step_(in_step) {}
+      : StagedStrategy(context, strategies::planner_of_replicas(context)), in_step_(in_step) {}
 
  protected:
   void perform(const Action& action, stages::StepInProgress& step) override {
@@ -304,7 +304,7 @@ class Overflows : public ShardedStrategy {
       const at::Tensor first = models::parameters(stage(0).layers()).front().tensor;
       if (now) first.grad().view(-1)[0].fill_(std::numeric_limits<double>::infinity());
     }
-    ShardedStrategy::perform(action, step);
+    StagedStrategy::perform(action, step);
   }
 
  private:
@@ -409,4 +409,4 @@ TEST(MixedPrecision, AtTheFloorItStopsAndNamesTheTensor) {
 }
 
 }  // namespace
-}  // namespace stratagem::sharding::mixed_precision_test
+}  // namespace stratagem::stages::mixed_precision_test

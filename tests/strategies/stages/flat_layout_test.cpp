@@ -1,10 +1,10 @@
-#include "strategies/sharding/flat_layout.h"
+#include "strategies/stages/flat_layout.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-namespace stratagem::sharding::flat_layout_test {
+namespace stratagem::stages::flat_layout_test {
 namespace {
 
 std::vector<std::int64_t> random_sizes(std::mt19937& random) {
@@ -70,4 +70,4 @@ TEST(FlatLayout, PadsNoMoreThanItMust) {
 }
 
 }  // namespace
-}  // namespace stratagem::sharding::flat_layout_test
+}  // namespace stratagem::stages::flat_layout_test

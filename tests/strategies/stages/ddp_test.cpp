@@ -1,4 +1,4 @@
-// ShardedStrategy where nothing is sharded: DistributedDataParallel.
+// StagedStrategy where nothing is sharded: DistributedDataParallel.
 
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
@@ -10,10 +10,10 @@
 #include "strategies/distributed/counted_costs.h"
 #include "strategies/schedules/batch_split.h"
 #include "strategies/schedules/registry.h"
-#include "strategies/sharding/sharded_strategy.h"
+#include "strategies/stages/staged_strategy.h"
 #include "tests/strategies/rank_training.h"
 
-namespace stratagem::sharding::ddp_test {
+namespace stratagem::stages::ddp_test {
 namespace {
 
 using distributed::RankContext;
@@ -22,10 +22,10 @@ using schedules::ActionKind;
 using ::testing::HasSubstr;
 
 /// The preset "ddp", as a class that tests can break.
-class Ddp : public ShardedStrategy {
+class Ddp : public StagedStrategy {
  public:
   explicit Ddp(const strategies::StrategyContext& context)
-      : ShardedStrategy(context, strategies::planner_of_replicas(context)) {}
+      : StagedStrategy(context, strategies::planner_of_replicas(context)) {}
 };
 
 struct Case {
@@ -175,7 +175,7 @@ class ExchangesEveryMicroBatch : public Ddp {
  protected:
   void perform(const schedules::Action& action, stages::StepInProgress& step) override {
     Ddp::perform(action, step);
-    const bool last = action == step.plan.last_backward.at(action.stage);
+    const bool last = action.micro_batch + 1 == step.plan.plan.schedule.micro_batches;
     if (action.kind != schedules::ActionKind::backward || last) return;
     for (const auto& [name, parameter] : models::parameters(stage(action.stage).layers())) {
       groups().data.front()->all_reduce(parameter.detach().clone())->wait();
@@ -283,4 +283,4 @@ TEST(Ddp, HalfPrecisionGradientsAreHalfTheBytesAndNearlyTheSame) {
 }
 
 }  // namespace
-}  // namespace stratagem::sharding::ddp_test
+}  // namespace stratagem::stages::ddp_test

@@ -6,7 +6,7 @@
 
 #include "strategies/schedules/sharding.h"
 
-namespace stratagem::sharding {
+namespace stratagem::stages {
 
 struct GradientSums {
   schedules::Sharded sharded = schedules::Sharded::optimizer;
@@ -34,4 +34,4 @@ struct GradientSums {
   }
 };
 
-}  // namespace stratagem::sharding
+}  // namespace stratagem::stages

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace stratagem::sharding {
+namespace stratagem::stages {
 
 /// A run of elements.
 struct Range {
@@ -42,4 +42,4 @@ class FlatLayout {
   std::int64_t shard_size_ = 0;
 };
 
-}  // namespace stratagem::sharding
+}  // namespace stratagem::stages

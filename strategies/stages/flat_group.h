@@ -1,5 +1,5 @@
 // FlatGroup: the parameters of one group of layers as one flat buffer, of which each rank keeps a
-// shard.
+// shard or, as in DDP, the whole.
 //
 // Parameters and their gradients are views of two such buffers, so an all-gather and a
 // reduce-scatter move them as they lie, with no copy in or out. What is trained is the shard, one
@@ -15,12 +15,12 @@
 #include <vector>
 
 #include "strategies/distributed/process_group.h"
-#include "strategies/sharding/flat_layout.h"
-#include "strategies/sharding/gradient_sums.h"
+#include "strategies/stages/flat_layout.h"
+#include "strategies/stages/gradient_sums.h"
 #include "strategies/stages/stage.h"
 #include "strategies/state.h"
 
-namespace stratagem::sharding {
+namespace stratagem::stages {
 
 /// How a group is kept.
 struct FlatOptions {
@@ -39,7 +39,7 @@ class FlatGroup {
   /// Moves the parameters of `stage` into flat buffers and makes it train this rank's shard. Stage
   /// and ranks outlive it. Runs on the device's thread, as all methods do but costs, state and
   /// load.
-  FlatGroup(stages::Stage& stage, const FlatOptions& options);
+  FlatGroup(Stage& stage, const FlatOptions& options);
 
   bool empty() const { return parameters_.empty(); }
 
@@ -122,7 +122,7 @@ class FlatGroup {
   int shards() const { return is_sharded() ? options_.ranks->size() : 1; }
   int own() const { return is_sharded() ? options_.ranks->rank() : 0; }
 
-  stages::Stage& stage_;
+  Stage& stage_;
   FlatOptions options_;
   std::vector<models::NamedTensor> parameters_;
   FlatLayout layout_;
@@ -139,4 +139,4 @@ class FlatGroup {
   Sum sum_;  // over copies
 };
 
-}  // namespace stratagem::sharding
+}  // namespace stratagem::stages

@@ -9,9 +9,9 @@
 #include "strategies/backends/backend.h"
 #include "strategies/backends/memory_accounting.h"
 #include "strategies/distributed/state_pieces.h"
-#include "strategies/sharding/flat_group.h"
+#include "strategies/stages/flat_group.h"
 
-namespace stratagem::sharding {
+namespace stratagem::stages {
 namespace {
 
 constexpr std::string_view of_optimizer = "optimizer.";
@@ -150,4 +150,4 @@ void FlatGroup::load(const strategies::StateDictionary& state) {
   backends::finish(shard_);
 }
 
-}  // namespace stratagem::sharding
+}  // namespace stratagem::stages

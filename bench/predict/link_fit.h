@@ -34,7 +34,7 @@ class MeasuredLink {
   schedules::LinkModel line_;
 };
 
-/// What the link between two ranks would take between `ranks` of them, each with such a link: a
+/// Returns what an all-reduce takes between `ranks` ranks, from the times between two of them. A
 /// ring makes 2 (ranks - 1) exchanges of 1 / ranks of the bytes (Patarasuk and Yuan 2009).
 std::vector<LinkTime> link_of_ring(std::vector<LinkTime> link_of_two, int ranks);
 

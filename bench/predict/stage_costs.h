@@ -31,7 +31,7 @@ struct ActionCost {
 struct LayerGroup {
   std::int64_t stage = 0;
   std::int64_t gathered_bytes = 0;   // of its parameters, all ranks' parts; 0: it has none
-  std::int64_t scattered_bytes = 0;  // likewise; 0 where nothing is sharded
+  std::int64_t scattered_bytes = 0;  // of its gradients; 0: nothing is sharded
   std::int64_t summed_bytes = 0;     // over those that keep the same part; 0 where there are none
 
   STRATAGEM_FIELDS(stage, gathered_bytes, scattered_bytes, summed_bytes)
@@ -51,8 +51,8 @@ struct Links {
   std::vector<LinkTime> all_reduce = {};  // of those that several replicas keep
 };
 
-/// Of a row. Links are empty without replicas on ranks of their own. Replicas in one process have
-/// segments for stages, and the loss of the gathered outputs behind them; `owners` says which
+/// Costs of a row. Links are empty without replicas on ranks of their own. Replicas in one process
+/// have segments for stages, and the loss of the gathered outputs behind them; `owners` says which
 /// device updates a segment. Where layers have groups, these stand for stages.
 struct StageCosts {
   std::vector<ActionCost> costs = {};

@@ -41,9 +41,9 @@ enum class ActionKind {
   all_reduce_wait,   // AW: wait for the sum
   all_reduce,        // A: what an AS has started, in flight; it overlaps the device's list, so it
                      //    stands in timelines and in no schedule
-  gather_transfer,   // AG: what a U has started, likewise
-  scatter_transfer,  // ST: what an RS has started, likewise
-  tensor_transfer,   // T: a collective inside a layer, likewise; its micro-batch is its number
+  gather_transfer,   // AG: what a U has started, in flight
+  scatter_transfer,  // ST: what an RS has started, in flight
+  tensor_transfer,   // T: a collective inside a layer, in flight; its micro-batch is its number
   tensor_wait,       // TW: an action standing still for the collective of that number
 };
 
@@ -95,11 +95,11 @@ bool is_in_flight(ActionKind kind);
 /// backward pass.
 bool is_of_a_visit(ActionKind kind);
 
-/// What a U, an RS or an AS has started, in flight from then on; none for other actions.
+/// Returns the transfer that a U, an RS or an AS starts; none for other actions.
 std::optional<Action> transfer_of(const Action& action);
 /// The U, RS or AS that starts a transfer in flight; throws std::logic_error for other actions.
 Action starter_of(const Action& transfer);
-/// What a UW, an R or an AW waits for, if anything has started it.
+/// Returns the transfer that a UW, an R or an AW waits for; none for other actions.
 std::optional<Action> awaited_transfer(const Action& action);
 
 /// The send that `receive` takes from, on a neighbouring stage.

@@ -52,7 +52,7 @@ class ShardedList {
       list_.push_back(action);
       if (visits) release_after(visit++);
       if (!has_parameters(action.stage) || !makes_weight_gradients(action.kind)) continue;
-      // What another rank waits for goes first.
+      // Another rank waits for the send, so it goes first.
       const auto send = std::next(next);
       if (send != actions_.end() && is_send(send->kind) && send->stage == action.stage) {
         list_.push_back(*send);
@@ -121,7 +121,7 @@ class ShardedList {
     list_.push_back({ActionKind::reshard, visits_[index].group, visits_[index].number});
   }
 
-  /// What was started before has had this group's backward pass to travel in.
+  /// Starts the exchange of a group's gradients. An earlier one has travelled beside this pass.
   void exchange(const Action& pass) {
     const bool last = pass == last_gradients_.at(pass.stage);
     if (!scatters(sharding_)) {

@@ -26,7 +26,7 @@ namespace stratagem::stages {
 struct FlatOptions {
   /// Over which it is sharded; null: nothing is.
   distributed::ProcessGroup* ranks = nullptr;
-  /// Those that keep the same shard, or the same whole; null: there are no others.
+  /// Ranks that keep the same shard, or the same whole; null: there are no others.
   distributed::ProcessGroup* copies = nullptr;
   at::ScalarType format = at::kFloat;  // of what layers compute with
   GradientSums sums = {};              // `exchanged` follows from the ranks' backend
@@ -72,7 +72,7 @@ class FlatGroup {
   /// The name of a parameter whose gradient on this rank is not finite; empty: all are.
   std::string not_finite() const;
 
-  /// Of one U, of one RS in a step of so many micro-batches, or of one AS.
+  /// Return calls and bytes of one U, of one RS in a step of so many micro-batches, of one AS.
   distributed::CollectiveCount gather_cost() const;
   distributed::CollectiveCount scatter_cost(std::int64_t micro_batches) const;
   distributed::CollectiveCount all_reduce_cost() const;

@@ -55,7 +55,7 @@ class OwnStages {
   runtime::DeviceSpan devices_;
   std::vector<int> own_;
   std::vector<std::unique_ptr<Stage>> stages_;      // [stage]; null: another rank's
-  std::vector<std::unique_ptr<FlatGroup>> groups_;  // likewise; they go before their stages
+  std::vector<std::unique_ptr<FlatGroup>> groups_;  // destroyed before their stages
 };
 
 }  // namespace stratagem::stages

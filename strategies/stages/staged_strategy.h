@@ -41,7 +41,7 @@ struct StepInProgress {
   models::Batch batch;
   double learning_rate;
   std::vector<at::Tensor> losses;   // [micro-batch], on the rank of the last stage
-  std::vector<at::Tensor> correct;  // likewise, of an evaluation
+  std::vector<at::Tensor> correct;  // [micro-batch], of an evaluation
   GradientNorms norms;
   std::mutex mutex;
   std::vector<schedules::ExecutedAction> concurrent;  // transfers, and waits inside of actions

@@ -12,6 +12,8 @@
 #include <variant>
 #include <vector>
 
+#include "strategies/runtime/choice.h"
+
 namespace stratagem::strategies {
 
 /// When a row reads an option; bench/config/used_when.cpp has the conditions.
@@ -43,7 +45,7 @@ enum class When {
   scaled_dynamically,
 };
 
-/// Where the choices of a text option come from when it does not list them.
+/// Where the choices of a text option come from.
 enum class Choices { any_text, strategies, models, schedules };
 
 struct Bounds {
@@ -75,8 +77,7 @@ struct OptionWords {
   std::string unit = {};  // empty for none
   Bounds bounds = {};
   Choices choices = Choices::any_text;
-  std::vector<std::string> listed = {};  // its choices
-  bool is_switch = false;                // a flag without a value that turns the default round
+  bool is_switch = false;  // a flag without a value that turns the default round
   bool in_row_name = true;
   bool of_process = false;                   // the same for all rows, so no axis of a grid
   std::string row_name_key = {};             // where it differs from the name: "batch"
@@ -84,9 +85,9 @@ struct OptionWords {
 };
 
 template <class Struct>
-using MemberOf =
-    std::variant<bool Struct::*, std::int64_t Struct::*, double Struct::*, std::string Struct::*,
-                 std::vector<std::string> Struct::*, std::vector<std::int64_t> Struct::*>;
+using MemberOf = std::variant<bool Struct::*, std::int64_t Struct::*, double Struct::*,
+                              std::string Struct::*, std::vector<std::string> Struct::*,
+                              std::vector<std::int64_t> Struct::*, runtime::ChoiceMember<Struct>>;
 
 template <class Struct>
 struct OptionOf : OptionWords {

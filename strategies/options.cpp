@@ -32,8 +32,7 @@ Table of_cuts() {
            &StrategyOptions::cut},
           {{.name = "partition",
             .used_when = When::several_stages,
-            .meaning = "how the stages are cut when --cut does not say",
-            .listed = {"auto", "tutorial", "flops", "balanced"}},
+            .meaning = "how the stages are cut when --cut does not say"},
            &StrategyOptions::partition},
           {{.name = "accumulation_steps",
             .used_when = When::cut_by_count,
@@ -62,8 +61,7 @@ Table of_replicas() {
            &StrategyOptions::overlap},
           {{.name = "compression",
             .used_when = When::several_replicas,
-            .meaning = "format in which gradients are sent between replicas: their own, or fp16",
-            .listed = {"none", "fp16"}},
+            .meaning = "format in which gradients are sent between replicas: their own, or fp16"},
            &StrategyOptions::compression}};
 }
 
@@ -73,8 +71,7 @@ Table of_shards() {
       {{.name = "shard",
         .used_when = When::replicas,
         .meaning =
-            "what is sharded over replicas: optimizer state, gradients too, or parameters too",
-        .listed = {"none", "optimizer", "gradients", "parameters"}},
+            "what is sharded over replicas: optimizer state, gradients too, or parameters too"},
        &StrategyOptions::shard},
       {{.name = "shard_group_mb",
         .used_when = When::state_sharded,
@@ -101,8 +98,7 @@ Table of_shards() {
       {{.name = "reduce_dtype",
         .used_when = When::halves_are_summed,
         .meaning = "format in which ranks sum gradients of fewer bits: float32, or the same as the "
-                   "gradients'",
-        .listed = {"float32", "same"}},
+                   "gradients'"},
        &StrategyOptions::reduce_dtype},
       {{.name = "replicas_of_shards",
         .used_when = When::state_sharded,
@@ -123,34 +119,29 @@ Table of_replicas_in_one_process() {
       {{.name = "scatter",
         .used_when = When::strategy_says,
         .meaning = "where a replica's samples come from: the first device, which gets the whole "
-                   "batch, or the host",
-        .listed = {"first", "host"}},
+                   "batch, or the host"},
        &StrategyOptions::scatter},
       {{.name = "loss_on",
         .used_when = When::strategy_says,
         .meaning =
             "where the loss is computed: of the outputs gathered on the output device, or of "
-            "its own samples on each of the replicas",
-        .listed = {"gathered", "replicas"}},
+            "its own samples on each of the replicas"},
        &StrategyOptions::loss_on},
       {{.name = "replicate",
         .used_when = When::strategy_says,
         .meaning = "when the model is copied to the other devices: in each step before the forward "
-                   "pass, or, where copies are kept, behind the update, in buckets",
-        .listed = {"step", "kept"}},
+                   "pass, or, where copies are kept, behind the update, in buckets"},
        &StrategyOptions::replicate},
       {{.name = "reduce",
         .used_when = When::strategy_says,
         .meaning = "when gradients are summed: after the backward pass, or overlapped with it, in "
-                   "buckets",
-        .listed = {"after", "overlapped"}},
+                   "buckets"},
        &StrategyOptions::reduce},
       {{.name = "update",
         .used_when = When::copies_kept,
         .meaning =
             "who sums gradients and updates parameters: the first device, or everywhere each "
-            "device its buckets; of copies that are kept",
-        .listed = {"first", "everywhere"}},
+            "device its buckets; of copies that are kept"},
        &StrategyOptions::update}};
 }
 
@@ -172,8 +163,7 @@ Table of_sharded_layers() {
       {{.name = "reduce_scatter",
         .used_when = When::sums_are_shared,
         .meaning = "who sums what each rank on CPUs keeps a part of: an exchange of the parts, or "
-                   "Gloo itself, which sums the whole everywhere",
-        .listed = {"exchange", "library"}},
+                   "Gloo itself, which sums the whole everywhere"},
        &StrategyOptions::reduce_scatter}};
 }
 

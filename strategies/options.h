@@ -12,35 +12,41 @@
 #include <vector>
 
 #include "strategies/option.h"
+#include "strategies/schedules/sharding.h"
 
 namespace stratagem::strategies {
+
+using runtime::Choice;
+
+/// How a model is cut into stages.
+using Partition = Choice<"auto", "tutorial", "flops", "balanced">;
 
 struct StrategyOptions {
   std::int64_t split_size = 12;         // samples in a micro-batch
   std::int64_t accumulation_steps = 1;  // micro-batches of a replica, whose gradients are added up
   double bucket_mb = 25;                // MiB of gradients in one all-reduce
   bool overlap = true;                  // all-reduce overlapped with the backward pass
-  std::string compression = "none";     // of gradients in flight: none, fp16
-  std::string schedule = "1f1b";        // see strategies/schedules/registry.h
-  std::int64_t virtual_stages = 2;      // of a device, where the schedule leaves it open
-  bool async_reduce = true;             // input gradients' all-reduce overlapped with W
-  bool keep_gathered = false;           // by sequence: inputs that were gathered stay for backward
-  std::string reduce_scatter = "exchange";  // by whom, over Gloo: exchange, library
-  std::vector<std::string> cut = {};        // names of the layers that begin stages 1, 2, ...
-  std::string partition = "auto";           // without a cut: auto, tutorial, flops, balanced
-  std::string inputs = "host";              // where a step finds its batch: host, device
-  std::int64_t output_device = 0;           // which of the devices has the outputs and the loss
-  std::string scatter = "first";            // a replica's samples come from: first (device), host
-  std::string loss_on = "gathered";   // which outputs: gathered ones, or each of the replicas its
-  std::string replicate = "step";     // copies of the model: anew in each step, or kept
-  std::string reduce = "after";       // the backward pass, or overlapped with it
-  std::string update = "first";       // device has all parameters, or each its share: everywhere
-  std::string shard = "none";         // over replicas: optimizer, gradients, parameters, none
+  Choice<"none", "fp16"> compression = "none";  // of gradients in flight
+  std::string schedule = "1f1b";                // see strategies/schedules/registry.h
+  std::int64_t virtual_stages = 2;              // of a device, where the schedule leaves it open
+  bool async_reduce = true;                     // input gradients' all-reduce overlapped with W
+  bool keep_gathered = false;  // by sequence: inputs that were gathered stay for backward
+  Choice<"exchange", "library"> reduce_scatter = "exchange";  // who sums, over Gloo
+  std::vector<std::string> cut = {};          // names of the layers that begin stages 1, 2, ...
+  Partition partition = "auto";               // the rule of a cut that nobody named
+  Choice<"host", "device"> inputs = "host";   // where a step finds its batch
+  std::int64_t output_device = 0;             // has the outputs and the loss
+  Choice<"first", "host"> scatter = "first";  // where a replica's samples come from
+  Choice<"gathered", "replicas"> loss_on = "gathered";  // whose outputs the loss is of
+  Choice<"step", "kept"> replicate = "step";            // copies are made in each step, or kept
+  Choice<"after", "overlapped"> reduce = "after";  // gradients are summed after the backward pass
+  Choice<"first", "everywhere"> update = "first";  // devices that update parameters
+  schedules::Sharded shard = "none";               // over replicas
   double shard_group_mb = 0;          // MiB of parameters gathered at once; 0: a block's
   bool reshard_after_forward = true;  // sharded parameters are freed after each use
   std::int64_t prefetch = 1;          // uses ahead at which the next group is gathered
-  std::string reduce_dtype = "float32";  // of half gradients' sums over ranks: float32, same
-  std::int64_t replicas_of_shards = 1;   // groups of replicas, over each of which state is sharded
+  Choice<"float32", "same"> reduce_dtype = "float32";  // in which ranks sum half gradients
+  std::int64_t replicas_of_shards = 1;  // groups of replicas, over each of which state is sharded
 
   bool operator==(const StrategyOptions&) const = default;
 };

@@ -17,7 +17,7 @@ int stages_per_device(const PlanRequest& request, const PlanOutline& outline) {
 
 schedules::Sharding sharding_of(const PlanRequest& request) {
   const bool replicated = request.arrangement.replicas > 1;
-  return {.sharded = schedules::sharded_by(request.options.shard),
+  return {.sharded = request.options.shard,
           .reshard_after_forward = request.options.reshard_after_forward,
           .prefetch = static_cast<int>(request.options.prefetch),
           .copies = copies_of(request) > 1,

@@ -47,8 +47,8 @@ struct StrategyEntry {
   bool shares_sequence = false;
   /// Those that a row has where no mesh is given; empty: all of them.
   std::vector<std::string> usual_dimensions = {};
-  /// What it shards over replicas whatever the option "shard" says; empty: what that says.
-  std::string shards = {};
+  /// What it shards over replicas, whatever the option "shard" has; without it that decides.
+  std::optional<schedules::Sharded> shards = {};
 
   bool reads(std::string_view option) const {
     return std::ranges::find(options, option) != options.end();

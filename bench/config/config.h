@@ -15,44 +15,49 @@
 
 namespace stratagem::bench {
 
+using runtime::Choice;
+
+/// A number format.
+using Dtype = Choice<"float32", "bfloat16", "float16", "float64">;
+
 struct Config : strategies::StrategyOptions {
   // what and where
   std::string strategy = "single";
   std::string model = "resnet50";
-  std::string device = "cpu";            // cpu, cuda
+  Choice<"cpu", "cuda"> device = "cpu";
   std::int64_t devices = 2;              // the job's total
   std::vector<std::int64_t> device_ids;  // empty: 0 .. devices-1; an id twice is shared
   std::int64_t cores_per_device = 1;     // CPU only
   bool oversubscribe = false;
-  std::int64_t ranks = 0;          // processes; 0: as the strategy places them
-  std::string mesh = "auto";       // data=2/pipeline=2
-  std::string backend = "auto";    // auto, gloo, nccl
+  std::int64_t ranks = 0;     // processes; 0: as the strategy places them
+  std::string mesh = "auto";  // data=2/pipeline=2
+  Choice<"auto", "gloo", "nccl"> backend = "auto";
   std::string interface = "auto";  // of the network; auto: GLOO_SOCKET_IFNAME, else loopback
   double timeout = 120;            // seconds: each action and collective, and waiting for cores
 
   // the work and how it is cut
   std::int64_t global_batch_size = 48;
-  std::int64_t image_size = 128;     // 0 for models without images
-  std::int64_t sequence_length = 0;  // tokens; 0 for models without
-  std::string data = "random";       // of tokens: random, text
-  std::int64_t features = 0;         // of a model that takes sizes; 0: its own
-  std::int64_t outputs = 0;          // likewise
-  bool bias = true;                  // likewise
-  std::string targets = "class";     // class, real
+  std::int64_t image_size = 128;             // 0 for models without images
+  std::int64_t sequence_length = 0;          // tokens; 0 for models without
+  Choice<"random", "text"> data = "random";  // tokens
+  std::int64_t features = 0;                 // of a model that takes sizes; 0: its own
+  std::int64_t outputs = 0;                  // of a model that takes sizes; 0: its own
+  bool bias = true;                          // of a model that takes sizes
+  Choice<"class", "real"> targets = "class";
 
   // numerics
-  std::string dtype = "float32";
-  std::string mixed_precision = "none";         // none, bfloat16, float16
-  std::string loss_scale = "dynamic";           // of float16: dynamic, none, a number
-  std::int64_t loss_scale_hysteresis = 1;       // of a dynamic one: overflows until it falls
-  bool tf32 = false;                            // CUDA only
-  bool cudnn_benchmark = false;                 // CUDA only
-  std::string memory_format = "channels_last";  // channels_last, contiguous
-  std::string kernels = "own";                  // own, reference; CPU only
+  Dtype dtype = "float32";
+  Choice<"none", "bfloat16", "float16"> mixed_precision = "none";
+  std::string loss_scale = "dynamic";      // of float16: dynamic, none, a number
+  std::int64_t loss_scale_hysteresis = 1;  // of a dynamic one: overflows until it falls
+  bool tf32 = false;                       // CUDA only
+  bool cudnn_benchmark = false;            // CUDA only
+  Choice<"channels_last", "contiguous"> memory_format = "channels_last";
+  Choice<"own", "reference"> kernels = "own";  // CPU only
 
   // training
-  std::string loss = "mse";  // mse, cross_entropy
-  std::string optimizer = "sgd";
+  Choice<"mse", "cross_entropy"> loss = "mse";
+  Choice<"sgd", "adam", "adamw"> optimizer = "sgd";
   double learning_rate = 0.001;
   double momentum = 0;
   double weight_decay = 0;
@@ -61,9 +66,9 @@ struct Config : strategies::StrategyOptions {
 
   // measurement
   std::int64_t steps = 2;
-  std::int64_t repetitions = 0;     // rounds; 0: as many as the verdict of the table needs
-  std::string order = "random";     // random, block
-  std::string protocol = "steady";  // steady, isolated, tutorial
+  std::int64_t repetitions = 0;  // rounds; 0: as many as the verdict of the table needs
+  Choice<"random", "block"> order = "random";
+  Choice<"steady", "isolated", "tutorial"> protocol = "steady";
   bool verify = true;
   bool predict = true;
   bool recalibrate = false;
@@ -86,9 +91,9 @@ inline std::chrono::milliseconds to_milliseconds(double seconds) {
 
 /// What layers compute in: the row's dtype or, where that is the float32 of mixed precision, the
 /// format that is mixed with it.
-inline std::string compute_format(const Config& config) {
-  const bool mixed = config.mixed_precision != "none" && config.dtype == "float32";
-  return mixed ? config.mixed_precision : config.dtype;
+inline Dtype compute_format(const Config& config) {
+  if (config.mixed_precision == "none" || config.dtype != "float32") return config.dtype;
+  return config.mixed_precision == "bfloat16" ? Dtype("bfloat16") : Dtype("float16");
 }
 
 }  // namespace stratagem::bench

@@ -4,6 +4,7 @@
 
 #include "bench/config/options.h"
 #include "reports/json_fields.h"
+#include "reports/record_json.h"
 
 namespace stratagem::bench {
 
@@ -41,10 +42,8 @@ struct TextFromJson {
     require(value.is_number(), "a number");
     return value.dump();
   }
-  std::string operator()(std::string Config::*) const {
-    require(value.is_string(), "a string");
-    return value.get<std::string>();
-  }
+  std::string operator()(std::string Config::*) const { return name(); }
+  std::string operator()(const runtime::ChoiceMember<Config>&) const { return name(); }
   std::string operator()(std::vector<std::string> Config::*) const {
     require(value.is_array() || value.is_string(), "names joined by +");
     return value.is_array() ? joined(value, option, where) : value.get<std::string>();
@@ -54,6 +53,11 @@ struct TextFromJson {
             "whole numbers joined by +");
     if (value.is_array()) return joined(value, option, where);
     return value.is_string() ? value.get<std::string>() : value.dump();
+  }
+
+  std::string name() const {
+    require(value.is_string(), "a string");
+    return value.get<std::string>();
   }
 
   void require(bool right, const char* wanted) const {
@@ -72,21 +76,7 @@ std::string text_from_json(const Option& option, const json& value, const std::s
   return std::visit(TextFromJson{option, value, where}, option.member);
 }
 
-json to_json(const Config& config) {
-  json object = json::object();
-  for (const Option& option : option_table()) {
-    std::visit(
-        [&](auto member) {
-          if (is_list(option)) {
-            object[option.name] = value_text(config, option);
-          } else {
-            object[option.name] = config.*member;
-          }
-        },
-        option.member);
-  }
-  return object;
-}
+json to_json(const Config& config) { return reports::to_json(values_of(config)); }
 
 Config config_from_json(const json& value) {
   reports::json_fields::require_object(value, "config");

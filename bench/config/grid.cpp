@@ -265,7 +265,7 @@ class Grid {
   static void leave_out_usual_backend(Config& config) {
     Config usual = config;
     usual.backend = "auto";
-    if (backend_of(usual) == config.backend) config.backend = "auto";
+    if (backend_of(usual).name() == config.backend.name()) config.backend = "auto";
   }
 
   void settle_repetitions() {

@@ -17,6 +17,7 @@ namespace {
 
 using strategies::Bounds;
 using strategies::Choices;
+using ChoiceMember = runtime::ChoiceMember<Config>;
 
 std::string range_text(const Bounds& bounds) {
   const bool low = std::isfinite(bounds.low);
@@ -72,7 +73,10 @@ std::vector<std::string> names_of(const std::vector<Facts>& all) {
 
 // Empty where any text will do.
 std::vector<std::string> choices_of(const Option& option, const Catalogue* catalogue) {
-  if (!option.listed.empty() || catalogue == nullptr) return option.listed;
+  if (const auto* choice = std::get_if<ChoiceMember>(&option.member)) {
+    return {choice->names.begin(), choice->names.end()};
+  }
+  if (catalogue == nullptr) return {};
   switch (option.choices) {
     case Choices::strategies:
       return names_of(catalogue->strategies);
@@ -96,16 +100,60 @@ std::string parse_choice(std::string_view text, const Option& option, const std:
   return std::string(text);
 }
 
-template <class Item>
-std::string text_of(const Item& item) {
-  if constexpr (std::is_same_v<Item, bool>) {
-    return item ? "on" : "off";
-  } else if constexpr (std::is_same_v<Item, std::vector<std::string>> ||
-                       std::is_same_v<Item, std::vector<std::int64_t>>) {
-    return fmt::format("{}", fmt::join(item, "+"));
-  } else {
-    return fmt::format("{}", item);
+/// One overload a kind of member.
+struct FieldFromText {
+  Config& config;
+  const Option& option;
+  std::string_view text;
+  const std::string& where;
+  const Catalogue* catalogue;
+
+  void operator()(bool Config::*member) const { config.*member = parse_bool(text, where); }
+  void operator()(std::string Config::*member) const { config.*member = item<std::string>(text); }
+  void operator()(const ChoiceMember& member) const { member.set(config, item<std::string>(text)); }
+
+  template <class Number>
+  void operator()(Number Config::*member) const {
+    config.*member = item<Number>(text);
   }
+
+  template <class Item>
+  void operator()(std::vector<Item> Config::*member) const {
+    (config.*member).clear();
+    for (const std::string_view part : runtime::split(text, '+')) {
+      (config.*member).push_back(item<Item>(part));
+    }
+  }
+
+  template <class Item>
+  Item item(std::string_view part) const {
+    if constexpr (std::is_same_v<Item, std::string>) {
+      return parse_choice(part, option, where, catalogue);
+    } else {
+      return parse_number<Item>(part, option, where);
+    }
+  }
+};
+
+/// One overload a kind of member.
+struct ValueOfField {
+  const Config& config;
+
+  reports::Value operator()(const ChoiceMember& member) const { return member.name_in(config); }
+
+  template <class Item>
+  reports::Value operator()(std::vector<Item> Config::*member) const {
+    return fmt::format("{}", fmt::join(config.*member, "+"));
+  }
+
+  template <class Field>
+  reports::Value operator()(Field Config::*member) const {
+    return config.*member;
+  }
+};
+
+reports::Value value_of(const Config& config, const Option& option) {
+  return std::visit(ValueOfField{config}, option.member);
 }
 
 const Config& defaults() {
@@ -138,42 +186,31 @@ std::string kebab_flag(std::string name) {
 
 void set_value(Config& config, const Option& option, std::string_view text,
                const std::string& where, const Catalogue* catalogue) {
-  std::visit(
-      [&](auto member) {
-        auto& field = config.*member;
-        using Field = std::remove_reference_t<decltype(field)>;
-        if constexpr (std::is_same_v<Field, bool>) {
-          field = parse_bool(text, where);
-        } else if constexpr (std::is_same_v<Field, std::string>) {
-          field = parse_choice(text, option, where, catalogue);
-        } else if constexpr (std::is_arithmetic_v<Field>) {
-          field = parse_number<Field>(text, option, where);
-        } else if constexpr (std::is_same_v<Field, std::vector<std::string>>) {
-          field.clear();
-          for (const std::string_view part : runtime::split(text, '+')) {
-            field.push_back(parse_choice(part, option, where, catalogue));
-          }
-        } else {
-          field.clear();
-          for (const std::string_view part : runtime::split(text, '+')) {
-            field.push_back(parse_number<std::int64_t>(part, option, where));
-          }
-        }
-      },
-      option.member);
+  std::visit(FieldFromText{config, option, text, where, catalogue}, option.member);
 }
 
 std::string value_text(const Config& config, const Option& option) {
-  return std::visit([&](auto member) { return text_of(config.*member); }, option.member);
+  const reports::Value value = value_of(config, option);
+  if (const auto* on = std::get_if<bool>(&value)) return *on ? "on" : "off";
+  if (const auto* whole = std::get_if<std::int64_t>(&value)) return fmt::format("{}", *whole);
+  if (const auto* number = std::get_if<double>(&value)) return fmt::format("{}", *number);
+  return std::get<std::string>(value);
 }
 
 bool is_default(const Config& config, const Option& option) {
-  return std::visit([&](auto member) { return config.*member == defaults().*member; },
-                    option.member);
+  return value_of(config, option) == value_of(defaults(), option);
 }
 
 void reset_to_default(Config& config, const Option& option) {
-  std::visit([&](auto member) { config.*member = defaults().*member; }, option.member);
+  std::visit(
+      [&](const auto& member) {
+        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(member)>, ChoiceMember>) {
+          member.set(config, member.name_in(defaults()));
+        } else {
+          config.*member = defaults().*member;
+        }
+      },
+      option.member);
 }
 
 bool is_used(const Option& option, const Config& config, const Catalogue& catalogue) {
@@ -231,24 +268,19 @@ std::string help_text(const Option& option, const Catalogue& catalogue) {
   return users.empty() || is_strategys_own(option) ? text : text + " (" + users + ")";
 }
 
-reports::Values record_values(const Config& config, const Catalogue& catalogue) {
+reports::Values values_of(const Config& config) {
   reports::Values values;
   for (const Option& option : option_table()) {
-    reports::Value value;
-    if (is_used(option, config, catalogue)) {
-      std::visit(
-          [&](auto member) {
-            const auto& field = config.*member;
-            using Field = std::remove_cvref_t<decltype(field)>;
-            if constexpr (std::is_arithmetic_v<Field> || std::is_same_v<Field, std::string>) {
-              value = field;
-            } else if (!field.empty()) {
-              value = text_of(field);
-            }
-          },
-          option.member);
-    }
-    values.emplace_back(option.name, std::move(value));
+    values.emplace_back(option.name, value_of(config, option));
+  }
+  return values;
+}
+
+reports::Values record_values(const Config& config, const Catalogue& catalogue) {
+  const reports::Value empty_list = std::string();
+  reports::Values values = values_of(config);
+  for (auto& [name, value] : values) {
+    if (value == empty_list || !is_used(find_option(name), config, catalogue)) value = {};
   }
   return values;
 }

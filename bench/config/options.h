@@ -57,14 +57,15 @@ std::string users_and_conditions(const Option& option, const Catalogue& catalogu
 /// that read it. A strategy's own option stands under the strategy instead.
 std::string help_text(const Option& option, const Catalogue& catalogue);
 
-/// Every field under its snake_case name; lists as texts ("layer2+layer4").
 nlohmann::json to_json(const Config& config);
 
 /// Absent keys keep their default. Throws std::invalid_argument naming an unknown key, or a key
 /// whose value has the wrong type or is out of range, and what would be right.
 Config config_from_json(const nlohmann::json& value);
 
-/// Every option for the record; null where the row does not use it.
+/// Every option under its snake_case name; lists as texts ("layer2+layer4").
+reports::Values values_of(const Config& config);
+/// Every option for the record; null where the row does not use it, and for an empty list.
 reports::Values record_values(const Config& config, const Catalogue& catalogue);
 
 }  // namespace stratagem::bench

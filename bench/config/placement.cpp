@@ -110,16 +110,18 @@ int usual_ranks(const Mesh& mesh) {
   return mesh.size("tensor") > 1 ? mesh.size() : mesh.size("data");
 }
 
-std::string sharded_state(const Config& config) {
+schedules::Sharded sharded_state(const Config& config) {
   const StrategyEntry& strategy = strategies::find_strategy(config.strategy);
-  return strategy.shards.empty() ? config.shard : strategy.shards;
+  return strategy.shards.value_or(config.shard);
 }
 
 int copies_of(const Config& config) { return strategies::copies_of(plan_request(config)); }
 
-std::string backend_of(const Config& config) {
-  if (config.backend != "auto") return config.backend;
-  return config.device == "cuda" ? "nccl" : "gloo";
+runtime::Choice<"gloo", "nccl"> backend_of(const Config& config) {
+  const bool is_nccl =
+      config.backend == "auto" ? config.device == "cuda" : config.backend == "nccl";
+  using Backend = runtime::Choice<"gloo", "nccl">;
+  return is_nccl ? Backend("nccl") : Backend("gloo");
 }
 
 bool scales_loss(const Config& config) {

@@ -52,13 +52,13 @@ std::optional<ranks::Mesh> usual_mesh(const std::vector<std::string>& dimensions
 int usual_ranks(const ranks::Mesh& mesh);
 
 /// What is sharded over the row's replicas: none, optimizer, gradients or parameters.
-std::string sharded_state(const Config& config);
+schedules::Sharded sharded_state(const Config& config);
 
 /// Returns how many replicas keep the same part of the row's state.
 int copies_of(const Config& config);
 
 /// Returns the backend of the row's collectives: gloo or nccl.
-std::string backend_of(const Config& config);
+runtime::Choice<"gloo", "nccl"> backend_of(const Config& config);
 
 /// Returns true if the row's loss is scaled, so that its updates need the norm of the gradients.
 bool scales_loss(const Config& config);

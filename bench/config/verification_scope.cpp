@@ -82,7 +82,7 @@ void make_update_show(Config& config) {
 
 double first_loss_tolerance(const Config& row) {
   constexpr double eleven_bits = 1e-2;
-  const std::string format = compute_format(row);
+  const Dtype format = compute_format(row);
   if (format == "float64") return 1e-9;
   if (format == "float32") return row.device == "cuda" && row.tf32 ? eleven_bits : 1e-4;
   if (format == "float16") return eleven_bits;

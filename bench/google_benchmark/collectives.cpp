@@ -108,11 +108,11 @@ reports::Row collective_row(const std::string& collective, const Config& config,
   reports::Row row;
   row.name = collective_row_name(collective, config, bytes);
   row.strategy = collective;
-  row.model = config.backend;
+  row.model = config.backend.name();
   row.mesh = fmt::format("data={}/pipeline=1/tensor=1", config.devices);
   row.config = {{"collective", collective},         {"bytes", bytes},
-                {"device", config.device},          {"devices", config.devices},
-                {"backend", config.backend},        {"interface", config.interface},
+                {"device", config.device.name()},   {"devices", config.devices},
+                {"backend", config.backend.name()}, {"interface", config.interface},
                 {"repetitions", config.repetitions}};
   if (!config.device_ids.empty()) {
     row.config.emplace_back("device_ids", fmt::format("{}", fmt::join(config.device_ids, "+")));

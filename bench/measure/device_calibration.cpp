@@ -29,7 +29,7 @@ Config calibration_config(const PreparedRow& prepared, std::size_t cores) {
 
 /// "cpu_float32", "cuda_float32_tf32".
 std::string calibration_name(const Config& config) {
-  return config.device + "_" + compute_format(config) + (config.tf32 ? "_tf32" : "");
+  return fmt::format("{}_{}{}", config.device, compute_format(config), config.tf32 ? "_tf32" : "");
 }
 
 double peak_of(const CalibrateDeviceResult& rates) {

@@ -53,10 +53,10 @@ struct LinkUse {
 /// What the link depends on.
 json link_question(const CollectivesJob& job) {
   const Config& config = job.config;
-  return {{"device", config.device},         {"devices", config.devices},
-          {"device_ids", config.device_ids}, {"cores_per_device", config.cores_per_device},
-          {"backend", config.backend},       {"interface", config.interface},
-          {"collective", job.collective},    {"ranks", job.header.ranks}};
+  return {{"device", config.device.name()},   {"devices", config.devices},
+          {"device_ids", config.device_ids},  {"cores_per_device", config.cores_per_device},
+          {"backend", config.backend.name()}, {"interface", config.interface},
+          {"collective", job.collective},     {"ranks", job.header.ranks}};
 }
 
 /// What a collective between the row's replicas takes, by size.

@@ -10,6 +10,8 @@
 
 #include "bench/config/catalogue.h"
 #include "bench/config/core_demand.h"
+#include "bench/config/options.h"
+#include "bench/config/placement.h"
 #include "bench/config/plugins.h"
 #include "bench/google_benchmark/collectives.h"
 #include "bench/google_benchmark/command_line.h"
@@ -92,12 +94,13 @@ Config config_of(const Options& options) {
   Config config;
   config.strategy = "ddp";
   config.model = "toy";
-  config.device = options.device;
+  set_value(config, find_option("device"), options.device, "--device", nullptr);
   config.devices = options.ranks;
   config.device_ids = options.device_ids;
   config.global_batch_size = options.ranks;
-  config.backend = options.backend;
-  if (config.backend == "auto") config.backend = options.device == "cuda" ? "nccl" : "gloo";
+  set_value(config, find_option("backend"), options.backend, "--backend", nullptr);
+  if (config.backend == "auto")
+    set_value(config, find_option("backend"), backend_of(config).name(), "--backend", nullptr);
   config.interface = options.interface;
   config.timeout = options.timeout;
   config.repetitions = options.repetitions;

@@ -67,7 +67,7 @@ class AbsentRanks : public c10d::Backend {
 }  // namespace
 
 std::unique_ptr<distributed::ProcessGroup> without_the_others(const std::string& name, int size,
-                                                              const std::string& backend,
+                                                              distributed::Backend backend,
                                                               runtime::Device& device) {
   using c10d::ProcessGroup;
   auto group = c10::make_intrusive<ProcessGroup>(/*rank=*/0, size);

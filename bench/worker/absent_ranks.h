@@ -12,7 +12,7 @@ namespace stratagem::bench {
 /// Of `size` ranks the first, for tensors of `device`. Every call has ended when it returns; sums
 /// are of as many copies as there are ranks, or, where the library sums, of one.
 std::unique_ptr<distributed::ProcessGroup> without_the_others(const std::string& name, int size,
-                                                              const std::string& backend,
+                                                              distributed::Backend backend,
                                                               runtime::Device& device);
 
 }  // namespace stratagem::bench

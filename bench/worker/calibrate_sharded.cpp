@@ -102,7 +102,7 @@ class LonelyReplica {
 
 std::vector<LayerGroup> layer_groups(const Config& config, const models::Workload& workload,
                                      const models::Model& model) {
-  const stages::GradientSums sums{.sharded = schedules::sharded_by(sharded_state(config)),
+  const stages::GradientSums sums{.sharded = sharded_state(config),
                                   .mixed = workload.options().mixed,
                                   .in_master = strategies::reduces_in_float32(config),
                                   .exchanged = scatters_by_exchange(config)};

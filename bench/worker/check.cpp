@@ -135,7 +135,7 @@ std::vector<std::string> cut_of(const Config& config, const models::Workload& wo
     const bool is_usual = config.partition == Config().partition;
     if (config.cut.empty() && is_usual) return {};
     const std::string option = config.cut.empty()
-                                   ? "--partition " + config.partition
+                                   ? fmt::format("--partition {}", config.partition)
                                    : fmt::format("--cut {}", fmt::join(config.cut, "+"));
     throw std::invalid_argument(
         option +

@@ -56,8 +56,8 @@ class Exchanges {
 
   Exchange make(const std::string& collective) {
     if (collective == "all_reduce") return all_reduce();
-    if (collective == "reduce_scatter") return reduce_scatter(ReduceScatter::exchange);
-    if (collective == "reduce_scatter_library") return reduce_scatter(ReduceScatter::library);
+    if (collective == "reduce_scatter") return reduce_scatter(ReduceScatter("exchange"));
+    if (collective == "reduce_scatter_library") return reduce_scatter(ReduceScatter("library"));
     if (collective == "all_gather") return all_gather();
     if (collective == "broadcast") return broadcast();
     if (collective == "reduce") return reduce();

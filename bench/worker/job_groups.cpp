@@ -40,7 +40,7 @@ class Factory {
  private:
   distributed::RankContext& ranks_;
   distributed::BackendOptions options_;
-  std::string backend_;
+  distributed::Backend backend_;
 };
 
 /// Devices of a replica's pipeline: the first hands to the second what its stage has made.

@@ -114,7 +114,8 @@ class ScopedLayers {
 
 std::string reference_formats(const Config& row, const OwnArithmetic& own) {
   if (own.reference == at::kDouble) return "float64";
-  return (own.reference == own.dtype ? compute_format(row) : "float32") + " and float64";
+  return fmt::format("{} and float64",
+                     own.reference == own.dtype ? compute_format(row) : "float32");
 }
 
 struct Part {

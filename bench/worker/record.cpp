@@ -137,7 +137,7 @@ std::string kernels_text(const std::map<std::string, std::string>& by_aten) {
 void add_kernels(reports::Repetition& repetition, const Session& session,
                  const TaskContext& context) {
   if (session.config.device != "cpu") return;
-  repetition.kernels = session.config.kernels;
+  repetition.kernels = session.config.kernels.name();
   if (session.config.kernels != "own") return;
   const auto by_aten = left_to_aten(session, context);
   repetition.kernels = kernels_text(by_aten);

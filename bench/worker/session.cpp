@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -19,15 +18,10 @@
 namespace stratagem::bench {
 namespace {
 
-template <class Value>
-Value look_up(const std::map<std::string, Value>& choices, const char* option,
-              const std::string& name) {
-  const auto found = choices.find(name);
-  if (found != choices.end()) return found->second;
-  std::string names;
-  for (const auto& [choice, value] : choices) names += (names.empty() ? "" : ", ") + choice;
-  throw std::invalid_argument(
-      fmt::format("--{}: unknown \"{}\"; choices: {}", option, name, names));
+at::ScalarType scalar_type(Dtype format) {
+  if (format == "float64") return at::kDouble;
+  if (format == "bfloat16") return at::kBFloat16;
+  return format == "float16" ? at::kHalf : at::kFloat;
 }
 
 double loss_scale_of(const std::string& text) {
@@ -42,8 +36,9 @@ double loss_scale_of(const std::string& text) {
 models::OptimizerOptions optimizer_options(const Config& config) {
   using Kind = models::OptimizerOptions::Kind;
   models::OptimizerOptions options;
-  options.kind = look_up<Kind>({{"sgd", Kind::sgd}, {"adam", Kind::adam}, {"adamw", Kind::adamw}},
-                               "optimizer", config.optimizer);
+  options.kind = config.optimizer == "sgd"    ? Kind::sgd
+                 : config.optimizer == "adam" ? Kind::adam
+                                              : Kind::adamw;
   options.learning_rate = config.learning_rate;
   options.momentum = config.momentum;
   options.weight_decay = config.weight_decay;
@@ -145,14 +140,8 @@ models::WorkloadOptions workload_options(const Config& config) {
   options.batch = config.global_batch_size;
   options.image_size = config.image_size;
   options.sequence_length = config.sequence_length;
-  options.tokens = look_up<models::TokenSource>(
-      {{"random", models::TokenSource::random}, {"text", models::TokenSource::text}}, "data",
-      config.data);
-  options.dtype = look_up<at::ScalarType>({{"float32", at::kFloat},
-                                           {"float64", at::kDouble},
-                                           {"bfloat16", at::kBFloat16},
-                                           {"float16", at::kHalf}},
-                                          "dtype", compute_format(config));
+  options.tokens = config.data == "text" ? models::TokenSource::text : models::TokenSource::random;
+  options.dtype = scalar_type(compute_format(config));
   options.mixed = config.mixed_precision != "none";
   // Also where it is verified in float64.
   if (config.mixed_precision == "float16") {
@@ -160,20 +149,15 @@ models::WorkloadOptions workload_options(const Config& config) {
     options.loss_scale = loss_scale_of(config.loss_scale);
     options.loss_scale_hysteresis = config.loss_scale_hysteresis;
   }
-  options.format = look_up<at::MemoryFormat>({{"channels_last", at::MemoryFormat::ChannelsLast},
-                                              {"contiguous", at::MemoryFormat::Contiguous}},
-                                             "memory-format", config.memory_format);
-  options.loss = look_up<models::Loss>(
-      {{"mse", models::Loss::mse}, {"cross_entropy", models::Loss::cross_entropy}}, "loss",
-      config.loss);
+  options.format = config.memory_format == "channels_last" ? at::MemoryFormat::ChannelsLast
+                                                           : at::MemoryFormat::Contiguous;
+  options.loss = config.loss == "mse" ? models::Loss::mse : models::Loss::cross_entropy;
   options.optimizer = optimizer_options(config);
   options.seed = static_cast<std::uint64_t>(config.seed);
   options.classes = config.outputs;
   options.features = config.features;
   options.bias = config.bias;
-  options.targets = look_up<models::Targets>(
-      {{"class", models::Targets::classes}, {"real", models::Targets::real}}, "targets",
-      config.targets);
+  options.targets = config.targets == "real" ? models::Targets::real : models::Targets::classes;
   return options;
 }
 
@@ -191,8 +175,7 @@ backends::DeviceGroupOptions device_options(const Config& config, const Placemen
     options.ordinals = own_gpus(config, placement, context);
   } else {
     options.cores = cores_by_device(config, own_devices(placement, context), context);
-    options.reference_kernels =
-        look_up<bool>({{"own", false}, {"reference", true}}, "kernels", config.kernels);
+    options.reference_kernels = config.kernels == "reference";
   }
   return options;
 }

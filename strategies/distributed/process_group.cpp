@@ -72,13 +72,6 @@ void wait_for(c10d::Work& work, std::chrono::milliseconds limit) {
 
 }  // namespace
 
-ReduceScatter reduce_scatter_of(const std::string& text) {
-  if (text == "exchange") return ReduceScatter::exchange;
-  if (text == "library") return ReduceScatter::library;
-  throw std::invalid_argument(
-      fmt::format("--reduce-scatter: \"{}\"; expected exchange or library", text));
-}
-
 Transfer::Transfer(std::string label, runtime::EventPointer start,
                    c10::intrusive_ptr<c10d::Work> work, at::Tensor tensor, Stamp stamp,
                    std::shared_ptr<runtime::EndStamps> ends, std::function<void()> finish)
@@ -118,11 +111,11 @@ runtime::EventPointer Transfer::end() const {
   return ending_->event;
 }
 
-ProcessGroup::ProcessGroup(const std::string& name, std::vector<int> ranks, std::string backend,
+ProcessGroup::ProcessGroup(const std::string& name, std::vector<int> ranks, Backend backend,
                            runtime::Device& device, c10::intrusive_ptr<c10d::ProcessGroup> group,
                            std::chrono::milliseconds limit, bool loopback)
     : ranks_(std::move(ranks)),
-      backend_(std::move(backend)),
+      backend_(backend),
       title_(fmt::format("{} (ranks {})", name, fmt::join(ranks_, ", "))),
       members_(" in group " + title_),
       device_(device),
@@ -147,7 +140,7 @@ TransferPointer ProcessGroup::all_reduce(at::Tensor tensor, Reduction reduction)
 TransferPointer ProcessGroup::reduce_scatter(at::Tensor output, at::Tensor input,
                                              ReduceScatter by) {
   const bool by_exchange =
-      by == ReduceScatter::exchange && backend_ == "gloo" && input.is_cpu() && output.is_cpu();
+      by == "exchange" && backend_ == "gloo" && input.is_cpu() && output.is_cpu();
   check_reduce_scatter(output, input, by_exchange);
   if (by_exchange) return reduce_scatter_by_exchange(output, input);
   const std::int64_t bytes = bytes_of(input);

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "strategies/costs.h"
+#include "strategies/runtime/choice.h"
 #include "strategies/runtime/communication_error.h"
 #include "strategies/runtime/device.h"
 
@@ -72,10 +73,9 @@ enum class Reduction { sum, maximum };
 
 /// Who reduces and scatters. The exchange is an all-to-all, and a sum of what came; over Gloo with
 /// tensors of the host, elsewhere the library does it.
-enum class ReduceScatter { exchange, library };
+using ReduceScatter = runtime::Choice<"exchange", "library">;
 
-/// "exchange" or "library", as --reduce-scatter has it; std::invalid_argument for another text.
-ReduceScatter reduce_scatter_of(const std::string& text);
+using Backend = runtime::Choice<"gloo", "nccl">;
 
 struct BackendOptions {
   /// Of Gloo; empty: loopback. NCCL reads its own from the environment: library_environment.h.
@@ -88,7 +88,7 @@ class ProcessGroup {
   /// `ranks` are the members' ranks in the job, in the order of their ranks in the group.
   /// `device` is where the tensors of the calls lie; it stamps them, and outlives the group.
   /// `limit` is that of a barrier; `loopback`: whether the ranks share a host.
-  ProcessGroup(const std::string& name, std::vector<int> ranks, std::string backend,
+  ProcessGroup(const std::string& name, std::vector<int> ranks, Backend backend,
                runtime::Device& device, c10::intrusive_ptr<c10d::ProcessGroup> group,
                std::chrono::milliseconds limit = BackendOptions().timeout, bool loopback = true);
   ProcessGroup(const ProcessGroup&) = delete;
@@ -99,7 +99,7 @@ class ProcessGroup {
   const std::vector<int>& ranks() const { return ranks_; }
   /// Its name and ranks: "data of device 0 (ranks 0, 1)".
   const std::string& title() const { return title_; }
-  const std::string& backend() const { return backend_; }
+  Backend backend() const { return backend_; }
   std::chrono::milliseconds limit() const { return limit_; }
 
   // Asynchronous; in place where there is one tensor. All tensors are contiguous.
@@ -109,7 +109,7 @@ class ProcessGroup {
   /// and float16 are summed in float32, which `output` may be, too. There `output` may lie in
   /// `input`, as this rank's part. Throws std::invalid_argument for other sizes and types.
   TransferPointer reduce_scatter(at::Tensor output, at::Tensor input,
-                                 ReduceScatter by = ReduceScatter::exchange);
+                                 ReduceScatter by = ReduceScatter("exchange"));
   /// `output` [ranks x n] becomes the ranks' inputs [n] one after another; `input` may lie there,
   /// as this rank's part.
   TransferPointer all_gather(at::Tensor output, at::Tensor input);
@@ -161,7 +161,7 @@ class ProcessGroup {
   }
 
   std::vector<int> ranks_;
-  std::string backend_;
+  Backend backend_;
   std::string title_;
   std::string members_;  // for errors: " in group data (ranks 0, 1)"
   runtime::Device& device_;

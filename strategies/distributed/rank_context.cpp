@@ -73,8 +73,7 @@ void RankContext::leave() {
 }
 
 std::unique_ptr<ProcessGroup> RankContext::make_group(const std::string& name,
-                                                      std::vector<int> ranks,
-                                                      const std::string& backend,
+                                                      std::vector<int> ranks, Backend backend,
                                                       runtime::Device& device,
                                                       const BackendOptions& options) {
   const auto found = std::ranges::find(ranks, info_.rank);

@@ -43,7 +43,7 @@ class RankContext {
   /// The group of `ranks`, of which this one must be one; collective among them. `backend` is
   /// gloo or nccl. See ProcessGroup for the rest.
   std::unique_ptr<ProcessGroup> make_group(const std::string& name, std::vector<int> ranks,
-                                           const std::string& backend, runtime::Device& device,
+                                           Backend backend, runtime::Device& device,
                                            const BackendOptions& options);
 
  private:

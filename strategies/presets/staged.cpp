@@ -36,7 +36,7 @@ PlanOutline outline_of(const PlanRequest& request, const StagedPreset& preset) {
 }
 
 std::vector<std::string> options_of(const StagedPreset& preset) {
-  const bool shards_anyway = !preset.shards.empty();
+  const bool shards_anyway = preset.shards.has_value();
   std::vector<std::string> names;
   const auto add = [&names](auto... groups) {
     for (const std::string& name : strategies::option_names({groups...})) names.push_back(name);
@@ -48,7 +48,8 @@ std::vector<std::string> options_of(const StagedPreset& preset) {
   if (is_pipelined(preset)) names.push_back("split_size");
   if (preset.schedule.empty()) add(strategies::schedule_options);
   if (!shards_anyway) add(strategies::replica_options, strategies::shard_choice);
-  if (!shards_anyway || preset.shards == "parameters") add(strategies::reshard_options);
+  if (!shards_anyway || preset.shards == schedules::Sharded("parameters"))
+    add(strategies::reshard_options);
   if (preset.layout == Layout::sequence) add(strategies::sequence_options);
   return names;
 }
@@ -85,7 +86,7 @@ strategies::StrategyEntry staged_entry(StagedPreset preset) {
       .usual_dimensions = preset.usual_dimensions,
       .shards = preset.shards};
   entry.make = [outline = entry.outline, preset](StrategyContext context) {
-    if (!preset.shards.empty()) context.options.shard = preset.shards;
+    if (preset.shards.has_value()) context.options.shard = *preset.shards;
     return make_staged(context, outline, preset.layout);
   };
   if (!entry.multi_device) entry.dimensions.clear();

@@ -25,9 +25,8 @@ struct StagedPreset {
   /// Of the mesh, where none is given; empty: it has one device.
   std::vector<std::string> usual_dimensions;
   tensor_parallel::Layout layout = tensor_parallel::Layout::tensor;
-  /// Over replicas, whatever --shard says: optimizer, gradients or parameters; empty: what that
-  /// says.
-  std::string shards = {};
+  /// What is sharded over replicas, whatever --shard has; without it that decides.
+  std::optional<schedules::Sharded> shards = {};
   /// Whatever --schedule says; empty: what that says. By "naive" stages work one after another on
   /// the whole batch.
   std::string schedule = {};

@@ -9,6 +9,6 @@ STRATAGEM_REGISTER(
     staged_entry({.name = "zero1",
                   .summary = "optimizer state, and the update, sharded over replicas",
                   .usual_dimensions = {"data"},
-                  .shards = "optimizer"}));
+                  .shards = schedules::Sharded("optimizer")}));
 
 }  // namespace stratagem::presets

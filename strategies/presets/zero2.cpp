@@ -8,6 +8,6 @@ namespace stratagem::presets {
 STRATAGEM_REGISTER(staged_entry({.name = "zero2",
                                  .summary = "optimizer state and gradients sharded over replicas",
                                  .usual_dimensions = {"data"},
-                                 .shards = "gradients"}));
+                                 .shards = schedules::Sharded("gradients")}));
 
 }  // namespace stratagem::presets

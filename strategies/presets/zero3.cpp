@@ -9,6 +9,6 @@ STRATAGEM_REGISTER(
     staged_entry({.name = "zero3",
                   .summary = "optimizer state, gradients and parameters sharded over replicas",
                   .usual_dimensions = {"data"},
-                  .shards = "parameters"}));
+                  .shards = schedules::Sharded("parameters")}));
 
 }  // namespace stratagem::presets

@@ -20,10 +20,10 @@ bool reads_parameters(const Action& action) {
   return action.kind == ActionKind::forward || is_backward(action.kind);
 }
 
-bool scatters(const Sharding& sharding) { return sharding.sharded != Sharded::nothing; }
+bool scatters(const Sharding& sharding) { return sharding.sharded != "none"; }
 
 /// After each backward pass, and not only after a step's last one.
-bool scatters_each(const Sharding& sharding) { return sharding.sharded >= Sharded::gradients; }
+bool scatters_each(const Sharding& sharding) { return sharding.sharded >= "gradients"; }
 
 /// One use of a group's parameters, in a device's list.
 struct Visit {
@@ -84,7 +84,7 @@ class ShardedList {
       const auto later = next.find(visits_[index].group);
       const bool last = later == next.end();
       visits_[index].releases =
-          sharding_.sharded == Sharded::parameters &&
+          sharding_.sharded == "parameters" &&
           (last || (sharding_.reshard_after_forward && later->second - index > kept));
       if (!last) visits_[later->second].gathers = visits_[index].releases;
       next[visits_[index].group] = index;
@@ -192,7 +192,7 @@ class ShardingCheck {
       require(state.unscattered == 0 && state.unfinished == 0,
               Action{ActionKind::reduce_scatter, group, 0}, "is missing, or its wait");
       require(!state.summing, Action{ActionKind::all_reduce_wait, group, 0}, "is missing");
-      const bool kept = sharding_.sharded != Sharded::parameters;
+      const bool kept = sharding_.sharded != "parameters";
       require(kept || !state.whole, Action{ActionKind::reshard, group, 0}, "is missing");
     }
   }
@@ -227,7 +227,7 @@ class ShardingCheck {
         group.whole = true;
         return;
       case ActionKind::reshard:
-        require(group.whole && sharding_.sharded == Sharded::parameters, action,
+        require(group.whole && sharding_.sharded == "parameters", action,
                 "frees what is not whole, or stays");
         group.whole = false;
         return;
@@ -283,7 +283,7 @@ class ShardingCheck {
   bool exchanges() const { return scatters(sharding_) || sharding_.copies; }
 
   bool within_window() const {
-    if (sharding_.sharded != Sharded::parameters || !sharding_.reshard_after_forward) return true;
+    if (sharding_.sharded != "parameters" || !sharding_.reshard_after_forward) return true;
     const auto there = std::ranges::count_if(
         groups_, [](const auto& entry) { return entry.second.whole || entry.second.asked > 0; });
     return there <= sharding_.prefetch + 1;
@@ -297,14 +297,6 @@ class ShardingCheck {
 };
 
 }  // namespace
-
-Sharded sharded_by(const std::string& name) {
-  static const std::map<std::string, Sharded> levels = {{"none", Sharded::nothing},
-                                                        {"optimizer", Sharded::optimizer},
-                                                        {"gradients", Sharded::gradients},
-                                                        {"parameters", Sharded::parameters}};
-  return levels.at(name);
-}
 
 Schedule cut_into_groups(const Schedule& lowered, const std::vector<int>& groups) {
   std::vector<int> first(groups.size(), 0);  // of each stage

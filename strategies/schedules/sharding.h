@@ -12,19 +12,16 @@
 #include <string>
 #include <vector>
 
+#include "strategies/runtime/choice.h"
 #include "strategies/schedules/schedule.h"
 
 namespace stratagem::schedules {
 
-/// What is spread over the replicas, each holding one part of it; each level has those above it.
-enum class Sharded { nothing, optimizer, gradients, parameters };
-
-/// "none", "optimizer", "gradients" or "parameters", as --shard has it; std::out_of_range for
-/// another text.
-Sharded sharded_by(const std::string& name);
+/// What is spread over the replicas, each holding one part of it; each includes those before it.
+using Sharded = runtime::Choice<"none", "optimizer", "gradients", "parameters">;
 
 struct Sharding {
-  Sharded sharded = Sharded::optimizer;
+  Sharded sharded = "optimizer";
   /// Parameters that are sharded are freed after each visit, and not only after a step's last.
   bool reshard_after_forward = true;
   /// So many visits ahead the next group's parameters are asked for; 0: when they are needed.

@@ -38,8 +38,8 @@ FlatGroup::FlatGroup(Stage& stage, const FlatOptions& options)
       options_(options),
       parameters_(models::parameters(stage.layers())),
       layout_(layout_of(parameters_, options.format, shards())) {
-  options_.sums.exchanged = options.reduce_scatter == distributed::ReduceScatter::exchange &&
-                            options.ranks != nullptr && options.ranks->backend() == "gloo" &&
+  options_.sums.exchanged = options.reduce_scatter == "exchange" && options.ranks != nullptr &&
+                            options.ranks->backend() == "gloo" &&
                             stage.device().kind == runtime::DeviceKind::cpu;
   if (!empty()) stage_.train(make_flat());
 }

@@ -30,7 +30,7 @@ struct FlatOptions {
   distributed::ProcessGroup* copies = nullptr;
   at::ScalarType format = at::kFloat;  // of what layers compute with
   GradientSums sums = {};              // `exchanged` follows from the ranks' backend
-  distributed::ReduceScatter reduce_scatter = distributed::ReduceScatter::exchange;
+  distributed::ReduceScatter reduce_scatter = "exchange";
   bool compressed = false;  // what is summed over copies is sent as float16
 };
 
@@ -117,7 +117,7 @@ class FlatGroup {
   at::ScalarType sent_format() const;
 
   bool is_sharded() const { return options_.sums.is_sharded(); }
-  bool keeps_parameters() const { return options_.sums.sharded < schedules::Sharded::parameters; }
+  bool keeps_parameters() const { return options_.sums.sharded < "parameters"; }
   bool keeps_gradients() const { return options_.sums.keeps_gradients(); }
   int shards() const { return is_sharded() ? options_.ranks->size() : 1; }
   int own() const { return is_sharded() ? options_.ranks->rank() : 0; }

@@ -9,16 +9,16 @@
 namespace stratagem::stages {
 
 struct GradientSums {
-  schedules::Sharded sharded = schedules::Sharded::optimizer;
+  schedules::Sharded sharded = "optimizer";
   bool mixed = false;      // the masters have more bits than the layers
   bool in_master = true;   // ranks add up in the masters' format (--reduce-dtype float32)
   bool partial = false;    // ranks of a tensor-parallel group add up some of them first
   bool exchanged = false;  // a reduce-scatter is an exchange, which adds up in the masters' format
                            // what it sends in the layers'
 
-  bool is_sharded() const { return sharded != schedules::Sharded::nothing; }
+  bool is_sharded() const { return sharded != "none"; }
   /// Whether whole gradients stay, from one micro-batch to the next.
-  bool keeps_gradients() const { return sharded < schedules::Sharded::gradients; }
+  bool keeps_gradients() const { return sharded < "gradients"; }
 
   /// Whether the whole gradients of a step of so many micro-batches are kept, and sent, in the
   /// masters' format: where several of them are added up before they travel, and where the library

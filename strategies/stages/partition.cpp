@@ -77,7 +77,7 @@ std::vector<std::size_t> boundaries_of(const models::LayerList& layers,
 }
 
 std::vector<std::string> choose_cut(const models::Workload& workload, int stages,
-                                    std::string_view rule) {
+                                    strategies::Partition rule) {
   if (stages == 1) return {};
   const models::Model model = workload.make_meta_model();
   const bool two = stages == 2 && !workload.entry().default_cut.empty();
@@ -87,10 +87,6 @@ std::vector<std::string> choose_cut(const models::Workload& workload, int stages
           "--partition tutorial: it cuts into two stages, not {}; use flops or balanced", stages));
     }
     return workload.entry().default_cut;
-  }
-  if (rule != "flops" && rule != "auto") {
-    throw std::invalid_argument(
-        fmt::format("--partition: \"{}\" is unknown; auto, tutorial, flops or balanced", rule));
   }
   return names_at(model.layers, balance(flops_of_layers(workload, model.layers), stages));
 }

@@ -3,10 +3,10 @@
 
 #include <cstddef>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "models/workload.h"
+#include "strategies/options.h"
 #include "strategies/runtime/device.h"
 
 namespace stratagem::stages {
@@ -23,7 +23,7 @@ std::vector<std::size_t> boundaries_of(const models::LayerList& layers,
 /// Throws std::invalid_argument for another rule, for tutorial with another number of stages, and
 /// for more stages than layers.
 std::vector<std::string> choose_cut(const models::Workload& workload, int stages,
-                                    std::string_view rule);
+                                    strategies::Partition rule);
 
 /// As choose_cut by the time that each layer takes for one micro-batch of `samples`, forward and
 /// backward, measured on `device`.

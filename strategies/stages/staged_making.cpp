@@ -77,11 +77,11 @@ std::unique_ptr<FlatGroup> StagedStrategy::make_group(int index,
   const auto& shards = groups_.shards.empty() ? groups_.data : groups_.shards;
   FlatOptions options{
       .format = workload_.options().dtype,
-      .sums = {.sharded = schedules::sharded_by(context.options.shard),
+      .sums = {.sharded = context.options.shard,
                .mixed = workload_.options().mixed,
                .in_master = strategies::reduces_in_float32(context.options),
                .partial = groups_.tensor != nullptr && layout == tensor_parallel::Layout::sequence},
-      .reduce_scatter = distributed::reduce_scatter_of(context.options.reduce_scatter),
+      .reduce_scatter = context.options.reduce_scatter,
       .compressed = context.options.compression == "fp16"};
   if (options.sums.is_sharded()) options.ranks = shards.at(device);
   if (!groups_.copies.empty()) options.copies = groups_.copies[device];
@@ -94,10 +94,9 @@ void StagedStrategy::make_layout(const strategies::StrategyContext& context,
   if (groups_.tensor == nullptr) return;
   layout_ = std::make_unique<tensor_parallel::TensorLayout>(
       workload_, boundaries, stages_->device_of_stage(), *groups_.tensor, *devices_.front(), layout,
-      tensor_parallel::ExchangeOptions{
-          .overlap = context.options.async_reduce,
-          .keep_gathered = context.options.keep_gathered,
-          .reduce_scatter = distributed::reduce_scatter_of(context.options.reduce_scatter)});
+      tensor_parallel::ExchangeOptions{.overlap = context.options.async_reduce,
+                                       .keep_gathered = context.options.keep_gathered,
+                                       .reduce_scatter = context.options.reduce_scatter});
 }
 
 /// Those that replicas take over from the first.

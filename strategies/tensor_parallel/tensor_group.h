@@ -54,7 +54,7 @@ struct ExchangeOptions {
   bool overlap = true;         // else whoever begins one should wait for it at once
   bool keep_gathered = false;  // inputs that were gathered by sequence stay for the backward pass;
                                // else they are gathered again there
-  distributed::ReduceScatter reduce_scatter = distributed::ReduceScatter::exchange;
+  distributed::ReduceScatter reduce_scatter = "exchange";
 };
 
 class TensorGroup {

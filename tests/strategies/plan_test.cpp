@@ -95,7 +95,7 @@ TEST(Plan, ShardedStateIsGatheredAndScatteredByGroup) {
 }
 
 TEST(Plan, TheNormIsSummedOverTheRanksThatHavePartsOfIt) {
-  const auto kinds = [](const Arrangement& arrangement, const std::string& shard) {
+  const auto kinds = [](const Arrangement& arrangement, schedules::Sharded shard) {
     return kinds_of(plan_of({.options = {.shard = shard},
                              .arrangement = arrangement,
                              .needs_norm = true,

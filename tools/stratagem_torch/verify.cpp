@@ -97,9 +97,9 @@ Outcome verify_row(const bench::PreparedRow& row, const bench::MeasureEnvironmen
       environment, bench::job_about<bench::VerifyJob>(row.config, row.placement.ranks));
   if (launched.status == bench::LaunchStatus::interrupted) throw bench::Interrupted();
   if (launched.status != bench::LaunchStatus::ok) {
-    return {row.name, compute_format(row.config), std::nullopt, launched.error.message};
+    return {row.name, compute_format(row.config).name(), std::nullopt, launched.error.message};
   }
-  return {row.name, compute_format(row.config), launched.result.verification, ""};
+  return {row.name, compute_format(row.config).name(), launched.result.verification, ""};
 }
 
 void print_table(const std::vector<Outcome>& outcomes) {

@@ -64,7 +64,7 @@ TEST(Grid, KernelsAreAnAxisOnCpus) {
             "--kernels: no chosen row uses it; it is for --device cpu");
   EXPECT_EQ(rows_of({{"strategy", "single"}, {"device", "cpu,cuda"}, {"kernels", "reference"}})
                 .back()
-                .kernels,
+                .kernels.name(),
             "own")
       << "on CUDA it would change nothing";
   EXPECT_THAT(refusal({{"kernels", "aten"}}), testing::HasSubstr("own, reference"));

@@ -48,17 +48,23 @@ TEST(OptionTable, NamesEveryFieldOfConfigOnce) {
   Config config;
   for (const Option& option : option_table()) {
     std::visit(
-        [&](auto member) {
-          auto& field = config.*member;
-          using Field = std::remove_reference_t<decltype(field)>;
-          if constexpr (std::is_same_v<Field, bool>) {
-            field = !field;
-          } else if constexpr (std::is_arithmetic_v<Field>) {
-            field += 1;
-          } else if constexpr (std::is_same_v<Field, std::string>) {
-            field += "x";
+        [&](const auto& member) {
+          if constexpr (requires { member.names; }) {
+            const std::string now = member.name_in(config);
+            member.set(config,
+                       now == member.names.front() ? member.names.back() : member.names.front());
           } else {
-            field.resize(1);
+            auto& field = config.*member;
+            using Field = std::remove_reference_t<decltype(field)>;
+            if constexpr (std::is_same_v<Field, bool>) {
+              field = !field;
+            } else if constexpr (std::is_arithmetic_v<Field>) {
+              field += 1;
+            } else if constexpr (std::is_same_v<Field, std::string>) {
+              field += "x";
+            } else {
+              field.resize(1);
+            }
           }
         },
         option.member);
@@ -99,7 +105,7 @@ TEST(OptionTable, WhoReducesAndScattersIsAQuestionOfRowsOnCpus) {
                                   .usual_dimensions = {"tensor"}});
   const Option& option = find_option("reduce_scatter");
   Config config;
-  const auto used = [&](const std::string& strategy, const std::string& device,
+  const auto used = [&](const std::string& strategy, decltype(Config::device) device,
                         const std::string& mesh) {
     config.strategy = strategy;
     config.device = device;

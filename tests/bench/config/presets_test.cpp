@@ -52,12 +52,12 @@ TEST(Presets, TutorialKeepsTheDeviceAsAsked) {
   ASSERT_EQ(rows.size(), 11U);  // single, model_parallel and nine splits: no cores on a GPU
   EXPECT_EQ(splits_of(rows), (std::vector<std::int64_t>{1, 3, 5, 8, 10, 12, 20, 40, 60}));
   for (const Config& row : rows) {
-    EXPECT_EQ(row.device, "cuda");
+    EXPECT_EQ(row.device.name(), "cuda");
     EXPECT_EQ(row.global_batch_size, 120);
-    EXPECT_EQ(row.protocol, "tutorial");
+    EXPECT_EQ(row.protocol.name(), "tutorial");
     EXPECT_EQ(row.steps, 3);
     EXPECT_EQ(row.repetitions, 10);
-    EXPECT_EQ(row.loss, "mse");
+    EXPECT_EQ(row.loss.name(), "mse");
   }
   EXPECT_EQ(rows.back().schedule, "gpipe");
 }

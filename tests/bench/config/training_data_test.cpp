@@ -55,17 +55,23 @@ std::string refusal(const ordered_json& then, const ordered_json& now) {
 Config with_another(const Option& option) {
   Config config;
   std::visit(
-      [&config](auto member) {
-        auto& value = config.*member;
-        using Value = std::remove_reference_t<decltype(value)>;
-        if constexpr (std::is_same_v<Value, bool>) {
-          value = !value;
-        } else if constexpr (std::is_arithmetic_v<Value>) {
-          value += 1;
-        } else if constexpr (std::is_same_v<Value, std::string>) {
-          value += "-other";
+      [&config](const auto& member) {
+        if constexpr (requires { member.names; }) {
+          const std::string now = member.name_in(config);
+          member.set(config,
+                     now == member.names.front() ? member.names.back() : member.names.front());
         } else {
-          value.emplace_back();
+          auto& value = config.*member;
+          using Value = std::remove_reference_t<decltype(value)>;
+          if constexpr (std::is_same_v<Value, bool>) {
+            value = !value;
+          } else if constexpr (std::is_arithmetic_v<Value>) {
+            value += 1;
+          } else if constexpr (std::is_same_v<Value, std::string>) {
+            value += "-other";
+          } else {
+            value.emplace_back();
+          }
         }
       },
       option.member);

@@ -95,11 +95,11 @@ TEST(VerificationScope, ComputesInFloat64WithAnUpdateThatShows) {
   Config row = row_of(48, 12);
   row.dtype = "bfloat16";
   row.learning_rate = 1e-9;
-  const auto of = [&](const char* optimizer) {
+  const auto of = [&](decltype(Config::optimizer) optimizer) {
     row.optimizer = optimizer;
     return shrink(row, micro_batches(48, 12), {.has_images = true, .has_batch_norm = true}).config;
   };
-  EXPECT_EQ(of("sgd").dtype, "float64");
+  EXPECT_EQ(of("sgd").dtype.name(), "float64");
   EXPECT_EQ(of("sgd").learning_rate, 0.1);
   EXPECT_EQ(of("sgd").momentum, 0.9);
   EXPECT_EQ(of("adam").learning_rate, 1e-3);
@@ -122,7 +122,7 @@ TEST(VerificationScope, SaysWhatShrank) {
   EXPECT_EQ(mlp(4, 1).width, 1.0);
 }
 
-Config row_on(const std::string& device, bool tf32, const std::string& dtype = "float32") {
+Config row_on(decltype(Config::device) device, bool tf32, Dtype dtype = "float32") {
   Config row;
   row.device = device;
   row.tf32 = tf32;

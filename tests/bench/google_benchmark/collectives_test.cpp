@@ -33,7 +33,7 @@ TEST(Collectives, EveryNameHasAFactor) {
 }
 
 TEST(Collectives, TheLibrarysReduceScatterStandsBesideOursWhereThereIsOne) {
-  const auto has_both = [](const std::string& device, const std::string& backend) {
+  const auto has_both = [](decltype(Config::device) device, decltype(Config::backend) backend) {
     Config config;
     config.device = device;
     config.backend = backend;

@@ -154,7 +154,7 @@ TEST(CoreDemand, MarksWhatIsOutOfTheOrdinary) {
   EXPECT_THAT(marks_of(config, 4), ElementsAre("shared"));
 }
 
-Config row_on(const std::string& device, bool tf32, const std::string& dtype = "float32") {
+Config row_on(decltype(Config::device) device, bool tf32, Dtype dtype = "float32") {
   Config row;
   row.device = device;
   row.tf32 = tf32;

@@ -35,7 +35,7 @@ TEST(MakeEnvironment, AnAnswerIsKeptForOneKindOfMachine) {
   }
 }
 
-Job job_on(Job job, const std::string& device) {
+Job job_on(Job job, decltype(Config::device) device) {
   std::visit(
       [&](auto& one) {
         if constexpr (requires { one.config; }) one.config.device = device;

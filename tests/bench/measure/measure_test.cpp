@@ -274,9 +274,9 @@ TEST_F(MeasureTest, OtherKernelsAreProvedAndPricedForThemselves) {
   std::vector<std::string> proved;
   for (const Job& job : workers_.jobs) {
     if (const auto* stages = std::get_if<CalibrateStagesJob>(&job)) {
-      priced.push_back(stages->config.kernels);
+      priced.push_back(stages->config.kernels.name());
     } else if (const auto* verify = std::get_if<VerifyJob>(&job)) {
-      proved.push_back(verify->config.kernels);
+      proved.push_back(verify->config.kernels.name());
     }
   }
   EXPECT_THAT(priced, ElementsAre("own", "reference"));
@@ -295,7 +295,7 @@ TEST_F(MeasureTest, AMixedRowIsHeldAgainstThePeakOfTheFormatThatItComputesIn) {
   std::map<std::string, double> peaks;
   for (const Job& job : workers_.jobs) {
     const auto* timed = std::get_if<MeasureJob>(&job);
-    if (timed != nullptr) peaks[timed->config.mixed_precision] = timed->peak_gflops.value();
+    if (timed != nullptr) peaks[timed->config.mixed_precision.name()] = timed->peak_gflops.value();
   }
   EXPECT_EQ(peaks, (std::map<std::string, double>{{"none", 200}, {"bfloat16", 400}}));
 }

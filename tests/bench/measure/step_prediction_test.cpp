@@ -18,7 +18,7 @@ STRATAGEM_REGISTER(strategies::StrategyEntry{.name = "test_sharded",
                                              .multi_device = true,
                                              .dimensions = {"data"},
                                              .outline = cut_by_count(),
-                                             .shards = "parameters"});
+                                             .shards = schedules::Sharded("parameters")});
 STRATAGEM_REGISTER(strategies::StrategyEntry{
     .name = "test_replicated", .multi_device = true, .dimensions = {"data"}});
 

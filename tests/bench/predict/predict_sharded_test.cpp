@@ -25,7 +25,7 @@ STRATAGEM_REGISTER(strategies::StrategyEntry{.name = "predict_sharded",
                                              .multi_device = true,
                                              .dimensions = {"data"},
                                              .outline = cut_by_count(),
-                                             .shards = "parameters"});
+                                             .shards = schedules::Sharded("parameters")});
 
 constexpr std::int64_t mebi = 1 << 20;
 

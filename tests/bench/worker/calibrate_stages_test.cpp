@@ -96,10 +96,16 @@ TEST(CalibrateStages, PricesTheNormOfGradientsThatAreClipped) {
   }
 }
 
+using Precision = decltype(Config::mixed_precision);
+
 TEST(CalibrateStages, PricesStagesInMixedPrecision) {
   Config row = small_row("pipeline", "mlp");
-  for (const auto& [schedule, precision] : std::vector<std::pair<const char*, const char*>>{
-           {"1f1b", "bfloat16"}, {"1f1b", "float16"}, {"zb_h1", "bfloat16"}, {"zb_v", "float16"}}) {
+  struct Case {
+    const char* schedule;
+    Precision precision;
+  };
+  for (const auto& [schedule, precision] : {Case{"1f1b", "bfloat16"}, Case{"1f1b", "float16"},
+                                            Case{"zb_h1", "bfloat16"}, Case{"zb_v", "float16"}}) {
     row.schedule = schedule;
     if (row.schedule == "zb_v") row.cut = {"fc3", "fc5", "fc7"};
     row.mixed_precision = precision;
@@ -151,7 +157,8 @@ class SleepingRelus {
 
 TEST(CalibrateStages, PricesGroupsOfLayersWithoutTheOtherReplicas) {
   const SleepingRelus sleeping;
-  for (const char* precision : {"none", "bfloat16", "float16"}) {
+  for (const Precision precision :
+       {Precision("none"), Precision("bfloat16"), Precision("float16")}) {
     Config row = small_row("zero3", "mlp");
     row.cut.clear();
     row.global_batch_size = 10;  // 5 a replica: micro-batches of 2, 2 and 1

@@ -89,7 +89,7 @@ Config row_of(const Combination& of) {
 bool is_to_be_refused(const Combination& of) {
   const auto& entry = strategies::find_strategy(of.strategy);
   const bool has_replicas = of.mesh.find("data") != std::string::npos;
-  if (of.shard != "none" && (!has_replicas || !entry.shards.empty())) return true;
+  if (of.shard != "none" && (!has_replicas || entry.shards.has_value())) return true;
   return entry.one_process && (of.mixed_precision != "none" || of.accumulates);
 }
 

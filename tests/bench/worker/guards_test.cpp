@@ -65,8 +65,9 @@ TEST(TimedRow, IsWarmedUpByTwoStepsAtLeast) {
 }
 
 TEST(TimedRow, ThatHeldOtherMemoryThanItsFormulaSaysIsRefused) {
-  for (const char* protocol : {"steady", "tutorial"}) {
-    SCOPED_TRACE(protocol);
+  using Protocol = decltype(Config::protocol);
+  for (const Protocol protocol : {Protocol("steady"), Protocol("tutorial")}) {
+    SCOPED_TRACE(protocol.name());
     Config row = small_row("single");
     row.protocol = protocol;
     EXPECT_NO_THROW(measured(row));

@@ -48,7 +48,7 @@ class Calls {
   at::CallbackHandle handle_;
 };
 
-Config small_resnet(const std::string& kernels) {
+Config small_resnet(decltype(Config::kernels) kernels) {
   Config row = small_row("pipeline", "resnet18");
   row.cut = {"layer3"};
   row.global_batch_size = 4;
@@ -66,7 +66,8 @@ TEST(Kernels, OfTheRowComputeForwardAndBackwardInEveryTask) {
     for (const bool own : {true, false}) {
       SCOPED_TRACE(name + (own ? " own" : " reference"));
       const Calls calls;
-      task(small_resnet(own ? "own" : "reference"));
+      using Kernels = decltype(Config::kernels);
+      task(small_resnet(own ? Kernels("own") : Kernels("reference")));
       EXPECT_EQ(calls.have("stratagem::models"), own) << "nodes of the backward pass";
       if (name == "verify") continue;  // for float64 oneDNN has no kernels
       EXPECT_EQ(calls.have("mkldnn::_convolution_pointwise"), own) << "forward";

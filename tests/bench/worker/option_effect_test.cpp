@@ -202,7 +202,10 @@ std::vector<std::string> others(const Config& row, const Option& option) {
       {"output_device", {"1"}},       {"replicas_of_shards", {"2"}},
       {"loss_scale", {"64", "none"}}, {"loss_scale_hysteresis", {"2"}}};
   const std::string own = value_text(row, option);
-  std::vector<std::string> texts = option.listed;
+  std::vector<std::string> texts;
+  if (const auto* choice = std::get_if<runtime::ChoiceMember<Config>>(&option.member)) {
+    texts.assign(choice->names.begin(), choice->names.end());
+  }
   if (std::holds_alternative<bool Config::*>(option.member)) texts = {"on", "off"};
   if (const auto found = numbers.find(option.name); found != numbers.end()) texts = found->second;
   std::erase(texts, own);

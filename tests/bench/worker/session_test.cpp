@@ -37,7 +37,7 @@ TEST(Session, OfRanksThatWouldCallOtherCollectivesIsRefusedOnAllOfThem) {
 }
 
 TEST(WorkloadOptions, HaveTheRunsLossScaleAlsoInTheFloat64OfVerification) {
-  for (const char* dtype : {"float32", "float64"}) {
+  for (const Dtype dtype : {Dtype("float32"), Dtype("float64")}) {
     Config row = small_row("single");
     row.dtype = dtype;
     EXPECT_EQ(workload_options(row).loss_scale, 1);

@@ -33,15 +33,16 @@ constexpr double a_bucket_a_layer = 1e-6;
 std::vector<StrategyOptions> ladder() {
   StrategyOptions options{.bucket_mb = a_bucket_a_layer};
   std::vector<StrategyOptions> all;
-  const auto add = [&](std::string StrategyOptions::*member, const char* value) {
-    options.*member = value;
-    all.push_back(options);
-  };
-  add(&StrategyOptions::loss_on, "replicas");
-  add(&StrategyOptions::replicate, "kept");
-  add(&StrategyOptions::reduce, "overlapped");
-  add(&StrategyOptions::update, "everywhere");
-  add(&StrategyOptions::scatter, "host");
+  options.loss_on = "replicas";
+  all.push_back(options);
+  options.replicate = "kept";
+  all.push_back(options);
+  options.reduce = "overlapped";
+  all.push_back(options);
+  options.update = "everywhere";
+  all.push_back(options);
+  options.scatter = "host";
+  all.push_back(options);
   all.push_back({.bucket_mb = a_bucket_a_layer, .replicate = "kept"});
   all.push_back({.bucket_mb = a_bucket_a_layer, .reduce = "overlapped"});
   all.push_back({.bucket_mb = a_bucket_a_layer, .replicate = "kept", .update = "everywhere"});
@@ -49,7 +50,8 @@ std::vector<StrategyOptions> ladder() {
 }
 
 std::string name_of(const StrategyOptions& options) {
-  return options.loss_on + " " + options.replicate + " " + options.reduce + " " + options.update;
+  return fmt::format("{} {} {} {}", options.loss_on, options.replicate, options.reduce,
+                     options.update);
 }
 
 models::WorkloadOptions workload_of(const std::string& model, std::int64_t batch) {

@@ -18,6 +18,7 @@ using schedules::Action;
 using schedules::ActionKind;
 using strategies::small_workload;
 using strategies::Training;
+using Scatter = decltype(strategies::StrategyOptions::scatter);
 using ::testing::HasSubstr;
 
 TEST(ChunkBatch, IsTorchChunk) {
@@ -46,7 +47,7 @@ TEST(DataParallel, EqualsOneDeviceThatSeesTheSameChunks) {
       if (options.model == "gpt-tiny") options.classes = 0;
       Training training(options, devices);
       for (const int output : {0, devices - 1}) {
-        for (const char* scatter : {"first", "host"}) {
+        for (const Scatter scatter : {Scatter("first"), Scatter("host")}) {
           const auto result = bench::compare_with_oracle(
               training.make("data_parallel", {.output_device = output, .scatter = scatter}),
               training.workload);
@@ -99,7 +100,7 @@ TEST(DataParallel, StepsEnqueuedBackToBackAreThoseOfOneAtATime) {
 }
 
 TEST(DataParallel, MovesWhatTheFormulasSay) {
-  for (const char* scatter : {"first", "host"}) {
+  for (const Scatter scatter : {Scatter("first"), Scatter("host")}) {
     for (const int output : {0, 2}) {
       Training training(small_workload("resnet18", 7), 3);
       strategies::Strategy& strategy =

@@ -21,12 +21,12 @@ using ::testing::HasSubstr;
 
 /// A backend on a kind of device; every one must do the same.
 struct Backend {
-  std::string name;
+  distributed::Backend name;
   runtime::DeviceKind device = runtime::DeviceKind::cpu;
 };
 
 std::ostream& operator<<(std::ostream& out, const Backend& backend) {
-  return out << backend.name
+  return out << backend.name.name()
              << (backend.device == runtime::DeviceKind::cpu ? " on CPU" : " on CUDA");
 }
 
@@ -323,9 +323,9 @@ INSTANTIATE_TEST_SUITE_P(Backends, ProcessGroupConformance,
                                          Backend{"gloo", runtime::DeviceKind::cuda},
                                          Backend{"nccl", runtime::DeviceKind::cuda}),
                          [](const auto& test) {
-                           return test.param.name + (test.param.device == runtime::DeviceKind::cpu
-                                                         ? "_cpu"
-                                                         : "_cuda");
+                           return test.param.name.name() +
+                                  (test.param.device == runtime::DeviceKind::cpu ? "_cpu"
+                                                                                 : "_cuda");
                          });
 
 // Over NCCL alone: calls over Gloo end at their time limit.

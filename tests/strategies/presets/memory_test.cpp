@@ -55,7 +55,7 @@ std::ostream& operator<<(std::ostream& stream, const Case& of) {
                 << of.options.accumulation_steps << ", optimizer "
                 << static_cast<int>(of.optimizer.kind) << " " << of.optimizer.momentum << ", "
                 << of.dtype << (of.mixed ? " mixed, sums of " : ", sums of ")
-                << of.options.reduce_dtype << " by " << of.options.reduce_scatter;
+                << of.options.reduce_dtype.name() << " by " << of.options.reduce_scatter.name();
 }
 
 models::WorkloadOptions workload_of(const Case& of) {
@@ -187,11 +187,12 @@ std::vector<Case> mixed_cases() {
       {.strategy = "zero1", .spread = {.replicas = 2}},
       {.strategy = "zero1", .spread = {.replicas = 2}, .options = {.accumulation_steps = 2}},
       {.strategy = "zero2", .spread = {.replicas = 2}, .options = {.accumulation_steps = 2}}};
-  for (const auto& [reduce_dtype, reduce_scatter] :
-       {std::pair{"same", "exchange"}, std::pair{"float32", "library"}}) {
+  const strategies::StrategyOptions same{.reduce_dtype = "same"};
+  const strategies::StrategyOptions by_library{.reduce_scatter = "library"};
+  for (const auto& sums : {same, by_library}) {
     for (Case of : std::vector<Case>(all.begin(), all.begin() + 5)) {
-      of.options.reduce_dtype = reduce_dtype;
-      of.options.reduce_scatter = reduce_scatter;
+      of.options.reduce_dtype = sums.reduce_dtype;
+      of.options.reduce_scatter = sums.reduce_scatter;
       all.push_back(of);
     }
   }
@@ -305,8 +306,9 @@ TEST(MemoryOfAStep, WhatRanksExchangeIsCommunication) {
 /// Gradients are summed where they are. In half precision they are copied first. Two ranks send
 /// each other all of so few: two copies are sent and two received.
 TEST(MemoryOfAStep, WhatGradientsAreSentFromIsCommunication) {
+  using Compression = decltype(strategies::StrategyOptions::compression);
   for (const auto& [compression, bytes_an_element] :
-       {std::pair{"none", 0}, std::pair{"fp16", 2 + 4 * 2}}) {
+       {std::pair{Compression("none"), 0}, std::pair{Compression("fp16"), 2 + 4 * 2}}) {
     const Case of{.strategy = "ddp",
                   .model = "mlp",
                   .spread = {.replicas = 2},

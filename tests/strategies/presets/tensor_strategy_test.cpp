@@ -26,7 +26,7 @@ struct Case {
   strategies::Spread spread = {.tensor_ranks = 2};
   bool async_reduce = true;
   bool keep_gathered = false;
-  std::string reduce_scatter = "exchange";
+  distributed::ReduceScatter reduce_scatter = "exchange";
   std::int64_t virtual_stages = 1;
   std::int64_t batch = 4;
   std::int64_t classes = 0;  // 0: the model's own number
@@ -211,7 +211,7 @@ TEST(SequenceParallel, VerificationCatchesGradientsThatAreNotSummed) {
 
 struct Arrangement {
   bool mixed = false;
-  std::string shard = "none";
+  schedules::Sharded shard = "none";
   strategies::Spread spread = {.tensor_ranks = 2};
   std::vector<std::string> cut = {};
 };

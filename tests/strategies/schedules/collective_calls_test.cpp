@@ -37,10 +37,10 @@ CallLists lists_of(const Schedule& schedule, int device) {
 }
 
 TEST(CollectiveCalls, BelongToAGroupOfRanksAndStandInTheirOrder) {
-  const Schedule schedule = add_clipping(
-      add_sharding(cut_into_groups(make_schedule("naive", 1, 1), {1}),
-                   {.sharded = Sharded::parameters, .copies = true, .with_buffers = true}),
-      /*across_ranks=*/true);
+  const Schedule schedule =
+      add_clipping(add_sharding(cut_into_groups(make_schedule("naive", 1, 1), {1}),
+                                {.sharded = "parameters", .copies = true, .with_buffers = true}),
+                   /*across_ranks=*/true);
   EXPECT_THAT(collectives_of(schedule, 0),
               ElementsAre(Collective{RankGroup::replicas, {ActionKind::broadcast, 0, 0}},
                           Collective{RankGroup::shards, {ActionKind::unshard, 0, 0}},
@@ -85,7 +85,8 @@ std::vector<Collective> executed_by(const Schedule& schedule, int device) {
 
 TEST(CollectiveCalls, OfEveryScheduleAreThoseThatItsExecutionMakesInTheirOrder) {
   for (const std::string& name : schedule_names()) {
-    for (const Sharded level : {Sharded::optimizer, Sharded::gradients, Sharded::parameters}) {
+    for (const Sharded level :
+         {Sharded("optimizer"), Sharded("gradients"), Sharded("parameters")}) {
       const Schedule schedule =
           with_everything(name, {.sharded = level, .copies = true, .with_buffers = true});
       for (int device = 0; device < schedule.devices(); ++device) {
@@ -100,12 +101,12 @@ TEST(CollectiveCalls, OfEveryScheduleAreAsManyAsItsGroupsAndMicroBatchesMake) {
   constexpr int micro_batches = 4;
   for (const std::string& name : schedule_names()) {
     const int groups = 2 * find_schedule(name).stages_for(2);  // of a device
-    for (const Sharded level : {Sharded::optimizer, Sharded::gradients}) {
+    for (const Sharded level : {Sharded("optimizer"), Sharded("gradients")}) {
       const Schedule schedule =
           with_everything(name, {.sharded = level, .copies = true, .with_buffers = true});
       // A group is gathered once; its gradients are scattered once, or once a micro-batch. Ranks
       // that share layers meet in each pass, and before each scatter.
-      const int scatters = groups * (level == Sharded::gradients ? micro_batches : 1);
+      const int scatters = groups * (level == "gradients" ? micro_batches : 1);
       const int passes = groups * micro_batches * (schedule.split_backward ? 3 : 2);
       for (int device = 0; device < schedule.devices(); ++device) {
         SCOPED_TRACE(testing::Message() << name << " on " << device);
@@ -134,8 +135,7 @@ TEST(CollectiveCalls, DigestsTellOrderAndNamesApart) {
 
 TEST(CollectiveCalls, OfAnotherWindowHaveOtherDigests) {
   const auto lists = [](int prefetch) {
-    return lists_of(with_everything("1f1b", {.sharded = Sharded::parameters, .prefetch = prefetch}),
-                    0);
+    return lists_of(with_everything("1f1b", {.sharded = "parameters", .prefetch = prefetch}), 0);
   };
   EXPECT_NE(digests_of(lists(1)), digests_of(lists(2)));
   EXPECT_NE(first_difference({lists(1), lists(2)}), "");

@@ -249,7 +249,7 @@ TEST(LinkModel, LatencyPlusBytesOverBandwidth) {
 /// forward passes of 2, backward passes of 4 and updates of 1.
 Timeline sharded_step(double processor_share) {
   const Schedule cut = cut_into_groups(make_schedule("naive", 1, 1), {2});
-  const Schedule sharded = add_sharding(cut, {.sharded = Sharded::parameters});
+  const Schedule sharded = add_sharding(cut, {.sharded = "parameters"});
   return simulate(sharded, [=](const Action& action) -> Cost {
     Cost cost = 0;
     if (action.kind == ActionKind::forward) cost = 2;

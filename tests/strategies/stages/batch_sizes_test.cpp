@@ -115,7 +115,7 @@ TEST(BatchSizes, EverySampleCountsTheSameInUnevenParts) {
            {"pipeline", {.split_size = 3, .schedule = "1f1b"}},
            {"data_parallel", {}},
            {"data_parallel", {.loss_on = "replicas"}}}) {
-    SCOPED_TRACE(name + ", loss on " + options.loss_on);
+    SCOPED_TRACE(name + ", loss on " + options.loss_on.name());
     Training training(small_workload("mlp", largest), 2);
     expect_gradients_of_the_mean(training.make(name, options), training.workload);
   }

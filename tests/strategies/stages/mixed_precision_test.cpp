@@ -19,6 +19,7 @@ namespace {
 
 using schedules::Action;
 using schedules::ActionKind;
+using ReduceDtype = decltype(strategies::StrategyOptions::reduce_dtype);
 using ::testing::Each;
 using ::testing::HasSubstr;
 
@@ -221,11 +222,12 @@ std::vector<Case> cases_that_reduce() {
 
 // Whoever adds them up: the exchange, or the library, as NCCL does, which is given what it sums.
 TEST(MixedPrecision, RanksSumInTheFormatThatReduceDtypeSays) {
+  using By = distributed::ReduceScatter;
   for (Case of : cases_that_reduce()) {
     std::vector<std::vector<Stepped>> in_float32;
-    for (const char* by : {"exchange", "library"}) {
+    for (const By by : {By("exchange"), By("library")}) {
       SCOPED_TRACE(testing::Message() << of.strategy << ", accumulation "
-                                      << of.options.accumulation_steps << ", by " << by);
+                                      << of.options.accumulation_steps << ", by " << by.name());
       of.options.reduce_scatter = by;
       of.options.reduce_dtype = "float32";
       in_float32.push_back(stepped(of));
@@ -249,11 +251,11 @@ TEST(MixedPrecision, RanksSumInTheFormatThatReduceDtypeSays) {
 TEST(MixedPrecision, PartialGradientsBySequenceAreSummedInTheFormatToo) {
   for (const bool replicated : {false, true}) {
     Case of{"sequence_parallel", {.replicas = replicated ? 2 : 1, .tensor_ranks = 2}};
-    const auto finer_norms = [&](const std::string& reduce_dtype) {
+    const auto finer_norms = [&](ReduceDtype reduce_dtype) {
       of.options.reduce_dtype = reduce_dtype;
       strategies::StateDictionary norms;
       for (const Stepped& rank : stepped(of)) {
-        EXPECT_EQ(rank.difference, "") << reduce_dtype;
+        EXPECT_EQ(rank.difference, "") << reduce_dtype.name();
         for (const auto& [name, tensor] : rank.gradients) {
           if (name.find("norm") != std::string::npos) norms[name] = tensor;
         }
@@ -273,7 +275,7 @@ TEST(MixedPrecision, WholeGradientsTravelOnceAStepHoweverManyMicroBatchesItHas) 
   for (const char* strategy : {"ddp", "zero1"}) {
     const bool sharded = strategy == std::string("zero1");
     const char* collective = sharded ? "reduce_scatter" : "all_reduce";
-    const auto of = [&](std::int64_t accumulation, const char* reduce_dtype) {
+    const auto of = [&](std::int64_t accumulation, ReduceDtype reduce_dtype) {
       return stepped({strategy,
                       {.replicas = 2},
                       {.accumulation_steps = accumulation, .reduce_dtype = reduce_dtype}})

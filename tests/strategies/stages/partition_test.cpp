@@ -72,8 +72,6 @@ TEST(Partition, WhatCannotBeCutIsRefused) {
   const models::Workload resnet = workload_of("resnet18");
   EXPECT_THAT(refusal([&] { choose_cut(resnet, 3, "tutorial"); }),
               HasSubstr("--partition tutorial: it cuts into two stages, not 3"));
-  EXPECT_THAT(refusal([&] { choose_cut(resnet, 3, "halves"); }),
-              HasSubstr("--partition: \"halves\" is unknown; auto, tutorial, flops or balanced"));
   EXPECT_THAT(refusal([&] { choose_cut(workload_of("toy"), 4, "flops"); }),
               HasSubstr("cannot cut 3 layers into 4 stages"));
 }

@@ -34,14 +34,15 @@ struct Case {
   std::string schedule = "1f1b";
   std::int64_t batch = 8;
   std::int64_t split = 2;
-  std::string compression = "none";
+  decltype(strategies::StrategyOptions::compression) compression = "none";
 };
 
 std::ostream& operator<<(std::ostream& out, const Case& of) {
   return out << of.model << ", replicas " << of.spread.replicas << ", pipeline ranks "
              << of.spread.pipeline_ranks << ", devices a rank " << of.spread.devices_per_rank
              << ", schedule " << of.schedule << ", batch " << of.batch << ", split " << of.split
-             << ", compression " << of.compression << (of.spread.in_order ? ", in order" : "");
+             << ", compression " << of.compression.name()
+             << (of.spread.in_order ? ", in order" : "");
 }
 
 models::WorkloadOptions workload_of(const Case& of) {

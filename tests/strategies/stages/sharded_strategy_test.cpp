@@ -30,10 +30,11 @@ std::ostream& operator<<(std::ostream& stream, const Case& of) {
   return stream << of.strategy << " of " << of.model << ", " << of.spread.replicas << "x"
                 << of.spread.pipeline_ranks << "x" << of.spread.tensor_ranks << ", "
                 << of.spread.shard_groups << " groups of replicas, " << of.spread.devices_per_rank
-                << " devices a rank, shard " << of.options.shard << ", " << of.options.schedule
-                << ", accumulation " << of.options.accumulation_steps << ", prefetch "
-                << of.options.prefetch << ", reshard " << of.options.reshard_after_forward
-                << ", groups of " << of.options.shard_group_mb << " MiB";
+                << " devices a rank, shard " << of.options.shard.name() << ", "
+                << of.options.schedule << ", accumulation " << of.options.accumulation_steps
+                << ", prefetch " << of.options.prefetch << ", reshard "
+                << of.options.reshard_after_forward << ", groups of " << of.options.shard_group_mb
+                << " MiB";
 }
 
 models::WorkloadOptions workload_of(const Case& of) {
@@ -171,9 +172,13 @@ TEST(Zero, InPipelinesEqualsOneDevice) {
 TEST(Zero, BesideSharedLayersEqualsOneDevice) {
   std::vector<Case> cases;
   const models::OptimizerOptions clipped{.learning_rate = 0.1, .momentum = 0.9, .clip_norm = 1e-3};
+  struct Sharding {
+    const char* strategy;
+    schedules::Sharded shard;
+  };
   for (const auto& [strategy, shard] :
-       {std::pair{"tensor_parallel", "optimizer"}, std::pair{"sequence_parallel", "gradients"},
-        std::pair{"tensor_parallel", "parameters"}, std::pair{"sequence_parallel", "parameters"}}) {
+       {Sharding{"tensor_parallel", "optimizer"}, Sharding{"sequence_parallel", "gradients"},
+        Sharding{"tensor_parallel", "parameters"}, Sharding{"sequence_parallel", "parameters"}}) {
     cases.push_back({.strategy = strategy,
                      .spread = {.replicas = 2, .tensor_ranks = 2},
                      .options = {.split_size = 1, .shard = shard},

@@ -34,10 +34,10 @@ std::ostream& operator<<(std::ostream& out, const Case& of) {
   const StrategyOptions& options = of.options;
   return out << of.strategy << " of " << of.workload.model << " on " << of.devices << " devices, "
              << (of.strategy == "data_parallel"
-                     ? options.loss_on + " " + options.replicate + " " + options.reduce + " " +
-                           options.update + " " + options.scatter
+                     ? fmt::format("{} {} {} {} {}", options.loss_on, options.replicate,
+                                   options.reduce, options.update, options.scatter)
                      : options.schedule)
-             << ", inputs " << options.inputs;
+             << ", inputs " << options.inputs.name();
 }
 
 /// What is left of a training: its state, the losses of its steps and of an evaluation.
@@ -88,9 +88,10 @@ void expect_equal_to_cpu_devices(const Case& of) {
 }
 
 TEST(StreamTraining, EveryScheduleOfAPipeline) {
+  using Inputs = decltype(StrategyOptions::inputs);
   const auto mlp = strategies::small_workload("mlp", 6);
   for (const std::string& schedule : schedules::schedule_names()) {
-    for (const char* inputs : {"host", "device"}) {
+    for (const Inputs inputs : {Inputs("host"), Inputs("device")}) {
       expect_equal_to_cpu_devices(
           {.workload = mlp, .options = {.split_size = 2, .schedule = schedule, .inputs = inputs}});
     }
@@ -110,15 +111,12 @@ TEST(StreamTraining, ClippedByTheNormOfAllStages) {
 TEST(StreamTraining, DataParallelAndWhatLiesBetweenItAndDdp) {
   constexpr double a_bucket_a_layer = 1e-6;
   std::vector<StrategyOptions> ladder{{.bucket_mb = a_bucket_a_layer}};
-  const auto add = [&](std::string StrategyOptions::*member, const char* value) {
-    ladder.push_back(ladder.back());
-    ladder.back().*member = value;
-  };
-  add(&StrategyOptions::loss_on, "replicas");
-  add(&StrategyOptions::replicate, "kept");
-  add(&StrategyOptions::reduce, "overlapped");
-  add(&StrategyOptions::update, "everywhere");
-  add(&StrategyOptions::scatter, "host");
+  const auto next = [&]() -> StrategyOptions& { return ladder.emplace_back(ladder.back()); };
+  next().loss_on = "replicas";
+  next().replicate = "kept";
+  next().reduce = "overlapped";
+  next().update = "everywhere";
+  next().scatter = "host";
   ladder.push_back({.output_device = 2});
   ladder.push_back({.inputs = "device"});
   ladder.push_back({.bucket_mb = a_bucket_a_layer, .replicate = "kept", .update = "everywhere"});

@@ -1,0 +1,99 @@
+// A value that is one of a few names, all of which the compiler knows.
+//
+//   Choice<"none", "fp16"> compression = "none";
+//   if (compression == "fp16") ...
+//
+// Any other name in its place does not compile. What a user writes becomes a Choice by find().
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <ostream>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace stratagem::runtime {
+
+/// A text as an argument of a template.
+template <std::size_t size>
+struct Letters {
+  std::array<char, size> text{};
+
+  consteval Letters(const char (&literal)[size]) { std::copy_n(literal, size, text.begin()); }
+  constexpr std::string_view view() const { return {text.data(), size - 1}; }
+};
+
+template <Letters... listed>
+class Choice {
+ public:
+  static constexpr std::array<std::string_view, sizeof...(listed)> names = {listed.view()...};
+
+  /// A name that is none of them does not compile: std::optional has no value there.
+  consteval Choice(const char* name) : index_(position_of(name).value()) {}
+
+  /// Returns nothing for any other name.
+  static constexpr std::optional<Choice> find(std::string_view name) {
+    const auto index = position_of(name);
+    return index ? std::optional(Choice(*index)) : std::nullopt;
+  }
+
+  std::string name() const { return std::string(names[index_]); }
+
+  /// In the order of the list.
+  friend constexpr auto operator<=>(Choice, Choice) = default;
+
+  friend std::ostream& operator<<(std::ostream& out, Choice choice) { return out << choice.name(); }
+
+ private:
+  explicit constexpr Choice(std::uint8_t index) : index_(index) {}
+
+  static constexpr std::optional<std::uint8_t> position_of(std::string_view name) {
+    for (std::uint8_t index = 0; index < names.size(); ++index) {
+      if (names[index] == name) return index;
+    }
+    return std::nullopt;
+  }
+
+  std::uint8_t index_;
+};
+
+/// A member of a struct that is a Choice, whatever its names are.
+template <class Struct>
+struct ChoiceMember {
+  std::span<const std::string_view> names;
+  std::function<std::string(const Struct&)> name_in;
+  std::function<bool(Struct&, std::string_view)> set;  // false, and no change, for any other name
+
+  /// `Owner` is Struct or a struct that it inherits.
+  template <class Owner, Letters... listed>
+  ChoiceMember(Choice<listed...> Owner::*member)
+      : names(Choice<listed...>::names),
+        name_in([member](const Struct& object) { return (object.*member).name(); }),
+        set([member](Struct& object, std::string_view name) {
+          const auto found = Choice<listed...>::find(name);
+          if (found) object.*member = *found;
+          return found.has_value();
+        }) {}
+
+  /// The member as one of a struct that inherits it.
+  template <class Base>
+  ChoiceMember(const ChoiceMember<Base>& of_base)
+      : names(of_base.names), name_in(of_base.name_in), set(of_base.set) {}
+};
+
+}  // namespace stratagem::runtime
+
+template <stratagem::runtime::Letters... listed>
+struct fmt::formatter<stratagem::runtime::Choice<listed...>> : fmt::formatter<std::string_view> {
+  auto format(stratagem::runtime::Choice<listed...> choice, fmt::format_context& context) const {
+    return fmt::formatter<std::string_view>::format(choice.name(), context);
+  }
+};

@@ -45,8 +45,11 @@ VerificationScope shrink(const Config& row, const std::vector<std::int64_t>& mic
     scope.config.split_size = split;
   }
   const std::int64_t samples = std::min(last, micro_batches.back());
-  const std::int64_t image = has_batch_norm ? smallest_image(samples) : image_reduction;
-  if (has_images) scope.config.image_size = std::min(image, row.image_size);
+  // A row's own images may be too small for that: then the copy's are larger.
+  if (has_images) {
+    scope.config.image_size =
+        has_batch_norm ? smallest_image(samples) : std::min(image_reduction, row.image_size);
+  }
   const std::int64_t sequence = (few_tokens + tensor_degree - 1) / tensor_degree * tensor_degree;
   if (has_tokens) scope.config.sequence_length = std::min(sequence, row.sequence_length);
   if (has_images || has_tokens) scope.width = small_width;

@@ -386,6 +386,27 @@ def test_verify_compares_every_strategy(commands):
     assert "DIFFERS" not in done.stdout and "LOST" not in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("model", "image", "seeds"),
+    [
+        ("resnet18", 32, "1"),
+        *(
+            pytest.param(model, image, ",".join(map(str, range(1, 21))), marks=pytest.mark.night)
+            for model in ("resnet18", "resnet50")
+            for image in (32, 64)
+        ),
+    ],
+)
+def test_verify_refuses_no_schedule_whose_images_are_small(commands, model, image, seeds):
+    commands.limit_s = 1800
+    done = commands.stratagem(
+        "verify", "--strategy", "pipeline", "--model", model, "--image-size", image,
+        "--global-batch-size", 8, "--split-size", 2, "--seed", seeds,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("equal") >= 2 * 7 * len(seeds.split(","))
+
+
 def test_calibrate(commands):
     done = commands.stratagem("calibrate", "--json")
     assert done.returncode == 0, done.stderr

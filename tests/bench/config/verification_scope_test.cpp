@@ -54,17 +54,18 @@ TEST(VerificationScope, KeepsTheNumberOfMicroBatchesAndTheRemainder) {
 TEST(VerificationScope, LeavesEightElementsToEveryBatchNorm) {
   for (std::int64_t batch = 1; batch <= 50; ++batch) {
     for (std::int64_t split = 1; split <= batch; ++split) {
-      const Config small = resnet(batch, split).config;
-      const auto sizes = micro_batches(small.global_batch_size, small.split_size);
-      const std::int64_t positions = small.image_size / 32;  // a side of the last feature map
-      EXPECT_GE(sizes.back() * positions * positions, 8) << batch << " in " << split;
-      EXPECT_EQ(small.image_size % 32, 0);
+      for (const std::int64_t image : {128, 32, 40}) {
+        const Config small = resnet(batch, split, image).config;
+        const auto sizes = micro_batches(small.global_batch_size, small.split_size);
+        const std::int64_t positions = small.image_size / 32;  // a side of the last feature map
+        EXPECT_GE(sizes.back() * positions * positions, 8) << batch << " in " << split;
+        EXPECT_EQ(small.image_size % 32, 0);
+      }
     }
   }
 }
 
-TEST(VerificationScope, NeverEnlarges) {
-  EXPECT_EQ(resnet(48, 12, 32).config.image_size, 32);
+TEST(VerificationScope, NeverEnlargesTheBatch) {
   EXPECT_EQ(resnet(2, 2).config.global_batch_size, 2);
   EXPECT_EQ(resnet(3, 2).config.global_batch_size, 3);
   EXPECT_EQ(resnet(3, 2).config.split_size, 2);
@@ -114,6 +115,7 @@ TEST(VerificationScope, SaysWhatShrank) {
   EXPECT_EQ(resnet(48, 20).text, "batch 48 -> 8, image 128 -> 64, width x0.125");
   EXPECT_EQ(resnet(48, 12, 64).text, "batch 48 -> 8, width x0.125");
   EXPECT_EQ(resnet(2, 2, 64).text, "width x0.125");
+  EXPECT_EQ(resnet(2, 2, 32).text, "image 32 -> 64, width x0.125");
   EXPECT_EQ(resnet(48, 12).width, 0.125);
   EXPECT_EQ(mlp(48, 12).text, "batch 48 -> 4");
   EXPECT_EQ(mlp(48, 20).text, "batch 48 -> 5");

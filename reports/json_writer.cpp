@@ -114,13 +114,11 @@ void add_aggregates(ordered_json& benchmarks, const Row& row, FamilyPosition pos
   std::vector<double> real;
   std::vector<double> cpu;
   std::vector<double> rate;
-  for (const Repetition& repetition : row.repetitions) {
-    if (!repetition.error) {
-      const Sample sample = sample_of(row, repetition);
-      real.push_back(sample.real_time);
-      cpu.push_back(sample.cpu_time);
-      rate.push_back(sample.items_per_second);
-    }
+  for (const Repetition* repetition : counted_launches(row)) {
+    const Sample sample = sample_of(row, *repetition);
+    real.push_back(sample.real_time);
+    cpu.push_back(sample.cpu_time);
+    rate.push_back(sample.items_per_second);
   }
   if (real.size() < 2) return;
   const auto add = [&](const char* name, const char* unit, auto statistic) {

@@ -167,6 +167,7 @@ struct Row {
   std::string strategy;
   std::string model;
   std::string mesh;
+  std::string workload;  // what it computes, however; only rows of one workload are compared
   std::int64_t samples_per_step = 0;
   Values config;
   std::vector<Repetition> repetitions;

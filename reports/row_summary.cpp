@@ -7,36 +7,15 @@
 #include <map>
 #include <numeric>
 #include <string_view>
-#include <type_traits>
 
 #include "reports/row_comparison.h"
 
 namespace stratagem::reports {
 namespace {
 
-/// The options that make the work of a row, beside its model and batch.
-constexpr std::string_view options_of_the_work[] = {
-    "dtype", "device",     "image_size", "sequence_length", "data",
-    "loss",  "optimizer",  "protocol",   "inputs",          "memory_format",
-    "tf32",  "collective", "bytes"};
-
 Value option(const Row& row, std::string_view name) {
   const auto found = std::ranges::find(row.config, name, &Values::value_type::first);
   return found == row.config.end() ? Value() : found->second;
-}
-
-std::string workload_of(const Row& row) {
-  std::string workload = fmt::format("{}/batch:{}", row.model, row.samples_per_step);
-  for (const std::string_view name : options_of_the_work) {
-    std::visit(
-        [&](const auto& value) {
-          if constexpr (!std::is_same_v<std::decay_t<decltype(value)>, std::monostate>) {
-            workload += fmt::format("/{}:{}", name, value);
-          }
-        },
-        option(row, name));
-  }
-  return workload;
 }
 
 std::string one_line(std::string text) {
@@ -152,7 +131,7 @@ bool is_of_the_rounds(const Repetition& repetition, const Row& row) {
 
 void add_measurements(RowSummary& summary, const Row& row) {
   std::size_t steps = 1;
-  Launches samples;
+  const Launches samples = counted_launches(row);
   summary.disturbed = std::ranges::none_of(row.repetitions, is_calm);
   for (const Repetition& repetition : row.repetitions) {
     const std::vector<double>& step_ms = repetition.step_ms;
@@ -161,9 +140,7 @@ void add_measurements(RowSummary& summary, const Row& row) {
     const double sample =
         summary.tutorial ? std::accumulate(step_ms.begin(), step_ms.end(), 0.0) : median(step_ms);
     if (is_of_the_rounds(repetition, row)) summary.rounds_ms.push_back(sample);
-    if (!summary.disturbed && !is_calm(repetition)) continue;
-    summary.samples_ms.push_back(sample);
-    samples.push_back(&repetition);
+    if (summary.disturbed || is_calm(repetition)) summary.samples_ms.push_back(sample);
   }
   if (summary.samples_ms.empty()) {
     summary.error = "not measured";
@@ -189,7 +166,7 @@ RowSummary summary_of(const Row& row) {
   RowSummary summary;
   summary.name = row.name;
   summary.strategy = row.strategy;
-  summary.workload = workload_of(row);
+  summary.workload = row.workload;
   summary.tutorial = option(row, "protocol") == Value("tutorial");
   const Value cores = option(row, "cores_per_device");
   if (const auto* count = std::get_if<std::int64_t>(&cores)) summary.cores_per_device = *count;
@@ -209,6 +186,17 @@ RowSummary summary_of(const Row& row) {
 }
 
 }  // namespace
+
+std::vector<const Repetition*> counted_launches(const Row& row) {
+  const bool has_calm = std::ranges::any_of(row.repetitions, is_calm);
+  Launches counted;
+  for (const Repetition& repetition : row.repetitions) {
+    if (has_calm ? is_calm(repetition) : !repetition.step_ms.empty()) {
+      counted.push_back(&repetition);
+    }
+  }
+  return counted;
+}
 
 std::string describe(const Error& error) {
   std::string line = one_line(error.message);

@@ -45,7 +45,7 @@ struct RowSummary {
   bool disturbed = false;         // every launch: the samples are there, and decide nothing
   std::vector<double> rounds_ms;  // the launches of all rounds, disturbed or not, without repeats
 
-  std::string workload;                 // only rows of the same workload may be compared
+  std::string workload;                 // as Row::workload
   std::optional<std::string> baseline;  // the row that the speed-up refers to
   std::vector<double> samples_ms;       // empty when the row failed
   double mean_ms = 0;
@@ -91,6 +91,10 @@ struct RowSummary {
 
 /// The spread from which a row is wide: no claim of a few per cent can rest on it.
 inline constexpr double wide_spread = 0.05;
+
+/// The launches that a row's figures are of: those that nothing disturbed or, where each was
+/// disturbed, all that have steps.
+std::vector<const Repetition*> counted_launches(const Row& row);
 
 /// One summary a row, in their order.
 std::vector<RowSummary> summarise(const std::vector<Row>& rows);

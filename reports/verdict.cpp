@@ -88,13 +88,16 @@ std::vector<std::string> verdict_lines(const std::vector<Candidate>& candidates,
   return lines;
 }
 
-/// What tells each workload from the others.
+/// What tells each workload from the others; model and batch where the others have more options
+/// than it.
 std::vector<std::string> labels_of(const std::vector<std::string>& workloads) {
   std::vector<std::string> rooted;  // the first part of a name always stays
   for (const std::string& workload : workloads) rooted.push_back("/" + workload);
   std::vector<std::string> labels = shorten(rooted).names;
   for (std::size_t index = 0; index < labels.size(); ++index) {
-    labels[index] = labels[index].empty() ? workloads[index] : labels[index].substr(1);
+    const std::string& whole = workloads[index];
+    labels[index] =
+        labels[index].empty() ? whole.substr(0, whole.find("/dtype:")) : labels[index].substr(1);
   }
   return labels;
 }

@@ -82,6 +82,8 @@ struct OptionWords {
   bool of_process = false;                   // the same for all rows, so no axis of a grid
   std::string row_name_key = {};             // where it differs from the name: "batch"
   AtResume at_resume = AtResume::undecided;  // a whole group's is filled in by the table
+  /// Only rows that agree in it do the same work. What must match at --resume is work as well.
+  bool of_work = false;
 };
 
 template <class Struct>

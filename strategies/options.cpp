@@ -61,7 +61,8 @@ Table of_replicas() {
            &StrategyOptions::overlap},
           {{.name = "compression",
             .used_when = When::several_replicas,
-            .meaning = "format in which gradients are sent between replicas: their own, or fp16"},
+            .meaning = "format in which gradients are sent between replicas: their own, or fp16",
+            .of_work = true},
            &StrategyOptions::compression}};
 }
 
@@ -98,7 +99,8 @@ Table of_shards() {
       {{.name = "reduce_dtype",
         .used_when = When::halves_are_summed,
         .meaning = "format in which ranks sum gradients of fewer bits: float32, or the same as the "
-                   "gradients'"},
+                   "gradients'",
+        .of_work = true},
        &StrategyOptions::reduce_dtype},
       {{.name = "replicas_of_shards",
         .used_when = When::state_sharded,

@@ -18,7 +18,7 @@ using strategies::When;
 using strategies::zero_or_more;
 
 std::vector<Option> device_options() {
-  return {{{.name = "device", .meaning = "kind of device"}, &Config::device},
+  return {{{.name = "device", .meaning = "kind of device", .of_work = true}, &Config::device},
           {{.name = "devices",
             .meaning = "the job's devices in all; a strategy for one device uses the first",
             .bounds = {1, most_devices}},
@@ -124,7 +124,8 @@ std::vector<Option> work_options() {
           {{.name = "data",
             .used_when = When::model_has_tokens,
             .meaning = "tokens: random ones, or the bytes of a text by Shakespeare",
-            .at_resume = AtResume::may_change},
+            .at_resume = AtResume::may_change,
+            .of_work = true},
            &Config::data}};
 }
 
@@ -159,7 +160,8 @@ std::vector<Option> numerics_options() {
       {{.name = "tf32",
         .used_when = When::on_cuda,
         .meaning = "matrix products and convolutions of float32 in TF32",
-        .at_resume = AtResume::may_change},
+        .at_resume = AtResume::may_change,
+        .of_work = true},
        &Config::tf32},
       {{.name = "cudnn_benchmark",
         .used_when = When::on_cuda,
@@ -169,7 +171,8 @@ std::vector<Option> numerics_options() {
       {{.name = "memory_format",
         .used_when = When::model_has_images,
         .meaning = "layout of images and convolution weights",
-        .at_resume = AtResume::may_change},
+        .at_resume = AtResume::may_change,
+        .of_work = true},
        &Config::memory_format},
       {{.name = "kernels",
         .used_when = When::on_cpu,
@@ -208,7 +211,8 @@ std::vector<Option> measurement_options() {
       {{.name = "steps",
         .meaning = "timed steps of one launch",
         .bounds = {1, 10'000'000},
-        .in_row_name = false},
+        .in_row_name = false,
+        .of_work = true},
        &Config::steps},
       {{.name = "repetitions",
         .meaning = "rounds: launches of every row; 0: as many as it takes to tell all rows of the "
@@ -222,10 +226,12 @@ std::vector<Option> measurement_options() {
        &Config::order},
       {{.name = "protocol",
         .meaning = "what is timed: steady steps, steps with a wait after each, or the tutorial's "
-                   "whole training calls"},
+                   "whole training calls",
+        .of_work = true},
        &Config::protocol},
       {{.name = "inputs",
-        .meaning = "where a step finds its batch; from the host its copy is timed"},
+        .meaning = "where a step finds its batch; from the host its copy is timed",
+        .of_work = true},
        &Config::inputs},
       {{.name = "straggler",
         .used_when = When::between_ranks,

@@ -152,10 +152,6 @@ struct ValueOfField {
   }
 };
 
-reports::Value value_of(const Config& config, const Option& option) {
-  return std::visit(ValueOfField{config}, option.member);
-}
-
 const Config& defaults() {
   static const Config config;
   return config;
@@ -187,6 +183,10 @@ std::string kebab_flag(std::string name) {
 void set_value(Config& config, const Option& option, std::string_view text,
                const std::string& where, const Catalogue* catalogue) {
   std::visit(FieldFromText{config, option, text, where, catalogue}, option.member);
+}
+
+reports::Value value_of(const Config& config, const Option& option) {
+  return std::visit(ValueOfField{config}, option.member);
 }
 
 std::string value_text(const Config& config, const Option& option) {

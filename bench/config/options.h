@@ -63,6 +63,13 @@ nlohmann::json to_json(const Config& config);
 /// whose value has the wrong type or is out of range, and what would be right.
 Config config_from_json(const nlohmann::json& value);
 
+/// Returns true if only rows that agree in the option do the same work.
+inline bool is_of_work(const Option& option) {
+  return option.of_work || option.at_resume == strategies::AtResume::must_match;
+}
+
+/// A list as its text ("layer2+layer4").
+reports::Value value_of(const Config& config, const Option& option);
 /// Every option under its snake_case name; lists as texts ("layer2+layer4").
 reports::Values values_of(const Config& config);
 /// Every option for the record; null where the row does not use it, and for an empty list.

@@ -14,6 +14,10 @@ namespace {
 constexpr std::array<std::string_view, 8> leading = {
     "strategy",   "model",           "devices",    "global_batch_size",
     "image_size", "sequence_length", "split_size", "schedule"};
+/// The parts that a workload's name always has. Files of earlier versions have the same.
+constexpr std::array<std::string_view, 11> always_in_workload = {
+    "dtype",     "device",   "image_size", "sequence_length", "data", "loss",
+    "optimizer", "protocol", "inputs",     "memory_format",   "tf32"};
 constexpr std::string_view trailing = "cores_per_device";
 
 std::string part(const Config& config, const Option& option) {
@@ -24,6 +28,19 @@ std::string part(const Config& config, const Option& option) {
   std::ranges::replace(value, '/', '+');  // of a mesh: the parts of a name are told apart by it
   return fmt::format("/{}:{}", option.row_name_key.empty() ? option.name : option.row_name_key,
                      value);
+}
+
+/// A part of a workload's name.
+std::string work_part(const Config& config, const Option& option) {
+  return std::visit(
+      [&](const auto& value) -> std::string {
+        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, std::monostate>) {
+          return "";
+        } else {
+          return fmt::format("/{}:{}", option.name, value);
+        }
+      },
+      value_of(config, option));
 }
 
 }  // namespace
@@ -45,6 +62,24 @@ std::string row_name(const Config& config, const Catalogue& catalogue) {
     if (!elsewhere && is_named(option)) name += part(config, option);
   }
   if (const Option& cores = find_option(trailing); is_named(cores)) name += part(config, cores);
+  return name;
+}
+
+std::string workload_name(const Config& config, const Catalogue& catalogue) {
+  std::string name = fmt::format("{}/batch:{}", config.model, config.global_batch_size);
+  for (const std::string_view key : always_in_workload) {
+    const Option& option = find_option(key);
+    if (is_used(option, config, catalogue)) name += work_part(config, option);
+  }
+  for (const Option& option : option_table()) {
+    const bool has_part =
+        option.name == "model" || option.name == "global_batch_size" ||
+        std::ranges::find(always_in_workload, option.name) != always_in_workload.end();
+    if (!has_part && is_of_work(option) && is_used(option, config, catalogue) &&
+        !is_default(config, option)) {
+      name += work_part(config, option);
+    }
+  }
   return name;
 }
 

@@ -109,6 +109,8 @@ reports::Row collective_row(const std::string& collective, const Config& config,
   row.name = collective_row_name(collective, config, bytes);
   row.strategy = collective;
   row.model = config.backend.name();
+  row.workload = fmt::format("{}/batch:0/device:{}/collective:{}/bytes:{}", config.backend,
+                             config.device, collective, bytes);
   row.mesh = fmt::format("data={}/pipeline=1/tensor=1", config.devices);
   row.config = {{"collective", collective},         {"bytes", bytes},
                 {"device", config.device.name()},   {"devices", config.devices},

@@ -20,10 +20,10 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* schema = "stratagem-partial/1";
+constexpr const char* schema = "stratagem-partial/2";
 
 std::string header_line(const PartialPlan& plan) {
-  return json{{"schema", schema}, {"build", plan.build}, {"rows", plan.rows}}.dump() + "\n";
+  return json{{"schema", schema}, {"identity", plan.identity}, {"rows", plan.rows}}.dump() + "\n";
 }
 
 std::string launch_line(const FinishedLaunch& launch) {
@@ -69,8 +69,15 @@ void require_same_plan(const std::filesystem::path& path, const json& header,
                                text_of(found), text_of(value)));
     }
   }
-  if (member(header, "build") != plan.build) {
+  const json identity = member(header, "identity");
+  if (member(identity, "build") != member(plan.identity, "build")) {
     refuse(path, "it was measured with another build of the executable");
+  }
+  for (const auto& [key, value] : plan.identity.items()) {
+    if (const json found = member(identity, key); found != value) {
+      refuse(path, fmt::format("it was measured with {} {}, and this is {}", key, text_of(found),
+                               text_of(value)));
+    }
   }
 }
 

@@ -19,7 +19,7 @@ namespace stratagem::bench {
 /// What was asked for; a partial file is gone on from only when it agrees.
 struct PartialPlan {
   std::vector<nlohmann::json> rows;  // resolved configurations
-  std::string build;                 // build id of the executable
+  nlohmann::json identity;           // of the build, the machine and the environment
 };
 
 struct FinishedLaunch {

@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "bench/config/options.h"
+#include "bench/config/row_name.h"
+#include "bench/machine/machine.h"
 #include "bench/measure/disturbance.h"
 #include "bench/measure/job_launch.h"
 #include "reports/row_summary.h"
@@ -72,7 +74,8 @@ Rounds::Rounds(std::vector<PreparedRow>& rows, const MeasureOptions& options,
       repetitions_(rows.size()),
       traces_(rows.size()) {
   for (const PreparedRow& row : rows) plan_.rows.push_back(planned_row(row.requested));
-  plan_.build = environment.build;
+  plan_.identity = environment.identity;
+  plan_.identity["host"] = host_name();
 }
 
 void Rounds::run(PartialFile* partial) {
@@ -266,6 +269,7 @@ reports::Row Rounds::record(std::size_t index) {
   record.strategy = row.config.strategy;
   record.model = row.config.model;
   record.mesh = row.placement.mesh.to_string();
+  record.workload = workload_name(row.config, environment_.catalogue);
   record.samples_per_step = row.config.global_batch_size;
   record.config = record_values(row.config, environment_.catalogue);
   record.repetitions = std::move(repetitions_[index]);

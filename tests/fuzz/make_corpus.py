@@ -64,7 +64,7 @@ CONFIG = {
     "cut": "layer2+layer4", "no_verify": True, "out": "r.json",
 }  # fmt: skip
 PARTIAL = lines(
-    {"schema": "stratagem-partial/1", "build": "build",
+    {"schema": "stratagem-partial/2", "identity": {"build": "build"},
      "rows": [{"split_size": 4}, {"split_size": 8}]},
     {"row": 1, "round": 0, "repetitions": [{"index": 0, "step_ms": [1.5, 2], "marks": ["a"]}]},
 )  # fmt: skip

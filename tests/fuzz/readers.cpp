@@ -101,7 +101,7 @@ void read_mesh(Bytes bytes) {
 void read_partial_file(Bytes bytes) {
   refusing([&] {
     const bench::PartialPlan plan{.rows = {{{"split_size", 4}}, {{"split_size", 8}}},
-                                  .build = "build"};
+                                  .identity = {{"build", "build"}}};
     bench::read_partial(file_with(bytes), plan);
   });
 }

@@ -175,7 +175,7 @@ TEST(ConsoleTable, DifferentWorkIsNotRanked) {
       rows.push_back(example_row(step_ms > 100 ? "ddp" : "single", batch, step_ms));
     }
   }
-  for (std::size_t row : {2, 3}) rows[row].samples_per_step = 24;
+  for (std::size_t row : {2, 3}) rows[row].workload = "resnet50/batch:24/image_size:128";
   const std::string table = console_table(rows, {});
   EXPECT_THAT(table, HasSubstr("\nbatch:48: fastest: single/batch:48\n"));
   EXPECT_THAT(table, HasSubstr("\nbatch:24: fastest: single/batch:24\n"));

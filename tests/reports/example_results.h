@@ -58,6 +58,7 @@ inline Row example_row(const std::string& strategy, const std::string& rest, dou
   row.strategy = strategy;
   row.model = "resnet50";
   row.mesh = "pipeline=2";
+  row.workload = "resnet50/batch:48/image_size:128";
   row.samples_per_step = 48;
   row.config = {{"strategy", strategy},
                 {"model", "resnet50"},

@@ -130,6 +130,20 @@ TEST(ResultsJson, AFailedRepetitionIsAnErrorAndNoPartOfAggregates) {
   EXPECT_EQ(failed.at("stratagem").at("error").at("last_action"), "F3 s1 on device 1");
 }
 
+TEST(ResultsJson, AggregatesAreOfTheLaunchesThatTheTableCounts) {
+  ResultFile results = two_rows();
+  Row& row = results.rows[0];
+  const auto mean_of = [&] {
+    const json benchmarks = json(results_json(results)).at("benchmarks");
+    return benchmarks[row.repetitions.size()].at("real_time").get<double>();
+  };
+  const double calm = mean_of();
+  row.repetitions.push_back(example_repetition(6, {9000}));
+  EXPECT_GT(mean_of(), calm);
+  row.repetitions.back().marks = {"disturbed"};
+  EXPECT_EQ(mean_of(), calm);
+}
+
 TEST(ResultsJson, RowsOfOneStrategyAreAFamily) {
   const json benchmarks = json(results_json(example_results())).at("benchmarks");
   std::map<std::string, std::pair<int, int>> positions;

@@ -1,7 +1,11 @@
 #include "bench/config/row_name.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "bench/config/options.h"
 #include "tests/bench/example_catalogue.h"
 
 namespace stratagem::bench::row_name_test {
@@ -64,6 +68,40 @@ TEST(RowName, HowItIsMeasuredIsNoPartOfIt) {
   EXPECT_EQ(name_of(config), name_of(pipeline()));
   config.protocol = "isolated";
   EXPECT_EQ(name_of(config), name_of(pipeline()) + "/protocol:isolated");
+}
+
+std::string workload_of(const Config& config) { return workload_name(config, example_catalogue()); }
+
+TEST(WorkloadName, IsTheOneOfEarlierVersionsWhereNothingElseIsChosen) {
+  EXPECT_EQ(workload_of(pipeline()),
+            "resnet50/batch:48/dtype:float32/device:cpu/image_size:128/loss:mse/optimizer:sgd/"
+            "protocol:steady/inputs:host/memory_format:channels_last");
+}
+
+TEST(WorkloadName, HasEveryOptionOfWorkThatIsNotTheDefault) {
+  const std::string usual = workload_of(pipeline());
+  Config config = pipeline();
+  config.momentum = 0.9;
+  config.steps = 4;
+  EXPECT_EQ(workload_of(config), usual + "/momentum:0.9/steps:4");
+  config = pipeline();
+  config.split_size = 4;
+  config.kernels = "reference";
+  config.cores_per_device = 2;
+  EXPECT_EQ(workload_of(config), usual) << "ways to the same work";
+}
+
+TEST(WorkloadName, EveryOptionIsWorkOrAWay) {
+  std::vector<std::string> work;
+  for (const Option& option : option_table()) {
+    if (is_of_work(option)) work.push_back(option.name);
+  }
+  EXPECT_THAT(work, testing::UnorderedElementsAre(
+                        "model", "global_batch_size", "image_size", "sequence_length", "features",
+                        "outputs", "bias", "targets", "data", "compression", "reduce_dtype",
+                        "device", "dtype", "mixed_precision", "loss_scale", "loss_scale_hysteresis",
+                        "tf32", "memory_format", "loss", "optimizer", "learning_rate", "momentum",
+                        "weight_decay", "clip_gradients", "seed", "steps", "protocol", "inputs"));
 }
 
 }  // namespace

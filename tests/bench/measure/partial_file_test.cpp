@@ -36,7 +36,8 @@ class PartialFileTest : public testing::Test {
 
   const TemporaryFolder folder_;
   const fs::path path_ = folder_ / "results.json.partial";
-  const PartialPlan plan_{.rows = {{{"split_size", 1}}, {{"split_size", 2}}}, .build = "abc"};
+  const PartialPlan plan_{.rows = {{{"split_size", 1}}, {{"split_size", 2}}},
+                          .identity = {{"build", "abc"}, {"environment", "A=1"}}};
 };
 
 TEST_F(PartialFileTest, GivesBackWhatWasAppended) {
@@ -104,11 +105,26 @@ TEST_F(PartialFileTest, NoFileMeansNothingFinished) {
 TEST_F(PartialFileTest, SaysWhichOptionDiffers) {
   PartialFile file(path_);
   file.begin(plan_, {});
-  EXPECT_THAT(refusal({.rows = {{{"split_size", 1}}, {{"split_size", 3}}}, .build = "abc"}),
-              HasSubstr("row 2 has split_size 2 there and 3 in this command"));
-  EXPECT_THAT(refusal({.rows = {{{"split_size", 1}}}, .build = "abc"}),
+  EXPECT_THAT(
+      refusal({.rows = {{{"split_size", 1}}, {{"split_size", 3}}}, .identity = plan_.identity}),
+      HasSubstr("row 2 has split_size 2 there and 3 in this command"));
+  EXPECT_THAT(refusal({.rows = {{{"split_size", 1}}}, .identity = plan_.identity}),
               HasSubstr("2 rows and this command has 1"));
-  EXPECT_THAT(refusal({.rows = plan_.rows, .build = "abd"}), HasSubstr("another build"));
+}
+
+TEST_F(PartialFileTest, RefusesLaunchesOfAnotherBuildMachineOrEnvironment) {
+  PartialFile file(path_);
+  file.begin(plan_, {launch(0, 0)});
+  PartialPlan other = plan_;
+  other.identity["build"] = "abd";
+  EXPECT_THAT(refusal(other), HasSubstr("another build"));
+  other = plan_;
+  other.identity["environment"] = "A=2";
+  EXPECT_THAT(refusal(other),
+              HasSubstr(R"(it was measured with environment "A=1", and this is "A=2")"));
+  other = plan_;
+  other.identity["host"] = "elsewhere";
+  EXPECT_THAT(refusal(other), HasSubstr("it was measured with host null, and this is"));
 }
 
 TEST_F(PartialFileTest, RefusesAFileOfSomethingElse) {

@@ -112,6 +112,16 @@ void FlatGroup::publish() {
   for (const auto& [name, tensor] : parameters_) tensor.unsafeGetTensorImpl()->bump_version();
 }
 
+/// Gloo's thread holds what it has summed until it runs again, which on a busy core is in the midst
+/// of the next step; that would have its gradient beside the old one. A part of a buffer that stays
+/// has no memory of its own.
+void FlatGroup::before_forward() {
+  if (empty()) return;
+  const at::Tensor& gradient = shard_.grad();
+  if (!stage_.gradients_are_old() || !gradient.defined()) return;
+  if (gradient.storage().nbytes() == gradient.nbytes()) resize(gradient, 0);
+}
+
 /// Autograd makes the first gradients of a step as it does for anybody, so they have the same bits.
 void FlatGroup::before_backward() {
   if (empty() || !std::exchange(gradients_are_old_, false)) return;

@@ -49,6 +49,8 @@ class FlatGroup {
   distributed::TransferPointer wait_for_parameters();
   /// Gives back the memory of parameters that are sharded.
   void reshard();
+  /// Takes away the memory of a shard's gradient that an update has used.
+  void before_forward();
   void before_backward();
   /// Adds the gradients of a pass to the buffer or, where nothing is sharded, the shard's. A step
   /// has so many micro-batches.

@@ -58,6 +58,8 @@ class Stage {
   void update(double squared_norm, double loss_scale = 1);
   /// The next forward pass begins with no gradients, as it does after update().
   void drop_gradients() { gradients_are_old_ = true; }
+  /// Returns true if the next forward pass of a training drops the gradients.
+  bool gradients_are_old() const { return gradients_are_old_; }
 
   /// What the next stage receives; released by backward().
   const at::Tensor& output(int micro_batch) const { return slot(micro_batch).output; }

@@ -191,6 +191,9 @@ void StagedStrategy::perform_on_group(const Action& action, FlatGroup& group,
       return group.all_reduce();
     case ActionKind::all_reduce_wait:
       return keep(action, group.wait_for_sum(), step);
+    case ActionKind::forward:
+      if (c10::GradMode::is_enabled()) group.before_forward();
+      break;
     case ActionKind::backward:
     case ActionKind::backward_input:
     case ActionKind::backward_weight:

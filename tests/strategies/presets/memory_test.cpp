@@ -326,6 +326,22 @@ TEST(MemoryOfAStep, WhatGradientsAreSentFromIsCommunication) {
   }
 }
 
+// As Gloo's thread holds it until that runs again.
+TEST(MemoryOfAStep, AnOldGradientGoesAlthoughSomebodyStillHoldsIt) {
+  for (const Case& of :
+       {Case{.strategy = "ddp", .spread = {.replicas = 2}},
+        Case{.strategy = "zero3", .spread = {.replicas = 2}},
+        Case{.strategy = "ddp", .spread = {.replicas = 2}, .options = {.accumulation_steps = 2}}}) {
+    on_ranks(of, [&of](Accounted& training) {
+      training.steps(1);
+      const strategies::StatePieces held = training.strategy->own_state(/*with_gradients=*/true);
+      training.reset_peaks();
+      training.steps(1);
+      EXPECT_EQ(training.difference(), "") << of;
+    });
+  }
+}
+
 /// What layers gather by sequence stays until their backward passes where it is kept: two layers of
 /// each block gather their inputs, [32, 8, features] in float64, and so does the head.
 TEST(MemoryOfAStep, GatheredInputsAreCommunication) {

@@ -117,13 +117,30 @@ struct Error {
   STRATAGEM_FIELDS(rank, host, last_action, message)
 };
 
+/// What the kernel counted on the row's own cores while its steps were timed; times are summed over
+/// the cores. It counts the time of other programs by ticks of the clock, so it is 10 ms wrong here
+/// and there: see bench/machine/noise_sources.h.
+struct OwnCores {
+  std::vector<std::int64_t> cores = {};  // of all ranks, each by its host's numbers
+  double seconds = 0;                    // of the longest rank, by the wall clock
+  double others_s = 0;                   // of other programs, and of the kernel for them
+  double stolen_s = 0;                   // taken by the hypervisor for other guests
+  std::int64_t page_faults = 0;          // of the row's processes
+
+  STRATAGEM_FIELDS(cores, seconds, others_s, stolen_s, page_faults)
+};
+
 /// What else the machine did during a launch.
 struct Conditions {
-  std::vector<double> canary_before_ms;         // [device]: a fixed product, on all at once
-  std::vector<double> canary_after_ms;          // the same, when the launch was done
-  std::optional<double> other_processes_cores;  // busy with other programs, where it is known
+  std::string started = {};                   // ISO 8601 with offset
+  std::int64_t place = 0;                     // in the order of the run's launches, from 1 on
+  std::vector<double> canary_before_ms = {};  // [device]: a fixed product, on all at once
+  std::vector<double> canary_after_ms = {};   // the same, when the launch was done
+  std::optional<double> other_processes_cores = {};  // busy with other programs, where it is known
+  std::optional<OwnCores> own_cores = {};            // none on GPUs, and where cores are shared
 
-  STRATAGEM_FIELDS(canary_before_ms, canary_after_ms, other_processes_cores)
+  STRATAGEM_FIELDS(started, place, canary_before_ms, canary_after_ms, other_processes_cores,
+                   own_cores)
 };
 
 /// What a prediction is made of.

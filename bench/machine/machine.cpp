@@ -242,6 +242,12 @@ std::string library_settings() {
   return fmt::format("{}", fmt::join(found, " "));
 }
 
+std::string time_now() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  const std::string date = fmt::format("{:%FT%T%z}", fmt::localtime(now));
+  return date.substr(0, date.size() - 2) + ":" + date.substr(date.size() - 2);
+}
+
 std::string allocator_name() { return STRATAGEM_ALLOCATOR; }
 
 std::string torch_version() { return STRATAGEM_TORCH_VERSION; }
@@ -250,9 +256,7 @@ reports::Context make_context(const std::string& command_line) {
   const MachineFacts facts = machine_facts();
   const reports::BuildInformation build = reports::build_information();
   reports::Context context;
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  const std::string date = fmt::format("{:%FT%T%z}", fmt::localtime(now));
-  context.date = date.substr(0, date.size() - 2) + ":" + date.substr(date.size() - 2);
+  context.date = time_now();
   context.host_name = host_name();
   context.executable = fs::read_symlink("/proc/self/exe").string();
   context.num_cpus = facts.logical_cpus;

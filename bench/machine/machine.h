@@ -69,6 +69,9 @@ bool is_untimed();
 /// one: no worker sees it.
 std::string library_settings();
 
+/// ISO 8601 with offset, to the second.
+std::string time_now();
+
 /// The allocator that this executable was linked with.
 std::string allocator_name();
 /// The LibTorch that this executable was built with; empty without one.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <fstream>
 #include <optional>
 #include <sstream>
@@ -78,16 +79,16 @@ void read_processors(const SystemPaths& paths, const std::vector<int>& processor
   }
 }
 
-double own_seconds() {
-  double seconds = 0;
+void read_own(NoiseCounters& reading) {
   for (const auto who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
     rusage usage{};
     ::getrusage(who, &usage);
     for (const timeval& time : {usage.ru_utime, usage.ru_stime}) {
-      seconds += static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+      reading.own_seconds +=
+          static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
     }
+    reading.own_page_faults += usage.ru_minflt + usage.ru_majflt;
   }
-  return seconds;
 }
 
 /// Cores' worth of a time that was counted between two readings.
@@ -152,7 +153,7 @@ NoiseCounters read_noise(const SystemPaths& paths, const std::vector<int>& proce
   reading.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
   reading.processors = std::max(1, static_cast<int>(processors.size()));
-  reading.own_seconds = own_seconds();
+  read_own(reading);
   read_processors(paths, processors, reading);
   reading.limited_periods = limited_periods(paths);
   reading.thermal_throttles = thermal_throttles(paths).value_or(0);
@@ -168,6 +169,13 @@ std::optional<double> other_processes_cores(const NoiseCounters& before,
 }
 
 double disturbing_cores(int processors) { return disturbing_share * processors; }
+
+double disturbing_seconds(std::size_t processors, double seconds) {
+  const auto ticks_a_second = static_cast<double>(::sysconf(_SC_CLK_TCK));
+  const double time = static_cast<double>(processors) * seconds;
+  const double deviation = 0.5 * std::sqrt(time / ticks_a_second);
+  return disturbing_share * time + 3 * deviation;
+}
 
 std::vector<NoiseSource> noise_sources_between(const NoiseCounters& before,
                                                const NoiseCounters& after) {

@@ -42,6 +42,7 @@ struct NoiseCounters {
   double seconds = 0;                  // of a steady clock
   double busy_seconds = 0;             // whoever kept them busy
   double own_seconds = 0;              // this process, and its children that have ended
+  std::int64_t own_page_faults = 0;    // likewise
   bool own_are_all = true;             // of this measurement's on this machine
   double stolen_seconds = 0;           // taken by the hypervisor for others
   int processors = 1;                  // how many there are
@@ -60,6 +61,11 @@ std::optional<double> other_processes_cores(const NoiseCounters& before,
 
 /// From so many cores on, other programs disturb: a share of those that may be used.
 double disturbing_cores(int processors);
+
+/// From so many seconds of processor time on, other programs disturb a stretch of so many seconds:
+/// the same share, and what the kernel's counting by ticks may be wrong by (three deviations of a
+/// count of ticks, each of which hits the program half of the time).
+double disturbing_seconds(std::size_t processors, double seconds);
 
 /// What happened between two readings: stolen time, throttling, and other programs that were busy.
 std::vector<NoiseSource> noise_sources_between(const NoiseCounters& before,

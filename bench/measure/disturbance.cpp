@@ -48,6 +48,12 @@ std::string disturbance_of(const reports::Conditions& conditions, double usual_m
   if (others > disturbing_cores(static_cast<int>(affinity_mask().size()))) {
     words.push_back(fmt::format("other programs used {:.2f} cores", *others));
   }
+  if (const auto& own = conditions.own_cores;
+      own && own->others_s > disturbing_seconds(own->cores.size(), own->seconds)) {
+    words.push_back(fmt::format("other programs had {:.2f} of the {:.2f} s of its cores",
+                                own->others_s,
+                                static_cast<double>(own->cores.size()) * own->seconds));
+  }
   return fmt::format("{}", fmt::join(words, ", "));
 }
 

@@ -24,7 +24,8 @@ std::pair<double, double> canaries_ms(const reports::Conditions& conditions);
 double canary_ms(const reports::Conditions& conditions);
 
 /// In words; empty when nothing did. A launch is disturbed when a canary takes more than 5% longer
-/// than it usually does, or other programs used more than 5% of the processors.
+/// than it usually does, or other programs used more than 5% of the processors while it lived, or
+/// of its own cores while its steps were timed.
 std::string disturbance_of(const reports::Conditions& conditions, double usual_ms);
 
 }  // namespace stratagem::bench

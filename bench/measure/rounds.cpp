@@ -184,26 +184,34 @@ bool Rounds::run(const PlannedLaunch& planned) {
     return true;
   }
   const bool trace = options_.trace && traces_[planned.row].empty();
+  const std::string started = time_now();
   auto launched = launch_job(environment_, measure_job(row, options_, trace));
   interrupted_ = launched.status == LaunchStatus::interrupted;
   if (interrupted_) return false;
   ++finished_;
   if (launched.status == LaunchStatus::ok) {
-    take(planned, launched);
+    take(planned, launched, started);
   } else {
     fail(planned, failed_repetition(planned.round, launched.error));
   }
   return true;
 }
 
-void Rounds::take(const PlannedLaunch& planned, const Launched<MeasureResult>& launched) {
+void Rounds::take(const PlannedLaunch& planned, const Launched<MeasureResult>& launched,
+                  const std::string& started) {
   FinishedLaunch finished{.row = planned.row, .round = planned.round};
   std::vector<double> step_ms;
   std::int64_t index = planned.round;
   for (reports::Repetition repetition : launched.result.repetitions) {
     complete(repetition, rows_[planned.row]);
-    // Whoever takes turns with another run is beside it by intention.
-    if (options_.turns.empty()) repetition.conditions = launched.conditions;
+    if (options_.turns.empty()) {
+      const auto own_cores = std::exchange(repetition.conditions, launched.conditions).own_cores;
+      repetition.conditions.own_cores = own_cores;
+    } else {  // beside another run by intention
+      repetition.conditions = {};
+    }
+    repetition.conditions.started = started;
+    repetition.conditions.place = static_cast<std::int64_t>(finished_);
     repetition.index = static_cast<int>(index++);
     if (repetition.error) return fail(planned, std::move(repetition));
     step_ms.insert(step_ms.end(), repetition.step_ms.begin(), repetition.step_ms.end());

@@ -43,7 +43,8 @@ class Rounds {
   std::vector<PlannedLaunch> launches_to_repeat();
   void run(const std::string& phase, const std::vector<PlannedLaunch>& launches);
   bool run(const PlannedLaunch& planned);
-  void take(const PlannedLaunch& planned, const Launched<MeasureResult>& launched);
+  void take(const PlannedLaunch& planned, const Launched<MeasureResult>& launched,
+            const std::string& started);
   void write_partial_file(const std::function<void(PartialFile&)>& write);
   bool keeps_all();
   void fail(const PlannedLaunch& planned, reports::Repetition failure);

@@ -161,18 +161,38 @@ void append(std::vector<T>& all, const nlohmann::json& more, const std::string& 
   }
 }
 
+/// Adds what a rank, or an earlier stretch of steps, has seen of its cores.
+void add_own_cores(reports::Conditions& all, const std::optional<reports::OwnCores>& more) {
+  if (!more) return;
+  if (!all.own_cores) {
+    all.own_cores = more;
+    return;
+  }
+  reports::OwnCores& sum = *all.own_cores;
+  sum.cores.insert(sum.cores.end(), more->cores.begin(), more->cores.end());
+  sum.seconds = std::max(sum.seconds, more->seconds);
+  sum.others_s += more->others_s;
+  sum.stolen_s += more->stolen_s;
+  sum.page_faults += more->page_faults;
+}
+
 /// Adds what the other ranks have seen of their own devices.
 void merge_ranks(reports::Repetition& repetition, const TaskContext& context) {
   const std::vector<nlohmann::json> by_rank =
       all_gather_json(context, {{"devices", json_of(repetition.devices)},
                                 {"timeline", json_of(repetition.timeline)},
                                 {"counters", repetition.counters},
-                                {"cpu_ms", repetition.cpu_ms}});
+                                {"cpu_ms", repetition.cpu_ms},
+                                {"own_cores", json_of(repetition.conditions)["own_cores"]}});
   repetition.devices.clear();
   repetition.timeline.clear();
   repetition.cpu_ms = 0;
+  repetition.conditions = {};
   bool first = true;
   for (const nlohmann::json& rank : by_rank) {
+    const auto ranks_own = reports::json_fields::read_as<std::optional<reports::OwnCores>>(
+        rank.at("own_cores"), "own_cores");
+    add_own_cores(repetition.conditions, ranks_own);
     append(repetition.devices, rank.at("devices"), "devices");
     append(repetition.timeline, rank.at("timeline"), "timeline");
     repetition.cpu_ms += rank.at("cpu_ms").get<double>();
@@ -212,6 +232,7 @@ reports::Repetition record_of(const Session& session, const TaskContext& context
       tokens > 0) {
     repetition.counters["tokens_per_second"] = 1e3 * tokens / typical_ms;
   }
+  repetition.conditions.own_cores = run.own_cores;
   if (session.ranks() > 1) merge_ranks(repetition, context);
   add_kernels(repetition, session, context);
   const auto skipped =

@@ -9,6 +9,8 @@
 #include <numeric>
 #include <optional>
 
+#include "bench/machine/noise_sources.h"
+
 namespace stratagem::bench {
 namespace {
 
@@ -148,6 +150,35 @@ void agree(const Session& session, TimedRun& run, const TaskContext& context) {
   }
 }
 
+/// Watches this rank's own cores; where other programs of the job run on them it cannot tell.
+class CoreWatch {
+ public:
+  explicit CoreWatch(const Session& session) {
+    if (session.oversubscribed) return;
+    for (const auto& device : session.group.devices) {
+      const std::vector<int>& cores = device->description().cores;
+      cores_.insert(cores_.end(), cores.begin(), cores.end());
+    }
+    if (!cores_.empty()) before_ = read_noise({}, cores_);
+  }
+
+  std::optional<reports::OwnCores> seen() const {
+    if (cores_.empty()) return std::nullopt;
+    const NoiseCounters now = read_noise({}, cores_);
+    const double busy = now.busy_seconds - before_.busy_seconds;
+    const double own = now.own_seconds - before_.own_seconds;
+    return reports::OwnCores{.cores = {cores_.begin(), cores_.end()},
+                             .seconds = now.seconds - before_.seconds,
+                             .others_s = std::max(0.0, busy - own),
+                             .stolen_s = now.stolen_seconds - before_.stolen_seconds,
+                             .page_faults = now.own_page_faults - before_.own_page_faults};
+  }
+
+ private:
+  std::vector<int> cores_;
+  NoiseCounters before_;
+};
+
 }  // namespace
 
 double milliseconds(Clock::duration duration) {
@@ -186,6 +217,7 @@ TimedRun timed(const Session& session, const TaskContext& context,
   TimedRun run;
   synchronize(session);
   for (const auto& device : session.group.devices) device->synchronize_clock();
+  const CoreWatch watch(session);
   session.groups.barrier();
   session.reset_counts();
   const double processor_before = processor_milliseconds();
@@ -193,6 +225,7 @@ TimedRun timed(const Session& session, const TaskContext& context,
   enqueue_steps(run.steps);
   synchronize(session);
   run.processor_ms = processor_milliseconds() - processor_before;
+  run.own_cores = watch.seen();
   run.communication = session.counts();
   for (const auto& step : run.steps) run.executions.push_back(step->execution());
   agree(session, run, context);

@@ -5,9 +5,11 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "bench/worker/session.h"
+#include "reports/record.h"
 #include "strategies/distributed/process_group.h"
 #include "strategies/schedules/executor.h"
 
@@ -36,6 +38,7 @@ struct TimedRun {
   std::vector<Clock::time_point> ends;             // [step]
   std::vector<std::vector<double>> per_rank_ms;    // [rank][step]
   double processor_ms = 0;                         // of the process, all steps
+  std::optional<reports::OwnCores> own_cores;      // of this rank, all steps
   distributed::CommunicationCounts communication;  // of the process, all steps
 
   /// Of each step, from the end of the one before.

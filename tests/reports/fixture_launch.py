@@ -23,7 +23,9 @@ def unmeasured() -> dict:
         "verification": None,
         "error": None,
         "conditions": {
+            "started": "2026-01-15T10:20:30+00:00", "place": 1,
             "canary_before_ms": [], "canary_after_ms": [], "other_processes_cores": None,
+            "own_cores": None,
         },
         "marks": [],
     }  # fmt: skip

@@ -28,7 +28,8 @@ TEST(RecordJson, ARepetitionComesBackAsItWas) {
   full.predicted_ms = 10.4;
   full.predicted_peak_memory_bytes = 405683252;
   full.predicted_from = {40, "the canary took 9% longer"};
-  full.conditions = {{20, 21}, {20.5, 20}, 0.25};
+  full.conditions = {"2026-01-15T10:20:30+00:00",        3, {20, 21}, {20.5, 20}, 0.25,
+                     OwnCores{{2, 3}, 10, 0.5, 0.25, 40}};
   full.error = Error{1, "host", "B0 s1", "lost"};
   full.marks = {"shared", "waited"};
   full.verification->message = "largest at layer4.0.conv1.weight";

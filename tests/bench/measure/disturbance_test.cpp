@@ -33,6 +33,16 @@ TEST(Disturbance, IsWhatOtherProgramsUse) {
   EXPECT_EQ(disturbance_of(conditions, 20), "");
 }
 
+TEST(Disturbance, IsWhatOtherProgramsHaveOfTheRowsOwnCores) {
+  reports::Conditions conditions = canary(20, 20);
+  conditions.own_cores = reports::OwnCores{.cores = {2, 3}, .seconds = 10, .others_s = 4};
+  EXPECT_EQ(disturbance_of(conditions, 20), "other programs had 4.00 of the 20.00 s of its cores");
+  conditions.own_cores->others_s = 1.5;
+  EXPECT_EQ(disturbance_of(conditions, 20), "") << "5% are 1 s, and ticks count 0.67 s wrong";
+  conditions.own_cores = reports::OwnCores{.cores = {2}, .seconds = 0.02, .others_s = 0.02};
+  EXPECT_EQ(disturbance_of(conditions, 20), "") << "two ticks tell nothing";
+}
+
 TEST(Disturbance, CanariesAreComparedOnTheSameDevices) {
   Config two;
   two.strategy = "test_pieces";

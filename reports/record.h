@@ -118,8 +118,7 @@ struct Error {
 };
 
 /// What the kernel counted on the row's own cores while its steps were timed; times are summed over
-/// the cores. It counts the time of other programs by ticks of the clock, so it is 10 ms wrong here
-/// and there: see bench/machine/noise_sources.h.
+/// the cores. The kernel counts by ticks, so each time may be wrong by some multiples of 10 ms.
 struct OwnCores {
   std::vector<std::int64_t> cores = {};  // of all ranks, each by its host's numbers
   double seconds = 0;                    // of the longest rank, by the wall clock
@@ -150,6 +149,9 @@ struct PredictionBasis {
 
   STRATAGEM_FIELDS(age_s, doubt)
 };
+
+/// The mark of a launch that something disturbed.
+inline constexpr const char* disturbed_mark = "disturbed";
 
 /// One launch of one row: fresh processes, warm-up, timed steps.
 struct Repetition {

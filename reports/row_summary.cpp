@@ -119,7 +119,20 @@ void add_prediction(RowSummary& summary, const Launches& samples) {
 }
 
 bool is_calm(const Repetition& repetition) {
-  return !repetition.step_ms.empty() && std::ranges::count(repetition.marks, "disturbed") == 0;
+  return std::ranges::count(repetition.marks, disturbed_mark) == 0;
+}
+
+bool has_steps(const Repetition& repetition) {
+  return !repetition.error && !repetition.step_ms.empty();
+}
+
+bool is_calm_sample(const Repetition& repetition) {
+  return has_steps(repetition) && is_calm(repetition);
+}
+
+double sample_of(const RowSummary& summary, const Repetition& repetition) {
+  const std::vector<double>& step_ms = repetition.step_ms;
+  return summary.tutorial ? std::accumulate(step_ms.begin(), step_ms.end(), 0.0) : median(step_ms);
 }
 
 /// A disturbed launch is made again after the rounds.
@@ -132,15 +145,16 @@ bool is_of_the_rounds(const Repetition& repetition, const Row& row) {
 void add_measurements(RowSummary& summary, const Row& row) {
   std::size_t steps = 1;
   const Launches samples = counted_launches(row);
-  summary.disturbed = std::ranges::none_of(row.repetitions, is_calm);
+  summary.disturbed = std::ranges::none_of(row.repetitions, is_calm_sample);
   for (const Repetition& repetition : row.repetitions) {
-    const std::vector<double>& step_ms = repetition.step_ms;
-    if (step_ms.empty()) continue;
-    if (summary.tutorial) steps = step_ms.size();
-    const double sample =
-        summary.tutorial ? std::accumulate(step_ms.begin(), step_ms.end(), 0.0) : median(step_ms);
-    if (is_of_the_rounds(repetition, row)) summary.rounds_ms.push_back(sample);
-    if (summary.disturbed || is_calm(repetition)) summary.samples_ms.push_back(sample);
+    if (!has_steps(repetition)) continue;
+    if (summary.tutorial) steps = repetition.step_ms.size();
+    if (is_of_the_rounds(repetition, row)) {
+      summary.rounds_ms.push_back(sample_of(summary, repetition));
+    }
+  }
+  for (const Repetition* repetition : samples) {
+    summary.samples_ms.push_back(sample_of(summary, *repetition));
   }
   if (summary.samples_ms.empty()) {
     summary.error = "not measured";
@@ -188,10 +202,10 @@ RowSummary summary_of(const Row& row) {
 }  // namespace
 
 std::vector<const Repetition*> counted_launches(const Row& row) {
-  const bool has_calm = std::ranges::any_of(row.repetitions, is_calm);
+  const bool has_calm = std::ranges::any_of(row.repetitions, is_calm_sample);
   Launches counted;
   for (const Repetition& repetition : row.repetitions) {
-    if (has_calm ? is_calm(repetition) : !repetition.step_ms.empty()) {
+    if (has_calm ? is_calm_sample(repetition) : has_steps(repetition)) {
       counted.push_back(&repetition);
     }
   }

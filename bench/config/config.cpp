@@ -211,8 +211,7 @@ std::vector<Option> measurement_options() {
       {{.name = "steps",
         .meaning = "timed steps of one launch",
         .bounds = {1, 10'000'000},
-        .in_row_name = false,
-        .of_work = true},
+        .in_row_name = false},
        &Config::steps},
       {{.name = "repetitions",
         .meaning = "rounds: launches of every row; 0: as many as it takes to tell all rows of the "

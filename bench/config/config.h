@@ -93,7 +93,7 @@ inline std::chrono::milliseconds to_milliseconds(double seconds) {
 /// format that is mixed with it.
 inline Dtype compute_format(const Config& config) {
   if (config.mixed_precision == "none" || config.dtype != "float32") return config.dtype;
-  return config.mixed_precision == "bfloat16" ? Dtype("bfloat16") : Dtype("float16");
+  return config.mixed_precision.pick(config.dtype, Dtype("bfloat16"), Dtype("float16"));
 }
 
 }  // namespace stratagem::bench

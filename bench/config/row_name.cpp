@@ -14,7 +14,7 @@ namespace {
 constexpr std::array<std::string_view, 8> leading = {
     "strategy",   "model",           "devices",    "global_batch_size",
     "image_size", "sequence_length", "split_size", "schedule"};
-/// The parts that a workload's name always has. Files of earlier versions have the same.
+/// The parts that a workload's name always has. Files of earlier versions have these alone.
 constexpr std::array<std::string_view, 11> always_in_workload = {
     "dtype",     "device",   "image_size", "sequence_length", "data", "loss",
     "optimizer", "protocol", "inputs",     "memory_format",   "tf32"};

@@ -71,9 +71,9 @@ void add_files(CLI::App& app, RunOptions& options) {
   add("--out", options.files.out,
       "results as JSON, \"-\" for the standard output; without it only the table", "FILE");
   add("--trace", options.files.trace, "timelines for ui.perfetto.dev", "FILE");
-  app.add_flag(
-         "--resume", options.files.resume,
-         "keep the finished launches of an interrupted run, of this build, machine and environment")
+  app.add_flag("--resume", options.files.resume,
+               "keep the finished launches of an interrupted run; build, machine and environment "
+               "must be the same")
       ->group("Files");
   app.add_flag("--quiet", options.files.quiet, "no progress")->group("Files");
 }

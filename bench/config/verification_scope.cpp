@@ -45,7 +45,7 @@ VerificationScope shrink(const Config& row, const std::vector<std::int64_t>& mic
     scope.config.split_size = split;
   }
   const std::int64_t samples = std::min(last, micro_batches.back());
-  // A row's own images may be too small for that: then the copy's are larger.
+  // The row's images may be too small for that; the copy's images are then larger.
   if (has_images) {
     scope.config.image_size =
         has_batch_norm ? smallest_image(samples) : std::min(image_reduction, row.image_size);

@@ -1,7 +1,7 @@
 // What a verification shrinks. It keeps the row's strategy, schedule, cut, devices, number of
-// micro-batches and remainder; image size, width and batch become small, so that float64 proof of a
-// large row takes a second. Every BatchNorm keeps at least eight elements a channel: over two, its
-// gradient almost vanishes and the comparison proves nothing.
+// micro-batches and remainder. Width, batch and images become small, so that the float64 proof of a
+// large row takes a second. Images grow where a BatchNorm would have fewer than eight elements a
+// channel: over two, its gradient almost vanishes and the comparison proves nothing.
 #pragma once
 
 #include <cstdint>

@@ -148,13 +148,18 @@ std::vector<NominalSetting> nominal_settings(const MachineFacts& facts, const Sy
       {"other programs", "none that are busy"}};
 }
 
-NoiseCounters read_noise(const SystemPaths& paths, const std::vector<int>& processors) {
+NoiseCounters read_processor_times(const SystemPaths& paths, const std::vector<int>& processors) {
   NoiseCounters reading;
   reading.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
   reading.processors = std::max(1, static_cast<int>(processors.size()));
   read_own(reading);
   read_processors(paths, processors, reading);
+  return reading;
+}
+
+NoiseCounters read_noise(const SystemPaths& paths, const std::vector<int>& processors) {
+  NoiseCounters reading = read_processor_times(paths, processors);
   reading.limited_periods = limited_periods(paths);
   reading.thermal_throttles = thermal_throttles(paths).value_or(0);
   return reading;

@@ -50,6 +50,9 @@ struct NoiseCounters {
   std::int64_t thermal_throttles = 0;  // of all processors
 };
 
+/// Of those counters the times and the page faults alone.
+NoiseCounters read_processor_times(const SystemPaths& paths, const std::vector<int>& processors);
+
 /// While children of this process run, what they use is not yet its own.
 NoiseCounters read_noise(const SystemPaths& paths = {},
                          const std::vector<int>& processors = affinity_mask());
@@ -62,9 +65,9 @@ std::optional<double> other_processes_cores(const NoiseCounters& before,
 /// From so many cores on, other programs disturb: a share of those that may be used.
 double disturbing_cores(int processors);
 
-/// From so many seconds of processor time on, other programs disturb a stretch of so many seconds:
-/// the same share, and what the kernel's counting by ticks may be wrong by (three deviations of a
-/// count of ticks, each of which hits the program half of the time).
+/// Returns the processor time from which on other programs disturb a stretch of `seconds`. It is
+/// the same share of the processors' time, and the error of counting that by ticks. The error is
+/// three standard deviations; a tick hits a program with probability one half.
 double disturbing_seconds(std::size_t processors, double seconds);
 
 /// What happened between two readings: stolen time, throttling, and other programs that were busy.

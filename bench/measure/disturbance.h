@@ -12,8 +12,7 @@ namespace stratagem::bench {
 /// How much longer than usual a canary takes that tells of a disturbance.
 inline constexpr double slower_canary = 0.05;
 
-/// The mark of a launch that something disturbed.
-inline constexpr const char* disturbed_mark = "disturbed";
+using reports::disturbed_mark;
 
 /// Canaries can be compared where this is equal: the devices that run it at once.
 std::string canary_devices(const Config& config);

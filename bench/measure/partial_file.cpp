@@ -21,6 +21,7 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* schema = "stratagem-partial/2";
+constexpr const char* earlier_schema = "stratagem-partial/1";
 
 std::string header_line(const PartialPlan& plan) {
   return json{{"schema", schema}, {"identity", plan.identity}, {"rows", plan.rows}}.dump() + "\n";
@@ -53,6 +54,9 @@ std::string text_of(const json& value) {
 
 void require_same_plan(const std::filesystem::path& path, const json& header,
                        const PartialPlan& plan) {
+  if (member(header, "schema") == earlier_schema) {
+    refuse(path, "an earlier version of stratagem wrote it");
+  }
   if (!header.is_object() || member(header, "schema") != schema) {
     refuse(path, fmt::format("it is not a file of unfinished results ({})", schema));
   }
@@ -75,7 +79,7 @@ void require_same_plan(const std::filesystem::path& path, const json& header,
   }
   for (const auto& [key, value] : plan.identity.items()) {
     if (const json found = member(identity, key); found != value) {
-      refuse(path, fmt::format("it was measured with {} {}, and this is {}", key, text_of(found),
+      refuse(path, fmt::format("its launches have {} {}, and this run has {}", key, text_of(found),
                                text_of(value)));
     }
   }

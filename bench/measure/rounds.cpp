@@ -102,6 +102,9 @@ void Rounds::begin_partial_file() {
   if (options_.resume) finished = read_partial(partial_->path(), plan_);
   write_partial_file([&](PartialFile& file) { file.begin(plan_, finished); });
   for (const FinishedLaunch& launch : finished) {
+    for (const reports::Repetition& repetition : launch.repetitions) {
+      last_place_ = std::max(last_place_, repetition.conditions.place);
+    }
     if (launch.round >= rounds_of(rows_[launch.row].config)) continue;
     if (!done_.insert({launch.row, launch.round}).second) continue;
     std::ranges::copy(launch.repetitions, std::back_inserter(repetitions_[launch.row]));
@@ -185,6 +188,7 @@ bool Rounds::run(const PlannedLaunch& planned) {
   }
   const bool trace = options_.trace && traces_[planned.row].empty();
   const std::string started = time_now();
+  ++last_place_;
   auto launched = launch_job(environment_, measure_job(row, options_, trace));
   interrupted_ = launched.status == LaunchStatus::interrupted;
   if (interrupted_) return false;
@@ -192,7 +196,10 @@ bool Rounds::run(const PlannedLaunch& planned) {
   if (launched.status == LaunchStatus::ok) {
     take(planned, launched, started);
   } else {
-    fail(planned, failed_repetition(planned.round, launched.error));
+    reports::Repetition failure = failed_repetition(planned.round, launched.error);
+    failure.conditions.started = started;
+    failure.conditions.place = last_place_;
+    fail(planned, std::move(failure));
   }
   return true;
 }
@@ -211,7 +218,7 @@ void Rounds::take(const PlannedLaunch& planned, const Launched<MeasureResult>& l
       repetition.conditions = {};
     }
     repetition.conditions.started = started;
-    repetition.conditions.place = static_cast<std::int64_t>(finished_);
+    repetition.conditions.place = last_place_;
     repetition.index = static_cast<int>(index++);
     if (repetition.error) return fail(planned, std::move(repetition));
     step_ms.insert(step_ms.end(), repetition.step_ms.begin(), repetition.step_ms.end());

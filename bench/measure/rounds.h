@@ -62,6 +62,7 @@ class Rounds {
   std::set<std::pair<std::size_t, std::int64_t>> done_;
   std::size_t planned_ = 0;
   std::size_t finished_ = 0;
+  std::int64_t last_place_ = 0;  // in the order of all launches, those of an earlier run included
   bool interrupted_ = false;
 };
 

@@ -84,14 +84,17 @@ WarmUp warm_up(const Session& session, const TaskContext& context, const models:
 }
 
 TimedRun run_steps(const Session& session, const TaskContext& context, const models::Batch& batch,
-                   std::int64_t count) {
+                   std::int64_t count, bool watches_cores) {
   const bool isolated = session.config.protocol == "isolated";
-  return timed(session, context, [&](PendingSteps& steps) {
-    for (std::int64_t step = 0; step < count; ++step) {
-      steps.push_back(session.strategy->step(batch));
-      if (isolated) synchronize(session);
-    }
-  });
+  return timed(
+      session, context,
+      [&](PendingSteps& steps) {
+        for (std::int64_t step = 0; step < count; ++step) {
+          steps.push_back(session.strategy->step(batch));
+          if (isolated) synchronize(session);
+        }
+      },
+      watches_cores);
 }
 
 /// Step by step, each when it is this run's turn; the other ranks wait for the first at the step's
@@ -103,7 +106,7 @@ std::vector<TimedRun> run_in_turns(const Session& session, const TaskContext& co
   std::vector<TimedRun> runs;
   for (std::int64_t step = 0; step < session.config.steps; ++step) {
     if (turns) turns->wait();
-    runs.push_back(run_steps(session, context, batch, 1));
+    runs.push_back(run_steps(session, context, batch, 1, /*watches_cores=*/false));
     if (turns) turns->done();
   }
   return runs;
@@ -140,7 +143,8 @@ MeasureResult steady(Session& session, const TaskContext& context, const Measure
     const auto runs = run_in_turns(session, context, batch, job.turns);
     repetition = record_of_turns(session, context, runs, job.peak_gflops, warm.operators);
   } else {
-    const TimedRun run = run_steps(session, context, batch, session.config.steps);
+    const TimedRun run =
+        run_steps(session, context, batch, session.config.steps, /*watches_cores=*/true);
     repetition = record_of(session, context, run, job.peak_gflops, warm.operators);
     if (job.trace) result.trace = trace_of(session, context, run);
   }

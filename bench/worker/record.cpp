@@ -4,7 +4,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <set>
+#include <utility>
 
+#include "bench/machine/machine.h"
 #include "bench/timing/breakdown.h"
 #include "bench/timing/per_step.h"
 #include "models/cpu_kernels/kernel_choice.h"
@@ -161,19 +164,28 @@ void append(std::vector<T>& all, const nlohmann::json& more, const std::string& 
   }
 }
 
-/// Adds what a rank, or an earlier stretch of steps, has seen of its cores.
-void add_own_cores(reports::Conditions& all, const std::optional<reports::OwnCores>& more) {
-  if (!more) return;
-  if (!all.own_cores) {
-    all.own_cores = more;
-    return;
+/// What all ranks have seen of their cores. None where two devices share a core: then other devices
+/// of the row would count as other programs.
+std::optional<reports::OwnCores> own_cores_of(const reports::Repetition& own,
+                                              const TaskContext& context) {
+  reports::OwnCores sum;
+  std::set<std::pair<std::string, std::int64_t>> seen;
+  const std::vector<nlohmann::json> by_rank = all_gather_json(
+      context, {{"host", host_name()}, {"own_cores", json_of(own.conditions)["own_cores"]}});
+  for (const nlohmann::json& rank : by_rank) {
+    const auto part = reports::json_fields::read_as<std::optional<reports::OwnCores>>(
+        rank.at("own_cores"), "own_cores");
+    if (!part) return std::nullopt;
+    for (const std::int64_t core : part->cores) {
+      if (!seen.emplace(rank.at("host").get<std::string>(), core).second) return std::nullopt;
+    }
+    sum.cores.insert(sum.cores.end(), part->cores.begin(), part->cores.end());
+    sum.seconds = std::max(sum.seconds, part->seconds);
+    sum.others_s += part->others_s;
+    sum.stolen_s += part->stolen_s;
+    sum.page_faults += part->page_faults;
   }
-  reports::OwnCores& sum = *all.own_cores;
-  sum.cores.insert(sum.cores.end(), more->cores.begin(), more->cores.end());
-  sum.seconds = std::max(sum.seconds, more->seconds);
-  sum.others_s += more->others_s;
-  sum.stolen_s += more->stolen_s;
-  sum.page_faults += more->page_faults;
+  return sum;
 }
 
 /// Adds what the other ranks have seen of their own devices.
@@ -182,17 +194,12 @@ void merge_ranks(reports::Repetition& repetition, const TaskContext& context) {
       all_gather_json(context, {{"devices", json_of(repetition.devices)},
                                 {"timeline", json_of(repetition.timeline)},
                                 {"counters", repetition.counters},
-                                {"cpu_ms", repetition.cpu_ms},
-                                {"own_cores", json_of(repetition.conditions)["own_cores"]}});
+                                {"cpu_ms", repetition.cpu_ms}});
   repetition.devices.clear();
   repetition.timeline.clear();
   repetition.cpu_ms = 0;
-  repetition.conditions = {};
   bool first = true;
   for (const nlohmann::json& rank : by_rank) {
-    const auto ranks_own = reports::json_fields::read_as<std::optional<reports::OwnCores>>(
-        rank.at("own_cores"), "own_cores");
-    add_own_cores(repetition.conditions, ranks_own);
     append(repetition.devices, rank.at("devices"), "devices");
     append(repetition.timeline, rank.at("timeline"), "timeline");
     repetition.cpu_ms += rank.at("cpu_ms").get<double>();
@@ -233,6 +240,7 @@ reports::Repetition record_of(const Session& session, const TaskContext& context
     repetition.counters["tokens_per_second"] = 1e3 * tokens / typical_ms;
   }
   repetition.conditions.own_cores = run.own_cores;
+  repetition.conditions.own_cores = own_cores_of(repetition, context);
   if (session.ranks() > 1) merge_ranks(repetition, context);
   add_kernels(repetition, session, context);
   const auto skipped =

@@ -18,12 +18,6 @@
 namespace stratagem::bench {
 namespace {
 
-at::ScalarType scalar_type(Dtype format) {
-  if (format == "float64") return at::kDouble;
-  if (format == "bfloat16") return at::kBFloat16;
-  return format == "float16" ? at::kHalf : at::kFloat;
-}
-
 double loss_scale_of(const std::string& text) {
   if (text == "dynamic") return models::LossScale::highest_at_start;
   if (text == "none") return 1;
@@ -36,9 +30,7 @@ double loss_scale_of(const std::string& text) {
 models::OptimizerOptions optimizer_options(const Config& config) {
   using Kind = models::OptimizerOptions::Kind;
   models::OptimizerOptions options;
-  options.kind = config.optimizer == "sgd"    ? Kind::sgd
-                 : config.optimizer == "adam" ? Kind::adam
-                                              : Kind::adamw;
+  options.kind = config.optimizer.pick(Kind::sgd, Kind::adam, Kind::adamw);
   options.learning_rate = config.learning_rate;
   options.momentum = config.momentum;
   options.weight_decay = config.weight_decay;
@@ -140,8 +132,8 @@ models::WorkloadOptions workload_options(const Config& config) {
   options.batch = config.global_batch_size;
   options.image_size = config.image_size;
   options.sequence_length = config.sequence_length;
-  options.tokens = config.data == "text" ? models::TokenSource::text : models::TokenSource::random;
-  options.dtype = scalar_type(compute_format(config));
+  options.tokens = config.data.pick(models::TokenSource::random, models::TokenSource::text);
+  options.dtype = compute_format(config).pick(at::kFloat, at::kBFloat16, at::kHalf, at::kDouble);
   options.mixed = config.mixed_precision != "none";
   // Also where it is verified in float64.
   if (config.mixed_precision == "float16") {
@@ -149,15 +141,15 @@ models::WorkloadOptions workload_options(const Config& config) {
     options.loss_scale = loss_scale_of(config.loss_scale);
     options.loss_scale_hysteresis = config.loss_scale_hysteresis;
   }
-  options.format = config.memory_format == "channels_last" ? at::MemoryFormat::ChannelsLast
-                                                           : at::MemoryFormat::Contiguous;
-  options.loss = config.loss == "mse" ? models::Loss::mse : models::Loss::cross_entropy;
+  options.format =
+      config.memory_format.pick(at::MemoryFormat::ChannelsLast, at::MemoryFormat::Contiguous);
+  options.loss = config.loss.pick(models::Loss::mse, models::Loss::cross_entropy);
   options.optimizer = optimizer_options(config);
   options.seed = static_cast<std::uint64_t>(config.seed);
   options.classes = config.outputs;
   options.features = config.features;
   options.bias = config.bias;
-  options.targets = config.targets == "real" ? models::Targets::real : models::Targets::classes;
+  options.targets = config.targets.pick(models::Targets::classes, models::Targets::real);
   return options;
 }
 

@@ -150,21 +150,21 @@ void agree(const Session& session, TimedRun& run, const TaskContext& context) {
   }
 }
 
-/// Watches this rank's own cores; where other programs of the job run on them it cannot tell.
+/// Watches this rank's own cores. It takes the whole process's time from theirs, so what it finds
+/// of other programs is a lower bound where the main thread works beside the devices.
 class CoreWatch {
  public:
   explicit CoreWatch(const Session& session) {
-    if (session.oversubscribed) return;
     for (const auto& device : session.group.devices) {
       const std::vector<int>& cores = device->description().cores;
       cores_.insert(cores_.end(), cores.begin(), cores.end());
     }
-    if (!cores_.empty()) before_ = read_noise({}, cores_);
+    if (!cores_.empty()) before_ = read_processor_times({}, cores_);
   }
 
   std::optional<reports::OwnCores> seen() const {
     if (cores_.empty()) return std::nullopt;
-    const NoiseCounters now = read_noise({}, cores_);
+    const NoiseCounters now = read_processor_times({}, cores_);
     const double busy = now.busy_seconds - before_.busy_seconds;
     const double own = now.own_seconds - before_.own_seconds;
     return reports::OwnCores{.cores = {cores_.begin(), cores_.end()},
@@ -213,11 +213,12 @@ std::vector<double> TimedRun::step_ms() const {
 }
 
 TimedRun timed(const Session& session, const TaskContext& context,
-               const std::function<void(PendingSteps&)>& enqueue_steps) {
+               const std::function<void(PendingSteps&)>& enqueue_steps, bool watches_cores) {
   TimedRun run;
   synchronize(session);
   for (const auto& device : session.group.devices) device->synchronize_clock();
-  const CoreWatch watch(session);
+  std::optional<CoreWatch> watch;
+  if (watches_cores) watch.emplace(session);
   session.groups.barrier();
   session.reset_counts();
   const double processor_before = processor_milliseconds();
@@ -225,7 +226,7 @@ TimedRun timed(const Session& session, const TaskContext& context,
   enqueue_steps(run.steps);
   synchronize(session);
   run.processor_ms = processor_milliseconds() - processor_before;
-  run.own_cores = watch.seen();
+  if (watch) run.own_cores = watch->seen();
   run.communication = session.counts();
   for (const auto& step : run.steps) run.executions.push_back(step->execution());
   agree(session, run, context);

@@ -47,6 +47,6 @@ struct TimedRun {
 
 /// Runs what `enqueue_steps` enqueues. Collective.
 TimedRun timed(const Session& session, const TaskContext& context,
-               const std::function<void(PendingSteps&)>& enqueue_steps);
+               const std::function<void(PendingSteps&)>& enqueue_steps, bool watches_cores = true);
 
 }  // namespace stratagem::bench

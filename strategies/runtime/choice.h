@@ -47,6 +47,13 @@ class Choice {
 
   std::string name() const { return std::string(names[index_]); }
 
+  /// The value that stands at the name's place among `values`, which has one for each name.
+  template <class... Values>
+  constexpr auto pick(Values... values) const {
+    static_assert(sizeof...(Values) == names.size(), "one value for each name, in their order");
+    return std::array{values...}[index_];
+  }
+
   /// In the order of the list.
   friend constexpr auto operator<=>(Choice, Choice) = default;
 

@@ -112,9 +112,9 @@ void FlatGroup::publish() {
   for (const auto& [name, tensor] : parameters_) tensor.unsafeGetTensorImpl()->bump_version();
 }
 
-/// Gloo's thread holds what it has summed until it runs again, which on a busy core is in the midst
-/// of the next step; that would have its gradient beside the old one. A part of a buffer that stays
-/// has no memory of its own.
+/// Gloo's thread keeps a summed tensor until it runs again. On a busy core that is in the middle of
+/// the next step, whose gradient would lie beside the old one. A gradient that is part of a lasting
+/// buffer is left alone.
 void FlatGroup::before_forward() {
   if (empty()) return;
   const at::Tensor& gradient = shard_.grad();

@@ -20,8 +20,8 @@ std::vector<std::size_t> boundaries_of(const models::LayerList& layers,
 ///   tutorial  the model's own cut into two stages (ResNet: before layer3)
 ///   flops     equal floating-point operations
 ///   auto      tutorial for two stages, flops for any other number
-/// Throws std::invalid_argument for another rule, for tutorial with another number of stages, and
-/// for more stages than layers.
+/// Throws std::invalid_argument for tutorial with another number of stages, and for more stages
+/// than layers.
 std::vector<std::string> choose_cut(const models::Workload& workload, int stages,
                                     strategies::Partition rule);
 

@@ -320,6 +320,20 @@ def test_what_disturbs_a_launch_is_found_and_the_launch_made_again(commands, out
             assert len(conditions["canary_after_ms"]) == len(launch["devices"])
 
 
+def test_a_launch_records_its_own_cores_unless_its_devices_share_one(commands, out):
+    seen = {}
+    for ids in ("0+1", "0+0"):
+        done = commands.stratagem(
+            "run", *TOY, *MEASURED_ALONE, "--strategy", "ddp", "--devices", 2, "--device-ids", ids,
+            "--repetitions", 1, "--out", out,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        (launch,) = (run["stratagem"] for run in iterations(commands.results(out)))
+        seen[ids] = launch["conditions"]["own_cores"]
+    assert len(seen["0+1"]["cores"]) == 2 and seen["0+1"]["seconds"] > 0
+    assert seen["0+0"] is None
+
+
 def test_a_calibration_that_was_kept_is_used_again(commands, out, tmp_path):
     commands.environment["XDG_CACHE_HOME"] = str(tmp_path / "cache")
     launches, tables = [], []

@@ -20,6 +20,7 @@ from stratagem_reports.report.markdown import render_markdown
 from stratagem_reports.report.summary import sentences
 from stratagem_reports.report.table import build_table
 from stratagem_reports.results.load import load_results
+from stratagem_reports.results.row_summary import may_be_one_workload
 
 SINGLE = "single/resnet50/devices:2/batch:48/image:128"
 OTHERS = {"dtype": "bfloat16", "optimizer": "adamw"}
@@ -138,6 +139,20 @@ def test_a_comparison_of_one_name_and_two_workloads_is_refused(tmp_path, capsys)
     )
     assert code == 2 and "times of different work" in captured.err
     assert compare_files(tmp_path, capsys, summarised(base), head)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "same"),
+    [
+        ("toy/batch:8", "toy/batch:8", True),
+        ("toy/batch:8", "toy/batch:8/momentum:0.9", True),
+        ("toy/batch:8/momentum:0.9", "toy/batch:8", True),
+        ("toy/batch:8", "toy/batch:80", False),
+        ("toy/batch:8/momentum:0.9", "toy/batch:8/momentum:0.8", False),
+    ],
+)
+def test_files_of_earlier_versions_name_fewer_parts_of_a_workload(one, two, same):
+    assert may_be_one_workload(one, two) == same
 
 
 def test_a_report_of_rows_without_summaries_says_what_is_missing(write_json, tmp_path, capsys):

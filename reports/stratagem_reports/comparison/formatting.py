@@ -115,6 +115,7 @@ def notes(comparison: Comparison) -> list[str]:
     """What the reader has to know, one sentence each."""
     words = _method(comparison)
     words += machine_notes(comparison) + _software_notes(comparison)
+    words += _step_notes(comparison)
     for side, names in (("base", comparison.only_base), ("head", comparison.only_head)):
         words += [f"Only in the {side}, not compared: {name}" for name in names]
     words += [f"--accept {one}: nothing of this grew." for one in comparison.accepted_in_vain]
@@ -127,6 +128,21 @@ def notes(comparison: Comparison) -> list[str]:
         words += comparison.interleaved["notes"]
     elif not comparison.deterministic_only:
         words.append(SEPARATE_FILES)
+    return words
+
+
+def _step_notes(comparison: Comparison) -> list[str]:
+    """The rows whose launches time another number of steps on the other side."""
+    words = []
+    for row in comparison.rows:
+        one, two = (
+            side.rows[row.name].config.get("steps") for side in (comparison.base, comparison.head)
+        )
+        if one != two:
+            words.append(
+                f"{row.name}: a launch times {one} steps in the base and {two} in the head; a step "
+                f"contains its share of a pipeline's ramp."
+            )
     return words
 
 

@@ -15,6 +15,7 @@ from ..analysis.statistics import outlying, timed_steps_ms
 from ..results.errors import InputError
 from ..results.launch import Repetition
 from ..results.load import Results, Row, load_results
+from ..results.row_summary import may_be_one_workload
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,7 @@ def _one_unit_each(by_source: list[tuple[str, dict[str, str]]]) -> dict[str, str
 
 def check_workload(name: str, one: str | None, two: str | None, source: str) -> None:
     """InputError where the row `name` is of workload `two` in the source and of `one` elsewhere."""
-    if one is not None and two is not None and one != two:
+    if one is not None and two is not None and not may_be_one_workload(one, two):
         raise InputError(
             f"{source}: {name}: its workload is {two}, on the other side or in a file before it is "
             f"{one}; times of different work are not compared"

@@ -22,6 +22,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from ..results.errors import InputError
+from ..results.row_summary import may_be_one_workload
 from .points import Run, from_line, to_line
 
 _LOCK = ".lock"
@@ -126,7 +127,7 @@ def _check_workload(path: Path, runs: list[Run]) -> None:
     """InputError where runs of one row are of several workloads, as far as they say it."""
     first = next((run for run in runs if run.workload is not None), None)
     for run in runs:
-        if run.workload not in (None, first and first.workload):
+        if run.workload is not None and not may_be_one_workload(run.workload, first.workload):
             raise InputError(
                 f"{path}: {run.identity} is of workload {run.workload}, an earlier run of "
                 f"{first.workload}; a row's history holds one workload: use another folder"

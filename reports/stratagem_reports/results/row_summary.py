@@ -15,6 +15,14 @@ from .typed_json import Milliseconds, convert
 _MEASURED = ("samples", "mean", "median", "deviation", "interval", "outliers", "ratios")
 
 
+def may_be_one_workload(one: str, two: str) -> bool:
+    """Return whether two names can be of one workload, of rows with one name.
+
+    Files of earlier versions lack the last parts, which the row's name has as well.
+    """
+    return one == two or one.startswith(f"{two}/") or two.startswith(f"{one}/")
+
+
 class Interval(msgspec.Struct, frozen=True):
     """An interval of the median in milliseconds; `coverage` is its exact probability."""
 

@@ -115,6 +115,16 @@ TEST_F(DisturbedLaunchesTest, AreThoseWhoseCanaryTakesLongerThanTheRunsMedian) {
   EXPECT_THAT(disturbed(measure_rows({rounds(5)})), ElementsAre(0, 4));
 }
 
+TEST_F(DisturbedLaunchesTest, HaveTheirPlaceAmongAllLaunches) {
+  canaries_after({20, 24, 20, 20});
+  std::vector<std::int64_t> places;
+  for (const auto& launch : measure_rows({rounds(3)}).results.rows.front().repetitions) {
+    places.push_back(launch.conditions.place);
+    EXPECT_NE(launch.conditions.started, "");
+  }
+  EXPECT_THAT(places, ElementsAre(1, 2, 3, 4));
+}
+
 TEST_F(DisturbedLaunchesTest, AreLeftAloneWhenAsked) {
   canaries_after({20, 24, 20});
   Config config = rounds(3);

@@ -121,15 +121,19 @@ TEST_F(PartialFileTest, RefusesLaunchesOfAnotherBuildMachineOrEnvironment) {
   other = plan_;
   other.identity["environment"] = "A=2";
   EXPECT_THAT(refusal(other),
-              HasSubstr(R"(it was measured with environment "A=1", and this is "A=2")"));
+              HasSubstr(R"(its launches have environment "A=1", and this run has "A=2")"));
   other = plan_;
   other.identity["host"] = "elsewhere";
-  EXPECT_THAT(refusal(other), HasSubstr("it was measured with host null, and this is"));
+  EXPECT_THAT(refusal(other),
+              HasSubstr(R"(its launches have host null, and this run has "elsewhere")"));
 }
 
 TEST_F(PartialFileTest, RefusesAFileOfSomethingElse) {
   std::ofstream(path_) << "{\"context\":{}}\n";
   EXPECT_THAT(refusal(plan_), HasSubstr("not a file of unfinished results"));
+  std::ofstream(path_) << R"({"schema":"stratagem-partial/1","build":"abc","rows":[]})"
+                       << "\n";
+  EXPECT_THAT(refusal(plan_), HasSubstr("an earlier version of stratagem wrote it"));
   std::ofstream(path_) << "not JSON at all\n";
   EXPECT_THAT(refusal(plan_), HasSubstr("not a file of unfinished results"));
 }

@@ -18,6 +18,7 @@ TEST(Choice, IsOneOfItsNames) {
   EXPECT_TRUE(level > "none" && level < "all") << "in the order of the list";
   EXPECT_EQ(level.name(), "some");
   EXPECT_EQ(fmt::format("{:>5}", level), " some");
+  EXPECT_EQ(level.pick(0, 5, 9), 5);
 }
 
 TEST(Choice, IsFoundByItsWholeName) {

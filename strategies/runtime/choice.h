@@ -12,7 +12,6 @@
 #include <array>
 #include <compare>
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <ostream>
@@ -60,16 +59,16 @@ class Choice {
   friend std::ostream& operator<<(std::ostream& out, Choice choice) { return out << choice.name(); }
 
  private:
-  explicit constexpr Choice(std::uint8_t index) : index_(index) {}
+  explicit constexpr Choice(std::size_t index) : index_(index) {}
 
-  static constexpr std::optional<std::uint8_t> position_of(std::string_view name) {
-    for (std::uint8_t index = 0; index < names.size(); ++index) {
+  static constexpr std::optional<std::size_t> position_of(std::string_view name) {
+    for (std::size_t index = 0; index < names.size(); ++index) {
       if (names[index] == name) return index;
     }
     return std::nullopt;
   }
 
-  std::uint8_t index_;
+  std::size_t index_;
 };
 
 /// A member of a struct that is a Choice, whatever its names are.

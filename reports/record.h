@@ -117,8 +117,8 @@ struct Error {
   STRATAGEM_FIELDS(rank, host, last_action, message)
 };
 
-/// What the kernel counted on the row's own cores while its steps were timed; times are summed over
-/// the cores. The kernel counts by ticks, so each time may be wrong by some multiples of 10 ms.
+/// The kernel's counts on the row's own cores while its steps were timed. Times are sums over the
+/// cores. The kernel counts by ticks, so each time may be wrong by some multiples of 10 ms.
 struct OwnCores {
   std::vector<std::int64_t> cores = {};  // of all ranks, each by its host's numbers
   double seconds = 0;                    // of the longest rank, by the wall clock

@@ -88,8 +88,8 @@ std::vector<std::string> verdict_lines(const std::vector<Candidate>& candidates,
   return lines;
 }
 
-/// What distinguishes each workload from the others. A workload without parts of its own is named
-/// by model and batch.
+/// Names each workload by the parts that the others lack. A workload without parts of its own is
+/// named by model and batch.
 std::vector<std::string> labels_of(const std::vector<std::string>& workloads) {
   std::vector<std::string> rooted;  // the first part of a name always stays
   for (const std::string& workload : workloads) rooted.push_back("/" + workload);

@@ -47,7 +47,7 @@ struct StrategyEntry {
   bool shares_sequence = false;
   /// Those that a row has where no mesh is given; empty: all of them.
   std::vector<std::string> usual_dimensions = {};
-  /// What it shards over replicas. If unset, the option "shard" decides.
+  /// The state that it shards over replicas. If unset, the option "shard" decides.
   std::optional<schedules::Sharded> shards = {};
 
   bool reads(std::string_view option) const {

@@ -16,9 +16,10 @@ namespace stratagem::bench {
 /// measured (steps, repetitions, order, timeout, verify) is no part of it.
 std::string row_name(const Config& config, const Catalogue& catalogue);
 
-/// What a row computes, whichever way it does so: "resnet50/batch:48/dtype:float32/...". Only rows
-/// of one workload are compared. It has the model, the batch and the options of work (is_of_work)
-/// that the row uses; most of them only where they are not the default.
+/// The name of what a row computes, whichever way it does so:
+/// "resnet50/batch:48/dtype:float32/...". Only rows of one workload are compared. It has the model,
+/// the batch and the options of work (is_of_work) that the row uses; most of them only where they
+/// are not the default.
 std::string workload_name(const Config& config, const Catalogue& catalogue);
 
 }  // namespace stratagem::bench

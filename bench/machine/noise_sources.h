@@ -42,7 +42,7 @@ struct NoiseCounters {
   double seconds = 0;                  // of a steady clock
   double busy_seconds = 0;             // whoever kept them busy
   double own_seconds = 0;              // this process, and its children that have ended
-  std::int64_t own_page_faults = 0;    // likewise
+  std::int64_t own_page_faults = 0;    // of the same processes
   bool own_are_all = true;             // of this measurement's on this machine
   double stolen_seconds = 0;           // taken by the hypervisor for others
   int processors = 1;                  // how many there are
@@ -50,7 +50,7 @@ struct NoiseCounters {
   std::int64_t thermal_throttles = 0;  // of all processors
 };
 
-/// Of those counters the times and the page faults alone.
+/// Reads the times and the page faults alone; all other counters stay 0.
 NoiseCounters read_processor_times(const SystemPaths& paths, const std::vector<int>& processors);
 
 /// While children of this process run, what they use is not yet its own.

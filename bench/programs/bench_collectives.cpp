@@ -99,8 +99,9 @@ Config config_of(const Options& options) {
   config.device_ids = options.device_ids;
   config.global_batch_size = options.ranks;
   set_value(config, find_option("backend"), options.backend, "--backend", nullptr);
-  if (config.backend == "auto")
+  if (config.backend == "auto") {
     set_value(config, find_option("backend"), backend_of(config).name(), "--backend", nullptr);
+  }
   config.interface = options.interface;
   config.timeout = options.timeout;
   config.repetitions = options.repetitions;

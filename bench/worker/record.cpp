@@ -164,8 +164,8 @@ void append(std::vector<T>& all, const nlohmann::json& more, const std::string& 
   }
 }
 
-/// What all ranks have seen of their cores. None where two devices share a core: then other devices
-/// of the row would count as other programs.
+/// Sums what all ranks have seen of their cores. Returns none where two devices share a core,
+/// because each would count as another program for the other.
 std::optional<reports::OwnCores> own_cores_of(const reports::Repetition& own,
                                               const TaskContext& context) {
   reports::OwnCores sum;

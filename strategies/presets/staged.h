@@ -25,7 +25,7 @@ struct StagedPreset {
   /// Of the mesh, where none is given; empty: it has one device.
   std::vector<std::string> usual_dimensions;
   tensor_parallel::Layout layout = tensor_parallel::Layout::tensor;
-  /// What it shards over replicas. If unset, --shard decides.
+  /// The state that it shards over replicas. If unset, --shard decides.
   std::optional<schedules::Sharded> shards = {};
   /// Whatever --schedule says; empty: what that says. By "naive" stages work one after another on
   /// the whole batch.

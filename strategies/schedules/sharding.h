@@ -17,7 +17,8 @@
 
 namespace stratagem::schedules {
 
-/// What is spread over the replicas, each holding one part of it; each includes those before it.
+/// The state that is spread over the replicas, each of which holds one part. Each level includes
+/// those before it.
 using Sharded = runtime::Choice<"none", "optimizer", "gradients", "parameters">;
 
 struct Sharding {

@@ -141,6 +141,18 @@ def test_a_comparison_of_one_name_and_two_workloads_is_refused(tmp_path, capsys)
     assert compare_files(tmp_path, capsys, summarised(base), head)[0] == 0
 
 
+def test_a_comparison_names_another_number_of_timed_steps(tmp_path, capsys):
+    base, head = mixed(), mixed()
+    for row in base["benchmarks"]:
+        row["stratagem"]["config"]["steps"] = 2
+    for row in head["benchmarks"]:
+        row["stratagem"]["config"]["steps"] = 4
+    same = compare_files(tmp_path, capsys, summarised(base), summarised(base))[1].out
+    other = compare_files(tmp_path, capsys, summarised(base), summarised(head))[1].out
+    note = "a launch times 2 steps in the base and 4 in the head"
+    assert note in " ".join(other.split()) and "a launch times" not in " ".join(same.split())
+
+
 @pytest.mark.parametrize(
     ("one", "two", "same"),
     [

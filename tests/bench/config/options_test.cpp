@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "tests/bench/another_value.h"
 #include "tests/bench/error_of.h"
 #include "tests/bench/example_catalogue.h"
 
@@ -47,27 +48,7 @@ TEST(OptionTable, NamesEveryFieldOfConfigOnce) {
   // A field that the table lacks would not survive this: every value differs from the default.
   Config config;
   for (const Option& option : option_table()) {
-    std::visit(
-        [&](const auto& member) {
-          if constexpr (requires { member.names; }) {
-            const std::string now = member.name_in(config);
-            member.set(config,
-                       now == member.names.front() ? member.names.back() : member.names.front());
-          } else {
-            auto& field = config.*member;
-            using Field = std::remove_reference_t<decltype(field)>;
-            if constexpr (std::is_same_v<Field, bool>) {
-              field = !field;
-            } else if constexpr (std::is_arithmetic_v<Field>) {
-              field += 1;
-            } else if constexpr (std::is_same_v<Field, std::string>) {
-              field += "x";
-            } else {
-              field.resize(1);
-            }
-          }
-        },
-        option.member);
+    give_another_value(config, option);
   }
   constexpr std::size_t base = 1;
   EXPECT_EQ(option_table().size(),

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "bench/config/options.h"
+#include "tests/bench/another_value.h"
 #include "tests/bench/error_of.h"
 
 namespace stratagem::bench::training_data_test {
@@ -54,27 +55,7 @@ std::string refusal(const ordered_json& then, const ordered_json& now) {
 /// The default with another value of one option.
 Config with_another(const Option& option) {
   Config config;
-  std::visit(
-      [&config](const auto& member) {
-        if constexpr (requires { member.names; }) {
-          const std::string now = member.name_in(config);
-          member.set(config,
-                     now == member.names.front() ? member.names.back() : member.names.front());
-        } else {
-          auto& value = config.*member;
-          using Value = std::remove_reference_t<decltype(value)>;
-          if constexpr (std::is_same_v<Value, bool>) {
-            value = !value;
-          } else if constexpr (std::is_arithmetic_v<Value>) {
-            value += 1;
-          } else if constexpr (std::is_same_v<Value, std::string>) {
-            value += "-other";
-          } else {
-            value.emplace_back();
-          }
-        }
-      },
-      option.member);
+  give_another_value(config, option);
   return config;
 }
 

@@ -117,8 +117,9 @@ TEST_F(DisturbedLaunchesTest, AreThoseWhoseCanaryTakesLongerThanTheRunsMedian) {
 
 TEST_F(DisturbedLaunchesTest, HaveTheirPlaceAmongAllLaunches) {
   canaries_after({20, 24, 20, 20});
+  const Measurement measured = measure_rows({rounds(3)});
   std::vector<std::int64_t> places;
-  for (const auto& launch : measure_rows({rounds(3)}).results.rows.front().repetitions) {
+  for (const auto& launch : measured.results.rows.front().repetitions) {
     places.push_back(launch.conditions.place);
     EXPECT_NE(launch.conditions.started, "");
   }

@@ -56,6 +56,8 @@ std::string verified(const RowSummary& row) {
   return row.verification == "passed" ? "✓" : row.verification;
 }
 
+std::string proven(const RowSummary& row) { return row.proven ? "✓" : ""; }
+
 std::string marks(const RowSummary& row) {
   std::vector<std::string> words = row.marks;
   if (!row.outliers.empty()) words.push_back(fmt::format("{} outlying", row.outliers.size()));
@@ -92,6 +94,7 @@ std::vector<Column> figures(const std::string& time_header) {
           {"MFU", true, 1, [](Row row) { return text_of(row.mfu, percent); }},
           {"memory", true, 0, [](Row row) { return text_of(row.peak_memory_bytes, memory); }},
           {"verified", false, 7, verified},
+          {"proven", false, 7, proven},
           {"marks", false, 8, marks}};
 }
 

@@ -170,6 +170,7 @@ struct Repetition {
   std::optional<double> mfu;
   std::vector<double> loss;  // [step]
   std::optional<Verification> verification;
+  std::optional<Verdict> proof;  // that this launch's own steps are right
   std::optional<Error> error;
   Conditions conditions;
   std::vector<std::string> marks;          // "shared", "oversubscribed", "disturbed", ...
@@ -177,7 +178,8 @@ struct Repetition {
 
   STRATAGEM_FIELDS(index, step_ms, per_rank_ms, cpu_ms, devices, timeline, predicted_ms,
                    predicted_peak_memory_bytes, predicted_from, communication, kernels,
-                   flops_per_step, mfu, loss, verification, error, conditions, marks, counters)
+                   flops_per_step, mfu, loss, verification, proof, error, conditions, marks,
+                   counters)
 };
 
 /// One row of the table: a configuration and its launches.

@@ -184,6 +184,10 @@ RowSummary summary_of(const Row& row) {
   summary.tutorial = option(row, "protocol") == Value("tutorial");
   const Value cores = option(row, "cores_per_device");
   if (const auto* count = std::get_if<std::int64_t>(&cores)) summary.cores_per_device = *count;
+  summary.proven = !row.repetitions.empty() &&
+                   std::ranges::all_of(row.repetitions, [](const Repetition& repetition) {
+                     return repetition.proof && repetition.proof->passed;
+                   });
   for (const Repetition& repetition : row.repetitions) {
     if (repetition.verification && summary.verification != "failed") {
       summary.verification = repetition.verification->passed ? "passed" : "failed";

@@ -70,6 +70,7 @@ struct RowSummary {
                                                   // where disturbed launches would decide it
   std::vector<std::string> cannot_tell;           // of those the rows it cannot be told apart from
   std::string verification = "not verified";      // or "passed", "failed"
+  bool proven = false;                            // the timed steps of every launch
   std::vector<std::string> marks;                 // each once
   std::optional<std::string> error;               // one line; set when any repetition failed
 
@@ -86,7 +87,7 @@ struct RowSummary {
   STRATAGEM_FIELDS(workload, baseline, samples_ms, mean_ms, median_ms, deviation_ms, interval_ms,
                    spread, wide, outliers, bubble, breakdown_ms, communication_share,
                    samples_per_second, tokens_per_second, mfu, peak_memory_bytes, predicted_ms,
-                   prediction_error, ratios, cannot_tell, verification, marks, error)
+                   prediction_error, ratios, cannot_tell, verification, proven, marks, error)
 };
 
 /// The spread from which a row is wide: no claim of a few per cent can rest on it.

@@ -97,6 +97,7 @@ template VerifyResult result_from_json<VerifyJob>(const json& value);
 template CanaryResult result_from_json<CanaryJob>(const json& value);
 template CalibrateDeviceResult result_from_json<CalibrateDeviceJob>(const json& value);
 template CalibrateStagesResult result_from_json<CalibrateStagesJob>(const json& value);
+template ReferenceResult result_from_json<ReferenceJob>(const json& value);
 template MeasureResult result_from_json<MeasureJob>(const json& value);
 template CollectivesResult result_from_json<CollectivesJob>(const json& value);
 template TrainResult result_from_json<TrainJob>(const json& value);

@@ -14,6 +14,7 @@
 
 #include "bench/config/config.h"
 #include "bench/predict/stage_costs.h"
+#include "bench/proof/evidence.h"
 #include "reports/record.h"
 #include "strategies/ranks/launcher_environment.h"
 #include "training/options.h"
@@ -155,9 +156,10 @@ using CalibrateStagesJob = JobAboutRow<CalibrateStagesResult>;
 
 struct MeasureResult {
   std::vector<reports::Repetition> repetitions = {};  // one; under the tutorial's protocol all
-  std::vector<reports::TimelineEvent> trace = {};     // of all steps, when it was asked for
+  std::vector<Evidence> evidence = {};             // [repetition]; empty where it was not asked for
+  std::vector<reports::TimelineEvent> trace = {};  // of all steps, when it was asked for
 
-  STRATAGEM_FIELDS(repetitions, trace)
+  STRATAGEM_FIELDS(repetitions, evidence, trace)
 };
 
 struct MeasureJob {
@@ -169,9 +171,29 @@ struct MeasureJob {
   std::optional<FirstLoss> first_loss = {};  // of a verified row
   std::optional<double> peak_gflops = {};    // of each device, for its utilisation
   std::string turns = {};                    // the socket of who gives turns; empty: nobody does
+  bool evidence = false;
   bool trace = false;
 
-  STRATAGEM_FIELDS(header, config, first_loss, peak_gflops, turns, trace)
+  STRATAGEM_FIELDS(header, config, first_loss, peak_gflops, turns, evidence, trace)
+};
+
+struct ReferenceResult {
+  Reference reference = {};
+
+  STRATAGEM_FIELDS(reference)
+};
+
+/// The steps of one device that a row's launches are held against.
+struct ReferenceJob {
+  static constexpr const char* name = "reference";
+  using Result = ReferenceResult;
+
+  JobHeader header = JobHeader();
+  Config config = {};
+  std::vector<std::int64_t> lengths = {};  // steps of the launches, ascending
+  std::vector<std::int64_t> skipped = {};  // as Evidence::skipped
+
+  STRATAGEM_FIELDS(header, config, lengths, skipped)
 };
 
 /// A collective at one message size.
@@ -244,10 +266,10 @@ struct TrainJob {
 };
 
 using Job = std::variant<CheckJob, VerifyJob, CanaryJob, CalibrateDeviceJob, CalibrateStagesJob,
-                         MeasureJob, CollectivesJob, TrainJob>;
-using JobResult =
-    std::variant<CheckResult, VerifyResult, CanaryResult, CalibrateDeviceResult,
-                 CalibrateStagesResult, MeasureResult, CollectivesResult, TrainResult>;
+                         MeasureJob, ReferenceJob, CollectivesJob, TrainJob>;
+using JobResult = std::variant<CheckResult, VerifyResult, CanaryResult, CalibrateDeviceResult,
+                               CalibrateStagesResult, MeasureResult, ReferenceResult,
+                               CollectivesResult, TrainResult>;
 
 JobHeader& header_of(Job& job);
 const JobHeader& header_of(const Job& job);

@@ -55,8 +55,9 @@ bool may_fork(const Job& job, bool untimed) {
         if constexpr (std::is_same_v<Kind, CheckJob>) {
           return std::ranges::none_of(one.configs, is_on_cuda);
         } else {
-          constexpr bool verifies = std::is_same_v<Kind, VerifyJob>;
-          return !is_on_cuda(one.config) && (verifies || untimed);
+          constexpr bool is_timed =
+              !std::is_same_v<Kind, VerifyJob> && !std::is_same_v<Kind, ReferenceJob>;
+          return !is_on_cuda(one.config) && (untimed || !is_timed);
         }
       },
       job);

@@ -39,6 +39,16 @@ std::vector<reports::Metric> metrics() {
 }
 
 /// False when the user has no patience for it: what was measured stays.
+bool proven(Rounds& rounds) {
+  try {
+    rounds.prove();
+    return true;
+  } catch (const Interrupted&) {
+    return false;
+  }
+}
+
+/// Likewise.
 bool predicted(std::vector<PreparedRow>& rows, const MeasureEnvironment& environment,
                Calibrator& calibrator, Observer& observer) {
   try {
@@ -83,12 +93,13 @@ Measurement measure(const std::vector<Config>& rows, const MeasureOptions& optio
   verify_rows(prepared, environment, observer);
   Rounds rounds(prepared, options, environment, observer);
   rounds.run(partial ? &*partial : nullptr);
+  bool finished = proven(rounds);
   noise.finish(context, slow_throughout(environment, rounds.usual_canaries_ms()));
   // Last, so that the first figures come early; what is predicted depends on nothing measured. Who
   // takes turns with another run leaves it the cores.
   const bool alone = options.turns.empty();
-  const bool finished =
-      !rounds.interrupted() && (!alone || predicted(prepared, environment, calibrator, observer));
+  finished = finished && !rounds.interrupted() &&
+             (!alone || predicted(prepared, environment, calibrator, observer));
   Measurement measurement = rounds.result(std::move(context));
   measurement.interrupted = !finished;
   return measurement;
@@ -115,7 +126,9 @@ int exit_code(const Measurement& measurement) {
   for (const reports::Row& row : measurement.results.rows) {
     for (const reports::Repetition& repetition : row.repetitions) {
       if (!repetition.error) continue;
-      if (!repetition.verification || repetition.verification->passed) return exit_codes::lost;
+      const bool is_wrong = (repetition.verification && !repetition.verification->passed) ||
+                            (repetition.proof && !repetition.proof->passed);
+      if (!is_wrong) return exit_codes::lost;
       code = exit_codes::mismatch;
     }
   }

@@ -6,9 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <fstream>
+#include <iterator>
 #include <stdexcept>
+#include <string_view>
 #include <system_error>
 
 #include "reports/json_fields.h"
@@ -20,8 +23,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* schema = "stratagem-partial/2";
-constexpr const char* earlier_schema = "stratagem-partial/1";
+constexpr const char* schema = "stratagem-partial/3";
+constexpr std::string_view earlier_schemas[] = {"stratagem-partial/1", "stratagem-partial/2"};
 
 std::string header_line(const PartialPlan& plan) {
   return json{{"schema", schema}, {"identity", plan.identity}, {"rows", plan.rows}}.dump() + "\n";
@@ -32,6 +35,7 @@ std::string launch_line(const FinishedLaunch& launch) {
   for (const reports::Repetition& repetition : launch.repetitions) {
     line["repetitions"].push_back(json(reports::to_json(repetition)));
   }
+  line["evidence"] = json(reports::json_fields::json_of(launch.evidence));
   return line.dump() + "\n";
 }
 
@@ -54,10 +58,11 @@ std::string text_of(const json& value) {
 
 void require_same_plan(const std::filesystem::path& path, const json& header,
                        const PartialPlan& plan) {
-  if (member(header, "schema") == earlier_schema) {
+  const json found_schema = member(header, "schema");
+  if (std::ranges::find(earlier_schemas, found_schema) != std::end(earlier_schemas)) {
     refuse(path, "an earlier version of stratagem wrote it");
   }
-  if (!header.is_object() || member(header, "schema") != schema) {
+  if (found_schema != schema) {
     refuse(path, fmt::format("it is not a file of unfinished results ({})", schema));
   }
   const json rows = member(header, "rows");
@@ -104,6 +109,8 @@ FinishedLaunch launch_of(const std::filesystem::path& path, const json& entry,
     for (const json& repetition : repetitions) {
       launch.repetitions.push_back(reports::repetition_from_json(repetition, "repetition"));
     }
+    launch.evidence =
+        reports::json_fields::read_as<std::vector<Evidence>>(member(entry, "evidence"), "evidence");
   } catch (const std::invalid_argument& error) {
     refuse(path, error.what());
   }

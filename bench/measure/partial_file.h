@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/proof/evidence.h"
 #include "reports/record.h"
 #include "strategies/runtime/unique_fd.h"
 
@@ -26,6 +27,7 @@ struct FinishedLaunch {
   std::size_t row = 0;
   std::int64_t round = 0;
   std::vector<reports::Repetition> repetitions = {};
+  std::vector<Evidence> evidence = {};  // [repetition], or empty
 };
 
 /// results.json -> results.json.partial

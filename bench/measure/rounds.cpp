@@ -13,6 +13,7 @@
 #include "bench/machine/machine.h"
 #include "bench/measure/disturbance.h"
 #include "bench/measure/job_launch.h"
+#include "bench/measure/proving.h"
 #include "reports/row_summary.h"
 #include "reports/statistics.h"
 
@@ -39,6 +40,7 @@ MeasureJob measure_job(const PreparedRow& row, const MeasureOptions& options, bo
   auto job = job_about<MeasureJob>(row.config, row.placement.ranks);
   job.peak_gflops = row.peak_gflops;
   job.turns = options.turns;
+  job.evidence = row.config.verify && options.turns.empty();
   job.trace = trace;
   if (row.verification) job.first_loss = row.verification->first_loss;
   return job;
@@ -72,6 +74,7 @@ Rounds::Rounds(std::vector<PreparedRow>& rows, const MeasureOptions& options,
       environment_(environment),
       observer_(observer),
       repetitions_(rows.size()),
+      evidence_(rows.size()),
       traces_(rows.size()) {
   for (const PreparedRow& row : rows) plan_.rows.push_back(planned_row(row.requested));
   plan_.identity = environment.identity;
@@ -107,7 +110,7 @@ void Rounds::begin_partial_file() {
     }
     if (launch.round >= rounds_of(rows_[launch.row].config)) continue;
     if (!done_.insert({launch.row, launch.round}).second) continue;
-    std::ranges::copy(launch.repetitions, std::back_inserter(repetitions_[launch.row]));
+    keep(launch);
   }
   if (!done_.empty()) {
     observer_.note(fmt::format("{} finished launches taken over from {}", done_.size(),
@@ -206,7 +209,10 @@ bool Rounds::run(const PlannedLaunch& planned) {
 
 void Rounds::take(const PlannedLaunch& planned, const Launched<MeasureResult>& launched,
                   const std::string& started) {
-  FinishedLaunch finished{.row = planned.row, .round = planned.round};
+  FinishedLaunch finished{.row = planned.row,
+                          .round = planned.round,
+                          .repetitions = {},
+                          .evidence = launched.result.evidence};
   std::vector<double> step_ms;
   std::int64_t index = planned.round;
   for (reports::Repetition repetition : launched.result.repetitions) {
@@ -225,9 +231,14 @@ void Rounds::take(const PlannedLaunch& planned, const Launched<MeasureResult>& l
     finished.repetitions.push_back(std::move(repetition));
   }
   if (!launched.result.trace.empty()) traces_[planned.row] = launched.result.trace;
-  std::ranges::copy(finished.repetitions, std::back_inserter(repetitions_[planned.row]));
+  keep(finished);
   write_partial_file([&](PartialFile& file) { file.append(finished); });
   observer_.end(step_ms.empty() ? std::nullopt : std::optional(reports::median(step_ms)));
+}
+
+void Rounds::keep(const FinishedLaunch& launch) {
+  std::ranges::copy(launch.repetitions, std::back_inserter(repetitions_[launch.row]));
+  std::ranges::copy(launch.evidence, std::back_inserter(evidence_[launch.row]));
 }
 
 /// A full disk does not end the measurement. Lines that it did not take wait for the next launch.
@@ -253,6 +264,51 @@ void Rounds::fail(const PlannedLaunch& planned, reports::Repetition failure) {
   add_marks(failure, row);
   row.failure = std::move(failure);
   observer_.end(std::nullopt);
+}
+
+void Rounds::prove() {
+  const auto has_evidence = [&](std::size_t index) {
+    return !rows_[index].failure && !evidence_[index].empty() &&
+           evidence_[index].size() == repetitions_[index].size();
+  };
+  std::vector<std::size_t> proven;
+  for (std::size_t index = 0; index < rows_.size(); ++index) {
+    if (has_evidence(index)) proven.push_back(index);
+  }
+  if (interrupted_ || proven.empty()) return;
+  observer_.phase("proving", proven.size());
+  for (const std::size_t index : proven) {
+    observer_.begin(rows_[index].name, "");
+    prove(index);
+    observer_.end(std::nullopt);
+  }
+}
+
+void Rounds::prove(std::size_t index) {
+  PreparedRow& row = rows_[index];
+  const Proofs proofs = bench::prove(row, evidence_[index], environment_);
+  std::vector<reports::Repetition>& launches = repetitions_[index];
+  if (proofs.error) {
+    row.failure = failed_repetition(std::ssize(launches), *proofs.error);
+    row.failure->error->message = "proof: " + proofs.error->message;
+  }
+  for (std::size_t launch = 0; launch < proofs.verdicts.size(); ++launch) {
+    const reports::Verdict& verdict = proofs.verdicts[launch];
+    launches[launch].proof = verdict;
+    if (verdict.passed || row.failure) continue;
+    row.failure =
+        failed_repetition(std::ssize(launches),
+                          {.rank = 0,
+                           .host = host_name(),
+                           .last_action = "",
+                           .message = fmt::format("the timed steps are wrong: launch {}: {}",
+                                                  launches[launch].index + 1, verdict.message)});
+    row.failure->proof = verdict;
+    row.failure->verification = launches[launch].verification;
+  }
+  if (!row.failure) return;
+  add_marks(*row.failure, row);
+  observer_.note(row.name + ": " + row.failure->error->message);
 }
 
 Measurement Rounds::result(reports::Context context) {

@@ -28,6 +28,9 @@ class Rounds {
   /// earlier run cannot be gone on from.
   void run(PartialFile* partial);
 
+  /// Judges every row's own steps. A row that is wrong gets a `failure`, and exit code 1.
+  void prove();
+
   bool interrupted() const { return interrupted_; }
 
   /// The median of the run's canaries by the devices that ran them; 0 where there were none.
@@ -45,9 +48,11 @@ class Rounds {
   bool run(const PlannedLaunch& planned);
   void take(const PlannedLaunch& planned, const Launched<MeasureResult>& launched,
             const std::string& started);
+  void keep(const FinishedLaunch& launch);
   void write_partial_file(const std::function<void(PartialFile&)>& write);
   bool keeps_all();
   void fail(const PlannedLaunch& planned, reports::Repetition failure);
+  void prove(std::size_t index);
   reports::Row record(std::size_t index);
 
   std::vector<PreparedRow>& rows_;
@@ -55,6 +60,7 @@ class Rounds {
   const MeasureEnvironment& environment_;
   Observer& observer_;
   std::vector<std::vector<reports::Repetition>> repetitions_;  // [row]
+  std::vector<std::vector<Evidence>> evidence_;                // [row], of these launches or empty
   std::vector<std::vector<reports::TimelineEvent>> traces_;    // [row], in the clock's milliseconds
   PartialPlan plan_;
   PartialFile* partial_ = nullptr;  // null: nothing is kept

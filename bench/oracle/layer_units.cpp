@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <set>
 #include <typeinfo>
 #include <utility>
@@ -133,6 +136,24 @@ std::vector<std::size_t> distinct(const std::vector<LayerUnit>& units) {
     if (seen.insert(signature_of(units[i])).second) found.push_back(i);
   }
   return found;
+}
+
+double undecided_share(models::LayerSpan layers, const models::Shape& input, double rounding) {
+  double all = 0;
+  double fewest = std::numeric_limits<double>::max();
+  for (const LayerUnit& unit : layer_units(layers, input)) {
+    const bool rectifies =
+        unit.before_relu || dynamic_cast<const models::ReluLayer*>(unit.layers.front()) != nullptr;
+    if (!rectifies) continue;
+    double elements = 1;
+    for (const std::int64_t size : unit.output) elements *= static_cast<double>(size);
+    all += elements;
+    fewest = std::min(fewest, elements);
+  }
+  // Of the gradients that pass, half of all, each unit has a share.
+  constexpr double expected = 0.01;
+  constexpr double units = 4;
+  return all * rounding > expected ? std::sqrt(units / (fewest / 2)) : 0;
 }
 
 std::int64_t summed_terms(const std::vector<models::NamedTensor>& parameters) {

@@ -93,6 +93,10 @@ models::WorkloadOptions contiguous(models::WorkloadOptions options) {
   return options;
 }
 
+models::Batch with_contiguous_inputs(const models::Batch& batch) {
+  return {batch.inputs.contiguous(), batch.targets};
+}
+
 at::Tensor slice_loss(const models::Workload& workload, const models::Model& model,
                       const models::Batch& batch, const schedules::Slice& slice) {
   const models::Batch part = batch.slice(slice.start, slice.count);
@@ -197,7 +201,7 @@ class Oracle::ReplicaBuffers {
 Oracle::Oracle(const models::Workload& workload, const models::Batch& batch,
                std::vector<schedules::Slice> partition, int replica)
     : workload_(contiguous(workload.options())),
-      batch_{batch.inputs.contiguous(), batch.targets},
+      batch_(with_contiguous_inputs(batch)),
       partition_(std::move(partition)),
       replica_(replica),
       model_(workload_.make_model()),
@@ -208,7 +212,9 @@ Oracle::Oracle(const models::Workload& workload, const models::Batch& batch,
 
 Oracle::~Oracle() = default;
 
-OracleStep Oracle::step() {
+void Oracle::set_batch(const models::Batch& batch) { batch_ = with_contiguous_inputs(batch); }
+
+OracleStep Oracle::step(const OracleUpdate& update) {
   const models::ReferenceKernelsGuard reference_kernels;
   const models::WorkloadOptions& options = workload_.options();
   optimizer_->zero_grad();
@@ -226,11 +232,16 @@ OracleStep Oracle::step() {
   // Few bits have gradients that are too small for them.
   const bool first = !std::exchange(has_stepped_, true);
   if (first && options.dtype == at::kDouble) require_gradients(parameters_);
+  if (update.exchanged_in) {
+    for (const auto& [name, tensor] : parameters_) {
+      tensor.mutable_grad() = tensor.grad().to(*update.exchanged_in).to(tensor.scalar_type());
+    }
+  }
   if (options.optimizer.clip_norm > 0) {
     step.gradient_norm =
         torch::nn::utils::clip_grad_norm_(tensors_of(parameters_), options.optimizer.clip_norm);
   }
-  optimizer_->step();
+  if (!update.skipped) optimizer_->step();
   buffers_->enter(replica_);
   step.state = state_of(model_, parameters_, *optimizer_, options.optimizer);
   return step;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "models/workload.h"
@@ -24,6 +25,12 @@ struct OracleStep {
   strategies::StateDictionary state;
 };
 
+/// What becomes of a step's gradients.
+struct OracleUpdate {
+  bool skipped = false;                             // parameters and optimizer stay as they are
+  std::optional<at::ScalarType> exchanged_in = {};  // replicas' gradients are rounded to it
+};
+
 class MasterParameters;
 
 class Oracle {
@@ -37,7 +44,9 @@ class Oracle {
 
   /// Throws std::runtime_error when some parameter's first gradient is zero in float64: comparing
   /// with it would prove nothing.
-  OracleStep step();
+  OracleStep step(const OracleUpdate& update = {});
+  /// The later steps train on `batch`, which has as many samples.
+  void set_batch(const models::Batch& batch);
   /// In evaluation mode, of the first replica's statistics. Changes the buffers of the last step.
   double evaluation_loss();
 

@@ -4,12 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <string_view>
 
 #include "bench/oracle/oracle.h"
-#include "models/basic_layers.h"
 #include "models/loss_scale.h"
 
 namespace stratagem::bench {
@@ -76,22 +74,8 @@ StepSums sums_of(const models::Workload& workload, const OwnArithmetic& own) {
   const auto inside = static_cast<double>(summed_terms(models::parameters(model.layers)));
   const double growth = std::sqrt(inside + static_cast<double>(batch));
   StepSums sums{.growth = own.sums_in_float32() ? 1 : growth, .undecided = 0};
-  double all = 0;
-  double fewest = std::numeric_limits<double>::max();
-  for (const LayerUnit& unit : layer_units(model.layers, workload.input_shape(batch))) {
-    const bool rectifies =
-        unit.before_relu || dynamic_cast<const models::ReluLayer*>(unit.layers.front()) != nullptr;
-    if (!rectifies) continue;
-    double elements = 1;
-    for (const std::int64_t size : unit.output) elements *= static_cast<double>(size);
-    all += elements;
-    fewest = std::min(fewest, elements);
-  }
-  // One that is within rounding of zero lets its gradient pass here and not there: one share in all
-  // that pass, half of them. Where none is expected another batch shows what it was.
-  constexpr double expected = 0.01;
-  constexpr double units = 4;
-  if (all * own.roundoff * growth > expected) sums.undecided = std::sqrt(units / (fewest / 2));
+  sums.undecided =
+      undecided_share(model.layers, workload.input_shape(batch), own.roundoff * growth);
   return sums;
 }
 

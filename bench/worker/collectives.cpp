@@ -26,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 using distributed::ProcessGroup;
 using distributed::ReduceScatter;
 
-constexpr int batches = 5;
+constexpr int timed_batches = 5;
 constexpr std::int64_t most_calls = 1000;
 
 /// Small whole numbers, so that sums are exact in any order.
@@ -240,7 +240,7 @@ class CollectiveTiming {
                                                   1, most_calls);
       processor_seconds_ = 0;
       double wall = 0;
-      for (int batch = 0; batch < batches; ++batch) {
+      for (int batch = 0; batch < timed_batches; ++batch) {
         const double seconds = timed(exchange, calls);
         wall += seconds * static_cast<double>(calls);
         times.ms.push_back(seconds * 1e3);
@@ -248,7 +248,7 @@ class CollectiveTiming {
       times.processor_share = processor_seconds_ / wall;
     });
     // All batches of a large message take longer than one action may.
-    device.synchronize(to_milliseconds(config_.timeout) * (batches + 2));
+    device.synchronize(to_milliseconds(config_.timeout) * (timed_batches + 2));
     times.ms = ms_of_a_message(times.ms, collective);
     return times;
   }

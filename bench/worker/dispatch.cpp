@@ -35,6 +35,7 @@ struct Tasks {
     return calibrate_stages(job, context);
   }
   JobResult operator()(const MeasureJob& job) const { return measure(job, context); }
+  JobResult operator()(const ReferenceJob& job) const { return reference(job, context); }
   JobResult operator()(const CollectivesJob& job) const { return collectives(job, context); }
   JobResult operator()(const TrainJob& job) const { return train(job, context); }
 };
@@ -43,6 +44,7 @@ struct Tasks {
 struct TimedRow {
   const Config* operator()(const CheckJob&) const { return nullptr; }
   const Config* operator()(const VerifyJob&) const { return nullptr; }
+  const Config* operator()(const ReferenceJob&) const { return nullptr; }
   const Config* operator()(const TrainJob&) const { return nullptr; }
   const Config* operator()(const MeasureJob& job) const {
     return job.turns.empty() ? &job.config : nullptr;

@@ -4,11 +4,14 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "bench/config/batches.h"
+#include "bench/oracle/fingerprint.h"
 #include "bench/timing/lockstep.h"
 #include "bench/timing/straggler.h"
 #include "bench/timing/warm_up.h"
@@ -17,18 +20,32 @@
 #include "bench/worker/record.h"
 #include "bench/worker/session.h"
 #include "bench/worker/timed_run.h"
+#include "reports/json_fields.h"
 
 namespace stratagem::bench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The global batch in host memory, page-locked where a GPU copies from it.
-models::Batch host_batch(const Session& session, std::uint64_t index) {
-  models::Batch batch = session.workload->make_batch(index);
-  if (session.config.device != "cuda") return batch;
-  return {batch.inputs.pin_memory(), batch.targets.pin_memory()};
-}
+/// The batches of a launch in host memory, page-locked where a GPU copies from it.
+class BatchesInTurn {
+ public:
+  explicit BatchesInTurn(const Session& session) {
+    const bool pinned = session.config.device == "cuda";
+    for (std::int64_t step = 0; step < different_batches(session.config); ++step) {
+      const models::Batch batch = session.workload->make_batch(batch_of_step(session.config, step));
+      batches_.push_back(
+          pinned ? models::Batch{batch.inputs.pin_memory(), batch.targets.pin_memory()} : batch);
+    }
+  }
+
+  /// The next step's.
+  const models::Batch& next() { return batches_[taken_++ % batches_.size()]; }
+
+ private:
+  std::vector<models::Batch> batches_;
+  std::size_t taken_ = 0;
+};
 
 /// Throws when the first step's loss is not the one that verification found for this workload.
 void check_first_loss(const std::optional<FirstLoss>& verified, double loss) {
@@ -58,13 +75,37 @@ void check_memory(const Session& session) {
   if (!difference.empty()) throw std::runtime_error(difference);
 }
 
+/// What all steps since the launch's start have come to.
+struct StepsSoFar {
+  std::vector<double> loss = {};
+  std::vector<std::int64_t> skipped = {};
+
+  void add(const strategies::PendingStep& step) {
+    if (step.skipped()) skipped.push_back(std::ssize(loss));
+    loss.push_back(step.loss());
+  }
+};
+
+/// What a launch has computed, after its last step; on all ranks. Collective.
+Evidence evidence_of(const Session& session, const TaskContext& context, const StepsSoFar& steps) {
+  const Fingerprints own = fingerprints_of(session.strategy->own_state(/*with_gradients=*/false));
+  Evidence evidence{.loss = steps.loss, .skipped = steps.skipped, .state = {}};
+  for (const nlohmann::json& rank : all_gather_json(context, reports::json_fields::json_of(own))) {
+    for (const auto& [name, part] :
+         reports::json_fields::read_as<Fingerprints>(rank, "fingerprints")) {
+      evidence.state[name].add(part);
+    }
+  }
+  return evidence;
+}
+
 struct WarmUp {
-  double first_loss = 0;
+  StepsSoFar steps;
   std::int64_t operators = 0;  // that this rank called in the second step, which is like all later
   WarmUpCriterion end;
 };
 
-WarmUp warm_up(const Session& session, const TaskContext& context, const models::Batch& batch) {
+WarmUp warm_up(const Session& session, const TaskContext& context, BatchesInTurn& batches) {
   WarmUp seen;
   bool should_continue = true;
   while (should_continue) {
@@ -72,25 +113,25 @@ WarmUp warm_up(const Session& session, const TaskContext& context, const models:
     std::optional<OperatorCount> count;
     if (step == 1) count.emplace();
     const auto start = Clock::now();
-    const auto pending = session.strategy->step(batch);
+    const auto pending = session.strategy->step(batches.next());
     synchronize(session);
     if (count) seen.operators = count->calls();
     count.reset();
     should_continue =
         seen.end.should_continue(slowest(context, milliseconds(Clock::now() - start)));
-    if (step == 0) seen.first_loss = pending->loss();
+    seen.steps.add(*pending);
   }
   return seen;
 }
 
-TimedRun run_steps(const Session& session, const TaskContext& context, const models::Batch& batch,
+TimedRun run_steps(const Session& session, const TaskContext& context, BatchesInTurn& batches,
                    std::int64_t count, bool watches_cores) {
   const bool isolated = session.config.protocol == "isolated";
   return timed(
       session, context,
       [&](PendingSteps& steps) {
         for (std::int64_t step = 0; step < count; ++step) {
-          steps.push_back(session.strategy->step(batch));
+          steps.push_back(session.strategy->step(batches.next()));
           if (isolated) synchronize(session);
         }
       },
@@ -100,13 +141,13 @@ TimedRun run_steps(const Session& session, const TaskContext& context, const mod
 /// Step by step, each when it is this run's turn; the other ranks wait for the first at the step's
 /// barrier.
 std::vector<TimedRun> run_in_turns(const Session& session, const TaskContext& context,
-                                   const models::Batch& batch, const std::string& socket) {
+                                   BatchesInTurn& batches, const std::string& socket) {
   std::optional<Lockstep> turns;
   if (session.rank() == 0) turns.emplace(socket, to_milliseconds(session.config.timeout));
   std::vector<TimedRun> runs;
   for (std::int64_t step = 0; step < session.config.steps; ++step) {
     if (turns) turns->wait();
-    runs.push_back(run_steps(session, context, batch, 1, /*watches_cores=*/false));
+    runs.push_back(run_steps(session, context, batches, 1, /*watches_cores=*/false));
     if (turns) turns->done();
   }
   return runs;
@@ -133,22 +174,24 @@ reports::Repetition record_of_turns(const Session& session, const TaskContext& c
 }
 
 MeasureResult steady(Session& session, const TaskContext& context, const MeasureJob& job) {
-  const models::Batch batch = host_batch(session, 0);
-  const WarmUp warm = warm_up(session, context, batch);
-  check_first_loss(job.first_loss, warm.first_loss);
+  BatchesInTurn batches(session);
+  WarmUp warm = warm_up(session, context, batches);
+  check_first_loss(job.first_loss, warm.steps.loss.front());
   for (const auto& device : session.group.devices) device->reset_peak_memory();
   MeasureResult result;
   reports::Repetition& repetition = result.repetitions.emplace_back();
   if (!job.turns.empty()) {
-    const auto runs = run_in_turns(session, context, batch, job.turns);
+    const auto runs = run_in_turns(session, context, batches, job.turns);
     repetition = record_of_turns(session, context, runs, job.peak_gflops, warm.operators);
   } else {
     const TimedRun run =
-        run_steps(session, context, batch, session.config.steps, /*watches_cores=*/true);
+        run_steps(session, context, batches, session.config.steps, /*watches_cores=*/true);
     repetition = record_of(session, context, run, job.peak_gflops, warm.operators);
     if (job.trace) result.trace = trace_of(session, context, run);
+    for (const auto& step : run.steps) warm.steps.add(*step);
   }
   check_memory(session);
+  if (job.evidence) result.evidence.push_back(evidence_of(session, context, warm.steps));
   repetition.counters["warm_up_steps"] = warm.end.steps();
   if (!warm.end.stationary()) repetition.marks.emplace_back("not_stationary");
   return result;
@@ -177,6 +220,10 @@ MeasureResult tutorial(Session& session, const TaskContext& context, const Measu
     result.repetitions.push_back(record_of(session, context, run, job.peak_gflops, std::nullopt));
     result.repetitions.back().index = static_cast<int>(repeat);
     check_memory(session);
+    if (!job.evidence) continue;
+    StepsSoFar steps;
+    for (const auto& step : run.steps) steps.add(*step);
+    result.evidence.push_back(evidence_of(session, context, steps));
   }
   return result;
 }

@@ -8,6 +8,7 @@
 //   calibrate_device  peak rates and link of the devices
 //   calibrate_stages  what each action of a row costs, without running its schedule
 //   measure           the timed steps
+//   reference         the steps of one device that those are held against
 //   collectives       what a collective between the ranks takes
 //   train             epochs over a data set
 #pragma once
@@ -57,6 +58,7 @@ VerifyResult verify(const VerifyJob& job, const TaskContext& context);
 CalibrateDeviceResult calibrate_device(const CalibrateDeviceJob& job, const TaskContext& context);
 CalibrateStagesResult calibrate_stages(const CalibrateStagesJob& job, const TaskContext& context);
 MeasureResult measure(const MeasureJob& job, const TaskContext& context);
+ReferenceResult reference(const ReferenceJob& job, const TaskContext& context);
 CollectivesResult collectives(const CollectivesJob& job, const TaskContext& context);
 TrainResult train(const TrainJob& job, const TaskContext& context);
 

@@ -1,13 +1,23 @@
 // verify: proves that a row's strategy computes the update that one device would, in float64 and in
 // its own arithmetic, and finds the loss that its first timed step must have.
+// reference: the steps of one device that a row's own steps are held against, in float64 and in the
+// row's arithmetic.
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <optional>
+#include <stdexcept>
 
+#include "bench/config/batches.h"
 #include "bench/config/verification_scope.h"
 #include "bench/machine/machine.h"
+#include "bench/oracle/layer_units.h"
 #include "bench/oracle/oracle.h"
+#include "bench/oracle/rounding.h"
+#include "bench/oracle/trajectory.h"
 #include "bench/worker/fault_injection.h"
 #include "bench/worker/own_arithmetic.h"
 #include "bench/worker/session.h"
@@ -67,6 +77,52 @@ reports::Verification verification_of(const Config& row, const TaskContext& cont
   return verification;
 }
 
+/// The format of the rounded trajectory. The CPU has no kernels for all that a GPU computes in
+/// fewer bits.
+at::ScalarType format_of(const Config& row, const models::WorkloadOptions& options) {
+  if (row.device == "cuda" && options.dtype != at::kDouble) return at::kFloat;
+  return lower_of(options.dtype);
+}
+
+/// The unit roundoff of what the row computes in.
+double roundoff_of(const Config& row, at::ScalarType dtype) {
+  const double roundoff = unit_roundoff(dtype);
+  return row.device == "cuda" && row.tf32 ? std::max(roundoff, tf32_roundoff) : roundoff;
+}
+
+/// How many times as large the row's roundings are as those of a trajectory in `format`. Where
+/// gradients are compressed, that is the larger rounding by far, and both have it.
+double coarser_than(at::ScalarType format, const Config& row, double roundoff) {
+  return row.compression == "none" ? roundoff / unit_roundoff(format) : 1;
+}
+
+models::Workload workload_in(const Config& row, at::ScalarType format) {
+  models::WorkloadOptions options = workload_options(row);
+  options.dtype = format;
+  return models::Workload(options);
+}
+
+/// As long as it lives ATen computes on all cores that the process may use.
+class ThreadOnEachCore {
+ public:
+  ThreadOnEachCore() { at::set_num_threads(static_cast<int>(available_cores().size())); }
+  ~ThreadOnEachCore() { at::set_num_threads(before_); }
+  ThreadOnEachCore(const ThreadOnEachCore&) = delete;
+  ThreadOnEachCore& operator=(const ThreadOnEachCore&) = delete;
+
+ private:
+  int before_ = at::get_num_threads();
+};
+
+/// What of a step's gradients rectified units near zero may decide.
+double undecided_of(const models::Workload& workload, double roundoff, std::int64_t steps) {
+  const std::int64_t batch = workload.options().batch;
+  const models::Model model = workload.make_meta_model();
+  const auto terms = static_cast<double>(summed_terms(models::parameters(model.layers)) + batch);
+  const double rounding = roundoff * std::sqrt(terms) * static_cast<double>(steps);
+  return undecided_share(model.layers, workload.input_shape(batch), rounding);
+}
+
 }  // namespace
 
 VerifyResult verify(const VerifyJob& job, const TaskContext& context) {
@@ -80,6 +136,34 @@ VerifyResult verify(const VerifyJob& job, const TaskContext& context) {
   result.first_loss = {
       .value = forward_loss(workload, workload.make_batch(0), slices_of(job.config)),
       .tolerance = first_loss_tolerance(job.config)};
+  return result;
+}
+
+ReferenceResult reference(const ReferenceJob& job, const TaskContext& /*context*/) {
+  if (job.lengths.empty()) throw std::invalid_argument("a reference of no steps");
+  const ThreadOnEachCore threads;
+  const Config& row = job.config;
+  const models::WorkloadOptions options = workload_options(row);
+  const at::ScalarType format = format_of(row, options);
+  const double roundoff = roundoff_of(row, options.dtype);
+  const std::int64_t steps = job.lengths.back();
+  const std::int64_t batches = std::min(different_batches(row), steps);
+  TrajectoryRequest request{
+      .lengths = job.lengths,
+      .skipped = job.skipped,
+      .exchanged_in = {},
+      .batch_of = [&row](std::int64_t step) { return batch_of_step(row, step); }};
+  ReferenceResult result;
+  Reference& found = result.reference;
+  found.exact = trajectory_of(workload_in(row, at::kDouble), slices_of(row), request);
+  if (row.compression != "none") request.exchanged_in = at::kHalf;
+  found.rounded = trajectory_of(workload_in(row, format), slices_of(row), request);
+  found.coarser = coarser_than(format, row, roundoff);
+  found.roundoff = unit_roundoff(models::Workload(options).master_dtype());
+  found.undecided = undecided_of(models::Workload(options), roundoff, steps);
+  found.loss_tolerance = first_loss_tolerance(row);
+  found.oracle =
+      fmt::format("one device in float64, {} batch{}", batches, batches == 1 ? "" : "es");
   return result;
 }
 

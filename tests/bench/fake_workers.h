@@ -98,6 +98,23 @@ class FakeWorkers {
     repetition.loss = {1.0};
     return repetition;
   }
+  /// Of two steps that are right.
+  static Evidence evidence() { return {.loss = {2.0, 1.0}, .skipped = {}, .state = state(3)}; }
+  /// The steps that it is held against.
+  static Reference reference(const ReferenceJob& job) {
+    Trajectory trajectory{.loss = {2.0, 1.0}, .states = {{0, state(1)}}};
+    for (const std::int64_t steps : job.lengths) trajectory.states.push_back({steps, state(3)});
+    return {.exact = trajectory,
+            .rounded = trajectory,
+            .roundoff = 0x1p-24,
+            .loss_tolerance = 1e-4,
+            .oracle = "one device"};
+  }
+  static Fingerprints state(double weight) {
+    return {{"weight",
+             {.squares = weight * weight,
+              .projected = std::vector<double>(Fingerprint::projections, weight)}}};
+  }
   static LaunchResult failure(const std::string& message) {
     LaunchResult launched;
     launched.error.message = message;
@@ -131,8 +148,12 @@ class FakeWorkers {
     return {.costs = {{.kind = "forward", .ms = static_cast<double>(job.config.split_size)}}};
   }
   static MeasureResult answer(const MeasureJob& job) {
-    return {.repetitions = {repetition(100 + static_cast<double>(job.config.split_size))}};
+    MeasureResult result{
+        .repetitions = {repetition(100 + static_cast<double>(job.config.split_size))}};
+    if (job.evidence) result.evidence = {evidence()};
+    return result;
   }
+  static ReferenceResult answer(const ReferenceJob& job) { return {.reference = reference(job)}; }
   static CollectivesResult answer(const CollectivesJob&) { return {}; }
 
   std::map<std::size_t, std::function<Reply(const Job&)>> replies_;  // by kind

@@ -40,7 +40,7 @@ ORDER = {
         {"training/loop"},
     ),
     "bench": (
-        {"bench/config", "bench/machine"},
+        {"bench/config", "bench/machine", "bench/proof"},
         {"bench/predict", "bench/timing", "bench/oracle"},
         {"bench/launch"},
         {"bench/worker", "bench/measure"},

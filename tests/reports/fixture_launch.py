@@ -21,6 +21,7 @@ def unmeasured() -> dict:
         "mfu": None,
         "loss": [],
         "verification": None,
+        "proof": None,
         "error": None,
         "conditions": {
             "started": "2026-01-15T10:20:30+00:00", "place": 1,

@@ -67,7 +67,7 @@ def _measured(entries: list[dict], marks: list[str]) -> dict:
     parts = _breakdown(launches)
     batch = launches[0].get("samples_per_step")
     step_ms = median / len(steps[0]) if tutorial else median
-    return {
+    return _proven(whole) | {
         "samples_ms": samples,
         "mean_ms": statistics.fmean(samples),
         "median_ms": median,
@@ -196,6 +196,13 @@ def _verification(launches: list[dict]) -> str:
     if not checked:
         return "not verified"
     return "passed" if all(check["passed"] for check in checked) else "failed"
+
+
+def _proven(launches: list[dict]) -> dict:
+    """Nothing in a file of a program that proved no launch."""
+    if not any("proof" in own for own in launches):
+        return {}
+    return {"proven": all((own.get("proof") or {}).get("passed", False) for own in launches)}
 
 
 def interval_of(samples: list[float]) -> dict:

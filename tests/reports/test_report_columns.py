@@ -9,6 +9,7 @@ from reference_summaries import summarised
 from stratagem_reports import __main__ as command
 
 SUMMARY = {
+    "proven": True,
     "mean_ms": 211.5,
     "median_ms": 212.5,
     "deviation_ms": 3.25,
@@ -56,6 +57,7 @@ CSV = {
     "predicted (ms)": "207.5",
     "peak memory (bytes)": "2684354560",
     "verification": "passed",
+    "timed steps proven": "True",
     "largest relative error": "3.1e-13",
     "tolerance": "1e-09",
     "largest relative error as timed": "2.4e-07",
@@ -77,7 +79,7 @@ MARKDOWN = {
     "Communication": "5.0% (31.0% hidden)",
     "Predicted": "208 ms (-2.4%)",
     "Peak memory": "2.50 GiB",
-    "Verification": "passed (3.1e-13 of 1.0e-09; in float32 2.4e-07 of 3.8e-06)",
+    "Verification": "passed (3.1e-13 of 1.0e-09; in float32 2.4e-07 of 3.8e-06; timed steps proven)",
     "Marks": "waited, wide spread (9%), 1 outlying",
 }
 

@@ -32,6 +32,7 @@ _SUMMARY = {
     "predicted (ms)": "predicted_ms",
     "peak memory (bytes)": "peak_memory_bytes",
     "verification": "verification",
+    "timed steps proven": "proven",
 }
 COLUMNS = (
     "row",

@@ -187,4 +187,6 @@ def _verification(row: Row) -> Cell:
         detail += f"; in {row.option('dtype') or 'its own arithmetic'} {_error_of_limit(own)}"
     if verdict == "failed" and record.message:
         detail += f"; {record.message}"
+    if row.summary.proven:
+        detail += "; timed steps proven"
     return Cell(verdict, detail, verdict, _TONES.get(verdict, ""))

@@ -84,6 +84,7 @@ class Repetition(msgspec.Struct, frozen=True):
     timeline: list[Action] = []
     mfu: float | None = None
     verification: Verification | None = None
+    proof: Verification | None = None
     marks: list[str] = []
     counters: dict[str, float] = {}
     cpu_ms: float | None = None

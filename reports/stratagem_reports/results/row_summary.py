@@ -68,6 +68,7 @@ class Summary(msgspec.Struct, frozen=True):
 
     workload: str
     verification: Annotated[str, msgspec.Meta(pattern="^(passed|failed|not verified)$")]
+    proven: bool = False
     marks: list[str] = []
     name: str = ""
     error: str | None = None

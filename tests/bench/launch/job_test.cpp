@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
@@ -32,6 +33,10 @@ struct Fill {
   void operator()(std::string_view name, std::vector<T>& values) const {
     (*this)(name, values.emplace_back());
     (*this)(name, values.emplace_back());
+  }
+  template <class T>
+  void operator()(std::string_view name, std::map<std::string, T>& values) const {
+    (*this)(name, values["entry"]);
   }
   template <class T>
   requires reports::HasFields<T>

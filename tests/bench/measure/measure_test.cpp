@@ -44,11 +44,11 @@ TEST_F(MeasureTest, LaunchesEveryRowInEveryRound) {
 TEST_F(MeasureTest, ProvesBeforeItMeasuresAndPredictsAfterwards) {
   measure_rows({row(4)});
   EXPECT_THAT(notes_.phases, ElementsAre("checking", "calibrating", "verifying", "measuring",
-                                         "calibrating stages"));
+                                         "proving", "calibrating stages"));
   const auto is = []<class Kind>(const Kind&) { return testing::VariantWith<Kind>(testing::_); };
-  EXPECT_THAT(workers_.jobs,
-              ElementsAre(is(CheckJob{}), is(CalibrateDeviceJob{}), is(VerifyJob{}),
-                          is(MeasureJob{}), is(MeasureJob{}), is(CalibrateStagesJob{})));
+  EXPECT_THAT(workers_.jobs, ElementsAre(is(CheckJob{}), is(CalibrateDeviceJob{}), is(VerifyJob{}),
+                                         is(MeasureJob{}), is(MeasureJob{}), is(ReferenceJob{}),
+                                         is(CalibrateStagesJob{})));
 }
 
 TEST_F(MeasureTest, WhatTheCheckSaysOfARowsDevicesIsShown) {

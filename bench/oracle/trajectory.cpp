@@ -1,0 +1,41 @@
+#include "bench/oracle/trajectory.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+#include "bench/oracle/fingerprint.h"
+#include "bench/oracle/oracle.h"
+
+namespace stratagem::bench {
+namespace {
+
+Fingerprints initial_state(const models::Workload& workload) {
+  const models::Model model = workload.make_model();
+  strategies::StateDictionary state;
+  for (const auto& [name, tensor] : models::parameters(model.layers)) state[name] = tensor.detach();
+  for (const auto& [name, tensor] : models::buffers(model.layers)) state[name] = tensor;
+  return fingerprints_of(state);
+}
+
+}  // namespace
+
+Trajectory trajectory_of(const models::Workload& workload,
+                         const std::vector<schedules::Slice>& partition,
+                         const TrajectoryRequest& request) {
+  Trajectory trajectory;
+  trajectory.states.push_back({.steps = 0, .state = initial_state(workload)});
+  Oracle oracle(workload, workload.make_batch(request.batch_of(0)), partition, 0);
+  for (std::int64_t step = 0; step < request.lengths.back(); ++step) {
+    if (step > 0) oracle.set_batch(workload.make_batch(request.batch_of(step)));
+    const bool skipped = std::ranges::count(request.skipped, step) > 0;
+    const OracleStep taken =
+        oracle.step({.skipped = skipped, .exchanged_in = request.exchanged_in});
+    trajectory.loss.push_back(taken.loss);
+    if (!std::ranges::binary_search(request.lengths, step + 1)) continue;
+    trajectory.states.push_back({.steps = step + 1, .state = fingerprints_of(taken.state)});
+  }
+  return trajectory;
+}
+
+}  // namespace stratagem::bench

@@ -1,0 +1,79 @@
+// Evidence: what a launch's steps computed, and what one device computes in the same steps.
+//
+// A state is known by fingerprints. Each sums up one entry of it, so those of the parts that ranks
+// hold add up to that of the whole, and no rank gathers a state.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "reports/fields.h"
+
+namespace stratagem::bench {
+
+/// Sums over an entry's elements, in float64.
+struct Fingerprint {
+  static constexpr std::size_t projections = 8;
+
+  double squares = 0;
+  /// With signs that the entry's name and the elements' places decide.
+  std::vector<double> projected = std::vector<double>(projections);
+
+  double norm() const;
+  void add(const Fingerprint& part);
+
+  STRATAGEM_FIELDS(squares, projected)
+};
+
+/// Estimates the 2-norm of the difference of two entries: the root of the mean square of the
+/// projections' differences (Achlioptas 2003, "Database-friendly random projections", Theorem 1.1).
+double distance(const Fingerprint& one, const Fingerprint& other);
+
+/// Parameters, buffers and optimizer state by the names of the single-device model.
+using Fingerprints = std::map<std::string, Fingerprint>;
+
+/// What a launch computed from its first step on, those of the warm-up included.
+struct Evidence {
+  std::vector<double> loss = {};           // [step]
+  std::vector<std::int64_t> skipped = {};  // steps whose update was left out for an overflow
+  Fingerprints state = {};                 // behind the last step
+
+  STRATAGEM_FIELDS(loss, skipped, state)
+};
+
+/// The state behind so many steps.
+struct StateAt {
+  std::int64_t steps = 0;
+  Fingerprints state = {};
+
+  STRATAGEM_FIELDS(steps, state)
+};
+
+/// What one device computes in some arithmetic.
+struct Trajectory {
+  std::vector<double> loss = {};     // [step]
+  std::vector<StateAt> states = {};  // the initial one, and those that were asked for
+
+  /// Null where there is none behind so many steps.
+  const Fingerprints* after(std::int64_t steps) const;
+
+  STRATAGEM_FIELDS(loss, states)
+};
+
+/// What a row's launches are held against.
+struct Reference {
+  Trajectory exact = {};      // in float64
+  Trajectory rounded = {};    // in the row's arithmetic, or float32 where that is float64
+  double coarser = 1;         // a rounding of the row over one of `rounded`
+  double roundoff = 0;        // unit roundoff of the format in which the row keeps parameters
+  double undecided = 0;       // of a gradient's norm, what rectified units near zero may decide
+  double loss_tolerance = 0;  // relative: what is allowed of a loss in any case
+  std::string oracle = {};    // what it is, in words
+
+  STRATAGEM_FIELDS(exact, rounded, coarser, roundoff, undecided, loss_tolerance, oracle)
+};
+
+}  // namespace stratagem::bench

@@ -1,0 +1,108 @@
+// Rows whose timed steps are held against one device's.
+#include "bench/measure/proving.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/bench/fake_workers.h"
+
+namespace stratagem::bench::proving_test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+class ProvingTest : public MeasureTest {
+ protected:
+  /// The second launch has this evidence.
+  void second_launch_shows(const Evidence& evidence) {
+    workers_.on<MeasureJob>(
+        [this, evidence, next = 0](const MeasureJob& job) mutable -> FakeWorkers::Reply {
+          MeasureResult result{.repetitions = {FakeWorkers::repetition(100)}};
+          asked_.push_back(job.evidence);
+          result.evidence = {next++ == 1 ? evidence : FakeWorkers::evidence()};
+          return answered(result);
+        });
+  }
+
+  std::vector<bool> asked_;  // for evidence
+};
+
+TEST_F(ProvingTest, EveryLaunchHasAVerdict) {
+  const Measurement measured = measure_rows({row(1), row(2)});
+  EXPECT_EQ(exit_code(measured), 0);
+  for (const reports::Row& each : measured.results.rows) {
+    ASSERT_THAT(each.repetitions, SizeIs(2));
+    for (const reports::Repetition& launch : each.repetitions) {
+      ASSERT_TRUE(launch.proof);
+      EXPECT_TRUE(launch.proof->passed) << launch.proof->message;
+      EXPECT_EQ(launch.proof->oracle, "one device, 2 steps");
+    }
+  }
+  EXPECT_EQ(workers_.count<ReferenceJob>(), 1) << "both rows are of one workload";
+  EXPECT_THAT(notes_.phases, testing::Contains("proving"));
+}
+
+TEST_F(ProvingTest, AWrongLaunchEndsItsRowWithExitCodeOne) {
+  Evidence wrong = FakeWorkers::evidence();
+  wrong.state = FakeWorkers::state(3.1);
+  second_launch_shows(wrong);
+  const Measurement measured = measure_rows({row(1)});
+  EXPECT_EQ(exit_code(measured), 1);
+  const auto& launches = measured.results.rows.front().repetitions;
+  ASSERT_THAT(launches, SizeIs(3)) << "two launches, and what is wrong";
+  EXPECT_TRUE(launches[0].proof->passed);
+  EXPECT_FALSE(launches[1].proof->passed);
+  EXPECT_THAT(launches[2].error->message,
+              HasSubstr("the timed steps are wrong: launch 2: weight behind step 1 is "));
+  EXPECT_THAT(notes_.lines, testing::Contains(HasSubstr("the timed steps are wrong")));
+}
+
+TEST_F(ProvingTest, LaunchesOfARowAgreeBitForBit) {
+  Evidence another = FakeWorkers::evidence();
+  another.loss[1] += 1e-12;
+  second_launch_shows(another);
+  const Measurement measured = measure_rows({row(1)});
+  EXPECT_EQ(exit_code(measured), 1);
+  EXPECT_THAT(measured.results.rows.front().repetitions.back().error->message,
+              HasSubstr("launch 2: the loss of step 1 is 1 in one launch and "));
+}
+
+TEST_F(ProvingTest, NothingIsProvenWhereNothingIsVerified) {
+  second_launch_shows(FakeWorkers::evidence());
+  Config unverified = row(1);
+  unverified.verify = false;
+  const Measurement measured = measure_rows({unverified});
+  EXPECT_THAT(asked_, ElementsAre(false, false));
+}
+
+TEST_F(ProvingTest, AReferenceIsKeptInTheCache) {
+  measure_rows({row(1)});
+  workers_.forget();
+  EXPECT_TRUE(measure_rows({row(2)}).results.rows.front().repetitions.front().proof->passed);
+  EXPECT_EQ(workers_.count<ReferenceJob>(), 0);
+}
+
+TEST_F(ProvingTest, ARowWithoutAReferenceFails) {
+  workers_.on<ReferenceJob>(
+      [](const ReferenceJob&) { return FakeWorkers::failure("out of memory"); });
+  const Measurement measured = measure_rows({row(1)});
+  EXPECT_EQ(measured.results.rows.front().repetitions.back().error->message,
+            "proof: out of memory");
+  EXPECT_NE(exit_code(measured), 0);
+}
+
+TEST_F(ProvingTest, AnEarlierRunsEvidenceIsKept) {
+  const Measurement first = measure_rows({row(1)});
+  Config longer = row(1);
+  longer.repetitions = 3;
+  options_.resume = true;
+  const Measurement measured = measure_rows({longer});
+  for (const auto& launch : measured.results.rows.front().repetitions) {
+    EXPECT_TRUE(launch.proof && launch.proof->passed);
+  }
+}
+
+}  // namespace
+}  // namespace stratagem::bench::proving_test

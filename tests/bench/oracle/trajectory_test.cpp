@@ -1,0 +1,345 @@
+// That a launch's own evidence passes where its steps are right, and shows each mistake that only
+// later steps make.
+#include "bench/oracle/trajectory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <mutex>
+
+#include "bench/oracle/fingerprint.h"
+#include "bench/oracle/rounding.h"
+#include "bench/proof/judge.h"
+#include "reports/json_fields.h"
+#include "tests/bench/oracle/broken_pipelines.h"
+#include "tests/strategies/rank_training.h"
+#include "tests/strategies/training.h"
+
+namespace stratagem::bench::trajectory_test {
+namespace {
+
+using namespace broken;
+using strategies::RankTraining;
+using strategies::Training;
+using testing::HasSubstr;
+
+constexpr std::int64_t steps = 9;
+constexpr std::uint64_t batches = 8;
+
+/// Nothing of it is rectified.
+models::WorkloadOptions workload_of(at::ScalarType dtype = at::kFloat) {
+  models::WorkloadOptions options = strategies::small_workload("gpt-tiny", 6);
+  options.dtype = dtype;
+  return options;
+}
+
+/// Of batches of 6 cut into micro-batches of 3.
+Reference reference_of(const models::WorkloadOptions& options) {
+  const TrajectoryRequest request{
+      .lengths = {steps}, .skipped = {}, .exchanged_in = {}, .batch_of = [](std::int64_t step) {
+        return static_cast<std::uint64_t>(step) % batches;
+      }};
+  models::WorkloadOptions exact = options;
+  exact.dtype = at::kDouble;
+  const std::vector<schedules::Slice> partition = {{0, 3}, {3, 3}};
+  return {.exact = trajectory_of(models::Workload(exact), partition, request),
+          .rounded = trajectory_of(models::Workload(options), partition, request),
+          .roundoff = unit_roundoff(options.dtype),
+          .loss_tolerance = 1e-4,
+          .oracle = "one device"};
+}
+
+const Reference& reference() {
+  static const Reference found = reference_of(workload_of());
+  return found;
+}
+
+using Batches = std::function<std::uint64_t(std::int64_t)>;
+
+std::uint64_t in_turn(std::int64_t step) { return static_cast<std::uint64_t>(step) % batches; }
+
+Evidence evidence_of(Training& training, strategies::Strategy& strategy,
+                     const Batches& batch_of = in_turn) {
+  Evidence evidence;
+  for (std::int64_t step = 0; step < steps; ++step) {
+    const auto pending = strategy.step(training.workload.make_batch(batch_of(step)));
+    runtime::synchronize_all(training.group.devices, std::chrono::seconds(20));
+    evidence.loss.push_back(pending->loss());
+  }
+  evidence.state = fingerprints_of(strategy.own_state(/*with_gradients=*/false));
+  return evidence;
+}
+
+template <class Pipeline>
+reports::Verdict verdict_on(const Batches& batch_of = in_turn) {
+  Training training(workload_of(), 2);
+  Pipeline strategy(training.context({.split_size = 3}));
+  return judge(evidence_of(training, strategy, batch_of), reference());
+}
+
+TEST(TimedSteps, PassWithoutAMistake) {
+  const reports::Verdict verdict = verdict_on<PipelineOfTwo>();
+  EXPECT_TRUE(verdict.passed) << verdict.message;
+  EXPECT_LT(verdict.max_relative_error, verdict.tolerance / 2);
+}
+
+TEST(TimedSteps, ShowAStaleInput) {
+  const reports::Verdict verdict = verdict_on<PipelineOfTwo>(
+      [](std::int64_t step) { return step < 2 ? in_turn(step) : std::uint64_t{1}; });
+  EXPECT_FALSE(verdict.passed);
+  EXPECT_THAT(verdict.message, HasSubstr("the loss of step 2 is "));
+}
+
+/// The first stage's optimizer does not run in step 5.
+class SkipsAnUpdate : public PipelineOfTwo {
+ public:
+  using PipelineOfTwo::PipelineOfTwo;
+
+ protected:
+  void perform(const Action& action, stages::StepInProgress& step) override {
+    if (action == Action{ActionKind::optimizer, 0, 0} && step_++ == 5) return;
+    StagedStrategy::perform(action, step);
+  }
+
+ private:
+  int step_ = 0;
+};
+
+TEST(TimedSteps, ShowASkippedUpdate) { EXPECT_FALSE(verdict_on<SkipsAnUpdate>().passed); }
+
+/// The second stage adds the last step's gradients in step 4 alone.
+class KeepsGradientsOnce : public PipelineOfTwo {
+ public:
+  using PipelineOfTwo::PipelineOfTwo;
+
+ protected:
+  void perform(const Action& action, stages::StepInProgress& step) override {
+    if (action == Action{ActionKind::optimizer, 1, 0}) {
+      const at::NoGradGuard no_gradient;
+      for (const auto& parameter : parameters(1)) {
+        const at::Tensor gradient = parameter.tensor.grad().clone();
+        if (step_ == 4) parameter.tensor.mutable_grad() += old_[parameter.name];
+        old_[parameter.name] = gradient;
+      }
+      ++step_;
+    }
+    StagedStrategy::perform(action, step);
+  }
+
+ private:
+  int step_ = 0;
+  std::map<std::string, at::Tensor> old_;
+};
+
+TEST(TimedSteps, ShowGradientsThatWereKeptOnce) {
+  EXPECT_FALSE(verdict_on<KeepsGradientsOnce>().passed);
+}
+
+/// The first stage's momentum is that of the step before, from step 6 on.
+class KeepsMomentum : public PipelineOfTwo {
+ public:
+  using PipelineOfTwo::PipelineOfTwo;
+
+ protected:
+  void perform(const Action& action, stages::StepInProgress& step) override {
+    if (action != Action{ActionKind::optimizer, 0, 0}) {
+      return StagedStrategy::perform(action, step);
+    }
+    std::vector<at::Tensor> before;
+    for (const auto& entry : stage(0).optimizer().state()) before.push_back(entry.tensor.clone());
+    StagedStrategy::perform(action, step);
+    if (step_++ != 6) return;
+    const at::NoGradGuard no_gradient;
+    const auto after = stage(0).optimizer().state();
+    for (std::size_t index = 0; index < after.size(); ++index) {
+      after[index].tensor.copy_(before[index]);
+    }
+  }
+
+ private:
+  int step_ = 0;
+};
+
+TEST(TimedSteps, ShowAStaleMomentum) { EXPECT_FALSE(verdict_on<KeepsMomentum>().passed); }
+
+TEST(TimedSteps, ShowALearningRateThatIsOnePercentOff) {
+  Training training(workload_of(), 2);
+  PipelineOfTwo strategy(training.context({.split_size = 3}));
+  strategy.set_learning_rate(1.01 * workload_of().optimizer.learning_rate);
+  EXPECT_FALSE(judge(evidence_of(training, strategy), reference()).passed);
+}
+
+TEST(TimedSteps, ShowALearningRateThatIsATenThousandthOff) {
+  Training training(workload_of(), 2);
+  PipelineOfTwo strategy(training.context({.split_size = 3}));
+  strategy.set_learning_rate(1.0001 * workload_of().optimizer.learning_rate);
+  EXPECT_FALSE(judge(evidence_of(training, strategy), reference()).passed);
+}
+
+TEST(TimedSteps, ShowAMicroBatchThatIsUsedTwice) {
+  EXPECT_FALSE(verdict_on<AddsAGradientTwice>().passed);
+  EXPECT_FALSE(verdict_on<LosesAMicroBatch>().passed);
+}
+
+/// Gradients are twice what they should be, as of a loss whose scale was left on.
+class KeepsTheScale : public PipelineOfTwo {
+ public:
+  using PipelineOfTwo::PipelineOfTwo;
+
+ protected:
+  void perform(const Action& action, stages::StepInProgress& step) override {
+    if (action == Action{ActionKind::optimizer, 1, 0} && step_++ == 7) {
+      const at::NoGradGuard no_gradient;
+      for (const auto& parameter : parameters(1)) parameter.tensor.mutable_grad() *= 2;
+    }
+    StagedStrategy::perform(action, step);
+  }
+
+ private:
+  int step_ = 0;
+};
+
+TEST(TimedSteps, ShowAScaleThatWasLeftOn) { EXPECT_FALSE(verdict_on<KeepsTheScale>().passed); }
+
+/// The strategy of replicas, right as it is.
+class Replicas : public StagedStrategy {
+ public:
+  explicit Replicas(const StrategyContext& context)
+      : StagedStrategy(context, strategies::planner_of_replicas(context)) {}
+};
+
+/// One rank leaves out its share of an update.
+class SkipsAShard : public Replicas {
+ public:
+  using Replicas::Replicas;
+
+ protected:
+  void perform(const Action& action, stages::StepInProgress& step) override {
+    const bool is_last = action.kind == ActionKind::optimizer && step_++ + 1 == steps;
+    if (is_last && groups().data.front()->rank() == 1) return;
+    StagedStrategy::perform(action, step);
+  }
+
+ private:
+  std::int64_t step_ = 0;
+};
+
+/// One rank's last micro-batch comes after its gradients were summed.
+class SumsTooEarly : public Replicas {
+ public:
+  using Replicas::Replicas;
+
+ protected:
+  void perform(const Action& action, stages::StepInProgress& step) override {
+    const bool sums = action.kind == ActionKind::reduce_scatter && action.stage == 1;
+    if (sums && groups().data.front()->rank() == 1) {
+      const at::NoGradGuard no_gradient;
+      for (const auto& parameter : models::parameters(stage(1).layers())) {
+        parameter.tensor.mutable_grad() *= 0.5;
+      }
+    }
+    StagedStrategy::perform(action, step);
+  }
+};
+
+template <class Made>
+reports::Verdict verdict_on_ranks(strategies::StrategyOptions options, bool sharded) {
+  std::mutex mutex;
+  Evidence all;
+  runtime::on_ranks(2, [&](distributed::RankContext& ranks) {
+    RankTraining training(ranks, workload_of(), {.replicas = 2, .sharded = sharded});
+    Made strategy(training.rank_context(options));
+    const Evidence own = evidence_of(training, strategy);
+    const std::lock_guard lock(mutex);
+    all.loss = own.loss;
+    for (const auto& [name, part] : own.state) {
+      if (sharded || ranks.info().rank == 0) all.state[name].add(part);
+    }
+  });
+  return judge(all, reference());
+}
+
+TEST(TimedSteps, ShowAShardThatIsNotUpdated) {
+  const strategies::StrategyOptions options{.shard = "gradients"};
+  const reports::Verdict right = verdict_on_ranks<Replicas>(options, true);
+  EXPECT_TRUE(right.passed) << right.message;
+  EXPECT_FALSE(verdict_on_ranks<SkipsAShard>(options, true).passed);
+}
+
+TEST(TimedSteps, ShowASumBeforeTheLastGradient) {
+  EXPECT_FALSE(verdict_on_ranks<SumsTooEarly>({.shard = "gradients"}, true).passed);
+}
+
+TEST(TimedSteps, PassWhereReplicasHoldTheWholeState) {
+  const reports::Verdict right = verdict_on_ranks<Replicas>({}, false);
+  EXPECT_TRUE(right.passed) << right.message;
+}
+
+TEST(Trajectory, LeavesOutTheSkippedUpdates) {
+  const models::Workload workload(workload_of());
+  TrajectoryRequest request{
+      .lengths = {1, 2}, .skipped = {1}, .exchanged_in = {}, .batch_of = in_turn};
+  const auto after = [](const Trajectory& trajectory, std::int64_t count) {
+    return reports::json_fields::json_of(*trajectory.after(count));
+  };
+  const Trajectory skipped = trajectory_of(workload, {{0, 6}}, request);
+  EXPECT_EQ(after(skipped, 1), after(skipped, 2));
+  request.skipped.clear();
+  const Trajectory updated = trajectory_of(workload, {{0, 6}}, request);
+  EXPECT_EQ(after(skipped, 1), after(updated, 1));
+  EXPECT_NE(after(skipped, 2), after(updated, 2));
+}
+
+TEST(Fingerprints, OfPiecesAddUpToThatOfTheWhole) {
+  const at::Tensor whole = at::randn({6, 5, 4});
+  const Fingerprints expected = fingerprints_of(strategies::StateDictionary{{"weight", whole}});
+  strategies::StatePieces pieces;
+  // Columns of the middle dimension, each cut in two runs.
+  for (std::int64_t part = 0; part < 5; ++part) {
+    const at::Tensor slice = whole.narrow(1, part, 1);
+    const at::Tensor values = slice.contiguous().view({-1});
+    const at::Tensor place = at::empty({6, 5, 4}, at::kMeta).narrow(1, part, 1);
+    for (const auto& [start, count] : {std::pair{0, 7}, std::pair{7, 17}}) {
+      pieces.push_back({.name = "weight",
+                        .values = values.narrow(0, start, count),
+                        .slice = place,
+                        .start = start,
+                        .sizes = {6, 5, 4}});
+    }
+  }
+  const Fingerprint found = fingerprints_of(pieces).at("weight");
+  EXPECT_LT(distance(found, expected.at("weight")), 1e-12);
+  EXPECT_NEAR(found.squares, whole.to(at::kDouble).square().sum().item<double>(), 1e-9);
+}
+
+TEST(Fingerprints, DoNotDependOnTheMemoryFormat) {
+  const at::Tensor image = at::randn({4, 3, 5, 5});
+  const auto of = [](const at::Tensor& tensor) {
+    return fingerprints_of(strategies::StateDictionary{{"weight", tensor}}).at("weight");
+  };
+  const auto last = image.contiguous(at::MemoryFormat::ChannelsLast);
+  EXPECT_LT(distance(of(image), of(last)), 1e-12);
+}
+
+TEST(Fingerprints, EstimateTheNormOfADifference) {
+  const auto of = [](const std::string& name, const at::Tensor& tensor) {
+    return fingerprints_of(strategies::StateDictionary{{name, tensor}}).at(name);
+  };
+  double ratios = 0;
+  constexpr int entries = 50;
+  for (int entry = 0; entry < entries; ++entry) {
+    const std::string name = "weight" + std::to_string(entry);
+    const at::Tensor one = at::randn({200});
+    const at::Tensor other = one + 0.01 * at::randn({200});
+    const double norm = (one - other).norm().item<double>();
+    const double ratio = distance(of(name, one), of(name, other)) / norm;
+    EXPECT_GT(ratio, 0.2);
+    EXPECT_LT(ratio, 2.5);
+    ratios += ratio * ratio / entries;
+  }
+  EXPECT_NEAR(ratios, 1, 0.3);
+}
+
+}  // namespace
+}  // namespace stratagem::bench::trajectory_test

@@ -1,0 +1,119 @@
+// The verdict on a launch's own steps, on numbers made up for it.
+#include "bench/proof/judge.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace stratagem::bench::judge_test {
+namespace {
+
+using testing::HasSubstr;
+
+/// Of an entry whose elements are all that.
+Fingerprint of_value(double value) {
+  return {.squares = value * value,
+          .projected = std::vector<double>(Fingerprint::projections, value)};
+}
+
+/// An entry that begins at 1 and moves by 1 a step; float32 has an error of 1e-6 of the change.
+Fingerprints after(std::int64_t steps, double error = 0) {
+  const double value = 1 + static_cast<double>(steps) * (1 + error);
+  return {{"weight", of_value(value)}, {"optimizer.exp_avg.weight", of_value(value)}};
+}
+
+Trajectory trajectory(double error) {
+  return {.loss = {2 * (1 + error), 1, 0.5},
+          .states = {{0, after(0)}, {2, after(2, error)}, {3, after(3, error)}}};
+}
+
+Reference reference() {
+  return {.exact = trajectory(0),
+          .rounded = trajectory(1e-6),
+          .loss_tolerance = 1e-5,
+          .oracle = "one device"};
+}
+
+Evidence launch(double error = 0) {
+  return {.loss = {2, 1, 0.5}, .skipped = {}, .state = after(3, error)};
+}
+
+TEST(Judge, PassesWhatIsAsFarOffAsOneDevice) {
+  const reports::Verdict verdict = judge(launch(7e-6), reference());
+  EXPECT_TRUE(verdict.passed) << verdict.message;
+  EXPECT_EQ(verdict.oracle, "one device, 3 steps");
+  EXPECT_EQ(verdict.message, "");
+  EXPECT_NEAR(verdict.max_relative_error, 7e-6, 1e-9);
+  EXPECT_NEAR(verdict.tolerance, 8e-6, 1e-9);
+}
+
+TEST(Judge, NamesTheEntryThatDiffers) {
+  const reports::Verdict verdict = judge(launch(9e-6), reference());
+  EXPECT_FALSE(verdict.passed);
+  EXPECT_EQ(verdict.message,
+            "optimizer.exp_avg.weight behind step 2 is 9e-06 of its change from one device's, "
+            "and 8e-06 is allowed");
+}
+
+TEST(Judge, NamesTheFirstStepWhoseLossDiffers) {
+  Evidence wrong = launch();
+  wrong.loss = {2, 1.01, 0.6};
+  const reports::Verdict verdict = judge(wrong, reference());
+  EXPECT_FALSE(verdict.passed);
+  EXPECT_EQ(verdict.message, "the loss of step 1 is 1.01, one device's is 1");
+  EXPECT_NEAR(verdict.max_relative_error, 0.2, 1e-9);
+}
+
+TEST(Judge, ComparesTheStateBehindTheLaunchsOwnSteps) {
+  Evidence shorter = launch();
+  shorter.loss = {2, 1};
+  EXPECT_FALSE(judge(shorter, reference()).passed);
+  shorter.state = after(2);
+  EXPECT_TRUE(judge(shorter, reference()).passed);
+}
+
+TEST(Judge, AsksForEveryEntry) {
+  Evidence lacking = launch();
+  lacking.state.erase("weight");
+  EXPECT_THAT(judge(lacking, reference()).message, HasSubstr("weight is missing behind step 2"));
+}
+
+TEST(Judge, AllowsTheRoundingOfWhatIsStored) {
+  Reference stored = reference();
+  EXPECT_FALSE(judge(launch(2e-5), stored).passed);
+  stored.roundoff = 1e-6;  // of an entry of 4, by three steps, eight times: 5.5e-5 of 3
+  EXPECT_TRUE(judge(launch(2e-5), stored).passed);
+}
+
+TEST(Judge, AllowsWhatRectifiedUnitsMayDecide) {
+  Reference rectified = reference();
+  rectified.undecided = 0.01;
+  EXPECT_TRUE(judge(launch(0.009), rectified).passed);
+  EXPECT_FALSE(judge(launch(0.011), rectified).passed);
+}
+
+TEST(Judge, AllowsARowItsCoarserRoundings) {
+  Reference coarser = reference();
+  coarser.coarser = 10;
+  EXPECT_TRUE(judge(launch(7e-5), coarser).passed);
+  EXPECT_FALSE(judge(launch(1e-4), coarser).passed);
+}
+
+TEST(Judge, SeesALossThatIsNoNumber) {
+  Evidence wrong = launch();
+  wrong.loss[2] = std::nan("");
+  EXPECT_FALSE(judge(wrong, reference()).passed);
+}
+
+TEST(Judge, ComparesLaunchesBitForBit) {
+  Evidence other = launch();
+  other.loss.push_back(0.4);
+  EXPECT_EQ(difference_of_launches(launch(), other), "") << "it only took a step more";
+  other.loss[1] = std::nextafter(1, 2);
+  EXPECT_EQ(difference_of_launches(launch(), other),
+            "the loss of step 1 is 1 in one launch and 1.0000000000000002 in another");
+}
+
+}  // namespace
+}  // namespace stratagem::bench::judge_test

@@ -1,6 +1,7 @@
 #include "bench/oracle/oracle.h"
 
 #include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
 #include <torch/csrc/api/include/torch/nn/utils/clip_grad.h>
@@ -211,6 +212,14 @@ Oracle::Oracle(const models::Workload& workload, const models::Batch& batch,
       buffers_(std::make_unique<ReplicaBuffers>(model_, partition_)) {}
 
 Oracle::~Oracle() = default;
+
+void Oracle::shake(double deviation) {
+  const c10::AutoGradMode no_gradient(false);
+  const at::Generator generator = at::detail::createCPUGenerator(workload_.options().seed);
+  for (const auto& [name, tensor] : parameters_) {
+    tensor.mul_(1 + deviation * at::randn(tensor.sizes(), generator, tensor.options()));
+  }
+}
 
 void Oracle::set_batch(const models::Batch& batch) { batch_ = with_contiguous_inputs(batch); }
 

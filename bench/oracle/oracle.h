@@ -45,6 +45,9 @@ class Oracle {
   /// Throws std::runtime_error when some parameter's first gradient is zero in float64: comparing
   /// with it would prove nothing.
   OracleStep step(const OracleUpdate& update = {});
+  /// Multiplies each element of the parameters by 1 plus a normal number of this deviation, the
+  /// same ones each time.
+  void shake(double deviation);
   /// The later steps train on `batch`, which has as many samples.
   void set_batch(const models::Batch& batch);
   /// In evaluation mode, of the first replica's statistics. Changes the buffers of the last step.

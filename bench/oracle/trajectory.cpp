@@ -26,6 +26,7 @@ Trajectory trajectory_of(const models::Workload& workload,
   Trajectory trajectory;
   trajectory.states.push_back({.steps = 0, .state = initial_state(workload)});
   Oracle oracle(workload, workload.make_batch(request.batch_of(0)), partition, 0);
+  if (request.shaken > 0) oracle.shake(request.shaken);
   for (std::int64_t step = 0; step < request.lengths.back(); ++step) {
     if (step > 0) oracle.set_batch(workload.make_batch(request.batch_of(step)));
     const bool skipped = std::ranges::count(request.skipped, step) > 0;

@@ -17,6 +17,7 @@ struct TrajectoryRequest {
   std::vector<std::int64_t> lengths;  // ascending: the states behind so many steps are kept
   std::vector<std::int64_t> skipped;  // steps without an update
   std::optional<at::ScalarType> exchanged_in;           // as OracleUpdate has it
+  double shaken = 0;                                    // as Oracle::shake() has it
   std::function<std::uint64_t(std::int64_t)> batch_of;  // [step]: the number of its batch
 };
 

@@ -65,15 +65,18 @@ struct Trajectory {
 
 /// What a row's launches are held against.
 struct Reference {
-  Trajectory exact = {};      // in float64
-  Trajectory rounded = {};    // in the row's arithmetic, or float32 where that is float64
+  Trajectory exact = {};    // in float64
+  Trajectory rounded = {};  // in the row's arithmetic, or float32 where that is float64
+  /// As `rounded`, from parameters that were shaken by many roundings; empty where nothing that few
+  /// roundings decide is worth it.
+  Trajectory shaken = {};
   double coarser = 1;         // a rounding of the row over one of `rounded`
   double roundoff = 0;        // unit roundoff of the format in which the row keeps parameters
   double undecided = 0;       // of a gradient's norm, what rectified units near zero may decide
   double loss_tolerance = 0;  // relative: what is allowed of a loss in any case
   std::string oracle = {};    // what it is, in words
 
-  STRATAGEM_FIELDS(exact, rounded, coarser, roundoff, undecided, loss_tolerance, oracle)
+  STRATAGEM_FIELDS(exact, rounded, shaken, coarser, roundoff, undecided, loss_tolerance, oracle)
 };
 
 }  // namespace stratagem::bench

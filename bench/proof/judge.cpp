@@ -41,15 +41,25 @@ double relative(double error, double expected) {
   return error / std::max(std::abs(expected), std::numeric_limits<double>::min());
 }
 
+/// The largest relative error of a trajectory's losses up to a step; 0 for an empty one.
+double error_so_far(const Trajectory& trajectory, const Trajectory& exact, std::size_t step) {
+  double largest = 0;
+  for (std::size_t each = 0; each <= step && each < trajectory.loss.size(); ++each) {
+    const double expected = exact.loss.at(each);
+    largest = std::max(largest, relative(std::abs(trajectory.loss[each] - expected), expected));
+  }
+  return largest;
+}
+
 void compare_losses(const Evidence& launch, const Reference& reference, Findings& findings) {
-  double rounding = 0;
   for (std::size_t step = 0; step < launch.loss.size(); ++step) {
     const double expected = reference.exact.loss.at(step);
     const double found = launch.loss[step];
-    rounding = std::max(rounding,
-                        relative(std::abs(reference.rounded.loss.at(step) - expected), expected));
+    const double rounding = error_so_far(reference.rounded, reference.exact, step);
+    const double shaking = error_so_far(reference.shaken, reference.exact, step);
     const double bound =
-        std::max(reference.loss_tolerance, proof_factor * reference.coarser * rounding);
+        std::max({reference.loss_tolerance, proof_factor * reference.coarser * rounding,
+                  shaken_factor * shaking});
     findings.add(relative(std::abs(found - expected), expected), bound,
                  fmt::format("the loss of step {} is {:.9g}, one device's is {:.9g}", step, found,
                              expected));
@@ -69,49 +79,70 @@ const Fingerprint& entry_of(const Fingerprints& state, const std::string& name) 
   return found == state.end() ? none : found->second;
 }
 
-/// The states behind a number of steps, of which the reference has all entries.
-struct States {
-  const Fingerprints& first;
-  const Fingerprints& exact;
-  const Fingerprints& rounded;
+/// What an entry of the exact state was changed by since the start.
+class Changes {
+ public:
+  Changes(const Trajectory& exact, std::int64_t steps)
+      : first_(*exact.after(0)), exact_(*exact.after(steps)) {}
 
-  double change(const std::string& name) const {
-    return distance(exact.at(name), entry_of(first, name));
+  double of(const std::string& name) const {
+    return distance(exact_.at(name), entry_of(first_, name));
   }
-  double rounding(const std::string& name) const {
-    return distance(entry_of(rounded, name), exact.at(name));
-  }
+  const Fingerprints& exact() const { return exact_; }
+
+ private:
+  const Fingerprints& first_;
+  const Fingerprints& exact_;
 };
 
-/// By kind, what rounding usually is of an entry's change at most.
-std::map<std::string, double> usual_roundings(const States& states) {
-  std::map<std::string, std::vector<double>> all;
-  for (const auto& [name, fingerprint] : states.exact) {
-    const double change = states.change(name);
-    if (change > 0) all[kind_of(name)].push_back(states.rounding(name) / change);
+/// How far another computation of the same steps is off.
+class Errors {
+ public:
+  Errors(const Fingerprints* state, const Changes& changes) : state_(state), changes_(changes) {
+    if (state == nullptr) return;
+    std::map<std::string, std::vector<double>> all;  // by kind, over the entry's change
+    for (const auto& [name, fingerprint] : changes.exact()) {
+      const double change = changes.of(name);
+      if (change > 0) all[kind_of(name)].push_back(own(name) / change);
+    }
+    for (const auto& [kind, ratios] : all) {
+      usual_[kind] = reports::percentile(ratios, usual_share);
+    }
   }
-  std::map<std::string, double> usual;
-  for (const auto& [kind, ratios] : all) usual[kind] = reports::percentile(ratios, usual_share);
-  return usual;
-}
+
+  /// The larger of the entry's own error and of what is usual of its kind; 0 without a state.
+  double of(const std::string& name) const {
+    if (state_ == nullptr) return 0;
+    const auto usual = usual_.find(kind_of(name));
+    return std::max(own(name), usual == usual_.end() ? 0 : usual->second * changes_.of(name));
+  }
+
+ private:
+  double own(const std::string& name) const {
+    return distance(entry_of(*state_, name), changes_.exact().at(name));
+  }
+
+  const Fingerprints* state_;
+  const Changes& changes_;
+  std::map<std::string, double> usual_;
+};
 
 void compare_states(const Evidence& launch, const Reference& reference, Findings& findings) {
   const auto steps = static_cast<std::int64_t>(launch.loss.size());
-  const States states{.first = *reference.exact.after(0),
-                      .exact = *reference.exact.after(steps),
-                      .rounded = *reference.rounded.after(steps)};
-  auto usual = usual_roundings(states);
+  const Changes changes(reference.exact, steps);
+  const Errors rounded(reference.rounded.after(steps), changes);
+  const Errors shaken(reference.shaken.after(steps), changes);
   const double stored = reference.roundoff * std::sqrt(static_cast<double>(steps));
-  for (const auto& [name, exact] : states.exact) {
+  for (const auto& [name, exact] : changes.exact()) {
     if (!launch.state.contains(name)) {
       findings.add(1, 0, fmt::format("{} is missing behind step {}", name, steps - 1));
       continue;
     }
     const Fingerprint& found = launch.state.at(name);
-    const double change = states.change(name);
-    const double rounding = std::max(states.rounding(name), usual[kind_of(name)] * change);
-    const double bound = proof_factor * (reference.coarser * rounding + stored * exact.norm()) +
-                         reference.undecided * change;
+    const double change = changes.of(name);
+    const double rounding = reference.coarser * rounded.of(name) + stored * exact.norm();
+    const double bound = std::max(proof_factor * rounding + reference.undecided * change,
+                                  shaken_factor * shaken.of(name));
     const double error = std::max(distance(found, exact), std::abs(found.norm() - exact.norm()));
     const double scale = change > 0 ? change : 1;
     findings.add(error / scale, bound / scale,

@@ -93,6 +93,18 @@ TEST(Judge, AllowsWhatRectifiedUnitsMayDecide) {
   EXPECT_FALSE(judge(launch(0.011), rectified).passed);
 }
 
+TEST(Judge, AllowsTwiceWhatTheShakenTrajectoryIsOff) {
+  Reference shaken = reference();
+  shaken.shaken = trajectory(1e-3);
+  EXPECT_TRUE(judge(launch(1.9e-3), shaken).passed);
+  EXPECT_FALSE(judge(launch(2.1e-3), shaken).passed);
+  Evidence off = launch();
+  off.loss[0] = 2 * (1 + 1.9e-3);
+  EXPECT_TRUE(judge(off, shaken).passed);
+  off.loss[0] = 2 * (1 + 2.1e-3);
+  EXPECT_FALSE(judge(off, shaken).passed);
+}
+
 TEST(Judge, AllowsARowItsCoarserRoundings) {
   Reference coarser = reference();
   coarser.coarser = 10;

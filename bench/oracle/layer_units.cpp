@@ -1,5 +1,6 @@
 #include "bench/oracle/layer_units.h"
 
+#include <ATen/ATen.h>
 #include <fmt/format.h>
 
 #include <algorithm>

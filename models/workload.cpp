@@ -7,16 +7,14 @@
 #include <stdexcept>
 #include <utility>
 
+#include "models/datasets/random_bits.h"
+
 namespace stratagem::models {
 namespace {
 
-// The finaliser of the splitmix64 generator (Steele, Lea, Flood, 2014): neighbouring seeds and
-// batch numbers give unrelated streams.
-std::uint64_t scrambled(std::uint64_t x) {
-  x += 0x9E3779B97F4A7C15;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
-  return x ^ (x >> 31);
+// Neighbouring seeds and batch numbers give unrelated streams.
+std::uint64_t scrambled(std::uint64_t number) {
+  return datasets::scrambled(number + datasets::scramble_step);
 }
 
 void require_image_size(const ModelEntry& entry, std::int64_t size) {

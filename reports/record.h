@@ -108,6 +108,22 @@ struct Verification : Verdict {
   STRATAGEM_FIELDS(oracle, scope, max_relative_error, tolerance, passed, message, own_arithmetic)
 };
 
+/// The comparison of a launch's own steps with those of one device.
+struct Proof {
+  std::string oracle;             // what they were compared with, and how many steps
+  double max_relative_error = 0;  // of the comparison that is nearest to its bound
+  double tolerance = 0;           // the bound of that comparison
+  std::int64_t entries = 0;       // of parameters, buffers and optimizer state
+  std::int64_t shown = 0;         // entries whose bound is below what the steps changed them by
+  bool passed = false;
+  std::string message;  // the first step and the first entry that differ; empty when passed
+
+  /// Returns true if most entries would have shown an update that is missing.
+  bool is_conclusive() const { return passed && 2 * shown >= entries; }
+
+  STRATAGEM_FIELDS(oracle, max_relative_error, tolerance, entries, shown, passed, message)
+};
+
 struct Error {
   int rank = 0;
   std::string host;
@@ -170,7 +186,7 @@ struct Repetition {
   std::optional<double> mfu;
   std::vector<double> loss;  // [step]
   std::optional<Verification> verification;
-  std::optional<Verdict> proof;  // that this launch's own steps are right
+  std::optional<Proof> proof;
   std::optional<Error> error;
   Conditions conditions;
   std::vector<std::string> marks;          // "shared", "oversubscribed", "disturbed", ...

@@ -186,7 +186,7 @@ RowSummary summary_of(const Row& row) {
   if (const auto* count = std::get_if<std::int64_t>(&cores)) summary.cores_per_device = *count;
   summary.proven = !row.repetitions.empty() &&
                    std::ranges::all_of(row.repetitions, [](const Repetition& repetition) {
-                     return repetition.proof && repetition.proof->passed;
+                     return repetition.proof && repetition.proof->is_conclusive();
                    });
   for (const Repetition& repetition : row.repetitions) {
     if (repetition.verification && summary.verification != "failed") {

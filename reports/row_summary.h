@@ -70,7 +70,7 @@ struct RowSummary {
                                                   // where disturbed launches would decide it
   std::vector<std::string> cannot_tell;           // of those the rows it cannot be told apart from
   std::string verification = "not verified";      // or "passed", "failed"
-  bool proven = false;                            // the timed steps of every launch
+  bool proven = false;                            // every launch has a conclusive proof
   std::vector<std::string> marks;                 // each once
   std::optional<std::string> error;               // one line; set when any repetition failed
 

@@ -1,25 +1,28 @@
 // Which batch each step of a launch trains on.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "bench/config/config.h"
 
 namespace stratagem::bench {
 
-/// So many batches a launch trains on, one after the other and from the first one again: a step
-/// that computes with an earlier step's batch has another loss.
-inline constexpr std::int64_t batches_in_turn = 8;
+/// A launch trains on several batches in turn: a step that computes with the batch of the step
+/// before it has another loss. It draws them before its first step, so their number is limited by
+/// the memory that they take in each process.
+inline constexpr std::int64_t most_batches_in_turn = 8;
+inline constexpr std::int64_t fewest_batches_in_turn = 2;
+inline constexpr std::int64_t elements_of_all_batches = std::int64_t{1}
+                                                        << 27;  // 512 MiB of float32
 
-/// How many different batches the steps of a row have. On the device a batch stays where it is.
-inline std::int64_t different_batches(const Config& config) {
+/// Returns how many different batches, of so many input elements each, the steps of a row have.
+/// With `--inputs device` a batch stays on the device, and there is one.
+inline std::int64_t different_batches(const Config& config, std::int64_t batch_elements) {
   if (config.inputs == "device") return 1;
-  return config.protocol == "tutorial" ? config.steps : batches_in_turn;
-}
-
-/// The number of a step's batch, counted from the launch's first step.
-inline std::uint64_t batch_of_step(const Config& config, std::int64_t step) {
-  return static_cast<std::uint64_t>(step % different_batches(config));
+  if (config.protocol == "tutorial") return config.steps;
+  return std::clamp(elements_of_all_batches / std::max<std::int64_t>(batch_elements, 1),
+                    fewest_batches_in_turn, most_batches_in_turn);
 }
 
 }  // namespace stratagem::bench

@@ -48,7 +48,9 @@ std::string difference(const Config& row, const VerificationScope& scope);
 void make_update_show(Config& config);
 
 /// How far, relatively, the row's first loss may be from that of one device: the rounding of the
-/// factors of a product, over sums in another order. TF32 keeps as many bits of them as float16.
-double first_loss_tolerance(const Config& row);
+/// factors of a product, over sums in another order. TF32 keeps as many bits of them as float16. A
+/// BatchNorm over fewer than eight numbers of a micro-batch amplifies roundings a hundredfold.
+double first_loss_tolerance(const Config& row, const std::vector<std::int64_t>& micro_batches,
+                            const ScopeTraits& traits);
 
 }  // namespace stratagem::bench

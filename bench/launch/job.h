@@ -183,7 +183,7 @@ struct ReferenceResult {
   STRATAGEM_FIELDS(reference)
 };
 
-/// The steps of one device that a row's launches are held against.
+/// Asks for the steps of one device with which a row's launches are compared.
 struct ReferenceJob {
   static constexpr const char* name = "reference";
   using Result = ReferenceResult;

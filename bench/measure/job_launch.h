@@ -38,17 +38,23 @@ Launched<typename Kind::Result> launch_job(const MeasureEnvironment& environment
   return with_typed_result<Kind>(environment.launch(job));
 }
 
-/// The answer to `question` from the cache or, when it has none that can be read, from a worker;
-/// kept when `worth_keeping(result)`.
-template <class Kind, class Predicate>
+/// Accepts every answer that the cache has kept.
+struct AnyAnswer {
+  bool operator()(const auto& /*result*/, const auto& /*job*/) const { return true; }
+};
+
+/// Returns the answer to `question` from the cache or, when it has none that can be read, from a
+/// worker; kept when `worth_keeping(result)`. Where `is_enough(result, job)` is false for the kept
+/// answer, which may change the job, a worker's answer replaces it.
+template <class Kind, class Predicate, class IsEnough = AnyAnswer>
 Launched<typename Kind::Result> cached_launch(const MeasureEnvironment& environment,
-                                              const nlohmann::json& question, const Kind& job,
-                                              Predicate worth_keeping) {
+                                              const nlohmann::json& question, Kind job,
+                                              Predicate worth_keeping, IsEnough is_enough = {}) {
   const nlohmann::json asked{{"question", question}, {"identity", environment.identity}};
   if (auto answer = environment.cache.find(Kind::name, asked)) {
     auto kept = with_typed_result<Kind>(
         {.status = LaunchStatus::ok, .result = std::move(*answer), .error = {}});
-    if (kept.status == LaunchStatus::ok) return kept;
+    if (kept.status == LaunchStatus::ok && is_enough(kept.result, job)) return kept;
   }
   auto launched = launch_job(environment, job);
   if (launched.status == LaunchStatus::ok && worth_keeping(launched.result)) {

@@ -38,21 +38,13 @@ std::vector<reports::Metric> metrics() {
   };
 }
 
-/// False when the user has no patience for it: what was measured stays.
-bool proven(Rounds& rounds) {
-  try {
-    rounds.prove();
-    return true;
-  } catch (const Interrupted&) {
-    return false;
-  }
-}
-
-/// Likewise.
-bool predicted(std::vector<PreparedRow>& rows, const MeasureEnvironment& environment,
-               Calibrator& calibrator, Observer& observer) {
+/// What follows the rounds, and depends on no time: returns false when the user has no patience for
+/// it. What was measured stays.
+bool finished(Rounds& rounds, std::vector<PreparedRow>& rows, const MeasureEnvironment& environment,
+              Calibrator& calibrator, Observer& observer) {
   try {
     predict_rows(rows, environment, calibrator, observer);
+    rounds.prove();
     return true;
   } catch (const Interrupted&) {
     return false;
@@ -93,15 +85,15 @@ Measurement measure(const std::vector<Config>& rows, const MeasureOptions& optio
   verify_rows(prepared, environment, observer);
   Rounds rounds(prepared, options, environment, observer);
   rounds.run(partial ? &*partial : nullptr);
-  bool finished = proven(rounds);
   noise.finish(context, slow_throughout(environment, rounds.usual_canaries_ms()));
-  // Last, so that the first figures come early; what is predicted depends on nothing measured. Who
-  // takes turns with another run leaves it the cores.
+  // Last, so that the first figures come early; predictions depend on nothing measured, and proofs
+  // on no time. Who takes turns with another run leaves it the cores.
   const bool alone = options.turns.empty();
-  finished = finished && !rounds.interrupted() &&
-             (!alone || predicted(prepared, environment, calibrator, observer));
+  const bool has_finished =
+      !rounds.interrupted() &&
+      (!alone || finished(rounds, prepared, environment, calibrator, observer));
   Measurement measurement = rounds.result(std::move(context));
-  measurement.interrupted = !finished;
+  measurement.interrupted = !has_finished;
   return measurement;
 }
 

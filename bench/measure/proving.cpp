@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <numeric>
 
 #include "bench/config/row_name.h"
+#include "bench/machine/machine.h"
 #include "bench/measure/job_launch.h"
 #include "bench/proof/judge.h"
 
@@ -15,73 +17,158 @@ namespace {
 
 using nlohmann::json;
 
-/// What decides the reference, whichever way the row takes to it.
-json question_of(const ReferenceJob& job, const Catalogue& catalogue) {
+/// Everything but the number of steps that decides a reference. `config` is of any row that has it.
+json question_of(const Config& config, const std::vector<std::int64_t>& skipped,
+                 const Catalogue& catalogue) {
   json partition;
-  const models::ModelEntry* model = catalogue.model(job.config.model);
+  const models::ModelEntry* model = catalogue.model(config.model);
   if (model == nullptr || model->has_batch_norm) {
-    for (const schedules::Slice& slice : slices_of(job.config)) {
+    for (const schedules::Slice& slice : slices_of(config)) {
       partition.push_back({slice.start, slice.count, slice.replica});
     }
   }
-  return {{"workload", workload_name(job.config, catalogue)},
+  return {{"workload", workload_name(config, catalogue)},
           {"partition", partition},
-          {"steps", job.config.protocol == "tutorial" ? job.config.steps : 0},
-          {"plugins", job.config.plugin},
-          {"lengths", job.lengths},
-          {"skipped", job.skipped}};
+          {"steps", config.protocol == "tutorial" ? config.steps : 0},
+          {"plugins", config.plugin},
+          {"skipped", skipped}};
 }
 
-ReferenceJob reference_job(const PreparedRow& row, const std::vector<Evidence>& launches) {
-  auto job = job_about<ReferenceJob>(row.config);
-  std::set<std::int64_t> lengths;
-  std::set<std::int64_t> skipped;
-  for (const Evidence& launch : launches) {
-    lengths.insert(std::ssize(launch.loss));
-    skipped.insert(launch.skipped.begin(), launch.skipped.end());
+/// The launches for which one reference is computed.
+struct Group {
+  ReferenceJob job;
+  std::vector<std::pair<std::size_t, std::size_t>> launches;  // row, launch
+};
+
+void add_length(std::vector<std::int64_t>& lengths, std::int64_t length) {
+  const auto place = std::ranges::lower_bound(lengths, length);
+  if (place == lengths.end() || *place != length) lengths.insert(place, length);
+}
+
+std::vector<Group> groups_of(const std::vector<LaunchedRow>& rows, const Catalogue& catalogue) {
+  std::map<std::string, Group> groups;
+  for (std::size_t index = 0; index < rows.size(); ++index) {
+    const auto& [row, launches, evidence] = rows[index];
+    for (std::size_t launch = 0; launch < evidence.size(); ++launch) {
+      const std::vector<std::int64_t>& skipped = evidence[launch].skipped;
+      Group& group = groups[question_of(row.config, skipped, catalogue).dump()];
+      if (group.launches.empty()) {
+        group.job = job_about<ReferenceJob>(row.config);
+        group.job.skipped = skipped;
+      }
+      add_length(group.job.lengths, std::ssize(evidence[launch].loss));
+      group.launches.emplace_back(index, launch);
+    }
   }
-  job.lengths.assign(lengths.begin(), lengths.end());
-  job.skipped.assign(skipped.begin(), skipped.end());
-  // Each step of both trajectories has the time that an action has.
-  job.header.timeout = row.config.timeout * 2 * static_cast<double>(job.lengths.back());
-  return job;
+  std::vector<Group> all;
+  for (auto& [question, group] : groups) all.push_back(std::move(group));
+  return all;
 }
 
-/// A GPU may add up in another order each time, and libraries may divide a sum among the threads of
-/// a device as its cores are free.
-bool adds_up_in_one_order(const Config& row) {
-  return row.device == "cpu" && row.cores_per_device == 1;
+/// Adds the lengths between the shortest and the longest launch: another run's warm-up may end
+/// there.
+void fill_between(std::vector<std::int64_t>& lengths) {
+  constexpr std::int64_t most = 16;
+  const std::int64_t count = lengths.back() - lengths.front() + 1;
+  if (count > most) return;
+  const std::int64_t first = lengths.front();
+  lengths.resize(static_cast<std::size_t>(count));
+  std::iota(lengths.begin(), lengths.end(), first);
 }
 
-/// Adds what the launches show against each other.
-void compare_launches(const std::vector<Evidence>& launches,
-                      std::vector<reports::Verdict>& verdicts) {
-  for (std::size_t index = 1; index < launches.size(); ++index) {
-    const std::string difference = difference_of_launches(launches.front(), launches[index]);
-    if (difference.empty() || !verdicts[index].passed) continue;
-    verdicts[index].passed = false;
-    verdicts[index].message = difference;
+/// Returns whether a kept reference has all the lengths; where it lacks one, adds its own to the
+/// job, so that the answer that replaces it has both.
+bool has_lengths(const ReferenceResult& kept, ReferenceJob& job) {
+  const Trajectory& exact = kept.reference.exact;
+  const bool has_all = std::ranges::all_of(
+      job.lengths, [&](std::int64_t length) { return exact.after(length) != nullptr; });
+  if (has_all) return true;
+  for (const StateAt& each : exact.states) {
+    if (each.steps > 0) add_length(job.lengths, each.steps);
   }
+  return false;
+}
+
+Launched<ReferenceResult> reference_for(const Group& group, const MeasureEnvironment& environment) {
+  ReferenceJob job = group.job;
+  fill_between(job.lengths);
+  // Three trajectories have the time that an action has for each of their steps.
+  constexpr double least_s = 600;
+  job.header.timeout =
+      std::max(least_s, job.config.timeout * 3 * static_cast<double>(job.lengths.back()));
+  return cached_launch(
+      environment, question_of(job.config, job.skipped, environment.catalogue), job,
+      [](const ReferenceResult&) { return true; }, has_lengths);
+}
+
+/// Returns why an update may not have been skipped; empty where it may.
+std::string wrong_skip(const Config& config, const Evidence& launch) {
+  const bool scales = config.mixed_precision == "float16" && config.loss_scale == "dynamic";
+  if (launch.skipped.empty() || scales) return "";
+  return fmt::format("step {} skipped its update, and the loss has no dynamic scale",
+                     launch.skipped.front());
+}
+
+/// A GPU may add up in another order each time. Libraries may divide a sum among the threads of a
+/// device by which cores are free.
+bool adds_up_in_one_order(const Config& config) {
+  return config.device == "cpu" && config.cores_per_device == 1;
+}
+
+reports::Proof proof_of(const LaunchedRow& row, std::size_t launch, const Reference& reference) {
+  const Evidence& own = row.evidence[launch];
+  reports::Proof proof = judge(own, reference);
+  std::string wrong = wrong_skip(row.row.config, own);
+  if (wrong.empty() && adds_up_in_one_order(row.row.config)) {
+    wrong = difference_of_launches(row.evidence.front(), own);
+  }
+  if (proof.passed && !wrong.empty()) {
+    proof.passed = false;
+    proof.message = wrong;
+  }
+  return proof;
+}
+
+void fail_if_wrong(const LaunchedRow& of, Observer& observer) {
+  const auto wrong = std::ranges::find_if(
+      of.launches, [](const auto& launch) { return launch.proof && !launch.proof->passed; });
+  if (wrong == of.launches.end()) return;
+  reports::Repetition failure = failed_repetition(
+      std::ssize(of.launches), {.rank = 0,
+                                .host = host_name(),
+                                .last_action = "",
+                                .message = fmt::format("the timed steps are wrong: launch {}: {}",
+                                                       wrong->index + 1, wrong->proof->message)});
+  failure.proof = wrong->proof;
+  failure.verification = wrong->verification;
+  failure.marks = of.row.marks;
+  observer.note(of.row.name + ": " + failure.error->message);
+  of.row.failure = std::move(failure);
 }
 
 }  // namespace
 
-Proofs prove(const PreparedRow& row, const std::vector<Evidence>& launches,
-             const MeasureEnvironment& environment) {
-  const ReferenceJob job = reference_job(row, launches);
-  const auto launched = cached_launch(environment, question_of(job, environment.catalogue), job,
-                                      [](const ReferenceResult&) { return true; });
-  if (launched.status == LaunchStatus::interrupted) throw Interrupted();
-  Proofs proofs;
-  if (launched.status != LaunchStatus::ok) {
-    proofs.error = launched.error;
-    return proofs;
+void prove_rows(const std::vector<LaunchedRow>& rows, const MeasureEnvironment& environment,
+                Observer& observer) {
+  const std::vector<Group> groups = groups_of(rows, environment.catalogue);
+  if (groups.empty()) return;
+  observer.phase("proving", groups.size());
+  for (const Group& group : groups) {
+    const std::string& name = rows[group.launches.front().first].row.name;
+    observer.begin(name, "");
+    const auto launched = reference_for(group, environment);
+    if (launched.status == LaunchStatus::interrupted) throw Interrupted();
+    if (launched.status == LaunchStatus::ok) {
+      for (const auto& [row, launch] : group.launches) {
+        rows[row].launches[launch].proof = proof_of(rows[row], launch, launched.result.reference);
+      }
+    } else {
+      observer.note(
+          fmt::format("{}: no proof of the timed steps: {}", name, launched.error.message));
+    }
+    observer.end(std::nullopt);
   }
-  for (const Evidence& launch : launches) {
-    proofs.verdicts.push_back(judge(launch, launched.result.reference));
-  }
-  if (adds_up_in_one_order(row.config)) compare_launches(launches, proofs.verdicts);
-  return proofs;
+  for (const LaunchedRow& row : rows) fail_if_wrong(row, observer);
 }
 
 }  // namespace stratagem::bench

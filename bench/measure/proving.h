@@ -1,7 +1,6 @@
-// The verdict on the timed steps themselves, when a row's launches are done.
+// The verdict on the timed steps themselves, when all launches are done.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "bench/measure/measure.h"
@@ -10,16 +9,21 @@
 
 namespace stratagem::bench {
 
-/// Of each launch a verdict, or why there is none.
-struct Proofs {
-  std::vector<reports::Verdict> verdicts;
-  std::optional<reports::Error> error;
+/// A row and its finished launches.
+struct LaunchedRow {
+  PreparedRow& row;
+  std::vector<reports::Repetition>& launches;
+  const std::vector<Evidence>& evidence;  // [launch]
 };
 
-/// Holds a row's launches against the steps of one device, and on CPUs against one another. The
-/// reference is computed once for all rows of a workload that normalise the same samples together,
-/// and kept in the cache. Throws Interrupted.
-Proofs prove(const PreparedRow& row, const std::vector<Evidence>& launches,
-             const MeasureEnvironment& environment);
+/// Gives each launch its proof. A row with a wrong launch gets a `failure`. Where a reference
+/// cannot be computed, for want of memory or time, its rows stay without proofs, and the observer
+/// is told.
+///
+/// Rows share a reference if they are of one workload and, where there is a BatchNorm, normalise
+/// the same samples together. It is kept in the cache. Launches of a row whose devices have one
+/// core each add up in one order, and are compared bit for bit. Throws Interrupted.
+void prove_rows(const std::vector<LaunchedRow>& rows, const MeasureEnvironment& environment,
+                Observer& observer);
 
 }  // namespace stratagem::bench

@@ -267,48 +267,14 @@ void Rounds::fail(const PlannedLaunch& planned, reports::Repetition failure) {
 }
 
 void Rounds::prove() {
-  const auto has_evidence = [&](std::size_t index) {
-    return !rows_[index].failure && !evidence_[index].empty() &&
-           evidence_[index].size() == repetitions_[index].size();
-  };
-  std::vector<std::size_t> proven;
+  if (interrupted_) return;
+  std::vector<LaunchedRow> proven;
   for (std::size_t index = 0; index < rows_.size(); ++index) {
-    if (has_evidence(index)) proven.push_back(index);
+    const std::vector<Evidence>& evidence = evidence_[index];
+    if (rows_[index].failure || evidence.size() != repetitions_[index].size()) continue;
+    proven.push_back({rows_[index], repetitions_[index], evidence});
   }
-  if (interrupted_ || proven.empty()) return;
-  observer_.phase("proving", proven.size());
-  for (const std::size_t index : proven) {
-    observer_.begin(rows_[index].name, "");
-    prove(index);
-    observer_.end(std::nullopt);
-  }
-}
-
-void Rounds::prove(std::size_t index) {
-  PreparedRow& row = rows_[index];
-  const Proofs proofs = bench::prove(row, evidence_[index], environment_);
-  std::vector<reports::Repetition>& launches = repetitions_[index];
-  if (proofs.error) {
-    row.failure = failed_repetition(std::ssize(launches), *proofs.error);
-    row.failure->error->message = "proof: " + proofs.error->message;
-  }
-  for (std::size_t launch = 0; launch < proofs.verdicts.size(); ++launch) {
-    const reports::Verdict& verdict = proofs.verdicts[launch];
-    launches[launch].proof = verdict;
-    if (verdict.passed || row.failure) continue;
-    row.failure =
-        failed_repetition(std::ssize(launches),
-                          {.rank = 0,
-                           .host = host_name(),
-                           .last_action = "",
-                           .message = fmt::format("the timed steps are wrong: launch {}: {}",
-                                                  launches[launch].index + 1, verdict.message)});
-    row.failure->proof = verdict;
-    row.failure->verification = launches[launch].verification;
-  }
-  if (!row.failure) return;
-  add_marks(*row.failure, row);
-  observer_.note(row.name + ": " + row.failure->error->message);
+  prove_rows(proven, environment_, observer_);
 }
 
 Measurement Rounds::result(reports::Context context) {

@@ -28,7 +28,7 @@ class Rounds {
   /// earlier run cannot be gone on from.
   void run(PartialFile* partial);
 
-  /// Judges every row's own steps. A row that is wrong gets a `failure`, and exit code 1.
+  /// Judges every row's own steps: see prove_rows().
   void prove();
 
   bool interrupted() const { return interrupted_; }
@@ -52,7 +52,6 @@ class Rounds {
   void write_partial_file(const std::function<void(PartialFile&)>& write);
   bool keeps_all();
   void fail(const PlannedLaunch& planned, reports::Repetition failure);
-  void prove(std::size_t index);
   reports::Row record(std::size_t index);
 
   std::vector<PreparedRow>& rows_;

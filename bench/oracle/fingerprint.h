@@ -1,4 +1,4 @@
-// Fingerprints of tensors: see bench/proof/evidence.h.
+// Fingerprints of tensors; bench/proof/evidence.h defines what they are.
 #pragma once
 
 #include "bench/proof/evidence.h"
@@ -6,11 +6,10 @@
 
 namespace stratagem::bench {
 
-/// Of the elements that these pieces have, by entry. Reads each once.
-/// Throws std::runtime_error, in one line, for an entry that holds something that is no number.
+/// Returns the fingerprints of the elements that these pieces have, by entry.
 Fingerprints fingerprints_of(const strategies::StatePieces& pieces);
 
-/// Of whole entries, without gradients.
+/// Returns the fingerprints of whole entries, without those of gradients.
 Fingerprints fingerprints_of(const strategies::StateDictionary& state);
 
 }  // namespace stratagem::bench

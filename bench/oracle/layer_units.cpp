@@ -151,7 +151,7 @@ double undecided_share(models::LayerSpan layers, const models::Shape& input, dou
     all += elements;
     fewest = std::min(fewest, elements);
   }
-  // Of the gradients that pass, half of all, each unit has a share.
+  // Half of the units let their gradients pass, and each of these has an equal share.
   constexpr double expected = 0.01;
   constexpr double units = 4;
   return all * rounding > expected ? std::sqrt(units / (fewest / 2)) : 0;

@@ -39,9 +39,10 @@ std::vector<LayerUnit> layer_units(models::LayerSpan layers, const models::Shape
 /// The first ones of those that differ in their place and their values alone.
 std::vector<std::size_t> distinct(const std::vector<LayerUnit>& units);
 
-/// What of a gradient's norm those units of a step may be that are rectified within `rounding` of
-/// zero, so that their gradient passes in one computation and not in the other; 0 where less than a
-/// hundredth of a unit is expected there. `rounding` is by how much of its size a value may be off.
+/// Rectified units that lie within a rounding of zero let their gradient pass in one computation
+/// and not in the other. Returns which share of a gradient's norm a few such units may have; 0
+/// where less than a hundredth of a unit is expected there. `rounding` is relative to a value's
+/// size.
 double undecided_share(models::LayerSpan layers, const models::Shape& input, double rounding);
 
 /// How many terms the model's sums have, one behind the other: what an element of each parameter's

@@ -42,8 +42,6 @@ class Oracle {
          std::vector<schedules::Slice> partition, int replica);
   ~Oracle();
 
-  /// Throws std::runtime_error when some parameter's first gradient is zero in float64: comparing
-  /// with it would prove nothing.
   OracleStep step(const OracleUpdate& update = {});
   /// Multiplies each element of the parameters by 1 plus a normal number of this deviation, the
   /// same ones each time.
@@ -65,8 +63,10 @@ class Oracle {
   std::vector<models::NamedTensor> parameters_;
   std::unique_ptr<torch::optim::Optimizer> optimizer_;
   std::unique_ptr<ReplicaBuffers> buffers_;
-  bool has_stepped_ = false;
 };
+
+/// Throws std::runtime_error if some parameter's gradient is zero.
+void require_gradients(const OracleStep& step);
 
 /// Where both sides compute in float64.
 inline constexpr double exact_tolerance = 1e-9;

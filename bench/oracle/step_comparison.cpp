@@ -180,6 +180,7 @@ Differences compare_step(strategies::Strategy& strategy, const models::Workload&
   const double norm = update.step->gradient_norm();
 
   const ReferenceStep exact(workload, at::kDouble, strategy, batch);
+  require_gradients(exact.step);
   const ReferenceStep rounded(workload, lower_of(own.reference), strategy, batch);
   const StepBounds bounds(workload, own, rounded, exact, compressed);
   Differences differences;

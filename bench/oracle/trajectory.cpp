@@ -25,10 +25,11 @@ Trajectory trajectory_of(const models::Workload& workload,
                          const TrajectoryRequest& request) {
   Trajectory trajectory;
   trajectory.states.push_back({.steps = 0, .state = initial_state(workload)});
-  Oracle oracle(workload, workload.make_batch(request.batch_of(0)), partition, 0);
+  Oracle oracle(workload, workload.make_batch(0), partition, 0);
   if (request.shaken > 0) oracle.shake(request.shaken);
   for (std::int64_t step = 0; step < request.lengths.back(); ++step) {
-    if (step > 0) oracle.set_batch(workload.make_batch(request.batch_of(step)));
+    const auto batch = static_cast<std::uint64_t>(step % request.batches);
+    if (request.batches > 1 && step > 0) oracle.set_batch(workload.make_batch(batch));
     const bool skipped = std::ranges::count(request.skipped, step) > 0;
     const OracleStep taken =
         oracle.step({.skipped = skipped, .exchanged_in = request.exchanged_in});

@@ -1,8 +1,7 @@
-// The steps of one device that a launch's own steps are held against.
+// The steps of one device with which a launch's own steps are compared.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <vector>
 
@@ -12,13 +11,13 @@
 
 namespace stratagem::bench {
 
-/// Which steps to take.
+/// The steps that a trajectory takes.
 struct TrajectoryRequest {
-  std::vector<std::int64_t> lengths;  // ascending: the states behind so many steps are kept
+  std::vector<std::int64_t> lengths;  // ascending: the states after so many steps are kept
   std::vector<std::int64_t> skipped;  // steps without an update
-  std::optional<at::ScalarType> exchanged_in;           // as OracleUpdate has it
-  double shaken = 0;                                    // as Oracle::shake() has it
-  std::function<std::uint64_t(std::int64_t)> batch_of;  // [step]: the number of its batch
+  std::int64_t batches = 1;           // how many different ones the steps have in turn
+  std::optional<at::ScalarType> exchanged_in = {};  // as OracleUpdate has it
+  double shaken = 0;                                // as Oracle::shake() has it
 };
 
 /// Trains a model of `workload` by the oracle's plain loop (bench/oracle/oracle.h).

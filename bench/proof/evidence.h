@@ -1,4 +1,5 @@
-// Evidence: what a launch's steps computed, and what one device computes in the same steps.
+// Evidence is what a launch's steps computed; a reference is what one device computes in the same
+// steps.
 //
 // A state is known by fingerprints. Each sums up one entry of it, so those of the parts that ranks
 // hold add up to that of the whole, and no rank gathers a state.
@@ -39,12 +40,12 @@ using Fingerprints = std::map<std::string, Fingerprint>;
 struct Evidence {
   std::vector<double> loss = {};           // [step]
   std::vector<std::int64_t> skipped = {};  // steps whose update was left out for an overflow
-  Fingerprints state = {};                 // behind the last step
+  Fingerprints state = {};                 // after the last step
 
   STRATAGEM_FIELDS(loss, skipped, state)
 };
 
-/// The state behind so many steps.
+/// The state after so many steps.
 struct StateAt {
   std::int64_t steps = 0;
   Fingerprints state = {};
@@ -57,24 +58,26 @@ struct Trajectory {
   std::vector<double> loss = {};     // [step]
   std::vector<StateAt> states = {};  // the initial one, and those that were asked for
 
-  /// Null where there is none behind so many steps.
+  /// Returns null where there is none after so many steps.
   const Fingerprints* after(std::int64_t steps) const;
 
   STRATAGEM_FIELDS(loss, states)
 };
 
-/// What a row's launches are held against.
+/// The steps of one device with which a row's launches are compared.
 struct Reference {
-  Trajectory exact = {};    // in float64
-  Trajectory rounded = {};  // in the row's arithmetic, or float32 where that is float64
-  /// As `rounded`, from parameters that were shaken by many roundings; empty where nothing that few
-  /// roundings decide is worth it.
+  Trajectory exact = {};  // in float64
+  /// In the row's number format; empty where that is float64.
+  Trajectory rounded = {};
+  /// In the same format, from parameters that were changed by many roundings. Empty where it would
+  /// show no more than `rounded`: no rectified unit is likely to lie within a rounding of zero, or
+  /// the format has so few bits that many do.
   Trajectory shaken = {};
   double coarser = 1;         // a rounding of the row over one of `rounded`
   double roundoff = 0;        // unit roundoff of the format in which the row keeps parameters
-  double undecided = 0;       // of a gradient's norm, what rectified units near zero may decide
+  double undecided = 0;       // the share of a gradient that rectified units near zero may change
   double loss_tolerance = 0;  // relative: what is allowed of a loss in any case
-  std::string oracle = {};    // what it is, in words
+  std::string oracle = {};    // "one device in float64, 8 batches"
 
   STRATAGEM_FIELDS(exact, rounded, shaken, coarser, roundoff, undecided, loss_tolerance, oracle)
 };

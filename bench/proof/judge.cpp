@@ -19,9 +19,9 @@ class Findings {
  public:
   void add(double error, double bound, const std::string& what) {
     if (!(error <= bound) && what_is_wrong_.empty()) what_is_wrong_ = what;
-    const bool worse = !std::isfinite(error) || error * bound_ > error_ * bound;
-    if (!is_empty_ && !worse) return;
-    is_empty_ = false;
+    const bool says_nothing = error_ == 0 && bound_ == 0;
+    const bool is_nearer = !std::isfinite(error) || error * bound_ > error_ * bound;
+    if (!says_nothing && !is_nearer) return;
     error_ = std::isfinite(error) ? error : std::numeric_limits<double>::max();
     bound_ = bound;
   }
@@ -31,7 +31,6 @@ class Findings {
   const std::string& what_is_wrong() const { return what_is_wrong_; }
 
  private:
-  bool is_empty_ = true;
   double error_ = 0;
   double bound_ = 0;
   std::string what_is_wrong_;
@@ -41,7 +40,10 @@ double relative(double error, double expected) {
   return error / std::max(std::abs(expected), std::numeric_limits<double>::min());
 }
 
-/// The largest relative error of a trajectory's losses up to a step; 0 for an empty one.
+/// Steps in the results are the timed ones alone.
+constexpr const char* counting = " (counted from the first warm-up step, which is 0)";
+
+/// Returns the largest relative error of a trajectory's losses up to a step; 0 for an empty one.
 double error_so_far(const Trajectory& trajectory, const Trajectory& exact, std::size_t step) {
   double largest = 0;
   for (std::size_t each = 0; each <= step && each < trajectory.loss.size(); ++each) {
@@ -58,15 +60,17 @@ void compare_losses(const Evidence& launch, const Reference& reference, Findings
     const double rounding = error_so_far(reference.rounded, reference.exact, step);
     const double shaking = error_so_far(reference.shaken, reference.exact, step);
     const double bound =
-        std::max({reference.loss_tolerance, proof_factor * reference.coarser * rounding,
+        std::max({reference.loss_tolerance, rounded_factor * reference.coarser * rounding,
                   shaken_factor * shaking});
     findings.add(relative(std::abs(found - expected), expected), bound,
-                 fmt::format("the loss of step {} is {:.9g}, one device's is {:.9g}", step, found,
-                             expected));
+                 fmt::format("the loss of step {} is {:.9g}, one device's is {:.9g}{}", step, found,
+                             expected, counting));
   }
 }
 
-/// What is magnified alike.
+constexpr std::string_view step_counts = "optimizer.step";
+
+/// Returns a name for all entries that are magnified alike.
 std::string kind_of(const std::string& entry) {
   constexpr std::string_view optimizer = "optimizer.";
   if (!entry.starts_with(optimizer)) return "model";
@@ -79,7 +83,7 @@ const Fingerprint& entry_of(const Fingerprints& state, const std::string& name) 
   return found == state.end() ? none : found->second;
 }
 
-/// What an entry of the exact state was changed by since the start.
+/// The norm of what the steps changed each entry of the exact state by.
 class Changes {
  public:
   Changes(const Trajectory& exact, std::int64_t steps)
@@ -95,7 +99,7 @@ class Changes {
   const Fingerprints& exact_;
 };
 
-/// How far another computation of the same steps is off.
+/// How far another computation of the same steps is from the exact one.
 class Errors {
  public:
   Errors(const Fingerprints* state, const Changes& changes) : state_(state), changes_(changes) {
@@ -110,7 +114,8 @@ class Errors {
     }
   }
 
-  /// The larger of the entry's own error and of what is usual of its kind; 0 without a state.
+  /// Returns the larger of the entry's own error and of what is usual of its kind; 0 without a
+  /// state.
   double of(const std::string& name) const {
     if (state_ == nullptr) return 0;
     const auto usual = usual_.find(kind_of(name));
@@ -127,59 +132,63 @@ class Errors {
   std::map<std::string, double> usual_;
 };
 
-void compare_states(const Evidence& launch, const Reference& reference, Findings& findings) {
+void compare_states(const Evidence& launch, const Reference& reference, Findings& findings,
+                    reports::Proof& proof) {
   const auto steps = static_cast<std::int64_t>(launch.loss.size());
   const Changes changes(reference.exact, steps);
   const Errors rounded(reference.rounded.after(steps), changes);
   const Errors shaken(reference.shaken.after(steps), changes);
-  const double stored = reference.roundoff * std::sqrt(static_cast<double>(steps));
+  const double stored = stored_factor * reference.roundoff * std::sqrt(static_cast<double>(steps));
   for (const auto& [name, exact] : changes.exact()) {
+    ++proof.entries;
     if (!launch.state.contains(name)) {
-      findings.add(1, 0, fmt::format("{} is missing behind step {}", name, steps - 1));
+      findings.add(1, 0, fmt::format("{} is missing after step {}{}", name, steps - 1, counting));
       continue;
     }
     const Fingerprint& found = launch.state.at(name);
     const double change = changes.of(name);
-    const double rounding = reference.coarser * rounded.of(name) + stored * exact.norm();
-    const double bound = std::max(proof_factor * rounding + reference.undecided * change,
-                                  shaken_factor * shaken.of(name));
+    const double rounding = rounded_factor * reference.coarser * rounded.of(name) +
+                            stored * exact.norm() + reference.undecided * change;
+    const double bound =
+        kind_of(name) == step_counts ? 0 : std::max(rounding, shaken_factor * shaken.of(name));
     const double error = std::max(distance(found, exact), std::abs(found.norm() - exact.norm()));
     const double scale = change > 0 ? change : 1;
+    if (bound < change) ++proof.shown;
     findings.add(error / scale, bound / scale,
-                 fmt::format("{} behind step {} is {:.2g} of its change from one device's, and "
-                             "{:.2g} is allowed",
-                             name, steps - 1, error / scale, bound / scale));
+                 fmt::format("{} after step {} differs from one device's by {:.2g} of its change, "
+                             "and {:.2g} is allowed{}",
+                             name, steps - 1, error / scale, bound / scale, counting));
   }
 }
 
 }  // namespace
 
-reports::Verdict judge(const Evidence& launch, const Reference& reference) {
+reports::Proof judge(const Evidence& launch, const Reference& reference) {
+  reports::Proof proof;
   Findings losses;
   compare_losses(launch, reference, losses);
   Findings states;
-  compare_states(launch, reference, states);
-  const bool by_loss = !losses.what_is_wrong().empty();
-  const bool passed = !by_loss && states.what_is_wrong().empty();
+  compare_states(launch, reference, states, proof);
   Findings all;
   all.add(losses.error(), losses.bound(), "");
   all.add(states.error(), states.bound(), "");
-  std::string message = losses.what_is_wrong();
-  if (!states.what_is_wrong().empty()) message += (by_loss ? "; " : "") + states.what_is_wrong();
-  return {.oracle = fmt::format("{}, {} steps", reference.oracle, launch.loss.size()),
-          .scope = "full size",
-          .max_relative_error = all.error(),
-          .tolerance = all.bound(),
-          .passed = passed,
-          .message = message};
+  proof.oracle = fmt::format("{}, {} steps", reference.oracle, launch.loss.size());
+  proof.max_relative_error = all.error();
+  proof.tolerance = all.bound();
+  proof.message = losses.what_is_wrong();
+  if (!states.what_is_wrong().empty()) {
+    proof.message += (proof.message.empty() ? "" : "; ") + states.what_is_wrong();
+  }
+  proof.passed = proof.message.empty();
+  return proof;
 }
 
 std::string difference_of_launches(const Evidence& one, const Evidence& other) {
   const std::size_t steps = std::min(one.loss.size(), other.loss.size());
   for (std::size_t step = 0; step < steps; ++step) {
     if (one.loss[step] == other.loss[step]) continue;
-    return fmt::format("the loss of step {} is {:.17g} in one launch and {:.17g} in another", step,
-                       one.loss[step], other.loss[step]);
+    return fmt::format("two launches differ: the loss of step {} is {:.17g} and {:.17g}{}", step,
+                       one.loss[step], other.loss[step], counting);
   }
   return "";
 }

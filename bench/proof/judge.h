@@ -1,32 +1,37 @@
 // The verdict on a launch's own steps.
 #pragma once
 
-#include <vector>
+#include <string>
 
 #include "bench/proof/evidence.h"
 #include "reports/record.h"
 
 namespace stratagem::bench {
 
-/// How many times as far as one device, in the row's arithmetic, a right row may be from the
-/// float64 trajectory.
-inline constexpr double proof_factor = 8;
-/// How many times as far it may be as one device whose parameters were shaken.
-inline constexpr double shaken_factor = 2;
-/// Entries of a kind are magnified alike: this share of them is less far off than what is usual.
+/// A right row may be this many times as far from the float64 trajectory as one device in the row's
+/// number format.
+inline constexpr double rounded_factor = 8;
+/// It may be this many times as far from it as one device whose parameters were shaken.
+inline constexpr double shaken_factor = 4;
+/// Each update is rounded when it is stored. Over n steps these roundings may add up to this many
+/// times the unit roundoff times the root of n, relative to an entry's norm.
+inline constexpr double stored_factor = 3;
+/// Entries of a kind are magnified alike. Their usual error is what this share of them stays below.
 inline constexpr double usual_share = 0.9;
 
 /// Compares the loss of each step, and each entry of the last state, with the float64 trajectory.
-/// A loss may be off by `proof_factor` times the largest error of the rounded trajectory so far, by
-/// `shaken_factor` times that of the shaken one, or by the reference's tolerance. An entry may be
-/// off by `proof_factor` times the larger of that entry's error and of what is usual of its kind
-/// (parameters and buffers, each of the optimizer's), by the same of the rounding of what is
-/// stored, and by the undecided share of its change; or by `shaken_factor` times what the shaken
-/// trajectory is off. The verdict names the first step that differs, and the first entry.
-reports::Verdict judge(const Evidence& launch, const Reference& reference);
+///
+/// A loss may be off by the largest of three bounds: the reference's tolerance, and the largest
+/// error so far of the rounded and of the shaken trajectory, each times its factor. An entry may be
+/// off by the larger of two: the error of the rounded trajectory times its factor, plus the
+/// rounding of what is stored, plus the undecided share of its change; or the error of the shaken
+/// trajectory times its factor. The error of a trajectory in an entry is at least what is usual of
+/// the entry's kind (parameters and buffers, each of the optimizer's). The optimizer's number of
+/// steps is exact.
+reports::Proof judge(const Evidence& launch, const Reference& reference);
 
-/// Names the first step in which two launches of a row have another loss; empty where none has.
-/// The launches of a row do the same sums in the same order.
+/// Names the first step in which two launches have different losses; empty where they agree bit for
+/// bit in the steps that both have.
 std::string difference_of_launches(const Evidence& one, const Evidence& other);
 
 }  // namespace stratagem::bench

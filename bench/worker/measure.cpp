@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -32,14 +33,15 @@ class BatchesInTurn {
  public:
   explicit BatchesInTurn(const Session& session) {
     const bool pinned = session.config.device == "cuda";
-    for (std::int64_t step = 0; step < different_batches(session.config); ++step) {
-      const models::Batch batch = session.workload->make_batch(batch_of_step(session.config, step));
+    const std::int64_t count = different_batches(session.config, elements_of(*session.workload));
+    for (std::int64_t index = 0; index < count; ++index) {
+      const models::Batch batch = session.workload->make_batch(static_cast<std::uint64_t>(index));
       batches_.push_back(
           pinned ? models::Batch{batch.inputs.pin_memory(), batch.targets.pin_memory()} : batch);
     }
   }
 
-  /// The next step's.
+  /// Returns the next step's batch.
   const models::Batch& next() { return batches_[taken_++ % batches_.size()]; }
 
  private:
@@ -75,7 +77,7 @@ void check_memory(const Session& session) {
   if (!difference.empty()) throw std::runtime_error(difference);
 }
 
-/// What all steps since the launch's start have come to.
+/// The losses and skipped updates of all steps since the launch began.
 struct StepsSoFar {
   std::vector<double> loss = {};
   std::vector<std::int64_t> skipped = {};
@@ -86,15 +88,29 @@ struct StepsSoFar {
   }
 };
 
-/// What a launch has computed, after its last step; on all ranks. Collective.
+/// Returns the first entry that holds infinity or NaN; empty without one.
+std::string not_finite(const Fingerprints& state) {
+  const auto found = std::ranges::find_if(
+      state, [](const auto& entry) { return !std::isfinite(entry.second.squares); });
+  return found == state.end() ? "" : found->first;
+}
+
+/// Returns what a launch has computed after its last step, the same on all ranks. Throws
+/// std::runtime_error, on all ranks, for an entry that is not finite on one. Collective.
 Evidence evidence_of(const Session& session, const TaskContext& context, const StepsSoFar& steps) {
   const Fingerprints own = fingerprints_of(session.strategy->own_state(/*with_gradients=*/false));
+  const std::string wrong = not_finite(own);
+  const nlohmann::json shared =
+      wrong.empty() ? nlohmann::json(reports::json_fields::json_of(own)) : nlohmann::json(wrong);
   Evidence evidence{.loss = steps.loss, .skipped = steps.skipped, .state = {}};
-  for (const nlohmann::json& rank : all_gather_json(context, reports::json_fields::json_of(own))) {
-    for (const auto& [name, part] :
-         reports::json_fields::read_as<Fingerprints>(rank, "fingerprints")) {
-      evidence.state[name].add(part);
+  for (const nlohmann::json& rank : all_gather_json(context, shared)) {
+    if (rank.is_string()) {
+      throw std::runtime_error(
+          fmt::format("{} is not finite after the last step; a smaller --learning-rate may help",
+                      rank.get<std::string>()));
     }
+    const auto parts = reports::json_fields::read_as<Fingerprints>(rank, "fingerprints");
+    for (const auto& [name, part] : parts) evidence.state[name].add(part);
   }
   return evidence;
 }
@@ -191,6 +207,7 @@ MeasureResult steady(Session& session, const TaskContext& context, const Measure
     for (const auto& step : run.steps) warm.steps.add(*step);
   }
   check_memory(session);
+  check_losses(repetition);
   if (job.evidence) result.evidence.push_back(evidence_of(session, context, warm.steps));
   repetition.counters["warm_up_steps"] = warm.end.steps();
   if (!warm.end.stationary()) repetition.marks.emplace_back("not_stationary");
@@ -220,6 +237,7 @@ MeasureResult tutorial(Session& session, const TaskContext& context, const Measu
     result.repetitions.push_back(record_of(session, context, run, job.peak_gflops, std::nullopt));
     result.repetitions.back().index = static_cast<int>(repeat);
     check_memory(session);
+    check_losses(result.repetitions.back());
     if (!job.evidence) continue;
     StepsSoFar steps;
     for (const auto& step : run.steps) steps.add(*step);
@@ -242,7 +260,6 @@ MeasureResult measure(const MeasureJob& job, const TaskContext& context) {
                      injected_fault(FaultyTask::measure, config.strategy, rank, all_ranks)));
   MeasureResult result = config.protocol == "tutorial" ? tutorial(*session, context, job)
                                                        : steady(*session, context, job);
-  for (const auto& repetition : result.repetitions) check_losses(repetition);
   if (faults_are_injected()) {
     for (auto& repetition : result.repetitions) repetition.marks.emplace_back("test_fault");
   }

@@ -218,6 +218,12 @@ strategies::Costs costs_of_a_step(const Session& session) {
   return session.strategy->costs(session.workload->options().batch);
 }
 
+std::int64_t elements_of(const models::Workload& workload) {
+  std::int64_t elements = 1;
+  for (const std::int64_t size : workload.input_shape(workload.options().batch)) elements *= size;
+  return elements;
+}
+
 std::string wrong_memory(const Session& session) {
   return backends::difference_from_costs(session.group.devices, costs_of_a_step(session).memory);
 }

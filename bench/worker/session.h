@@ -64,6 +64,9 @@ struct Session {
 /// Of a step on the workload's batch.
 strategies::Costs costs_of_a_step(const Session& session);
 
+/// The elements of a batch's inputs, as different_batches() takes them.
+std::int64_t elements_of(const models::Workload& workload);
+
 /// What is wrong with the memory of the strategy's state since the peaks were reset: see
 /// backends::difference_from_costs. Empty where it is as the strategy's costs say.
 std::string wrong_memory(const Session& session);

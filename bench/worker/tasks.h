@@ -8,7 +8,7 @@
 //   calibrate_device  peak rates and link of the devices
 //   calibrate_stages  what each action of a row costs, without running its schedule
 //   measure           the timed steps
-//   reference         the steps of one device that those are held against
+//   reference         the steps of one device with which those are compared
 //   collectives       what a collective between the ranks takes
 //   train             epochs over a data set
 #pragma once

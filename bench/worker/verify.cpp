@@ -1,7 +1,7 @@
 // verify: proves that a row's strategy computes the update that one device would, in float64 and in
 // its own arithmetic, and finds the loss that its first timed step must have.
-// reference: the steps of one device that a row's own steps are held against, in float64 and in the
-// row's arithmetic.
+// reference: takes the steps of one device with which a row's own steps are compared, in float64
+// and in the row's number format.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
@@ -77,23 +77,17 @@ reports::Verification verification_of(const Config& row, const TaskContext& cont
   return verification;
 }
 
-/// The format of the rounded trajectory. The CPU has no kernels for all that a GPU computes in
+/// Returns the format of a GPU's reference. The CPU has no kernels for all that a GPU computes in
 /// fewer bits.
-at::ScalarType format_of(const Config& row, const models::WorkloadOptions& options) {
-  if (row.device == "cuda" && options.dtype != at::kDouble) return at::kFloat;
-  return lower_of(options.dtype);
+at::ScalarType float32_or_more(at::ScalarType dtype) {
+  return dtype == at::kDouble ? at::kDouble : at::kFloat;
 }
 
-/// The unit roundoff of what the row computes in.
+/// Returns the unit roundoff of what the row computes in.
 double roundoff_of(const Config& row, at::ScalarType dtype) {
   const double roundoff = unit_roundoff(dtype);
-  return row.device == "cuda" && row.tf32 ? std::max(roundoff, tf32_roundoff) : roundoff;
-}
-
-/// How many times as large the row's roundings are as those of a trajectory in `format`. Where
-/// gradients are compressed, that is the larger rounding by far, and both have it.
-double coarser_than(at::ScalarType format, const Config& row, double roundoff) {
-  return row.compression == "none" ? roundoff / unit_roundoff(format) : 1;
+  const bool in_tf32 = row.device == "cuda" && row.tf32 && dtype == at::kFloat;
+  return in_tf32 ? std::max(roundoff, tf32_roundoff) : roundoff;
 }
 
 models::Workload workload_in(const Config& row, at::ScalarType format) {
@@ -102,11 +96,11 @@ models::Workload workload_in(const Config& row, at::ScalarType format) {
   return models::Workload(options);
 }
 
-/// Few units that are rectified lie within one rounding of zero, and whether one does is chance.
-/// Within so many roundings it is not.
+/// Whether one of the few rectified units near zero lies within one rounding of it is chance.
+/// Within so many roundings some do.
 constexpr double many_roundings = 64;
 
-/// As long as it lives ATen computes on all cores that the process may use.
+/// While it lives, ATen computes on all cores that the process may use.
 class ThreadOnEachCore {
  public:
   ThreadOnEachCore() { at::set_num_threads(static_cast<int>(available_cores().size())); }
@@ -118,13 +112,26 @@ class ThreadOnEachCore {
   int before_ = at::get_num_threads();
 };
 
-/// What of a step's gradients rectified units near zero may decide.
+/// Returns the share of a gradient that rectified units near zero may change in one of the steps.
 double undecided_of(const models::Workload& workload, double roundoff, std::int64_t steps) {
   const std::int64_t batch = workload.options().batch;
   const models::Model model = workload.make_meta_model();
   const auto terms = static_cast<double>(summed_terms(models::parameters(model.layers)) + batch);
   const double rounding = roundoff * std::sqrt(terms) * static_cast<double>(steps);
   return undecided_share(model.layers, workload.input_shape(batch), rounding);
+}
+
+/// The slices over which a reference adds up gradients. A BatchNorm normalises those of the row;
+/// without one they decide nothing, and few samples at a time take little memory.
+std::vector<schedules::Slice> reference_slices(const Config& row,
+                                               const models::Workload& workload) {
+  constexpr std::int64_t few_samples = 8;
+  if (workload.entry().has_batch_norm) return slices_of(row);
+  return schedules::split_batch(row.global_batch_size, few_samples);
+}
+
+double loss_tolerance(const Config& row) {
+  return first_loss_tolerance(row, micro_batch_sizes(row), scope_traits(row));
 }
 
 }  // namespace
@@ -139,7 +146,7 @@ VerifyResult verify(const VerifyJob& job, const TaskContext& context) {
   const models::Workload workload(options);
   result.first_loss = {
       .value = forward_loss(workload, workload.make_batch(0), slices_of(job.config)),
-      .tolerance = first_loss_tolerance(job.config)};
+      .tolerance = loss_tolerance(job.config)};
   return result;
 }
 
@@ -147,32 +154,31 @@ ReferenceResult reference(const ReferenceJob& job, const TaskContext& /*context*
   if (job.lengths.empty()) throw std::invalid_argument("a reference of no steps");
   const ThreadOnEachCore threads;
   const Config& row = job.config;
-  const models::WorkloadOptions options = workload_options(row);
-  const at::ScalarType format = format_of(row, options);
-  const double roundoff = roundoff_of(row, options.dtype);
+  const models::Workload workload(workload_options(row));
+  const at::ScalarType dtype = workload.options().dtype;
+  const at::ScalarType format = row.device == "cuda" ? float32_or_more(dtype) : dtype;
+  const double roundoff = roundoff_of(row, dtype);
+  const std::vector<schedules::Slice> slices = reference_slices(row, workload);
   const std::int64_t steps = job.lengths.back();
-  const std::int64_t batches = std::min(different_batches(row), steps);
-  TrajectoryRequest request{
-      .lengths = job.lengths,
-      .skipped = job.skipped,
-      .exchanged_in = {},
-      .batch_of = [&row](std::int64_t step) { return batch_of_step(row, step); }};
-  ReferenceResult result;
-  Reference& found = result.reference;
-  found.undecided = undecided_of(models::Workload(options), roundoff, steps);
-  found.exact = trajectory_of(workload_in(row, at::kDouble), slices_of(row), request);
-  if (row.compression != "none") request.exchanged_in = at::kHalf;
-  found.rounded = trajectory_of(workload_in(row, format), slices_of(row), request);
-  if (format == at::kFloat && found.undecided > 0) {
-    request.shaken = many_roundings * unit_roundoff(format);
-    found.shaken = trajectory_of(workload_in(row, format), slices_of(row), request);
-  }
-  found.coarser = coarser_than(format, row, roundoff);
-  found.roundoff = unit_roundoff(models::Workload(options).master_dtype());
-  found.loss_tolerance = first_loss_tolerance(row);
+  TrajectoryRequest request{.lengths = job.lengths,
+                            .skipped = job.skipped,
+                            .batches = different_batches(row, elements_of(workload))};
+  Reference found{.coarser = roundoff / unit_roundoff(format),
+                  .roundoff = unit_roundoff(workload.master_dtype()),
+                  .undecided = undecided_of(workload, roundoff, steps),
+                  .loss_tolerance = loss_tolerance(row)};
+  const std::int64_t batches = std::min(request.batches, steps);
   found.oracle =
       fmt::format("one device in float64, {} batch{}", batches, batches == 1 ? "" : "es");
-  return result;
+  found.exact = trajectory_of(workload_in(row, at::kDouble), slices, request);
+  if (row.compression != "none") request.exchanged_in = at::kHalf;
+  const bool is_exact = format == at::kDouble;
+  if (!is_exact) found.rounded = trajectory_of(workload_in(row, format), slices, request);
+  if (is_exact || (format == at::kFloat && found.undecided > 0)) {
+    request.shaken = many_roundings * unit_roundoff(format);
+    found.shaken = trajectory_of(workload_in(row, format), slices, request);
+  }
+  return {.reference = std::move(found)};
 }
 
 }  // namespace stratagem::bench

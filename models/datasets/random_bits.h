@@ -5,19 +5,24 @@
 
 namespace stratagem::datasets {
 
-/// splitmix64 (Steele, Lea and Flood 2014).
+/// The finaliser of splitmix64 (Steele, Lea and Flood 2014): neighbouring numbers give unrelated
+/// bits.
+inline std::uint64_t scrambled(std::uint64_t bits) {
+  bits = (bits ^ (bits >> 30U)) * 0xbf58476d1ce4e5b9U;
+  bits = (bits ^ (bits >> 27U)) * 0x94d049bb133111ebU;
+  return bits ^ (bits >> 31U);
+}
+/// What splitmix64 adds to its state before each number.
+inline constexpr std::uint64_t scramble_step = 0x9e3779b97f4a7c15U;
+
+/// splitmix64.
 class RandomBits {
  public:
   /// Of a sample's number in a set with this seed.
   RandomBits(std::uint64_t seed, std::uint64_t number)
       : state_(RandomBits(RandomBits(seed).next() + number).next()) {}
 
-  std::uint64_t next() {
-    std::uint64_t bits = state_ += 0x9e3779b97f4a7c15U;
-    bits = (bits ^ (bits >> 30U)) * 0xbf58476d1ce4e5b9U;
-    bits = (bits ^ (bits >> 27U)) * 0x94d049bb133111ebU;
-    return bits ^ (bits >> 31U);
-  }
+  std::uint64_t next() { return scrambled(state_ += scramble_step); }
 
   /// In [0, 1), of 24 bits.
   float uniform() { return static_cast<float>(next() >> 40U) * 0x1p-24F; }

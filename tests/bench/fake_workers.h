@@ -100,9 +100,10 @@ class FakeWorkers {
   }
   /// Of two steps that are right.
   static Evidence evidence() { return {.loss = {2.0, 1.0}, .skipped = {}, .state = state(3)}; }
-  /// The steps that it is held against.
+  /// The same steps of one device.
   static Reference reference(const ReferenceJob& job) {
     Trajectory trajectory{.loss = {2.0, 1.0}, .states = {{0, state(1)}}};
+    trajectory.loss.resize(static_cast<std::size_t>(job.lengths.back()), 1.0);
     for (const std::int64_t steps : job.lengths) trajectory.states.push_back({steps, state(3)});
     return {.exact = trajectory,
             .rounded = trajectory,

@@ -202,7 +202,8 @@ def _proven(launches: list[dict]) -> dict:
     """Nothing in a file of a program that proved no launch."""
     if not any("proof" in own for own in launches):
         return {}
-    return {"proven": all((own.get("proof") or {}).get("passed", False) for own in launches)}
+    proofs = [own.get("proof") or {"passed": False} for own in launches]
+    return {"proven": all(one["passed"] and 2 * one["shown"] >= one["entries"] for one in proofs)}
 
 
 def interval_of(samples: list[float]) -> dict:

@@ -46,6 +46,13 @@ class Verification(msgspec.Struct, frozen=True):
     own_arithmetic: "Verification | None" = None
 
 
+class Proof(msgspec.Struct, frozen=True):
+    """Whether the launch's own steps agree with those of one device."""
+
+    passed: bool = False
+    message: str = ""
+
+
 class PredictionBasis(msgspec.Struct, frozen=True):
     """The age of the costs that a prediction is made of, and why they are not to be trusted."""
 
@@ -84,7 +91,7 @@ class Repetition(msgspec.Struct, frozen=True):
     timeline: list[Action] = []
     mfu: float | None = None
     verification: Verification | None = None
-    proof: Verification | None = None
+    proof: Proof | None = None
     marks: list[str] = []
     counters: dict[str, float] = {}
     cpu_ms: float | None = None

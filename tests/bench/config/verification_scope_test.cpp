@@ -132,14 +132,28 @@ Config row_on(decltype(Config::device) device, bool tf32, Dtype dtype = "float32
   return row;
 }
 
+double tolerance_of(const Config& row) { return first_loss_tolerance(row, {4}, {}); }
+
 TEST(FirstLossTolerance, FollowsTheBitsThatProductsKeep) {
-  EXPECT_EQ(first_loss_tolerance(row_on("cpu", false)), 1e-4);
-  EXPECT_EQ(first_loss_tolerance(row_on("cuda", false)), 1e-4);
-  EXPECT_EQ(first_loss_tolerance(row_on("cuda", true)),
-            first_loss_tolerance(row_on("cuda", false, "float16")));
-  EXPECT_EQ(first_loss_tolerance(row_on("cpu", true)), 1e-4) << "CPUs have no TF32";
-  EXPECT_EQ(first_loss_tolerance(row_on("cuda", true, "float64")), 1e-9);
-  EXPECT_EQ(first_loss_tolerance(row_on("cuda", true, "bfloat16")), 5e-2);
+  EXPECT_EQ(tolerance_of(row_on("cpu", false)), 1e-4);
+  EXPECT_EQ(tolerance_of(row_on("cuda", false)), 1e-4);
+  EXPECT_EQ(tolerance_of(row_on("cuda", true)), tolerance_of(row_on("cuda", false, "float16")));
+  EXPECT_EQ(tolerance_of(row_on("cpu", true)), 1e-4) << "CPUs have no TF32";
+  EXPECT_EQ(tolerance_of(row_on("cuda", true, "float64")), 1e-9);
+  EXPECT_EQ(tolerance_of(row_on("cuda", true, "bfloat16")), 5e-2);
+}
+
+TEST(FirstLossTolerance, IsLargerWhereABatchNormHasFewerThanEightNumbers) {
+  const ScopeTraits resnet{.has_images = true, .has_batch_norm = true};
+  const auto of = [&](std::int64_t image, std::int64_t samples) {
+    Config row;
+    row.image_size = image;
+    return first_loss_tolerance(row, {8, samples}, resnet);
+  };
+  EXPECT_EQ(of(32, 8), 1e-4);
+  EXPECT_EQ(of(32, 7), 1e-2);
+  EXPECT_EQ(of(64, 2), 1e-4);
+  EXPECT_EQ(of(64, 1), 1e-2);
 }
 
 }  // namespace

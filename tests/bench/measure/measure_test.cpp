@@ -44,11 +44,11 @@ TEST_F(MeasureTest, LaunchesEveryRowInEveryRound) {
 TEST_F(MeasureTest, ProvesBeforeItMeasuresAndPredictsAfterwards) {
   measure_rows({row(4)});
   EXPECT_THAT(notes_.phases, ElementsAre("checking", "calibrating", "verifying", "measuring",
-                                         "proving", "calibrating stages"));
+                                         "calibrating stages", "proving"));
   const auto is = []<class Kind>(const Kind&) { return testing::VariantWith<Kind>(testing::_); };
   EXPECT_THAT(workers_.jobs, ElementsAre(is(CheckJob{}), is(CalibrateDeviceJob{}), is(VerifyJob{}),
-                                         is(MeasureJob{}), is(MeasureJob{}), is(ReferenceJob{}),
-                                         is(CalibrateStagesJob{})));
+                                         is(MeasureJob{}), is(MeasureJob{}),
+                                         is(CalibrateStagesJob{}), is(ReferenceJob{})));
 }
 
 TEST_F(MeasureTest, WhatTheCheckSaysOfARowsDevicesIsShown) {

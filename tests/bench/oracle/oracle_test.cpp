@@ -170,7 +170,7 @@ TEST(Oracle, AZeroGradientIsAnError) {
   Batch batch = workload.make_batch(0);
   batch.inputs = at::zeros_like(batch.inputs);  // nothing reaches the first layer's weight
   try {
-    Oracle(workload, batch, {{0, 4}}, 0).step();
+    require_gradients(Oracle(workload, batch, {{0, 4}}, 0).step());
     FAIL() << "accepted";
   } catch (const std::runtime_error& error) {
     EXPECT_STREQ(

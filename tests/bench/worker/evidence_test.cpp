@@ -1,7 +1,9 @@
-// What a launch leaves behind, and the reference that it is held against.
+// What a launch leaves behind, and the reference with which it is compared.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <stdexcept>
 
 #include "bench/config/batches.h"
 #include "bench/proof/judge.h"
@@ -35,7 +37,7 @@ TEST(Evidence, OfALaunchPassesAgainstItsReference) {
   rows.back().repetitions = 1;
   for (const Config& row : rows) {
     const Evidence launch = evidence_of_launch(row);
-    const reports::Verdict verdict = judge(launch, reference_to(row, launch));
+    const reports::Proof verdict = judge(launch, reference_to(row, launch));
     EXPECT_TRUE(verdict.passed) << row.strategy << ": " << verdict.message;
   }
 }
@@ -62,20 +64,50 @@ TEST(Evidence, IsLeftOutUnlessAskedFor) {
   EXPECT_THAT(measure({.config = small_row()}, {}).evidence, SizeIs(0));
 }
 
-TEST(Batches, ComeInTurn) {
+TEST(Evidence, OfAFloat64ResNetPasses) {
+  Config row = small_row("single", "resnet18");
+  row.dtype = "float64";
+  row.image_size = 40;
+  row.global_batch_size = 4;
+  row.steps = 2;
+  row.cut.clear();
+  const Evidence launch = evidence_of_launch(row);
+  const Reference reference = reference_to(row, launch);
+  EXPECT_TRUE(reference.rounded.loss.empty());
+  EXPECT_FALSE(reference.shaken.loss.empty());
+  const reports::Proof verdict = judge(launch, reference);
+  EXPECT_TRUE(verdict.passed) << verdict.message;
+  EXPECT_TRUE(verdict.is_conclusive());
+}
+
+TEST(Evidence, OfAStateThatIsNotFiniteNamesTheEntry) {
+  Config row = small_row("single");
+  row.protocol = "tutorial";
+  row.steps = row.repetitions = 1;
+  row.learning_rate = 1e300;  // the loss of the only step is that before its update
+  try {
+    evidence_of_launch(row);
+    FAIL() << "accepted";
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(),
+                 "net1.bias is not finite after the last step; a smaller --learning-rate may help");
+  }
+}
+
+TEST(Batches, AreFewerWhereTheyAreLarge) {
   const Config row = small_row();
-  EXPECT_EQ(batch_of_step(row, 7), 7);
-  EXPECT_EQ(batch_of_step(row, 8), 0);
-  EXPECT_EQ(batch_of_step(row, 9), 1);
+  EXPECT_EQ(different_batches(row, 48 * 3 * 128 * 128), most_batches_in_turn);
+  EXPECT_EQ(different_batches(row, elements_of_all_batches / 5), 5);
+  EXPECT_EQ(different_batches(row, elements_of_all_batches * 4), fewest_batches_in_turn);
 }
 
 TEST(Batches, OneStaysOnTheDevice) {
   Config row = small_row();
   row.inputs = "device";
-  EXPECT_EQ(different_batches(row), 1);
+  EXPECT_EQ(different_batches(row, 1), 1);
   row.inputs = "host";
   row.protocol = "tutorial";
-  EXPECT_EQ(different_batches(row), row.steps) << "each repeat is a training of its own";
+  EXPECT_EQ(different_batches(row, 1), row.steps) << "each repeat is a training of its own";
 }
 
 TEST(Reference, KeepsTheStatesThatWereAskedFor) {

@@ -92,11 +92,14 @@ void make_update_show(Config& config) {
   if (config.clip_gradients > 0) config.clip_gradients = always_clipped;
 }
 
-double first_loss_tolerance(const Config& row, const std::vector<std::int64_t>& micro_batches,
-                            const ScopeTraits& traits) {
-  const bool amplifies = traits.has_batch_norm && traits.has_images &&
-                         row.image_size < smallest_image(micro_batches.back());
-  return (amplifies ? 100 : 1) * tolerance_of_format(row);
+bool amplifies_roundings(const Config& row, const std::vector<std::int64_t>& micro_batches,
+                         const ScopeTraits& traits) {
+  return traits.has_batch_norm && traits.has_images &&
+         row.image_size < smallest_image(micro_batches.back());
+}
+
+double first_loss_tolerance(const Config& row, bool amplified) {
+  return (amplified ? 100 : 1) * tolerance_of_format(row);
 }
 
 }  // namespace stratagem::bench

@@ -47,10 +47,14 @@ std::string difference(const Config& row, const VerificationScope& scope);
 /// none, and a clipped one from any other.
 void make_update_show(Config& config);
 
+/// Returns true if a BatchNorm of the row normalises a micro-batch over fewer than eight numbers.
+/// Its gradient is nearly zero then, and roundings are amplified a hundredfold or more.
+bool amplifies_roundings(const Config& row, const std::vector<std::int64_t>& micro_batches,
+                         const ScopeTraits& traits);
+
 /// How far, relatively, the row's first loss may be from that of one device: the rounding of the
-/// factors of a product, over sums in another order. TF32 keeps as many bits of them as float16. A
-/// BatchNorm over fewer than eight numbers of a micro-batch amplifies roundings a hundredfold.
-double first_loss_tolerance(const Config& row, const std::vector<std::int64_t>& micro_batches,
-                            const ScopeTraits& traits);
+/// factors of a product, over sums in another order. TF32 keeps as many bits of them as float16.
+/// `amplified`: as amplifies_roundings() has it.
+double first_loss_tolerance(const Config& row, bool amplified);
 
 }  // namespace stratagem::bench

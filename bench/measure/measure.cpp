@@ -38,8 +38,8 @@ std::vector<reports::Metric> metrics() {
   };
 }
 
-/// What follows the rounds, and depends on no time: returns false when the user has no patience for
-/// it. What was measured stays.
+/// Predicts and proves the rows. Returns false when the user interrupts it; what was measured
+/// stays.
 bool finished(Rounds& rounds, std::vector<PreparedRow>& rows, const MeasureEnvironment& environment,
               Calibrator& calibrator, Observer& observer) {
   try {

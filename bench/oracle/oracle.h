@@ -25,7 +25,7 @@ struct OracleStep {
   strategies::StateDictionary state;
 };
 
-/// What becomes of a step's gradients.
+/// Options of a step.
 struct OracleUpdate {
   bool skipped = false;                             // parameters and optimizer stay as they are
   std::optional<at::ScalarType> exchanged_in = {};  // replicas' gradients are rounded to it

@@ -36,7 +36,7 @@ double distance(const Fingerprint& one, const Fingerprint& other);
 /// Parameters, buffers and optimizer state by the names of the single-device model.
 using Fingerprints = std::map<std::string, Fingerprint>;
 
-/// What a launch computed from its first step on, those of the warm-up included.
+/// The outcome of a launch's steps, those of the warm-up included.
 struct Evidence {
   std::vector<double> loss = {};           // [step]
   std::vector<std::int64_t> skipped = {};  // steps whose update was left out for an overflow
@@ -53,7 +53,7 @@ struct StateAt {
   STRATAGEM_FIELDS(steps, state)
 };
 
-/// What one device computes in some arithmetic.
+/// The outcome of one device's steps in some arithmetic.
 struct Trajectory {
   std::vector<double> loss = {};     // [step]
   std::vector<StateAt> states = {};  // the initial one, and those that were asked for
@@ -76,10 +76,12 @@ struct Reference {
   double coarser = 1;         // a rounding of the row over one of `rounded`
   double roundoff = 0;        // unit roundoff of the format in which the row keeps parameters
   double undecided = 0;       // the share of a gradient that rectified units near zero may change
+  double shaken_factor = 2;   // how many times as far as `shaken` a right row may be
   double loss_tolerance = 0;  // relative: what is allowed of a loss in any case
   std::string oracle = {};    // "one device in float64, 8 batches"
 
-  STRATAGEM_FIELDS(exact, rounded, shaken, coarser, roundoff, undecided, loss_tolerance, oracle)
+  STRATAGEM_FIELDS(exact, rounded, shaken, coarser, roundoff, undecided, shaken_factor,
+                   loss_tolerance, oracle)
 };
 
 }  // namespace stratagem::bench

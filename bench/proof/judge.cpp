@@ -61,7 +61,7 @@ void compare_losses(const Evidence& launch, const Reference& reference, Findings
     const double shaking = error_so_far(reference.shaken, reference.exact, step);
     const double bound =
         std::max({reference.loss_tolerance, rounded_factor * reference.coarser * rounding,
-                  shaken_factor * shaking});
+                  reference.shaken_factor * shaking});
     findings.add(relative(std::abs(found - expected), expected), bound,
                  fmt::format("the loss of step {} is {:.9g}, one device's is {:.9g}{}", step, found,
                              expected, counting));
@@ -99,7 +99,7 @@ class Changes {
   const Fingerprints& exact_;
 };
 
-/// How far another computation of the same steps is from the exact one.
+/// The distances of another computation of the same steps from the exact one.
 class Errors {
  public:
   Errors(const Fingerprints* state, const Changes& changes) : state_(state), changes_(changes) {
@@ -149,8 +149,9 @@ void compare_states(const Evidence& launch, const Reference& reference, Findings
     const double change = changes.of(name);
     const double rounding = rounded_factor * reference.coarser * rounded.of(name) +
                             stored * exact.norm() + reference.undecided * change;
-    const double bound =
-        kind_of(name) == step_counts ? 0 : std::max(rounding, shaken_factor * shaken.of(name));
+    const double bound = kind_of(name) == step_counts
+                             ? 0
+                             : std::max(rounding, reference.shaken_factor * shaken.of(name));
     const double error = std::max(distance(found, exact), std::abs(found.norm() - exact.norm()));
     const double scale = change > 0 ? change : 1;
     if (bound < change) ++proof.shown;

@@ -11,8 +11,6 @@ namespace stratagem::bench {
 /// A right row may be this many times as far from the float64 trajectory as one device in the row's
 /// number format.
 inline constexpr double rounded_factor = 8;
-/// It may be this many times as far from it as one device whose parameters were shaken.
-inline constexpr double shaken_factor = 4;
 /// Each update is rounded when it is stored. Over n steps these roundings may add up to this many
 /// times the unit roundoff times the root of n, relative to an entry's norm.
 inline constexpr double stored_factor = 3;

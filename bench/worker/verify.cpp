@@ -96,8 +96,8 @@ models::Workload workload_in(const Config& row, at::ScalarType format) {
   return models::Workload(options);
 }
 
-/// Whether one of the few rectified units near zero lies within one rounding of it is chance.
-/// Within so many roundings some do.
+/// Only chance decides whether a rectified unit lies within one rounding of zero. Some units lie
+/// within so many roundings.
 constexpr double many_roundings = 64;
 
 /// While it lives, ATen computes on all cores that the process may use.
@@ -121,8 +121,8 @@ double undecided_of(const models::Workload& workload, double roundoff, std::int6
   return undecided_share(model.layers, workload.input_shape(batch), rounding);
 }
 
-/// The slices over which a reference adds up gradients. A BatchNorm normalises those of the row;
-/// without one they decide nothing, and few samples at a time take little memory.
+/// Returns the slices over which a reference adds up gradients. A BatchNorm needs those of the row.
+/// Without one the slices change nothing, and few samples at a time take little memory.
 std::vector<schedules::Slice> reference_slices(const Config& row,
                                                const models::Workload& workload) {
   constexpr std::int64_t few_samples = 8;
@@ -130,8 +130,8 @@ std::vector<schedules::Slice> reference_slices(const Config& row,
   return schedules::split_batch(row.global_batch_size, few_samples);
 }
 
-double loss_tolerance(const Config& row) {
-  return first_loss_tolerance(row, micro_batch_sizes(row), scope_traits(row));
+bool amplifies(const Config& row) {
+  return amplifies_roundings(row, micro_batch_sizes(row), scope_traits(row));
 }
 
 }  // namespace
@@ -146,7 +146,7 @@ VerifyResult verify(const VerifyJob& job, const TaskContext& context) {
   const models::Workload workload(options);
   result.first_loss = {
       .value = forward_loss(workload, workload.make_batch(0), slices_of(job.config)),
-      .tolerance = loss_tolerance(job.config)};
+      .tolerance = first_loss_tolerance(job.config, amplifies(job.config))};
   return result;
 }
 
@@ -166,7 +166,8 @@ ReferenceResult reference(const ReferenceJob& job, const TaskContext& /*context*
   Reference found{.coarser = roundoff / unit_roundoff(format),
                   .roundoff = unit_roundoff(workload.master_dtype()),
                   .undecided = undecided_of(workload, roundoff, steps),
-                  .loss_tolerance = loss_tolerance(row)};
+                  .shaken_factor = amplifies(row) ? 4.0 : 2.0,
+                  .loss_tolerance = first_loss_tolerance(row, amplifies(row))};
   const std::int64_t batches = std::min(request.batches, steps);
   found.oracle =
       fmt::format("one device in float64, {} batch{}", batches, batches == 1 ? "" : "es");

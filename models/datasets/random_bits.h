@@ -12,7 +12,7 @@ inline std::uint64_t scrambled(std::uint64_t bits) {
   bits = (bits ^ (bits >> 27U)) * 0x94d049bb133111ebU;
   return bits ^ (bits >> 31U);
 }
-/// What splitmix64 adds to its state before each number.
+/// splitmix64 adds this to its state before each number.
 inline constexpr std::uint64_t scramble_step = 0x9e3779b97f4a7c15U;
 
 /// splitmix64.

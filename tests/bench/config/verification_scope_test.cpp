@@ -132,7 +132,7 @@ Config row_on(decltype(Config::device) device, bool tf32, Dtype dtype = "float32
   return row;
 }
 
-double tolerance_of(const Config& row) { return first_loss_tolerance(row, {4}, {}); }
+double tolerance_of(const Config& row) { return first_loss_tolerance(row, false); }
 
 TEST(FirstLossTolerance, FollowsTheBitsThatProductsKeep) {
   EXPECT_EQ(tolerance_of(row_on("cpu", false)), 1e-4);
@@ -141,19 +141,21 @@ TEST(FirstLossTolerance, FollowsTheBitsThatProductsKeep) {
   EXPECT_EQ(tolerance_of(row_on("cpu", true)), 1e-4) << "CPUs have no TF32";
   EXPECT_EQ(tolerance_of(row_on("cuda", true, "float64")), 1e-9);
   EXPECT_EQ(tolerance_of(row_on("cuda", true, "bfloat16")), 5e-2);
+  EXPECT_EQ(first_loss_tolerance(row_on("cpu", false), true), 1e-2);
 }
 
-TEST(FirstLossTolerance, IsLargerWhereABatchNormHasFewerThanEightNumbers) {
+TEST(AmplifiesRoundings, WhereABatchNormHasFewerThanEightNumbers) {
   const ScopeTraits resnet{.has_images = true, .has_batch_norm = true};
-  const auto of = [&](std::int64_t image, std::int64_t samples) {
+  const auto of = [&](std::int64_t image, std::int64_t samples, const ScopeTraits& traits) {
     Config row;
     row.image_size = image;
-    return first_loss_tolerance(row, {8, samples}, resnet);
+    return amplifies_roundings(row, {8, samples}, traits);
   };
-  EXPECT_EQ(of(32, 8), 1e-4);
-  EXPECT_EQ(of(32, 7), 1e-2);
-  EXPECT_EQ(of(64, 2), 1e-4);
-  EXPECT_EQ(of(64, 1), 1e-2);
+  EXPECT_FALSE(of(32, 8, resnet));
+  EXPECT_TRUE(of(32, 7, resnet));
+  EXPECT_FALSE(of(64, 2, resnet));
+  EXPECT_TRUE(of(64, 1, resnet));
+  EXPECT_FALSE(of(32, 1, {})) << "without a BatchNorm";
 }
 
 }  // namespace

@@ -97,8 +97,8 @@ TEST(Judge, KnowsARowInFloat64ByItsShakenTrajectory) {
   Reference exact = reference();
   exact.rounded = {};
   exact.shaken = trajectory(1e-12);
-  EXPECT_TRUE(judge(launch(3.9e-12), exact).passed);
-  EXPECT_FALSE(judge(launch(4.1e-12), exact).passed);
+  EXPECT_TRUE(judge(launch(1.9e-12), exact).passed);
+  EXPECT_FALSE(judge(launch(2.1e-12), exact).passed);
 }
 
 TEST(Judge, ComparesTheStateAfterTheLaunchsOwnSteps) {
@@ -129,16 +129,18 @@ TEST(Judge, AllowsWhatRectifiedUnitsMayDecide) {
   EXPECT_FALSE(judge(launch(0.011), rectified).passed);
 }
 
-TEST(Judge, AllowsFourTimesWhatTheShakenTrajectoryIsOff) {
+TEST(Judge, AllowsWhatTheShakenTrajectoryIsOff) {
   Reference shaken = reference();
   shaken.shaken = trajectory(1e-3);
-  EXPECT_TRUE(judge(launch(3.9e-3), shaken).passed);
-  EXPECT_FALSE(judge(launch(4.1e-3), shaken).passed);
+  EXPECT_TRUE(judge(launch(1.9e-3), shaken).passed);
+  EXPECT_FALSE(judge(launch(2.1e-3), shaken).passed);
   Evidence off = launch();
-  off.loss[0] = 2 * (1 + 3.9e-3);
+  off.loss[0] = 2 * (1 + 1.9e-3);
   EXPECT_TRUE(judge(off, shaken).passed);
-  off.loss[0] = 2 * (1 + 4.1e-3);
+  off.loss[0] = 2 * (1 + 2.1e-3);
   EXPECT_FALSE(judge(off, shaken).passed);
+  shaken.shaken_factor = 4;
+  EXPECT_TRUE(judge(off, shaken).passed);
 }
 
 TEST(Judge, AllowsARowItsCoarserRoundings) {

@@ -10,7 +10,8 @@ struct BuildInformation {
   std::string git_commit;  // twelve digits, "-modified" behind them for a changed tree
   std::string build_type;
   std::string compiler;
-  std::string sanitizers;  // empty for none
+  std::string compiler_flags;  // that all files share; some folders have more
+  std::string sanitizers;      // empty for none
   bool cuda = false;
   std::string cuda_version;  // of the headers; empty without the CUDA backend
   std::string nccl_version;

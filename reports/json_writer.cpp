@@ -164,7 +164,7 @@ ordered_json context_json(const Context& context) {
                       {"num_cpus", context.num_cpus},
                       {"mhz_per_cpu", std::llround(context.mhz_per_cpu)},
                       {"cpu_scaling_enabled", context.cpu_scaling_enabled},
-                      {"caches", ordered_json::array()},
+                      {"caches", json_fields::json_of(context.caches)},
                       {"load_avg", context.load_average},
                       {"library_build_type", context.build_type}};
   object["stratagem"] = {

@@ -217,6 +217,16 @@ struct Metric {
   bool deterministic = false;
 };
 
+/// A processor's cache, as Google Benchmark describes one.
+struct Cache {
+  std::string type;  // "Data", "Instruction", "Unified"
+  int level = 0;
+  std::int64_t size = 0;  // bytes
+  int num_sharing = 0;    // logical processors that share it
+
+  STRATAGEM_FIELDS(type, level, size, num_sharing)
+};
+
 /// What the whole file was made on and with.
 struct Context {
   std::string date;  // ISO 8601 with offset
@@ -225,6 +235,7 @@ struct Context {
   int num_cpus = 0;
   double mhz_per_cpu = 0;
   bool cpu_scaling_enabled = false;
+  std::vector<Cache> caches;  // of processor 0
   std::vector<double> load_average;
   std::string build_type;
   std::string version;

@@ -28,6 +28,7 @@ enum class When {
   on_cpu,
   on_cuda,
   optimizer_is_sgd,
+  order_is_random,
   // Options that strategies list have one of these:
   strategy_says,
   several_stages,
@@ -79,8 +80,9 @@ struct OptionWords {
   Choices choices = Choices::any_text;
   bool is_switch = false;  // a flag without a value that turns the default round
   bool in_row_name = true;
-  bool of_process = false;                   // the same for all rows, so no axis of a grid
-  std::string row_name_key = {};             // where it differs from the name: "batch"
+  bool of_process = false;        // the same for all rows, so no axis of a grid
+  bool of_run = false;            // decides which launches are made when, and none of them
+  std::string row_name_key = {};  // where it differs from the name: "batch"
   AtResume at_resume = AtResume::undecided;  // a whole group's is filled in by the table
   /// Only rows that agree in it do the same work. What must match at --resume is work as well.
   bool of_work = false;

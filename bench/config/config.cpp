@@ -59,7 +59,8 @@ std::vector<Option> device_options() {
             .meaning = "limit of each action, of each wait for another rank, and for cores in use",
             .unit = "seconds",
             .bounds = {.low = 0, .high = 1e9, .low_excluded = true},
-            .in_row_name = false},
+            .in_row_name = false,
+            .of_run = true},
            &Config::timeout}};
 }
 
@@ -200,9 +201,7 @@ std::vector<Option> training_options() {
             .meaning = "clip gradients to this global 2-norm; 0: do not",
             .bounds = zero_or_more},
            &Config::clip_gradients},
-          {{.name = "seed",
-            .meaning = "seed of parameters, data and the order of rows",
-            .bounds = zero_or_more},
+          {{.name = "seed", .meaning = "seed of parameters and data", .bounds = zero_or_more},
            &Config::seed}};
 }
 
@@ -217,12 +216,21 @@ std::vector<Option> measurement_options() {
         .meaning = "rounds: launches of every row; 0: as many as it takes to tell all rows of the "
                    "table apart, 4 for two of them, 6 for seven, 7 for thirteen",
         .bounds = {0, 100'000},
-        .in_row_name = false},
+        .in_row_name = false,
+        .of_run = true},
        &Config::repetitions},
       {{.name = "order",
         .meaning = "order of rows in a round: random, or block for all rounds of a row together",
-        .in_row_name = false},
+        .in_row_name = false,
+        .of_run = true},
        &Config::order},
+      {{.name = "order_seed",
+        .used_when = When::order_is_random,
+        .meaning = "seed of the random order; 0: drawn when the run starts",
+        .bounds = zero_or_more,
+        .in_row_name = false,
+        .of_run = true},
+       &Config::order_seed},
       {{.name = "protocol",
         .meaning = "what is timed: steady steps, steps with a wait after each, or the tutorial's "
                    "whole training calls",
@@ -258,13 +266,15 @@ std::vector<Option> measurement_options() {
         .flag = "--recalibrate",
         .meaning = "measure devices, stages and links anew, whatever an earlier run has kept",
         .is_switch = true,
-        .in_row_name = false},
+        .in_row_name = false,
+        .of_run = true},
        &Config::recalibrate},
       {{.name = "repeat_disturbed",
         .flag = "--no-repeat-disturbed",
-        .meaning = "do not make launches that something disturbed once more",
+        .meaning = "make no further rounds after launches that something disturbed",
         .is_switch = true,
-        .in_row_name = false},
+        .in_row_name = false,
+        .of_run = true},
        &Config::repeat_disturbed}};
 }
 

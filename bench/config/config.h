@@ -68,6 +68,7 @@ struct Config : strategies::StrategyOptions {
   std::int64_t steps = 2;
   std::int64_t repetitions = 0;  // rounds; 0: as many as the verdict of the table needs
   Choice<"random", "block"> order = "random";
+  std::int64_t order_seed = 0;
   Choice<"steady", "isolated", "tutorial"> protocol = "steady";
   bool verify = true;
   bool predict = true;

@@ -65,8 +65,8 @@ bool read_special(ConfigFile& file, const std::string& key, const json& value,
   RunFiles& files = file.selection.files;
   const std::map<std::string, std::string*> texts = {
       {"preset", &file.preset}, {"out", &files.out}, {"trace", &files.trace}};
-  const std::map<std::string, bool*> switches = {{"resume", &files.resume},
-                                                 {"quiet", &files.quiet}};
+  const std::map<std::string, bool*> switches = {
+      {"resume", &files.resume}, {"quiet", &files.quiet}, {"anonymous", &files.anonymous}};
   if (const auto text = texts.find(key); text != texts.end()) {
     convert(value, where, *text->second);
   } else if (const auto found = switches.find(key); found != switches.end()) {
@@ -87,8 +87,8 @@ bool read_special(ConfigFile& file, const std::string& key, const json& value,
 }
 
 [[noreturn]] void unknown_key(const std::string& path, const std::string& key) {
-  std::vector<std::string> known = {
-      "preset", "out", "trace", "resume", "quiet", "no_verify", per_device_batch_size};
+  std::vector<std::string> known = {"preset", "out",       "trace",     "resume",
+                                    "quiet",  "anonymous", "no_verify", per_device_batch_size};
   for (const Option& option : option_table()) known.push_back(option.name);
   throw std::invalid_argument(
       fmt::format("{}: unknown key \"{}\"{}", path, key, models::did_you_mean(key, known)));

@@ -78,6 +78,14 @@ std::string text_from_json(const Option& option, const json& value, const std::s
 
 json to_json(const Config& config) { return reports::to_json(values_of(config)); }
 
+json launch_options(const Config& config) {
+  json options = to_json(config);
+  for (const Option& option : option_table()) {
+    if (option.of_run) options.erase(option.name);
+  }
+  return options;
+}
+
 Config config_from_json(const json& value) {
   reports::json_fields::require_object(value, "config");
   Config config;

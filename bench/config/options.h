@@ -58,6 +58,8 @@ std::string users_and_conditions(const Option& option, const Catalogue& catalogu
 std::string help_text(const Option& option, const Catalogue& catalogue);
 
 nlohmann::json to_json(const Config& config);
+/// The same without the options that only decide which launches are made when.
+nlohmann::json launch_options(const Config& config);
 
 /// Absent keys keep their default. Throws std::invalid_argument naming an unknown key, or a key
 /// whose value has the wrong type or is out of range, and what would be right.

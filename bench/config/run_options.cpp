@@ -76,6 +76,9 @@ void add_files(CLI::App& app, RunOptions& options) {
                "must be the same")
       ->group("Files");
   app.add_flag("--quiet", options.files.quiet, "no progress")->group("Files");
+  app.add_flag("--anonymous", options.files.anonymous,
+               "leave host, folders and environment variables out of the results")
+      ->group("Files");
 }
 
 void refuse_unknown(const CLI::App& app) {
@@ -147,6 +150,7 @@ void fill_files(RunFiles& files, const RunFiles& lower) {
   files.trace = files.trace.empty() ? lower.trace : files.trace;
   files.resume = files.resume || lower.resume;
   files.quiet = files.quiet || lower.quiet;
+  files.anonymous = files.anonymous || lower.anonymous;
 }
 
 bool is_tutorial_alone(const Selection& selection) {

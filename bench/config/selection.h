@@ -15,6 +15,7 @@ struct RunFiles {
   std::string trace;  // empty: none
   bool resume = false;
   bool quiet = false;
+  bool anonymous = false;  // results without host, folders and variables
 };
 
 enum class Origin { preset, config_file, command_line };

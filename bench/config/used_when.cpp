@@ -151,6 +151,10 @@ constexpr auto conditions = std::to_array<Condition>({
      {.holds = [](const RowFacts& row) { return row.config.optimizer == "sgd"; },
       .users = [](const Catalogue&) { return std::string("--optimizer sgd"); }}},
 
+    {When::order_is_random,
+     {.holds = [](const RowFacts& row) { return row.config.order == "random"; },
+      .users = [](const Catalogue&) { return std::string("--order random"); }}},
+
     {When::strategy_says, {.holds = [](const RowFacts&) { return true; }, .of_strategies = true}},
 
     {When::several_stages,

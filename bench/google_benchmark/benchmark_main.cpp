@@ -168,6 +168,7 @@ int measure_and_report(const BenchmarkProgram& program, const NamedRows& rows,
   options.command_line = command_line;
   if (out != "-") options.out = out;
   options.resume = selection.files.resume;
+  options.anonymous = selection.files.anonymous;
   options.trace = !selection.files.trace.empty();
   Measurement measurement = measure(rows.configs, options, environment, progress);
   progress.finish();

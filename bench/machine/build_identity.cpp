@@ -39,23 +39,39 @@ std::string build_id_note(std::span<const unsigned char> notes) {
   return "";
 }
 
-// The first object that is reported is the executable itself.
-int read_executable_notes(dl_phdr_info* object, std::size_t, void* result) {
-  auto& identity = *static_cast<std::string*>(result);
-  for (int index = 0; index < object->dlpi_phnum && identity.empty(); ++index) {
-    const ElfW(Phdr)& segment = object->dlpi_phdr[index];
+struct LoadedObject {
+  std::string path = {};
+  std::string build_id = {};  // empty where it was linked without
+};
+
+LoadedObject read_object(const dl_phdr_info& object) {
+  LoadedObject found{.path = object.dlpi_name};
+  for (int index = 0; index < object.dlpi_phnum && found.build_id.empty(); ++index) {
+    const ElfW(Phdr)& segment = object.dlpi_phdr[index];
     if (segment.p_type != PT_NOTE) continue;
-    const auto* begin = reinterpret_cast<const unsigned char*>(object->dlpi_addr + segment.p_vaddr);
-    identity = build_id_note({begin, segment.p_memsz});
+    const auto* begin = reinterpret_cast<const unsigned char*>(object.dlpi_addr + segment.p_vaddr);
+    found.build_id = build_id_note({begin, segment.p_memsz});
   }
+  return found;
+}
+
+// The first object that is reported is the executable itself.
+int take_executable(dl_phdr_info* object, std::size_t, void* result) {
+  *static_cast<LoadedObject*>(result) = read_object(*object);
   return 1;
 }
 
-int find_torch(dl_phdr_info* object, std::size_t, void* result) {
+int take_torch(dl_phdr_info* object, std::size_t, void* result) {
   const std::filesystem::path path(object->dlpi_name);
   if (!path.filename().string().starts_with("libtorch_cpu.so")) return 0;
-  *static_cast<std::string*>(result) = path.string();
-  return 1;
+  return take_executable(object, 0, result);
+}
+
+/// The first loaded object that `take` takes; empty where it takes none.
+LoadedObject loaded_object(int (*take)(dl_phdr_info*, std::size_t, void*)) {
+  LoadedObject found;
+  dl_iterate_phdr(take, &found);
+  return found;
 }
 
 // Linked without --build-id, a rebuilt executable still has another size or time.
@@ -69,15 +85,12 @@ std::string file_identity() {
 }  // namespace
 
 std::string build_id() {
-  std::string identity;
-  dl_iterate_phdr(read_executable_notes, &identity);
+  const std::string identity = loaded_object(take_executable).build_id;
   return identity.empty() ? file_identity() : identity;
 }
 
-std::string torch_library_path() {
-  std::string path;
-  dl_iterate_phdr(find_torch, &path);
-  return path;
-}
+std::string torch_library_path() { return loaded_object(take_torch).path; }
+
+std::string torch_build_id() { return loaded_object(take_torch).build_id; }
 
 }  // namespace stratagem::bench

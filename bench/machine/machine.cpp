@@ -12,13 +12,14 @@
 #include <cmath>
 #include <cstdlib>
 #include <ctime>
-#include <fstream>
 #include <map>
 #include <set>
 #include <sstream>
 #include <stdexcept>
 #include <thread>
 
+#include "bench/machine/kernel_files.h"
+#include "bench/machine/processor.h"
 #include "reports/build_information.h"
 
 namespace stratagem::bench {
@@ -26,33 +27,6 @@ namespace stratagem::bench {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// The first line of a file, or `absent`.
-std::string first_line(const fs::path& path, const std::string& absent = "") {
-  std::ifstream file(path);
-  std::string line;
-  return std::getline(file, line) ? line : absent;
-}
-
-/// The value behind the first "key ... : value" of /proc/cpuinfo and its like.
-std::string field(const fs::path& path, const std::string& key) {
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    const auto colon = line.find(':');
-    if (!line.starts_with(key) || colon == std::string::npos) continue;
-    const auto begin = line.find_first_not_of(" \t", colon + 1);
-    return begin == std::string::npos ? "" : line.substr(begin);
-  }
-  return "";
-}
-
-double number_or(const std::string& text, double absent) {
-  try {
-    return std::stod(text);
-  } catch (const std::exception&) {
-    return absent;
-  }
-}
 
 fs::path cpu_folder(const SystemPaths& paths, int cpu) {
   return paths.sys / "devices/system/cpu" / fmt::format("cpu{}", cpu);
@@ -262,6 +236,7 @@ reports::Context make_context(const std::string& command_line) {
   context.num_cpus = facts.logical_cpus;
   context.mhz_per_cpu = facts.nominal_mhz;
   context.cpu_scaling_enabled = facts.clock_scales();
+  context.caches = caches();
   context.load_average = facts.load_average;
   context.build_type = build.build_type;
   context.version = build.version;
@@ -278,12 +253,22 @@ reports::Context make_context(const std::string& command_line) {
                       {"governor", facts.governor},
                       {"allocator", allocator_name()},
                       {"gpu_models", fmt::format("{}", fmt::join(facts.gpu_models, ", "))}};
-  context.software = {{"torch", torch_version()},          {"compiler", build.compiler},
-                      {"sanitizers", build.sanitizers},    {"cuda_backend", build.cuda},
-                      {"cuda", build.cuda_version},        {"nccl", build.nccl_version},
-                      {"gpu_driver", facts.gpu_driver},    {"kernel", facts.kernel},
-                      {"microcode", facts.microcode},      {"smt", facts.smt},
-                      {"environment", library_settings()}, {"build_id", build_id()}};
+  context.software = {{"torch", torch_version()},
+                      {"torch_build_id", torch_build_id()},
+                      {"compiler", build.compiler},
+                      {"compiler_flags", build.compiler_flags},
+                      {"sanitizers", build.sanitizers},
+                      {"cuda_backend", build.cuda},
+                      {"cuda", build.cuda_version},
+                      {"nccl", build.nccl_version},
+                      {"gpu_driver", facts.gpu_driver},
+                      {"kernel", facts.kernel},
+                      {"hypervisor", hypervisor()},
+                      {"microcode", facts.microcode},
+                      {"instruction_sets", instruction_sets()},
+                      {"smt", facts.smt},
+                      {"environment", library_settings()},
+                      {"build_id", build_id()}};
   return context;
 }
 

@@ -78,6 +78,8 @@ std::string allocator_name();
 std::string torch_version();
 /// Where the LibTorch that is loaded lies; empty without one.
 std::string torch_library_path();
+/// The GNU build id of that library; empty without one.
+std::string torch_build_id();
 /// The GNU build id of the running executable: changes whenever its code does.
 std::string build_id();
 

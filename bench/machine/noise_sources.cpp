@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "bench/machine/control_group.h"
+#include "bench/machine/kernel_files.h"
 
 namespace stratagem::bench {
 namespace {
@@ -21,15 +22,8 @@ namespace fs = std::filesystem;
 constexpr double disturbing_share = 0.05;  // of the processors, by other programs
 constexpr double stolen_share = 0.01;      // of the processors
 
-std::string text_of(const fs::path& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
 std::optional<double> number_in(const fs::path& path) {
-  std::istringstream line(text_of(path));
+  std::istringstream line(first_line(path));
   double value = 0;
   return line >> value ? std::optional(value) : std::nullopt;
 }

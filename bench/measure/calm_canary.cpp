@@ -19,24 +19,24 @@ double calmest_ms(const Cache& cache, const json& question, double own_ms) {
 
 }  // namespace
 
-std::vector<NoiseSource> slow_throughout(const MeasureEnvironment& environment,
-                                         const std::map<std::string, double>& usual_ms) {
+std::map<std::string, NoiseSource> slow_throughout(const MeasureEnvironment& environment,
+                                                   const std::map<std::string, double>& usual_ms) {
   if (!environment.ranks_share_cores) return {};  // other hosts' devices are among them
   json machine = environment.identity;
   machine.erase("build");
-  std::vector<NoiseSource> found;
+  std::map<std::string, NoiseSource> found;
   for (const auto& [devices, own_ms] : usual_ms) {
     if (own_ms <= 0) continue;
     const json question{{"devices", devices}, {"identity", machine}};
     const double calm_ms = calmest_ms(environment.cache, question, own_ms);
     if (own_ms <= calm_ms) environment.cache.store("canary", question, own_ms);
     if (own_ms <= (1 + slower_canary) * calm_ms) continue;
-    found.push_back(
-        {"slow machine",
-         fmt::format("the canary ({}) took {:.0f}% longer all the time than in a calmer run "
-                     "of the last week",
-                     devices, 100 * (own_ms / calm_ms - 1)),
-         "its times are no other run's; look for heat, a lower clock, or neighbours"});
+    found[devices] = {
+        "slow machine",
+        fmt::format("the canary ({}) took {:.0f}% longer all the time than in a calmer run "
+                    "of the last week",
+                    devices, 100 * (own_ms / calm_ms - 1)),
+        "do not compare its times with another run's; look for heat, a lower clock, or neighbours"};
   }
   return found;
 }

@@ -8,6 +8,7 @@
 
 #include "bench/machine/machine.h"
 #include "bench/machine/noise_sources.h"
+#include "bench/machine/processor.h"
 #include "bench/predict/predict.h"
 
 namespace stratagem::bench {
@@ -18,7 +19,9 @@ nlohmann::json identity_of(const std::string& build) {
   const MachineFacts facts = machine_facts();
   return {{"build", build},
           {"torch", torch_version()},
+          {"torch_build_id", torch_build_id()},
           {"cpu_model", facts.cpu_model},
+          {"instruction_sets", instruction_sets()},
           {"available_cores", facts.available_cores},
           {"huge_pages", facts.huge_pages},
           {"gpu_models", facts.gpu_models},

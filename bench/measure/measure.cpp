@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <optional>
+#include <ranges>
 
 #include "bench/config/core_demand.h"
 #include "bench/launch/exit_codes.h"
@@ -14,6 +15,7 @@
 #include "bench/measure/preparation.h"
 #include "bench/measure/rounds.h"
 #include "bench/measure/step_prediction.h"
+#include "reports/anonymous.h"
 #include "reports/json_writer.h"
 
 namespace stratagem::bench {
@@ -85,7 +87,10 @@ Measurement measure(const std::vector<Config>& rows, const MeasureOptions& optio
   verify_rows(prepared, environment, observer);
   Rounds rounds(prepared, options, environment, observer);
   rounds.run(partial ? &*partial : nullptr);
-  noise.finish(context, slow_throughout(environment, rounds.usual_canaries_ms()));
+  const auto slow = slow_throughout(environment, rounds.usual_canaries_ms());
+  rounds.mark_slow(slow);
+  const auto sources = std::views::values(slow);
+  noise.finish(context, {sources.begin(), sources.end()});
   // Last, so that the first figures come early; predictions depend on nothing measured, and proofs
   // on no time. Who takes turns with another run leaves it the cores.
   const bool alone = options.turns.empty();
@@ -94,6 +99,7 @@ Measurement measure(const std::vector<Config>& rows, const MeasureOptions& optio
       (!alone || finished(rounds, prepared, environment, calibrator, observer));
   Measurement measurement = rounds.result(std::move(context));
   measurement.interrupted = !has_finished;
+  if (options.anonymous) reports::anonymise(measurement.results);
   return measurement;
 }
 

@@ -38,6 +38,8 @@ struct MeasureOptions {
   bool trace = false;
   /// The socket of whoever lets another run take turns with this one; empty: nobody does.
   std::string turns = {};
+  /// See reports::anonymise().
+  bool anonymous = false;
 };
 
 /// What measuring needs from outside; tests put their own there.

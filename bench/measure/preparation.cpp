@@ -60,10 +60,8 @@ bool on_own_cores(const Placement& placement, const MeasureEnvironment& environm
 }  // namespace
 
 json work_of(const Config& config) {
-  json work = to_json(config);
-  for (const char* key :
-       {"steps", "repetitions", "order", "protocol", "inputs", "verify", "predict", "recalibrate",
-        "repeat_disturbed", "timeout", "oversubscribe"}) {
+  json work = launch_options(config);
+  for (const char* key : {"steps", "protocol", "inputs", "verify", "predict", "oversubscribe"}) {
     work.erase(key);
   }
   return work;

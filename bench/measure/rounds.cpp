@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <system_error>
 #include <utility>
@@ -27,13 +28,10 @@ std::int64_t rounds_of(const Config& config) {
   return config.protocol == "tutorial" ? 1 : config.repetitions;
 }
 
-/// More rounds, another order or more patience may be asked for when going on.
-json planned_row(const Config& config) {
-  json row = to_json(config);
-  for (const char* key : {"repetitions", "order", "timeout", "repeat_disturbed", "recalibrate"}) {
-    row.erase(key);
-  }
-  return row;
+/// Returns a seed that another run hardly has, for --order-seed: nine digits of the time.
+std::int64_t drawn_seed() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return 1 + std::chrono::duration_cast<std::chrono::milliseconds>(now).count() % 999'999'999;
 }
 
 MeasureJob measure_job(const PreparedRow& row, const MeasureOptions& options, bool trace) {
@@ -76,9 +74,12 @@ Rounds::Rounds(std::vector<PreparedRow>& rows, const MeasureOptions& options,
       repetitions_(rows.size()),
       evidence_(rows.size()),
       traces_(rows.size()) {
-  for (const PreparedRow& row : rows) plan_.rows.push_back(planned_row(row.requested));
+  for (const PreparedRow& row : rows) plan_.rows.push_back(launch_options(row.requested));
   plan_.identity = environment.identity;
   plan_.identity["host"] = host_name();
+  const std::int64_t asked = rows.front().config.order_seed;
+  const std::int64_t seed = asked > 0 ? asked : drawn_seed();
+  for (PreparedRow& row : rows) row.config.order_seed = seed;
 }
 
 void Rounds::run(PartialFile* partial) {
@@ -87,7 +88,7 @@ void Rounds::run(PartialFile* partial) {
   run("measuring", remaining_launches());
   mark_disturbed();
   if (interrupted_) return;
-  run("measuring again", launches_to_repeat());
+  run("further rounds", further_rounds());
   mark_disturbed();
 }
 
@@ -121,10 +122,7 @@ void Rounds::begin_partial_file() {
 std::vector<PlannedLaunch> Rounds::remaining_launches() {
   std::vector<std::int64_t> rounds;
   for (const PreparedRow& row : rows_) rounds.push_back(row.failure ? 0 : rounds_of(row.config));
-  const Config& first = rows_.front().config;
-  std::vector<PlannedLaunch> launches =
-      first.order == "block" ? block_order(rounds)
-                             : random_order(rounds, static_cast<std::uint64_t>(first.seed));
+  std::vector<PlannedLaunch> launches = in_order(rounds, 0);
   planned_ = launches.size();
   finished_ = std::erase_if(launches, [&](const PlannedLaunch& launch) {
     return done_.contains({launch.row, launch.round});
@@ -163,20 +161,38 @@ void Rounds::mark_disturbed() {
   }
 }
 
-/// Each with the number that follows its row's others. A tutorial's repetitions are one launch.
-std::vector<PlannedLaunch> Rounds::launches_to_repeat() {
-  std::vector<PlannedLaunch> again;
+void Rounds::mark_slow(const std::map<std::string, NoiseSource>& slow) {
   for (std::size_t row = 0; row < rows_.size(); ++row) {
-    const Config& config = rows_[row].config;
-    if (rows_[row].failure || !config.repeat_disturbed) continue;
-    const auto made = static_cast<std::int64_t>(repetitions_[row].size());
-    const std::int64_t disturbed = std::ranges::count_if(repetitions_[row], is_disturbed);
-    for (std::int64_t index = 0; index < std::min(disturbed, rounds_of(config)); ++index) {
-      again.push_back({row, made + index});
-    }
+    if (!slow.contains(canary_devices(rows_[row].config))) continue;
+    for (reports::Repetition& launch : repetitions_[row]) launch.marks.emplace_back("slow_machine");
   }
-  planned_ += again.size();
-  return again;
+}
+
+/// Whole rounds of all rows, so that a machine that becomes slower does so for all of them: as many
+/// as the most disturbed row needs. A tutorial's repetitions are one launch.
+std::vector<PlannedLaunch> Rounds::further_rounds() {
+  if (!rows_.front().config.repeat_disturbed) return {};
+  std::int64_t needed = 0;
+  for (const auto& launches : repetitions_) {
+    needed = std::max<std::int64_t>(needed, std::ranges::count_if(launches, is_disturbed));
+  }
+  std::vector<std::int64_t> rounds;
+  for (const PreparedRow& row : rows_) {
+    rounds.push_back(row.failure ? 0 : std::min(needed, rounds_of(row.config)));
+  }
+  std::vector<PlannedLaunch> further = in_order(rounds, 1);
+  for (PlannedLaunch& launch : further) {
+    launch.round += static_cast<std::int64_t>(repetitions_[launch.row].size());
+  }
+  planned_ += further.size();
+  return further;
+}
+
+std::vector<PlannedLaunch> Rounds::in_order(const std::vector<std::int64_t>& rounds,
+                                            std::uint64_t part) const {
+  const Config& first = rows_.front().config;
+  if (first.order == "block") return block_order(rounds);
+  return random_order(rounds, static_cast<std::uint64_t>(first.order_seed) + part);
 }
 
 /// False when the user wants no more.

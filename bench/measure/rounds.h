@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/machine/noise_sources.h"
 #include "bench/measure/measure.h"
 #include "bench/measure/partial_file.h"
 #include "bench/measure/preparation.h"
@@ -23,7 +24,8 @@ class Rounds {
   Rounds(std::vector<PreparedRow>& rows, const MeasureOptions& options,
          const MeasureEnvironment& environment, Observer& observer);
 
-  /// Launches whatever an earlier run has not finished, and once more what something disturbed.
+  /// Launches whatever an earlier run has not finished. Where something disturbed launches, further
+  /// rounds of all rows follow.
   /// `partial`, which may be null, keeps the launches. Throws std::invalid_argument when the
   /// earlier run cannot be gone on from.
   void run(PartialFile* partial);
@@ -36,6 +38,9 @@ class Rounds {
   /// The median of the run's canaries by the devices that ran them; 0 where there were none.
   std::map<std::string, double> usual_canaries_ms() const;
 
+  /// Marks the launches on devices that were slow throughout the run (slow_throughout).
+  void mark_slow(const std::map<std::string, NoiseSource>& slow);
+
   /// What was measured, beside what was predicted; to be called once, at the end.
   Measurement result(reports::Context context);
 
@@ -43,7 +48,10 @@ class Rounds {
   void begin_partial_file();
   std::vector<PlannedLaunch> remaining_launches();
   void mark_disturbed();
-  std::vector<PlannedLaunch> launches_to_repeat();
+  std::vector<PlannedLaunch> further_rounds();
+  /// Orders so many launches of each row. Each part of a run has an order of its own.
+  std::vector<PlannedLaunch> in_order(const std::vector<std::int64_t>& rounds,
+                                      std::uint64_t part) const;
   void run(const std::string& phase, const std::vector<PlannedLaunch>& launches);
   bool run(const PlannedLaunch& planned);
   void take(const PlannedLaunch& planned, const Launched<MeasureResult>& launched,

@@ -25,6 +25,7 @@
 #include "bench/measure/progress.h"
 #include "bench/predict/link_fit.h"
 #include "bench/worker/worker_main.h"
+#include "reports/anonymous.h"
 #include "reports/atomic_file.h"
 #include "reports/json_writer.h"
 #include "reports/row_summary.h"
@@ -52,6 +53,7 @@ struct Options {
   std::int64_t repetitions = 3;
   bool oversubscribe = false;
   bool quiet = false;
+  bool anonymous = false;
   std::string out;
 };
 
@@ -85,6 +87,8 @@ void add_options(CLI::App& app, Options& options) {
       ->check(CLI::PositiveNumber);
   app.add_flag("--oversubscribe", options.oversubscribe, "more ranks than cores; marked");
   app.add_flag("--quiet", options.quiet, "no progress line");
+  app.add_flag("--anonymous", options.anonymous,
+               "leave host, folders and environment variables out of the results");
   app.option_defaults()->always_capture_default(false);
   app.add_option("--out", options.out, "results as JSON");
 }
@@ -303,7 +307,8 @@ int measure(const Call& call, const Config& config, std::vector<Family> families
     print_table(families);
     print_link_models(families);
   }
-  const reports::ResultFile results = results_of(std::move(families), command_line);
+  reports::ResultFile results = results_of(std::move(families), command_line);
+  if (options.anonymous) reports::anonymise(results);
   std::string replayed;
   if (!own_table || flags.out_format != "json") {
     replayed = replay(results.rows, flags, program);

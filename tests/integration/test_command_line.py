@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 
 import pytest
 
@@ -290,3 +292,21 @@ def test_too_few_open_files_are_named(commands):
     done = commands.finish(commands.start_command(["bash", "-c", script]))
     assert done.returncode != 0
     assert "too many open files; raise the limit: ulimit -n" in one_line(done.stderr)
+
+
+def test_anonymous_results_name_neither_host_nor_folder_nor_variable(commands, tmp_path):
+    out = tmp_path / "r.json"
+    config = tmp_path / "row.json"
+    config.write_text(json.dumps({"model": "toy", "global_batch_size": 20, "strategy": "single"}))
+    options = ["--config", config, "--repetitions", 1, "--no-predict", "--out", out]
+    done = commands.stratagem("run", *options, "--anonymous", OMP_EXAMPLE="secret")
+    assert done.returncode == 0, done.stderr
+    text = out.read_text()
+    for word in (str(tmp_path), str(commands.programs), socket.gethostname(), "OMP_EXAMPLE"):
+        assert word not in text.replace("HOST", "")
+    context = json.loads(text)["context"]
+    assert context["host_name"] == ""
+    assert "--config row.json" in context["stratagem"]["command_line"]
+    assert context["caches"] or not os.path.exists("/sys/devices/system/cpu/cpu0/cache/index0")
+    software = context["stratagem"]["fingerprint"]["software"]
+    assert software["torch_build_id"] and software["compiler_flags"]

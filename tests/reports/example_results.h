@@ -112,6 +112,7 @@ inline ResultFile example_results() {
                      .executable = "stratagem",
                      .num_cpus = 2,
                      .mhz_per_cpu = 2596.4,
+                     .caches = {{.type = "Data", .level = 1, .size = 49152, .num_sharing = 2}},
                      .load_average = {0.5, 0.25, 0.125},
                      .build_type = "release",
                      .version = "0.1.0",

@@ -35,7 +35,8 @@ TEST(ResultsJson, ContextIsGoogleBenchmarksWithOursBeside) {
   const json context = json(results_json(example_results())).at("context");
   EXPECT_EQ(context.at("num_cpus"), 2);
   EXPECT_EQ(context.at("mhz_per_cpu"), 2596);
-  EXPECT_EQ(context.at("caches"), json::array());
+  EXPECT_EQ(context.at("caches"),
+            json::parse(R"([{"type": "Data", "level": 1, "size": 49152, "num_sharing": 2}])"));
   EXPECT_EQ(context.at("load_avg"), json({0.5, 0.25, 0.125}));
   EXPECT_EQ(context.at("library_build_type"), "release");
   EXPECT_EQ(context.at("cpu_scaling_enabled"), false);

@@ -4,7 +4,7 @@ import functools
 
 import pytest
 from compared_files import compare_files
-from comparison_documents import document, launch, launches
+from comparison_documents import document, launch
 from reference_summaries import summarised
 from stratagem_reports.results.load import load_results
 
@@ -19,7 +19,7 @@ def compare(tmp_path, capsys):
 
 
 def steady(**own):
-    return document({ROW: launches(STEADY, **own)})
+    return document({ROW: [launch(1.0, step_ms=[time] * 3, **own) for time in STEADY]})
 
 
 def disturbed(**own):
@@ -82,7 +82,7 @@ def test_disturbed_launches_are_left_out_while_there_are_others(compare):
 
 
 def test_nothing_is_said_of_a_side_that_was_disturbed_throughout(compare):
-    slow = document({ROW: launches([2 * time for time in STEADY], marks=["disturbed"])})
+    slow = steady(marks=["disturbed"])
     code, captured, found = compare(steady(), slow)
     assert code == 0 and found["rows"][0]["verdict"] == "cannot tell"
     assert "every launch of the head was disturbed" in captured.out

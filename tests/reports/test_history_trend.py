@@ -10,6 +10,7 @@ from stratagem_reports.charts.theme import in_theme, part_color, strategy_color
 from stratagem_reports.history.points import Metric
 from stratagem_reports.history.series import series_of
 from stratagem_reports.history.trend import trend_of
+from stratagem_reports.results.launch import UNRELIABLE_MARKS
 
 import images
 from fixture_history import ROW, commit, history, runs, store
@@ -77,16 +78,32 @@ def test_the_step_in_canaries_joins_all_hardware(tmp_path, capsys):
     assert len(json.loads(capsys.readouterr().out)["series"]) == 2
 
 
-@pytest.mark.parametrize("mark", ["disturbed", "shared_cores"])
-def test_disturbed_runs_are_in_no_trend_of_times_and_that_is_said(tmp_path, capsys, mark):
+@pytest.mark.parametrize("mark", UNRELIABLE_MARKS)
+def test_runs_with_an_unreliable_mark_are_in_no_trend_of_times(tmp_path, capsys, mark):
     slow = [replace(run, marks=[mark]) for run in runs(10, first=30, step_at=0, factor=2.0)]
     folder = store(tmp_path / "h", runs(30), slow)
     assert history("trend", "--dir", folder, "--fail-on-regression") == 0
-    assert f"{ROW}: left out 10 disturbed runs" in capsys.readouterr().out
+    assert f"{ROW}: left out 10 runs: {mark}" in capsys.readouterr().out
     trend = trend_of(series_of(slow)[0], "live_micro_batches", max_p=0.001, min_change=0.0)
     assert len(trend.runs) == 10
     assert history("trend", "--dir", store(tmp_path / "slow", slow)) == 3
-    assert "every run with the metric 'step_ms' was disturbed" in capsys.readouterr().err
+    assert f"every run with the metric 'step_ms' was marked ({mark})" in capsys.readouterr().err
+
+
+def test_a_slow_machine_is_in_the_trend_of_steps_in_canaries():
+    metrics = {"step_in_canaries": Metric(5.0, "", "lower")}
+    slow = [replace(run, marks=["slow_machine"], metrics=metrics) for run in runs(10)]
+    trend = trend_of(series_of(slow)[0], "step_in_canaries", max_p=0.001, min_change=0.0)
+    assert len(trend.runs) == 10
+
+
+def test_a_trend_over_launches_of_another_length_has_a_note(tmp_path, capsys):
+    longer = [replace(run, steps=20) for run in runs(3, first=3)]
+    folder = store(tmp_path / "h", [replace(run, steps=6) for run in runs(3)], longer)
+    assert history("trend", "--dir", folder) == 0
+    assert f"{ROW}: launches of 6 and 20 steps" in capsys.readouterr().out
+    assert history("trend", "--dir", store(tmp_path / "same", longer)) == 0
+    assert "steps, whose" not in capsys.readouterr().out
 
 
 def test_hardware_is_never_joined_and_that_is_said(tmp_path, capsys):

@@ -148,6 +148,7 @@ int measure(const std::vector<bench::Config>& rows, const bench::Selection& sele
   options.command_line = command_line(call.arguments);
   if (keeps_unfinished(files.out)) options.out = files.out;
   options.resume = files.resume;
+  options.anonymous = files.anonymous;
   options.trace = !files.trace.empty();
   options.turns = call.turns;
   const bench::Measurement measurement = bench::measure(rows, options, environment, progress);

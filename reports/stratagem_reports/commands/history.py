@@ -141,12 +141,13 @@ def _show(options: argparse.Namespace) -> int:
 def _trend(options: argparse.Namespace) -> int:
     from ..history.points import STEP_IN_CANARIES
     from ..history.series import kept_apart
-    from ..history.trend import left_out, regressed, trends_of
+    from ..history.trend import changed_steps, left_out, regressed, trends_of
     from ..history.trend_text import WRITERS
 
     series = _series(options, across_hardware=options.metric == STEP_IN_CANARIES)
     trends = trends_of(series, options.metric, options.max_p, options.min_change)
     notes = kept_apart(series) + left_out(series, options.metric)
+    notes += changed_steps(series, options.metric)
     if options.format == "html":
         _trend_page(trends, notes, options.out_dir)
     else:

@@ -35,12 +35,19 @@ class Launches:
     marks: list[str] = field(default_factory=list)
     config: dict[str, Any] = field(default_factory=dict)
     workload: str | None = None
-    disturbed: bool = False  # in one of the files nothing but disturbed launches
+    unreliable: set[str] = field(default_factory=set)  # see Row.unreliable
+    canaries_ms: list[float] = field(default_factory=list)
+    steps: set[int] = field(default_factory=set)  # timed steps of a launch
 
     @property
     def sample(self) -> str:
         """What one of `samples_ms` is."""
         return "training call" if self.config.get("protocol") == "tutorial" else "step"
+
+    @property
+    def canary_ms(self) -> float | None:
+        """The median of the launches' canaries; None where one had none."""
+        return float(np.median(self.canaries_ms)) if self.canaries_ms else None
 
     @property
     def outliers(self) -> dict[str, int]:
@@ -182,7 +189,9 @@ def _add(known: Launches | None, row: Row, deterministic: set[str], source: str)
         marks=list(dict.fromkeys(joined.marks + row.marks)),
         config=joined.config | row.config,
         workload=joined.workload or workload,
-        disturbed=joined.disturbed or row.disturbed,
+        unreliable=joined.unreliable | set(row.unreliable),
+        canaries_ms=joined.canaries_ms + [item.canary_ms for item in row.calm if item.canary_ms],
+        steps=joined.steps | {len(item.step_ms) for item in row.repetitions},
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..results.errors import InputError
+from .conditions import unlike_conditions
 from .deterministic import MetricChange, compare_metrics, count_compared
 from .mann_whitney import Change, compare_launches, launches_needed, smallest_p_value
 from .result_set import Launches, ResultSet, check_workload, common_units, differences
@@ -162,7 +163,8 @@ def compare_result_sets(
 ) -> Comparison:
     """Compares two result sets measured apart; InputError when their machines differ."""
     common = common_rows(base, head)
-    timings = _timings(base, head, common, threshold, confidence)
+    across = check_machines(base, head, across_machines)
+    timings = _timings(base, head, common, threshold, confidence, not across)
     return Comparison(
         base=base,
         head=head,
@@ -170,7 +172,7 @@ def compare_result_sets(
         threshold=threshold,
         confidence=confidence,
         method="Mann-Whitney over launches, corrected by Holm for the number of rows",
-        across_machines=check_machines(base, head, across_machines),
+        across_machines=across,
     )
 
 
@@ -258,7 +260,12 @@ def failed_timing(base: Launches, head: Launches) -> Timing | None:
 
 
 def _timings(
-    base: ResultSet, head: ResultSet, common: list[str], threshold: float, confidence: float
+    base: ResultSet,
+    head: ResultSet,
+    common: list[str],
+    threshold: float,
+    confidence: float,
+    one_machine: bool,
 ) -> dict[str, Timing]:
     timings = {name: failed_timing(base.rows[name], head.rows[name]) for name in common}
     working = [name for name, failed in timings.items() if failed is None]
@@ -271,8 +278,7 @@ def _timings(
     adjusted = dict(zip(working, holm([changes[name].p_value for name in working]), strict=True))
     for name in working:
         one, two = base.rows[name].step_ms, head.rows[name].step_ms
-        if disturbed := [own.label for own in (base, head) if own.rows[name].disturbed]:
-            note = f"every launch of the {' and the '.join(disturbed)} was disturbed"
+        if note := unlike_conditions(base.rows[name], head.rows[name], one_machine):
             timings[name] = Timing(one, two, changes[name], None, Verdict.CANNOT_TELL, note)
             continue
         if smallest_p_value(len(one), len(two)) > level:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from ..analysis.statistics import median_or_none
-from ..results.launch import Repetition
+from ..results.launch import UNRELIABLE_MARKS, Repetition
 from ..results.load import DescribedMetric, Results, Row, load_results
 from .points import (
     CPU_TIME,
@@ -70,7 +70,8 @@ def _run(row: Row, results: Results, time: datetime, commit: str) -> Run:
         | _canary(row.calm, launches),
         hardware=hardware_of(results.stratagem.fingerprint.hardware or {}),
         software=results.stratagem.fingerprint.software or {},
-        marks=[mark for mark in row.marks if mark != "disturbed" or row.disturbed],
+        marks=[mark for mark in row.marks if mark not in UNRELIABLE_MARKS] + row.unreliable,
+        steps=len(row.repetitions[0].step_ms),
         workload=row.summary.workload if row.summary else None,
     )
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import msgspec
 
 from ..results.errors import InputError
+from ..results.launch import UNRELIABLE_MARKS
 from ..results.typed_json import Better, Milliseconds, decode
 
 SCHEMA = "stratagem-history/1"
@@ -20,7 +21,6 @@ CPU_TIME = "cpu_time"
 STEP_IN_CANARIES = "step_in_canaries"
 UNKNOWN_HARDWARE = "unknown"
 ANY_HARDWARE = "any"
-_DISTURBED = {"shared_cores", "disturbed"}
 _SCHEMA_NAME = re.compile(r"stratagem-history/\d+")
 # The build writes "unknown" if there is no commit.
 _COMMIT = r"^(?!unknown\Z)[0-9A-Za-z][0-9A-Za-z._/+-]{0,99}\Z"
@@ -45,7 +45,7 @@ class Hardware(msgspec.Struct, frozen=True):
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """One row measured once, in one or more launches; `workload` is None where nobody said it.
 
-    Its members are those of a line, in their order. `time` is in UTC; read without an offset, too.
+    Its members are those of a line, in their order. `steps` are those of a launch. `time` is in UTC; read without an offset, too.
     """
 
     time: datetime
@@ -58,6 +58,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     hardware: Hardware
     software: dict[str, Any]
     marks: list[str]
+    steps: int | None = None
 
     def __post_init__(self) -> None:
         msgspec.structs.force_setattr(self, "time", _in_utc(self.time))
@@ -72,10 +73,16 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         """The same in words."""
         return f"{self.name} of commit {self.commit} at {self.time:%Y-%m-%dT%H:%M:%SZ}"
 
-    @property
-    def disturbed(self) -> bool:
-        """True where something else ran beside every launch, so that no time is to be trusted."""
-        return bool(_DISTURBED & set(self.marks))
+    def unreliable(self, metric: str) -> list[str]:
+        """The marks for which the run's value of a metric is not to be trusted.
+
+        A slow machine delays the canary as well as the step.
+        """
+        known = self.metrics.get(metric)
+        if metric != STEP and (known is None or known.deterministic):
+            return []
+        allowed = {"slow_machine"} if metric == STEP_IN_CANARIES else set()
+        return [mark for mark in UNRELIABLE_MARKS if mark in self.marks and mark not in allowed]
 
     def value(self, metric: str) -> float | None:
         """The run's value of a metric, or None where it has none."""

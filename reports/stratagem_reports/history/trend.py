@@ -59,12 +59,12 @@ class Trend:
 def trend_of(series: Series, metric: str, max_p: float, min_change: float) -> Trend | None:
     """The trend of a metric over the runs that have it; None when none has.
 
-    Disturbed runs say nothing of times, and count only where chance has no part in the metric.
+    Runs under unreliable conditions count only where chance has no part in the metric.
     """
     runs = [
         run
         for run in series.runs
-        if run.value(metric) is not None and not (run.disturbed and _is_timed(run, metric))
+        if run.value(metric) is not None and not run.unreliable(metric)
     ]
     if not runs:
         return None
@@ -91,7 +91,11 @@ def trends_of(series: list[Series], metric: str, max_p: float, min_change: float
     trends = [trend_of(item, metric, max_p, min_change) for item in series]
     found = [trend for trend in trends if trend is not None]
     if not found and any(run.value(metric) is not None for item in series for run in item.runs):
-        raise NoMatchError(f"every run with the metric {metric!r} was disturbed; measure again")
+        marks = {mark for item in series for run in item.runs for mark in run.unreliable(metric)}
+        raise NoMatchError(
+            f"every run with the metric {metric!r} was marked ({', '.join(sorted(marks))}); measure "
+            "again"
+        )
     if not found:
         known = sorted({name for item in series for run in item.runs for name in run.metrics})
         names = ", ".join([STEP, *known])
@@ -100,17 +104,28 @@ def trends_of(series: list[Series], metric: str, max_p: float, min_change: float
 
 
 def left_out(series: list[Series], metric: str) -> list[str]:
-    """A line for each series that has disturbed runs, which its trend does without."""
+    """A line for each series that has runs under unreliable conditions, without which it does."""
     notes = []
     for item in series:
-        count = sum(run.disturbed and _is_timed(run, metric) for run in item.runs)
-        if count:
-            notes.append(f"{item.name}: left out {counted(count, 'disturbed run')}")
+        marks = [found for run in item.runs if (found := run.unreliable(metric))]
+        if marks:
+            words = ", ".join(sorted({mark for found in marks for mark in found}))
+            notes.append(f"{item.name}: left out {counted(len(marks), 'run')}: {words}")
     return notes
 
 
-def _is_timed(run: Run, metric: str) -> bool:
-    return metric == STEP or metric in run.metrics and not run.metrics[metric].deterministic
+def changed_steps(series: list[Series], metric: str) -> list[str]:
+    """A line for each series whose runs timed different numbers of steps a launch.
+
+    A step has its share of what begins and ends a launch, so its time depends on the number.
+    """
+    notes = []
+    for item in series:
+        counts = sorted({run.steps for run in item.runs if run.steps and run.value(metric)})
+        if len(counts) > 1:
+            words = " and ".join(map(str, counts))
+            notes.append(f"{item.name}: launches of {words} steps, whose times may differ by that")
+    return notes
 
 
 def regressed(trend: Trend, window: int) -> bool:

@@ -11,6 +11,17 @@ from .timeline import Action, device_name
 from .typed_json import Milliseconds
 
 
+# Marks for which a row's times are not to be compared with another run's: each with the share of
+# the row's launches that must have it.
+UNRELIABLE_MARKS = {
+    "disturbed": 1.0,
+    "not_stationary": 0.5,
+    "shared_cores": 0.0,
+    "slow_machine": 0.0,
+    "test_fault": 0.0,
+}
+
+
 class CategoryMemory(msgspec.Struct, frozen=True):
     """What a device held for one purpose, in bytes; `formula` is None where nothing says it."""
 

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import field
 
 from .errors import InputError
-from .launch import Entry, Repetition, Verification
+from .launch import UNRELIABLE_MARKS, Entry, Repetition, Verification
 from .row_summary import Summary, read_summary
 from .timeline import Action
 from .typed_json import Better, decode, read_text
@@ -121,7 +121,19 @@ class Row:
     @property
     def disturbed(self) -> bool:
         """True where every launch was disturbed, so that the row's times say nothing."""
-        return bool(self.repetitions) and all(item.disturbed for item in self.repetitions)
+        return "disturbed" in self.unreliable
+
+    @property
+    def unreliable(self) -> list[str]:
+        """The marks for which the row's times are not to be compared with another run's."""
+        counts = {
+            mark: sum(mark in item.marks for item in self.repetitions) for mark in UNRELIABLE_MARKS
+        }
+        return [
+            mark
+            for mark, share in UNRELIABLE_MARKS.items()
+            if counts[mark] and counts[mark] >= share * len(self.repetitions)
+        ]
 
     @property
     def time_ms(self) -> float:

@@ -52,7 +52,7 @@ class RunOptionsTest : public testing::Test {
 TEST_F(RunOptionsTest, TakesListsSwitchesAndFiles) {
   const Selection selection =
       parse({"--strategy", "single,pipeline", "--split-size=4,8", "--no-verify", "--oversubscribe",
-             "--tf32", "on", "--out", "r.json", "--resume", "--quiet"});
+             "--tf32", "on", "--out", "r.json", "--resume", "--quiet", "--anonymous"});
   EXPECT_THAT(selection.options.at("strategy").texts, ElementsAre("single", "pipeline"));
   EXPECT_THAT(selection.options.at("split_size").texts, ElementsAre("4", "8"));
   EXPECT_EQ(selection.options.at("split_size").where, "--split-size");
@@ -62,6 +62,7 @@ TEST_F(RunOptionsTest, TakesListsSwitchesAndFiles) {
   EXPECT_EQ(selection.files.out, "r.json");
   EXPECT_TRUE(selection.files.resume);
   EXPECT_TRUE(selection.files.quiet);
+  EXPECT_TRUE(selection.files.anonymous);
 }
 
 TEST_F(RunOptionsTest, ABooleanAloneIsOn) {

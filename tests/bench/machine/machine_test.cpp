@@ -1,5 +1,6 @@
 #include "bench/machine/machine.h"
 #include "bench/config/core_demand.h"
+#include "bench/machine/processor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -86,6 +87,44 @@ TEST_F(MachineTest, ReadsTheFacts) {
   EXPECT_THAT(facts.load_average, ElementsAre(0.5, 0.25, 0.1));
   EXPECT_THAT(facts.gpu_models, ElementsAre("A graphics card"));
   EXPECT_EQ(facts.gpu_driver, "580.65.06");
+}
+
+TEST_F(MachineTest, ReadsWhatTheProcessorOffers) {
+  write("proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu fma avx2 hypervisor avx512f avx2\n");
+  EXPECT_EQ(instruction_sets(paths()), "avx2 fma avx512f");
+  EXPECT_EQ(hypervisor(paths()), "unknown");
+  write("sys/class/dmi/id/sys_vendor", "A maker\n");
+  EXPECT_EQ(hypervisor(paths()), "A maker");
+  write("sys/hypervisor/type", "xen\n");
+  EXPECT_EQ(hypervisor(paths()), "xen");
+}
+
+TEST_F(MachineTest, ReadsAnArmProcessorWithoutHypervisor) {
+  write("proc/cpuinfo", "processor\t: 0\nFeatures\t: fp asimd sve bf16\n");
+  EXPECT_EQ(instruction_sets(paths()), "asimd sve bf16");
+  EXPECT_EQ(hypervisor(paths()), "");
+}
+
+TEST_F(MachineTest, ReadsTheCaches) {
+  const auto cache = [&](int index, const std::string& type, const std::string& size) {
+    const std::string folder =
+        "sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/";
+    write(folder + "type", type + "\n");
+    write(folder + "level", std::to_string(index + 1) + "\n");
+    write(folder + "size", size + "\n");
+    write(folder + "shared_cpu_list", index == 0 ? "0\n" : "0-2,8\n");
+  };
+  EXPECT_THAT(caches(paths()), testing::IsEmpty());
+  cache(0, "Data", "48K");
+  cache(1, "Unified", "2M");
+  const std::vector<reports::Cache> found = caches(paths());
+  ASSERT_THAT(found, testing::SizeIs(2));
+  EXPECT_EQ(found[0].type, "Data");
+  EXPECT_EQ(found[0].level, 1);
+  EXPECT_EQ(found[0].size, 48 * 1024);
+  EXPECT_EQ(found[0].num_sharing, 1);
+  EXPECT_EQ(found[1].size, 2 * 1024 * 1024);
+  EXPECT_EQ(found[1].num_sharing, 4);
 }
 
 TEST_F(MachineTest, PrefersTheBaseFrequency) {

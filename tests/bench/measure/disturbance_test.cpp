@@ -99,6 +99,27 @@ TEST_F(DisturbedLaunchesTest, AreMadeOnceMoreAndKept) {
               Contains(AllOf(HasSubstr("launch 2 was disturbed"), HasSubstr("20% longer"))));
 }
 
+TEST_F(DisturbedLaunchesTest, BringFurtherRoundsOfAllRows) {
+  workers_.on<MeasureJob>([next = std::size_t{0}](const MeasureJob& job) mutable {
+    const bool slow = job.config.split_size == 4 && next++ < 2;
+    return answered(MeasureResult{.repetitions = {FakeWorkers::repetition(1)}},
+                    canary(20, slow ? 24 : 20));
+  });
+  Config calm = rounds(3);
+  calm.split_size = 8;
+  const Measurement measured = measure_rows({rounds(3), calm});
+  EXPECT_THAT(disturbed(measured), ElementsAre(0, 1));
+  for (const reports::Row& row : measured.results.rows) {
+    ASSERT_THAT(row.repetitions, SizeIs(5));
+    for (int index = 0; index < 5; ++index) {
+      EXPECT_EQ(row.repetitions[static_cast<std::size_t>(index)].index, index);
+    }
+  }
+  const auto splits = workers_.measured_splits();
+  EXPECT_THAT(std::vector(splits.end() - 4, splits.end() - 2), testing::UnorderedElementsAre(4, 8));
+  EXPECT_EQ(measured.planned_launches, 10u);
+}
+
 TEST_F(DisturbedLaunchesTest, AreNotMadeAThirdTime) {
   canaries_after({20, 24, 20, 24});
   const Measurement measured = measure_rows({rounds(3)});

@@ -29,8 +29,8 @@ TEST(MakeEnvironment, AnAnswerIsKeptForTheVariablesThatLibrariesObey) {
 
 TEST(MakeEnvironment, AnAnswerIsKeptForOneKindOfMachine) {
   const nlohmann::json own = identity();
-  for (const char* key :
-       {"build", "torch", "cpu_model", "available_cores", "kernel", "microcode"}) {
+  for (const char* key : {"build", "torch", "torch_build_id", "cpu_model", "instruction_sets",
+                          "available_cores", "kernel", "microcode"}) {
     EXPECT_TRUE(own.contains(key)) << key;
   }
 }

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "tests/bench/fake_workers.h"
+
 namespace stratagem::bench::round_order_test {
 namespace {
 
@@ -36,6 +38,46 @@ TEST(RoundOrder, DiffersFromRoundToRound) {
   for (const PlannedLaunch& launch : order)
     (launch.round == 0 ? first : second).push_back(launch.row);
   EXPECT_NE(first, second);
+}
+
+class RandomOrder : public MeasureTest {
+ protected:
+  struct Found {
+    std::vector<std::int64_t> splits;  // in the order of the launches
+    std::int64_t order_seed = 0;       // as recorded
+  };
+
+  Found found(std::int64_t order_seed, std::int64_t seed) {
+    std::vector<Config> rows = {row(4), row(8), row(16)};
+    for (Config& one : rows) {
+      one.repetitions = 12;
+      one.order_seed = order_seed;
+      one.seed = seed;
+    }
+    const std::size_t before = workers_.measured_splits().size();
+    const Measurement measured = measure_rows(rows);
+    Found result;
+    result.splits = workers_.measured_splits();
+    result.splits.erase(result.splits.begin(),
+                        result.splits.begin() + static_cast<std::ptrdiff_t>(before));
+    for (const auto& [name, value] : measured.results.rows.front().config) {
+      if (name == "order_seed") result.order_seed = std::get<std::int64_t>(value);
+    }
+    return result;
+  }
+};
+
+TEST_F(RandomOrder, FollowsFromItsOwnSeedAlone) {
+  const Found first = found(7, 1);
+  EXPECT_EQ(first.order_seed, 7);
+  EXPECT_EQ(found(7, 2).splits, first.splits);
+  EXPECT_NE(found(8, 1).splits, first.splits);
+}
+
+TEST_F(RandomOrder, CanBeRepeatedFromTheSeedThatARunDraws) {
+  const Found drawn = found(0, 1);
+  EXPECT_GT(drawn.order_seed, 0);
+  EXPECT_EQ(found(drawn.order_seed, 1).splits, drawn.splits);
 }
 
 }  // namespace

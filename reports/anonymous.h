@@ -1,0 +1,12 @@
+// Results for publication: without what names a host, a user or a folder.
+#pragma once
+
+#include "reports/record.h"
+
+namespace stratagem::reports {
+
+/// Removes host names and the folders of paths from all texts of the results, and the environment's
+/// variables. File names, options, hardware and versions stay.
+void anonymise(ResultFile& results);
+
+}  // namespace stratagem::reports

@@ -3,11 +3,13 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <array>
-#include <bit>
+#include <cstdint>
+#include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "models/datasets/random_bits.h"
+#include "bench/proof/signed_sums.h"
 #include "strategies/distributed/state_pieces.h"
 
 namespace stratagem::bench {
@@ -15,44 +17,8 @@ namespace {
 
 using strategies::StatePiece;
 
-/// 64-bit FNV-1a.
-std::uint64_t seed_of(const std::string& name) {
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  for (const char character : name) {
-    hash = (hash ^ static_cast<unsigned char>(character)) * 0x100000001b3U;
-  }
-  return hash;
-}
-
-/// A sign in each bit.
-std::uint64_t signs_of(std::uint64_t seed, std::int64_t place) {
-  return datasets::scrambled(seed + static_cast<std::uint64_t>(place) * datasets::scramble_step);
-}
-
-class Sums {
- public:
-  explicit Sums(std::uint64_t seed) : seed_(seed) {}
-
-  void add(double value, std::int64_t place) {
-    const std::uint64_t signs = signs_of(seed_, place);
-    squares_ += value * value;
-    for (std::size_t index = 0; index < projected_.size(); ++index) {
-      const std::uint64_t sign = (signs << (63 - index)) & (std::uint64_t{1} << 63U);
-      projected_[index] += std::bit_cast<double>(std::bit_cast<std::uint64_t>(value) ^ sign);
-    }
-  }
-
-  Fingerprint fingerprint() const {
-    return {.squares = squares_, .projected = {projected_.begin(), projected_.end()}};
-  }
-
- private:
-  std::uint64_t seed_;
-  double squares_ = 0;
-  std::array<double, Fingerprint::projections> projected_ = {};
-};
-
-/// The places of a slice's elements in the whole entry, in row-major order of the slice.
+/// The places of a slice's elements in the whole entry, in row-major order of the slice. It has a
+/// dimension.
 class Places {
  public:
   Places(const at::Tensor& slice, std::int64_t start)
@@ -67,15 +33,22 @@ class Places {
     }
   }
 
-  std::int64_t next() {
-    const std::int64_t place = place_;
-    for (std::size_t dimension = sizes_.size(); dimension-- > 0;) {
-      place_ += strides_[dimension];
-      if (++position_[dimension] < sizes_[dimension]) break;
+  std::int64_t place() const { return place_; }
+
+  /// Returns how many of the next elements, at most so many, lie one behind the other, and moves
+  /// behind them.
+  std::int64_t take_run(std::int64_t most) {
+    const std::int64_t rest = sizes_.back() - position_.back();
+    const std::int64_t run = strides_.back() == 1 ? std::min(most, rest) : 1;
+    std::int64_t step = run;
+    for (std::size_t dimension = sizes_.size(); dimension-- > 0; step = 1) {
+      place_ += step * strides_[dimension];
+      position_[dimension] += step;
+      if (position_[dimension] < sizes_[dimension]) break;
       place_ -= sizes_[dimension] * strides_[dimension];
       position_[dimension] = 0;
     }
-    return place;
+    return run;
   }
 
  private:
@@ -85,17 +58,33 @@ class Places {
   std::int64_t place_;
 };
 
+/// Adds the elements, which have the places from `first` on, in blocks that a cache holds.
+void add_blocks(const at::Tensor& values, std::int64_t first, SignedSums& sums) {
+  constexpr std::int64_t block = std::int64_t{1} << 15;
+  const at::Tensor exact = at::empty({std::min(block, values.numel())}, at::kDouble);
+  const std::span all(exact.const_data_ptr<double>(), static_cast<std::size_t>(exact.numel()));
+  for (std::int64_t start = 0; start < values.numel(); start += block) {
+    const std::int64_t count = std::min(block, values.numel() - start);
+    exact.narrow(0, 0, count).copy_(values.narrow(0, start, count));
+    sums.add(all.first(static_cast<std::size_t>(count)), first + start);
+  }
+}
+
 Fingerprint fingerprint_of(const StatePiece& piece) {
-  Sums sums(seed_of(piece.name));
-  const at::Tensor values = piece.values.detach().to(at::kCPU, at::kDouble).contiguous();
-  const double* value = values.const_data_ptr<double>();
-  const std::int64_t count = values.numel();
+  SignedSums sums(piece.name);
+  const at::Tensor values = piece.values.detach().to(at::kCPU).contiguous().flatten();
   if (piece.slice.is_contiguous()) {
-    const std::int64_t first = piece.slice.storage_offset() + piece.start;
-    for (std::int64_t index = 0; index < count; ++index) sums.add(value[index], first + index);
-  } else if (count > 0) {
+    add_blocks(values, piece.slice.storage_offset() + piece.start, sums);
+  } else if (values.numel() > 0) {
+    const at::Tensor exact = values.to(at::kDouble);
+    std::span left(exact.const_data_ptr<double>(), static_cast<std::size_t>(exact.numel()));
     Places places(piece.slice, piece.start);
-    for (std::int64_t index = 0; index < count; ++index) sums.add(value[index], places.next());
+    while (!left.empty()) {
+      const std::int64_t place = places.place();
+      const auto run = static_cast<std::size_t>(places.take_run(std::ssize(left)));
+      sums.add(left.first(run), place);
+      left = left.subspan(run);
+    }
   }
   return sums.fingerprint();
 }

@@ -63,8 +63,8 @@ void compare_losses(const Evidence& launch, const Reference& reference, Findings
         std::max({reference.loss_tolerance, rounded_factor * reference.coarser * rounding,
                   reference.shaken_factor * shaking});
     findings.add(relative(std::abs(found - expected), expected), bound,
-                 fmt::format("the loss of step {} is {:.9g}, one device's is {:.9g}{}", step, found,
-                             expected, counting));
+                 fmt::format("the loss of step {} is {:.9g}, one device's is {:.9g}", step, found,
+                             expected));
   }
 }
 
@@ -142,7 +142,7 @@ void compare_states(const Evidence& launch, const Reference& reference, Findings
   for (const auto& [name, exact] : changes.exact()) {
     ++proof.entries;
     if (!launch.state.contains(name)) {
-      findings.add(1, 0, fmt::format("{} is missing after step {}{}", name, steps - 1, counting));
+      findings.add(1, 0, fmt::format("{} is missing after step {}", name, steps - 1));
       continue;
     }
     const Fingerprint& found = launch.state.at(name);
@@ -157,8 +157,8 @@ void compare_states(const Evidence& launch, const Reference& reference, Findings
     if (bound < change) ++proof.shown;
     findings.add(error / scale, bound / scale,
                  fmt::format("{} after step {} differs from one device's by {:.2g} of its change, "
-                             "and {:.2g} is allowed{}",
-                             name, steps - 1, error / scale, bound / scale, counting));
+                             "and {:.2g} is allowed",
+                             name, steps - 1, error / scale, bound / scale));
   }
 }
 
@@ -181,6 +181,7 @@ reports::Proof judge(const Evidence& launch, const Reference& reference) {
     proof.message += (proof.message.empty() ? "" : "; ") + states.what_is_wrong();
   }
   proof.passed = proof.message.empty();
+  if (!proof.passed) proof.message += counting;
   return proof;
 }
 

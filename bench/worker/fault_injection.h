@@ -6,8 +6,13 @@
 // computes for so long before the action, operator calls one operator more, all_reduce exchanges
 // one number more between all ranks (with one rank it does nothing). With "verify:" before the
 // kind it happens where the row is verified, and not where it is timed.
+//
+// Two kinds make a measured step wrong, for the tests of its proof. They have a step's number in
+// the place of the action: stale@2 gives step 2 and the later ones the batch of step 1, and
+// rate=0@5 multiplies the learning rate of step 5 by 0.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -28,5 +33,14 @@ bool faults_are_injected();
 std::function<void(const schedules::Action&)> injected_fault(FaultyTask task,
                                                              const std::string& strategy, int rank,
                                                              AllRanks all_ranks);
+
+/// What is wrong with a step.
+struct StepFault {
+  std::int64_t batch = 0;  // of which step
+  double rate = 1;         // factor of the learning rate
+};
+
+/// Returns what the environment asks for in this step of a measured row.
+StepFault injected_step_fault(const std::string& strategy, int rank, std::int64_t step);
 
 }  // namespace stratagem::bench

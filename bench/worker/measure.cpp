@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
@@ -28,10 +29,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The batches of a launch in host memory, page-locked where a GPU copies from it.
-class BatchesInTurn {
+/// The steps of a launch. Their batches take turns; they are in host memory, page-locked where a
+/// GPU copies from it.
+class StepsInTurn {
  public:
-  explicit BatchesInTurn(const Session& session) {
+  explicit StepsInTurn(const Session& session) : session_(session) {
     const bool pinned = session.config.device == "cuda";
     const std::int64_t count = different_batches(session.config, elements_of(*session.workload));
     for (std::int64_t index = 0; index < count; ++index) {
@@ -41,12 +43,22 @@ class BatchesInTurn {
     }
   }
 
-  /// Returns the next step's batch.
-  const models::Batch& next() { return batches_[taken_++ % batches_.size()]; }
+  /// Enqueues the next step.
+  std::unique_ptr<strategies::PendingStep> next() {
+    const StepFault fault =
+        injected_step_fault(session_.config.strategy, session_.rank(), taken_++);
+    const double rate = session_.config.learning_rate;
+    if (fault.rate != 1) session_.strategy->set_learning_rate(fault.rate * rate);
+    auto step =
+        session_.strategy->step(batches_[static_cast<std::size_t>(fault.batch) % batches_.size()]);
+    if (fault.rate != 1) session_.strategy->set_learning_rate(rate);
+    return step;
+  }
 
  private:
+  const Session& session_;
   std::vector<models::Batch> batches_;
-  std::size_t taken_ = 0;
+  std::int64_t taken_ = 0;
 };
 
 /// Throws when the first step's loss is not the one that verification found for this workload.
@@ -121,7 +133,7 @@ struct WarmUp {
   WarmUpCriterion end;
 };
 
-WarmUp warm_up(const Session& session, const TaskContext& context, BatchesInTurn& batches) {
+WarmUp warm_up(const Session& session, const TaskContext& context, StepsInTurn& steps) {
   WarmUp seen;
   bool should_continue = true;
   while (should_continue) {
@@ -129,7 +141,7 @@ WarmUp warm_up(const Session& session, const TaskContext& context, BatchesInTurn
     std::optional<OperatorCount> count;
     if (step == 1) count.emplace();
     const auto start = Clock::now();
-    const auto pending = session.strategy->step(batches.next());
+    const auto pending = steps.next();
     synchronize(session);
     if (count) seen.operators = count->calls();
     count.reset();
@@ -140,14 +152,14 @@ WarmUp warm_up(const Session& session, const TaskContext& context, BatchesInTurn
   return seen;
 }
 
-TimedRun run_steps(const Session& session, const TaskContext& context, BatchesInTurn& batches,
+TimedRun run_steps(const Session& session, const TaskContext& context, StepsInTurn& steps,
                    std::int64_t count, bool watches_cores) {
   const bool isolated = session.config.protocol == "isolated";
   return timed(
       session, context,
-      [&](PendingSteps& steps) {
+      [&](PendingSteps& pending) {
         for (std::int64_t step = 0; step < count; ++step) {
-          steps.push_back(session.strategy->step(batches.next()));
+          pending.push_back(steps.next());
           if (isolated) synchronize(session);
         }
       },
@@ -157,13 +169,13 @@ TimedRun run_steps(const Session& session, const TaskContext& context, BatchesIn
 /// Step by step, each when it is this run's turn; the other ranks wait for the first at the step's
 /// barrier.
 std::vector<TimedRun> run_in_turns(const Session& session, const TaskContext& context,
-                                   BatchesInTurn& batches, const std::string& socket) {
+                                   StepsInTurn& steps, const std::string& socket) {
   std::optional<Lockstep> turns;
   if (session.rank() == 0) turns.emplace(socket, to_milliseconds(session.config.timeout));
   std::vector<TimedRun> runs;
   for (std::int64_t step = 0; step < session.config.steps; ++step) {
     if (turns) turns->wait();
-    runs.push_back(run_steps(session, context, batches, 1, /*watches_cores=*/false));
+    runs.push_back(run_steps(session, context, steps, 1, /*watches_cores=*/false));
     if (turns) turns->done();
   }
   return runs;
@@ -190,18 +202,18 @@ reports::Repetition record_of_turns(const Session& session, const TaskContext& c
 }
 
 MeasureResult steady(Session& session, const TaskContext& context, const MeasureJob& job) {
-  BatchesInTurn batches(session);
-  WarmUp warm = warm_up(session, context, batches);
+  StepsInTurn steps(session);
+  WarmUp warm = warm_up(session, context, steps);
   check_first_loss(job.first_loss, warm.steps.loss.front());
   for (const auto& device : session.group.devices) device->reset_peak_memory();
   MeasureResult result;
   reports::Repetition& repetition = result.repetitions.emplace_back();
   if (!job.turns.empty()) {
-    const auto runs = run_in_turns(session, context, batches, job.turns);
+    const auto runs = run_in_turns(session, context, steps, job.turns);
     repetition = record_of_turns(session, context, runs, job.peak_gflops, warm.operators);
   } else {
     const TimedRun run =
-        run_steps(session, context, batches, session.config.steps, /*watches_cores=*/true);
+        run_steps(session, context, steps, session.config.steps, /*watches_cores=*/true);
     repetition = record_of(session, context, run, job.peak_gflops, warm.operators);
     if (job.trace) result.trace = trace_of(session, context, run);
     for (const auto& step : run.steps) warm.steps.add(*step);

@@ -68,11 +68,15 @@ class StreamDevice final : public Device {
     MemoryProbe memory = {};              // empty: zeros
     ProgressPage* activity = nullptr;     // of the compute stream's items
     bool apart = true;
+    bool forgets_copies = false;  // a mistake: its compute stream waits for no event of copies
     std::uint64_t seed = 1;
   };
 
   StreamDevice(DeviceDescription description, std::shared_ptr<Monitor> monitor, Options options)
-      : Device(std::move(description)), monitor_(std::move(monitor)), memory_(options.memory) {
+      : Device(std::move(description)),
+        monitor_(std::move(monitor)),
+        memory_(options.memory),
+        forgets_copies_(options.forgets_copies) {
     constexpr std::array names{"compute", "copy", "communication"};
     for (std::size_t index = 0; index < names.size(); ++index) {
       states_[index] = std::make_shared<StreamState>(
@@ -107,6 +111,7 @@ class StreamDevice final : public Device {
 
   void wait(Stream stream, EventPointer event) override {
     const StreamPointer state = states_[index_of(stream)];
+    if (forgets_copies_ && stream == Stream::compute && is_of_copies(*event)) return;
     queues_[index_of(stream)]->enqueue_wait(
         "a wait", [state, known = clock_of_user(), event = std::move(event), monitor = monitor_] {
           state->learn(known);
@@ -148,6 +153,11 @@ class StreamDevice final : public Device {
   }
 
  private:
+  bool is_of_copies(const Event& event) const {
+    const auto* of_stream = dynamic_cast<const StreamEvent*>(&event);
+    return of_stream != nullptr && of_stream->stream().number() == states_[1]->number();
+  }
+
   static constexpr std::size_t communication = 2;
   static std::size_t index_of(Stream stream) { return stream == Stream::copy ? 1 : 0; }
 
@@ -176,6 +186,7 @@ class StreamDevice final : public Device {
 
   std::shared_ptr<Monitor> monitor_;
   MemoryProbe memory_;
+  bool forgets_copies_;
   std::array<StreamPointer, 3> states_;
   std::array<std::shared_ptr<WorkQueue>, 3> queues_;
 };

@@ -163,8 +163,8 @@ inline std::shared_ptr<StreamMemoryInUse> use_stream_memory() {
 }
 
 /// See StreamDevice for `apart`.
-inline backends::DeviceGroup stream_devices(int count, bool apart,
-                                            ProgressPage* activity = nullptr) {
+inline backends::DeviceGroup stream_devices(int count, bool apart, ProgressPage* activity = nullptr,
+                                            bool forgets_copies = false) {
   const auto in_use = use_stream_memory();
   backends::DeviceGroup group;
   group.monitor = std::make_shared<Monitor>();
@@ -184,6 +184,7 @@ inline backends::DeviceGroup stream_devices(int count, bool apart,
                       [number = options.number] { stream_memory().reset_peak(number); }};
     options.activity = activity;
     options.apart = apart;
+    options.forgets_copies = forgets_copies;
     options.seed = static_cast<std::uint64_t>(index);
     group.devices.push_back(
         std::make_unique<StreamDevice>(description, group.monitor, std::move(options)));

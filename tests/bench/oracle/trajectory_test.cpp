@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstring>
 #include <mutex>
 
 #include "bench/oracle/fingerprint.h"
@@ -103,6 +105,43 @@ class SkipsAnUpdate : public PipelineOfTwo {
 };
 
 TEST(TimedSteps, ShowASkippedUpdate) { EXPECT_FALSE(verdict_on<SkipsAnUpdate>().passed); }
+
+/// From step 2 on a forward pass reads its buffer before the copy has come, as a GPU may where no
+/// event makes it wait. The backward pass finds the right batch there.
+class ReadsBeforeTheCopy : public PipelineOfTwo {
+ public:
+  using PipelineOfTwo::PipelineOfTwo;
+
+ protected:
+  void perform(const Action& action, stages::StepInProgress& step) override {
+    StagedStrategy::perform(action, step);
+    const auto micro_batch = static_cast<std::size_t>(action.micro_batch);
+    if (action.kind == ActionKind::copy_input && action.stage == 0) {
+      const schedules::Slice slice = step.plan.slices.at(micro_batch);
+      copied_.at(micro_batch) = step.batch.slice(slice.start, slice.count).inputs.clone();
+      at::Tensor& buffer = buffers_.at(micro_batch);
+      buffer = (step_ < 2 ? copied_ : before_).at(micro_batch).clone();
+      stage(0).set_input(action.micro_batch, buffer);
+      before_.at(micro_batch) = copied_.at(micro_batch);
+    } else if (action.kind == ActionKind::forward && action.stage == 0) {
+      // Autograd knows nothing of a copy between devices, either.
+      std::memcpy(buffers_.at(micro_batch).data_ptr(), copied_.at(micro_batch).const_data_ptr(),
+                  copied_.at(micro_batch).nbytes());
+    } else if (action == Action{ActionKind::optimizer, 0, 0}) {
+      ++step_;
+    }
+  }
+
+ private:
+  int step_ = 0;
+  std::array<at::Tensor, 2> copied_;   // [micro-batch]
+  std::array<at::Tensor, 2> before_;   // of the last step
+  std::array<at::Tensor, 2> buffers_;  // that the stage reads
+};
+
+TEST(TimedSteps, ShowAForwardPassThatDoesNotWaitForItsCopy) {
+  EXPECT_FALSE(verdict_on<ReadsBeforeTheCopy>().passed);
+}
 
 /// The second stage adds the last step's gradients in step 4 alone.
 class KeepsGradientsOnce : public PipelineOfTwo {

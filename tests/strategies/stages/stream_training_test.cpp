@@ -245,5 +245,13 @@ TEST(StreamTraining, AMissingEventRecordOrGuardIsReported) {
               Contains("aten::add_ on cpu:1 compute works on memory of cpu:0 compute"));
 }
 
+TEST(StreamTraining, AForwardPassThatWaitsForNoCopyIsReported) {
+  const Case pipeline{.workload = strategies::small_workload("mlp", 6),
+                      .options = {.split_size = 2}};
+  trained(pipeline, runtime::stream_devices(2, /*apart=*/false, nullptr, /*forgets_copies=*/true));
+  EXPECT_THAT(runtime::stream_memory().take_reports(),
+              ::testing::Contains(::testing::HasSubstr("and has waited for no event")));
+}
+
 }  // namespace
 }  // namespace stratagem::stages::stream_training_test

@@ -9,9 +9,10 @@
 
 namespace stratagem::bench {
 
-/// Milliseconds of one kind of action of one stage. `first`: the stage's first backward of a step,
-/// which stores gradients where later ones add to them; of a group of layers, whatever is the first
-/// of its kind.
+/// Milliseconds of one kind of action of one stage. `first`: the stage's first pass of its kind in
+/// a step. A forward then prepares the updated parameters for its kernels, which ResNet-18 needs as
+/// long for as for the pass itself; a backward stores gradients where later ones add to them. Of a
+/// group of layers, whatever is the first of its kind.
 struct ActionCost {
   std::string kind;
   int stage = 0;

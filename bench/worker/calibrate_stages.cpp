@@ -1,7 +1,8 @@
 // calibrate_stages: what each action of a row costs. Every stage loops its actions on its own
 // device, all devices at the same time and none handing anything to another, so that the costs
 // contain what the devices take from each other (memory bandwidth, caches) but no bubble. Then each
-// loops alone, because in a schedule's bubbles a device has the machine for itself. Of a row whose
+// has the machine for itself, as in a schedule's bubbles. Stages take turns at that, a step each,
+// because a device that waited finds less of its data in the caches. Of a row whose
 // ranks have GPUs elsewhere, stages take turns on those that are here.
 #include <ATen/ATen.h>
 
@@ -20,7 +21,31 @@
 namespace stratagem::bench {
 namespace {
 
-constexpr int longest_cycle = 3;  // micro-batches between two updates
+constexpr int fewest_alone = 3;  // steps of each stage, however long they take
+
+/// The row with fewer micro-batches, all of so many samples: enough of them that each device has as
+/// many in flight as in the row, or two where it has all of them at once.
+Config shorter(const Config& row, std::int64_t samples, int micro_batches) {
+  const Placement placement = placement_of(row);
+  Config config = row;
+  const std::int64_t count =
+      std::min<std::int64_t>(micro_batches, 2 * placement.pipeline_devices());
+  config.global_batch_size = samples * count * placement.replicas();
+  config.split_size = samples;
+  if (row.accumulation_steps > 1) config.accumulation_steps = count;
+  return config;
+}
+
+/// The passes of a stage, in the schedule's order.
+std::vector<schedules::Action> passes_of(const schedules::Schedule& schedule, int stage) {
+  std::vector<schedules::Action> passes;
+  const auto device =
+      static_cast<std::size_t>(schedule.device_of_stage.at(static_cast<std::size_t>(stage)));
+  for (const schedules::Action& action : schedule.actions.at(device)) {
+    if (action.stage == stage && schedules::is_pass(action.kind)) passes.push_back(action);
+  }
+  return passes;
+}
 
 class StageCalibration {
  public:
@@ -56,7 +81,7 @@ class StageCalibration {
       const auto together =
           std::make_shared<MeasurementBarrier>(wave.size(), to_milliseconds(config_.timeout));
       for (const std::size_t index : wave) {
-        loops_[index]->enqueue(together, effort_.busy, false);
+        loops_[index]->enqueue(together, effort_.busy);
       }
       runtime::synchronize_all(group_.devices, to_milliseconds(config_.timeout));
     }
@@ -66,12 +91,15 @@ class StageCalibration {
     const std::size_t stages = is_data_parallel(config_)
                                    ? loops_.size() / replicas
                                    : static_cast<std::size_t>(stages_of(config_));
+    const auto end = effort_.now() + stages * effort_.alone;
+    for (int step = 0; step <= fewest_alone || effort_.now() < end; ++step) {
+      for (std::size_t stage = 0; stage < stages; ++stage) {
+        loops_[stage * replicas]->enqueue_alone(/*keep=*/step > 0);
+        runtime::synchronize_all(group_.devices, to_milliseconds(config_.timeout));
+      }
+    }
     for (std::size_t stage = 0; stage < stages; ++stage) {
-      StageLoop& loop = *loops_[stage * replicas];
-      loop.enqueue(std::make_shared<MeasurementBarrier>(1, to_milliseconds(config_.timeout)),
-                   effort_.alone, true);
-      runtime::synchronize_all(group_.devices, to_milliseconds(config_.timeout));
-      loop.add_costs(static_cast<int>(stage), costs);
+      loops_[stage * replicas]->add_costs(static_cast<int>(stage), costs);
     }
     loops_.clear();
     device_of_loop_.clear();
@@ -121,7 +149,10 @@ class StageCalibration {
           workload_, device,
           std::make_unique<stages::Stage>(workload_, std::move(layers), position,
                                           device.description(), 1),
-          position, shape, samples, /*cycle=*/1, effort_.now);
+          position, shape, samples,
+          std::vector<schedules::Action>{{schedules::ActionKind::forward},
+                                         {schedules::ActionKind::backward}},
+          effort_.now);
       loop->exchange_with_a_replica();
     });
     device.synchronize(to_milliseconds(config_.timeout));
@@ -134,7 +165,8 @@ class StageCalibration {
         models::cut(std::move(model.layers), stages::boundaries_of(model.layers, config_.cut));
     loops_.resize(first + parts.size());
     models::Shape shape = workload_.input_shape(samples);
-    const schedules::Schedule schedule = plan_of(config_).of_stages;
+    const schedules::Schedule schedule =
+        plan_of(shorter(config_, samples, micro_batches)).of_stages;
     const std::size_t first_device =
         replica * static_cast<std::size_t>(placement_.pipeline_devices());
     for (std::size_t index = 0; index < parts.size(); ++index) {
@@ -151,7 +183,7 @@ class StageCalibration {
         stage->split_backward = schedule.split_backward;
         loops_[first + index] = std::make_unique<StageLoop>(
             workload_, device, std::move(stage), position, shape, samples,
-            std::min(micro_batches, longest_cycle), effort_.now);
+            passes_of(schedule, static_cast<int>(index)), effort_.now);
       });
       device.synchronize(to_milliseconds(config_.timeout));
       shape = output;

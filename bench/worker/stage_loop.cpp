@@ -3,7 +3,9 @@
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "reports/statistics.h"
 #include "strategies/backends/backend.h"
@@ -13,22 +15,30 @@ namespace {
 
 using schedules::ActionKind;
 
-constexpr int fewest_cycles = 2;  // measured, however long they take, and
-constexpr int fewest_passes = 3;  // so many micro-batches
+constexpr int fewest_steps = 3;  // measured, however long they take
+
+int micro_batches_of(const std::vector<schedules::Action>& passes) {
+  int count = 0;
+  for (const schedules::Action& pass : passes) count = std::max(count, pass.micro_batch + 1);
+  return count;
+}
 
 }  // namespace
 
 StageLoop::StageLoop(const models::Workload& workload, runtime::Device& device,
                      std::unique_ptr<stages::Stage> stage, stages::Stage::Position position,
-                     const models::Shape& input_shape, std::int64_t samples, int cycle, Now now)
+                     const models::Shape& input_shape, std::int64_t samples,
+                     std::vector<schedules::Action> passes, Now now)
     : workload_(workload),
       device_(device),
       stage_(std::move(stage)),
       position_(position),
       samples_(samples),
-      cycle_(cycle),
+      passes_(std::move(passes)),
+      micro_batches_(micro_batches_of(passes_)),
       now_(std::move(now)),
       batch_(workload.make_batch(0).slice(0, samples)) {
+  stage_->make_room(static_cast<std::size_t>(micro_batches_));
   const auto options = at::TensorOptions().dtype(workload.options().dtype);
   const models::Shape output_shape = models::output_shape(stage_->layers(), input_shape);
   activation_ =
@@ -47,28 +57,31 @@ void StageLoop::exchange_with_a_replica() {
   }
 }
 
-void StageLoop::enqueue(const std::shared_ptr<MeasurementBarrier>& together, Clock::duration length,
-                        bool alone) {
+void StageLoop::enqueue(const std::shared_ptr<MeasurementBarrier>& together,
+                        Clock::duration length) {
   const auto member = std::make_shared<MeasurementBarrier::Participant>(together);
-  enqueue([this, member, alone] {
-    alone_ = alone;
-    run_cycle(2, false);  // allocates what later cycles use again
-    run_cycle(cycle_, false);
+  enqueue([this, member] {
+    alone_ = false;
+    for (int step = 0; step < 2; ++step) run_step(false);  // allocates what later ones use again
     member->warm();
   });
   enqueue([this, member] {
-    while (member->others_warm_up()) run_cycle(cycle_, false);
+    while (member->others_warm_up()) run_step(false);
   });
   enqueue([this, member, length] {
     const auto end = now_() + length;
-    for (int cycles = 0; cycles < fewest_cycles || cycles * cycle_ < fewest_passes || now_() < end;
-         ++cycles) {
-      run_cycle(cycle_, true);
-    }
+    for (int steps = 0; steps < fewest_steps || now_() < end; ++steps) run_step(true);
     member->done();
   });
   enqueue([this, member] {
-    while (member->others_measure()) run_cycle(cycle_, false);
+    while (member->others_measure()) run_step(false);
+  });
+}
+
+void StageLoop::enqueue_alone(bool keep) {
+  enqueue([this, keep] {
+    alone_ = true;
+    run_step(keep);
   });
 }
 
@@ -106,28 +119,39 @@ void StageLoop::time(ActionKind kind, bool first, bool keep, const std::function
   if (keep) (alone_ ? alone_samples_ : busy_samples_)[{kind, first}].push_back(took.count());
 }
 
-void StageLoop::run_cycle(int micro_batches, bool keep) {
-  const double weight = 1.0 / micro_batches;
-  for (int index = 0; index < micro_batches; ++index) {
-    if (position_.first || position_.last) {
-      time(ActionKind::copy_input, false, keep,
-           [&] { stage_->load_input(0, batch_.inputs, batch_.targets); });
+void StageLoop::run_step(bool keep) {
+  std::set<ActionKind> begun;
+  for (const schedules::Action& pass : passes_) {
+    const bool first = begun.insert(pass.kind).second;
+    if (pass.kind == ActionKind::forward) {
+      bring_input(pass.micro_batch, keep);
+    } else if (pass.kind != ActionKind::backward_weight && !position_.last) {
+      time(ActionKind::copy_gradient, false, keep,
+           [&] { stage_->receive_gradient(pass.micro_batch, gradient_); });
     }
-    if (!position_.first) {
-      time(ActionKind::copy_activation, false, keep,
-           [&] { stage_->receive_activation(0, activation_); });
-    }
-    time(ActionKind::forward, false, keep, [&] { stage_->forward(0, weight); });
-    if (!position_.last) {
-      time(ActionKind::copy_gradient, false, keep, [&] { stage_->receive_gradient(0, gradient_); });
-    }
-    if (!stage_->split_backward) {
-      time(ActionKind::backward, index == 0, keep, [&] { stage_->backward(0); });
-      continue;
-    }
-    time(ActionKind::backward_input, false, keep, [&] { stage_->backward(0); });
-    time(ActionKind::backward_weight, index == 0, keep, [&] { stage_->backward_weight(0); });
+    time(pass.kind, first, keep, [&] { perform(pass); });
   }
+  end_step(keep);
+}
+
+void StageLoop::bring_input(int micro_batch, bool keep) {
+  if (position_.first || position_.last) {
+    time(ActionKind::copy_input, false, keep,
+         [&] { stage_->load_input(micro_batch, batch_.inputs, batch_.targets); });
+  }
+  if (position_.first) return;
+  time(ActionKind::copy_activation, false, keep,
+       [&] { stage_->receive_activation(micro_batch, activation_); });
+}
+
+void StageLoop::perform(const schedules::Action& pass) {
+  if (pass.kind == ActionKind::forward)
+    return stage_->forward(pass.micro_batch, 1.0 / micro_batches_);
+  if (pass.kind == ActionKind::backward_weight) return stage_->backward_weight(pass.micro_batch);
+  stage_->backward(pass.micro_batch);
+}
+
+void StageLoop::end_step(bool keep) {
   if (!replica_.empty()) {
     time(ActionKind::sum_gradients, false, keep, [&] { add_the_replicas_gradients(); });
   }

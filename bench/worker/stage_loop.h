@@ -24,19 +24,22 @@ class StageLoop {
   using Clock = std::chrono::steady_clock;
   using Now = std::function<Clock::time_point()>;
 
-  /// `cycle`: micro-batches between two updates. `now` times the actions.
+  /// `passes`: of the stage in one step, in their order, so that as many micro-batches are in
+  /// flight as in the row; the update follows them. `now` times the actions.
   StageLoop(const models::Workload& workload, runtime::Device& device,
             std::unique_ptr<stages::Stage> stage, stages::Stage::Position position,
-            const models::Shape& input_shape, std::int64_t samples, int cycle,
-            Now now = Clock::now);
+            const models::Shape& input_shape, std::int64_t samples,
+            std::vector<schedules::Action> passes, Now now = Clock::now);
 
-  /// Each cycle ends with what replicas of one process exchange; on the device's thread.
+  /// Each step ends with what replicas of one process exchange; on the device's thread.
   void exchange_with_a_replica();
 
-  /// Enqueues cycles for as long as said, in pieces that each have the device's time limit; on a
+  /// Enqueues steps for as long as said, in pieces that each have the device's time limit; on a
   /// GPU each action is waited for. Pieces that a failed device skips let go of their member.
-  void enqueue(const std::shared_ptr<MeasurementBarrier>& together, Clock::duration length,
-               bool alone);
+  void enqueue(const std::shared_ptr<MeasurementBarrier>& together, Clock::duration length);
+
+  /// Enqueues one step, while the other devices are to be idle.
+  void enqueue_alone(bool keep);
 
   /// What was measured, as that of a stage of this number.
   void add_costs(int stage, std::vector<ActionCost>& costs);
@@ -47,7 +50,10 @@ class StageLoop {
   at::Tensor in_format(const at::Tensor& tensor) const;
   void enqueue(std::function<void()> piece);
   void time(schedules::ActionKind kind, bool first, bool keep, const std::function<void()>& work);
-  void run_cycle(int micro_batches, bool keep);
+  void run_step(bool keep);
+  void bring_input(int micro_batch, bool keep);
+  void perform(const schedules::Action& pass);
+  void end_step(bool keep);
   void add_the_replicas_gradients();
   void copy_the_replica();
 
@@ -56,7 +62,8 @@ class StageLoop {
   std::unique_ptr<stages::Stage> stage_;
   stages::Stage::Position position_;
   std::int64_t samples_;
-  int cycle_;
+  std::vector<schedules::Action> passes_;
+  int micro_batches_;
   Now now_;
   models::Batch batch_;
   at::Tensor activation_;

@@ -24,10 +24,13 @@ struct FakeClock {
 
   Clock::time_point now;
   double slowdown = 1;
+  int in_flight = 0;  // micro-batches between their forward and their backward pass
+  int most_in_flight = 0;
 };
 
 struct LayerTimes {
   double forward = 0;
+  double first_forward = 0;   // which prepares its parameters anew
   double first_backward = 0;  // which stores its gradient
   double backward = 0;        // which adds to it
 };
@@ -42,9 +45,11 @@ class TimedLayer : public models::Layer {
         weight_(register_parameter("weight", {features}, models::InitialValues::constant(1))) {}
 
   at::Tensor forward(const at::Tensor& input) override {
-    clock_.pass(times_.forward);
+    clock_.pass(weight_.grad().defined() ? times_.forward : times_.first_forward);
+    clock_.most_in_flight = std::max(clock_.most_in_flight, ++clock_.in_flight);
     at::Tensor output = input * weight_;
     output.register_hook([this](const at::Tensor&) {
+      --clock_.in_flight;
       clock_.pass(weight_.grad().defined() ? times_.backward : times_.first_backward);
     });
     return output;
@@ -62,28 +67,46 @@ models::WorkloadOptions toy() {
   return {.model = "toy", .batch = 4, .optimizer = {}, .classes = features};
 }
 
+std::vector<schedules::Action> one_after_the_other() {
+  using schedules::ActionKind;
+  return {{ActionKind::forward, 0, 0},
+          {ActionKind::backward, 0, 0},
+          {ActionKind::forward, 0, 1},
+          {ActionKind::backward, 0, 1}};
+}
+
 /// The costs of one of two stages, whose layer takes these times beside others and half of them
 /// alone. Micro-batches of 2 samples, two a step.
-std::vector<ActionCost> calibrated(int stage, const LayerTimes& times) {
+std::vector<ActionCost> calibrated(FakeClock& clock, std::vector<schedules::Action> passes,
+                                   int stage, const LayerTimes& times) {
   const models::Workload workload(toy());
   runtime::CpuDevices devices(1);
-  FakeClock clock;
   const stages::Stage::Position position{stage == 0, stage == 1};
   models::LayerList layers;
   layers.push_back(std::make_unique<TimedLayer>(clock, times));
   StageLoop loop(workload, devices[0],
                  std::make_unique<stages::Stage>(workload, std::move(layers), position,
                                                  devices[0].description(), 1),
-                 position, {2, features}, /*samples=*/2, /*cycle=*/2, [&] { return clock.now; });
+                 position, {2, features}, /*samples=*/2, std::move(passes),
+                 [&] { return clock.now; });
   for (const bool alone : {false, true}) {
     clock.slowdown = alone ? 0.5 : 1;
-    loop.enqueue(std::make_shared<MeasurementBarrier>(1, runtime::ample),
-                 std::chrono::milliseconds(100), alone);
+    if (alone) {
+      loop.enqueue_alone(/*keep=*/true);
+    } else {
+      loop.enqueue(std::make_shared<MeasurementBarrier>(1, runtime::ample),
+                   std::chrono::milliseconds(100));
+    }
     devices[0].synchronize(runtime::ample);
   }
   std::vector<ActionCost> costs;
   loop.add_costs(stage, costs);
   return costs;
+}
+
+std::vector<ActionCost> calibrated(int stage, const LayerTimes& times) {
+  FakeClock clock;
+  return calibrated(clock, one_after_the_other(), stage, times);
 }
 
 const ActionCost& cost_of(const std::vector<ActionCost>& costs, const std::string& kind,
@@ -95,7 +118,8 @@ const ActionCost& cost_of(const std::vector<ActionCost>& costs, const std::strin
 }
 
 TEST(StageLoop, FindsWhatEachActionTakesBesideOthersAndAlone) {
-  const auto costs = calibrated(0, {.forward = 4, .first_backward = 8, .backward = 10});
+  const auto costs =
+      calibrated(0, {.forward = 4, .first_forward = 6, .first_backward = 8, .backward = 10});
   for (const ActionCost& cost : costs) EXPECT_EQ(cost.stage, 0);
   const auto expect_ms = [](const ActionCost& cost, double ms) {
     EXPECT_EQ(cost.samples, 2) << cost.kind;
@@ -103,7 +127,8 @@ TEST(StageLoop, FindsWhatEachActionTakesBesideOthersAndAlone) {
     EXPECT_DOUBLE_EQ(cost.alone_ms, 0.5 * ms) << cost.kind;
     EXPECT_DOUBLE_EQ(cost.spread_ms, 0) << cost.kind;
   };
-  expect_ms(cost_of(costs, "forward"), 4);
+  expect_ms(cost_of(costs, "forward", /*first=*/true), 6);
+  expect_ms(cost_of(costs, "forward", /*first=*/false), 4);
   expect_ms(cost_of(costs, "backward", /*first=*/true), 8);
   expect_ms(cost_of(costs, "backward", /*first=*/false), 10);
   expect_ms(cost_of(costs, "copy_input"), 0);
@@ -112,10 +137,25 @@ TEST(StageLoop, FindsWhatEachActionTakesBesideOthersAndAlone) {
   EXPECT_EQ(cost_of(costs, "optimizer").ms, 0);
 }
 
+TEST(StageLoop, HasTheRowsMicroBatchesInFlight) {
+  using schedules::ActionKind;
+  FakeClock clock;
+  calibrated(clock, one_after_the_other(), 0, {.forward = 1, .backward = 1});
+  EXPECT_EQ(clock.most_in_flight, 1);
+  calibrated(clock,
+             {{ActionKind::forward, 0, 0},
+              {ActionKind::forward, 0, 1},
+              {ActionKind::backward, 0, 0},
+              {ActionKind::backward, 0, 1}},
+             0, {.forward = 1, .backward = 1});
+  EXPECT_EQ(clock.most_in_flight, 2);
+}
+
 TEST(StageLoop, ItsCostsPredictAPipelineByHand) {
   std::vector<ActionCost> costs;
   for (const int stage : {0, 1}) {
-    for (ActionCost cost : calibrated(stage, {.forward = 4, .first_backward = 8, .backward = 10})) {
+    for (ActionCost cost : calibrated(
+             stage, {.forward = 4, .first_forward = 6, .first_backward = 8, .backward = 10})) {
       cost.alone_ms = cost.ms;  // nobody slows the other down
       costs.push_back(cost);
     }
@@ -123,9 +163,9 @@ TEST(StageLoop, ItsCostsPredictAPipelineByHand) {
   Config row = small_row("pipeline");
   row.schedule = "1f1b";
   row.global_batch_size = 4;
-  // device 1: F0 4 to 8, B0 to 16, F1 to 20, B1 to 30
-  // device 0: F0 0 to 4, F1 to 8, B0 16 to 24, B1 30 to 40
-  EXPECT_DOUBLE_EQ(predict_timeline(row, {.costs = costs}).step_ms, 40);
+  // device 1: F0 6 to 12, B0 to 20, F1 to 24, B1 to 34
+  // device 0: F0 0 to 6, F1 to 10, B0 20 to 28, B1 34 to 44
+  EXPECT_DOUBLE_EQ(predict_timeline(row, {.costs = costs}).step_ms, 44);
 }
 
 }  // namespace

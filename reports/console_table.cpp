@@ -162,17 +162,27 @@ std::string ago(double seconds) {
 std::string prediction_note(const std::vector<Row>& rows, const std::vector<RowSummary>& good,
                             const std::vector<std::string>& names) {
   std::optional<double> oldest_s;
+  double lowest = 0;
+  double highest = 0;
   std::vector<std::string> doubts;
   for (std::size_t index = 0; index < good.size(); ++index) {
     const Row& row = *std::ranges::find(rows, good[index].name, &Row::name);
     if (row.repetitions.empty() || !row.repetitions.front().predicted_from) continue;
     const PredictionBasis& basis = *row.repetitions.front().predicted_from;
     oldest_s = std::max(oldest_s.value_or(0), basis.age_s);
+    if (const auto& step = good[index].predicted_ms; step && basis.low_ms && basis.high_ms) {
+      lowest = std::min(lowest, *basis.low_ms / *step - 1);
+      highest = std::max(highest, *basis.high_ms / *step - 1);
+    }
     if (!basis.doubt.empty()) doubts.push_back(fmt::format("{} ({})", names[index], basis.doubt));
   }
   if (!oldest_s) return "";
-  return fmt::format("predicted: from stage costs measured {}{}{}\n",
-                     *oldest_s > 0 ? ago(*oldest_s) : "in this run",
+  const std::string spread =
+      lowest < 0 || highest > 0
+          ? fmt::format(", whose quartiles give {:+.1f}% to {:+.1f}%", 100 * lowest, 100 * highest)
+          : "";
+  return fmt::format("predicted: from stage costs measured {}{}{}{}\n",
+                     *oldest_s > 0 ? ago(*oldest_s) : "in this run", spread,
                      doubts.empty() ? "" : "; not to be trusted: ", fmt::join(doubts, ", "));
 }
 

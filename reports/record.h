@@ -160,10 +160,12 @@ struct Conditions {
 
 /// What a prediction is made of.
 struct PredictionBasis {
-  double age_s = 0;   // of the costs, when the step was predicted
-  std::string doubt;  // why they are not to be trusted; empty when they are
+  double age_s = 0;                   // of the costs, when the step was predicted
+  std::string doubt;                  // why they are not to be trusted; empty when they are
+  std::optional<double> low_ms = {};  // the step where each cost is the lower quartile of its times
+  std::optional<double> high_ms = {};  // and where each is the upper one
 
-  STRATAGEM_FIELDS(age_s, doubt)
+  STRATAGEM_FIELDS(age_s, doubt, low_ms, high_ms)
 };
 
 /// The mark of a launch that something disturbed.

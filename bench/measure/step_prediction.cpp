@@ -77,8 +77,9 @@ Calibrated<std::vector<LinkTime>> price_link(const PreparedRow& row, const LinkU
   auto link = with_result(launched, std::vector<LinkTime>());
   for (const MessageTimes& message : launched.result.messages) {
     link.result.push_back({.bytes = message.bytes,
-                           .ms = reports::median(message.ms),
-                           .processor_share = message.processor_share});
+                           .ms = mean_cost(message.ms),
+                           .processor_share = message.processor_share,
+                           .spread = spread_of(message.ms)});
   }
   const bool reduced = environment.ranks_share_cores && is_oversubscribed(row);
   if (launched.status == LaunchStatus::ok && reduced) {
@@ -127,6 +128,8 @@ std::string contradiction(const CalibrateStagesResult& result) {
 void predict_row(PreparedRow& row, const MeasureEnvironment& environment, Observer& observer) {
   try {
     row.predicted = environment.predict(row.config, *row.stage_costs);
+    row.predicted_from->low_ms = row.predicted->low_ms;
+    row.predicted_from->high_ms = row.predicted->high_ms;
   } catch (const std::exception& error) {
     observer.note(row.name + ": no prediction: " + error.what());
   }

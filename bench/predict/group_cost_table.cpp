@@ -2,8 +2,6 @@
 
 #include <chrono>
 
-#include "reports/statistics.h"
-
 namespace stratagem::bench {
 
 void GroupCostTable::add(const schedules::Execution& execution) {
@@ -31,8 +29,8 @@ std::vector<ActionCost> GroupCostTable::costs() {
                    .stage = group,
                    .samples = samples,
                    .first = first,
-                   .ms = reports::median(times),
-                   .spread_ms = reports::percentile(times, 0.75) - reports::percentile(times, 0.25),
+                   .ms = mean_cost(times),
+                   .spread = spread_of(times),
                    .kept_bytes = kept,
                    .most_bytes = most});
   }

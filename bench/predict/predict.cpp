@@ -137,7 +137,9 @@ double predict_step_ms(const Config& config, const StageCosts& costs) {
 }
 
 Prediction predict(const Config& config, const StageCosts& costs) {
-  Prediction prediction{.step_ms = predict_step_ms(config, costs)};
+  Prediction prediction{.step_ms = predict_step_ms(config, costs),
+                        .low_ms = predict_step_ms(config, at_quartile(costs, &Spread::low)),
+                        .high_ms = predict_step_ms(config, at_quartile(costs, &Spread::high))};
   if (has_layer_groups(config)) {
     prediction.peak_bytes = std::ranges::max(predict_peak_bytes(config, costs));
   }

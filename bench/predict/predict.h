@@ -45,6 +45,8 @@ double predict_step_ms(const Config& config, const StageCosts& costs);
 
 struct Prediction {
   double step_ms = 0;
+  double low_ms = 0;   // where each action takes the lower quartile of its times,
+  double high_ms = 0;  // and where each takes the upper one
   std::optional<std::int64_t> peak_bytes = {};  // of the fullest device, where layers have groups
 };
 Prediction predict(const Config& config, const StageCosts& costs);

@@ -9,6 +9,22 @@
 
 namespace stratagem::bench {
 
+/// The quartiles of times over their mean.
+struct Spread {
+  double low = 1;
+  double high = 1;
+
+  STRATAGEM_FIELDS(low, high)
+};
+
+/// Returns the mean of times, of which there is one at least, without those beyond Tukey's outer
+/// fence, three interquartile ranges above the upper quartile. A step is the sum of many actions,
+/// so it takes the sum of their means; the sum of their medians is shorter.
+double mean_cost(const std::vector<double>& times);
+
+/// Returns the quartiles of times over mean_cost().
+Spread spread_of(const std::vector<double>& times);
+
 /// Milliseconds of one kind of action of one stage. `first`: the stage's first pass of its kind in
 /// a step. A forward then prepares the updated parameters for its kernels, which ResNet-18 needs as
 /// long for as for the pass itself; a backward stores gradients where later ones add to them. Of a
@@ -18,13 +34,13 @@ struct ActionCost {
   int stage = 0;
   std::int64_t samples = 0;
   bool first = false;
-  double ms = 0;                // while the other devices are busy
+  double ms = 0;                // mean, while the other devices are busy
   double alone_ms = -1;         // while they are idle; negative: as while they are busy
-  double spread_ms = 0;         // of what `ms` is the median of: the range of its middle half
+  Spread spread = {};           // of what `ms` is the mean of
   std::int64_t kept_bytes = 0;  // of a group of layers: so much more memory is held behind it,
   std::int64_t most_bytes = 0;  // and at most while it runs
 
-  STRATAGEM_FIELDS(kind, stage, samples, first, ms, alone_ms, spread_ms, kept_bytes, most_bytes)
+  STRATAGEM_FIELDS(kind, stage, samples, first, ms, alone_ms, spread, kept_bytes, most_bytes)
 };
 
 /// Layers of a stage whose parameters are gathered, and whose gradients are scattered or summed,
@@ -43,6 +59,7 @@ struct LinkTime {
   std::int64_t bytes = 0;
   double ms = 0;
   double processor_share = 0;  // of a core, while it lasts
+  Spread spread = {};
 };
 
 /// What travels between replicas.
@@ -63,5 +80,8 @@ struct StageCosts {
   bool has_buffers = false;                      // that replicas keep alike
   std::vector<std::int64_t> resting_bytes = {};  // [device of a replica]: held between steps
 };
+
+/// The costs where each takes the lower, or each the upper, quartile of its times.
+StageCosts at_quartile(StageCosts costs, double Spread::*quartile);
 
 }  // namespace stratagem::bench

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <set>
 
-#include "reports/statistics.h"
 #include "strategies/backends/backend.h"
 
 namespace stratagem::bench {
@@ -92,14 +91,13 @@ void StageLoop::add_costs(int stage, std::vector<ActionCost>& costs) {
                                kind == ActionKind::sum_gradients ||
                                kind == ActionKind::gradient_norm;
     const std::int64_t count = of_parameters ? 0 : samples_;
-    costs.push_back(
-        {.kind = std::string(schedules::name(kind)),
-         .stage = stage,
-         .samples = count,
-         .first = first,
-         .ms = reports::median(samples),
-         .alone_ms = reports::median(alone_samples_.at(key)),
-         .spread_ms = reports::percentile(samples, 0.75) - reports::percentile(samples, 0.25)});
+    costs.push_back({.kind = std::string(schedules::name(kind)),
+                     .stage = stage,
+                     .samples = count,
+                     .first = first,
+                     .ms = mean_cost(samples),
+                     .alone_ms = mean_cost(alone_samples_.at(key)),
+                     .spread = spread_of(samples)});
   }
 }
 

@@ -133,16 +133,25 @@ TEST(ConsoleTable, SaysWhatPredictionsAreMadeOf) {
   for (Repetition& launch : rows[1].repetitions) launch.predicted_from = PredictionBasis{};
   EXPECT_THAT(console_table(rows, {}),
               HasSubstr("predicted: from stage costs measured in this run\n"));
-  for (Repetition& launch : rows[2].repetitions) launch.predicted_from = {40.4, ""};
+  for (Repetition& launch : rows[2].repetitions) launch.predicted_from = {40.4, "", {}, {}};
   EXPECT_THAT(console_table(rows, {}),
               HasSubstr("predicted: from stage costs measured 40 s ago\n"));
-  for (Repetition& launch : rows[1].repetitions) launch.predicted_from = {7300, "a busy machine"};
+  for (Repetition& launch : rows[1].repetitions)
+    launch.predicted_from = {7300, "a busy machine", {}, {}};
   EXPECT_THAT(console_table(rows, {}),
               HasSubstr("predicted: from stage costs measured 2 h ago; not to be trusted: "
                         "pipeline (a busy machine)\n"));
-  for (Repetition& launch : rows[2].repetitions) launch.predicted_from = {40.4, "a neighbour"};
+  for (Repetition& launch : rows[2].repetitions)
+    launch.predicted_from = {40.4, "a neighbour", {}, {}};
   EXPECT_THAT(console_table(rows, {}), HasSubstr("not to be trusted: pipeline (a busy machine), "
                                                  "model_parallel (a neighbour)\n"));
+  for (Repetition& launch : rows[1].repetitions) {
+    launch.predicted_ms = 900;
+    launch.predicted_from = PredictionBasis{0, "", 882, 936};
+  }
+  for (Repetition& launch : rows[2].repetitions) launch.predicted_from = {};
+  EXPECT_THAT(console_table(rows, {}),
+              HasSubstr("measured in this run, whose quartiles give -2.0% to +4.0%\n"));
 }
 
 TEST(ConsoleTable, FewLaunchesRankNothing) {

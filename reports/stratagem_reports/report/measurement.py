@@ -44,17 +44,29 @@ def _kernels(results: Results) -> list[str]:
 
 def _predictions(results: Results) -> list[str]:
     """What the predictions were made of, and which are not to be trusted, and why."""
-    bases = [
-        (row.name, launch.predicted_from)
+    known = [
+        (row.name, launch.predicted_from, row.summary.predicted_ms)
         for row in results.rows
         for launch in row.repetitions[:1]
         if launch.predicted_from
     ]
+    bases = [(name, basis) for name, basis, _ in known]
     if not bases:
         return []
     oldest_s = max(basis.age_s for _, basis in bases)
     when = "in this run" if oldest_s == 0.0 else f"{time_text(1e3 * oldest_s)} before"
     words = [f"Predictions are made from stage costs that were measured {when}."]
+    spreads = [
+        (basis.low_ms / step - 1, basis.high_ms / step - 1)
+        for _, basis, step in known
+        if step and basis.low_ms and basis.high_ms
+    ]
+    if spreads:
+        low, high = min(low for low, _ in spreads), max(high for _, high in spreads)
+        words.append(
+            f"With the quartiles of the costs they are {percent(abs(low))} shorter to "
+            f"{percent(high)} longer."
+        )
     doubts = [f"{name} ({basis.doubt})" for name, basis in bases if basis.doubt]
     if doubts:
         words.append(f"Not to be trusted are those of {'; '.join(doubts)}.")

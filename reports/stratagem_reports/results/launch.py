@@ -65,10 +65,15 @@ class Proof(msgspec.Struct, frozen=True):
 
 
 class PredictionBasis(msgspec.Struct, frozen=True):
-    """The age of the costs that a prediction is made of, and why they are not to be trusted."""
+    """The age of the costs that a prediction is made of, and why they are not to be trusted.
+
+    `low_ms` and `high_ms` are the step with the lower and with the upper quartile of every cost.
+    """
 
     age_s: float = 0.0
     doubt: str = ""
+    low_ms: float | None = None
+    high_ms: float | None = None
 
 
 class Conditions(msgspec.Struct, frozen=True):

@@ -111,6 +111,15 @@ TEST(Predict, ByHandFor1f1b) {
                    12.75);
 }
 
+TEST(Predict, HasTheStepsOfBothQuartiles) {
+  const Config row = row_of("predict_pipeline", 2, 1);
+  StageCosts costs{.costs = costs_of(1)};
+  for (ActionCost& cost : costs.costs) cost.spread = {.low = 0.9, .high = 1.2};
+  const Prediction found = predict(row, costs);
+  EXPECT_DOUBLE_EQ(found.low_ms, 0.9 * found.step_ms);
+  EXPECT_DOUBLE_EQ(found.high_ms, 1.2 * found.step_ms);
+}
+
 TEST(Predict, ACopyEngineHidesTransfers) {
   // CF1 overlaps F0, so F1 starts at 4.5 and B1 ends at 8.5; then CB1, B1 and O.
   Config row = row_of("predict_pipeline", 2, 1);
@@ -246,6 +255,16 @@ TEST(PredictReplicated, WhatIsReadyEarlyHides) {
   // The last group's sum is in flight beside the first one's backward pass, whose own is beside the
   // last group's update for half of its time.
   EXPECT_NEAR(predict_step_ms(row, replica_calibration()), 1 + 10 + 20 + 2 + 1, 1e-9);
+}
+
+TEST(PredictReplicated, QuartilesOfTheLinkCount) {
+  const Config row = row_of("predict_replicated", 8, 8);
+  StageCosts costs = replica_calibration();
+  costs.resting_bytes = {0};
+  for (LinkTime& time : costs.links.all_reduce) time.spread.high = 4;
+  const Prediction found = predict(row, costs);
+  EXPECT_GT(found.high_ms, found.step_ms);
+  EXPECT_EQ(found.low_ms, found.step_ms);
 }
 
 TEST(PredictReplicated, EveryReplicaHasItsTransfersBesideItsPasses) {

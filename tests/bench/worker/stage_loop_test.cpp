@@ -125,7 +125,7 @@ TEST(StageLoop, FindsWhatEachActionTakesBesideOthersAndAlone) {
     EXPECT_EQ(cost.samples, 2) << cost.kind;
     EXPECT_DOUBLE_EQ(cost.ms, ms) << cost.kind;
     EXPECT_DOUBLE_EQ(cost.alone_ms, 0.5 * ms) << cost.kind;
-    EXPECT_DOUBLE_EQ(cost.spread_ms, 0) << cost.kind;
+    EXPECT_DOUBLE_EQ(cost.spread.high, 1) << cost.kind;
   };
   expect_ms(cost_of(costs, "forward", /*first=*/true), 6);
   expect_ms(cost_of(costs, "forward", /*first=*/false), 4);

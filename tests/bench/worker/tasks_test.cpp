@@ -260,16 +260,13 @@ TEST(MeasureTask, IsolatedSteps) {
   EXPECT_EQ(repetition.timeline.size(), 2 * 3 * 4 + 2U) << "nothing of another step";
 }
 
-TEST(MeasureTask, InputsOnTheDeviceTrainTheSame) {
+TEST(MeasureTask, InputsOnTheDeviceTrainTheModel) {
   Config row = small_row("pipeline", "mlp");
-  const auto host = measured(row);
   row.inputs = "device";
   const auto device = measured(row);
   expect_sound(device, mean(device.step_ms));
-  // Warm-up is as long as it has to be, so the losses are those of other steps: only their fall
-  // tells that it trains on the right targets.
+  // One batch stays on the device, so its loss falls from step to step if the targets are right.
   EXPECT_LT(device.loss.back(), device.loss.front());
-  EXPECT_LT(host.loss.back(), host.loss.front());
 }
 
 TEST(MeasureTask, TheTutorialsProtocolRepeatsWithNewModels) {

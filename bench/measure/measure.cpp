@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <optional>
-#include <ranges>
+#include <vector>
 
 #include "bench/config/core_demand.h"
 #include "bench/launch/exit_codes.h"
@@ -89,8 +89,9 @@ Measurement measure(const std::vector<Config>& rows, const MeasureOptions& optio
   rounds.run(partial ? &*partial : nullptr);
   const auto slow = slow_throughout(environment, rounds.usual_canaries_ms());
   rounds.mark_slow(slow);
-  const auto sources = std::views::values(slow);
-  noise.finish(context, {sources.begin(), sources.end()});
+  std::vector<NoiseSource> sources;
+  for (const auto& [devices, source] : slow) sources.push_back(source);
+  noise.finish(context, sources);
   // Last, so that the first figures come early; predictions depend on nothing measured, and proofs
   // on no time. Who takes turns with another run leaves it the cores.
   const bool alone = options.turns.empty();

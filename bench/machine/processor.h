@@ -1,4 +1,4 @@
-// What a processor offers to programs, as the kernel lists it.
+// The processor's instruction sets and caches, and the hypervisor, as the kernel lists them.
 #pragma once
 
 #include <string>

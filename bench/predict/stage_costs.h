@@ -18,17 +18,17 @@ struct Spread {
 };
 
 /// Returns the mean of times, of which there is one at least, without those beyond Tukey's outer
-/// fence, three interquartile ranges above the upper quartile. A step is the sum of many actions,
-/// so it takes the sum of their means; the sum of their medians is shorter.
+/// fence, three interquartile ranges above the upper quartile. A step adds up its actions, so it
+/// takes the sum of their means; the sum of their medians is shorter.
 double mean_cost(const std::vector<double>& times);
 
 /// Returns the quartiles of times over mean_cost().
 Spread spread_of(const std::vector<double>& times);
 
 /// Milliseconds of one kind of action of one stage. `first`: the stage's first pass of its kind in
-/// a step. A forward then prepares the updated parameters for its kernels, which ResNet-18 needs as
-/// long for as for the pass itself; a backward stores gradients where later ones add to them. Of a
-/// group of layers, whatever is the first of its kind.
+/// a step. The first forward also prepares the updated parameters for its kernels; with ResNet-18
+/// that takes as long as the pass itself. The first backward stores gradients where later ones add
+/// to them. Of a group of layers, whatever is the first of its kind.
 struct ActionCost {
   std::string kind;
   int stage = 0;

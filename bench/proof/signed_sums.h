@@ -10,7 +10,7 @@
 
 namespace stratagem::bench {
 
-/// Of the elements of one entry. Their signs follow from its name and their places in it.
+/// Adds up the elements of one entry. Their signs follow from its name and their places in it.
 class SignedSums {
  public:
   explicit SignedSums(const std::string& name);

@@ -2,8 +2,8 @@
 // device, all devices at the same time and none handing anything to another, so that the costs
 // contain what the devices take from each other (memory bandwidth, caches) but no bubble. Then each
 // has the machine for itself, as in a schedule's bubbles. Stages take turns at that, a step each,
-// because a device that waited finds less of its data in the caches. Of a row whose
-// ranks have GPUs elsewhere, stages take turns on those that are here.
+// because a device that waited finds less of its data in the caches. Of a row whose ranks have GPUs
+// elsewhere, stages take turns on those that are here.
 #include <ATen/ATen.h>
 
 #include <algorithm>

@@ -9,7 +9,7 @@
 //
 // Two kinds make a measured step wrong, for the tests of its proof. They have a step's number in
 // the place of the action: stale@2 gives step 2 and the later ones the batch of step 1, and
-// rate=0@5 multiplies the learning rate of step 5 by 0.
+// rate=0@5 multiplies the learning rate of step 5 by 0. The tutorial's protocol has none of them.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ std::function<void(const schedules::Action&)> injected_fault(FaultyTask task,
                                                              const std::string& strategy, int rank,
                                                              AllRanks all_ranks);
 
-/// What is wrong with a step.
+/// A step that goes wrong on purpose.
 struct StepFault {
   std::int64_t batch = 0;  // of which step
   double rate = 1;         // factor of the learning rate

@@ -45,18 +45,26 @@ class StepsInTurn {
 
   /// Enqueues the next step.
   std::unique_ptr<strategies::PendingStep> next() {
-    const StepFault fault =
-        injected_step_fault(session_.config.strategy, session_.rank(), taken_++);
-    const double rate = session_.config.learning_rate;
-    if (fault.rate != 1) session_.strategy->set_learning_rate(fault.rate * rate);
-    auto step =
-        session_.strategy->step(batches_[static_cast<std::size_t>(fault.batch) % batches_.size()]);
-    if (fault.rate != 1) session_.strategy->set_learning_rate(rate);
-    return step;
+    const std::int64_t number = taken_++;
+    return is_faulty_ ? faulty_step(number) : session_.strategy->step(batch_of(number));
   }
 
  private:
+  const models::Batch& batch_of(std::int64_t step) const {
+    return batches_[static_cast<std::size_t>(step) % batches_.size()];
+  }
+
+  std::unique_ptr<strategies::PendingStep> faulty_step(std::int64_t number) {
+    const StepFault fault = injected_step_fault(session_.config.strategy, session_.rank(), number);
+    const double rate = session_.config.learning_rate;
+    session_.strategy->set_learning_rate(fault.rate * rate);
+    auto step = session_.strategy->step(batch_of(fault.batch));
+    session_.strategy->set_learning_rate(rate);
+    return step;
+  }
+
   const Session& session_;
+  bool is_faulty_ = faults_are_injected();
   std::vector<models::Batch> batches_;
   std::int64_t taken_ = 0;
 };

@@ -89,18 +89,6 @@ bool has_lengths(const ReferenceResult& kept, ReferenceJob& job) {
   return false;
 }
 
-Launched<ReferenceResult> reference_for(const Group& group, const MeasureEnvironment& environment) {
-  ReferenceJob job = group.job;
-  fill_between(job.lengths);
-  // Three trajectories have the time that an action has for each of their steps.
-  constexpr double least_s = 600;
-  job.header.timeout =
-      std::max(least_s, job.config.timeout * 3 * static_cast<double>(job.lengths.back()));
-  return cached_launch(
-      environment, question_of(job.config, job.skipped, environment.catalogue), job,
-      [](const ReferenceResult&) { return true; }, has_lengths);
-}
-
 /// Returns why an update may not have been skipped; empty where it may.
 std::string wrong_skip(const Config& config, const Evidence& launch) {
   const bool scales = config.mixed_precision == "float16" && config.loss_scale == "dynamic";
@@ -156,7 +144,7 @@ void prove_rows(const std::vector<LaunchedRow>& rows, const MeasureEnvironment& 
   for (const Group& group : groups) {
     const std::string& name = rows[group.launches.front().first].row.name;
     observer.begin(name, "");
-    const auto launched = reference_for(group, environment);
+    const auto launched = reference_for(group.job, environment);
     if (launched.status == LaunchStatus::interrupted) throw Interrupted();
     if (launched.status == LaunchStatus::ok) {
       for (const auto& [row, launch] : group.launches) {
@@ -169,6 +157,17 @@ void prove_rows(const std::vector<LaunchedRow>& rows, const MeasureEnvironment& 
     observer.end(std::nullopt);
   }
   for (const LaunchedRow& row : rows) fail_if_wrong(row, observer);
+}
+
+Launched<ReferenceResult> reference_for(ReferenceJob job, const MeasureEnvironment& environment) {
+  fill_between(job.lengths);
+  // Three trajectories have the time that an action has for each of their steps.
+  constexpr double least_s = 600;
+  job.header.timeout =
+      std::max(least_s, job.config.timeout * 3 * static_cast<double>(job.lengths.back()));
+  return cached_launch(
+      environment, question_of(job.config, job.skipped, environment.catalogue), job,
+      [](const ReferenceResult&) { return true; }, has_lengths);
 }
 
 }  // namespace stratagem::bench

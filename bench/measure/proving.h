@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "bench/launch/job.h"
 #include "bench/measure/measure.h"
 #include "bench/measure/preparation.h"
 #include "bench/proof/evidence.h"
@@ -25,5 +26,9 @@ struct LaunchedRow {
 /// core each add up in one order, and are compared bit for bit. Throws Interrupted.
 void prove_rows(const std::vector<LaunchedRow>& rows, const MeasureEnvironment& environment,
                 Observer& observer);
+
+/// Returns the steps of one device that the job asks for, from the cache or from a worker. A kept
+/// answer without one of the job's lengths is replaced by one that has all.
+Launched<ReferenceResult> reference_for(ReferenceJob job, const MeasureEnvironment& environment);
 
 }  // namespace stratagem::bench

@@ -26,7 +26,6 @@ FAKE_STRATAGEM = f"""#!{sys.executable}
 import json, os, sys, time
 arguments = sys.argv[2:]
 options = dict(zip(arguments[::2], arguments[1::2]))
-verified = "--no-verify" not in arguments
 if sys.argv[1] == "train":
     steps = [dict(event="step", epoch=epoch, step=4 * epoch + 4, seconds=seconds, loss=0.5)
              for epoch, seconds in enumerate((0.25, 0.375))]
@@ -41,7 +40,7 @@ time.sleep(float(os.environ.get("FAKE_SLEEP", "0")))
 step = 100.0 if strategy != "pipeline" else 50.0 if options["--split-size"] == "12" else 60.0
 row = dict(name="n", run_type="iteration", stratagem=dict(
     strategy=strategy, config=dict(cores_per_device=1), loss=[0.5],
-    step_ms=[step] * int(options["--steps"]), verification=dict(passed=True) if verified else None))
+    step_ms=[step] * int(options["--steps"]), verification=dict(passed=True), proof=dict(passed=True)))
 with open(options["--out"], "w") as file:
     json.dump(dict(context=dict(), benchmarks=[row]), file)
 """
@@ -75,9 +74,9 @@ def test_fake_stratagem_end_to_end(stratagem, tmp_path):
     assert run.stderr == ""
     content = json.loads(out.read_text())
     # The slower split size is measured in the rounds that choose, and not in those that judge.
-    assert len(content["samples"]) == 4 * 6 + 3 * 6
+    assert len(content["samples"]) == 4 * 2 + 3 * 10
     split_8 = [s for s in content["samples"] if s["contender"] == "stratagem/pipeline/1f1b/split:8"]
-    assert [sample["round"] for sample in split_8] == [1, 2, 3, 4, 5, 6]
+    assert [sample["round"] for sample in split_8] == [1, 2]
     assert {tuple(sample["step_ms"]) for sample in content["samples"]} == {
         (100.0, 100.0), (50.0, 50.0), (60.0, 60.0),
     }  # fmt: skip
@@ -85,9 +84,9 @@ def test_fake_stratagem_end_to_end(stratagem, tmp_path):
     assert ratios["single over model_parallel"]["verdict"] == "at least"
     assert len(ratios["single over model_parallel"]["per_round"]) == 12
     assert ratios["pipeline: over model_parallel"]["faster"] == "stratagem/pipeline/1f1b/split:12"
-    assert ratios["pipeline: over model_parallel"]["per_round"] == [2.0] * 6
-    assert "2.000  [2.000, 2.000]       6  1.40  at least" in run.stdout
-    assert "6 rounds to choose the best, 6 to judge it" in run.stdout
+    assert ratios["pipeline: over model_parallel"]["per_round"] == [2.0] * 9
+    assert "2.000  [2.000, 2.000]       9  1.40  at least" in run.stdout
+    assert "3 rounds to choose the best, 9 to judge it" in run.stdout
     assert {path.name for path in tmp_path.iterdir()} == {"stratagem", "peers.json"}
 
 
@@ -286,8 +285,11 @@ def test_the_best_of_both_memory_formats_speaks_for_torch_pipelining():
     candidates = ratios["pipeline: over torch's best with allocator"].slower
     assert {name.split("/")[2] for name in candidates} == {"nchw", "channels_last"}
     assert all(name.endswith("/allocator") for name in candidates)
-    assert {name.split("/")[3] for name in candidates} == {"1f1b", "zb_v", "dualpipe_v"}
-    assert len(candidates) == 2 * 3 * len(Settings.splits)
+    schedules = {name.split("/")[3 + ("compiled" in name)] for name in candidates}
+    assert schedules == {"gpipe", "1f1b", "interleaved", "interleaved_zero_bubble", "zb_v", "dualpipe_v"}
+    # A schedule of four stages takes four micro-batches, and a compiled stage no split backward pass.
+    splits = len(Settings.splits)
+    assert len(candidates) == 2 * (6 * splits - 2) + 2 * splits
 
 
 def test_a_compiled_peer_compiles_before_the_rounds():

@@ -17,6 +17,7 @@ def row(strategy="single", cores=1, **changes):
         "step_ms": [20.0, 22.0],
         "loss": [0.5, 0.4],
         "verification": {"passed": True},
+        "proof": {"passed": True},
     }
     own.update(changes.pop("own", {}))
     return {
@@ -60,13 +61,13 @@ def test_stratagem_row_with_one_core_is_taken():
     output = results(
         row(cores=2, own={"step_ms": [9.0]}), row(), row(run_type="aggregate"), row("pipeline")
     )
-    found = parse_stratagem("single", verified=False)(output)
+    found = parse_stratagem("single")(output)
     assert found.step_ms == (20.0, 22.0)
     assert found.loss == 0.4
 
 
 def test_a_row_of_a_gpu_has_no_cores():
-    assert parse_stratagem("single", verified=True)(results(row(cores=None))).loss == 0.4
+    assert parse_stratagem("single")(results(row(cores=None))).loss == 0.4
 
 
 @pytest.mark.parametrize(
@@ -77,18 +78,15 @@ def test_a_row_of_a_gpu_has_no_cores():
         (results(), "0 rows of single"),
         (results(row(), row()), "2 rows of single"),
         (results(row(error_occurred=True, error_message="out of memory")), "out of memory"),
-        (results(row(own={"verification": None})), "did not pass"),
+        (results(row(own={"verification": None})), "verification is missing"),
         (results(row(own={"verification": {"passed": False}})), "did not pass"),
+        (results(row(own={"proof": None})), "proof is missing"),
+        (results(row(own={"proof": {"passed": False}})), "did not pass"),
     ],
 )
 def test_a_bad_results_file_is_refused(output, message):
     with pytest.raises(LaunchError, match=message):
-        parse_stratagem("single", verified=True)(output)
-
-
-def test_rows_without_verification_are_fine_where_none_was_asked_for():
-    output = results(row(own={"verification": None}))
-    assert parse_stratagem("single", verified=False)(output).step_ms == (20.0, 22.0)
+        parse_stratagem("single")(output)
 
 
 def training(*steps, **changes):

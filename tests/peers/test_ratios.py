@@ -1,7 +1,17 @@
 import random
 
 import pytest
-from peer_comparison.ratios import Interval, Ratio, Verdict, answer, best, finalists, judge
+from peer_comparison.ratios import (
+    Interval,
+    Ratio,
+    Verdict,
+    answer,
+    answers,
+    best,
+    finalists,
+    judge,
+    with_verdict,
+)
 
 
 def by_round(*values):
@@ -71,10 +81,10 @@ def test_the_best_of_several_is_not_judged_by_the_rounds_that_chose_it():
     tables, wrong_by_split, wrong_by_same = 400, 0, 0
     for _ in range(tables):
         ratio, times = simulated_null(draw)
-        wrong_by_split += answer(ratio, times, 6).verdict is Verdict.BELOW
+        wrong_by_split += with_verdict(answer(ratio, times, 6)).verdict is Verdict.BELOW
         # The same choice, judged by the very rounds that made it.
         chosen = Ratio("r", (best(ratio.slower, times, 12),), ratio.faster, ratio.aim)
-        wrong_by_same += answer(chosen, times, 12).verdict is Verdict.BELOW
+        wrong_by_same += with_verdict(answer(chosen, times, 12)).verdict is Verdict.BELOW
     assert wrong_by_split / tables < 0.03
     assert wrong_by_same / tables > 0.08
 
@@ -111,3 +121,30 @@ def test_verdict_of_what_may_cost_so_much(aim, low, high, verdict):
 def test_an_interval_that_covers_too_little_tells_nothing():
     assert judge(Interval(2.0, 3.0, 0.9375), 1.0) is Verdict.CANNOT_TELL
     assert judge(Interval(2.0, 2.0, 31 / 32), 1.0) is Verdict.AT_LEAST
+
+
+def test_verdicts_hold_together():
+    """Nine rounds that all agree suffice for twelve verdicts, and not for thirteen."""
+    times = {"slow": by_round(*[3.0] * 9), "fast": by_round(*[2.0] * 9)}
+    for count, verdict in ((12, Verdict.AT_LEAST), (13, Verdict.CANNOT_TELL)):
+        aimed = [Ratio(f"r{index}", ("slow",), ("fast",), 1.4) for index in range(count)]
+        found = answers([*aimed, Ratio("no aim", ("slow",), ("fast",))], times, 0)
+        assert {each.verdict for each in found[:-1]} == {verdict}
+        assert found[-1].verdict is None
+
+
+def test_a_table_of_ratios_of_nothing_has_a_wrong_verdict_in_few_tables():
+    """Of contenders that are all alike, by eight ratios a table."""
+    draw = random.Random(2)
+    tables, wrong_together, wrong_alone = 300, 0, 0
+    for _ in range(tables):
+        times = {str(name): by_round(*(draw.lognormvariate(0, 0.05) for _ in range(9)))
+                 for name in range(16)}  # fmt: skip
+        ratios = [Ratio("r", (str(2 * i),), (str(2 * i + 1),), 1.0) for i in range(8)]
+        found = answers(ratios, times, 0)
+        wrong_together += any(each.verdict is not Verdict.CANNOT_TELL for each in found)
+        wrong_alone += any(
+            with_verdict(each).verdict is not Verdict.CANNOT_TELL for each in found
+        )
+    assert wrong_together / tables < 0.05
+    assert wrong_alone / tables > 0.15

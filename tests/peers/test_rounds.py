@@ -2,7 +2,7 @@ import json
 import sys
 
 import pytest
-from peer_comparison.contender import Contender, Launchable, parse_peer
+from peer_comparison.contender import Contender, Launchable, WrongSteps, parse_peer
 from peer_comparison.ratios import Ratio
 from peer_comparison.rounds import order_of_round, run_rounds
 
@@ -115,14 +115,38 @@ def test_an_interrupt_keeps_finished_rounds_only(log):
     assert len(result.samples) == 2
 
 
-def test_the_second_half_goes_on_without_candidates_that_lost(log):
+def test_the_later_rounds_go_on_without_candidates_that_lost(log):
     contenders = [answering(log, name, [ms]) for name, ms in {"a": 1.0, "b": 2.0, "c": 3.0}.items()]
     ratios = [Ratio("r", ("a", "b"), ("c",))]
     result = run_rounds(contenders, rounds=4, seed=1, limit_s=30, ratios=ratios)
-    assert result.selection_rounds == 2
+    assert result.selection_rounds == 1
     assert {name: list(of) for name, of in sorted(result.step_times().items())} == {
-        "a": [1, 2, 3, 4], "b": [1, 2], "c": [1, 2, 3, 4],
+        "a": [1, 2, 3, 4], "b": [1], "c": [1, 2, 3, 4],
     }  # fmt: skip
+
+
+def test_a_candidate_that_is_not_much_slower_gets_another_chance(log):
+    """After the first of two rounds that choose, 30% slower is too slow and 20% is not."""
+    contenders = [answering(log, name, [ms]) for name, ms in {"a": 1.0, "b": 1.2, "c": 1.4}.items()]
+    result = run_rounds(contenders, 8, 1, 30, ratios=[Ratio("r", ("a", "b", "c"), ("d",))])
+    rounds = {name: len(of) for name, of in result.step_times().items()}
+    assert (result.selection_rounds, rounds) == (2, {"a": 8, "b": 2, "c": 1})
+
+
+def test_a_launch_that_took_other_steps_is_in_no_ratio(log):
+    def prove(contender, output):
+        if contender.name == "wrong" and log.read_text().split().count("wrong") == 2:
+            raise WrongSteps("the loss of step 0 is 1, one device's is 2")
+        return f"{contender.name} is right: {len(output.stdout.splitlines())}"
+
+    contenders = [answering(log, name) for name in ("right", "wrong")]
+    result = run_rounds(contenders, rounds=3, seed=1, limit_s=30, prove=prove)
+    assert result.wrong == ["wrong"]
+    assert result.failures == {"wrong": "round 2: the loss of step 0 is 1, one device's is 2"}
+    assert list(result.step_times()) == ["right"]
+    assert {sample.proof for sample in result.samples if sample.contender == "right"} == {
+        "right is right: 1"
+    }
 
 
 def test_a_single_round_chooses_nothing_and_leaves_nobody_out(log):

@@ -16,6 +16,7 @@ import json
 import os
 import signal
 import sys
+from pathlib import Path
 
 from command_line import Parser
 from torch_peers import launched, ranks
@@ -40,11 +41,16 @@ def parse_arguments() -> argparse.Namespace:
     add("--steps", type=int, default=2, help="timed steps (2)")
     add("--most-warm-up", type=int, default=50, help="warm-up steps, at most (50)")
     add("--seed", type=int, default=1, help="of weights and data (1)")
+    add("--workload", metavar="FILE", help="initial state and batches, by `stratagem export`")
+    add("--evidence", metavar="FILE", help="write what `stratagem prove` compares")
     add("--memory-format", choices=("nchw", "channels_last"), default="nchw")
     add("--matmul", choices=("installed", "onednn"), default="installed", help="float32 products")
     add("--compile", action="store_true", help="torch.compile the model")
     add("--format", choices=("bfloat16", "float16"), help="of autocast (bfloat16)")
     add("--no-reshard-after-forward", action="store_true", help="of fsdp: keep gathered layers")
+    add("--wrap", choices=("layers", "blocks"), help="of fsdp: what is gathered together (layers)")
+    add("--bucket-mb", type=float, help="of ddp: gradients that are reduced together (25)")
+    add("--static-graph", action="store_true", help="of ddp: every step is like the first")
     add("--schedule", default="1f1b", help="of pipelining (1f1b)")
     add("--split-size", type=int, default=12, help="micro-batch size of pipelining (12)")
     add("--cut", default="layer3", help="first layers of the stages after the first, joined by +")
@@ -57,9 +63,15 @@ def parse_arguments() -> argparse.Namespace:
         parser.error(f"--matmul {arguments.matmul}: of CPUs, and --device is cuda")
     if arguments.no_reshard_after_forward and arguments.strategy != "fsdp":
         parser.error(f"--no-reshard-after-forward: of fsdp, not of {arguments.strategy}")
+    if arguments.wrap and arguments.strategy != "fsdp":
+        parser.error(f"--wrap: of fsdp, not of {arguments.strategy}")
+    if (arguments.bucket_mb or arguments.static_graph) and arguments.strategy != "ddp":
+        option = "--bucket-mb" if arguments.bucket_mb else "--static-graph"
+        parser.error(f"{option}: of ddp, not of {arguments.strategy}")
     if arguments.format and arguments.strategy != "autocast":
         parser.error(f"--format: of autocast, not of {arguments.strategy}")
     arguments.format = arguments.format or "bfloat16"
+    arguments.wrap = arguments.wrap or "layers"
     try:
         arguments.launch = launched.launch_of(arguments)
     except ValueError as error:
@@ -105,11 +117,19 @@ def choose_arithmetic(arguments: argparse.Namespace) -> None:
         torch.set_float32_matmul_precision("medium")
 
 
-def job_of(model: str):
-    """Return what a way of training takes: layers, batches, loss and optimizer of the model."""
+def job_of(model: str, workload: str | None = None):
+    """Return what a way of training takes: layers, batches, loss and optimizer of the model.
+
+    With a `workload`, which `stratagem export` wrote, the layers begin with its state, and the
+    batches are its own.
+    """
     if model == "resnet50":
-        return importlib.import_module("torch_peers.resnet50")
-    return importlib.import_module("torch_peers.gpt").JOBS[model]
+        job = importlib.import_module("torch_peers.resnet50")
+    else:
+        job = importlib.import_module("torch_peers.gpt").JOBS[model]
+    if workload is None:
+        return job
+    return importlib.import_module("torch_peers.exported").Exported(job, workload)
 
 
 def run(arguments: argparse.Namespace, rank: int) -> dict:
@@ -119,12 +139,16 @@ def run(arguments: argparse.Namespace, rank: int) -> dict:
     arguments.rank, arguments.ranks = rank, len(devices) if arguments.strategy in RANKED else 1
     arguments.place = devices[rank]
     return importlib.import_module(f"torch_peers.{arguments.strategy}").run(
-        arguments, job_of(arguments.model)
+        arguments, job_of(arguments.model, arguments.workload)
     )
 
 
 def tell(arguments: argparse.Namespace, answer: dict) -> None:
-    """Print the JSON line."""
+    """Print the JSON line, and write the evidence where it is asked for."""
+    state = answer.pop("state")
+    if arguments.evidence:
+        told = {"loss": answer["losses"], "skipped": answer["skipped"], "state": state}
+        Path(arguments.evidence).write_text(json.dumps(told))
     print(json.dumps({"peer": f"{arguments.model}/{arguments.strategy}", **answer}), flush=True)
 
 

@@ -25,8 +25,8 @@ const Performers without_torch = {{"simulate", simulate},
 
 /// Whether a call needs models, strategies or plug-ins.
 bool needs_torch(const Arguments& arguments) {
-  constexpr std::array<std::string_view, 7> always = {"list",   "run",       "train", "verify",
-                                                      "doctor", "calibrate", "worker"};
+  constexpr std::array<std::string_view, 9> always = {
+      "list", "run", "train", "verify", "doctor", "calibrate", "export", "prove", "worker"};
   if (arguments.empty()) return false;
   if (std::ranges::find(always, arguments.front()) != always.end()) return true;
   return without_torch.contains(arguments.front()) &&

@@ -19,13 +19,15 @@ struct Summary {
   std::string_view text;
 };
 
-constexpr std::array<Summary, 11> summaries = {
+constexpr std::array<Summary, 13> summaries = {
     {{"list", "lists strategies, models, schedules, devices, benchmarks"},
      {"run", "measures one configuration or a grid of them"},
      {"train", "trains for epochs over a data set, by any strategy"},
      {"verify", "proves every strategy against one device, in float64"},
      {"simulate", "simulates a pipeline schedule without running it"},
      {"calibrate", "measures peak rates, memory and link bandwidth of the devices"},
+     {"export", "writes what a row trains, for another program: initial state and batches"},
+     {"prove", "compares what that program computed with one device"},
      {"doctor", "prints what was found on this machine, and the remedy for what is missing"},
      {"report", "draws charts and writes report.html from a results file"},
      {"compare", "decides whether one build or results file is slower than another"},

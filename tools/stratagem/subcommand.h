@@ -36,5 +36,7 @@ int verify(const Arguments& arguments);
 int simulate_calibrated(const Arguments& arguments);
 int calibrate(const Arguments& arguments);
 int doctor(const Arguments& arguments);
+int export_workload(const Arguments& arguments);
+int prove(const Arguments& arguments);
 
 }  // namespace stratagem::tools

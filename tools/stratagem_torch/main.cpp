@@ -12,11 +12,18 @@ int simulate_either(const Arguments& arguments) {
   return calibrated ? simulate_calibrated(arguments) : simulate(arguments);
 }
 
-const Performers performers = {{"list", list},       {"run", run},
-                               {"train", train},     {"verify", verify},
-                               {"doctor", doctor},   {"calibrate", calibrate},
-                               {"report", report},   {"simulate", simulate_either},
-                               {"compare", compare}, {"history", history},
+const Performers performers = {{"list", list},
+                               {"run", run},
+                               {"train", train},
+                               {"verify", verify},
+                               {"doctor", doctor},
+                               {"calibrate", calibrate},
+                               {"export", export_workload},
+                               {"prove", prove},
+                               {"report", report},
+                               {"simulate", simulate_either},
+                               {"compare", compare},
+                               {"history", history},
                                {"schema", schema}};
 
 }  // namespace

@@ -42,7 +42,8 @@ void CommittedFile::commit() {
   if (flush_(descriptor_) != 0) fail();
   if (::rename(partial_.c_str(), path_.c_str()) != 0) fail();
   ::close(std::exchange(descriptor_, -1));
-  const int folder = ::open(path_.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const std::filesystem::path parent = path_.has_parent_path() ? path_.parent_path() : ".";
+  const int folder = ::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) fail();
   const bool flushed = flush_(folder) == 0;
   ::close(folder);

@@ -2,19 +2,13 @@
 
 #include <ATen/ATen.h>
 #include <ATen/core/ivalue.h>
-#include <caffe2/serialize/inline_container.h>
-#include <fmt/format.h>
-#include <torch/csrc/jit/serialization/pickler.h>
 
-#include <exception>
-#include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "models/loss_scale.h"
-#include "training/checkpoint/committed_file.h"
 #include "training/loop/checkpoint_names.h"
+#include "training/loop/torch_file.h"
 
 namespace stratagem::training {
 namespace {
@@ -164,41 +158,10 @@ void write_checkpoint(const std::filesystem::path& path, const CheckpointNotes& 
   all.insert("training", position_state(notes.position));
   all.insert("work", notes.work);
 
-  std::string pickle;
-  torch::jit::Pickler pickler(
-      [&pickle](const char* bytes, std::size_t size) { pickle.append(bytes, size); }, nullptr,
-      nullptr, nullptr, nullptr, /*tag_aggregates=*/false);
-  pickler.protocol();
-  pickler.pushIValue(all);
-  pickler.stop();
-
-  checkpoint::CommittedFile file(path);
-  std::exception_ptr failure;
-  {
-    // The writer's destructor writes, too, and a destructor must not throw. So this function keeps
-    // the first failure; everything after it counts as written, and the file is removed.
-    caffe2::serialize::PyTorchStreamWriter writer(
-        [&file, &failure](const void* bytes, std::size_t size) {
-          try {
-            if (!failure) file.write(bytes, size);
-          } catch (const std::system_error&) {
-            failure = std::current_exception();
-          }
-          return size;
-        });
-    writer.writeRecord(pickle_record, pickle.data(), pickle.size());
-    constexpr std::string_view little = "little";
-    writer.writeRecord("byteorder", little.data(), little.size());
-    std::size_t number = 0;
-    for (const std::string& name : entries.names()) {
-      if (failure) break;
-      const at::Tensor tensor = state.read(name);
-      writer.writeRecord(fmt::format("data/{}", number++), tensor.data_ptr(), tensor.nbytes());
-    }
-    writer.writeEndOfFile();
-  }
-  if (failure) std::rethrow_exception(failure);
-  file.commit();
+  const std::vector<std::string>& read_in_order = entries.names();
+  write_torch_file(path, all, [&](std::size_t place, const at::Tensor& /*without_memory*/) {
+    return state.read(read_in_order.at(place));
+  });
 }
 
 }  // namespace stratagem::training

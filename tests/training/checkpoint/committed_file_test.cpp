@@ -37,6 +37,15 @@ TEST(CommittedFile, IsFlushedBeforeItIsRenamedAndItsFolderAfterwards) {
   EXPECT_THAT(after, ElementsAre(path.parent_path()));
 }
 
+TEST(CommittedFile, MayHaveANameAloneInTheCurrentFolder) {
+  const TemporaryFolder temporary;
+  const fs::path before = fs::current_path();
+  fs::current_path(temporary.path());
+  CommittedFile("name").commit();
+  fs::current_path(before);
+  EXPECT_TRUE(fs::exists(temporary / "name"));
+}
+
 TEST(CommittedFile, ThatCannotBeFlushedIsAnError) {
   for (const int failing : {0, 1}) {
     SCOPED_TRACE(failing == 0 ? "the file" : "its folder");

@@ -23,6 +23,10 @@ AS_INSTALLED: dict[str, str | None] = {
 }
 
 
+class WrongSteps(LaunchError):
+    """A launch that did not take the steps of the work: its times are of something else."""
+
+
 @dataclass(frozen=True)
 class Measurement:
     """One launch's answer: milliseconds of each timed step and the loss of the last one."""
@@ -50,7 +54,9 @@ class Contender:
 
     `preflight` runs once before the rounds (a verification, say) and must parse as well;
     `unavailable` says why the contender cannot run on this machine. A launcher can start it as so
-    many `ranks`; what is one process, or starts the others itself in any case, has one.
+    many `ranks`; what is one process, or starts the others itself in any case, has one. A peer has
+    the options of the `row` of Stratagem whose steps its launches take, and its command writes
+    evidence of them; Stratagem's own rows are proven by their results.
     """
 
     name: str
@@ -58,6 +64,7 @@ class Contender:
     preflight: Launchable | None = None
     unavailable: str | None = None
     ranks: int = 1
+    row: tuple[str, ...] | None = None
 
 
 def _check_times(step_ms: object) -> tuple[float, ...]:
@@ -121,11 +128,11 @@ def parse_benchmark(output: Output) -> Measurement:
     return Measurement(_check_times(times), None, {"row": row["name"]})
 
 
-def parse_stratagem(strategy: str, verified: bool) -> Callable[[Output], Measurement]:
+def parse_stratagem(strategy: str) -> Callable[[Output], Measurement]:
     """Return the parser of a results file of `stratagem run` that holds one row of `strategy`.
 
-    Takes the row with one core a device where there is another. With `verified`, the row must have
-    passed its verification.
+    Takes the row with one core a device where there is another. The row must have passed its
+    verification, and the proof of its timed steps.
     """
 
     def is_wanted(row: dict) -> bool:
@@ -145,8 +152,9 @@ def parse_stratagem(strategy: str, verified: bool) -> Callable[[Output], Measure
         own = wanted[0]["stratagem"]
         if wanted[0].get("error_occurred"):
             raise LaunchError(f"{wanted[0].get('error_message', 'the row failed')}")
-        if verified and not (own.get("verification") or {}).get("passed"):
-            raise LaunchError("the row did not pass its verification")
+        for what in ("verification", "proof"):
+            if not (own.get(what) or {}).get("passed"):
+                raise WrongSteps(f"the row's {what} is missing or did not pass")
         losses = own.get("loss") or [None]
         return Measurement(_check_times(own.get("step_ms")), losses[-1], {"row": wanted[0]["name"]})
 

@@ -4,7 +4,7 @@ import ctypes.util
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -43,13 +43,14 @@ class Settings:
     image: int = 128
     steps: int = 2
     seed: int = 1
-    splits: tuple[int, ...] = (12, 8)
+    splits: tuple[int, ...] = (24, 16, 12, 8)
     cuts: tuple[str, ...] = ("layer3",)
     stratagem: Path = ROOT / "build" / "bin" / "stratagem"
     device: str = "cpu"  # or cuda
     devices: int = 2  # of a scenario that has them
     gpus: int = 0  # to be seen
     cable: str | None = None  # its rate, where the ranks are on two hosts
+    workload: Path = Path("workload.pt")  # the initial state and the batches, which are exported
 
     @property
     def matmuls(self) -> tuple[str, ...]:
@@ -108,6 +109,34 @@ def _options(values: dict[str, object]) -> tuple[str, ...]:
     return tuple(text for key, value in values.items() for text in (key, str(value)))
 
 
+def work_of(model: str, settings: Settings) -> tuple[str, ...]:
+    """Return Stratagem's options of the scenario's work, whichever way it is done."""
+    images = {"--image-size": settings.image} if model == "resnet50" else {}
+    values = {"--model": model, "--global-batch-size": settings.batch, **images}
+    values |= {"--learning-rate": 0.001, "--seed": settings.seed}
+    return (*_options(values), *JOBS[model].split())
+
+
+def row_of_peer(model: str, options: str, settings: Settings) -> tuple[str, ...]:
+    """Return the row of Stratagem that takes the steps of these options of train.py.
+
+    What is normalised together, the format, and whose running statistics count are the same.
+    """
+    strategy, *words = options.split()
+    replicas = strategy in ("ddp", "zero1", "fsdp") or (
+        strategy == "data_parallel" and settings.device != "cpu"
+    )
+    if replicas:
+        return (*work_of(model, settings), "--strategy", "ddp", "--devices", str(settings.devices))
+    row = (*work_of(model, settings), "--strategy", "single")
+    if strategy == "pipelining":
+        parts = settings.batch // _value(words, "--split-size")
+        return (*row, "--accumulation-steps", str(parts))
+    if strategy == "autocast":
+        return (*row, "--mixed-precision", words[words.index("--format") + 1])
+    return row
+
+
 def torch_peer(name: str, model: str, options: str, settings: Settings) -> list[Contender]:
     """Return two contenders of the options of train.py: as installed, and with the allocator.
 
@@ -121,13 +150,34 @@ def torch_peer(name: str, model: str, options: str, settings: Settings) -> list[
         "--seed": settings.seed,
         "--device": settings.device,
         "--devices": settings.devices,
+        "--workload": settings.workload,
+        "--evidence": "{out}",
     }
     ranks = settings.devices if options.split()[0] in RANKED else 1
     made = [
-        replace(contender, ranks=ranks)
+        replace(contender, ranks=ranks, row=row_of_peer(model, options, settings))
         for contender in peer_program(name, "train.py", *options.split(), *_options(work))
     ]
     return made if settings.device == "cpu" else made[:1]
+
+
+# How PyTorch's data parallel ways may be tuned: the name's part, and the options of train.py.
+DDP_VARIANTS = {
+    "bucket:5": "--bucket-mb 5",
+    "bucket:100": "--bucket-mb 100",
+    "static_graph": "--static-graph",
+}
+FSDP_VARIANTS = {"blocks": "--wrap blocks"}
+
+
+def variants_of(
+    name: str, model: str, options: str, variants: Mapping[str, str], settings: Settings
+) -> list[Contender]:
+    """Return a peer's other variants, on CPUs with the allocator alone."""
+    return [
+        torch_peer(f"{name}/{part}", model, f"{options} {extra}", settings)[-1]
+        for part, extra in variants.items()
+    ]
 
 
 def peer_program(name: str, program: str, *arguments: str) -> list[Contender]:
@@ -148,28 +198,25 @@ def peer_program(name: str, program: str, *arguments: str) -> list[Contender]:
 
 def stratagem_row(name: str, model: str, options: str, settings: Settings) -> Contender:
     """Return Stratagem's contender of one row, verified once before the rounds."""
-    work = {
-        "--model": model,
-        "--global-batch-size": settings.batch,
-        **({"--image-size": settings.image} if model == "resnet50" else {}),
-        "--learning-rate": 0.001,
+    how = {
         "--device": settings.device,
         **({"--cores-per-device": 1} if settings.device == "cpu" else {"--tf32": "off"}),
-        "--seed": settings.seed,
         "--repetitions": 1,
         "--out": "{out}",
     }
-    chosen = (*JOBS[model].split(), *options.split())
+    chosen = tuple(options.split())
     strategy = chosen[chosen.index("--strategy") + 1]
     once = ("--no-predict", "--no-repeat-disturbed")
-    command = (str(settings.stratagem), "run", *once, *_options(work), *chosen)
-    timed = (*command, "--steps", str(settings.steps), "--no-verify")
+    work = work_of(model, settings)
+    command = (str(settings.stratagem), "run", *once, *work, *_options(how), *chosen)
+    timed, short = (
+        Launchable((*command, "--steps", str(steps)), AS_INSTALLED, parse_stratagem(strategy))
+        for steps in (settings.steps, 1)
+    )
     return Contender(
         f"stratagem/{name}",
-        Launchable(timed, AS_INSTALLED, parse_stratagem(strategy, verified=False)),
-        Launchable(
-            (*command, "--steps", "1"), AS_INSTALLED, parse_stratagem(strategy, verified=True)
-        ),
+        timed,
+        short,
         _why_not_built(settings.stratagem),
         _ranks_of(strategy, chosen),
     )

@@ -2,16 +2,19 @@
 
 A ratio of a round pairs the two contenders' launches of that round, so that drift of the machine
 cancels. The statement is about the median of those ratios, by the interval that reports give
-(stratagem_reports.analysis.statistics): twelve rounds reach 96.1%, six give 96.9% with their
-minimum and maximum, fewer cannot reach 95%.
+(stratagem_reports.analysis.statistics): nine rounds give 99.6% with their
+minimum and maximum, six 96.9%, fewer cannot reach 95%.
 
 Where a side has several candidates, the first rounds choose the best and only the later ones judge
 it: who is best partly by luck is lucky in the rounds that chose it, not in others.
+
+Verdicts hold together: of n ratios with an aim, each is judged by an interval that covers
+1 - 0.05 / n (Bonferroni), so that with 95% none of them is wrong.
 """
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from stratagem_reports.analysis.statistics import CONFIDENCE, interval_of_median
@@ -28,9 +31,16 @@ class Verdict(Enum):
     CANNOT_TELL = "cannot tell"
 
 
-def judge(interval: Interval, aim: float, at_most: bool = False) -> Verdict:
-    """Says on which side of the aim the interval lies; one that covers too little tells nothing."""
-    if interval.coverage >= CONFIDENCE:
+def confidence_of_each(verdicts: int) -> float:
+    """Return how much each of so many intervals covers for all to hold together with 95%."""
+    return 1 - (1 - CONFIDENCE) / max(verdicts, 1)
+
+
+def judge(
+    interval: Interval, aim: float, at_most: bool = False, confidence: float = CONFIDENCE
+) -> Verdict:
+    """Return on which side of the aim the interval lies; it cannot tell if it covers too little."""
+    if interval.coverage >= confidence:
         if at_most and interval.high <= aim:
             return Verdict.AT_MOST
         if at_most and interval.low > aim:
@@ -100,20 +110,64 @@ def best(candidates: Sequence[str], times: StepTimes, selection: int) -> str | N
     return min(complete, key=lambda name: statistics.median(chosen_by[name]), default=None)
 
 
+# How much slower than the best of its side a candidate may be after so many rounds of choosing and
+# still be launched again.
+SLACK = {1: 0.30, 2: 0.15}
+
+
+def _still_in(side: Sequence[str], times: StepTimes, rounds: int, slack: float) -> set[str]:
+    """Return the candidates of a side that are the best, or slower by at most `slack`."""
+    winner = best(side, times, rounds)
+    if winner is None:
+        return set()
+    medians = {
+        name: statistics.median(value for index, value in times[name].items() if index <= rounds)
+        for name in side
+        if any(index <= rounds for index in times.get(name, ()))
+    }
+    limit = (1 + slack) * medians.get(winner, 0)
+    return {winner} | {name for name, median in medians.items() if median < limit}
+
+
 def finalists(
-    names: Sequence[str], ratios: Sequence[Ratio], times: StepTimes, selection: int
+    names: Sequence[str],
+    ratios: Sequence[Ratio],
+    times: StepTimes,
+    rounds: int,
+    slack: float = 0,
 ) -> list[str]:
-    """Return the names without those that were candidates and are the best of no side."""
+    """Return the names that go on after so many rounds of choosing, in their order.
+
+    Those are whoever is no candidate, the best of each side, and whoever is slower than the best of
+    one of its sides by at most `slack`, a fraction.
+    """
     sides = [side for ratio in ratios for side in (ratio.slower, ratio.faster)]
-    winners = {best(side, times, selection) for side in sides}
-    losers = {name for side in sides for name in side} - winners
+    kept = {name for side in sides for name in _still_in(side, times, rounds, slack)}
+    losers = {name for side in sides for name in side} - kept
     return [name for name in names if name not in losers]
+
+
+def answers(ratios: Sequence[Ratio], times: StepTimes, selection: int) -> list[Answer]:
+    """Return the answers to the ratios that were measured; their verdicts hold together."""
+    found = [each for ratio in ratios if (each := answer(ratio, times, selection))]
+    confidence = confidence_of_each(sum(each.ratio.aim is not None for each in found))
+    return [with_verdict(each, confidence) for each in found]
+
+
+def with_verdict(found: Answer, confidence: float = CONFIDENCE) -> Answer:
+    """Return the answer with its verdict, by an interval that covers so much."""
+    aim = found.ratio.aim
+    if aim is None:
+        return found
+    interval = interval_of_median(list(found.per_round), confidence)
+    return replace(found, verdict=judge(interval, aim, found.ratio.at_most, confidence))
 
 
 def answer(ratio: Ratio, times: StepTimes, selection: int) -> Answer | None:
     """Return the numbers of `ratio`, or None when its sides share no round that may judge.
 
-    With several candidates on a side those are the rounds after `selection`, otherwise all.
+    With several candidates on a side those are the rounds after `selection`, otherwise all. The
+    answer has no verdict: see with_verdict().
     """
     slower, faster = (best(side, times, selection) for side in (ratio.slower, ratio.faster))
     if slower is None or faster is None:
@@ -126,6 +180,4 @@ def answer(ratio: Ratio, times: StepTimes, selection: int) -> Answer | None:
         return None
     per_round = tuple(times[slower][index] / times[faster][index] for index in judging)
     interval = interval_of_median(list(per_round))
-    verdict = None if ratio.aim is None else judge(interval, ratio.aim, ratio.at_most)
-    median = statistics.median(per_round)
-    return Answer(ratio, slower, faster, per_round, median, interval, verdict)
+    return Answer(ratio, slower, faster, per_round, statistics.median(per_round), interval, None)

@@ -1,6 +1,7 @@
 """Measures contenders in rounds: each round launches every one once, in seeded random order.
 
-The first half of the rounds chooses among candidates; the second half goes on without the others.
+The first quarter of the rounds chooses among candidates: round by round those go on that are not
+much slower than the best of their side. The other rounds go on with the best alone.
 """
 
 import random
@@ -10,9 +11,11 @@ from dataclasses import asdict, dataclass, field
 
 from stratagem_reports.comparison.launch import LaunchError, Output, launch
 
-from peer_comparison.contender import Contender, Launchable, Measurement
-from peer_comparison.ratios import Ratio, finalists
+from peer_comparison.contender import Contender, Launchable, Measurement, WrongSteps
+from peer_comparison.ratios import SLACK, Ratio, finalists
 
+# Returns the proof of a launch in words; raises WrongSteps for one that took other steps.
+Prove = Callable[[Contender, Output], str]
 # Is told the contender about to start, the round (0: preflight) and the launches still to come.
 Progress = Callable[[Contender, int, Sequence[str]], None]
 
@@ -29,6 +32,7 @@ class Sample:
     loss: float | None
     details: dict
     peak_resident_bytes: int | None = None  # of the largest process
+    proof: str = ""  # what its steps were compared with, of a peer
 
     @property
     def step_time_ms(self) -> float:
@@ -42,14 +46,17 @@ class Result:
 
     samples: list[Sample] = field(default_factory=list)
     failures: dict[str, str] = field(default_factory=dict)
+    wrong: list[str] = field(default_factory=list)  # contenders that did not take the work's steps
     finished_rounds: int = 0
     selection_rounds: int = 0
     interrupted: bool = False
 
     def step_times(self) -> dict[str, dict[int, float]]:
-        """Return step times in ms by contender and round."""
+        """Return step times in ms by contender and round; none of a contender that was wrong."""
         times: dict[str, dict[int, float]] = {}
         for sample in self.samples:
+            if sample.contender in self.wrong:
+                continue
             times.setdefault(sample.contender, {})[sample.round] = sample.step_time_ms
         return times
 
@@ -99,14 +106,15 @@ def run_rounds(
     ratios: Sequence[Ratio] = (),
     progress: Progress = lambda *_: None,
     after_round: Callable[[Result], None] = lambda _: None,
+    prove: Prove = lambda *_: "",
 ) -> Result:
     """Run the preflights once, then `rounds` rounds, and return the samples of finished rounds.
 
-    After half of the rounds only those go on that `ratios` still need. A contender that fails is
+    The rounds that choose leave out those that `ratios` no longer need. A contender that fails is
     not launched again and the others go on. `limit_s` holds for each launch. KeyboardInterrupt ends
     the measuring, drops the unfinished round and is recorded.
     """
-    result = Result(selection_rounds=rounds // 2)
+    result = Result(selection_rounds=rounds // 4)
     for contender in contenders:
         if contender.unavailable:
             result.failures[contender.name] = contender.unavailable
@@ -117,11 +125,13 @@ def run_rounds(
         for index in range(1, rounds + 1):
             if by_name.keys() <= result.failures.keys():
                 break
-            if index == result.selection_rounds + 1 > 1:
-                needed = finalists(list(by_name), ratios, result.step_times(), index - 1)
+            done = index - 1
+            if 0 < done <= result.selection_rounds:
+                slack = 0 if done == result.selection_rounds else SLACK.get(done, min(SLACK.values()))
+                needed = finalists(list(by_name), ratios, result.step_times(), done, slack)
                 by_name = {name: by_name[name] for name in needed}
             order = order_of_round(list(by_name), seed, index)
-            result.samples += _run_round(by_name, order, index, result, limit_s, progress)
+            result.samples += _run_round(by_name, order, index, result, limit_s, progress, prove)
             result.finished_rounds = index
             after_round(result)
     except KeyboardInterrupt:
@@ -136,6 +146,7 @@ def _run_round(
     result: Result,
     limit_s: float,
     progress: Progress,
+    prove: Prove,
 ) -> list[Sample]:
     """Launch the contenders that have not failed, one at a time, and return their samples."""
     samples = []
@@ -146,8 +157,11 @@ def _run_round(
         progress(by_name[name], index, left)
         try:
             measurement, output = _measure(by_name[name].timed, limit_s)
+            proof = prove(by_name[name], output)
         except LaunchError as error:
             result.failures[name] = f"round {index}: {error}"
+            if isinstance(error, WrongSteps):
+                result.wrong.append(name)
             continue
         # A rank that another process started is in nobody's account but its own.
         own_peak = measurement.details.get("peak_resident_bytes", 0)
@@ -161,6 +175,7 @@ def _run_round(
                 measurement.loss,
                 dict(measurement.details),
                 max(output.peak_resident_bytes, own_peak),
+                proof,
             )
         )
     return samples

@@ -3,7 +3,7 @@
 import statistics
 from collections.abc import Sequence
 
-from peer_comparison.ratios import CONFIDENCE, Answer, Ratio, answer
+from peer_comparison.ratios import CONFIDENCE, Answer, Ratio, answers, confidence_of_each
 from peer_comparison.rounds import Result
 
 
@@ -70,29 +70,40 @@ def _choices(answers: Sequence[Answer]) -> list[str]:
     return lines
 
 
+def _how_judged(found: Sequence[Answer]) -> list[str]:
+    """Return a line on the verdicts, if there is any."""
+    verdicts = sum(each.verdict is not None for each in found)
+    if verdicts == 0:
+        return []
+    return [
+        f"Verdicts hold together with 95%: each of the {verdicts} is by an interval that covers "
+        f"{confidence_of_each(verdicts):.1%}."
+    ]
+
+
 def ratio_table(ratios: Sequence[Ratio], result: Result) -> str:
     """Return the answers to the ratios that were measured, with how to read them."""
-    answers = _answers(ratios, result)
-    if not answers:
+    found = _answers(ratios, result)
+    if not found:
         return "no ratio: no two contenders of one were measured in a round that judges it"
     rows = [("ratio of step times", "median", "interval", "rounds", "aim", "verdict")]
-    lines = _columns(rows + [_ratio_row(found) for found in answers])
-    coverage = min(found.interval.coverage for found in answers)
+    lines = _columns(rows + [_ratio_row(each) for each in found])
+    coverage = min(each.interval.coverage for each in found)
     lines += [
         "",
         f"Interval of the median ratio over the rounds, by the sign test: covers {coverage:.1%}"
         + (" or more." if coverage >= CONFIDENCE else " or more; 95% takes six rounds."),
+        *_how_judged(found),
         f"Best is the lowest median over the first {result.selection_rounds} rounds, chosen on each"
         " side alike and judged by the later ones.",
-        *_choices(answers),
+        *_choices(found),
     ]
     return "\n".join(lines)
 
 
 def _answers(ratios: Sequence[Ratio], result: Result) -> list[Answer]:
     """Return the answers to the ratios that were measured."""
-    times, selection = result.step_times(), result.selection_rounds
-    return [found for ratio in ratios if (found := answer(ratio, times, selection))]
+    return answers(ratios, result.step_times(), result.selection_rounds)
 
 
 def answers_as_json(ratios: Sequence[Ratio], result: Result) -> list[dict]:

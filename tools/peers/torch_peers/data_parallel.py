@@ -9,7 +9,7 @@ import argparse
 import torch
 
 from torch_peers.measurement import train
-from torch_peers.whole_model import compiled, make_batch, make_model
+from torch_peers.whole_model import as_model, compiled, make_batches, make_layers
 
 
 def run(arguments: argparse.Namespace, job) -> dict:
@@ -17,11 +17,12 @@ def run(arguments: argparse.Namespace, job) -> dict:
 
     Its device_ids are GPUs, or nothing where there is none.
     """
-    model = make_model(arguments, job)
+    layers = make_layers(arguments, job)
+    model = as_model(layers)
     optimizer = job.make_optimizer(model.parameters())
-    batch = make_batch(arguments, job)
+    batches = make_batches(arguments, job)
     devices = arguments.placement.devices
     gpus = None if arguments.device == "cpu" else [torch.device(name) for name in devices]
     wrapped = torch.nn.DataParallel(compiled(arguments, model), gpus)
-    answer = train(arguments, wrapped, job.loss_of, batch, optimizer)
+    answer = train(arguments, job, layers, wrapped, batches, optimizer)
     return {**answer, "devices": max(1, len(wrapped.device_ids)), "threads": torch.get_num_threads()}

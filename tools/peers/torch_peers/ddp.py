@@ -9,14 +9,21 @@ import argparse
 from torch.nn.parallel import DistributedDataParallel
 
 from torch_peers.measurement import train
-from torch_peers.whole_model import compiled, make_batch, make_model
+from torch_peers.whole_model import as_model, compiled, make_batches, make_layers
 
 
 def run(arguments: argparse.Namespace, job) -> dict:
     """Train one replica."""
-    model = make_model(arguments, job)
+    layers = make_layers(arguments, job)
+    model = as_model(layers)
     optimizer = job.make_optimizer(model.parameters())
     own = None if arguments.device == "cpu" else [arguments.place]
-    replica = DistributedDataParallel(model, own, gradient_as_bucket_view=True)
-    batch = make_batch(arguments, job)
-    return train(arguments, compiled(arguments, replica), job.loss_of, batch, optimizer)
+    replica = DistributedDataParallel(
+        model,
+        own,
+        gradient_as_bucket_view=True,
+        bucket_cap_mb=arguments.bucket_mb,
+        static_graph=arguments.static_graph,
+    )
+    batches = make_batches(arguments, job)
+    return train(arguments, job, layers, compiled(arguments, replica), batches, optimizer)

@@ -1,6 +1,7 @@
 """FSDP2: each rank holds a part of every layer, and gathers a layer when it computes it.
 
-Gradients are averaged as in DistributedDataParallel. A layer is gathered again for its backward
+Gradients are averaged as in DistributedDataParallel. Each layer, or each block alone, is a group
+whose parameters are gathered together; what is in no group is in the whole model's. A layer is gathered again for its backward
 pass, unless it is kept from its forward pass on.
 """
 
@@ -10,18 +11,23 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
 from torch_peers.measurement import train
-from torch_peers.whole_model import compiled, make_batch, make_model
+from torch_peers.whole_model import as_model, compiled, make_batches, make_layers
+
+
+BLOCKS = ("blocks.", "layer")
 
 
 def run(arguments: argparse.Namespace, job) -> dict:
     """Train with sharded layers."""
     mesh = init_device_mesh(arguments.device, (arguments.ranks,))
-    model = make_model(arguments, job)
+    layers = make_layers(arguments, job)
+    model = as_model(layers)
     reshard = not arguments.no_reshard_after_forward
-    for layer in model:
-        if any(True for _ in layer.parameters()):
+    for name, layer in layers.items():
+        wrapped = name.startswith(BLOCKS) or arguments.wrap == "layers"
+        if wrapped and any(True for _ in layer.parameters()):
             fully_shard(layer, mesh=mesh, reshard_after_forward=reshard)
     fully_shard(model, mesh=mesh)
     optimizer = job.make_optimizer(model.parameters())
-    batch = make_batch(arguments, job)
-    return train(arguments, compiled(arguments, model), job.loss_of, batch, optimizer)
+    batches = make_batches(arguments, job)
+    return train(arguments, job, layers, compiled(arguments, model), batches, optimizer)

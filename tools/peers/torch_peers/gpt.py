@@ -1,7 +1,7 @@
 """The language-model jobs of the PyTorch peers: Stratagem's GPTs with AdamW.
 
-Float32, untied head, cross-entropy over random tokens made once from a seed. The rows of a
-query-key-value matrix are ordered by head, so that a run of them is whole heads.
+Float32, untied head, cross-entropy over random tokens. The rows of a query-key-value matrix are
+ordered by head, so that a run of them is whole heads; Stratagem has all queries first.
 """
 
 import argparse
@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import torch
 from torch import nn
+
+from torch_peers.measurement import BATCHES
 
 
 class Embedding(nn.Module):
@@ -25,28 +27,51 @@ class Embedding(nn.Module):
         return self.token(tokens) + self.position(positions)
 
 
-class Block(nn.Module):
-    """Attention and MLP, each after a normalisation."""
+class Attention(nn.Module):
+    """Causal attention."""
 
     def __init__(self, size: "Gpt") -> None:
         super().__init__()
-        features = size.features
-        self.head_features = features // size.heads
-        self.norm1 = nn.LayerNorm(features)
-        self.qkv = nn.Linear(features, 3 * features)
-        self.projection = nn.Linear(features, features)
-        self.norm2 = nn.LayerNorm(features)
-        self.up = nn.Linear(features, 4 * features)
-        self.down = nn.Linear(4 * features, features)
+        self.head_features = size.features // size.heads
+        self.qkv = nn.Linear(size.features, 3 * size.features)
+        self.projection = nn.Linear(size.features, size.features)
 
     def forward(self, x):
         """Return a tensor of the shape of `x`."""
-        wide = self.qkv(self.norm1(x))
+        wide = self.qkv(x)
         n, sequence, _ = wide.shape
         parts = wide.view(n, sequence, -1, 3, self.head_features).permute(3, 0, 2, 1, 4)
         mixed = nn.functional.scaled_dot_product_attention(*parts, is_causal=True)
-        x = x + self.projection(mixed.transpose(1, 2).reshape(n, sequence, -1))
-        return x + self.down(nn.functional.gelu(self.up(self.norm2(x))))
+        return self.projection(mixed.transpose(1, 2).reshape(n, sequence, -1))
+
+
+class Mlp(nn.Module):
+    """Two matrices with a GELU between them."""
+
+    def __init__(self, size: "Gpt") -> None:
+        super().__init__()
+        self.up = nn.Linear(size.features, 4 * size.features)
+        self.down = nn.Linear(4 * size.features, size.features)
+
+    def forward(self, x):
+        """Return a tensor of the shape of `x`."""
+        return self.down(nn.functional.gelu(self.up(x)))
+
+
+class Block(nn.Module):
+    """Attention and MLP, each after a normalisation. The names are those of Stratagem's layers."""
+
+    def __init__(self, size: "Gpt") -> None:
+        super().__init__()
+        self.norm1 = nn.LayerNorm(size.features)
+        self.attention = Attention(size)
+        self.norm2 = nn.LayerNorm(size.features)
+        self.mlp = Mlp(size)
+
+    def forward(self, x):
+        """Return a tensor of the shape of `x`."""
+        x = x + self.attention(self.norm1(x))
+        return x + self.mlp(self.norm2(x))
 
 
 @dataclass(frozen=True)
@@ -70,16 +95,30 @@ class Gpt:
         norm = nn.LayerNorm(self.features)
         return {"embedding": Embedding(self), **blocks, "norm": norm, "head": head}
 
-    def make_batch(self, arguments: argparse.Namespace) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return (tokens, targets), both [batch, sequence]."""
+    def make_batches(self, arguments: argparse.Namespace) -> list[tuple]:
+        """Return batches of (tokens, targets), both [batch, sequence]."""
         generator = torch.Generator().manual_seed(arguments.seed)
-        size = (arguments.batch, self.sequence + 1)
+        size = (BATCHES, arguments.batch, self.sequence + 1)
         drawn = torch.randint(self.vocabulary, size, generator=generator)
-        return drawn[:, :-1].contiguous(), drawn[:, 1:].contiguous()
+        return [(batch[:, :-1].contiguous(), batch[:, 1:].contiguous()) for batch in drawn]
 
     def loss_of(self, output: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """Return the mean cross-entropy over all positions."""
         return nn.functional.cross_entropy(output.flatten(0, 1), targets.flatten())
+
+    def imported(self, name: str, tensor: torch.Tensor) -> torch.Tensor:
+        """Return an entry of Stratagem's state in this model's order of rows."""
+        if ".attention.qkv." not in name:
+            return tensor
+        rows = tensor.unflatten(0, (3, self.heads, self.features // self.heads))
+        return rows.transpose(0, 1).flatten(0, 2)
+
+    def exported(self, name: str, tensor: torch.Tensor) -> torch.Tensor:
+        """Return an entry of this model's state in Stratagem's order of rows."""
+        if ".attention.qkv." not in name:
+            return tensor
+        rows = tensor.unflatten(0, (self.heads, 3, self.features // self.heads))
+        return rows.transpose(0, 1).flatten(0, 2)
 
     def make_optimizer(self, parameters) -> torch.optim.Optimizer:
         """Return the job's optimizer, fused as Stratagem's is."""

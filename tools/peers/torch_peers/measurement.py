@@ -1,16 +1,19 @@
 """How a peer measures itself: warm-up, a barrier, timed steps, and the answer of one rank."""
 
 import argparse
+import itertools
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
 import torch
 from torch import distributed
 
-STEPS_SHOWN = 3
+from torch_peers.evidence import state_of
+
+BATCHES = 8  # that the steps take in turn, as Stratagem's do
 
 
 def slowest(seconds: float) -> float:
@@ -26,6 +29,11 @@ def slowest(seconds: float) -> float:
 def fetched(tensor: torch.Tensor, place: str) -> torch.Tensor:
     """Return a step's own copy of a part of its batch, on its device."""
     return tensor.clone() if place == "cpu" else tensor.to(place, non_blocking=True)
+
+
+def in_turn(batches: Sequence[tuple]) -> Iterator[tuple]:
+    """Return the batches in their order, again and again: each step trains on the next one."""
+    return itertools.cycle(batches)
 
 
 def timed(step: Callable[[], None], place: str) -> float:
@@ -82,10 +90,16 @@ def value_of(loss: torch.Tensor) -> float:
     return (loss.full_tensor() if hasattr(loss, "full_tensor") else loss).item()
 
 
-def measure(arguments: argparse.Namespace, step: Callable[[], torch.Tensor | None]) -> dict:
+def measure(
+    arguments: argparse.Namespace,
+    job,
+    step: Callable[[], torch.Tensor | None],
+    layers: Mapping[str, torch.nn.Module],
+) -> dict:
     """Warm up, time steps from a barrier of all ranks on, and return this rank's answer.
 
-    `step` returns the loss, or None on a rank that has none. A compiled model's first step, which
+    `step` returns the loss, or None on a rank that has none. Where the user asks for evidence, the
+    answer has the fingerprints of this rank's `layers` after the last step. A compiled model's first step, which
     compiles, stands before the warm-up and is reported by itself.
     """
     losses: list[torch.Tensor] = []
@@ -101,28 +115,32 @@ def measure(arguments: argparse.Namespace, step: Callable[[], torch.Tensor | Non
     if distributed.is_initialized():
         distributed.barrier()
     step_ms = step_times(counted_step, arguments.steps, place)
-    values = [value_of(loss) for loss in [*losses[:STEPS_SHOWN], *losses[-1:]]]
+    peak = peak_resident_bytes()
+    values = [value_of(loss) for loss in losses]
     return {
         "step_ms": step_ms,
         "loss": values[-1] if values else None,
-        "first_losses": values[:-1],
+        "losses": values,
+        "skipped": [],
+        "state": state_of(layers, job.exported) if arguments.evidence else {},
         "compiling_s": compiling_s,
         "torch": torch.__version__,
         "allocator": loaded_allocator(),
         "device": place if place == "cpu" else torch.cuda.get_device_name(place),
-        "peak_resident_bytes": peak_resident_bytes(),
+        "peak_resident_bytes": peak,
     }
 
 
-def train(arguments: argparse.Namespace, model, loss_of, batch, optimizer) -> dict:
+def train(arguments: argparse.Namespace, job, layers, model, batches, optimizer) -> dict:
     """Measure steps of a whole model: copies of the batch, forward, loss, backward, update."""
+    turns = in_turn(batches)
 
     def step() -> torch.Tensor:
-        inputs, targets = (fetched(tensor, arguments.place) for tensor in batch)
+        inputs, targets = (fetched(tensor, arguments.place) for tensor in next(turns))
         optimizer.zero_grad()
-        loss = loss_of(model(inputs), targets)
+        loss = job.loss_of(model(inputs), targets)
         loss.backward()
         optimizer.step()
         return loss
 
-    return measure(arguments, step)
+    return measure(arguments, job, step, layers)

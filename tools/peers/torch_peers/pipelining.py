@@ -11,8 +11,8 @@ import torch
 from torch.distributed.pipelining import PipelineStage
 from torch.distributed.pipelining.schedules import PipelineScheduleSingle, get_schedule_class
 
-from torch_peers.measurement import fetched, measure
-from torch_peers.whole_model import held, in_memory_format
+from torch_peers.measurement import fetched, in_turn, measure
+from torch_peers.whole_model import compiled, held, in_memory_format
 
 # The library's name of each schedule.
 SCHEDULES = {
@@ -73,11 +73,18 @@ class Stage(PipelineStage):
         return []
 
 
-def make_stages(arguments: argparse.Namespace, job) -> list[Stage]:
+def place_of(cut: str, names: list[str]) -> int:
+    """Return where the layer stands that a cut names: "layer3.1", or "layer3" for its first."""
+    for name in (cut, f"{cut}.0"):
+        if name in names:
+            return names.index(name)
+    raise ValueError(f"--cut: the model has no layer {cut}")
+
+
+def make_stages(arguments: argparse.Namespace, layers: dict) -> list[Stage]:
     """Return this rank's stages."""
-    layers = job.make_layers(arguments.seed)
     names = [*layers]
-    cuts = [names.index(name) for name in arguments.cut.split("+")]
+    cuts = [place_of(name, names) for name in arguments.cut.split("+")]
     bounds = [0, *cuts, len(names)]
     count = len(bounds) - 1
     mine = range(arguments.rank, count, arguments.ranks)
@@ -88,6 +95,7 @@ def make_stages(arguments: argparse.Namespace, job) -> list[Stage]:
         module = torch.nn.Sequential(*[*layers.values()][bounds[index] : bounds[index + 1]])
         if arguments.memory_format == "channels_last":
             module = ChannelsLast(module, first=index == 0)
+        module = compiled(arguments, module)
         device = torch.device(arguments.place)
         stages.append(Stage(module.to(device), index, count, device))
     return stages
@@ -95,7 +103,10 @@ def make_stages(arguments: argparse.Namespace, job) -> list[Stage]:
 
 def run(arguments: argparse.Namespace, job) -> dict:
     """Train this rank's stages; the rank of the first has the inputs, of the last the targets."""
-    stages = make_stages(arguments, job)
+    layers = job.make_layers(arguments.seed)
+    stages = make_stages(arguments, layers)
+    own = {id(module) for stage in stages for module in stage.submod.modules()}
+    layers = {name: layer for name, layer in layers.items() if id(layer) in own}
     count = arguments.batch // arguments.split_size
 
     def part_of_loss(output: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -107,11 +118,13 @@ def run(arguments: argparse.Namespace, job) -> dict:
         stages[0] if one else stages, count, loss_fn=part_of_loss, scale_grads=False
     )
     optimizer = job.make_optimizer([p for stage in stages for p in stage.submod.parameters()])
-    inputs, targets = held(arguments, *in_memory_format(arguments, *job.make_batch(arguments)))
+    batches = job.make_batches(arguments)
+    turns = in_turn([held(arguments, *in_memory_format(arguments, *batch)) for batch in batches])
     first, last = stages[0].is_first, stages[-1].is_last
 
     def step() -> torch.Tensor | None:
         losses: list[torch.Tensor] = []
+        inputs, targets = next(turns)
         optimizer.zero_grad()
         given = [fetched(inputs, arguments.place)] if first else []
         kept = {"target": fetched(targets, arguments.place), "losses": losses} if last else {}
@@ -119,4 +132,4 @@ def run(arguments: argparse.Namespace, job) -> dict:
         optimizer.step()
         return torch.stack([loss.detach() for loss in losses]).sum() if last else None
 
-    return measure(arguments, step)
+    return measure(arguments, job, step, layers)

@@ -120,18 +120,19 @@ def as_one(placement: Placement, given: Sequence[dict]) -> dict:
     the one before to the last rank's end of its own, as Stratagem's do. The maximum of the ranks'
     own times would count their jitter.
     """
+    from torch_peers.evidence import joined
+
     step_ms = [answer["step_ms"] for answer in given]
     last_ends = [max(ends) for ends in zip(*map(accumulate, step_ms), strict=True)]
-    losses = [answer for answer in given if answer["loss"] is not None]
+    losses = [answer["losses"] for answer in given if answer["losses"]]
+    mean = [statistics.fmean(values) for values in zip(*losses, strict=True)]
     return {
         **given[-1],
         "backend": placement.backend,
         "step_ms": [end - start for start, end in pairwise([0.0, *last_ends])],
         "per_rank_ms": step_ms,
         "peak_resident_bytes": max(answer["peak_resident_bytes"] for answer in given),
-        "loss": statistics.fmean(answer["loss"] for answer in losses),
-        "first_losses": [
-            statistics.fmean(values)
-            for values in zip(*(answer["first_losses"] for answer in losses), strict=True)
-        ],
+        "loss": mean[-1],
+        "losses": mean,
+        "state": joined([answer["state"] for answer in given]),
     }

@@ -3,12 +3,13 @@
 import argparse
 
 from torch_peers.measurement import train
-from torch_peers.whole_model import compiled, make_batch, make_model
+from torch_peers.whole_model import as_model, compiled, make_batches, make_layers
 
 
 def run(arguments: argparse.Namespace, job) -> dict:
     """Train the whole model."""
-    model = make_model(arguments, job)
+    layers = make_layers(arguments, job)
+    model = as_model(layers)
     optimizer = job.make_optimizer(model.parameters())
-    batch = make_batch(arguments, job)
-    return train(arguments, compiled(arguments, model), job.loss_of, batch, optimizer)
+    batches = make_batches(arguments, job)
+    return train(arguments, job, layers, compiled(arguments, model), batches, optimizer)

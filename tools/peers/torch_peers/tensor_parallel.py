@@ -17,8 +17,8 @@ from torch.distributed.tensor.parallel import (
     parallelize_module,
 )
 
-from torch_peers.measurement import fetched, measure
-from torch_peers.whole_model import held
+from torch_peers.measurement import fetched, in_turn, measure
+from torch_peers.whole_model import held, make_layers
 
 
 def shard(layers: list, mesh) -> torch.nn.Sequential:
@@ -27,10 +27,10 @@ def shard(layers: list, mesh) -> torch.nn.Sequential:
     parallelize_module(embedding, mesh, {"token": RowwiseParallel(input_layouts=Replicate())})
     for block in blocks:
         plan = {
-            "qkv": ColwiseParallel(),
-            "projection": RowwiseParallel(),
-            "up": ColwiseParallel(),
-            "down": RowwiseParallel(),
+            "attention.qkv": ColwiseParallel(),
+            "attention.projection": RowwiseParallel(),
+            "mlp.up": ColwiseParallel(),
+            "mlp.down": RowwiseParallel(),
         }
         parallelize_module(block, mesh, plan)
     kept = ColwiseParallel(output_layouts=Shard(-1), use_local_output=False)
@@ -40,16 +40,16 @@ def shard(layers: list, mesh) -> torch.nn.Sequential:
 def run(arguments: argparse.Namespace, job) -> dict:
     """Train one rank's part of the layers."""
     mesh = init_device_mesh(arguments.device, (arguments.ranks,))
-    layers = [layer.to(arguments.place) for layer in job.make_layers(arguments.seed).values()]
-    model = shard(layers, mesh)
-    batch = held(arguments, *job.make_batch(arguments))
+    layers = make_layers(arguments, job)
+    model = shard([*layers.values()], mesh)
+    turns = in_turn([held(arguments, *batch) for batch in job.make_batches(arguments)])
     # DTensors and plain tensors cannot share one fused call.
     sharded = [p for p in model.parameters() if isinstance(p, DTensor)]
     whole = [p for p in model.parameters() if not isinstance(p, DTensor)]
     optimizers = [job.make_optimizer(sharded), job.make_optimizer(whole)]
 
     def step() -> torch.Tensor:
-        tokens, targets = (fetched(tensor, arguments.place) for tensor in batch)
+        tokens, targets = (fetched(tensor, arguments.place) for tensor in next(turns))
         for optimizer in optimizers:
             optimizer.zero_grad()
         with loss_parallel():
@@ -59,4 +59,4 @@ def run(arguments: argparse.Namespace, job) -> dict:
             optimizer.step()
         return loss
 
-    return measure(arguments, step)
+    return measure(arguments, job, step, layers)

@@ -1,22 +1,33 @@
 """A model that is not cut, as the user of one device or of a data-parallel job holds it."""
 
 import argparse
+from collections.abc import Mapping
 
 import torch
 
 
-def make_model(arguments: argparse.Namespace, job) -> torch.nn.Sequential:
-    """Return the job's model on this rank's device, in the memory format asked for."""
-    model = torch.nn.Sequential(*job.make_layers(arguments.seed).values()).to(arguments.place)
-    last = arguments.memory_format == "channels_last"
-    return model.to(memory_format=torch.channels_last) if last else model
+FORMATS = {"nchw": torch.contiguous_format, "channels_last": torch.channels_last}
+
+
+def make_layers(arguments: argparse.Namespace, job) -> dict[str, torch.nn.Module]:
+    """Return the job's layers on this rank's device, in the memory format asked for."""
+    memory_format = FORMATS[arguments.memory_format]
+    return {
+        name: layer.to(arguments.place).to(memory_format=memory_format)
+        for name, layer in job.make_layers(arguments.seed).items()
+    }
+
+
+def as_model(layers: Mapping[str, torch.nn.Module]) -> torch.nn.Sequential:
+    """Return the layers as one module, one behind the other."""
+    return torch.nn.Sequential(*layers.values())
 
 
 def in_memory_format(arguments: argparse.Namespace, inputs, targets) -> tuple:
     """Return the inputs in the memory format asked for, and the targets."""
-    if arguments.memory_format == "channels_last":
-        inputs = inputs.contiguous(memory_format=torch.channels_last)
-    return inputs, targets
+    is_image = inputs.dim() == 4
+    memory_format = FORMATS[arguments.memory_format] if is_image else torch.contiguous_format
+    return inputs.contiguous(memory_format=memory_format), targets
 
 
 def held(arguments: argparse.Namespace, *tensors: torch.Tensor) -> tuple:
@@ -24,10 +35,16 @@ def held(arguments: argparse.Namespace, *tensors: torch.Tensor) -> tuple:
     return tensors if arguments.device == "cpu" else tuple(t.pin_memory() for t in tensors)
 
 
-def make_batch(arguments: argparse.Namespace, job) -> tuple:
-    """Return this rank's part of the inputs, in the memory format asked for, and of the targets."""
-    parts = (whole.chunk(arguments.ranks)[arguments.rank] for whole in job.make_batch(arguments))
-    return held(arguments, *in_memory_format(arguments, *(part.clone() for part in parts)))
+def make_batches(arguments: argparse.Namespace, job) -> list[tuple]:
+    """Return this rank's part of each batch: inputs in the memory format asked for, and targets."""
+
+    def part_of(whole: torch.Tensor) -> torch.Tensor:
+        return whole.chunk(arguments.ranks)[arguments.rank].clone()
+
+    return [
+        held(arguments, *in_memory_format(arguments, *map(part_of, batch)))
+        for batch in job.make_batches(arguments)
+    ]
 
 
 def compiled(arguments: argparse.Namespace, model: torch.nn.Module):

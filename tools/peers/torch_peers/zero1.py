@@ -10,12 +10,13 @@ from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.nn.parallel import DistributedDataParallel
 
 from torch_peers.measurement import train
-from torch_peers.whole_model import compiled, make_batch, make_model
+from torch_peers.whole_model import as_model, compiled, make_batches, make_layers
 
 
 def run(arguments: argparse.Namespace, job) -> dict:
     """Train one replica, whose optimizer is shared."""
-    model = make_model(arguments, job)
+    layers = make_layers(arguments, job)
+    model = as_model(layers)
     own = None if arguments.device == "cpu" else [arguments.place]
     replica = DistributedDataParallel(model, own, gradient_as_bucket_view=True)
     optimizer = ZeroRedundancyOptimizer(
@@ -24,5 +25,5 @@ def run(arguments: argparse.Namespace, job) -> dict:
         parameters_as_bucket_view=True,
         **job.OPTIMIZER_OPTIONS,
     )
-    batch = make_batch(arguments, job)
-    return train(arguments, compiled(arguments, replica), job.loss_of, batch, optimizer)
+    batches = make_batches(arguments, job)
+    return train(arguments, job, layers, compiled(arguments, replica), batches, optimizer)

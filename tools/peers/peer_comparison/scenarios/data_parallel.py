@@ -1,6 +1,14 @@
 """data_parallel and ddp on two devices, against DDP and nn.DataParallel, which has one on CPUs."""
 
-from peer_comparison.contenders import Scenario, Settings, names, stratagem_row, torch_peer
+from peer_comparison.contenders import (
+    DDP_VARIANTS,
+    Scenario,
+    Settings,
+    names,
+    stratagem_row,
+    torch_peer,
+    variants_of,
+)
 from peer_comparison.ratios import Ratio
 
 # Of each model, the aims of data_parallel over single and of ddp over data_parallel.
@@ -33,6 +41,13 @@ def data_parallel(settings: Settings, model: str) -> Scenario:
         ]
         for name, strategy in ((f"data_parallel{one}", "data_parallel"), ("ddp", "ddp"))
     )
+    replicated += [
+        contender
+        for way, options in ways.items()
+        for contender in variants_of(
+            f"ddp/{way}", model, f"ddp {options}", DDP_VARIANTS, settings
+        )
+    ]
     parallels = (parallel.name,)
     ratios = (
         Ratio("data_parallel: over our single", (single.name,), parallels, over_single),

@@ -3,7 +3,16 @@
 from itertools import pairwise
 
 from peer_comparison.contender import Contender
-from peer_comparison.contenders import Scenario, Settings, names, stratagem_row, torch_peer
+from peer_comparison.contenders import (
+    DDP_VARIANTS,
+    FSDP_VARIANTS,
+    Scenario,
+    Settings,
+    names,
+    stratagem_row,
+    torch_peer,
+    variants_of,
+)
 from peer_comparison.ratios import Ratio
 
 MODEL = "gpt-small"
@@ -32,6 +41,17 @@ def _peers(settings: Settings, name: str, options: str) -> list[Contender]:
     return [
         torch_peer(f"{name}/{matmul}", MODEL, f"{options} --matmul {matmul}", settings)[-1]
         for matmul in settings.matmuls
+    ]
+
+
+def _tuned(settings: Settings, way: str, variants: dict[str, str]) -> list[Contender]:
+    """Return the variants of a data parallel way, for each kind of products."""
+    return [
+        contender
+        for matmul in settings.matmuls
+        for contender in variants_of(
+            f"{way}/{matmul}", MODEL, f"{way} --matmul {matmul}", variants, settings
+        )
     ]
 
 
@@ -66,6 +86,8 @@ def gpt(settings: Settings) -> Scenario:
         *_peers(settings, "ddp", "ddp"),
         *_peers(settings, "ddp/compiled", "ddp --compile"),
         *_peers(settings, "fsdp", "fsdp"),
+        *_tuned(settings, "ddp", DDP_VARIANTS),
+        *_tuned(settings, "fsdp", FSDP_VARIANTS),
     ]
     torch = [
         contender

@@ -12,13 +12,22 @@ BLOCKS = [
     for layer, blocks in enumerate((3, 4, 6, 3), start=1)
     for index in range(blocks)
 ]
-# The schedules of each side, and where their stages begin if not where the user says. GPipe has the
-# bubble of 1F1B and holds more.
+# The schedules of each side, and where their stages begin if not where the user says. Of torch's the
+# two that interleave stages and split no backward pass, or split it, are as many as it has.
 FOUR_STAGES = "layer2+layer3+layer4"
 V_SHAPED = "layer2.1+layer3+layer4"  # both ends are on one device
-OUR_CUTS = {"1f1b": None, "zb_h1": None, "zb_h2": None}
+OUR_CUTS = {"gpipe": None, "1f1b": None, "zb_h1": None, "zb_h2": None}
 OUR_CUTS |= {"interleaved_1f1b": FOUR_STAGES, "zb_v": V_SHAPED}
-TORCH_CUTS = {"1f1b": None, "zb_v": V_SHAPED, "dualpipe_v": V_SHAPED}
+TORCH_CUTS = {
+    "gpipe": None,
+    "1f1b": None,
+    "interleaved": FOUR_STAGES,
+    "interleaved_zero_bubble": FOUR_STAGES,
+    "zb_v": V_SHAPED,
+    "dualpipe_v": V_SHAPED,
+}
+FEWEST_PARTS = {"dualpipe_v": 4}  # micro-batches, as many as stages
+WHOLE_BACKWARD = ("1f1b", "interleaved")  # what takes compiled stages
 
 
 def _parts(settings: Settings, cuts: dict[str, str | None]) -> list[tuple[str, str]]:
@@ -31,6 +40,7 @@ def _parts(settings: Settings, cuts: dict[str, str | None]) -> list[tuple[str, s
         for schedule, own in cuts.items()
         for cut in ([own] if own else settings.cuts)
         for split in settings.splits
+        if settings.batch // split >= FEWEST_PARTS.get(schedule, 2)
     ]
 
 
@@ -63,6 +73,15 @@ def resnet_single_and_pipeline(settings: Settings) -> Scenario:
         for contender in peer(
             f"pipelining/{layout}/{part}", f"pipelining --memory-format {layout} {options}"
         )
+    ]
+    torch += [
+        contender
+        for schedule in WHOLE_BACKWARD
+        for part, options in _parts(settings, {schedule: TORCH_CUTS[schedule]})
+        for contender in peer(
+            f"pipelining/channels_last/compiled/{part}",
+            f"pipelining --memory-format channels_last --compile {options}",
+        )[-1:]
     ]
     ratios = (
         *_single_ratios(single, nchw, last, compiled),

@@ -7,7 +7,15 @@ FSDP2 parameters and gradients, too (ZeRO-3). PyTorch has no ZeRO-2 of its own.
 from dataclasses import dataclass
 
 from peer_comparison.contender import Contender
-from peer_comparison.contenders import Scenario, Settings, stratagem_row, torch_peer
+from peer_comparison.contenders import (
+    DDP_VARIANTS,
+    FSDP_VARIANTS,
+    Scenario,
+    Settings,
+    stratagem_row,
+    torch_peer,
+    variants_of,
+)
 from peer_comparison.ratios import Ratio
 
 KEPT = "zero3/no_reshard"
@@ -109,6 +117,19 @@ def zero(settings: Settings, model: str) -> Scenario:
                     cable_aims=CABLE_AIMS.get(peer, {}) if has_aims else {},
                 )
             )
+    tuned = {"fsdp": FSDP_VARIANTS, "fsdp/no_reshard": FSDP_VARIANTS, "ddp": DDP_VARIANTS}
+    for peer, variants in tuned.items():
+        strategy, counterpart = TORCH[peer]
+        way = ways_of(model, settings)[-1]
+        made = variants_of(
+            f"{peer}/{way.name}", model, f"{strategy} {way.options}", variants, settings
+        )
+        peers += made
+        usual = [each for each in peers if each.name.startswith(f"torch/{peer}/{way.name}")]
+        candidates = tuple(dict.fromkeys(each.name for each in usual))
+        ratios.append(
+            Ratio(f"{counterpart}: torch's best {peer}", candidates, (ours[counterpart].name,))
+        )
     if settings.cable and has_aims:
         half = row("zero3/bfloat16", "--strategy zero3 --mixed-precision bfloat16")
         name = "zero3: our float32 over bfloat16"

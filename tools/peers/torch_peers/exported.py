@@ -1,0 +1,38 @@
+"""The state and the batches that `stratagem export` wrote, in place of a job's own."""
+
+import argparse
+from collections.abc import Mapping
+
+import torch
+
+
+class Exported:
+    """A job whose layers begin with the exported state, and whose batches are the exported ones."""
+
+    def __init__(self, job, path: str) -> None:
+        self.job_ = job
+        self.content_ = torch.load(path, weights_only=True, mmap=True)
+
+    def __getattr__(self, name: str):
+        return getattr(self.job_, name)
+
+    def make_layers(self, seed: int) -> Mapping[str, torch.nn.Module]:
+        """Return the job's layers with the exported state; raise KeyError for an entry too many."""
+        layers = self.job_.make_layers(seed)
+        left = dict(self.content_["model"])
+        for name, layer in layers.items():
+            keys = {key: f"{name}.{key}" for key in layer.state_dict()}
+            layer.load_state_dict(
+                {key: self.job_.imported(whole, left.pop(whole)) for key, whole in keys.items()}
+            )
+        if left:
+            raise KeyError(f"the exported state has {next(iter(left))}, and the model has not")
+        return layers
+
+    def make_batches(self, arguments: argparse.Namespace) -> list[tuple]:
+        """Return the exported batches; raise ValueError where they have another size."""
+        batches = [(batch["inputs"], batch["targets"]) for batch in self.content_["batches"]]
+        size = len(batches[0][0])
+        if size != arguments.batch:
+            raise ValueError(f"--batch: {arguments.batch}, and the exported batches have {size}")
+        return batches

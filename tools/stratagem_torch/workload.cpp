@@ -1,0 +1,203 @@
+// stratagem export and stratagem prove: another program trains what a row trains, and is judged as
+// the row's launches are.
+#include <ATen/core/ivalue.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/config/batches.h"
+#include "bench/config/catalogue.h"
+#include "bench/config/grid.h"
+#include "bench/config/row_name.h"
+#include "bench/config/run_options.h"
+#include "bench/launch/exit_codes.h"
+#include "bench/measure/environment.h"
+#include "bench/measure/job_launch.h"
+#include "bench/measure/preparation.h"
+#include "bench/measure/proving.h"
+#include "bench/proof/judge.h"
+#include "bench/worker/session.h"
+#include "bench/worker/worker_main.h"
+#include "models/workload.h"
+#include "reports/file_reader.h"
+#include "reports/json_fields.h"
+#include "strategies/runtime/first_line.h"
+#include "strategies/runtime/print_line.h"
+#include "tools/stratagem/parse.h"
+#include "training/loop/torch_file.h"
+
+namespace stratagem::tools {
+namespace {
+
+constexpr std::int64_t most_reference_steps = 1000;
+
+/// The options of one row, and a file.
+struct RowAndFile {
+  std::string file;
+  bench::Config row;
+  bool is_asked_for = false;  // false: --help was
+};
+
+RowAndFile parse_row_and_file(CLI::App& app, const Arguments& arguments, const std::string& file,
+                              const bench::Catalogue& catalogue) {
+  RowAndFile parsed;
+  bench::RunOptions typed;
+  app.add_option("FILE", parsed.file, file)->required();
+  bench::add_row_options(app, typed, catalogue,
+                         [](const bench::Option& option) { return option.of_run; });
+  if (!parse(app, arguments)) return parsed;
+  const auto rows = bench::make_grid(bench::select(typed), catalogue, bench::no_baselines);
+  if (rows.size() != 1) {
+    throw std::invalid_argument(
+        fmt::format("{} takes one row and these options make {}; give one value an option",
+                    app.get_name(), rows.size()));
+  }
+  parsed.row = rows.front();
+  parsed.is_asked_for = true;
+  return parsed;
+}
+
+using Dictionary = c10::Dict<std::string, at::Tensor>;
+
+Dictionary state_of(const models::Workload& workload) {
+  Dictionary state;
+  const models::Model model = workload.make_model();
+  for (const auto& [name, tensor] : models::parameters(model.layers)) {
+    state.insert(name, tensor.detach());
+  }
+  for (const auto& [name, tensor] : models::buffers(model.layers)) state.insert(name, tensor);
+  return state;
+}
+
+void write_workload(const std::filesystem::path& path, const bench::Config& row) {
+  const models::Workload workload(bench::workload_options(row));
+  c10::impl::GenericList batches(
+      c10::DictType::create(c10::StringType::get(), c10::TensorType::get()));
+  const std::int64_t count = bench::different_batches(row, bench::elements_of(workload));
+  for (std::int64_t index = 0; index < count; ++index) {
+    const models::Batch batch = workload.make_batch(static_cast<std::uint64_t>(index));
+    Dictionary entries;
+    entries.insert("inputs", batch.inputs);
+    entries.insert("targets", batch.targets);
+    batches.push_back(entries);
+  }
+  c10::impl::GenericDict whole(c10::StringType::get(), c10::AnyType::get());
+  whole.insert("model", state_of(workload));
+  whole.insert("batches", batches);
+  training::write_torch_file(
+      path, whole, [](std::size_t /*place*/, const at::Tensor& pickled) { return pickled; });
+}
+
+bench::Evidence read_evidence(const std::string& path) {
+  const std::string text = reports::read_file(path, "a program's evidence");
+  bench::Evidence evidence;
+  try {
+    evidence = reports::json_fields::read_as<bench::Evidence>(nlohmann::json::parse(text), path);
+  } catch (const nlohmann::json::exception& error) {
+    throw std::invalid_argument(fmt::format("{}: {}", path, runtime::first_line(error)));
+  }
+  if (evidence.loss.empty()) throw std::invalid_argument(path + ": loss: has no step");
+  return evidence;
+}
+
+/// Removes the optimizer's entries from the reference where the evidence has none: a program need
+/// not tell what its optimizer keeps.
+void leave_out_optimizer(bench::Trajectory& exact, const bench::Fingerprints& told) {
+  const auto is_of_optimizer = [](const auto& entry) {
+    return entry.first.starts_with("optimizer.");
+  };
+  if (std::ranges::any_of(told, is_of_optimizer)) return;
+  for (bench::StateAt& each : exact.states) std::erase_if(each.state, is_of_optimizer);
+}
+
+/// Where roundings are magnified, a program's own kernels may round by so much more than
+/// Stratagem's do; convolutions by fewer multiplications do (Barabasz et al. 2020, "Error Analysis
+/// and Improving the Accuracy of Winograd Convolution for Deep Neural Networks").
+constexpr double coarser_kernels = 4;
+
+/// Returns the steps of one device, from the cache or computed now.
+bench::Reference reference_of(const bench::Config& row, const std::vector<std::int64_t>& lengths,
+                              const std::vector<std::int64_t>& skipped,
+                              const bench::Catalogue& catalogue) {
+  const bench::Interrupt interrupt;
+  bench::Progress progress(bench::Progress::style(false));
+  const auto environment =
+      bench::make_environment(catalogue, interrupt, progress, false, bench::worker_main);
+  auto job = bench::job_about<bench::ReferenceJob>(row);
+  job.lengths = lengths;
+  job.skipped = skipped;
+  progress.phase("computing the steps of one device", 1);
+  progress.begin(bench::row_name(row, catalogue), "");
+  auto launched = bench::reference_for(job, environment);
+  progress.end(std::nullopt);
+  progress.finish();
+  bench::require_result("computing the steps of one device", launched.status, launched.error);
+  return std::move(launched.result.reference);
+}
+
+}  // namespace
+
+int export_workload(const Arguments& arguments) {
+  const bench::Catalogue catalogue = bench::registered_catalogue();
+  CLI::App app(
+      "Writes what a row trains, so that another program can train the same. Python's torch.load\n"
+      "reads FILE: \"model\" is the initial state, and the steps take \"batches\" in turn.\n"
+      "`stratagem prove` compares what that program computed with one device",
+      "stratagem export");
+  std::int64_t steps = 0;
+  app.add_option("--reference-steps", steps,
+                 "compute so many steps of one device now; prove and run find them in the cache")
+      ->check(CLI::Range(std::int64_t{0}, most_reference_steps))
+      ->capture_default_str();
+  const RowAndFile asked =
+      parse_row_and_file(app, arguments, "the file to write, such as workload.pt", catalogue);
+  if (!asked.is_asked_for) return bench::exit_codes::done;
+  // First, since workers may be forks of this process, which has used no tensor yet.
+  if (steps > 0) {
+    std::vector<std::int64_t> lengths(static_cast<std::size_t>(steps));
+    std::iota(lengths.begin(), lengths.end(), 1);
+    reference_of(asked.row, lengths, {}, catalogue);
+  }
+  write_workload(asked.file, asked.row);
+  return bench::exit_codes::done;
+}
+
+int prove(const Arguments& arguments) {
+  const bench::Catalogue catalogue = bench::registered_catalogue();
+  CLI::App app(
+      "Compares what another program computed in the steps of a row with one device, as the timed\n"
+      "steps of `stratagem run` are compared. FILE is JSON: \"loss\" of every step since the\n"
+      "initial state, \"skipped\" steps, and \"state\", the fingerprints of the last state's\n"
+      "entries. Exit code 1: the program did not take the row's steps",
+      "stratagem prove");
+  const RowAndFile asked =
+      parse_row_and_file(app, arguments, "what the program computed", catalogue);
+  if (!asked.is_asked_for) return bench::exit_codes::done;
+  const bench::Evidence evidence = read_evidence(asked.file);
+  bench::Reference reference =
+      reference_of(asked.row, {std::ssize(evidence.loss)}, evidence.skipped, catalogue);
+  if (!reference.shaken.loss.empty()) {
+    reference.coarser *= coarser_kernels;
+    reference.shaken_factor *= coarser_kernels;
+  }
+  leave_out_optimizer(reference.exact, evidence.state);
+  const reports::Proof proof = bench::judge(evidence, reference);
+  if (!proof.passed) {
+    runtime::print_line(stderr, fmt::format("{}: {}", asked.file, proof.message));
+    return bench::exit_codes::mismatch;
+  }
+  fmt::print(
+      "{}; {} of {} entries would show a missing update; the error nearest to its bound is "
+      "{:.2g}, and {:.2g} is allowed\n",
+      proof.oracle, proof.shown, proof.entries, proof.max_relative_error, proof.tolerance);
+  return bench::exit_codes::done;
+}
+
+}  // namespace stratagem::tools

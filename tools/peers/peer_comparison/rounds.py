@@ -6,8 +6,8 @@ much slower than the best of their side. The other rounds go on with the best al
 
 import random
 import statistics
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 
 from stratagem_reports.comparison.launch import LaunchError, Output, launch
 
@@ -50,6 +50,13 @@ class Result:
     finished_rounds: int = 0
     selection_rounds: int = 0
     interrupted: bool = False
+
+    @staticmethod
+    def from_json(content: Mapping) -> "Result":
+        """Return what as_json() gave, of a results file that may hold more."""
+        samples = [Sample(**{**each, "step_ms": tuple(each["step_ms"])}) for each in content["samples"]]
+        kept = {each.name: content[each.name] for each in fields(Result)}
+        return Result(**{**kept, "samples": samples})
 
     def step_times(self) -> dict[str, dict[int, float]]:
         """Return step times in ms by contender and round; none of a contender that was wrong."""
@@ -107,21 +114,25 @@ def run_rounds(
     progress: Progress = lambda *_: None,
     after_round: Callable[[Result], None] = lambda _: None,
     prove: Prove = lambda *_: "",
+    result: Result | None = None,
 ) -> Result:
     """Run the preflights once, then `rounds` rounds, and return the samples of finished rounds.
 
     The rounds that choose leave out those that `ratios` no longer need. A contender that fails is
     not launched again and the others go on. `limit_s` holds for each launch. KeyboardInterrupt ends
-    the measuring, drops the unfinished round and is recorded.
+    the measuring, drops the unfinished round and is recorded. An earlier `result` is gone on with.
     """
-    result = Result(selection_rounds=rounds // 4)
+    result = result or Result()
+    result.interrupted = False
+    result.selection_rounds = rounds // 4
     for contender in contenders:
         if contender.unavailable:
             result.failures[contender.name] = contender.unavailable
     by_name = {contender.name: contender for contender in contenders}
     try:
         available = [by_name[name] for name in by_name if name not in result.failures]
-        _run_preflight(available, result, limit_s, progress)
+        if result.finished_rounds == 0:
+            _run_preflight(available, result, limit_s, progress)
         for index in range(1, rounds + 1):
             if by_name.keys() <= result.failures.keys():
                 break
@@ -130,6 +141,8 @@ def run_rounds(
                 slack = 0 if done == result.selection_rounds else SLACK.get(done, min(SLACK.values()))
                 needed = finalists(list(by_name), ratios, result.step_times(), done, slack)
                 by_name = {name: by_name[name] for name in needed}
+            if index <= result.finished_rounds:
+                continue
             order = order_of_round(list(by_name), seed, index)
             result.samples += _run_round(by_name, order, index, result, limit_s, progress, prove)
             result.finished_rounds = index

@@ -1,0 +1,213 @@
+"""Puts the recorded figures into the pages, each between two comments of Markdown:
+
+    <!-- figures: main_job table split_size_tradeoff -->
+    what is between is made anew
+    <!-- end -->
+
+The words behind the scenario's name are `table`, `contenders` and `ratios` (of peers), and charts of
+`stratagem report`, which lie in docs/images as SCENARIO_CHART.png.
+"""
+
+import hashlib
+import json
+import re
+import statistics
+from dataclasses import dataclass
+from pathlib import Path
+
+from peer_comparison.rounds import Result
+from published.scenarios import RECORDED, ROOT, SCENARIOS
+from stratagem_reports.analysis.labels import markdown_text
+from stratagem_reports.analysis.selection import select
+from stratagem_reports.charts.bandwidth import holds_collectives
+from stratagem_reports.charts.registry import ChartSet, draw_charts
+from stratagem_reports.charts.render import pictures
+from stratagem_reports.report.measurement import how_it_was_measured
+from stratagem_reports.report.table import COLUMNS, build_table
+from stratagem_reports.results.load import Results, load_results
+
+PAGES = (ROOT / "README.md", ROOT / "docs" / "performance.md")
+IMAGES = ROOT / "docs" / "images"
+# The hash of the recorded file that each picture was drawn from.
+DRAWN_FROM = RECORDED / "pictures.json"
+BLOCK = re.compile(r"(<!-- figures: (\w+) ([\w ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+LEFT_OUT = ("Samples/s", "MFU", "Verification")  # columns that the results file has
+
+
+@dataclass(frozen=True)
+class Block:
+    """A place of a page: the scenario and what is shown of it."""
+
+    scenario: str
+    shown: tuple[str, ...]
+
+
+def blocks_of(text: str) -> list[Block]:
+    """Return the places of a page that have figures."""
+    return [Block(name, tuple(shown.split())) for _, name, shown, _ in BLOCK.findall(text)]
+
+
+def markdown_table(rows: list[list[str]]) -> str:
+    """Return rows, of which the first is the heading, as a table of Markdown."""
+    rows = [rows[0], ["---"] * len(rows[0]), *rows[1:]]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+class Recorded:
+    """A scenario's file, and what pages show of it."""
+
+    def __init__(self, name: str) -> None:
+        self.scenario = SCENARIOS[name]
+        self.text = self.scenario.file.read_text()
+        self.content = json.loads(self.text)
+        self.is_of_peers = "ratios" in self.content
+
+    @property
+    def digest(self) -> str:
+        """Return the hash of the file."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    def results(self) -> Results:
+        """Return the file as `stratagem report` reads it."""
+        return load_results(self.scenario.file)
+
+    def charts(self) -> ChartSet:
+        """Return the charts that `stratagem report` draws of the file."""
+        results = self.results()
+        if holds_collectives(results):
+            return draw_charts("collectives", results)
+        return draw_charts("strategies", results, select(results))
+
+    def shown(self, what: str, page: Path) -> str:
+        """Return a part of a block; raise KeyError for a chart that cannot be drawn."""
+        if what == "table":
+            return self._table()
+        if what == "contenders":
+            return self._contenders()
+        if what == "ratios":
+            return self._ratios()
+        chart = self.charts().charts[what]
+        path = (IMAGES / picture(self.scenario.name, what)).relative_to(page.parent)
+        return f"![{markdown_text(chart.description)}]({path})"
+
+    def _table(self) -> str:
+        """Return the table of a results file's rows, without columns that are empty."""
+        results = self.results()
+        lines = [line.cells for line in build_table(results, select(results))]
+        columns = [
+            index
+            for index, column in enumerate(COLUMNS)
+            if column.name not in LEFT_OUT and any(len(line) > index and line[index].text for line in lines)
+        ]
+        headings = [COLUMNS[index].name for index in columns]
+        rows = [[markdown_text(_text(line, index)) for index in columns] for line in lines]
+        return markdown_table([headings, *rows])
+
+    def _contenders(self) -> str:
+        """Return the median step of each contender of a comparison with peers, the fastest first."""
+        times = Result.from_json(self.content).step_times()
+        medians = {name: statistics.median(values.values()) for name, values in times.items()}
+        rows = [
+            [f"`{name}`", f"{medians[name]:.4g} ms", str(len(times[name]))]
+            for name in sorted(medians, key=medians.get)
+        ]
+        return markdown_table([["contender", "step, median", "launches"], *rows])
+
+    def _ratios(self) -> str:
+        """Return the ratios of a comparison with peers."""
+        rows = [["ratio of step times", "median", "interval", "rounds", "aim", "verdict"]]
+        for each in self.content["ratios"]:
+            low, high = each["interval"]
+            sign = "at most " if each["at_most"] else ""
+            rows.append(
+                [
+                    f"{each['name']}: `{each['slower']}` over `{each['faster']}`",
+                    f"{each['median']:.3f}",
+                    f"{low:.3f} to {high:.3f} ({each['coverage']:.1%})",
+                    str(len(each["per_round"])),
+                    "" if each["aim"] is None else f"{sign}{each['aim']:.2f}",
+                    each["verdict"] or "",
+                ]
+            )
+        return markdown_table(rows)
+
+    def source(self, page: Path) -> str:
+        """Return where the figures come from: file, commit, date, machine, command, noise."""
+        path = self.scenario.file.relative_to(page.parent)
+        machine, commit, date, noise = self._peers_facts() if self.is_of_peers else self._facts()
+        return (
+            f"<sub>[{path.name}]({path}), commit {commit}, {date}, {machine}. {noise}"
+            f" `{self.scenario.command}`</sub>"
+        )
+
+    def _facts(self) -> tuple[str, str, str, str]:
+        context = self.content["context"]
+        own = context["stratagem"]
+        hardware = own["fingerprint"]["hardware"]
+        machine = f"{hardware['cpu_model']}, {context['num_cpus']} CPUs"
+        results = self.results()
+        words = () if holds_collectives(results) else how_it_was_measured(results)
+        noise = [word for word in words if "disturbed" in word or "scatter" in word]
+        return machine, own["git_commit"], context["date"][:10], " ".join(noise)
+
+    def _peers_facts(self) -> tuple[str, str, str, str]:
+        own = self.content["machine"]
+        machine = f"{own['processor']}, {own['cpus']} CPUs, PyTorch {own['torch']}"
+        return machine, self.content["git_commit"], self.content["date"][:10], ""
+
+
+def _text(line: list, index: int) -> str:
+    if index >= len(line):
+        return ""
+    cell = line[index]
+    detail = cell.detail if index else ""  # the row's full name stands in its file
+    return f"{cell.text} ({detail})" if detail else cell.text
+
+
+def picture(scenario: str, chart: str) -> str:
+    """Return the name of a chart's file."""
+    return f"{scenario}_{chart}.png"
+
+
+def rendered(page: Path) -> str:
+    """Return the page with the figures of the recorded files."""
+
+    def made(match: re.Match[str]) -> str:
+        begin, name, shown, end = match.groups()
+        recorded = Recorded(name)
+        parts = [recorded.shown(what, page) for what in shown.split()]
+        return "\n".join([begin.rstrip(), "", "\n\n".join([*parts, recorded.source(page)]), "", end])
+
+    return BLOCK.sub(made, page.read_text())
+
+
+def pictures_of(pages: tuple[Path, ...] = PAGES) -> dict[str, tuple[str, str]]:
+    """Return the scenario and the chart of each picture that the pages show, by its file's name."""
+    found = {}
+    for page in pages:
+        for block in blocks_of(page.read_text()):
+            for what in block.shown:
+                if what not in ("table", "contenders", "ratios"):
+                    found[picture(block.scenario, what)] = (block.scenario, what)
+    return found
+
+
+def render() -> list[Path]:
+    """Write the pages and their pictures anew, and return the files that changed."""
+    changed = []
+    for page in PAGES:
+        text = rendered(page)
+        if text != page.read_text():
+            page.write_text(text)
+            changed.append(page)
+    drawn = json.loads(DRAWN_FROM.read_text()) if DRAWN_FROM.exists() else {}
+    wanted = {}
+    for name, (scenario, chart) in sorted(pictures_of().items()):
+        recorded = Recorded(scenario)
+        wanted[name] = recorded.digest
+        if drawn.get(name) != recorded.digest or not (IMAGES / name).exists():
+            (png,) = pictures(recorded.charts().charts[chart], ("png",)).values()
+            (IMAGES / name).write_bytes(png)
+            changed.append(IMAGES / name)
+    DRAWN_FROM.write_text(json.dumps(wanted, indent=1) + "\n")
+    return changed

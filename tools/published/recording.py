@@ -1,0 +1,109 @@
+"""Runs a scenario, and keeps of its results what the pages show and what proves them.
+
+A run can be interrupted: finished launches stay in results/figures/ and are not made again.
+"""
+
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from published.scenarios import ROOT, Scenario
+
+WORK = ROOT / "results" / "figures"
+MOST_BYTES = 300_000
+# Digits of a number in a recorded file; a clock has fewer.
+DIGITS = 6
+# Changes of these alone make no other figure.
+PAGES = (":!docs", ":!README.md", ":!tests", ":!tools/published", ":!tools/figures")
+
+
+class NotRecorded(Exception):
+    """A scenario without results; the message is one line."""
+
+
+def _git(*arguments: str) -> str:
+    return subprocess.run(
+        ["git", "-C", ROOT, *arguments], capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+def why_not_traceable(program: Path) -> str | None:
+    """Return why results of this program could not be traced to a commit, or None."""
+    if _git("status", "--porcelain", "--untracked-files=no", "--", ".", *PAGES):
+        return "the tree has changes: commit them first, so that the figures have a commit"
+    found = subprocess.run([program, "--version"], capture_output=True, text=True).stdout
+    commit = found.partition("(")[2].partition(",")[0]
+    try:
+        changed = _git("diff", "--name-only", commit, "HEAD", "--", ".", *PAGES)
+    except subprocess.CalledProcessError:
+        changed = commit
+    if changed:
+        return f"{program.relative_to(ROOT)} is of commit {commit or 'unknown'}: build it again"
+    return None
+
+
+def _rounded(value: object) -> object:
+    """Return JSON values whose numbers have DIGITS digits."""
+    if isinstance(value, float):
+        return float(f"{value:.{DIGITS}g}")
+    if isinstance(value, list):
+        return [_rounded(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _rounded(each) for key, each in value.items()}
+    return value
+
+
+def _median_launch(launches: list[dict]) -> dict:
+    """Return the launch whose first step is the median one."""
+    ordered = sorted(launches, key=lambda each: each["stratagem"]["step_ms"][0])
+    return ordered[len(ordered) // 2]
+
+
+def compact(results: dict) -> dict:
+    """Return a results file with one timeline a row, without aggregates, in fewer digits.
+
+    Aggregates follow from the launches, and Google Benchmark's tools compute them.
+    """
+    launches: dict[str, list[dict]] = {}
+    for entry in results.get("benchmarks", ()):
+        if entry.get("run_type") == "iteration" and "stratagem" in entry:
+            launches.setdefault(entry["name"], []).append(entry)
+    kept = {
+        id(_median_launch(timed))
+        for each in launches.values()
+        if (timed := [one for one in each if one["stratagem"].get("step_ms")])
+    }
+    for each in launches.values():
+        for entry in each:
+            if id(entry) not in kept and "timeline" in entry["stratagem"]:
+                entry["stratagem"]["timeline"] = []
+    if "benchmarks" in results:
+        entries = results["benchmarks"]
+        results["benchmarks"] = [each for each in entries if each.get("run_type") == "iteration"]
+    for sample in results.get("samples", ()):
+        for key in ("losses", "per_rank_ms"):
+            sample["details"].pop(key, None)
+    return _rounded(results)
+
+
+def record(scenario: Scenario) -> None:
+    """Run the scenario and write its file; raise NotRecorded where it fails."""
+    WORK.mkdir(parents=True, exist_ok=True)
+    out = WORK / f"{scenario.name}.json"
+    command = [*shlex.split(scenario.command), "--out", str(out.relative_to(ROOT))]
+    own = command[0].startswith("build/")
+    if why := why_not_traceable(ROOT / "build" / "bin" / "stratagem"):
+        raise NotRecorded(why)
+    command += ["--anonymous"] if own else []
+    command += ["--resume"] if not command[0].endswith("bench_collectives") else []
+    print(f"{scenario.name}: {shlex.join(command)}", file=sys.stderr)
+    code = subprocess.run(command, cwd=ROOT).returncode
+    if code != 0:
+        raise NotRecorded(f"{scenario.name}: {command[0]} ended with exit code {code}")
+    text = json.dumps(compact(json.loads(out.read_text())), separators=(",", ":"))
+    if len(text) > MOST_BYTES:
+        raise NotRecorded(f"{scenario.name}: {len(text)} bytes, and {MOST_BYTES} is the most")
+    scenario.file.write_text(text + "\n")
+    out.unlink()

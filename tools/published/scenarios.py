@@ -1,0 +1,75 @@
+"""What is measured for the performance page and the README: commands, as data."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORDED = ROOT / "docs" / "figures"
+GPT = "--model gpt-small --devices 2 --global-batch-size 8 --split-size 1 --optimizer adamw"
+RESNET = "--model resnet50 --devices 2 --global-batch-size 24 --image-size 128"
+SCHEDULES = "gpipe,1f1b,interleaved_1f1b,zb_h1,zb_h2,zb_v"
+LAUNCHES = "--steps 2 --repetitions 6"
+ZERO = "ddp,zero1,zero2,zero3"
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A command that writes one results file, and about how many minutes it takes on two cores.
+
+    The program takes --out FILE, and continues an interrupted run with --resume.
+    """
+
+    name: str
+    command: str
+    minutes: int
+
+    @property
+    def file(self) -> Path:
+        """Where the recorded results lie."""
+        return RECORDED / f"{self.name}.json"
+
+
+def _run(name: str, options: str, minutes: int) -> Scenario:
+    return Scenario(name, f"build/bin/stratagem run {options}", minutes)
+
+
+def _peers(name: str, options: str, minutes: int) -> Scenario:
+    return Scenario(name, f"tools/peers/compare --scenario {options}", minutes)
+
+
+SCENARIOS = {
+    scenario.name: scenario
+    for scenario in (
+        _run("main_job", "--preset cpu", 8),
+        _run(
+            "strategies_resnet50",
+            f"--strategy single,model_parallel,pipeline,data_parallel,{ZERO} {RESNET}"
+            f" --split-size 4 {LAUNCHES}",
+            10,
+        ),
+        _run(
+            "strategies_gpt",
+            "--strategy single,model_parallel,pipeline,tensor_parallel,sequence_parallel,"
+            f"data_parallel,{ZERO} {GPT} {LAUNCHES}",
+            10,
+        ),
+        _run("schedules", f"--strategy pipeline --schedule {SCHEDULES} {GPT} {LAUNCHES}", 6),
+        _run(
+            "kernels",
+            f"--strategy single,pipeline --kernels own,reference {RESNET} --split-size 2,4,6,12"
+            f" {LAUNCHES}",
+            20,
+        ),
+        _run("tutorial", "--preset tutorial", 60),
+        Scenario("collectives", "build/bin/bench_collectives --max-bytes 64M --repetitions 6", 5),
+        _peers("peers_resnet50", "resnet_single_and_pipeline", 400),
+        _peers("peers_resnet50_ddp", "resnet_ddp", 60),
+        _peers("peers_gpt", "gpt", 90),
+        _peers("peers_zero", "zero", 60),
+        _peers("peers_zero_resnet50", "zero_resnet", 60),
+        _peers("peers_mixed_precision", "mixed_precision --only 'single|bfloat16'", 20),
+        _peers("peers_data_parallel", "data_parallel", 60),
+        _peers("peers_data_parallel_gpt", "data_parallel_gpt", 40),
+        _peers("peers_train", "train", 15),
+    )
+}

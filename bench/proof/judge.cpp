@@ -68,11 +68,16 @@ void compare_losses(const Evidence& launch, const Reference& reference, Findings
   }
 }
 
-constexpr std::string_view step_counts = "optimizer.step";
+constexpr std::string_view counts = "counts";
 
-/// Returns a name for all entries that are magnified alike.
+/// Returns a name for all entries that are magnified alike. A statistic is an average of forward
+/// passes and carries no error of a gradient.
 std::string kind_of(const std::string& entry) {
   constexpr std::string_view optimizer = "optimizer.";
+  if (entry.starts_with("optimizer.step") || entry.ends_with(".num_batches_tracked")) {
+    return std::string(counts);
+  }
+  if (entry.ends_with(".running_mean") || entry.ends_with(".running_var")) return "statistics";
   if (!entry.starts_with(optimizer)) return "model";
   return entry.substr(0, entry.find('.', optimizer.size()));
 }
@@ -149,9 +154,8 @@ void compare_states(const Evidence& launch, const Reference& reference, Findings
     const double change = changes.of(name);
     const double rounding = rounded_factor * reference.coarser * rounded.of(name) +
                             stored * exact.norm() + reference.undecided * change;
-    const double bound = kind_of(name) == step_counts
-                             ? 0
-                             : std::max(rounding, reference.shaken_factor * shaken.of(name));
+    const double bound =
+        kind_of(name) == counts ? 0 : std::max(rounding, reference.shaken_factor * shaken.of(name));
     const double error = std::max(distance(found, exact), std::abs(found.norm() - exact.norm()));
     const double scale = change > 0 ? change : 1;
     if (bound < change) ++proof.shown;

@@ -24,8 +24,8 @@ inline constexpr double usual_share = 0.9;
 /// off by the larger of two: the error of the rounded trajectory times its factor, plus the
 /// rounding of what is stored, plus the undecided share of its change; or the error of the shaken
 /// trajectory times its factor. The error of a trajectory in an entry is at least what is usual of
-/// the entry's kind (parameters and buffers, each of the optimizer's). The optimizer's number of
-/// steps is exact.
+/// the entry's kind (parameters, running statistics, each of the optimizer's). The numbers of steps
+/// of the optimizer and of a BatchNorm are exact.
 reports::Proof judge(const Evidence& launch, const Reference& reference);
 
 /// Names the first step in which two launches have different losses; empty where they agree bit for

@@ -26,7 +26,11 @@ from stratagem_reports.report.measurement import how_it_was_measured
 from stratagem_reports.report.table import COLUMNS, build_table
 from stratagem_reports.results.load import Results, load_results
 
-PAGES = (ROOT / "README.md", ROOT / "docs" / "performance.md")
+PAGES = tuple(
+    page
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+    if "<!-- figures: " in page.read_text()
+)
 IMAGES = ROOT / "docs" / "images"
 # The hash of the recorded file that each picture was drawn from.
 DRAWN_FROM = RECORDED / "pictures.json"

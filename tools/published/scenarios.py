@@ -65,6 +65,12 @@ SCENARIOS = {
         _peers("peers_resnet50", "resnet_single_and_pipeline", 400),
         _peers("peers_resnet50_ddp", "resnet_ddp", 60),
         _peers("peers_gpt", "gpt", 90),
+        _peers(
+            "peers_pipelines_gpt",
+            "gpt --splits 1 --only 'stratagem/(single|pipeline)|torch/[a-z0-9_]+/split|"
+            "torch/single/(installed|onednn)'",
+            35,
+        ),
         _peers("peers_zero", "zero", 60),
         _peers("peers_zero_resnet50", "zero_resnet", 60),
         _peers("peers_mixed_precision", "mixed_precision --only 'single|bfloat16'", 20),

@@ -67,7 +67,20 @@ TEST(Judge, NamesTheFirstStepWhoseLossDiffers) {
   EXPECT_NEAR(verdict.max_relative_error, 0.2, 1e-9);
 }
 
-TEST(Judge, ComparesTheOptimizersStepsExactly) {
+TEST(Judge, KnowsTheUsualErrorOfStatisticsApartFromThatOfParameters) {
+  Reference magnified = reference();
+  magnified.exact.states.front().state["norm.running_mean"] = of_value(0);
+  magnified.exact.states.back().state["norm.running_mean"] = of_value(1);
+  for (auto& [name, fingerprint] : magnified.rounded.states.back().state) {
+    fingerprint = of_value(100);  // parameters are off by many times their change
+  }
+  magnified.rounded.states.back().state["norm.running_mean"] = of_value(1.001);
+  Evidence wrong = launch();
+  wrong.state["norm.running_mean"] = of_value(1.1);
+  EXPECT_THAT(judge(wrong, magnified).message, HasSubstr("norm.running_mean"));
+}
+
+TEST(Judge, ComparesNumbersOfStepsExactly) {
   Reference counted = reference();
   counted.roundoff = 0.01;
   Evidence counting = launch();
@@ -76,6 +89,12 @@ TEST(Judge, ComparesTheOptimizersStepsExactly) {
   }
   counting.state["optimizer.step.weight"] = of_value(3);
   EXPECT_TRUE(judge(counting, counted).passed);
+  for (Trajectory* each : {&counted.exact, &counted.rounded}) {
+    each->states.back().state["norm.num_batches_tracked"] = of_value(3);
+  }
+  counting.state["norm.num_batches_tracked"] = of_value(4);
+  EXPECT_THAT(judge(counting, counted).message, HasSubstr("norm.num_batches_tracked"));
+  counting.state["norm.num_batches_tracked"] = of_value(3);
   counting.state["optimizer.step.weight"] = of_value(2);
   EXPECT_THAT(judge(counting, counted).message, HasSubstr("optimizer.step.weight"));
 }

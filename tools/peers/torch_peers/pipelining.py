@@ -6,6 +6,8 @@ over all gradients (scale_grads) is saved. Outputs are not kept, which saves the
 """
 
 import argparse
+import copy
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch.distributed.pipelining import PipelineStage
@@ -61,6 +63,14 @@ class ChannelsLast(torch.nn.Module):
         return Nhwc.apply(output) if output.dim() == 4 else output
 
 
+def nhwc(value: torch.Tensor) -> torch.Tensor:
+    """Return the tensor of the meta device that a channels_last stage hands over for `value`."""
+    if value.dim() != 4:
+        return value
+    n, channels, height, width = value.shape
+    return value.new_empty(n, height, width, channels)
+
+
 class Stage(PipelineStage):
     """A stage without the library's first handshake.
 
@@ -81,8 +91,21 @@ def place_of(cut: str, names: list[str]) -> int:
     raise ValueError(f"--cut: the model has no layer {cut}")
 
 
-def make_stages(arguments: argparse.Namespace, layers: dict) -> list[Stage]:
-    """Return this rank's stages."""
+def handed_over(layers: Mapping[str, torch.nn.Module], inputs: torch.Tensor) -> list[torch.Tensor]:
+    """Return what goes into each layer, and out of the last, as tensors of the meta device.
+
+    The library would find the shapes by a forward pass of zeros, which running statistics remember.
+    """
+    values = [inputs.to("meta")]
+    for layer in layers.values():
+        values.append(copy.deepcopy(layer).to("meta")(values[-1]).detach())
+    return values
+
+
+def make_stages(
+    arguments: argparse.Namespace, layers: dict, values: Sequence[torch.Tensor]
+) -> list[Stage]:
+    """Return this rank's stages; `values` are what goes into each layer, and out of the last."""
     names = [*layers]
     cuts = [place_of(name, names) for name in arguments.cut.split("+")]
     bounds = [0, *cuts, len(names)]
@@ -93,18 +116,24 @@ def make_stages(arguments: argparse.Namespace, layers: dict) -> list[Stage]:
     stages = []
     for index in mine:
         module = torch.nn.Sequential(*[*layers.values()][bounds[index] : bounds[index + 1]])
+        given, made = values[bounds[index]], values[bounds[index + 1]]
         if arguments.memory_format == "channels_last":
             module = ChannelsLast(module, first=index == 0)
+            given, made = (given if index == 0 else nhwc(given)), nhwc(made)
         module = compiled(arguments, module)
         device = torch.device(arguments.place)
-        stages.append(Stage(module.to(device), index, count, device))
+        stages.append(
+            Stage(module.to(device), index, count, device, input_args=given, output_args=made)
+        )
     return stages
 
 
 def run(arguments: argparse.Namespace, job) -> dict:
     """Train this rank's stages; the rank of the first has the inputs, of the last the targets."""
     layers = job.make_layers(arguments.seed)
-    stages = make_stages(arguments, layers)
+    batches = [in_memory_format(arguments, *batch) for batch in job.make_batches(arguments)]
+    values = handed_over(layers, batches[0][0][: arguments.split_size])
+    stages = make_stages(arguments, layers, values)
     own = {id(module) for stage in stages for module in stage.submod.modules()}
     layers = {name: layer for name, layer in layers.items() if id(layer) in own}
     count = arguments.batch // arguments.split_size
@@ -118,8 +147,7 @@ def run(arguments: argparse.Namespace, job) -> dict:
         stages[0] if one else stages, count, loss_fn=part_of_loss, scale_grads=False
     )
     optimizer = job.make_optimizer([p for stage in stages for p in stage.submod.parameters()])
-    batches = job.make_batches(arguments)
-    turns = in_turn([held(arguments, *in_memory_format(arguments, *batch)) for batch in batches])
+    turns = in_turn([held(arguments, *batch) for batch in batches])
     first, last = stages[0].is_first, stages[-1].is_last
 
     def step() -> torch.Tensor | None:

@@ -90,6 +90,38 @@ def test_fake_stratagem_end_to_end(stratagem, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"stratagem", "peers.json"}
 
 
+def test_an_interrupted_comparison_goes_on(stratagem, tmp_path):
+    out = tmp_path / "peers.json"
+    options = ("--stratagem", stratagem, "--only", "^stratagem/[sm]", "--rounds", 4, "--out", out)
+    assert compare(*options).returncode == 0
+    content = json.loads(out.read_text())
+    first = [sample for sample in content["samples"] if sample["round"] <= 2]
+    for sample in first:
+        sample["step_ms"] = [1000.0, 1000.0]
+    interrupted = {**content, "samples": first, "finished_rounds": 2, "interrupted": True}
+    out.write_text(json.dumps({**interrupted, "failures": {"stratagem/single": "timed out"}}))
+    run = compare(*options, "--resume")
+    assert run.returncode == 0, run.stderr
+    content = json.loads(out.read_text())
+    assert [sample["round"] for sample in content["samples"]] == [1, 1, 2, 2, 3, 3, 4, 4]
+    assert content["samples"][:4] == first
+    assert not content["interrupted"] and not content["failures"]
+    for other, why in (
+        (("--seed", 2), "its settings is "),
+        (("--rounds", 12), "it has another number of --rounds"),
+        (("--only", "single$"), "its contenders is "),
+    ):
+        run = compare(*options, *other, "--resume")
+        assert run.returncode == 2
+        assert f"cannot resume {out}: {why}" in run.stderr
+
+
+def test_resuming_needs_a_file(stratagem):
+    run = compare("--stratagem", stratagem, "--resume")
+    assert run.returncode == 2
+    assert "--resume: needs --out" in run.stderr
+
+
 def test_a_failed_contender_is_named_and_exits_4(stratagem):
     run = compare(
         "--stratagem", stratagem, "--only", "^stratagem/[sm]", "--rounds", 1,

@@ -59,6 +59,14 @@ def test_both_sides_choose_their_best_and_later_rounds_judge():
     assert answer(Ratio("r", ("a",), ("d",)), times, 1).per_round == (3.0, 2.0)
 
 
+def test_who_was_wrong_has_been_a_candidate():
+    """The rounds that chose between two do not judge the one that is left."""
+    times = {"left": by_round(2, 2, 2), "c": by_round(1, 1, 1)}
+    ratio = Ratio("r", ("wrong", "left"), ("c",))
+    assert answer(ratio, times, 2).per_round == (2.0, 2.0, 2.0)
+    assert answer(ratio, times, 2, ["wrong"]).per_round == (2.0,)
+
+
 def test_only_the_best_of_a_side_go_on():
     ratios = [Ratio("r", ("a", "b"), ("c",)), Ratio("s", ("b", "d"), ("c",))]
     times = {"a": by_round(1), "b": by_round(2), "c": by_round(3), "d": by_round(4)}

@@ -134,6 +134,17 @@ def test_figures_of_an_uncommitted_tree_are_refused(tmp_path, monkeypatch):
     assert f"program is of commit {commit}: build it again" in recording.why_not_traceable(program)
 
 
+def test_a_program_that_is_not_built_or_names_no_commit_is_refused(tmp_path, monkeypatch):
+    subprocess.run(["git", "-C", str(tmp_path), "init", "-q"], check=True)
+    monkeypatch.setattr(recording, "ROOT", tmp_path)
+    assert recording.why_not_traceable(tmp_path / "program") == "program is not built"
+    (tmp_path / "program").write_text("#!/bin/sh\n")
+    (tmp_path / "program").chmod(0o755)
+    assert recording.why_not_traceable(tmp_path / "program") == "program is not built"
+    monkeypatch.setattr(recording, "ROOT", tmp_path / "nowhere")
+    assert recording.why_not_traceable(tmp_path / "program").startswith("git cannot tell")
+
+
 def test_the_command_names_a_scenario_that_there_is_not():
     run = subprocess.run(
         [sys.executable, ROOT / "tools" / "figures", "nothing"], capture_output=True, text=True

@@ -15,6 +15,7 @@ import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
+from peer_comparison.ratios import confidence_of_each
 from peer_comparison.rounds import Result
 from published.scenarios import RECORDED, ROOT, SCENARIOS
 from stratagem_reports.analysis.labels import markdown_text
@@ -133,7 +134,12 @@ class Recorded:
                     each["verdict"] or "",
                 ]
             )
-        return markdown_table(rows)
+        verdicts = sum(each["verdict"] is not None for each in self.content["ratios"])
+        judged = (
+            f"The {verdicts} verdicts hold together with 95%: each is by a wider interval, which "
+            f"covers {confidence_of_each(verdicts):.1%}."
+        )
+        return markdown_table(rows) + (f"\n\n{judged}" if verdicts else "")
 
     def source(self, page: Path) -> str:
         """Return where the figures come from: file, commit, date, machine, command, noise."""
@@ -174,10 +180,12 @@ def picture(scenario: str, chart: str) -> str:
 
 
 def rendered(page: Path) -> str:
-    """Return the page with the figures of the recorded files."""
+    """Return the page with the figures of the recorded files; what has none stays as it is."""
 
     def made(match: re.Match[str]) -> str:
         begin, name, shown, end = match.groups()
+        if not SCENARIOS[name].file.exists():
+            return match.group()
         recorded = Recorded(name)
         parts = [recorded.shown(what, page) for what in shown.split()]
         return "\n".join([begin.rstrip(), "", "\n\n".join([*parts, recorded.source(page)]), "", end])
@@ -190,6 +198,8 @@ def pictures_of(pages: tuple[Path, ...] = PAGES) -> dict[str, tuple[str, str]]:
     found = {}
     for page in pages:
         for block in blocks_of(page.read_text()):
+            if not SCENARIOS[block.scenario].file.exists():
+                continue
             for what in block.shown:
                 if what not in ("table", "contenders", "ratios"):
                     found[picture(block.scenario, what)] = (block.scenario, what)
@@ -198,6 +208,7 @@ def pictures_of(pages: tuple[Path, ...] = PAGES) -> dict[str, tuple[str, str]]:
 
 def render() -> list[Path]:
     """Write the pages and their pictures anew, and return the files that changed."""
+    DRAWN_FROM.parent.mkdir(parents=True, exist_ok=True)
     changed = []
     for page in PAGES:
         text = rendered(page)
@@ -213,5 +224,8 @@ def render() -> list[Path]:
             (png,) = pictures(recorded.charts().charts[chart], ("png",)).values()
             (IMAGES / name).write_bytes(png)
             changed.append(IMAGES / name)
+    for name in drawn.keys() - wanted.keys():
+        (IMAGES / name).unlink(missing_ok=True)
+        changed.append(IMAGES / name)
     DRAWN_FROM.write_text(json.dumps(wanted, indent=1) + "\n")
     return changed

@@ -5,6 +5,7 @@ A run can be interrupted: finished launches stay in results/figures/ and are not
 
 import json
 import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,8 @@ WORK = ROOT / "results" / "figures"
 MOST_BYTES = 300_000
 # Digits of a number in a recorded file; a clock has fewer.
 DIGITS = 6
+# What the first launch of a row has for all.
+SHARED = ("config", "verification", "mesh")
 # Changes of these alone make no other figure.
 PAGES = (":!docs", ":!README.md", ":!tests", ":!tools/published", ":!tools/figures")
 
@@ -29,19 +32,34 @@ def _git(*arguments: str) -> str:
     ).stdout.strip()
 
 
+def commit_of(program: Path) -> str:
+    """Return the commit that the program was built of; empty where it does not tell."""
+    try:
+        found = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return found.stdout.partition("(")[2].partition(",")[0]
+
+
 def why_not_traceable(program: Path) -> str | None:
     """Return why results of this program could not be traced to a commit, or None."""
+    try:
+        return _why_not_traceable(program)
+    except (OSError, subprocess.CalledProcessError) as error:
+        return f"git cannot tell the commit: {error}"
+
+
+def _why_not_traceable(program: Path) -> str | None:
     if _git("status", "--porcelain", "--untracked-files=no", "--", ".", *PAGES):
         return "the tree has changes: commit them first, so that the figures have a commit"
-    found = subprocess.run([program, "--version"], capture_output=True, text=True).stdout
-    commit = found.partition("(")[2].partition(",")[0]
+    commit = commit_of(program)
+    if not commit:
+        return f"{program.relative_to(ROOT)} is not built"
     try:
         changed = _git("diff", "--name-only", commit, "HEAD", "--", ".", *PAGES)
     except subprocess.CalledProcessError:
         changed = commit
-    if changed:
-        return f"{program.relative_to(ROOT)} is of commit {commit or 'unknown'}: build it again"
-    return None
+    return f"{program.relative_to(ROOT)} is of commit {commit}: build it again" if changed else None
 
 
 def _rounded(value: object) -> object:
@@ -64,7 +82,8 @@ def _median_launch(launches: list[dict]) -> dict:
 def compact(results: dict) -> dict:
     """Return a results file with one timeline a row, without aggregates, in fewer digits.
 
-    Aggregates follow from the launches, and Google Benchmark's tools compute them.
+    Aggregates follow from the launches, and Google Benchmark's tools compute them. The first launch
+    of a row has what all its launches share.
     """
     launches: dict[str, list[dict]] = {}
     for entry in results.get("benchmarks", ()):
@@ -76,6 +95,11 @@ def compact(results: dict) -> dict:
         if (timed := [one for one in each if one["stratagem"].get("step_ms")])
     }
     for each in launches.values():
+        first, *others = (entry["stratagem"] for entry in each)
+        for own in others:
+            for key in SHARED:
+                if own.get(key) == first.get(key):
+                    own.pop(key, None)
         for entry in each:
             if id(entry) not in kept and "timeline" in entry["stratagem"]:
                 entry["stratagem"]["timeline"] = []
@@ -88,9 +112,31 @@ def compact(results: dict) -> dict:
     return _rounded(results)
 
 
+def _is_whole(out: Path) -> bool:
+    """Return whether an earlier call has finished the measurement with the programs as they are."""
+    if not out.exists() or out.with_name(f"{out.name}.partial").exists():
+        return False
+    found = json.loads(out.read_text())["context"]["stratagem"]["git_commit"]
+    return found == commit_of(ROOT / "build" / "bin" / "stratagem")
+
+
+def _run(command: list[str]) -> int:
+    """Run a command and return its exit code; however this process ends, it ends first."""
+    process = subprocess.Popen(command, cwd=ROOT)
+    signal.signal(signal.SIGTERM, lambda *_: process.send_signal(signal.SIGINT))
+    try:
+        return process.wait()
+    except KeyboardInterrupt:  # the terminal sent it the signal, too
+        process.wait()
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
 def record(scenario: Scenario) -> None:
     """Run the scenario and write its file; raise NotRecorded where it fails."""
     WORK.mkdir(parents=True, exist_ok=True)
+    scenario.file.parent.mkdir(parents=True, exist_ok=True)
     out = WORK / f"{scenario.name}.json"
     command = [*shlex.split(scenario.command), "--out", str(out.relative_to(ROOT))]
     own = command[0].startswith("build/")
@@ -98,10 +144,10 @@ def record(scenario: Scenario) -> None:
         raise NotRecorded(why)
     command += ["--anonymous"] if own else []
     command += ["--resume"] if not command[0].endswith("bench_collectives") else []
-    print(f"{scenario.name}: {shlex.join(command)}", file=sys.stderr)
-    code = subprocess.run(command, cwd=ROOT).returncode
-    if code != 0:
-        raise NotRecorded(f"{scenario.name}: {command[0]} ended with exit code {code}")
+    if not (own and _is_whole(out)):
+        print(f"{scenario.name}: {shlex.join(command)}", file=sys.stderr)
+        if code := _run(command):
+            raise NotRecorded(f"{scenario.name}: {command[0]} ended with exit code {code}")
     text = json.dumps(compact(json.loads(out.read_text())), separators=(",", ":"))
     if len(text) > MOST_BYTES:
         raise NotRecorded(f"{scenario.name}: {len(text)} bytes, and {MOST_BYTES} is the most")

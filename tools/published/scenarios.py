@@ -67,9 +67,9 @@ SCENARIOS = {
         _peers("peers_gpt", "gpt", 90),
         _peers(
             "peers_pipelines_gpt",
-            "gpt --splits 1 --only 'stratagem/(single|pipeline)|torch/[a-z0-9_]+/split|"
-            "torch/single/(installed|onednn)'",
-            35,
+            "gpt --splits 1 --only 'stratagem/(single|pipeline/(1f1b|zb_h2|zb_v))|"
+            "torch/(1f1b|zb_v|dualpipe_v)/split|torch/single/(installed|onednn)'",
+            20,
         ),
         _peers("peers_zero", "zero", 60),
         _peers("peers_zero_resnet50", "zero_resnet", 60),

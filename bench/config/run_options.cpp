@@ -57,25 +57,18 @@ void add_per_device_batch_size(CLI::App& app, RunOptions& options) {
       ->type_name("");
 }
 
-void add_files(CLI::App& app, RunOptions& options) {
-  const auto add = [&app](const char* flag, std::string& target, const std::string& meaning,
-                          const char* type) {
-    app.add_option(flag, target, meaning)->group("Files")->type_name(type);
-  };
-  std::vector<std::string> names;
-  for (const Preset& preset : presets()) names.push_back(preset.name);
-  add("--preset", options.preset,
-      fmt::format("fills what is left open: {}", fmt::join(names, ", ")), "");
-  add("--config", options.config,
-      "JSON object of these options in snake_case; the command line wins", "FILE");
-  add("--out", options.files.out,
-      "results as JSON, \"-\" for the standard output; without it only the table", "FILE");
-  add("--trace", options.files.trace, "timelines for ui.perfetto.dev", "FILE");
+void add_outputs(CLI::App& app, RunOptions& options) {
+  app.add_option("--out", options.files.out,
+                 "results as JSON, \"-\" for the standard output; without it only the table")
+      ->group("Files")
+      ->type_name("FILE");
+  app.add_option("--trace", options.files.trace, "timelines for ui.perfetto.dev")
+      ->group("Files")
+      ->type_name("FILE");
   app.add_flag("--resume", options.files.resume,
                "keep the finished launches of an interrupted run; build, machine and environment "
                "must be the same")
       ->group("Files");
-  app.add_flag("--quiet", options.files.quiet, "no progress")->group("Files");
   app.add_flag("--anonymous", options.files.anonymous,
                "leave host, folders and environment variables out of the results")
       ->group("Files");
@@ -176,9 +169,24 @@ void add_row_options(CLI::App& app, RunOptions& options, const Catalogue& catalo
   app.parse_complete_callback([&app] { refuse_unknown(app); });
 }
 
+void add_sources(CLI::App& app, RunOptions& options) {
+  std::vector<std::string> names;
+  for (const Preset& preset : presets()) names.push_back(preset.name);
+  app.add_option("--preset", options.preset,
+                 fmt::format("values of the options that are not given: {}", fmt::join(names, ", ")))
+      ->group("Files")
+      ->type_name("");
+  app.add_option("--config", options.config,
+                 "JSON object of these options in snake_case; the command line wins")
+      ->group("Files")
+      ->type_name("FILE");
+  app.add_flag("--quiet", options.files.quiet, "no progress")->group("Files");
+}
+
 void add_run_options(CLI::App& app, RunOptions& options, const Catalogue& catalogue) {
   add_row_options(app, options, catalogue);
-  add_files(app, options);
+  add_sources(app, options);
+  add_outputs(app, options);
 }
 
 Selection select(const RunOptions& options) {

@@ -89,14 +89,6 @@ bool has_lengths(const ReferenceResult& kept, ReferenceJob& job) {
   return false;
 }
 
-/// Returns why an update may not have been skipped; empty where it may.
-std::string wrong_skip(const Config& config, const Evidence& launch) {
-  const bool scales = config.mixed_precision == "float16" && config.loss_scale == "dynamic";
-  if (launch.skipped.empty() || scales) return "";
-  return fmt::format("step {} skipped its update, and the loss has no dynamic scale",
-                     launch.skipped.front());
-}
-
 /// A GPU may add up in another order each time. Libraries may divide a sum among the threads of a
 /// device by which cores are free.
 bool adds_up_in_one_order(const Config& config) {
@@ -157,6 +149,13 @@ void prove_rows(const std::vector<LaunchedRow>& rows, const MeasureEnvironment& 
     observer.end(std::nullopt);
   }
   for (const LaunchedRow& row : rows) fail_if_wrong(row, observer);
+}
+
+std::string wrong_skip(const Config& config, const Evidence& launch) {
+  const bool scales = config.mixed_precision == "float16" && config.loss_scale == "dynamic";
+  if (launch.skipped.empty() || scales) return "";
+  return fmt::format("step {} skipped its update, and the loss has no dynamic scale",
+                     launch.skipped.front());
 }
 
 Launched<ReferenceResult> reference_for(ReferenceJob job, const MeasureEnvironment& environment) {

@@ -1,6 +1,7 @@
 // The verdict on the timed steps themselves, when all launches are done.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "bench/launch/job.h"
@@ -26,6 +27,9 @@ struct LaunchedRow {
 /// core each add up in one order, and are compared bit for bit. Throws Interrupted.
 void prove_rows(const std::vector<LaunchedRow>& rows, const MeasureEnvironment& environment,
                 Observer& observer);
+
+/// Returns why a launch of the row may not have skipped an update; empty where it may.
+std::string wrong_skip(const Config& config, const Evidence& launch);
 
 /// Returns the steps of one device that the job asks for, from the cache or from a worker. A kept
 /// answer without one of the job's lengths is replaced by one that has all.

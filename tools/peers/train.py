@@ -20,7 +20,7 @@ from pathlib import Path
 
 from command_line import Parser
 from torch_peers import launched, ranks
-from torch_peers.placement import RANKED, Placement, place
+from torch_peers.placement import RANKED, SCHEDULES, Placement, place
 
 MODELS = ("resnet50", "gpt-small", "gpt-tiny")
 ONE_DEVICE = ("single", "autocast")
@@ -51,7 +51,7 @@ def parse_arguments() -> argparse.Namespace:
     add("--wrap", choices=("layers", "blocks"), help="of fsdp: what is gathered together (layers)")
     add("--bucket-mb", type=float, help="of ddp: gradients that are reduced together (25)")
     add("--static-graph", action="store_true", help="of ddp: every step is like the first")
-    add("--schedule", default="1f1b", help="of pipelining (1f1b)")
+    add("--schedule", choices=SCHEDULES, default="1f1b", help="of pipelining (1f1b)")
     add("--split-size", type=int, default=12, help="micro-batch size of pipelining (12)")
     add("--cut", default="layer3", help="first layers of the stages after the first, joined by +")
     add("--init-method", help="where ranks meet that something else starts: this is one of them")
@@ -65,9 +65,14 @@ def parse_arguments() -> argparse.Namespace:
         parser.error(f"--no-reshard-after-forward: of fsdp, not of {arguments.strategy}")
     if arguments.wrap and arguments.strategy != "fsdp":
         parser.error(f"--wrap: of fsdp, not of {arguments.strategy}")
-    if (arguments.bucket_mb or arguments.static_graph) and arguments.strategy != "ddp":
-        option = "--bucket-mb" if arguments.bucket_mb else "--static-graph"
+    bucket = arguments.bucket_mb is not None
+    if (bucket or arguments.static_graph) and arguments.strategy != "ddp":
+        option = "--bucket-mb" if bucket else "--static-graph"
         parser.error(f"{option}: of ddp, not of {arguments.strategy}")
+    if bucket and arguments.bucket_mb <= 0:
+        parser.error(f"--bucket-mb: {arguments.bucket_mb:g} is not above 0")
+    if arguments.compile and arguments.strategy == "tensor_parallel":
+        parser.error("--compile: not of tensor_parallel")
     if arguments.format and arguments.strategy != "autocast":
         parser.error(f"--format: of autocast, not of {arguments.strategy}")
     arguments.format = arguments.format or "bfloat16"
@@ -168,7 +173,10 @@ def main() -> None:
         if arguments.device == "cpu":
             cores = len(arguments.placement.devices)
             ranks.use_threads_on(ranks.one_core_per_device(cores))
-        answer = run(arguments, 0)
+        try:
+            answer = run(arguments, 0)
+        except (OSError, ValueError, KeyError) as error:
+            sys.exit(f"{type(error).__name__}: {error}".splitlines()[0])
     tell(arguments, answer)
 
 

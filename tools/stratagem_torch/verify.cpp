@@ -160,7 +160,11 @@ int verify(const Arguments& arguments) {
       "model of each family, two devices",
       "stratagem verify");
   bench::RunOptions typed;
-  bench::add_run_options(app, typed, catalogue);
+  // Nothing is timed and no file is written.
+  bench::add_row_options(app, typed, catalogue, [](const bench::Option& option) {
+    return option.group == "Measurement";
+  });
+  bench::add_sources(app, typed);
   if (!parse(app, arguments)) return 0;
   bench::Selection selection = bench::select(typed);
   fill(selection, catalogue);

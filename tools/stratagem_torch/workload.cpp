@@ -52,6 +52,7 @@ RowAndFile parse_row_and_file(CLI::App& app, const Arguments& arguments, const s
   app.add_option("FILE", parsed.file, file)->required();
   bench::add_row_options(app, typed, catalogue,
                          [](const bench::Option& option) { return option.of_run; });
+  bench::add_sources(app, typed);
   if (!parse(app, arguments)) return parsed;
   const auto rows = bench::make_grid(bench::select(typed), catalogue, bench::no_baselines);
   if (rows.size() != 1) {
@@ -103,7 +104,17 @@ bench::Evidence read_evidence(const std::string& path) {
   } catch (const nlohmann::json::exception& error) {
     throw std::invalid_argument(fmt::format("{}: {}", path, runtime::first_line(error)));
   }
-  if (evidence.loss.empty()) throw std::invalid_argument(path + ": loss: has no step");
+  const std::int64_t steps = std::ssize(evidence.loss);
+  if (steps == 0 || steps > most_reference_steps) {
+    throw std::invalid_argument(fmt::format("{}: loss: has {} steps, expected 1 to {}", path, steps,
+                                            most_reference_steps));
+  }
+  for (const auto& [name, fingerprint] : evidence.state) {
+    if (fingerprint.projected.size() == bench::Fingerprint::projections) continue;
+    throw std::invalid_argument(fmt::format("{}: state.{}.projected: has {} numbers, expected {}",
+                                            path, name, fingerprint.projected.size(),
+                                            bench::Fingerprint::projections));
+  }
   return evidence;
 }
 
@@ -181,6 +192,11 @@ int prove(const Arguments& arguments) {
       parse_row_and_file(app, arguments, "what the program computed", catalogue);
   if (!asked.is_asked_for) return bench::exit_codes::done;
   const bench::Evidence evidence = read_evidence(asked.file);
+  const std::string skip = bench::wrong_skip(asked.row, evidence);
+  if (!skip.empty()) {
+    runtime::print_line(stderr, fmt::format("{}: {}", asked.file, skip));
+    return bench::exit_codes::mismatch;
+  }
   bench::Reference reference =
       reference_of(asked.row, {std::ssize(evidence.loss)}, evidence.skipped, catalogue);
   if (!reference.shaken.loss.empty()) {

@@ -42,7 +42,8 @@ class Prover:
     def __call__(self, contender: Contender, output: Output) -> str:
         """Return the proof in words; empty for a contender that needs none.
 
-        Raises WrongSteps for a launch that did not take the steps of the contender's row.
+        Raises WrongSteps for a launch that did not take the steps of the contender's row, and LaunchError
+        where nobody can tell.
         """
         if contender.row is None:
             return ""
@@ -51,5 +52,8 @@ class Prover:
         try:
             return launch(command, AS_INSTALLED, LONGEST_S).stdout.strip()
         except LaunchError as error:
-            why = str(error).replace(f"exit code {MISMATCH}: {self.evidence_}: ", "")
+            mismatch = f"exit code {MISMATCH}: {self.evidence_}: "
+            if not str(error).startswith(mismatch):
+                raise LaunchError(f"cannot be proven: {error}") from error
+            why = str(error).removeprefix(mismatch)
             raise WrongSteps(f"did not take the steps of the work: {why}") from error

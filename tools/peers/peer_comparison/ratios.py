@@ -147,9 +147,14 @@ def finalists(
     return [name for name in names if name not in losers]
 
 
-def answers(ratios: Sequence[Ratio], times: StepTimes, selection: int) -> list[Answer]:
-    """Return the answers to the ratios that were measured; their verdicts hold together."""
-    found = [each for ratio in ratios if (each := answer(ratio, times, selection))]
+def answers(
+    ratios: Sequence[Ratio], times: StepTimes, selection: int, wrong: Sequence[str] = ()
+) -> list[Answer]:
+    """Return the answers to the ratios that were measured; their verdicts hold together.
+
+    Contenders that were `wrong` have no times, and have been candidates.
+    """
+    found = [each for ratio in ratios if (each := answer(ratio, times, selection, wrong))]
     confidence = confidence_of_each(sum(each.ratio.aim is not None for each in found))
     return [with_verdict(each, confidence) for each in found]
 
@@ -163,7 +168,9 @@ def with_verdict(found: Answer, confidence: float = CONFIDENCE) -> Answer:
     return replace(found, verdict=judge(interval, aim, found.ratio.at_most, confidence))
 
 
-def answer(ratio: Ratio, times: StepTimes, selection: int) -> Answer | None:
+def answer(
+    ratio: Ratio, times: StepTimes, selection: int, wrong: Sequence[str] = ()
+) -> Answer | None:
     """Return the numbers of `ratio`, or None when its sides share no round that may judge.
 
     With several candidates on a side those are the rounds after `selection`, otherwise all. The
@@ -173,7 +180,7 @@ def answer(ratio: Ratio, times: StepTimes, selection: int) -> Answer | None:
     if slower is None or faster is None:
         return None
     sides = (ratio.slower, ratio.faster)
-    chosen = any(sum(name in times for name in side) > 1 for side in sides)
+    chosen = any(sum(name in times or name in wrong for name in side) > 1 for side in sides)
     common = sorted(times[slower].keys() & times[faster].keys())
     judging = [index for index in common if index > selection] if chosen else common
     if not judging:

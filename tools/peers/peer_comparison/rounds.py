@@ -176,8 +176,9 @@ def _run_round(
             if isinstance(error, WrongSteps):
                 result.wrong.append(name)
             continue
-        # A rank that another process started is in nobody's account but its own.
-        own_peak = measurement.details.get("peak_resident_bytes", 0)
+        # A peer reads its own peak before it sums up its state; a rank that another process
+        # started is in nobody's account but its own.
+        own_peak = measurement.details.get("peak_resident_bytes")
         samples.append(
             Sample(
                 index,
@@ -187,7 +188,7 @@ def _run_round(
                 measurement.step_ms,
                 measurement.loss,
                 dict(measurement.details),
-                max(output.peak_resident_bytes, own_peak),
+                own_peak or output.peak_resident_bytes,
                 proof,
             )
         )

@@ -103,7 +103,7 @@ def ratio_table(ratios: Sequence[Ratio], result: Result) -> str:
 
 def _answers(ratios: Sequence[Ratio], result: Result) -> list[Answer]:
     """Return the answers to the ratios that were measured."""
-    return answers(ratios, result.step_times(), result.selection_rounds)
+    return answers(ratios, result.step_times(), result.selection_rounds, result.wrong)
 
 
 def answers_as_json(ratios: Sequence[Ratio], result: Result) -> list[dict]:

@@ -4,11 +4,14 @@ Of float16 the loss is scaled by GradScaler, whose scale is dynamic.
 """
 
 import argparse
+from itertools import pairwise
 
 import torch
 
 from torch_peers.measurement import fetched, in_turn, measure
 from torch_peers.whole_model import as_model, compiled, make_batches, make_layers
+
+FIRST_SCALE = 65536.0
 
 
 def run(arguments: argparse.Namespace, job) -> dict:
@@ -19,8 +22,8 @@ def run(arguments: argparse.Namespace, job) -> dict:
     optimizer = job.make_optimizer(model.parameters())
     batches = make_batches(arguments, job)
     turns = in_turn(batches)
-    scaler = torch.amp.GradScaler(arguments.device, enabled=arguments.format == "float16")
-    skips: list[bool] = []
+    scaler = torch.amp.GradScaler(arguments.device, FIRST_SCALE, enabled=arguments.format == "float16")
+    scales: list[torch.Tensor] = []
     dtype = getattr(torch, arguments.format)
 
     def step() -> torch.Tensor:
@@ -30,11 +33,12 @@ def run(arguments: argparse.Namespace, job) -> dict:
             loss = job.loss_of(called(inputs), targets)
         scaler.scale(loss).backward()
         scaler.step(optimizer)
-        before = scaler.get_scale()
         scaler.update()
-        skips.append(scaler.get_scale() < before)
+        if scaler.is_enabled():
+            scales.append(scaler._scale.clone())  # get_scale() would wait for a GPU
         return loss
 
     answer = measure(arguments, job, step, layers)
-    answer["skipped"] = [step for step, skipped in enumerate(skips) if skipped]
+    after = [FIRST_SCALE, *(scale.item() for scale in scales)]
+    answer["skipped"] = [step for step, (old, new) in enumerate(pairwise(after)) if new < old]
     return answer | ({"loss_scale": scaler.get_scale()} if scaler.is_enabled() else {})

@@ -65,16 +65,21 @@ def state_of(
     return state
 
 
+def _numbers(fingerprint: dict) -> list[float]:
+    return [fingerprint["squares"], *fingerprint["projected"]]
+
+
 def joined(states: Sequence[Mapping[str, dict]]) -> dict[str, dict]:
     """Return the states of all ranks as one.
 
     Ranks that hold the same parameter must hold the same values; of running statistics, which are
-    each rank's own, the first rank's count. Raises SystemExit where they do not.
+    each rank's own, the first rank's count. Raises ValueError where they do not.
     """
     whole: dict[str, dict] = {}
     for rank, own in enumerate(states):
         for name, found in own.items():
             is_statistic = name.endswith(("running_mean", "running_var"))
-            if whole.setdefault(name, found) != found and not is_statistic:
-                raise SystemExit(f"rank {rank} holds other values of {name} than a rank before it")
+            same = np.array_equal(_numbers(whole.setdefault(name, found)), _numbers(found), True)
+            if not same and not is_statistic:
+                raise ValueError(f"rank {rank} holds other values of {name} than a rank before it")
     return whole

@@ -11,7 +11,7 @@ class Exported:
 
     def __init__(self, job, path: str) -> None:
         self.job_ = job
-        self.content_ = torch.load(path, weights_only=True, mmap=True)
+        self.content_ = torch.load(path, weights_only=True)
 
     def __getattr__(self, name: str):
         return getattr(self.job_, name)
@@ -19,7 +19,7 @@ class Exported:
     def make_layers(self, seed: int) -> Mapping[str, torch.nn.Module]:
         """Return the job's layers with the exported state; raise KeyError for an entry too many."""
         layers = self.job_.make_layers(seed)
-        left = dict(self.content_["model"])
+        left = self.content_.pop("model")
         for name, layer in layers.items():
             keys = {key: f"{name}.{key}" for key in layer.state_dict()}
             layer.load_state_dict(
@@ -30,9 +30,15 @@ class Exported:
         return layers
 
     def make_batches(self, arguments: argparse.Namespace) -> list[tuple]:
-        """Return the exported batches; raise ValueError where they have another size."""
+        """Return the exported batches; raise ValueError for another number of samples or pixels."""
         batches = [(batch["inputs"], batch["targets"]) for batch in self.content_["batches"]]
-        size = len(batches[0][0])
-        if size != arguments.batch:
-            raise ValueError(f"--batch: {arguments.batch}, and the exported batches have {size}")
+        inputs = batches[0][0]
+        if len(inputs) != arguments.batch:
+            raise ValueError(
+                f"--batch: {arguments.batch}, and the exported batches have {len(inputs)}"
+            )
+        if inputs.dim() == 4 and inputs.shape[-1] != arguments.image:
+            raise ValueError(
+                f"--image: {arguments.image}, and the exported images have {inputs.shape[-1]}"
+            )
         return batches

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+SCHEDULES = ("gpipe", "1f1b", "interleaved", "interleaved_zero_bubble", "zb_v", "dualpipe_v")
 RANKED = ("ddp", "zero1", "fsdp", "tensor_parallel", "pipelining")  # a rank for each device
 
 

@@ -110,7 +110,10 @@ def answers(placement: Placement, run: Callable[[int], dict]) -> list[dict]:
 
 def merged(placement: Placement, run: Callable[[int], dict]) -> dict:
     """Run all ranks and return their answers as one."""
-    return as_one(placement, answers(placement, run))
+    try:
+        return as_one(placement, answers(placement, run))
+    except ValueError as error:
+        raise SystemExit(str(error)) from error
 
 
 def as_one(placement: Placement, given: Sequence[dict]) -> dict:

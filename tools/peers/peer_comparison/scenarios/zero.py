@@ -120,13 +120,13 @@ def zero(settings: Settings, model: str) -> Scenario:
     tuned = {"fsdp": FSDP_VARIANTS, "fsdp/no_reshard": FSDP_VARIANTS, "ddp": DDP_VARIANTS}
     for peer, variants in tuned.items():
         strategy, counterpart = TORCH[peer]
-        way = ways_of(model, settings)[-1]
-        made = variants_of(
-            f"{peer}/{way.name}", model, f"{strategy} {way.options}", variants, settings
-        )
-        peers += made
-        usual = [each for each in peers if each.name.startswith(f"torch/{peer}/{way.name}")]
-        candidates = tuple(dict.fromkeys(each.name for each in usual))
+        ways = {way.name: way.options for way in ways_of(model, settings)}
+        for name, options in ways.items():
+            peers += variants_of(
+                f"{peer}/{name}", model, f"{strategy} {options}", variants, settings
+            )
+        begins = tuple(f"torch/{peer}/{name}" for name in ways)
+        candidates = tuple(each.name for each in peers if each.name.startswith(begins))
         ratios.append(
             Ratio(f"{counterpart}: torch's best {peer}", candidates, (ours[counterpart].name,))
         )

@@ -172,8 +172,9 @@ void add_row_options(CLI::App& app, RunOptions& options, const Catalogue& catalo
 void add_sources(CLI::App& app, RunOptions& options) {
   std::vector<std::string> names;
   for (const Preset& preset : presets()) names.push_back(preset.name);
-  app.add_option("--preset", options.preset,
-                 fmt::format("values of the options that are not given: {}", fmt::join(names, ", ")))
+  app.add_option(
+         "--preset", options.preset,
+         fmt::format("values of the options that are not given: {}", fmt::join(names, ", ")))
       ->group("Files")
       ->type_name("");
   app.add_option("--config", options.config,

@@ -73,14 +73,17 @@ struct Reference {
   /// show no more than `rounded`: no rectified unit is likely to lie within a rounding of zero, or
   /// the format has so few bits that many do.
   Trajectory shaken = {};
-  double coarser = 1;         // a rounding of the row over one of `rounded`
-  double roundoff = 0;        // unit roundoff of the format in which the row keeps parameters
+  double coarser = 1;   // a rounding of the row over one of `rounded`
+  double roundoff = 0;  // unit roundoff of the format in which the row keeps parameters
+  /// How far a parameter's element is off whose gradient lies within a rounding of zero, where the
+  /// update has the gradient's sign; 0 where it is proportional to the gradient.
+  double sign_flip = 0;
   double undecided = 0;       // the share of a gradient that rectified units near zero may change
   double shaken_factor = 2;   // how many times as far as `shaken` a right row may be
   double loss_tolerance = 0;  // relative: what is allowed of a loss in any case
   std::string oracle = {};    // "one device in float64, 8 batches"
 
-  STRATAGEM_FIELDS(exact, rounded, shaken, coarser, roundoff, undecided, shaken_factor,
+  STRATAGEM_FIELDS(exact, rounded, shaken, coarser, roundoff, sign_flip, undecided, shaken_factor,
                    loss_tolerance, oracle)
 };
 

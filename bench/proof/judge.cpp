@@ -69,6 +69,7 @@ void compare_losses(const Evidence& launch, const Reference& reference, Findings
 }
 
 constexpr std::string_view counts = "counts";
+constexpr std::string_view model = "model";
 
 /// Returns a name for all entries that are magnified alike. A statistic is an average of forward
 /// passes and carries no error of a gradient.
@@ -78,7 +79,7 @@ std::string kind_of(const std::string& entry) {
     return std::string(counts);
   }
   if (entry.ends_with(".running_mean") || entry.ends_with(".running_var")) return "statistics";
-  if (!entry.starts_with(optimizer)) return "model";
+  if (!entry.starts_with(optimizer)) return std::string(model);
   return entry.substr(0, entry.find('.', optimizer.size()));
 }
 
@@ -152,8 +153,9 @@ void compare_states(const Evidence& launch, const Reference& reference, Findings
     }
     const Fingerprint& found = launch.state.at(name);
     const double change = changes.of(name);
+    const double flipped = kind_of(name) == model ? reference.sign_flip : 0;
     const double rounding = rounded_factor * reference.coarser * rounded.of(name) +
-                            stored * exact.norm() + reference.undecided * change;
+                            stored * exact.norm() + reference.undecided * change + flipped;
     const double bound =
         kind_of(name) == counts ? 0 : std::max(rounding, reference.shaken_factor * shaken.of(name));
     const double error = std::max(distance(found, exact), std::abs(found.norm() - exact.norm()));

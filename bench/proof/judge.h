@@ -22,7 +22,8 @@ inline constexpr double usual_share = 0.9;
 /// A loss may be off by the largest of three bounds: the reference's tolerance, and the largest
 /// error so far of the rounded and of the shaken trajectory, each times its factor. An entry may be
 /// off by the larger of two: the error of the rounded trajectory times its factor, plus the
-/// rounding of what is stored, plus the undecided share of its change; or the error of the shaken
+/// rounding of what is stored, plus the undecided share of its change, plus one flipped sign of a
+/// parameter's element; or the error of the shaken
 /// trajectory times its factor. The error of a trajectory in an entry is at least what is usual of
 /// the entry's kind (parameters, running statistics, each of the optimizer's). The numbers of steps
 /// of the optimizer and of a BatchNorm are exact.

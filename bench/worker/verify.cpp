@@ -121,6 +121,14 @@ double undecided_of(const models::Workload& workload, double roundoff, std::int6
   return undecided_share(model.layers, workload.input_shape(batch), rounding);
 }
 
+/// Adam divides by the gradient's size: of an element whose gradient lies within a rounding of
+/// zero, chance decides the sign of an update as large as the learning rate (Kingma and Ba 2015,
+/// "Adam: A Method for Stochastic Optimization", section 2.1).
+double sign_flip_of(const Config& row, at::ScalarType format) {
+  const bool has_signs = row.optimizer == "adam" || row.optimizer == "adamw";
+  return has_signs && format != at::kDouble ? 2 * row.learning_rate : 0;
+}
+
 /// Returns the slices over which a reference adds up gradients. A BatchNorm needs those of the row.
 /// Without one the slices change nothing, and few samples at a time take little memory.
 std::vector<schedules::Slice> reference_slices(const Config& row,
@@ -165,6 +173,7 @@ ReferenceResult reference(const ReferenceJob& job, const TaskContext& /*context*
                             .batches = different_batches(row, elements_of(workload))};
   Reference found{.coarser = roundoff / unit_roundoff(format),
                   .roundoff = unit_roundoff(workload.master_dtype()),
+                  .sign_flip = sign_flip_of(row, format),
                   .undecided = undecided_of(workload, roundoff, steps),
                   .shaken_factor = amplifies(row) ? 4.0 : 2.0,
                   .loss_tolerance = first_loss_tolerance(row, amplifies(row))};

@@ -161,9 +161,8 @@ int verify(const Arguments& arguments) {
       "stratagem verify");
   bench::RunOptions typed;
   // Nothing is timed and no file is written.
-  bench::add_row_options(app, typed, catalogue, [](const bench::Option& option) {
-    return option.group == "Measurement";
-  });
+  bench::add_row_options(app, typed, catalogue,
+                         [](const bench::Option& option) { return option.group == "Measurement"; });
   bench::add_sources(app, typed);
   if (!parse(app, arguments)) return 0;
   bench::Selection selection = bench::select(typed);

@@ -106,8 +106,8 @@ bench::Evidence read_evidence(const std::string& path) {
   }
   const std::int64_t steps = std::ssize(evidence.loss);
   if (steps == 0 || steps > most_reference_steps) {
-    throw std::invalid_argument(fmt::format("{}: loss: has {} steps, expected 1 to {}", path, steps,
-                                            most_reference_steps));
+    throw std::invalid_argument(
+        fmt::format("{}: loss: has {} steps, expected 1 to {}", path, steps, most_reference_steps));
   }
   for (const auto& [name, fingerprint] : evidence.state) {
     if (fingerprint.projected.size() == bench::Fingerprint::projections) continue;

@@ -80,6 +80,15 @@ TEST(Judge, KnowsTheUsualErrorOfStatisticsApartFromThatOfParameters) {
   EXPECT_THAT(judge(wrong, magnified).message, HasSubstr("norm.running_mean"));
 }
 
+TEST(Judge, AllowsOneElementOfAParameterTheOtherSign) {
+  Reference adam = reference();
+  Evidence flipped = launch();
+  for (double& projection : flipped.state.at("weight").projected) projection += 0.5;
+  EXPECT_FALSE(judge(flipped, adam).passed);
+  adam.sign_flip = 0.5;
+  EXPECT_TRUE(judge(flipped, adam).passed) << judge(flipped, adam).message;
+}
+
 TEST(Judge, ComparesNumbersOfStepsExactly) {
   Reference counted = reference();
   counted.roundoff = 0.01;

@@ -208,7 +208,8 @@ def pictures_of(pages: tuple[Path, ...] = PAGES) -> dict[str, tuple[str, str]]:
 
 def render() -> list[Path]:
     """Write the pages and their pictures anew, and return the files that changed."""
-    DRAWN_FROM.parent.mkdir(parents=True, exist_ok=True)
+    for folder in (DRAWN_FROM.parent, IMAGES):
+        folder.mkdir(parents=True, exist_ok=True)
     changed = []
     for page in PAGES:
         text = rendered(page)

@@ -123,7 +123,7 @@ def _is_whole(out: Path) -> bool:
 def _run(command: list[str]) -> int:
     """Run a command and return its exit code; however this process ends, it ends first."""
     process = subprocess.Popen(command, cwd=ROOT)
-    signal.signal(signal.SIGTERM, lambda *_: process.send_signal(signal.SIGINT))
+    signal.signal(signal.SIGTERM, lambda *_: process.terminate())
     try:
         return process.wait()
     except KeyboardInterrupt:  # the terminal sent it the signal, too

@@ -65,10 +65,11 @@ RowAndFile parse_row_and_file(CLI::App& app, const Arguments& arguments, const s
   return parsed;
 }
 
-using Dictionary = c10::Dict<std::string, at::Tensor>;
+using Dictionary = c10::impl::GenericDict;
+Dictionary dictionary() { return Dictionary(c10::StringType::get(), c10::AnyType::get()); }
 
 Dictionary state_of(const models::Workload& workload) {
-  Dictionary state;
+  Dictionary state = dictionary();
   const models::Model model = workload.make_model();
   for (const auto& [name, tensor] : models::parameters(model.layers)) {
     state.insert(name, tensor.detach());
@@ -79,17 +80,16 @@ Dictionary state_of(const models::Workload& workload) {
 
 void write_workload(const std::filesystem::path& path, const bench::Config& row) {
   const models::Workload workload(bench::workload_options(row));
-  c10::impl::GenericList batches(
-      c10::DictType::create(c10::StringType::get(), c10::TensorType::get()));
+  c10::impl::GenericList batches(c10::AnyType::get());
   const std::int64_t count = bench::different_batches(row, bench::elements_of(workload));
   for (std::int64_t index = 0; index < count; ++index) {
     const models::Batch batch = workload.make_batch(static_cast<std::uint64_t>(index));
-    Dictionary entries;
+    Dictionary entries = dictionary();
     entries.insert("inputs", batch.inputs);
     entries.insert("targets", batch.targets);
     batches.push_back(entries);
   }
-  c10::impl::GenericDict whole(c10::StringType::get(), c10::AnyType::get());
+  Dictionary whole = dictionary();
   whole.insert("model", state_of(workload));
   whole.insert("batches", batches);
   training::write_torch_file(

@@ -57,8 +57,8 @@ RowAndFile parse_row_and_file(CLI::App& app, const Arguments& arguments, const s
   const auto rows = bench::make_grid(bench::select(typed), catalogue, bench::no_baselines);
   if (rows.size() != 1) {
     throw std::invalid_argument(
-        fmt::format("{} takes one row and these options make {}; give one value an option",
-                    app.get_name(), rows.size()));
+        fmt::format("expected the options of one row, and these make {}; give one value an option",
+                    rows.size()));
   }
   parsed.row = rows.front();
   parsed.is_asked_for = true;

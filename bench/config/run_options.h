@@ -35,7 +35,7 @@ void add_run_options(CLI::App& app, RunOptions& options, const Catalogue& catalo
 void add_row_options(CLI::App& app, RunOptions& options, const Catalogue& catalogue,
                      const std::function<bool(const Option&)>& left_out = {});
 
-/// Those that say where values come from, --preset and --config, and --quiet.
+/// Registers --preset and --config, which name where values come from, and --quiet.
 void add_sources(CLI::App& app, RunOptions& options);
 
 /// The command line over the config file over the preset; a sole `tutorial` protocol implies the

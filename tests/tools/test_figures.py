@@ -106,6 +106,11 @@ def test_a_scenario_that_fails_leaves_no_record(tree):
     assert not (tree / "recorded.json").exists()
 
 
+def test_a_command_that_was_interrupted_ends_the_recording(tree):
+    with pytest.raises(KeyboardInterrupt):
+        recording.record(scenario_of(tree, code=130))
+
+
 def test_a_record_that_is_too_large_is_refused(tree, monkeypatch):
     monkeypatch.setattr(recording, "MOST_BYTES", 10)
     with pytest.raises(recording.NotRecorded, match="bytes, and 10 is the most"):
@@ -150,4 +155,4 @@ def test_the_command_names_a_scenario_that_there_is_not():
         [sys.executable, ROOT / "tools" / "figures", "nothing"], capture_output=True, text=True
     )
     assert run.returncode == 2
-    assert "there is no scenario nothing; there are main_job, " in run.stderr
+    assert "unknown scenario nothing; the scenarios are main_job, " in run.stderr

@@ -10,13 +10,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+from peer_comparison.contenders import commit_of
+
 from published.scenarios import ROOT, Scenario
 
 WORK = ROOT / "results" / "figures"
 MOST_BYTES = 300_000
+INTERRUPTED = 130  # the exit code of an interrupted command
 # Digits of a number in a recorded file; a clock has fewer.
 DIGITS = 6
-# What the first launch of a row has for all.
+# Fields that all launches of a row share; the record keeps those of the first launch.
 SHARED = ("config", "verification", "mesh")
 # Changes of these alone make no other figure.
 PAGES = (":!docs", ":!README.md", ":!tests", ":!tools/published", ":!tools/figures")
@@ -30,15 +33,6 @@ def _git(*arguments: str) -> str:
     return subprocess.run(
         ["git", "-C", ROOT, *arguments], capture_output=True, text=True, check=True
     ).stdout.strip()
-
-
-def commit_of(program: Path) -> str:
-    """Return the commit that the program was built of; empty where it does not tell."""
-    try:
-        found = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return found.stdout.partition("(")[2].partition(",")[0]
 
 
 def why_not_traceable(program: Path) -> str | None:
@@ -121,16 +115,21 @@ def _is_whole(out: Path) -> bool:
 
 
 def _run(command: list[str]) -> int:
-    """Run a command and return its exit code; however this process ends, it ends first."""
+    """Run a command and return its exit code; raise KeyboardInterrupt where it was interrupted.
+
+    A request to terminate is passed on, and the command ends before this process does.
+    """
     process = subprocess.Popen(command, cwd=ROOT)
-    signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+    before = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
     try:
-        return process.wait()
+        code = process.wait()
     except KeyboardInterrupt:  # the terminal sent it the signal, too
-        process.wait()
-        raise
+        code = process.wait() or INTERRUPTED
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, before)
+    if code == INTERRUPTED:
+        raise KeyboardInterrupt
+    return code
 
 
 def record(scenario: Scenario) -> None:

@@ -105,6 +105,15 @@ def visible_gpus() -> int:
         return 0
 
 
+def commit_of(program: Path) -> str:
+    """Return the commit of an executable's build; empty where it prints none."""
+    try:
+        found = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return found.stdout.partition("(")[2].partition(",")[0]
+
+
 def _options(values: dict[str, object]) -> tuple[str, ...]:
     return tuple(text for key, value in values.items() for text in (key, str(value)))
 

@@ -17,7 +17,7 @@ MISMATCH = 1
 LONGEST_S = 3600.0
 
 
-# Of a launch that warms up as usual; longer ones make `stratagem prove` compute more.
+# A launch that warms up as usual takes no more steps; `stratagem prove` computes those of a longer one.
 USUAL_STEPS = 8
 
 

@@ -138,8 +138,8 @@ def finalists(
 ) -> list[str]:
     """Return the names that go on after so many rounds of choosing, in their order.
 
-    Those are whoever is no candidate, the best of each side, and whoever is slower than the best of
-    one of its sides by at most `slack`, a fraction.
+    Contenders that are not candidates go on, and so do the best of each side and the candidates that
+    are slower than the best of one of their sides by at most `slack`, a fraction.
     """
     sides = [side for ratio in ratios for side in (ratio.slower, ratio.faster)]
     kept = {name for side in sides for name in _still_in(side, times, rounds, slack)}

@@ -1,4 +1,4 @@
-"""The state and the batches that `stratagem export` wrote, in place of a job's own."""
+"""The state and the batches that `stratagem export` wrote, instead of a job's own."""
 
 import argparse
 from collections.abc import Mapping

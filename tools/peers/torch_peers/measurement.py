@@ -98,9 +98,9 @@ def measure(
 ) -> dict:
     """Warm up, time steps from a barrier of all ranks on, and return this rank's answer.
 
-    `step` returns the loss, or None on a rank that has none. Where the user asks for evidence, the
-    answer has the fingerprints of this rank's `layers` after the last step. A compiled model's first step, which
-    compiles, stands before the warm-up and is reported by itself.
+    `step` returns the loss, or None on a rank that has none. With --evidence the answer has the
+    fingerprints of this rank's `layers` after the last step. A compiled model compiles in its first
+    step, which stands before the warm-up and is reported by itself.
     """
     losses: list[torch.Tensor] = []
 

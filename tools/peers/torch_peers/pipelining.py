@@ -14,17 +14,9 @@ from torch.distributed.pipelining import PipelineStage
 from torch.distributed.pipelining.schedules import PipelineScheduleSingle, get_schedule_class
 
 from torch_peers.measurement import fetched, in_turn, measure
+from torch_peers.placement import SCHEDULES
 from torch_peers.whole_model import compiled, held, in_memory_format
 
-# The library's name of each schedule.
-SCHEDULES = {
-    "gpipe": "GPipe",
-    "1f1b": "1F1B",
-    "interleaved": "Interleaved1F1B",
-    "interleaved_zero_bubble": "InterleavedZeroBubble",
-    "zb_v": "ZBVZeroBubble",
-    "dualpipe_v": "DualPipeV",
-}
 V_SHAPED = ("zb_v", "dualpipe_v")
 
 

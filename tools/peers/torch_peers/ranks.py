@@ -137,5 +137,5 @@ def as_one(placement: Placement, given: Sequence[dict]) -> dict:
         "peak_resident_bytes": max(answer["peak_resident_bytes"] for answer in given),
         "loss": mean[-1],
         "losses": mean,
-        "state": joined([answer["state"] for answer in given]),
+        "state": joined([answer.get("state", {}) for answer in given]),
     }

@@ -50,7 +50,6 @@ def run(arguments: argparse.Namespace) -> dict:
         "peak_resident_bytes": peak_resident_bytes(),
         "loss": loss.item(),
         "losses": [loss.item()],
-        "state": {},
         "steps_an_epoch": len(loader),
         "torch": torch.__version__,
         "allocator": loaded_allocator(),

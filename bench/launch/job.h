@@ -192,8 +192,9 @@ struct ReferenceJob {
   Config config = {};
   std::vector<std::int64_t> lengths = {};  // steps of the launches, ascending
   std::vector<std::int64_t> skipped = {};  // as Evidence::skipped
+  bool shaken = false;                     // whether Reference::shaken is needed
 
-  STRATAGEM_FIELDS(header, config, lengths, skipped)
+  STRATAGEM_FIELDS(header, config, lengths, skipped, shaken)
 };
 
 /// A collective at one message size.

@@ -1,6 +1,7 @@
 // The verdict on the timed steps themselves, when all launches are done.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,11 @@ std::string wrong_skip(const Config& config, const Evidence& launch);
 
 /// Returns the steps of one device that the job asks for, from the cache or from a worker. A kept
 /// answer without one of the job's lengths is replaced by one that has all.
-Launched<ReferenceResult> reference_for(ReferenceJob job, const MeasureEnvironment& environment);
+///
+/// Most launches are right by the rounded trajectory alone. Where `shows_enough` returns false for
+/// a reference without the shaken one, and the row magnifies roundings, that one is computed, too:
+/// it allows more.
+Launched<ReferenceResult> reference_for(ReferenceJob job, const MeasureEnvironment& environment,
+                                        const std::function<bool(const Reference&)>& shows_enough);
 
 }  // namespace stratagem::bench

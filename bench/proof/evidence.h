@@ -69,10 +69,12 @@ struct Reference {
   Trajectory exact = {};  // in float64
   /// In the row's number format; empty where that is float64.
   Trajectory rounded = {};
-  /// In the same format, from parameters that were changed by many roundings. Empty where it would
-  /// show no more than `rounded`: no rectified unit is likely to lie within a rounding of zero, or
-  /// the format has so few bits that many do.
+  /// In the same format, from parameters that were changed by many roundings. Empty where nobody
+  /// has asked for it.
   Trajectory shaken = {};
+  /// Rectified units are likely to lie within a rounding of zero, few enough to matter: `shaken`
+  /// then shows more than `rounded`.
+  bool magnifies = false;
   double coarser = 1;   // a rounding of the row over one of `rounded`
   double roundoff = 0;  // unit roundoff of the format in which the row keeps parameters
   /// How far a parameter's element is off whose gradient lies within a rounding of zero, where the
@@ -83,8 +85,8 @@ struct Reference {
   double loss_tolerance = 0;  // relative: what is allowed of a loss in any case
   std::string oracle = {};    // "one device in float64, 8 batches"
 
-  STRATAGEM_FIELDS(exact, rounded, shaken, coarser, roundoff, sign_flip, undecided, shaken_factor,
-                   loss_tolerance, oracle)
+  STRATAGEM_FIELDS(exact, rounded, shaken, magnifies, coarser, roundoff, sign_flip, undecided,
+                   shaken_factor, loss_tolerance, oracle)
 };
 
 }  // namespace stratagem::bench

@@ -184,7 +184,8 @@ ReferenceResult reference(const ReferenceJob& job, const TaskContext& /*context*
   if (row.compression != "none") request.exchanged_in = at::kHalf;
   const bool is_exact = format == at::kDouble;
   if (!is_exact) found.rounded = trajectory_of(workload_in(row, format), slices, request);
-  if (is_exact || (format == at::kFloat && found.undecided > 0)) {
+  found.magnifies = is_exact || (format == at::kFloat && found.undecided > 0);
+  if (is_exact || (job.shaken && found.magnifies)) {
     request.shaken = many_roundings * unit_roundoff(format);
     found.shaken = trajectory_of(workload_in(row, format), slices, request);
   }

@@ -116,6 +116,34 @@ TEST_F(ProvingTest, LaunchesOfOtherLengthsShareAReference) {
   EXPECT_EQ(workers_.count<ReferenceJob>(), 0);
 }
 
+TEST_F(ProvingTest, RoundingsAreShakenOnlyForALaunchBeyondTheRoundedBound) {
+  std::vector<bool> shaken;
+  workers_.on<ReferenceJob>([&](const ReferenceJob& job) -> FakeWorkers::Reply {
+    shaken.push_back(job.shaken);
+    ReferenceResult result{.reference = FakeWorkers::reference(job)};
+    result.reference.magnifies = true;
+    if (job.shaken) {
+      result.reference.shaken = result.reference.exact;
+      for (StateAt& each : result.reference.shaken.states) each.state = FakeWorkers::state(3.01);
+    }
+    return answered(result);
+  });
+  EXPECT_EQ(exit_code(measure_rows({row(1)})), 0);
+  EXPECT_THAT(shaken, ElementsAre(false));
+
+  Evidence magnified = FakeWorkers::evidence();
+  magnified.state = FakeWorkers::state(3.01);
+  second_launch_shows(magnified);
+  EXPECT_EQ(exit_code(measure_rows({row(2)})), 0);
+  EXPECT_THAT(shaken, ElementsAre(false, true)) << "the first answer was kept";
+  EXPECT_EQ(exit_code(measure_rows({row(2)})), 0);
+  EXPECT_THAT(shaken, SizeIs(2)) << "so was the second";
+
+  magnified.state = FakeWorkers::state(3.1);
+  second_launch_shows(magnified);
+  EXPECT_EQ(exit_code(measure_rows({row(4)})), 1) << "more than the shaken trajectory allows";
+}
+
 TEST_F(ProvingTest, AnUpdateIsSkippedForADynamicScaleAlone) {
   Evidence skips = FakeWorkers::evidence();
   skips.skipped = {1};

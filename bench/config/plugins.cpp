@@ -71,7 +71,9 @@ void require_interface(const std::string& file, const std::string& content) {
   const std::string built = interface_of(content);
   const std::string own = reports::build_information().plugin_interface;
   if (built.empty()) {
-    refuse(file, "not a plug-in; expected a library made by stratagem_plugin() (docs/plugins.md)");
+    refuse(
+        file,
+        "not a plug-in; expected a library made by stratagem_plugin() (docs/reference/plugins.md)");
   }
   if (built != own) {
     refuse(file, fmt::format("built for {}, and this is {}; build it against this installation",
@@ -141,7 +143,8 @@ std::vector<std::string> without_plugins(const std::vector<std::string>& argumen
 void add_plugin_option(CLI::App& app) {
   app.add_option_function<std::string>(
          std::string(plugin_flag), [](const std::string&) {},
-         "a library of your own models, data sets, schedules and strategies (docs/plugins.md); "
+         "a library of your own models, data sets, schedules and strategies "
+         "(docs/reference/plugins.md); "
          "repeatable")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
       ->group("Files")

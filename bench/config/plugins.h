@@ -1,4 +1,5 @@
-// Plug-ins: a user's shared libraries with models, schedules and strategies (docs/plugins.md).
+// Plug-ins: a user's shared libraries with models, schedules and strategies
+// (docs/reference/plugins.md).
 //
 // Every process of a job loads them at its start, before anything reads a registry: their static
 // objects register as those of this tree do. A plug-in is refused, in one line, when it was built

@@ -6,11 +6,11 @@
 
 namespace stratagem::bench {
 
-/// In milliseconds; see docs/measuring.md. Bubble: the device has nothing to run, and its next
-/// computation takes its input from another stage, or the timeline ends while another stage still
-/// works. Transfers that ran while the device computed are hidden: counted beside the sum, not in
-/// it. Wait: the exposed part of a collective before its last peer had come to it. A timeline of
-/// several steps gives their total.
+/// In milliseconds; see docs/explanation/timing.md. Bubble: the device has nothing to run, and its
+/// next computation takes its input from another stage, or the timeline ends while another stage
+/// still works. Transfers that ran while the device computed are hidden: counted beside the sum,
+/// not in it. Wait: the exposed part of a collective before its last peer had come to it. A
+/// timeline of several steps gives their total.
 reports::Breakdown breakdown(const schedules::Timeline& timeline, int device, int stages);
 
 /// As the record has it, of the job's device with this number.

@@ -4,7 +4,7 @@
 // ones: sharing one lets freed memory be used again a step sooner. Without jemalloc the symbol is
 // unused.
 //
-// Measured figures: docs/fast_on_cpus.md.
+// Measured figures: docs/explanation/cpu_performance.md.
 extern "C" {
 extern const char* malloc_conf;
 const char* malloc_conf =

@@ -1,5 +1,5 @@
-// measure: the timed steps of one launch. docs/measuring.md draws what lies inside the timed
-// region.
+// measure: the timed steps of one launch. docs/explanation/timing.md draws what lies inside the
+// timed region.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 

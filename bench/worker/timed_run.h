@@ -1,5 +1,5 @@
-// TimedRun: a stretch of steps timed from a moment that all ranks share. docs/measuring.md draws
-// what lies inside it.
+// TimedRun: a stretch of steps timed from a moment that all ranks share. docs/explanation/timing.md
+// draws what lies inside it.
 #pragma once
 
 #include <chrono>

@@ -4,9 +4,9 @@
 // use the full vector width of every processor, and in formats of 16 bits by a oneDNN primitive
 // that it makes anew for each block. Ours keeps one head's matrices in a core's caches and
 // multiplies them there, in float32 also what is stored in 16 bits; in float64 the same code runs
-// for a check. docs/fast_on_cpus.md has the figures, bench/programs/bench_attention.cpp tells when
-// that changes. Other devices and reference kernels take ATen's; so do 16 bits where the processor
-// has matrix units (AMX), which ATen's uses.
+// for a check. docs/explanation/cpu_performance.md has the figures,
+// bench/programs/bench_attention.cpp tells when that changes. Other devices and reference kernels
+// take ATen's; so do 16 bits where the processor has matrix units (AMX), which ATen's uses.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -13,9 +13,9 @@
 //   small MKL product a sample below 16 samples without a stride;
 // - product: one MKL product over all positions, for which no weights are reordered.
 // So few positions take the product, more of them the fold while the batch is small, the rest is
-// plain (docs/fast_on_cpus.md has the figures). Reduced precision is left alone; float64 has no
-// oneDNN kernel but goes the same ways, so that a check in float64 runs the code that float32 runs.
-// bench/programs/bench_convolution.cpp tells for which shapes this pays.
+// plain (docs/explanation/cpu_performance.md has the figures). Reduced precision is left alone;
+// float64 has no oneDNN kernel but goes the same ways, so that a check in float64 runs the code
+// that float32 runs. bench/programs/bench_convolution.cpp tells for which shapes this pays.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -3,7 +3,7 @@
 // On the CPU ATen hands float32 products to MKL, which does not use the full vector width of every
 // processor; oneDNN does (the `mkldnn::_linear_pointwise` operator). The weight's gradient is
 // oneDNN's on Zen 5, where MKL leaves half of that width unused, a kernel of our own on Zen 4, and
-// elsewhere MKL's (docs/fast_on_cpus.md has the figures).
+// elsewhere MKL's (docs/explanation/cpu_performance.md has the figures).
 // bench/programs/bench_linear.cpp tells when that changes. Other number formats and devices take
 // ATen's products in the same autograd node, so that a check in float64 runs that node; the kernels
 // are checked by the second verdict (bench/oracle/layer_comparison.h).

@@ -12,8 +12,8 @@
 //
 // A 3x3 of stride 1 rarely comes here (winograd_convolution.h).
 //
-// docs/fast_on_cpus.md has the figures; bench/programs/bench_convolution.cpp tells when they
-// change.
+// docs/explanation/cpu_performance.md has the figures; bench/programs/bench_convolution.cpp tells
+// when they change.
 //
 // Other number formats take ATen's kernels on a copy that is kept as packed weights are, in the
 // same autograd node, and the same product for the weight's gradient, so that a check in float64

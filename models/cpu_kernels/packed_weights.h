@@ -2,7 +2,7 @@
 // stays as it is: for all micro-batches of a step.
 //
 // ATen hands oneDNN the weight as it lies, and oneDNN reorders it in every call, forward and
-// backward, at a cost that does not depend on the batch (docs/fast_on_cpus.md).
+// backward, at a cost that does not depend on the batch (docs/explanation/cpu_performance.md).
 #pragma once
 
 #include <ATen/core/Tensor.h>

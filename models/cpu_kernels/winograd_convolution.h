@@ -2,9 +2,9 @@
 // (kernels/winograd_kernels.h): forward and both gradients with 4/9 of the multiplications. The
 // weights are transformed once a step and kept as other packed weights are (packed_weights.h).
 //
-// docs/fast_on_cpus.md has the figures, rounding errors among them. In float64 the same loops run,
-// so that a check there runs what float32 runs, but for layers that are so narrow in it that they
-// have half a panel of channels.
+// docs/explanation/cpu_performance.md has the figures, rounding errors among them. In float64 the
+// same loops run, so that a check there runs what float32 runs, but for layers that are so narrow
+// in it that they have half a panel of channels.
 #pragma once
 
 #include <ATen/core/Tensor.h>

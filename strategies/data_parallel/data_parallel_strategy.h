@@ -1,7 +1,7 @@
 // DataParallelStrategy: nn.DataParallel. One process keeps the parameters on its first device; in
 // each step the other devices get copies of them, and the first one all outputs' loss and all
 // gradients. Options (loss_on, replicate, reduce, update) take these away one by one; see
-// docs/strategies.md, "From DataParallel to DDP".
+// docs/reference/strategies.md, "From DataParallel to DDP".
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// What memory of a device is for. docs/measuring.md says what belongs where.
+// What memory of a device is for. docs/explanation/timing.md says what belongs where.
 #pragma once
 
 #include <array>

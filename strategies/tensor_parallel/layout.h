@@ -5,7 +5,7 @@
 
 namespace stratagem::tensor_parallel {
 
-/// Between the layers that share a matrix (docs/strategies.md).
+/// Between the layers that share a matrix (docs/reference/strategies.md).
 enum class Layout {
   tensor,    // every rank has all of them: all-reduces
   sequence,  // every rank has its part of the positions: reduce-scatters and all-gathers

@@ -1,6 +1,6 @@
 """Ranks of a launcher, or started by hand, of which one is lost: the others end, and none is left.
 
-docs/launching.md has the launchers' own grace, by which the limits here are chosen.
+docs/guide/several_hosts.md has the launchers' own grace, by which the limits here are chosen.
 """
 
 from __future__ import annotations

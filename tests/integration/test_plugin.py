@@ -1,4 +1,4 @@
-"""A user's plug-in, outside the tree: docs/plugins.md as written, and what is refused."""
+"""A user's plug-in, outside the tree: docs/reference/plugins.md as written, and what is refused."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("plugin")]
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "tests" / "plugin"
-PAGE = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "plugins.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 INSTALL, RUN = (text for language, text in BLOCKS if language == "sh")
 ROW = ["--model", "residual_mlp", "--global-batch-size", "12", "--split-size", "4"]

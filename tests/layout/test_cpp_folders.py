@@ -1,5 +1,5 @@
 """Which folder inside bench/, strategies/ and models/ may include which, and that no files include
-each other. docs/architecture.md draws the same order."""
+each other. docs/development/architecture.md draws the same order."""
 
 import re
 from graphlib import CycleError, TopologicalSorter

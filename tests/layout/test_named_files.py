@@ -128,7 +128,7 @@ def test_a_wrong_name_is_noticed(path: str, text: str) -> None:
     ("bench/a.h", 'auto text = read("bench/no_such_file.h");'),
     ("tools/a.py", 'path = "reports/no_such_module.py"'),
     ("docs/a.md", "`models/registry/registry.{h,cpp}`, `models/registry/*.h`, build/bin/bench_x."),
-    ("docs/a.md", "[statistics](statistics.md#outliers) of `strategies/presets/`; <ATen/ATen.h>"),
+    ("docs/a.md", "[statistics](explanation/statistics.md#outliers) of `strategies/presets/`; <ATen/ATen.h>"),
 ])
 def test_a_right_name_is_let_pass(path: str, text: str) -> None:
     assert not wrong_names(Path(path), text)

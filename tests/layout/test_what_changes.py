@@ -1,4 +1,4 @@
-"""The table "What changes when" of docs/architecture.md.
+"""The table "What changes when" of docs/development/architecture.md.
 
 Where one variant of a kind is named in as few files as the table says, no list of all of them has to
 be extended for the next one.
@@ -70,7 +70,7 @@ def files_with(pattern: str, code: dict[str, str]) -> set[str]:
 
 def promised(kind: str) -> int:
     """How many files the page says that a new one takes."""
-    page = (ROOT / "docs/architecture.md").read_text("utf-8")
+    page = (ROOT / "docs/development/architecture.md").read_text("utf-8")
     return int(re.search(rf"^\| {kind} \|.*\| (\d+) \|$", page, re.MULTILINE)[1])
 
 

@@ -1,6 +1,6 @@
 """Row summaries worked out the plain way, for results files that no program wrote.
 
-An implementation of its own, by the definitions of docs/statistics.md and nothing of the package.
+An implementation of its own, by the definitions of docs/explanation/statistics.md and nothing of the package.
 """
 
 from __future__ import annotations

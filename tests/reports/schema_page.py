@@ -1,4 +1,4 @@
-"""The tables of docs/results.md, made from the schema of results.json; as a program, writes them.
+"""The tables of docs/reference/results.md, made from the schema of results.json; as a program, writes them.
 
     python tests/reports/schema_page.py
 
@@ -13,7 +13,7 @@ import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "results.md"
+PAGE = ROOT / "docs" / "reference" / "results.md"
 SCHEMA = ROOT / "reports" / "stratagem_reports" / "schemas" / "results.schema.json"
 HEADING = "## Fields\n"
 TYPES = {"boolean": "true or false", "integer": "whole number"}

@@ -20,7 +20,7 @@ from stratagem_reports.comparison.verdicts import Verdict
 RECORDED = Path(__file__).with_name("control_rounds.jsonl")
 RESAMPLINGS = [400, pytest.param(2000, marks=pytest.mark.night)]
 BLOCK = 4
-ROUNDS = 40  # the budget that docs/statistics.md states
+ROUNDS = 40  # the budget that docs/explanation/statistics.md states
 ALPHA = 0.03
 THRESHOLD = 0.01
 

@@ -14,7 +14,7 @@ sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tools" / "peers")]
 from published import pages, recording  # noqa: E402
 from published.scenarios import RECORDED, SCENARIOS, Scenario  # noqa: E402
 
-PERFORMANCE = ROOT / "docs" / "performance.md"
+PERFORMANCE = ROOT / "docs" / "explanation" / "performance.md"
 MEASURED = ROOT / "tests" / "approved" / "measured_results.json"
 RECORDS = sorted(path.stem for path in RECORDED.glob("*.json") if path != pages.DRAWN_FROM)
 FIGURE = re.compile(r"\d\s?(?:ms|s|%|x|MiB|GiB|GB/s)\b|\b\d+\.\d+\b")

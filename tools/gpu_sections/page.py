@@ -1,4 +1,4 @@
-"""The page: Markdown that can be pasted into docs/performance.md as a section."""
+"""The page: Markdown that can be pasted into docs/explanation/performance.md as a section."""
 
 import shlex
 from collections.abc import Sequence

@@ -10,6 +10,7 @@ The words behind the scenario's name are `table`, `contenders` and `ratios` (of 
 
 import hashlib
 import json
+import os
 import re
 import statistics
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ from stratagem_reports.results.load import Results, load_results
 
 PAGES = tuple(
     page
-    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
     if "<!-- figures: " in page.read_text()
 )
 IMAGES = ROOT / "docs" / "images"
@@ -92,7 +93,7 @@ class Recorded:
         if what == "ratios":
             return self._ratios()
         chart = self.charts().charts[what]
-        path = (IMAGES / picture(self.scenario.name, what)).relative_to(page.parent)
+        path = os.path.relpath(IMAGES / picture(self.scenario.name, what), page.parent)
         return f"![{markdown_text(chart.description)}]({path})"
 
     def _table(self) -> str:
@@ -143,10 +144,10 @@ class Recorded:
 
     def source(self, page: Path) -> str:
         """Return where the figures come from: file, commit, date, machine, command, noise."""
-        path = self.scenario.file.relative_to(page.parent)
+        path = os.path.relpath(self.scenario.file, page.parent)
         machine, commit, date, noise = self._peers_facts() if self.is_of_peers else self._facts()
         return (
-            f"<sub>[{path.name}]({path}), commit {commit}, {date}, {machine}. {noise}"
+            f"<sub>[{self.scenario.file.name}]({path}), commit {commit}, {date}, {machine}. {noise}"
             f" `{self.scenario.command}`</sub>"
         )
 

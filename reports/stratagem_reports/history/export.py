@@ -1,4 +1,4 @@
-"""Writes the history as files of other tools; docs/history.md says what each format holds.
+"""Writes the history as files of other tools; docs/guide/regression_tracking.md says what each format holds.
 
 Each writer takes runs and gives the bytes of a file. Times are milliseconds except where the format
 has a unit of its own.

@@ -1,6 +1,6 @@
 # A tree that runs elsewhere: the executables that were built, the LibTorch libraries that they load,
-# the Python package of the reports with what it requires, and for plug-ins the headers with a CMake
-# package. share/stratagem/python names the interpreter of the source tree's environment, as the first
+# the Python package of the reports with what it requires, completion for shells, a man page, and for
+# plug-ins the headers with a CMake package. share/stratagem/python names the interpreter of the source tree's environment, as the first
 # line of an installed Python script does.
 if(STRATAGEM_TORCH)
   get_property(_programs GLOBAL PROPERTY stratagem_programs)
@@ -15,6 +15,14 @@ if(STRATAGEM_TORCH)
     if(EXISTS \"\${_python}\")
       file(WRITE \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/share/stratagem/python\" \"\${_python}\\n\")
     endif()" COMPONENT reports)
+  set(_shell "${PROJECT_SOURCE_DIR}/tools/shell")
+  install(FILES "${_shell}/stratagem.bash" DESTINATION share/bash-completion/completions
+    COMPONENT shell RENAME stratagem)
+  install(FILES "${_shell}/stratagem.zsh" DESTINATION share/zsh/site-functions COMPONENT shell
+    RENAME _stratagem)
+  install(FILES "${_shell}/stratagem.fish" DESTINATION share/fish/vendor_completions.d COMPONENT shell)
+  install(FILES "${PROJECT_SOURCE_DIR}/tools/man/stratagem.1" DESTINATION share/man/man1
+    COMPONENT shell)
   foreach(_dir IN LISTS LibTorch_LIBRARY_DIRS)
     file(GLOB _libraries "${_dir}/libtorch_cpu.so" "${_dir}/libc10.so" "${_dir}/libgomp*.so*"
       "${_dir}/libcudart.so*" "${_dir}/libcupti.so*" "${_dir}/libshm.so")
@@ -32,4 +40,7 @@ if(STRATAGEM_TORCH)
     "${PROJECT_BINARY_DIR}/generated/StratagemConfigVersion.cmake"
     "${STRATAGEM_PLUGIN_INTERFACE}" "${PROJECT_SOURCE_DIR}/cmake/FindLibTorch.cmake"
     DESTINATION ${_package})
+
+  add_custom_target(uninstall COMMENT "Removing the installed files"
+    COMMAND ${CMAKE_COMMAND} -DFOLDER=${PROJECT_BINARY_DIR} -P "${PROJECT_SOURCE_DIR}/cmake/Uninstall.cmake")
 endif()

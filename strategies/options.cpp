@@ -7,37 +7,37 @@ namespace {
 
 using Table = std::vector<OptionOf<StrategyOptions>>;
 
-/// How the work is cut.
+/// Returns the options that cut the work.
 Table of_cuts() {
   return {{{.name = "split_size",
             .used_when = When::cut_by_size,
-            .meaning = "size of a micro-batch of stages",
+            .meaning = "micro-batch size of a pipeline",
             .unit = "samples",
             .bounds = positive_count,
             .row_name_key = "split"},
            &StrategyOptions::split_size},
           {{.name = "schedule",
             .used_when = When::several_stages,
-            .meaning = "order of forwards and backwards on the stages",
+            .meaning = "pipeline schedule",
             .choices = Choices::schedules},
            &StrategyOptions::schedule},
           {{.name = "virtual_stages",
             .used_when = When::schedule_asks,
-            .meaning = "stages of each device",
+            .meaning = "number of stages of each device",
             .bounds = {2, runtime::most_devices}},
            &StrategyOptions::virtual_stages},
           {{.name = "cut",
             .used_when = When::several_stages,
-            .meaning = "layers that begin the stages after the first, joined by +"},
+            .meaning = "first layer of each stage after the first, joined by +"},
            &StrategyOptions::cut},
           {{.name = "partition",
             .used_when = When::several_stages,
-            .meaning = "how the stages are cut when --cut does not say"},
+            .meaning = "rule that chooses the stages without --cut"},
            &StrategyOptions::partition},
           {{.name = "accumulation_steps",
             .used_when = When::cut_by_count,
-            .meaning = "micro-batches of a replica, whose gradients are added up before they are "
-                       "exchanged and applied; of stages instead of --split-size",
+            .meaning = "number of micro-batches whose gradients are accumulated before they are "
+                       "exchanged and applied; in a pipeline it replaces --split-size",
             .bounds = positive_count,
             .row_name_key = "accumulation"},
            &StrategyOptions::accumulation_steps}};
@@ -46,9 +46,7 @@ Table of_cuts() {
 Table of_replicas() {
   return {{{.name = "bucket_mb",
             .used_when = When::several_replicas,
-            .meaning =
-                "gradients in one all-reduce, or in a bucket of one process's replicas; the first "
-                "takes at most 1",
+            .meaning = "size of a gradient bucket; the first bucket has at most 1 MiB",
             .unit = "MiB",
             .bounds = more_than_zero,
             .row_name_key = "bucket"},
@@ -56,28 +54,28 @@ Table of_replicas() {
           {{.name = "overlap",
             .flag = "--no-overlap",
             .used_when = When::several_replicas,
-            .meaning = "one all-reduce after the backward pass, to show what overlap is worth",
+            .meaning = "all-reduce once after the backward pass instead of overlapping",
             .is_switch = true},
            &StrategyOptions::overlap},
           {{.name = "compression",
             .used_when = When::several_replicas,
-            .meaning = "format in which gradients are sent between replicas: their own, or fp16",
+            .meaning = "format of gradients in the all-reduce: unchanged, or fp16",
             .of_work = true},
            &StrategyOptions::compression}};
 }
 
-/// Of what is sharded over replicas.
+/// Returns the options of sharding over replicas.
 Table of_shards() {
   return {
       {{.name = "shard",
         .used_when = When::replicas,
-        .meaning =
-            "what is sharded over replicas: optimizer state, gradients too, or parameters too"},
+        .meaning = "shard over replicas: optimizer state, plus gradients, plus parameters"},
        &StrategyOptions::shard},
       {{.name = "shard_group_mb",
         .used_when = When::state_sharded,
-        .meaning = "parameters that are gathered, and whose gradients are scattered, together; 0: "
-                   "those of each block",
+        .meaning =
+            "size of a group of parameters that is gathered and reduce-scattered together; 0: one "
+            "group a block",
         .unit = "MiB",
         .bounds = zero_or_more,
         .row_name_key = "group"},
@@ -85,65 +83,61 @@ Table of_shards() {
       {{.name = "reshard_after_forward",
         .flag = "--no-reshard-after-forward",
         .used_when = When::parameters_sharded,
-        .meaning = "sharded parameters stay whole from a step's first use to its last: less "
+        .meaning = "keep gathered parameters from the forward pass to the backward pass: less "
                    "communication, more memory",
         .is_switch = true,
         .row_name_key = "reshard"},
        &StrategyOptions::reshard_after_forward},
       {{.name = "prefetch_groups",
         .used_when = When::state_sharded,
-        .meaning =
-            "uses of parameters ahead of which the next are gathered; 0: when they are needed",
+        .meaning = "number of parameter groups to gather ahead of their use",
         .bounds = {0, 1000}},
        &StrategyOptions::prefetch},
       {{.name = "reduce_dtype",
         .used_when = When::halves_are_summed,
-        .meaning = "format in which ranks sum gradients of fewer bits: float32, or the same as the "
-                   "gradients'",
+        .meaning = "format in which half-precision gradients are summed over ranks",
         .of_work = true},
        &StrategyOptions::reduce_dtype},
       {{.name = "replicas_of_shards",
         .used_when = When::state_sharded,
-        .meaning = "groups of neighbouring replicas, over each of which state is sharded",
+        .meaning =
+            "number of groups of neighbouring replicas; state is sharded within a group (HSDP)",
         .bounds = {1, runtime::most_devices}},
        &StrategyOptions::replicas_of_shards}};
 }
 
-/// Of replicas in one process.
+/// Returns the options of replicas in one process.
 Table of_replicas_in_one_process() {
   return {
       {{.name = "output_device",
         .used_when = When::strategy_says,
-        .meaning = "which of the devices gathers the outputs and computes the loss; counted from 0",
+        .meaning = "index of the device that gathers the outputs and computes the loss",
         .bounds = zero_or_more,
         .row_name_key = "output"},
        &StrategyOptions::output_device},
       {{.name = "scatter",
         .used_when = When::strategy_says,
-        .meaning = "where a replica's samples come from: the first device, which gets the whole "
-                   "batch, or the host"},
+        .meaning = "source of each replica's samples: the first device, or the host"},
        &StrategyOptions::scatter},
       {{.name = "loss_on",
         .used_when = When::strategy_says,
-        .meaning =
-            "where the loss is computed: of the outputs gathered on the output device, or of "
-            "its own samples on each of the replicas"},
+        .meaning = "where the loss is computed: on the output device, or on each replica"},
        &StrategyOptions::loss_on},
       {{.name = "replicate",
         .used_when = When::strategy_says,
-        .meaning = "when the model is copied to the other devices: in each step before the forward "
-                   "pass, or, where copies are kept, behind the update, in buckets"},
+        .meaning = "when the model is copied to the other devices: before each forward pass, or in "
+                   "buckets "
+                   "after each update"},
        &StrategyOptions::replicate},
       {{.name = "reduce",
         .used_when = When::strategy_says,
-        .meaning = "when gradients are summed: after the backward pass, or overlapped with it, in "
-                   "buckets"},
+        .meaning =
+            "when gradients are summed: after the backward pass, or in buckets overlapped with it"},
        &StrategyOptions::reduce},
       {{.name = "update",
         .used_when = When::copies_kept,
-        .meaning =
-            "who sums gradients and updates parameters: the first device, or everywhere each "
-            "device its buckets; of copies that are kept"},
+        .meaning = "devices that sum gradients and update parameters: the first, or each for its "
+                   "own buckets"},
        &StrategyOptions::update}};
 }
 
@@ -152,20 +146,20 @@ Table of_sharded_layers() {
       {{.name = "async",
         .flag = "--no-async",
         .used_when = When::sharded_layers,
-        .meaning = "wait for each layer's input gradient before the weights' gradients are begun, "
-                   "to show what overlap is worth",
+        .meaning =
+            "wait for each input gradient's all-reduce before the weight gradient is computed",
         .is_switch = true},
        &StrategyOptions::async_reduce},
       {{.name = "keep_gathered",
         .used_when = When::sharded_layers,
-        .meaning = "keep each layer's gathered input for the backward pass, which else gathers it "
-                   "again: less communication, more memory",
+        .meaning =
+            "keep each layer's gathered input for the backward pass instead of gathering it again: "
+            "less communication, more memory",
         .is_switch = true},
        &StrategyOptions::keep_gathered},
       {{.name = "reduce_scatter",
         .used_when = When::sums_are_shared,
-        .meaning = "who sums what each rank on CPUs keeps a part of: an exchange of the parts, or "
-                   "Gloo itself, which sums the whole everywhere"},
+        .meaning = "implementation of reduce-scatter on CPUs: Stratagem's exchange, or Gloo's"},
        &StrategyOptions::reduce_scatter}};
 }
 

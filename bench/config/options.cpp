@@ -71,7 +71,7 @@ std::vector<std::string> names_of(const std::vector<Facts>& all) {
   return names;
 }
 
-// Empty where any text will do.
+// Returns an empty list if any text is valid.
 std::vector<std::string> choices_of(const Option& option, const Catalogue* catalogue) {
   if (const auto* choice = std::get_if<ChoiceMember>(&option.member)) {
     return {choice->names.begin(), choice->names.end()};
@@ -100,7 +100,7 @@ std::string parse_choice(std::string_view text, const Option& option, const std:
   return std::string(text);
 }
 
-/// One overload a kind of member.
+/// Has one overload for each kind of member.
 struct FieldFromText {
   Config& config;
   const Option& option;
@@ -135,7 +135,7 @@ struct FieldFromText {
   }
 };
 
-/// One overload a kind of member.
+/// Has one overload for each kind of member.
 struct ValueOfField {
   const Config& config;
 
@@ -255,7 +255,8 @@ std::string users_and_conditions(const Option& option, const Catalogue& catalogu
 
 std::string help_text(const Option& option, const Catalogue& catalogue) {
   std::string text = option.meaning;
-  if (!option.unit.empty()) text += ", in " + option.unit;
+  if (!option.unit.empty())
+    text.insert(std::min(text.find(';'), text.size()), ", in " + option.unit);
   if (const auto choices = choices_of(option, &catalogue); !choices.empty()) {
     text += fmt::format(": {}", fmt::join(choices, ", "));
   } else if (std::holds_alternative<bool Config::*>(option.member) && !option.is_switch) {

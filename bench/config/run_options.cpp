@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 #include <stdexcept>
 #include <string_view>
 
@@ -18,9 +20,32 @@ namespace {
 
 constexpr const char* global_batch_size = "global_batch_size";
 
+/// The options that most runs give; the help lists them first.
+constexpr std::array common_options = {
+    "strategy",          "model",           "devices",  "device",
+    "global_batch_size", "split_size",      "schedule", "mesh",
+    "optimizer",         "mixed_precision", "steps",    "repetitions"};
+constexpr const char* common_group = "Common options";
+constexpr const char* file_group = "Files and output";
+
+bool is_common(const Option& option) {
+  return std::ranges::find(common_options, option.name) != common_options.end();
+}
+
 std::string group_title(const Option& option, const Catalogue& catalogue) {
+  if (is_common(option)) return common_group;
   return is_strategys_own(option) ? "Options of " + users_of(option, catalogue) : option.group;
 }
+
+/// Stands behind the option's flag in the help.
+struct Placeholder {
+  const char* operator()(bool Config::*) const { return "on|off"; }
+  const char* operator()(std::int64_t Config::*) const { return "N"; }
+  const char* operator()(double Config::*) const { return "X"; }
+  const char* operator()(std::vector<std::int64_t> Config::*) const { return "N+N"; }
+  const char* operator()(std::vector<std::string> Config::*) const { return "NAME+NAME"; }
+  const char* operator()(const auto& /*text*/) const { return "NAME"; }
+};
 
 void add_switch(CLI::App& app, const Option& option, RunOptions& options,
                 const Catalogue& catalogue) {
@@ -42,9 +67,9 @@ void add_valued(CLI::App& app, const Option& option, RunOptions& options,
         options.values[option.name] = is_boolean && text.empty() ? "on" : text;
       },
       help_text(option, catalogue));
-  added->group(group_title(option, catalogue))->type_name("");
+  added->group(group_title(option, catalogue))->type_name(std::visit(Placeholder(), option.member));
   if (is_boolean) {
-    added->expected(0, 1);  // the flag alone turns it on
+    added->expected(0, 1);  // the flag without a value turns it on
   }
 }
 
@@ -52,26 +77,26 @@ void add_per_device_batch_size(CLI::App& app, RunOptions& options) {
   app.add_option_function<std::string>(
          "--per-device-batch-size",
          [&options](const std::string& text) { options.values[per_device_batch_size] = text; },
-         "instead of --global-batch-size: samples for each of the job's devices")
-      ->group("Work")
-      ->type_name("");
+         "samples of each device, instead of --global-batch-size")
+      ->group(common_group)
+      ->type_name("N");
 }
 
 void add_outputs(CLI::App& app, RunOptions& options) {
   app.add_option("--out", options.files.out,
-                 "results as JSON, \"-\" for the standard output; without it only the table")
-      ->group("Files")
+                 "write the results to FILE as JSON; \"-\" is the standard output")
+      ->group(common_group)
       ->type_name("FILE");
-  app.add_option("--trace", options.files.trace, "timelines for ui.perfetto.dev")
-      ->group("Files")
+  app.add_option("--trace", options.files.trace, "write timelines to FILE for ui.perfetto.dev")
+      ->group(file_group)
       ->type_name("FILE");
   app.add_flag("--resume", options.files.resume,
-               "keep the finished launches of an interrupted run; build, machine and environment "
+               "continue an interrupted run of the same --out FILE; build, machine and environment "
                "must be the same")
-      ->group("Files");
+      ->group(common_group);
   app.add_flag("--anonymous", options.files.anonymous,
-               "leave host, folders and environment variables out of the results")
-      ->group("Files");
+               "omit the host name, folders and environment variables from the results")
+      ->group(file_group);
 }
 
 void refuse_unknown(const CLI::App& app) {
@@ -106,7 +131,7 @@ std::string flag_of(const std::string& name) {
   return name == per_device_batch_size ? "--per-device-batch-size" : find_option(name).flag;
 }
 
-// One way to give the batch; a lower layer's falls away with the other name.
+// Allows one name of the batch; it overrides both names of a lower layer.
 void refuse_two_batch_sizes(const std::map<std::string, Chosen>& options) {
   const auto global = options.find(global_batch_size);
   const auto each = options.find(per_device_batch_size);
@@ -156,15 +181,21 @@ bool is_tutorial_alone(const Selection& selection) {
 
 void add_row_options(CLI::App& app, RunOptions& options, const Catalogue& catalogue,
                      const std::function<bool(const Option&)>& left_out) {
-  for (const Option& option : option_table()) {
-    if (option.of_process || (left_out && left_out(option))) continue;
+  const auto add = [&](const Option& option) {
     if (option.is_switch) {
       add_switch(app, option, options, catalogue);
     } else {
       add_valued(app, option, options, catalogue);
     }
     if (option.name == global_batch_size) add_per_device_batch_size(app, options);
+  };
+  for (const bool common : {true, false}) {  // the help has the groups in this order
+    for (const Option& option : option_table()) {
+      const bool is_offered = !option.of_process && !(left_out && left_out(option));
+      if (is_offered && is_common(option) == common) add(option);
+    }
   }
+  app.get_help_ptr()->group(common_group)->description("print this page");
   app.allow_extras();
   app.parse_complete_callback([&app] { refuse_unknown(app); });
 }
@@ -172,16 +203,17 @@ void add_row_options(CLI::App& app, RunOptions& options, const Catalogue& catalo
 void add_sources(CLI::App& app, RunOptions& options) {
   std::vector<std::string> names;
   for (const Preset& preset : presets()) names.push_back(preset.name);
-  app.add_option(
-         "--preset", options.preset,
-         fmt::format("values of the options that are not given: {}", fmt::join(names, ", ")))
-      ->group("Files")
-      ->type_name("");
+  app.add_option("--preset", options.preset,
+                 fmt::format("use the preset's value of each option that is not given: {}",
+                             fmt::join(names, ", ")))
+      ->group(common_group)
+      ->type_name("NAME");
   app.add_option("--config", options.config,
-                 "JSON object of these options in snake_case; the command line wins")
-      ->group("Files")
+                 "read options from a JSON object with snake_case keys; the command line takes "
+                 "precedence")
+      ->group(file_group)
       ->type_name("FILE");
-  app.add_flag("--quiet", options.files.quiet, "no progress")->group("Files");
+  app.add_flag("--quiet", options.files.quiet, "print no progress")->group(file_group);
 }
 
 void add_run_options(CLI::App& app, RunOptions& options, const Catalogue& catalogue) {

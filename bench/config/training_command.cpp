@@ -21,7 +21,7 @@ namespace {
 
 using training::TrainingOptions;
 
-/// A fraction of the training set, `own` for the set's own part, or `none`.
+/// Adds a fraction of the training set, `own` for the set's own part, or `none`.
 CLI::Option* add_part(CLI::App& app, const char* flag, double& part, const char* meaning) {
   return app
       .add_option_function<std::string>(
@@ -43,7 +43,7 @@ class Adder {
  public:
   Adder(CLI::App& app, std::string group) : app_(app), group_(std::move(group)) {}
 
-  /// A value that lies between two bounds, with its default in the help.
+  /// Adds a value between two bounds, with its default in the help.
   template <class Value>
   void number(const char* flag, Value& target, Value low, Value high, const std::string& meaning) {
     app_.add_option_function<std::string>(
@@ -108,102 +108,111 @@ constexpr auto any_count = std::numeric_limits<std::int64_t>::max();
 void add_data_options(CLI::App& app, TrainOptions& options) {
   TrainingOptions& own = options.training;
   Adder add(app, "Data");
-  add.text(
-      "--data", own.data,
-      fmt::format("a data set: {} (`stratagem list datasets`); auto: by the model's inputs [{}]",
-                  datasets::dataset_usages(), own.data),
-      "");
-  add.choice(
-      "--token-dtype", own.token_dtype, {"auto", "uint16", "uint32"},
-      "type of the integers in a file of tokens; auto: as llm.c's header has it, else uint16");
+  add.text("--data", own.data,
+           fmt::format("data set: {}; auto: chosen by the model's inputs [{}]",
+                       datasets::dataset_usages(), own.data),
+           "");
+  add.choice("--token-dtype", own.token_dtype, {"auto", "uint16", "uint32"},
+             "integer type of a token file; auto: from llm.c's header, uint16 without one");
   add.number<std::int64_t>("--samples", own.samples, 1, any_count,
-                           "samples of the training set, of sets that are drawn");
+                           "number of training samples of a generated data set");
   add.part("--validation", own.validation,
-           "a fraction of the training set, own: the set's own test set, or none [none]");
-  add.part("--test", own.test, "likewise, evaluated once, at the end [none]");
-  add.choice("--tail", own.tail, training::tail_names(),
-             "samples that do not go round: the first ones once more, as DistributedSampler does, "
-             "whole batches alone, or each sample once");
-  add.turn("--no-shuffle", own.shuffle, false, "the samples in their own order in every epoch");
-  add.turn("--augment", own.augment, true, "images shifted and mirrored at random");
-  add.number<std::int64_t>("--loader-threads", own.loader_threads, 1, 256,
-                           "threads of each process that make batches, but those of at most 8192 "
-                           "numbers, which are made between steps");
+           "validation set: a fraction of the training set, own (the data set's test set), or none "
+           "[none]");
+  add.part("--test", own.test,
+           "test set, evaluated once at the end: a fraction, own, or none [none]");
+  add.choice(
+      "--tail", own.tail, training::tail_names(),
+      "last incomplete batch: fill it with the first samples as DistributedSampler does, drop it, "
+      "or train on it as it is");
+  add.turn("--no-shuffle", own.shuffle, false, "do not shuffle the samples");
+  add.turn("--augment", own.augment, true, "shift and mirror images at random");
+  add.number<std::int64_t>(
+      "--loader-threads", own.loader_threads, 1, 256,
+      "number of threads of each process that load batches; batches of at most 8192 "
+      "numbers are made between the steps");
   add.number<std::int64_t>("--prefetch", own.prefetch, 1, 1024,
-                           "batches that these threads are ahead at most");
+                           "number of batches that are loaded ahead");
 }
 
 void add_length_options(CLI::App& app, TrainOptions& options) {
   TrainingOptions& own = options.training;
   Adder add(app, "Training");
-  add.number<std::int64_t>("--epochs", own.epochs, 1, any_count, "times through the training set");
+  add.number<std::int64_t>("--epochs", own.epochs, 1, any_count, "number of epochs");
   add.number<std::int64_t>("--max-steps", own.max_steps, 0, any_count,
-                           "ends earlier, after so many steps; 0: it does not");
+                           "maximum number of steps; 0: no maximum");
   add.choice("--learning-rate-schedule", own.learning_rate_schedule, training::decay_names(),
-             "the learning rate over the steps");
+             "learning-rate schedule");
   add.number<std::int64_t>("--warmup-steps", own.warmup_steps, 0, any_count,
-                           "steps in which it rises to --learning-rate");
+                           "number of steps in which the rate rises to --learning-rate");
   add.number<double>("--final-learning-rate", own.final_learning_rate, 0,
-                     std::numeric_limits<double>::max(), "what it falls to");
+                     std::numeric_limits<double>::max(), "rate at the end of the schedule");
   add.number<std::int64_t>("--schedule-steps", own.schedule_steps, 0, any_count,
-                           "steps of the schedule; 0: those of the training");
+                           "length of the schedule in steps; 0: the whole training");
 }
 
 void add_evaluation_options(CLI::App& app, TrainOptions& options) {
   TrainingOptions& own = options.training;
   Adder add(app, "Evaluation");
-  add.number<std::int64_t>("--evaluate-every", own.evaluate_every, 0, any_count,
-                           "steps from one evaluation of the validation set to the next; 0: at the "
-                           "ends of epochs");
-  add.turn("--no-evaluate-first", own.evaluate_first, false, "none before the first step");
-  add.turn("--evaluate-only", own.evaluate_only, true,
-           "trains nothing: evaluates the --validation and --test sets with the model of --resume "
-           "or --initial-state");
+  add.number<std::int64_t>(
+      "--evaluate-every", own.evaluate_every, 0, any_count,
+      "number of steps between evaluations of the validation set; 0: after each "
+      "epoch");
+  add.turn("--no-evaluate-first", own.evaluate_first, false,
+           "skip the evaluation before the first step");
+  add.turn(
+      "--evaluate-only", own.evaluate_only, true,
+      "do not train: evaluate the model of --resume or --initial-state on the --validation and "
+      "--test sets");
   add.choice("--monitor", own.monitor, training::monitor_names(),
-             "what makes an evaluation of the validation set the best");
-  add.number<std::int64_t>("--early-stop", own.early_stop, 0, any_count,
-                           "ends the training after so many evaluations without a better one; 0: "
-                           "it does not");
+             "metric that decides which evaluation is the best");
+  add.number<std::int64_t>(
+      "--early-stop", own.early_stop, 0, any_count,
+      "stop after this number of evaluations without an improvement; 0: never");
 }
 
 void add_output_options(CLI::App& app, TrainOptions& options) {
-  Adder add(app, "Files");
+  Adder add(app, "Files and output");
   std::vector<std::string> names;
   for (const TrainingPreset& preset : training_presets()) names.push_back(preset.row.name);
   add.text("--preset", options.row.preset,
-           fmt::format("fills what is left open: {}", fmt::join(names, ", ")), "");
-  add.number<std::int64_t>(
-      "--log-every", options.training.log_every, 1, any_count,
-      "steps that a line of the log is about; the first step has one of its own");
-  add.text("--log", options.training.log, "what happens as it goes, as JSON lines", "FILE");
-  add.text("--out", options.row.files.out, "the whole training as JSON, at its end", "FILE");
-  add.text("--checkpoint-dir", options.training.checkpoint_dir,
-           "where checkpoints go, which torch.load reads; without it there are none", "FOLDER");
-  add.number<std::int64_t>("--checkpoint-every", options.training.checkpoint_every, 0, any_count,
-                           "steps from one to the next; 0: at the ends of epochs");
-  add.turn("--checkpoint-first", options.training.checkpoint_first, true,
-           "one of the start, too, for others to begin with");
-  add.number<std::int64_t>("--keep", options.training.keep, 0, any_count,
-                           "how many stay, the last ones; 0: all");
-  add.turn("--keep-best", options.training.keep_best, true,
-           "the best evaluation's checkpoint, too, as best.pt, which --keep never removes");
-  add.number<double>("--checkpoint-timeout", options.training.checkpoint_timeout, 0.001, 1e9,
-                     "seconds that writing one may take; --timeout does not count meanwhile");
-  add.text("--resume", options.resume,
-           "auto: from the folder's last checkpoint, if there is one; none; or its path [none]",
+           fmt::format("use the preset's value of each option that is not given: {}",
+                       fmt::join(names, ", ")),
            "");
+  add.number<std::int64_t>("--log-every", options.training.log_every, 1, any_count,
+                           "number of steps between lines of the log");
+  add.text("--log", options.training.log, "write progress to FILE as JSON lines", "FILE");
+  add.text("--out", options.row.files.out,
+           "write the training's results to FILE as JSON at its end", "FILE");
+  add.text("--checkpoint-dir", options.training.checkpoint_dir,
+           "write checkpoints, which torch.load reads, to FOLDER", "FOLDER");
+  add.number<std::int64_t>("--checkpoint-every", options.training.checkpoint_every, 0, any_count,
+                           "number of steps between checkpoints; 0: after each epoch");
+  add.turn("--checkpoint-first", options.training.checkpoint_first, true,
+           "write a checkpoint of the initial state too");
+  add.number<std::int64_t>("--keep", options.training.keep, 0, any_count,
+                           "number of recent checkpoints to keep; 0: all");
+  add.turn("--keep-best", options.training.keep_best, true,
+           "keep the checkpoint of the best evaluation as best.pt");
+  add.number<double>(
+      "--checkpoint-timeout", options.training.checkpoint_timeout, 0.001, 1e9,
+      "time limit of writing a checkpoint, in seconds; it replaces --timeout meanwhile");
+  add.text(
+      "--resume", options.resume,
+      "continue from a checkpoint: a path, auto (the folder's last one, if any), or none [none]",
+      "");
   add.text("--initial-state", options.training.initial_state,
-           "a model to begin with: a checkpoint, or what torch.save wrote of a state_dict()",
+           "load initial parameters from a checkpoint or a state_dict() saved by torch.save",
            "FILE");
   add.turn("--show-shapes", options.show_shapes, true,
-           "what each device is given of every batch of the first epoch");
-  add.turn("--quiet", options.row.files.quiet, true, "nothing but errors");
+           "print each device's shapes for every batch of the first epoch");
+  add.turn("--quiet", options.row.files.quiet, true, "print only errors");
   app.add_option_function<std::string>(
          "--require",
          [&options](const std::string& text) { options.requirement = Requirement::parse(text); },
-         "exit 1 unless it is reached: loss:VALUE, accuracy:FRACTION, of the validation set "
-         "where there is one")
-      ->group("Files")
+         "exit with 1 unless loss:VALUE or accuracy:FRACTION is reached (on the validation set if "
+         "there is one)")
+      ->group("Files and output")
       ->type_name("");
 }
 

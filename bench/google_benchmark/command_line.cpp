@@ -8,6 +8,7 @@
 
 #include "bench/config/run_options.h"
 #include "bench/launch/exit_codes.h"
+#include "bench/machine/help_page.h"
 
 namespace stratagem::bench {
 
@@ -26,7 +27,7 @@ bool parse(CLI::App& app, const BenchmarkFlags& flags) {
     app.parse(std::vector<std::string>(flags.others.rbegin(), flags.others.rend()));
     return true;
   } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", app.help());
+    fmt::print("{}", help_page(app));
     return false;
   } catch (const CLI::ParseError& error) {
     throw std::invalid_argument(command_line_error(error));

@@ -58,7 +58,7 @@ std::optional<std::uint16_t> port_in(const std::optional<std::string>& text) {
   return port;
 }
 
-/// The rank and the number of ranks, from the options or else from the launcher.
+/// Returns the rank and the number of ranks, from the options or else from the launcher.
 ranks::RankInfo info_from(const LauncherOptions& options, const LauncherEnvironment& found) {
   ranks::RankInfo info = found.info;
   const bool told = found.launcher != ranks::Launcher::none;
@@ -87,7 +87,7 @@ ranks::RankInfo info_from(const LauncherOptions& options, const LauncherEnvironm
   return info;
 }
 
-/// MASTER_ADDR and MASTER_PORT, or what the launcher has in their place.
+/// Reads MASTER_ADDR and MASTER_PORT, or the launcher's equivalents.
 void read_environment(const LauncherEnvironment& found, const ranks::EnvironmentLookup& look_up,
                       LauncherContext& launched_by) {
   StoreEndpoint& endpoint = launched_by.store;
@@ -115,16 +115,18 @@ void read_environment(const LauncherEnvironment& found, const ranks::Environment
 }  // namespace
 
 void add_launcher_options(CLI::App& app, LauncherOptions& options) {
-  constexpr const char* group = "Ranks that are started by hand or by a launcher";
+  constexpr const char* group = "Ranks that you or a launcher start";
   app.add_option(
          "--init-method", options.init_method,
-         "where ranks meet: env:// (MASTER_ADDR, MASTER_PORT), tcp://HOST:PORT, file://PATH")
+         "rendezvous address: env:// (MASTER_ADDR, MASTER_PORT), tcp://HOST:PORT, file://PATH")
       ->group(group);
-  app.add_option("--rank", options.rank, "which rank this process is; default: the launcher's word")
+  app.add_option("--rank", options.rank, "rank of this process; default: from the launcher")
       ->check(CLI::NonNegativeNumber)
+      ->type_name("N")
       ->group(group);
-  app.add_option("--world-size", options.world_size, "how many ranks there are; default: the same")
+  app.add_option("--world-size", options.world_size, "number of ranks; default: from the launcher")
       ->check(CLI::PositiveNumber)
+      ->type_name("N")
       ->group(group);
 }
 

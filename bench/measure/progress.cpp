@@ -1,12 +1,12 @@
 #include "bench/measure/progress.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "bench/machine/help_page.h"
 #include "reports/text_table.h"
 #include "strategies/runtime/print_line.h"
 
@@ -29,12 +29,6 @@ std::string step_text(double milliseconds) {
 }
 
 }  // namespace
-
-std::optional<int> terminal_width(std::FILE* out) {
-  winsize size{};
-  const bool known = ::ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return known ? std::optional<int>(size.ws_col) : std::nullopt;
-}
 
 std::string ProgressLine::render(std::size_t width) const {
   const std::string total = std::to_string(items);
@@ -88,7 +82,7 @@ void Progress::note(const std::string& line) {
   runtime::print_line(out_, line);
 }
 
-// What is left takes as long, an item, as what is done took; the running one is counted by its age.
+// Assumes that an item left takes as long as a finished one; subtracts the running item's age.
 std::optional<double> Progress::remaining_seconds() const {
   if (finished_ == 0) return std::nullopt;
   const double each = finished_seconds_ / static_cast<double>(finished_);
@@ -103,7 +97,7 @@ void Progress::show() {
   if (style_ == Style::notes && Clock::now() - last_line_ > longest_silence) write_line(line_);
 }
 
-/// The round before the item that begins has ended.
+/// Writes the round that ended before the item that begins.
 void Progress::write_round() {
   if (style_ != Style::notes) return;
   ProgressLine line{.index = finished_, .items = line_.items, .text = phase_ + " " + detail_};

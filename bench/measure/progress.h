@@ -1,9 +1,9 @@
-// One line on the terminal that says how far the measurement is:
+// Prints one line on the terminal with the progress of the measurement:
 //
 //   [ 7/33] pipeline split:12 round 2/3  step 1.59 s  ETA 3:40
 //
-// Updated in place. Where standard error is not a terminal, such a line is written after each round
-// and where a phase has lasted half a minute since the last one; a quiet one is silent but for the
+// It is updated in place. If standard error is not a terminal, a line is written after each round
+// and if a phase has lasted half a minute since the last one. A quiet one prints nothing but the
 // notes that report trouble to the caller's own channel.
 #pragma once
 
@@ -15,29 +15,26 @@
 
 namespace stratagem::bench {
 
-/// "[ 7/33] name detail  step 1.59 s  ETA 3:40", cut to `width` columns; parts that are empty or
-/// unknown are left out.
+/// The line "[ 7/33] name detail  step 1.59 s  ETA 3:40", cut to `width` columns; parts that are
+/// empty or unknown are left out.
 struct ProgressLine {
   std::size_t index = 0;
   std::size_t items = 0;
   std::string text;
-  std::optional<double> step_ms = {};  // of the item before
+  std::optional<double> step_ms = {};  // step of the item before
   std::optional<double> remaining_seconds = {};
 
   std::string render(std::size_t width) const;
 };
 
-/// Columns of the terminal that `out` is; empty where it is a file or a pipe.
-std::optional<int> terminal_width(std::FILE* out);
-
 class Progress : public Observer {
  public:
   enum class Style {
     line,    // one line, updated in place
-    notes,   // lines that stay, few: standard error is a file or a pipe
+    notes,   // few lines that stay: standard error is a file or a pipe
     silent,  // nothing at all
   };
-  /// The style for standard error as it is now.
+  /// Returns the style for the present standard error.
   static Style style(bool quiet);
 
   explicit Progress(Style style, std::FILE* out = stderr);
@@ -50,9 +47,9 @@ class Progress : public Observer {
   void end(std::optional<double> step_ms) override;
   void tick() override;
   void note(const std::string& line) override;
-  /// A line of the caller's own in the place of the usual one.
+  /// Shows a line of the caller's instead of the usual one.
   void show(const ProgressLine& line);
-  /// Takes the line away: what is printed next begins at the left.
+  /// Removes the line: the next output begins at the left.
   void finish();
 
  private:
@@ -69,7 +66,7 @@ class Progress : public Observer {
   ProgressLine line_;
   std::size_t finished_ = 0;
   double finished_seconds_ = 0;
-  std::string detail_;  // of the item begun last: "round 2/3"
+  std::string detail_;  // detail of the last item: "round 2/3"
   Clock::time_point item_begin_;
   Clock::time_point last_line_;
   bool shown_ = false;

@@ -67,3 +67,47 @@ def test_without_the_packages_the_error_has_the_commands_that_install_them(insta
     place = installed / "share" / "stratagem"
     assert f"{place}/.venv/bin/python -m pip install -r {place}/requirements.txt" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def completed(*words: str) -> list[str]:
+    """Return what bash's completion offers for the last word."""
+    script = ROOT / "tools" / "shell" / "stratagem.bash"
+    line = " ".join(f"'{word}'" for word in (ROOT / "build" / "bin" / "stratagem", *words))
+    commands = f"""
+        source {script}; COMP_WORDS=({line}); COMP_CWORD={len(words)}
+        _stratagem; printf '%s\\n' "${{COMPREPLY[@]}}"
+    """
+    done = subprocess.run(["bash", "-c", commands], capture_output=True, text=True, check=True)
+    assert not done.stderr
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (["co"], ["compare"]),
+        (["run", "--split"], ["--split-size"]),
+        (["compare", "--exact"], ["--exact-only"]),
+        (["run", "--model", "resnet1"], ["resnet18"]),
+        (["run", "--strategy", "single,pipe"], ["single,pipeline"]),
+    ],
+    ids=lambda value: value[-1],
+)
+def test_the_shell_completes_subcommands_options_and_names(words, offered):
+    assert completed(*words) == offered
+
+
+def test_shell_files_are_installed_and_removed(tmp_path):
+    build = tmp_path / "build"
+    build.mkdir()
+    prefix = tmp_path / "prefix"
+    words = ["cmake", "--install", ROOT / "build", "--component", "shell", "--prefix", prefix]
+    done = subprocess.run(words, check=True, capture_output=True, text=True)
+    files = sorted(path for path in prefix.rglob("*") if path.is_file())
+    assert [path.name for path in files] == ["stratagem", "stratagem.fish", "stratagem.1", "_stratagem"]
+    assert done.stdout.count("Installing:") == len(files)
+    (build / "install_manifest_shell.txt").write_text("\n".join(map(str, files)))
+    uninstall = ["cmake", f"-DFOLDER={build}", "-P", ROOT / "cmake" / "Uninstall.cmake"]
+    subprocess.run(uninstall, check=True, capture_output=True)
+    assert not [path for path in prefix.rglob("*") if path.is_file()]
+    assert subprocess.run(uninstall, check=False, capture_output=True).returncode != 0

@@ -26,7 +26,7 @@ std::size_t fill_of(ActionKind kind) {
   return schedules::is_pass(kind) ? 1 : 3;
 }
 
-/// What overlaps everything that the device does.
+/// Returns whether it overlaps all other work of the device.
 bool is_concurrent(const schedules::TimelineEntry& entry) {
   return schedules::is_in_flight(entry.action.kind);
 }
@@ -39,8 +39,8 @@ class Cell {
     first_[fill] = std::min(first_[fill], begin);
   }
 
-  /// What fills most of the time from 0 to 1; of equals what begins first. A computation hides the
-  /// copies that run aside.
+  /// Returns the mark of what fills most of the time from 0 to 1; of equals, what begins first. A
+  /// computation hides the copies that run beside it.
   char mark() const {
     constexpr double rounding = 1e-6;
     std::array<double, fills.size()> shown = filled_;
@@ -48,7 +48,7 @@ class Cell {
     shown[3] = std::clamp(1 - computing, 0.0, shown[3]);
     double most = 1 - computing - shown[3];
     const double earliest = *std::ranges::min_element(first_);
-    double begin = earliest > rounding ? 0 : 1;  // of the idle time
+    double begin = earliest > rounding ? 0 : 1;  // begin of the idle time
     char mark = most > rounding ? '.' : ' ';
     for (std::size_t fill = 0; fill < fills.size(); ++fill) {
       const double more = shown[fill] - most;
@@ -104,7 +104,7 @@ class DeviceLine {
   bool used_ = false;
 };
 
-/// All devices, or as many of them as are drawn, spread evenly from the first to the last.
+/// Returns all devices, or `most_devices` of them, spread evenly from the first to the last.
 std::vector<std::size_t> drawn_devices(std::size_t devices) {
   std::vector<std::size_t> drawn(std::min(devices, most_devices));
   for (std::size_t index = 0; index < drawn.size(); ++index) {

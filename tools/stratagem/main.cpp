@@ -23,10 +23,11 @@ const Performers without_torch = {{"simulate", simulate},
                                   {"history", history},
                                   {"schema", schema}};
 
-/// Whether a call needs models, strategies or plug-ins.
-bool needs_torch(const Arguments& arguments) {
+/// Returns whether a call needs models, strategies or plug-ins.
+bool needs_torch(Arguments arguments) {
   constexpr std::array<std::string_view, 9> always = {
       "list", "run", "train", "verify", "doctor", "calibrate", "export", "prove", "worker"};
+  if (arguments.size() > 1 && arguments.front() == "help") arguments.erase(arguments.begin());
   if (arguments.empty()) return false;
   if (std::ranges::find(always, arguments.front()) != always.end()) return true;
   return without_torch.contains(arguments.front()) &&

@@ -6,6 +6,7 @@
 
 #include "bench/config/plugins.h"
 #include "bench/config/run_options.h"
+#include "bench/machine/help_page.h"
 
 namespace stratagem::tools {
 
@@ -15,7 +16,7 @@ bool parse(CLI::App& app, const Arguments& arguments) {
     app.parse(Arguments(arguments.rbegin(), arguments.rend()));
     return true;
   } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", app.help());
+    fmt::print("{}", bench::help_page(app));
     return false;
   } catch (const CLI::ParseError& error) {
     throw std::invalid_argument(bench::command_line_error(error));

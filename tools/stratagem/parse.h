@@ -1,4 +1,4 @@
-// CLI11 as every subcommand uses it: errors in one line, help on standard output.
+// Parses arguments for every subcommand by CLI11: errors in one line, help on standard output.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -7,7 +7,7 @@
 
 namespace stratagem::tools {
 
-/// False when help was asked for, which is then printed. Throws std::invalid_argument.
+/// Returns false after printing a requested help. Throws std::invalid_argument.
 bool parse(CLI::App& app, const Arguments& arguments);
 
 }  // namespace stratagem::tools

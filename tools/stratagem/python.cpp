@@ -1,4 +1,4 @@
-// stratagem report, compare, history and schema, which the Python package does.
+// stratagem report, compare, history and schema, which the Python package performs.
 #include "tools/stratagem/python.h"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// build/bin/stratagem of a source tree, or bin/stratagem of an installed one.
+// Returns the roots of a source tree's build/bin/stratagem and of an installed bin/stratagem.
 std::vector<fs::path> roots() {
   const fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();
   return {folder.parent_path().parent_path(), folder.parent_path() / "share/stratagem"};
@@ -35,7 +35,7 @@ std::string find_python() {
   for (const fs::path& root : roots()) {
     const fs::path python = root / ".venv/bin/python";
     if (::access(python.c_str(), X_OK) == 0) return python;
-    std::ifstream recorded(root / "python");  // by `cmake --install`
+    std::ifstream recorded(root / "python");  // written by `cmake --install`
     std::string line;
     if (std::getline(recorded, line) && ::access(line.c_str(), X_OK) == 0) return line;
   }

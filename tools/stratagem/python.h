@@ -6,15 +6,15 @@
 
 namespace stratagem::tools {
 
-/// The interpreter: $STRATAGEM_PYTHON, else that of the venv beside the tree or of the one that the
-/// installation names, else python3 on PATH.
+/// Returns the interpreter: $STRATAGEM_PYTHON, else that of the venv beside the tree or of the one
+/// that the installation names, else python3 on PATH.
 std::string find_python();
 
-/// The folder that holds the package stratagem_reports; empty when there is none.
+/// Returns the folder of the package stratagem_reports; empty if there is none.
 std::string find_reports_package();
 
 /// Becomes `python -m stratagem_reports SUBCOMMAND ARGUMENTS`; does not return. Throws
-/// std::invalid_argument that says what to do when there is no package, or Python does not start.
+/// std::invalid_argument with a remedy if there is no package, or Python does not start.
 [[noreturn]] void become_python(const std::string& subcommand, const Arguments& arguments);
 
 }  // namespace stratagem::tools

@@ -1,4 +1,4 @@
-// stratagem simulate: what a schedule would take, from given costs.
+// stratagem simulate: predicts the times of a schedule from given costs.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -20,7 +20,7 @@ struct GivenCosts {
   std::string schedule = "1f1b";
   int stages = 2;
   int micro_batches = 4;
-  std::optional<int> virtual_stages = std::nullopt;  // as the schedule has, or 2
+  std::optional<int> virtual_stages = std::nullopt;  // default: the schedule's, or 2
   std::string forward_ms = "1";
   std::string backward_ms = "2";
   double optimizer_ms = 0;
@@ -38,7 +38,7 @@ double milliseconds_in(std::string_view text, const std::string& flag) {
                   flag, text, most_milliseconds));
 }
 
-/// "1.5" for every stage, or "1+2" with one for each.
+/// Parses "1.5" for every stage, or "1+2" with one for each.
 std::vector<double> per_stage(const std::string& text, int stages, const std::string& flag) {
   std::vector<double> values;
   for (const auto part : runtime::split(text, '+')) values.push_back(milliseconds_in(part, flag));
@@ -100,7 +100,7 @@ Simulation simulate_given(const GivenCosts& given) {
 }  // namespace
 
 int simulate(const Arguments& arguments) {
-  CLI::App app("A pipeline schedule without running it", "stratagem simulate");
+  CLI::App app("Simulates a pipeline schedule from given costs.", "stratagem simulate");
   GivenCosts given;
   SimulationOutput output;
   bool calibrated = false;
@@ -109,19 +109,21 @@ int simulate(const Arguments& arguments) {
   };
   add("--schedule", given.schedule,
       fmt::format("{} [1f1b]", fmt::join(schedules::schedule_names(), ", ")));
-  add("--stages", given.stages, "stages of all devices together [2]");
+  add("--stages", given.stages, "number of stages [2]");
   add("--virtual-stages", given.virtual_stages,
-      "stages of each device, where the schedule leaves it open [2]");
-  add("--micro-batches", given.micro_batches, "micro-batches of a step [4]");
+      "stages of each device, for schedules that accept several [2]");
+  add("--micro-batches", given.micro_batches, "number of micro-batches [4]");
   add("--forward-ms", given.forward_ms,
-      "forward of a micro-batch; one value, or one a stage joined by + [1]");
-  add("--backward-ms", given.backward_ms, "the same of the backward [2]");
-  add("--optimizer-ms", given.optimizer_ms, "optimizer of a stage [0]");
+      "time of a forward; one value, or one for each stage joined by + [1]");
+  add("--backward-ms", given.backward_ms,
+      "time of a backward; one value, or one for each stage joined by + [2]");
+  add("--optimizer-ms", given.optimizer_ms, "time of a stage's optimizer [0]");
   add("--link-latency-ms", given.link_latency_ms, "latency of a transfer [0]");
-  add("--link-ms", given.link_ms, "time of a transfer on the link beyond that [0]");
+  add("--link-ms", given.link_ms, "time of a transfer in addition to the latency [0]");
   app.add_flag("--calibrated", calibrated,
-               "measure the costs of a row instead; takes the options of `run` for it");
-  app.add_option("--out", output.out, "the simulation as JSON, \"-\" for standard output")
+               "measure the costs of a row; accepts the options of `run`");
+  app.add_option("--out", output.out,
+                 "write the simulation to FILE as JSON; \"-\" is the standard output")
       ->type_name("FILE");
   add_chart_option(app, output.chart);
   if (!parse(app, arguments)) return 0;

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "bench/measure/progress.h"
+#include "bench/machine/help_page.h"
 #include "bench/timing/breakdown.h"
 #include "reports/atomic_file.h"
 #include "reports/json_fields.h"
@@ -24,7 +24,7 @@
 namespace stratagem::tools {
 namespace {
 
-/// Of the first device: replicas are alike.
+/// Returns that of the first device: replicas are alike.
 reports::Breakdown breakdown_of_a_replica(const Simulation& simulation) {
   return bench::breakdown(simulation.timeline, 0, 1);
 }
@@ -107,7 +107,7 @@ void require_chart_name(const std::string& chart) {
 }  // namespace
 
 void add_chart_option(CLI::App& app, std::string& chart) {
-  app.add_option("--chart", chart, "Gantt chart, .png or .svg")->type_name("FILE");
+  app.add_option("--chart", chart, "write a Gantt chart to FILE (.png or .svg)")->type_name("FILE");
 }
 
 void check_places(const SimulationOutput& output) {

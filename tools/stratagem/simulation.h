@@ -1,4 +1,4 @@
-// What `stratagem simulate` has computed: printed, written and drawn.
+// The result of `stratagem simulate`: printed, written and drawn.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@ inline constexpr double mebibyte = 1024.0 * 1024.0;  // bytes
 
 struct Simulation {
   std::string title;
-  std::optional<schedules::Schedule> schedule = {};  // empty: of replicas
+  std::optional<schedules::Schedule> schedule = {};  // empty for replicas
   schedules::Timeline timeline;
   int devices = 1;
-  std::optional<std::int64_t> peak_bytes = {};  // of the fullest device
+  std::optional<std::int64_t> peak_bytes = {};  // peak of the fullest device
 };
 
-/// Where it goes. `out`: a file as JSON, "-" for standard output, empty for none; `chart`: a file
+/// The outputs. `out`: a file as JSON, "-" for standard output, empty for none; `chart`: a file
 /// that ends in .png or .svg, or none.
 struct SimulationOutput {
   std::string out;
@@ -37,8 +37,8 @@ void add_chart_option(CLI::App& app, std::string& chart);
 /// Throws std::invalid_argument unless both can be written.
 void check_places(const SimulationOutput& output);
 
-/// Prints it unless the JSON goes there, and writes the files. Returns the exit code; does not
-/// return where a chart is wanted, which another program draws.
+/// Prints it unless the JSON goes to standard output, and writes the files. Returns the exit code;
+/// does not return if a chart is wanted, which another program draws.
 int finish(const Simulation& simulation, const SimulationOutput& output);
 
 }  // namespace stratagem::tools

@@ -20,34 +20,41 @@ struct Summary {
 };
 
 constexpr std::array<Summary, 13> summaries = {
-    {{"list", "lists strategies, models, schedules, devices, benchmarks"},
-     {"run", "measures one configuration or a grid of them"},
-     {"train", "trains for epochs over a data set, by any strategy"},
-     {"verify", "proves every strategy against one device, in float64"},
-     {"simulate", "simulates a pipeline schedule without running it"},
-     {"calibrate", "measures peak rates, memory and link bandwidth of the devices"},
-     {"export", "writes what a row trains, for another program: initial state and batches"},
-     {"prove", "compares what that program computed with one device"},
-     {"doctor", "prints what was found on this machine, and the remedy for what is missing"},
-     {"report", "draws charts and writes report.html from a results file"},
-     {"compare", "decides whether one build or results file is slower than another"},
-     {"history", "shows results over time, their trend and where it changed"},
-     {"schema",
-      "prints the JSON Schema of results.json, of a line of the history, or of trainings"}}};
+    {{"list", "lists strategies, models, data sets, schedules, devices and benchmarks"},
+     {"run", "measures a configuration or a grid of configurations"},
+     {"train", "trains on a data set with any strategy"},
+     {"verify", "verifies that strategies compute the update of one device"},
+     {"simulate", "simulates a pipeline schedule from given or measured costs"},
+     {"calibrate", "measures peak rates, memory bandwidth and link bandwidth"},
+     {"export", "writes a row's initial state and batches for another program"},
+     {"prove", "compares that program's training steps with one device"},
+     {"doctor", "checks this machine and prints a remedy for each problem"},
+     {"report", "writes charts and report.html from a results file"},
+     {"compare", "tests whether a build or a results file is slower than another"},
+     {"history", "shows results over time and detects changes"},
+     {"schema", "prints the JSON Schema of results, history or training files"}}};
 
 int print_help() {
   fmt::print(
-      "stratagem SUBCOMMAND [OPTION...]\n\n"
-      "Measures how parallelism strategies train the same model on the same batch, and which one\n"
-      "wins. Every strategy is first proven to compute the update of one device.\n\n");
+      "Usage: stratagem SUBCOMMAND [OPTION...]\n\n"
+      "Measures how fast parallelism strategies train the same model on the same batches.\n"
+      "Each strategy is verified to compute the update of one device before it is timed.\n\n");
   for (const Summary& summary : summaries) {
     fmt::print("  {:<10} {}\n", summary.name, summary.text);
   }
   fmt::print(
-      "\n  --help, --version; `stratagem SUBCOMMAND --help` lists the options of one\n\n"
-      "Exit codes: 0 done, 1 a mismatch or a regression, 2 bad usage or input, 3 nothing matched,\n"
-      "4 a rank failed, hung or was lost, 5 cannot tell (compare --fail-on-ambiguous),\n"
-      "130 interrupted.\n");
+      "\n"
+      "  -h, --help                 print this page\n"
+      "  -V, --version              print the version\n"
+      "  stratagem SUBCOMMAND -h    list the options of a subcommand\n\n"
+      "Exit codes:\n"
+      "  0    success\n"
+      "  1    a mismatch or a regression\n"
+      "  2    wrong usage or input\n"
+      "  3    no row matched\n"
+      "  4    a rank failed, hung or was lost\n"
+      "  5    the comparison is ambiguous (compare --fail-on-ambiguous)\n"
+      "  130  interrupted\n");
   return bench::exit_codes::done;
 }
 
@@ -65,8 +72,10 @@ int dispatch(const Arguments& arguments, const Performers& performers) {
     throw std::invalid_argument("a subcommand is missing; `stratagem --help` lists them");
   }
   const std::string& name = arguments.front();
-  if (name == "--help" || name == "-h" || name == "help") return print_help();
-  if (name == "--version") return print_version();
+  const bool asks_for_help = name == "--help" || name == "-h" || name == "help";
+  if (asks_for_help && arguments.size() == 1) return print_help();
+  if (name == "--version" || name == "-V") return print_version();
+  if (name == "help") return dispatch({arguments[1], "--help"}, performers);
   if (const auto found = performers.find(name); found != performers.end()) {
     return found->second({arguments.begin() + 1, arguments.end()});
   }

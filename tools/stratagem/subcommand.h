@@ -1,8 +1,8 @@
-// The subcommands of `stratagem`. Each stands in a file of its own and returns an exit code
+// The subcommands of `stratagem`. Each has a file of its own and returns an exit code
 // (bench/launch/exit_codes.h); wrong arguments throw std::invalid_argument with one line.
 //
 // Two programs perform them. `stratagem` has no LibTorch, so it starts at once. `stratagem_torch`,
-// which lies beside it, has everything; `stratagem` becomes that program where a call needs models,
+// which lies beside it, has everything; `stratagem` becomes that program if a call needs models,
 // strategies or plug-ins.
 #pragma once
 
@@ -12,13 +12,13 @@
 
 namespace stratagem::tools {
 
-/// The words behind the subcommand's name.
+/// The words after the subcommand's name.
 using Arguments = std::vector<std::string>;
 
 using Performers = std::map<std::string, int (*)(const Arguments& arguments)>;
 
-/// Performs what the arguments ask for, --help and --version too. `performers` has every
-/// subcommand. Throws std::invalid_argument when the subcommand is missing or unknown.
+/// Performs the request of the arguments, --help and --version too. `performers` has every
+/// subcommand. Throws std::invalid_argument if the subcommand is missing or unknown.
 int dispatch(const Arguments& arguments, const Performers& performers);
 
 // Without LibTorch:

@@ -1,4 +1,4 @@
-// stratagem calibrate: what the devices can do at best.
+// stratagem calibrate: measures the peak rates of the devices.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -33,15 +33,15 @@ void print_rates(const bench::CalibrateDeviceResult& rates) {
 
 int calibrate(const Arguments& arguments) {
   const bench::Catalogue catalogue = bench::registered_catalogue();
-  CLI::App app("Peak rates, memory and link bandwidth of the devices, measured now",
+  CLI::App app("Measures peak rates, memory bandwidth and link bandwidth of the devices.",
                "stratagem calibrate");
   bench::RunOptions typed;
   bool as_json = false;
   bench::add_run_options(app, typed, catalogue);
-  app.add_flag("--json", as_json, "as a JSON object")->group("Files");
+  app.add_flag("--json", as_json, "print a JSON object")->group("Files and output");
   if (!parse(app, arguments)) return 0;
   bench::Selection selection = bench::select(typed);
-  // A strategy that spreads over all the job's devices: the link between them is measured too.
+  // Chooses a strategy over all the job's devices: the link between them is measured too.
   selection.options.try_emplace("strategy",
                                 bench::Chosen{{"pipeline"}, bench::Origin::preset, "calibrate"});
   const bench::Config config = bench::make_grid(selection, catalogue).front();

@@ -1,4 +1,4 @@
-// stratagem doctor: what was found on this machine, and what mends what is missing. Every line is
+// stratagem doctor: reports what this machine has, and remedies for what is missing. Every line is
 // "ok" or "warn"; a warning ends with its remedy.
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -40,7 +40,7 @@ bool on_path(const std::string& program) {
   return false;
 }
 
-/// Whether the dynamic linker finds a library that nothing here is linked with.
+/// Returns whether the dynamic linker finds a library that nothing here is linked with.
 bool loadable(const char* library) {
   const std::unique_ptr<void, int (*)(void*)> handle(::dlopen(library, RTLD_LAZY | RTLD_LOCAL),
                                                      &::dlclose);
@@ -85,7 +85,7 @@ void report_gpus(const bench::MachineFacts& facts) {
   }
 }
 
-// The headers alone are needed: LibTorch carries the library.
+// Only the headers are needed: LibTorch contains the library.
 void report_gloo() {
   tell(std::filesystem::exists("/usr/include/gloo/config.h"), "Gloo",
        "headers in /usr/include/gloo", "no headers", "apt install libgloo-dev before building");
@@ -114,7 +114,7 @@ void report_processor(const bench::MachineFacts& facts) {
        "two devices need two cores; see taskset and the container's cpuset");
 }
 
-/// Looks for a second at what would disturb a measurement.
+/// Looks for a second for what would disturb a measurement.
 void report_noise(const bench::MachineFacts& facts) {
   const bench::NoiseCounters before = bench::read_noise();
   std::this_thread::sleep_for(std::chrono::seconds(1));
@@ -132,7 +132,7 @@ void report_noise(const bench::MachineFacts& facts) {
   }
 }
 
-/// The output of a program, and whether it succeeded.
+/// Returns the output of a program, and whether it succeeded.
 std::pair<std::string, bool> output_of(const std::string& command) {
   std::FILE* pipe = ::popen(command.c_str(), "r");
   if (pipe == nullptr) return {"", false};
@@ -172,8 +172,7 @@ void report_cache() {
 }  // namespace
 
 int doctor(const Arguments& arguments) {
-  CLI::App app("What was found on this machine, and the remedy for what is missing",
-               "stratagem doctor");
+  CLI::App app("Checks this machine and prints a remedy for each problem.", "stratagem doctor");
   if (!parse(app, arguments)) return 0;
   const bench::MachineFacts facts = bench::machine_facts();
   report_build();

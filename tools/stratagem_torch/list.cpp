@@ -1,4 +1,4 @@
-// stratagem list: what this build knows and what this machine has.
+// stratagem list: prints what this build contains and what this machine has.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ struct Entry {
   std::string summary;
 };
 
-/// Of a registry, by its functions.
+/// Returns the entries of a registry, by its functions.
 template <class Find>
 std::vector<Entry> entries_of(const std::vector<std::string>& names, Find find) {
   std::vector<Entry> entries;
@@ -46,7 +46,7 @@ std::vector<Entry> device_entries() {
   return entries;
 }
 
-/// Those that were built: they lie beside this executable.
+/// Returns the programs that were built: they lie beside this executable.
 std::vector<Entry> benchmark_entries() {
   namespace fs = std::filesystem;
   const fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();
@@ -108,13 +108,13 @@ void print_json(const std::vector<Listing>& wanted) {
 }  // namespace
 
 int list(const Arguments& arguments) {
-  CLI::App app("What this build knows and what this machine has", "stratagem list");
+  CLI::App app("Lists what this build contains and the devices of this machine.", "stratagem list");
   std::string what;
   bool as_json = false;
   app.add_option("WHAT", what,
-                 "strategies, models, datasets, schedules, devices or benchmarks; default: all")
+                 "list only strategies, models, datasets, schedules, devices or benchmarks")
       ->type_name("");
-  app.add_flag("--json", as_json, "as a JSON object of lists");
+  app.add_flag("--json", as_json, "print a JSON object of lists");
   if (!parse(app, arguments)) return 0;
   const std::vector<Listing> wanted = chosen(what);
   as_json ? print_json(wanted) : print_text(wanted);

@@ -14,6 +14,7 @@
 #include "bench/config/run_options.h"
 #include "bench/launch/exit_codes.h"
 #include "bench/launch/launcher_session.h"
+#include "bench/machine/help_page.h"
 #include "bench/measure/environment.h"
 #include "bench/measure/measure.h"
 #include "bench/measure/partial_file.h"
@@ -30,11 +31,21 @@
 namespace stratagem::tools {
 namespace {
 
+constexpr const char* examples =
+    "\nExamples:\n"
+    "  # Compare a pipeline of two devices with one device\n"
+    "  stratagem run --strategy single,pipeline --devices 2 --split-size 4,8,12 --out r.json\n\n"
+    "  # Compare pipeline schedules on a GPT\n"
+    "  stratagem run --strategy pipeline --schedule 1f1b,zb_h1,zb_v --model gpt-small "
+    "--devices 2\n\n"
+    "  # Combine data and pipeline parallelism on four devices\n"
+    "  stratagem run --strategy pipeline --mesh data=2/pipeline=2 --devices 4";
+
 std::string command_line(const Arguments& arguments) {
   return fmt::format("stratagem run{}{}", arguments.empty() ? "" : " ", fmt::join(arguments, " "));
 }
 
-/// A pipe or a device holds no unfinished results: there is nothing beside it.
+/// Returns false for a pipe or a device: nothing beside it holds unfinished results.
 bool keeps_unfinished(const std::string& out) {
   if (out.empty() || out == "-") return false;
   struct stat status {};
@@ -78,7 +89,7 @@ void tell_how_to_resume(const bench::Measurement& measurement, const std::string
   }
 }
 
-/// Without a progress line nobody has told them yet.
+/// Prints the failures that no progress line has reported.
 void tell_failures(const bench::Measurement& measurement) {
   for (const reports::Row& row : measurement.results.rows) {
     for (const reports::Repetition& repetition : row.repetitions) {
@@ -109,7 +120,7 @@ void write_files(const bench::Measurement& measurement, const bench::RunFiles& f
   }
 }
 
-/// The row of that name, or else those whose names contain the text.
+/// Returns the row of that name, or else those whose names contain the text.
 std::vector<bench::Config> chosen_rows(const std::vector<bench::Config>& rows,
                                        const std::string& text, const bench::Catalogue& catalogue) {
   std::vector<bench::Config> exact;
@@ -128,7 +139,7 @@ struct Call {
   std::string turns = {};
 };
 
-/// Takes turns in one launch of one row whose steps are timed one by one.
+/// Requires one launch of one row whose steps are timed one by one.
 void require_turns(const std::vector<bench::Config>& rows, bool alone) {
   const bench::Config& row = rows.front();
   if (rows.size() == 1 && row.repetitions == 1 && row.protocol != "tutorial" && alone) return;
@@ -172,21 +183,23 @@ int measure(const std::vector<bench::Config>& rows, const bench::Selection& sele
 int run(const Arguments& arguments) {
   const bench::Catalogue catalogue = bench::registered_catalogue();
   CLI::App app(
-      "Measures one configuration, or the product of every option's comma-separated values",
+      "Measures one configuration, or every combination of the comma-separated values of options.",
       "stratagem run");
+  app.footer(examples);
   bench::RunOptions typed;
   bench::add_run_options(app, typed, catalogue);
   bench::LauncherOptions launcher;
   bench::add_launcher_options(app, launcher);
   bool verbose = false;
-  app.add_flag("--verbose", verbose, "show what the workers print")->group("Files");
+  app.add_flag("--verbose", verbose, "show the output of the workers")->group("Files and output");
   std::string only;
-  app.add_option("--only", only, "the row of that name, or those whose names contain the text")
+  app.add_option("--only", only,
+                 "measure only the row of this name, or the rows whose names contain it")
       ->group("Measurement")
       ->type_name("NAME");
   std::string turns;
   app.add_option("--turns", turns,
-                 "take turns, a step each, as whoever listens there says (compare)")
+                 "take one step at a time when the socket permits it (used by compare)")
       ->group("Measurement")
       ->type_name("SOCKET");
   if (!parse(app, arguments)) return 0;

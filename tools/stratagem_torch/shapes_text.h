@@ -1,4 +1,4 @@
-// What each device is given of the batches of an epoch, as text.
+// Lists the parts of an epoch's batches that each device gets.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace stratagem::tools {
 training::EpochShape shape_of(const bench::Config& row, const training::TrainingOptions& options,
                               const datasets::Datasets& data);
 
-/// Of every step of the first epoch a line for the whole batch, and one for each part of it.
+/// Returns for every step of the first epoch a line for the batch, and one for each part of it.
 std::vector<std::string> shapes_text(const bench::Config& row,
                                      const training::TrainingOptions& options,
                                      const datasets::Datasets& data);

@@ -1,4 +1,4 @@
-// stratagem simulate --calibrated: what a row would take, from its calibrated costs.
+// stratagem simulate --calibrated: predicts the times of a row from its calibrated costs.
 #include <fmt/format.h>
 
 #include <cstdint>
@@ -31,7 +31,7 @@
 namespace stratagem::tools {
 namespace {
 
-/// The one row that the options make.
+/// Returns the one row that the options make.
 bench::Config one_row(bench::Selection selection, const bench::LauncherSession& session,
                       const bench::Catalogue& catalogue) {
   selection.options.try_emplace("strategy",
@@ -53,13 +53,13 @@ bench::Config one_row(bench::Selection selection, const bench::LauncherSession& 
   return rows.front();
 }
 
-/// "800M", "40G" as bytes.
+/// Returns the bytes of "800M" or "40G".
 std::int64_t bytes_in(const std::string& text) {
   const bool is_gigabytes = text.ends_with('G');
   const std::string_view number =
       std::string_view(text).substr(0, text.empty() ? 0 : text.size() - 1);
   const auto value = runtime::number_in<double>(number);
-  constexpr double most = 1e9;  // of either, far beyond any device
+  constexpr double most = 1e9;  // of either unit, far beyond any device
   if ((is_gigabytes || text.ends_with('M')) && value && *value > 0 && *value < most) {
     return static_cast<std::int64_t>(*value * (is_gigabytes ? 1024 : 1) * mebibyte);
   }
@@ -72,7 +72,7 @@ std::string options_of(const bench::ShardingChoice& choice) {
                      choice.reshard_after_forward ? "" : " --no-reshard-after-forward");
 }
 
-/// The row with the fastest window and resharding that fit; says what there was to choose from.
+/// Returns the row with the fastest window and resharding that fit; prints the choices.
 bench::Config within(std::int64_t budget, const bench::Config& config,
                      const bench::StageCosts& costs) {
   const auto choices = bench::sharding_choices(config, costs);
@@ -127,7 +127,7 @@ Simulation simulated(const bench::Config& config, const bench::Selection& select
 
 int simulate_calibrated(const Arguments& arguments) {
   const bench::Catalogue catalogue = bench::registered_catalogue();
-  CLI::App app("The timeline of a row, from the measured costs of its stages and links",
+  CLI::App app("Measures the costs of a row's stages and links and simulates its timeline.",
                "stratagem simulate --calibrated");
   bench::RunOptions typed;
   bench::LauncherOptions launcher;
@@ -135,14 +135,14 @@ int simulate_calibrated(const Arguments& arguments) {
   bool calibrated = true;
   bench::add_run_options(app, typed, catalogue);
   bench::add_launcher_options(app, launcher);
-  app.add_flag("--calibrated", calibrated, "this")->group("Files");
+  app.add_flag("--calibrated", calibrated, "measure the costs of a row")->group("Files and output");
   add_chart_option(app, output.chart);
   std::string budget;
   app.add_option("--memory-budget", budget,
-                 "the fastest window and resharding of sharded state with which no device holds "
-                 "more; MiB or GiB, as 800M or 40G")
+                 "choose the fastest prefetch and resharding of sharded state whose peak memory on "
+                 "each device is within BYTES, such as 800M or 40G")
       ->type_name("BYTES")
-      ->group("Files");
+      ->group("Files and output");
   if (!parse(app, arguments)) return 0;
   output.out = typed.files.out;
 
@@ -165,14 +165,14 @@ int simulate_calibrated(const Arguments& arguments) {
   }
   const bench::RendezvousSettings settings{.open = distributed::connect_store,
                                            .timeout = row.timeout};
-  std::optional<Simulation> simulation;  // of the first rank
+  std::optional<Simulation> simulation;  // only on the first rank
   const int code =
       session.run(settings, [&](const bench::Interrupt& interrupt, bench::Cluster* cluster) {
         check_places(output);
         simulation = simulated(row, selection, budget, interrupt, cluster);
         return bench::exit_codes::done;
       });
-  // After the session: another program may take this one's place.
+  // Comes after the session: another program may replace this one.
   return simulation ? finish(*simulation, output) : code;
 }
 

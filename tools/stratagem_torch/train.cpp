@@ -29,7 +29,7 @@
 namespace stratagem::tools {
 namespace {
 
-/// The checkpoint that the training goes on from, if it does.
+/// Returns the checkpoint that the training continues from, if any.
 std::optional<checkpoint::Entry> start_of(const bench::TrainOptions& options,
                                           const checkpoint::Folder* folder) {
   const std::vector<checkpoint::Entry> kept =
@@ -60,7 +60,7 @@ std::optional<checkpoint::Entry> start_of(const bench::TrainOptions& options,
   return checkpoint::Entry{*step, options.resume};
 }
 
-/// The file of the model that --evaluate-only takes.
+/// Returns the file of the model for --evaluate-only.
 std::string model_to_evaluate(const bench::TrainOptions& options) {
   const std::string& initial = options.training.initial_state;
   const bool resumes = options.resume != "none";
@@ -86,8 +86,8 @@ std::string model_to_evaluate(const bench::TrainOptions& options) {
   return path;
 }
 
-/// The first row's data; each row is given the sizes of its own. Throws std::invalid_argument, in
-/// one line, for data that a row's model does not take.
+/// Returns the first row's data; gives each row the sizes of its own. Throws std::invalid_argument,
+/// in one line, for data that a row's model does not take.
 datasets::Datasets data_for(std::vector<bench::Config>& rows, const bench::Selection& selection,
                             const training::TrainingOptions& options) {
   datasets::Datasets first;
@@ -101,7 +101,7 @@ datasets::Datasets data_for(std::vector<bench::Config>& rows, const bench::Selec
   return first;
 }
 
-/// No thread makes a batch that is made between two steps.
+/// Refuses loader threads if batches are made between steps.
 void refuse_unused_loader(const CLI::App& app, const std::vector<bench::Config>& rows,
                           const datasets::SampleFormat& format) {
   const bool none = std::ranges::all_of(rows, [&](const bench::Config& row) {
@@ -119,8 +119,8 @@ void refuse_unused_loader(const CLI::App& app, const std::vector<bench::Config>&
 int train(const Arguments& arguments) {
   const bench::Catalogue catalogue = bench::registered_catalogue();
   CLI::App app(
-      "Trains a model for epochs over a data set; several strategies one after the other,\n"
-      "from the same start",
+      "Trains a model on a data set. Several strategies train one after the other from the same "
+      "initial state.",
       "stratagem train");
   bench::TrainOptions options;
   const bench::TrainingPreset* const preset = bench::preset_among(arguments);

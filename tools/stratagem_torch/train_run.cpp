@@ -33,7 +33,7 @@ long size_of(const std::string& file) {
   return static_cast<long>(std::filesystem::file_size(file));
 }
 
-/// Classes that a model which knows nothing guesses among; 0: its loss is another.
+/// Returns the classes that an untrained model guesses among; 0: its loss is another.
 std::int64_t guessed_classes(const models::Workload& workload) {
   return workload.options().loss == models::Loss::cross_entropy ? workload.classes() : 0;
 }
@@ -96,7 +96,7 @@ int TrainRun::run(const std::vector<bench::Config>& configs, const bench::Interr
   return code_;
 }
 
-/// The rows, and behind them those whose epochs end with a shorter batch with that.
+/// Returns the rows, then copies with the shorter last batch of those that have one.
 std::vector<bench::Config> TrainRun::with_last_batches(std::vector<bench::Config> rows) const {
   const std::size_t count = rows.size();
   for (std::size_t index = 0; index < count; ++index) {
@@ -107,7 +107,7 @@ std::vector<bench::Config> TrainRun::with_last_batches(std::vector<bench::Config
   return rows;
 }
 
-/// The rows, which can train batches and last batches.
+/// Returns the rows, which can train batches and last batches.
 std::vector<bench::PreparedRow> TrainRun::check(const std::vector<bench::Config>& configs,
                                                 const bench::MeasureEnvironment& environment) {
   const std::vector<bench::Config> all = with_last_batches(configs);
@@ -117,7 +117,7 @@ std::vector<bench::PreparedRow> TrainRun::check(const std::vector<bench::Config>
     return rows;
   } catch (const std::invalid_argument& error) {
     if (all.size() == configs.size()) throw;
-    bench::check_rows(configs, environment, view_);  // throws what is wrong with whole batches
+    bench::check_rows(configs, environment, view_);  // throws the error of whole batches
     const std::string text = error.what();
     const std::size_t reason = text.find(": replica");
     throw std::invalid_argument(fmt::format(
@@ -163,7 +163,7 @@ ordered_json TrainRun::start_line(const bench::PreparedRow& row) const {
           {"parameters", workload.parameter_count()}};
 }
 
-/// The first lines.
+/// Writes the first lines.
 void TrainRun::open(const bench::PreparedRow& row, const ordered_json& start) {
   view_.print(fmt::format("{}: {}, {} steps an epoch, {} parameters", row.name, sizes_text(data_),
                           start.at("steps_of_an_epoch").dump(), start.at("parameters").dump()));
@@ -208,7 +208,7 @@ void TrainRun::conclude(const bench::PreparedRow& row, const ordered_json& start
   if (result.stopped_early) end["stopped_early"] = true;
   if (!result.stopped.empty()) end["stopped"] = result.stopped;
   if (!result.interrupted) writer_->write(end);
-  if (resumed_) {  // the whole, not this part of it
+  if (resumed_) {  // the whole log, not only this part
     events = training::LogReader(log_).next();
     for (ordered_json& line : training::lines_of(writer_->unwritten(), log_)) {
       events.push_back(std::move(line));
@@ -230,8 +230,8 @@ void TrainRun::tell_how_to_resume(std::int64_t step) {
   code_ = bench::exit_codes::interrupted;
 }
 
-/// Throws where --log names a file that would be lost: any but an empty one or the log of one of
-/// these trainings, or where this goes on from a checkpoint, of a training at all.
+/// Throws if --log names a file that would be lost: any but an empty one or the log of one of these
+/// trainings or, if this continues from a checkpoint, of any training.
 void TrainRun::require_own_log(const std::vector<bench::PreparedRow>& rows) const {
   const std::string& path = options_.training.log;
   std::error_code none;
@@ -251,7 +251,7 @@ void TrainRun::require_own_log(const std::vector<bench::PreparedRow>& rows) cons
                   is_log ? "the log of another training" : "a file that no training has written"));
 }
 
-/// The log so far, as far as the checkpoint knows of it; else an empty one.
+/// Begins with the log up to the checkpoint, or with an empty one.
 void TrainRun::begin_log() {
   std::string text;
   if (resumed_ && std::filesystem::exists(log_)) {
@@ -287,7 +287,7 @@ std::string TrainRun::work_of(const bench::Config& row) const {
       .dump();
 }
 
-/// One line when the log is not whole.
+/// Prints one line if the log is not whole.
 void TrainRun::report_log() {
   if (!writer_) return;
   writer_->sync();
@@ -295,7 +295,7 @@ void TrainRun::report_log() {
     writer_->require_written();
   } catch (const std::system_error& error) {
     const auto lines = training::lines_of(writer_->unwritten(), log_).size();
-    if (options_.training.log.empty()) return;  // a file of its own, which nobody reads any more
+    if (options_.training.log.empty()) return;  // a temporary file, which nobody reads any more
     fail("stratagem", fmt::format("{}; its last {} lines are missing", error.what(), lines),
          bench::exit_codes::lost);
   }

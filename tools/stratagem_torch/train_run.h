@@ -1,5 +1,5 @@
-// The rows of `stratagem train`, one after the other: each is checked, verified, launched and told
-// of.
+// Runs the rows of `stratagem train` one after the other: each is checked, verified, launched and
+// reported.
 #pragma once
 
 #include <filesystem>
@@ -21,7 +21,7 @@
 
 namespace stratagem::tools {
 
-/// A folder that goes with its object.
+/// A folder that is removed with its object.
 class TemporaryFolder {
  public:
   TemporaryFolder();
@@ -71,7 +71,7 @@ class TrainRun {
   TemporaryFolder folder_;
   std::string log_;
   std::optional<training::LogWriter> writer_;  // open for the whole run
-  std::string work_;                           // of a run that keeps or takes a checkpoint
+  std::string work_;                           // for a run that writes or reads a checkpoint
   TrainView view_;
   nlohmann::ordered_json document_;
   int code_ = bench::exit_codes::done;

@@ -16,7 +16,7 @@ std::string sizes_text(const datasets::Datasets& data) {
   return text + " samples";
 }
 
-/// One line why the training has not reached what was asked for; empty: it has.
+/// Returns why the training has not met its requirement, in one line; empty if it has.
 std::string shortfall(const bench::Requirement& wanted, const bench::TrainResult& found) {
   using Kind = bench::Requirement::Kind;
   if (wanted.kind == Kind::loss) {
@@ -64,7 +64,7 @@ std::string early_stop_text(const training::TrainingOptions& options,
 }
 
 std::string stalls_text(const bench::TrainResult& found) {
-  constexpr double worth_a_word = 0.01;  // of the time
+  constexpr double worth_a_word = 0.01;  // share of the time
   const double milliseconds = 1e3 * (found.seconds - found.seconds_before);
   const auto steps = static_cast<double>(found.steps - found.steps_before);
   if (steps == 0 || milliseconds <= 0) return "stalls: none";
@@ -75,7 +75,7 @@ std::string stalls_text(const bench::TrainResult& found) {
       found.stalled_steps, steps, 100 * waited, reports::significant(found.loader_ms),
       reports::significant(step_ms));
   const double enough = std::ceil(found.loader_ms / step_ms);
-  const auto threads = static_cast<double>(found.loader_threads);  // 0: none would help
+  const auto threads = static_cast<double>(found.loader_threads);  // 0: more would not help
   if (waited > worth_a_word && threads > 0 && enough > threads) {
     text += fmt::format("; {} threads would be enough", enough);
   }

@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// A number, or what the log writes in place of one that is not finite.
+/// Returns a number, or what the log writes instead of one that is not finite.
 std::string number_text(const ordered_json& value) {
   return value.is_string() ? value.get<std::string>() : fmt::format("{:.6g}", value.get<double>());
 }
@@ -116,7 +116,7 @@ void TrainView::tell_of_epoch(const ordered_json& line) {
   }
 }
 
-/// What stays of an epoch.
+/// Prints the line that stays of an epoch.
 void TrainView::close_epoch() {
   if (step_.is_null()) return;
   const auto seconds = step_.at("seconds").get<double>();

@@ -1,4 +1,4 @@
-// What a training says as it goes: lines that stay, and one in place on a terminal.
+// Prints the progress of a training: lines that stay, and one in place on a terminal.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,28 +14,28 @@ namespace stratagem::tools {
 
 class TrainView : public bench::Observer {
  public:
-  /// `evaluates_only`: nothing is trained, so that evaluations are after no step.
+  /// `evaluates_only`: nothing is trained, so evaluations follow no step.
   TrainView(bool quiet, bool evaluates_only)
       : quiet_(quiet), evaluates_only_(evaluates_only), progress_(bench::Progress::style(quiet)) {}
 
-  /// From now on ticks read this log. `classes`: those that a model which knows nothing guesses
-  /// among; 0: its first loss says nothing.
+  /// Makes ticks read this log. `classes`: those that an untrained model guesses among; 0: its
+  /// first loss shows nothing.
   void follow(training::LogReader log, std::int64_t classes) {
     log_ = std::move(log);
     classes_ = classes;
   }
-  /// On an interrupt the training is told by this file and ends by itself.
+  /// Sets the file that makes the training end by itself after an interrupt.
   void end_by(std::string stop_file) { stop_file_ = std::move(stop_file); }
-  /// When the signal comes, which outlives this, the training is told by this file to write a
-  /// checkpoint; empty: there is nowhere to write it.
+  /// Sets the file by which `signal`, which outlives this, makes the training write a checkpoint;
+  /// empty: there is nowhere to write it.
   void save_by(std::string save_file, const bench::RequestSignal& signal) {
     save_file_ = std::move(save_file);
     saves_ = &signal;
   }
-  /// Reads what is left of it and, behind that, lines that it did not take; returns all lines since
+  /// Reads the rest of the log and then the lines that it did not take; returns all lines since
   /// follow().
   nlohmann::ordered_json finish(std::vector<nlohmann::ordered_json> unwritten);
-  /// A line that stays.
+  /// Prints a line that stays.
   void print(const std::string& line);
 
   void phase(const std::string& name, std::size_t items) override { progress_.phase(name, items); }
@@ -67,7 +67,7 @@ class TrainView : public bench::Observer {
   bench::Progress progress_;
   std::optional<training::LogReader> log_;
   nlohmann::ordered_json lines_ = nlohmann::ordered_json::array();
-  nlohmann::ordered_json step_;  // the last; null: none of this epoch
+  nlohmann::ordered_json step_;  // last step; null: none of this epoch
   std::int64_t replicas_ = 1;
   double seconds_before_epoch_ = 0;
   std::int64_t samples_before_epoch_ = 0;

@@ -1,4 +1,4 @@
-// stratagem verify: every strategy on every family of models that it can train, against its oracle.
+// stratagem verify: compares every strategy with its oracle, on every family of models it trains.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,10 +27,10 @@ struct Outcome {
   std::string name;
   std::string dtype;
   std::optional<reports::Verification> verification;
-  std::string error;  // of a launch without a result
+  std::string error;  // error of a launch without a result
 };
 
-/// Models of a family have the same layers, so the one with the fewest stands for all.
+/// Models of a family have the same layers, so the one with the fewest represents all.
 std::vector<std::string> smallest_of_each_family(const bench::Catalogue& catalogue) {
   std::map<std::string, const models::ModelEntry*> smallest;
   for (const models::ModelEntry& model : catalogue.models) {
@@ -60,7 +60,8 @@ void fill(bench::Selection& selection, const bench::Catalogue& catalogue) {
   std::int64_t smallest_image = 0;
   for (const std::string& name : selection.options.at("model").texts) {
     const models::ModelEntry* model = catalogue.model(name);
-    if (model != nullptr) smallest_image = std::max(smallest_image, model->smallest_image);
+    if (model == nullptr || model->fixed_size) continue;
+    smallest_image = std::max(smallest_image, model->smallest_image);
   }
   // Three positions a side in the last feature map: a micro-batch of one sample has enough elements
   // for its BatchNorm.
@@ -124,7 +125,7 @@ void print_table(const std::vector<Outcome>& outcomes) {
     const auto& first = outcome.verification;
     const reports::Verdict* own =
         first && first->own_arithmetic ? &*first->own_arithmetic : nullptr;
-    // The first stands for both where the second one is missing.
+    // The first represents both if the second is missing.
     add(outcome.name, "float64", first ? &*first : nullptr, first && !own && !first->passed);
     if (own != nullptr) add("", outcome.dtype, own, !own->passed);
   }
@@ -153,14 +154,12 @@ int conclude(const std::vector<Outcome>& outcomes) {
 int verify(const Arguments& arguments) {
   const bench::Catalogue catalogue = bench::registered_catalogue();
   CLI::App app(
-      "Proves that every strategy computes the update of one device, in float64 and in the row's "
-      "own\n"
-      "number format on its own kernels. Without options: every strategy and schedule, the "
-      "smallest\n"
-      "model of each family, two devices",
+      "Verifies that strategies compute the update of one device, in float64 and in the row's own "
+      "number format and kernels. Without options it verifies every strategy and schedule with the "
+      "smallest model of each family on two devices.",
       "stratagem verify");
   bench::RunOptions typed;
-  // Nothing is timed and no file is written.
+  // Leaves out the options of measuring: nothing is timed and no file is written.
   bench::add_row_options(app, typed, catalogue,
                          [](const bench::Option& option) { return option.group == "Measurement"; });
   bench::add_sources(app, typed);

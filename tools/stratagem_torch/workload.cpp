@@ -1,5 +1,5 @@
-// stratagem export and stratagem prove: another program trains what a row trains, and is judged as
-// the row's launches are.
+// stratagem export and stratagem prove: another program trains what a row trains, and is judged
+// like the row's launches.
 #include <ATen/core/ivalue.h>
 #include <fmt/format.h>
 
@@ -43,7 +43,7 @@ constexpr std::int64_t most_reference_steps = 1000;
 struct RowAndFile {
   std::string file;
   bench::Config row;
-  bool is_asked_for = false;  // false: --help was
+  bool is_asked_for = false;  // false: --help was requested
 };
 
 RowAndFile parse_row_and_file(CLI::App& app, const Arguments& arguments, const std::string& file,
@@ -119,8 +119,8 @@ bench::Evidence read_evidence(const std::string& path) {
   return evidence;
 }
 
-/// Removes the optimizer's entries from the reference where the evidence has none: a program need
-/// not tell what its optimizer keeps.
+/// Removes the optimizer's entries from the reference if the evidence has none: a program need not
+/// report its optimizer's state.
 void leave_out_optimizer(bench::Trajectory& exact, const bench::Fingerprints& told) {
   const auto is_of_optimizer = [](const auto& entry) {
     return entry.first.starts_with("optimizer.");
@@ -129,9 +129,9 @@ void leave_out_optimizer(bench::Trajectory& exact, const bench::Fingerprints& to
   for (bench::StateAt& each : exact.states) std::erase_if(each.state, is_of_optimizer);
 }
 
-/// Where roundings are magnified, a program's own kernels may round by so much more than
-/// Stratagem's do; convolutions by fewer multiplications do (Barabasz et al. 2020, "Error Analysis
-/// and Improving the Accuracy of Winograd Convolution for Deep Neural Networks").
+/// If roundings are magnified, a program's own kernels may round by this factor more than
+/// Stratagem's; convolutions by fewer multiplications do (Barabasz et al. 2020, "Error Analysis and
+/// Improving the Accuracy of Winograd Convolution for Deep Neural Networks").
 constexpr double coarser_kernels = 4;
 
 /// Returns the verdict on another program's steps.
@@ -144,7 +144,7 @@ reports::Proof proof_of(const bench::Evidence& evidence, bench::Reference refere
   return bench::judge(evidence, reference);
 }
 
-/// Returns the steps of one device, from the cache or computed now, as bench::reference_for() does.
+/// Returns the steps of one device, from the cache or computed now, like bench::reference_for().
 bench::Reference reference_of(const bench::Config& row, const std::vector<std::int64_t>& lengths,
                               const std::vector<std::int64_t>& skipped,
                               const std::function<bool(const bench::Reference&)>& shows_enough,
@@ -170,19 +170,22 @@ bench::Reference reference_of(const bench::Config& row, const std::vector<std::i
 int export_workload(const Arguments& arguments) {
   const bench::Catalogue catalogue = bench::registered_catalogue();
   CLI::App app(
-      "Writes what a row trains, so that another program can train the same. Python's torch.load\n"
-      "reads FILE: \"model\" is the initial state, and the steps take \"batches\" in turn.\n"
-      "`stratagem prove` compares what that program computed with one device",
+      "Writes a row's initial state and batches, so that another program can train the same work. "
+      "Python's torch.load reads FILE: \"model\" is the initial state, and step k trains on batch "
+      "k "
+      "of \"batches\", modulo their number. `stratagem prove` compares the program's steps with "
+      "one "
+      "device.",
       "stratagem export");
   std::int64_t steps = 0;
   app.add_option("--reference-steps", steps,
-                 "compute so many steps of one device now; prove and run find them in the cache")
+                 "compute this number of reference steps now and cache them for prove and run")
       ->check(CLI::Range(std::int64_t{0}, most_reference_steps))
       ->capture_default_str();
   const RowAndFile asked =
-      parse_row_and_file(app, arguments, "the file to write, such as workload.pt", catalogue);
+      parse_row_and_file(app, arguments, "file to write, such as workload.pt", catalogue);
   if (!asked.is_asked_for) return bench::exit_codes::done;
-  // First, since workers may be forks of this process, which has used no tensor yet.
+  // Comes first, because workers may be forks of this process, which has used no tensor yet.
   if (steps > 0) {
     std::vector<std::int64_t> lengths(static_cast<std::size_t>(steps));
     std::iota(lengths.begin(), lengths.end(), 1);
@@ -196,13 +199,15 @@ int export_workload(const Arguments& arguments) {
 int prove(const Arguments& arguments) {
   const bench::Catalogue catalogue = bench::registered_catalogue();
   CLI::App app(
-      "Compares what another program computed in the steps of a row with one device, as the timed\n"
-      "steps of `stratagem run` are compared. FILE is JSON: \"loss\" of every step since the\n"
-      "initial state, \"skipped\" steps, and \"state\", the fingerprints of the last state's\n"
-      "entries. Exit code 1: the program did not take the row's steps",
+      "Compares another program's training steps with one device, as `stratagem run` compares its "
+      "timed steps. FILE is JSON: \"loss\" of every step since the initial state, \"skipped\" "
+      "steps, "
+      "and \"state\", the fingerprints of the last state's entries. Exit code 1: the program's "
+      "steps "
+      "differ from the row's.",
       "stratagem prove");
   const RowAndFile asked =
-      parse_row_and_file(app, arguments, "what the program computed", catalogue);
+      parse_row_and_file(app, arguments, "evidence of the program, as JSON", catalogue);
   if (!asked.is_asked_for) return bench::exit_codes::done;
   const bench::Evidence evidence = read_evidence(asked.file);
   const std::string skip = bench::wrong_skip(asked.row, evidence);

@@ -19,7 +19,7 @@ def register(commands: argparse._SubParsersAction) -> None:
     """Adds the subcommand's parser."""
     parser = commands.add_parser(
         "compare",
-        help="whether one build or results file is slower than another",
+        help="tests whether a build or a results file is slower than another",
         usage="stratagem compare [OPTION...] BASE.json HEAD.json\n"
         "       stratagem compare --exact-only [OPTION...] BASE.json HEAD.json\n"
         "       stratagem compare --interleave [OPTION...] BASE_BUILD HEAD_BUILD -- RUN_OPTION...\n"
@@ -27,68 +27,68 @@ def register(commands: argparse._SubParsersAction) -> None:
         description="Compares rows of the same name: step times by launches, deterministic metrics "
         "(calls, bytes, FLOPs, live micro-batches, operators) by equality. Exit codes: 0 no "
         "regression; 1 a regression; 2 bad input; 3 no row (with --exact-only: no metric) in "
-        "common; 4 a launch failed; 5 cannot tell, with --fail-on-ambiguous.",
+        "common; 4 a launch failed; 5 ambiguous, with --fail-on-ambiguous.",
     )
     parser.add_argument(
-        "base", metavar="BASE", help="a results file, or several joined by commas; a build's folder"
+        "base", metavar="BASE", help="a results file, several joined by commas, or a build"
     )
-    parser.add_argument("head", metavar="HEAD", nargs="?", help="the same, to be held against BASE")
+    parser.add_argument("head", metavar="HEAD", nargs="?", help="what is compared with BASE: the same kind as BASE")
     parser.add_argument(
         "--exact-only", action="store_true",
-        help="compare deterministic metrics, and peak memory (1%%); ignore times. One "
-        "launch a side tells, however noisy the machine; other hardware is no refusal: what "
-        "depends on it (peak memory) is left out. With --interleave: each build is launched once",
+        help="compare deterministic metrics and peak memory (tolerance 1%%), not times; one launch "
+        "per side is enough. Different hardware is allowed; peak memory is then left out. With "
+        "--interleave each build is launched once",
     )  # fmt: skip
-    interleaved = parser.add_argument_group("launching two builds in turns")
+    interleaved = parser.add_argument_group("interleaved comparison of two builds")
     interleaved.add_argument(
         "--interleave", action="store_true",
-        help="BASE and HEAD are builds (a folder with bin/stratagem, or the executable)",
+        help="BASE and HEAD are builds: folders with bin/stratagem, or executables",
     )  # fmt: skip
     interleaved.add_argument(
-        "--minutes", type=positive, metavar="MINUTES", help="the budget in all (default 30)"
+        "--minutes", type=positive, metavar="MINUTES", help="time budget of the comparison (default 30)"
     )
     interleaved.add_argument(
         "--rounds", type=count, metavar="N",
-        help="at most so many rounds, within the budget; with --exact-only: so many (default 1)",
+        help="maximum number of rounds; with --exact-only: number of rounds (default 1)",
     )  # fmt: skip
     interleaved.add_argument(
         "--control", action="store_true",
-        help="BASE against itself: shows the noise floor, and should find nothing",
+        help="compare BASE with itself to show the noise floor",
     )  # fmt: skip
     interleaved.add_argument(
         "--whole-launches", action="store_true",
-        help="launch one build after the other; by default both live at once, a step each in turns",
+        help="launch one build after the other; by default both run at once and alternate steps",
     )  # fmt: skip
     interleaved.add_argument(
-        "--seed", type=count, metavar="N", help="of the order within the rounds (default 1)"
+        "--seed", type=count, metavar="N", help="random seed of the order within rounds (default 1)"
     )
     interleaved.add_argument(
-        "--record", type=Path, metavar="FILE", help="append each round to FILE, one line of JSON"
+        "--record", type=Path, metavar="FILE", help="append each round to FILE as a line of JSON"
     )
     parser.add_argument(
         "--threshold", type=percentage, metavar="X%",
-        help="a smaller change of the step time counts as none (default 1%%)",
+        help="smallest relevant change of the step time (default 1%%)",
     )  # fmt: skip
     parser.add_argument(
         "--confidence", type=percentage, metavar="X%",
-        help="that no row is wrongly called slower or faster (default 95%%; interleaved 97%%)",
+        help="family-wise confidence of the verdicts (default 95%%; interleaved 97%%)",
     )  # fmt: skip
     parser.add_argument(
         "--across-machines", action="store_true",
-        help="compare although the hardware differs, and mark it; with --exact-only: also what "
-        "depends on the hardware",
+        help="compare despite different hardware and mark the result; with --exact-only also "
+        "compare the metrics that depend on hardware",
     )  # fmt: skip
     parser.add_argument(
-        "--fail-on-ambiguous", action="store_true", help="exit 5 when a row cannot be told"
+        "--fail-on-ambiguous", action="store_true", help="exit with 5 if a row is ambiguous"
     )
     parser.add_argument(
         "--accept", type=acceptance, metavar="METRIC=ROW", action="append", default=[],
-        help="this increase of a deterministic metric is intended: shown, but no regression; "
-        "* and ? stand for any text; as often as needed",
+        help="accept an intended increase of a deterministic metric; * and ? are wildcards; may be "
+        "repeated",
     )  # fmt: skip
-    parser.add_argument("--html", type=Path, metavar="FILE", help="also write it as a page")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write the comparison as an HTML page")
     for name, what in (("markdown", "Markdown"), ("json", "JSON"), ("junit", "JUnit XML")):
-        meaning = f"also write it as {what}; - prints it alone"
+        meaning = f"write the comparison as {what}; - is the standard output"
         parser.add_argument(f"--{name}", type=Path, metavar="FILE", help=meaning)
     parser.set_defaults(run=run, run_options=[])
 

@@ -11,24 +11,23 @@ from .argument_types import percent, probability, whole_number
 
 FORMATS = ("google-benchmark", "github-action-benchmark", "bencher", "otava-csv")
 EXTENSIONS = ("png", "svg")
-_TREND = """Change points are found by Apache Otava in the medians of the runs, one series for each
-row and kind of hardware. A change that is small against the noise shows only when several runs lie
-behind it."""
-_METRIC = """what to follow (default: step_ms); step_in_canaries joins the runs of all hardware"""
-_FAIL = """exit with 1 when, in some series, the newest change point is for the worse (slower) and
-its first run is among the last --window runs of the series; an older slowdown, or one that a
-newer change point followed, does not count"""
+_TREND = """Apache Otava finds change points in the medians of the runs, in one series for each row
+and kind of hardware. A change that is small relative to the noise appears only after several
+runs."""
+_METRIC = """metric (default: step_ms); step_in_canaries combines the runs of all hardware"""
+_FAIL = """exit with 1 if the newest change point of a series is a slowdown and its first run is
+among the last --window runs; older slowdowns are ignored"""
 
 
 def register(commands: argparse._SubParsersAction) -> None:
     """Adds the subcommand's parser and those of its own commands."""
-    history = commands.add_parser("history", help="results over time, and where they changed")
+    history = commands.add_parser("history", help="shows results over time and detects changes")
     kinds = history.add_subparsers(dest="kind", required=True, metavar="KIND")
     add = _parser(kinds, "add", _add, "append results files to the history")
     add.add_argument("results", type=Path, nargs="+", metavar="RESULTS.json")
-    add.add_argument("--commit", metavar="SHA", help="the git commit (default: the file's)")
-    add.add_argument("--date", metavar="ISO", help="the runs' time, UTC (default: the file's)")
-    show = _parser(kinds, "show", _show, "a table of the rows")
+    add.add_argument("--commit", metavar="SHA", help="git commit (default: the file's)")
+    add.add_argument("--date", metavar="ISO", help="time of the runs, UTC (default: the file's)")
+    show = _parser(kinds, "show", _show, "print a table of the rows")
     _add_name(show)
     show.add_argument(
         "--last", type=whole_number, default=0, metavar="N",
@@ -36,16 +35,16 @@ def register(commands: argparse._SubParsersAction) -> None:
     )  # fmt: skip
     _register_trend(kinds)
     _register_export(kinds)
-    _parser(kinds, "repair", _repair, "move last lines that a crash left unfinished to FILE.broken")
+    _parser(kinds, "repair", _repair, "move unfinished last lines of a crash to FILE.broken")
 
 
 def _register_trend(kinds: argparse._SubParsersAction) -> None:
-    trend = _parser(kinds, "trend", _trend, "where rows became slower or faster", _TREND)
+    trend = _parser(kinds, "trend", _trend, "detect where rows became slower or faster", _TREND)
     _add_name(trend)
-    trend.add_argument("--out-dir", type=Path, metavar="DIR", help="draw charts (.png, .svg) there")
+    trend.add_argument("--out-dir", type=Path, metavar="DIR", help="draw charts (.png, .svg) in DIR")
     trend.add_argument(
         "--format", choices=("text", "json", "markdown", "html"), default="text",
-        help="html: trend.html with all charts inside, in --out-dir (default: text)",
+        help="output format; html writes trend.html to --out-dir (default: text)",
     )  # fmt: skip
     trend.add_argument("--metric", default="step_ms", help=_METRIC)
     trend.add_argument(
@@ -54,11 +53,11 @@ def _register_trend(kinds: argparse._SubParsersAction) -> None:
     )  # fmt: skip
     trend.add_argument(
         "--min-change", type=percent, default=1.0, metavar="PERCENT",
-        help="smallest change to report (default: 1); 0 for counters",
+        help="smallest change to report, in percent (default: 1); use 0 for counters",
     )  # fmt: skip
     trend.add_argument("--fail-on-regression", action="store_true", help=_FAIL)
     trend.add_argument(
-        "--window", type=whole_number, default=10, metavar="N", help="for --fail-on-regression (10)"
+        "--window", type=whole_number, default=10, metavar="N", help="number of recent runs (default: 10)"
     )
 
 
@@ -66,8 +65,8 @@ def _register_export(kinds: argparse._SubParsersAction) -> None:
     write = _parser(kinds, "export", _export, "write the history for another tool")
     _add_name(write)
     write.add_argument("--format", choices=FORMATS, required=True)
-    write.add_argument("--commit", metavar="SHA", help="of formats that hold one run (newest)")
-    write.add_argument("--out", type=Path, metavar="FILE", help="the file (default: stdout)")
+    write.add_argument("--commit", metavar="SHA", help="the run to write in formats of one run (default: newest)")
+    write.add_argument("--out", type=Path, metavar="FILE", help="output file (default: standard output)")
 
 
 def _parser(
@@ -79,14 +78,14 @@ def _parser(
 ) -> argparse.ArgumentParser:
     parser = kinds.add_parser(name, help=summary, description=description or summary)
     parser.add_argument(
-        "--dir", type=Path, default=Path("history"), metavar="DIR", help="(default: history)"
+        "--dir", type=Path, default=Path("history"), metavar="DIR", help="folder of the history (default: history)"
     )
     parser.set_defaults(run=run, work=work)
     return parser
 
 
 def _add_name(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name_part", nargs="?", metavar="NAME", help="a part of the rows' names")
+    parser.add_argument("name_part", nargs="?", metavar="NAME", help="only rows whose names contain NAME")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -14,24 +14,24 @@ FORMATS = ("html", "markdown", "csv")
 def register(commands: argparse._SubParsersAction) -> None:
     """Adds the subcommand's parser."""
     report = commands.add_parser(
-        "report", help="charts (.png, .svg) and report.html of a results file"
+        "report", help="writes charts (.png, .svg) and report.html from a results file"
     )
     report.add_argument(
         "results",
         type=Path,
         nargs="+",
         metavar="FILE",
-        help="a results file; or logs of trainings, whose curves are laid over each other",
+        help="a results file, or logs of trainings, whose curves are drawn in one chart",
     )
     report.add_argument(
         "--format",
         choices=FORMATS,
         default="html",
-        help="html: charts and report.html, one file with everything inside (default); markdown: "
-        "charts and report.md; csv: report.csv alone, one line a row, units in the headings",
+        help="html: charts and a self-contained report.html (default); markdown: charts and "
+        "report.md; csv: only report.csv, one line a row, units in the headings",
     )
     report.add_argument(
-        "--out-dir", type=Path, metavar="DIR", help="folder for the output (default: the file's)"
+        "--out-dir", type=Path, metavar="DIR", help="output folder (default: the folder of the file)"
     )
     report.set_defaults(run=run)
 

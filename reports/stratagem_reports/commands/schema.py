@@ -12,14 +12,14 @@ def register(commands: argparse._SubParsersAction) -> None:
     """Adds the subcommand's parser."""
     schema = commands.add_parser(
         "schema",
-        help="the JSON Schema of results.json, of a line of the history, or of trainings",
+        help="prints the JSON Schema of results, history or training files",
         description="Prints a JSON Schema (draft 2020-12) that describes every field of the files "
         "that this version writes.",
     )
     schema.add_argument(
         "file", nargs="?", choices=FILES, default="results", metavar="FILE",
-        help="results: results.json (default); history: a line of the history store; train: what "
-        "train --out writes, whose events are the lines of its log",
+        help="results: results.json (default); history: a line of the history store; train: the file "
+        "of train --out, whose events are the lines of its log",
     )  # fmt: skip
     schema.set_defaults(run=run)
 

@@ -226,7 +226,7 @@ TEST(RecordValues, AreNullWhereTheRowDoesNotUseThem) {
 TEST(HelpText, HasUnitChoicesDefaultAndUsers) {
   const Catalogue catalogue = example_catalogue();
   EXPECT_EQ(help_text(find_option("split_size"), catalogue),
-            "size of a micro-batch of stages, in samples [12]");
+            "micro-batch size of a pipeline, in samples [12]");
   EXPECT_THAT(help_text(find_option("dtype"), catalogue),
               HasSubstr(": float32, bfloat16, float16, float64 [float32]"));
   EXPECT_THAT(help_text(find_option("tf32"), catalogue),

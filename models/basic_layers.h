@@ -1,6 +1,5 @@
-// The layers that a convolutional or fully connected model is made of: convolution, batch
-// normalisation, ReLU, pooling, linear. Initial values follow torchvision's ResNet and torch's
-// Linear.
+// The layers of a convolutional or fully connected model: convolution, batch normalisation, ReLU,
+// pooling, linear. Initial values follow torchvision's ResNet and torch's Linear.
 #pragma once
 
 #include <optional>
@@ -11,16 +10,16 @@
 
 namespace stratagem::models {
 
-/// A square convolution without bias: [n, in, h, w] -> [n, out, h', w'].
-/// Kaiming normal, fan out: standard deviation sqrt(2 / (out * kernel * kernel)).
+/// A square convolution without bias: [n, in, h, w] -> [n, out, h', w']. Initial values are Kaiming
+/// normal, fan out: standard deviation sqrt(2 / (out * kernel * kernel)).
 struct ConvolutionOptions {
   std::int64_t in_channels = 0;
   std::int64_t out_channels = 0;
   std::int64_t kernel = 1;
   std::int64_t stride = 1;
   std::int64_t padding = 0;
-  std::int64_t smallest_image = 1;  // a smaller height or width is refused
-  double model_width = 1.0;         // ModelOptions::width, of which the channels are
+  std::int64_t smallest_image = 1;  // a smaller height or width is an error
+  double model_width = 1.0;         // the ModelOptions::width that scaled the channels
 };
 
 class ConvolutionLayer : public Layer {
@@ -37,12 +36,12 @@ class ConvolutionLayer : public Layer {
 };
 
 /// Normalises each channel over the batch and the image, with momentum 0.1 and epsilon 1e-5.
-/// In training the running statistics move and num_batches_tracked counts the calls.
+/// Training updates the running statistics and counts the calls in num_batches_tracked.
 class BatchNormLayer : public Layer {
  public:
   BatchNormLayer(std::string name, std::int64_t channels);
   at::Tensor forward(const at::Tensor& input) override;
-  /// relu(normalised input + addend), with an undefined addend relu(normalised input).
+  /// Returns relu(normalised input + addend); an undefined addend adds nothing.
   at::Tensor forward_with_relu(const at::Tensor& input, const at::Tensor& addend = {});
   Shape output_shape(const Shape& input) const override;
 
@@ -57,8 +56,8 @@ class BatchNormLayer : public Layer {
   at::Tensor normalised(const at::Tensor& input, const FusedEpilogue& after);
 };
 
-/// In place where autograd made the input (the producers here do not need their output); a stage's
-/// input is a leaf and is left alone.
+/// Works in place if autograd made the input (the producers here do not need their output). A
+/// stage's input is a leaf and stays unchanged.
 class ReluLayer : public Layer {
  public:
   using Layer::Layer;
@@ -66,7 +65,7 @@ class ReluLayer : public Layer {
   Shape output_shape(const Shape& input) const override;
 };
 
-/// 3x3, stride 2, padding 1.
+/// Pools squares of 3x3, stride 2, padding 1.
 class MaxPoolLayer : public Layer {
  public:
   using Layer::Layer;
@@ -74,7 +73,7 @@ class MaxPoolLayer : public Layer {
   Shape output_shape(const Shape& input) const override;
 };
 
-/// The mean over the image: [n, c, h, w] -> [n, c].
+/// Returns the mean over the image: [n, c, h, w] -> [n, c].
 class AveragePoolLayer : public Layer {
  public:
   using Layer::Layer;
@@ -82,8 +81,7 @@ class AveragePoolLayer : public Layer {
   Shape output_shape(const Shape& input) const override;
 };
 
-/// Gives its input on, and asks for the gradient of the output as a layer with parameters before it
-/// would.
+/// Returns its input, and requires the input's gradient as if a layer with parameters came before.
 class InputGradientLayer : public Layer {
  public:
   using Layer::Layer;
@@ -91,15 +89,15 @@ class InputGradientLayer : public Layer {
   Shape output_shape(const Shape& input) const override;
 };
 
-/// [n, ..., in] -> [n, ..., out], with a bias or without.
+/// Maps [n, ..., in] -> [n, ..., out], with or without a bias.
 class LinearLayer : public Layer {
  public:
-  /// Both uniform within 1 / sqrt(in).
+  /// Draws both uniformly within 1 / sqrt(in).
   LinearLayer(std::string name, std::int64_t in_features, std::int64_t out_features,
               bool bias = true);
   LinearLayer(std::string name, std::int64_t in_features, std::int64_t out_features,
               const InitialValues& weight, const std::optional<InitialValues>& bias);
-  /// Of these values; an undefined bias: none.
+  /// Takes these values; an undefined bias means no bias.
   LinearLayer(std::string name, at::Tensor weight, at::Tensor bias);
   at::Tensor forward(const at::Tensor& input) override;
   Shape output_shape(const Shape& input) const override;

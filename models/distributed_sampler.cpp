@@ -30,7 +30,7 @@ std::vector<std::int64_t> DistributedSampler::indices() const {
   } else {
     std::iota(order.begin(), order.end(), std::int64_t{0});
   }
-  // Position i of all replicas' indices together is sample i, going round where there are more.
+  // Position i of all replicas' indices together is sample i, modulo the number of samples.
   std::vector<std::int64_t> own;
   for (std::int64_t index = 0; index < size_; ++index) {
     const std::int64_t position = options_.rank + index * options_.replicas;

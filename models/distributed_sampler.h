@@ -1,5 +1,5 @@
-// Which samples of a dataset each replica trains in an epoch: PyTorch's DistributedSampler, index
-// by index (torch.utils.data.distributed, 2.11), so that a training can be compared with PyTorch's.
+// The samples that each replica trains in an epoch: PyTorch's DistributedSampler, index by index
+// (torch.utils.data.distributed, 2.11), so that a training can be compared with PyTorch's.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 namespace stratagem::models {
 
 struct SamplerOptions {
-  std::int64_t samples = 0;  // of the dataset
+  std::int64_t samples = 0;  // the dataset's size
   std::int64_t replicas = 1;
   std::int64_t rank = 0;
   bool shuffle = true;
   std::uint64_t seed = 0;  // the same on all replicas
-  /// Leaves out the last samples that do not go round; else the first ones are taken twice.
+  /// Leaves out the last samples that do not divide evenly; otherwise repeats the first ones.
   bool drop_last = false;
 };
 
@@ -22,11 +22,11 @@ class DistributedSampler {
   /// Throws std::invalid_argument unless 0 <= rank < replicas and there are samples.
   explicit DistributedSampler(const SamplerOptions& options);
 
-  /// Indices that each replica has in an epoch.
+  /// Returns the number of indices of each replica in an epoch.
   std::int64_t size() const { return size_; }
-  /// Another epoch, another order; without it every epoch has that of the first.
+  /// Changes the order; without it every epoch has the first one's.
   void set_epoch(std::uint64_t epoch) { epoch_ = epoch; }
-  /// This replica's indices of the epoch, in order.
+  /// Returns this replica's indices of the epoch, in order.
   std::vector<std::int64_t> indices() const;
 
  private:

@@ -1,6 +1,5 @@
 // GPT: a decoder of transformer blocks with token and position embedding before them, and a final
-// normalisation and a head of its own (not tied to the embedding) after them. Layers: embedding,
-// blocks.0, ..., norm, head.
+// normalisation and an untied head after them. Layers: embedding, blocks.0, ..., norm, head.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +18,8 @@ struct GptSize {
 };
 
 /// Width multiplies the features of a head; the number of heads stays. Initial values are GPT-2's:
-/// normal, standard deviation 0.02, that of the layers before a residual sum divided by the root of
-/// their number.
+/// normal with standard deviation 0.02, divided, for the layers before a residual sum, by the root
+/// of their number.
 ModelEntry gpt_entry(const std::string& name, const std::string& summary, const GptSize& size);
 
 }  // namespace stratagem::models

@@ -12,7 +12,7 @@
 namespace stratagem::models {
 namespace {
 
-constexpr double above_zero = 1e-6;  // what torch adds to the norm
+constexpr double above_zero = 1e-6;  // torch's addition to the norm
 
 std::vector<at::Tensor> gradients_of(const std::vector<at::Tensor>& parameters) {
   std::vector<at::Tensor> gradients;

@@ -11,7 +11,7 @@
 namespace stratagem::models {
 namespace {
 
-/// The C++ standard says every bit of a seed sequence, so all machines draw the same.
+/// Seeds a generator. The C++ standard defines every bit of a seed sequence, so all machines agree.
 at::Generator generator_of(std::uint64_t seed, std::string_view name) {
   std::vector<std::uint32_t> words(name.begin(), name.end());
   words.push_back(static_cast<std::uint32_t>(seed));
@@ -32,6 +32,8 @@ at::Tensor draw(const InitialValues& values, at::IntArrayRef sizes, std::uint64_
       return at::empty(sizes).normal_(0, parameter, generator_of(seed, name));
     case InitialValues::Distribution::uniform:
       return at::empty(sizes).uniform_(-parameter, parameter, generator_of(seed, name));
+    case InitialValues::Distribution::stored:
+      return values.values.detach().clone();
     case InitialValues::Distribution::constant:
       break;
   }

@@ -14,8 +14,8 @@ at::Tensor converted(const at::Tensor& tensor, const at::Device& device, at::Sca
   const at::Device target = tensor.is_meta() ? at::Device(at::kMeta) : device;
   const at::Tensor moved = tensor.detach().to(target, kind);
   if (tensor.dim() != 4 || format != at::MemoryFormat::ChannelsLast) return moved.contiguous();
-  // A 1x1 kernel is contiguous in both formats. It gets the strides that its gradient will have: a
-  // gradient of other strides would be copied wherever gradients are kept in buckets.
+  // A 1x1 kernel is contiguous in both formats. It gets its gradient's strides: gradient buckets
+  // would copy a gradient of other strides.
   const at::Tensor result = moved.contiguous(format);
   const std::int64_t channels = result.size(1);
   const std::int64_t row = channels * result.size(3);
@@ -46,7 +46,7 @@ void Layer::materialise(std::uint64_t seed, const at::Device& device, at::Scalar
     at::Tensor values = draw(initial, of.tensor.sizes(), seed, of.name);
     if (!of.tensor.is_floating_point()) values = values.to(of.tensor.scalar_type());
     values = converted(values, device, dtype, format);
-    // What set_data() does, but for its check that both are of one kind of device.
+    // This is set_data() without its check that both are on one kind of device.
     of.tensor.unsafeGetTensorImpl()->shallow_copy_from(values.getIntrusivePtr());
   }
 }

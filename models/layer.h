@@ -2,8 +2,8 @@
 //
 // A model is a plain list of layers, so that a partition can put any run of them on any device.
 // Layers call ATen functions directly (autograd records those), which keeps compile times short and
-// the choice of kernels in our hands. Names are torchvision's, so that a state dictionary is
-// exchangeable with it.
+// lets us choose the kernels. Names are torchvision's, so that state dictionaries are exchangeable
+// with it.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,21 +19,21 @@
 
 namespace stratagem::models {
 
-/// Sizes of a tensor, batch first: [n, channels, height, width] or [n, features].
+/// The sizes of a tensor, batch first: [n, channels, height, width] or [n, features].
 using Shape = std::vector<std::int64_t>;
 
-/// "[4, 3, 64, 64]"
+/// Returns the sizes as "[4, 3, 64, 64]".
 std::string to_string(const Shape& shape);
 
-/// The tensor is a handle shared with the layer that uses it: change what it points to (copy_,
-/// set_data), never the handle.
+/// The tensor is a handle shared with the layer that uses it: change its content (copy_, set_data),
+/// never the handle.
 struct NamedTensor {
   std::string name;
   at::Tensor tensor;
 };
 
-/// Floating-point operations of one call: 2 per multiply-add of convolutions and matrix products.
-/// Normalisation, activation and pooling are memory traffic and count as zero.
+/// The floating-point operations of one call: 2 per multiply-add of convolutions and matrix
+/// products. Normalisation, activation and pooling are memory traffic and count as zero.
 struct LayerFlops {
   double forward = 0;
   double backward_input = 0;
@@ -42,8 +42,8 @@ struct LayerFlops {
   LayerFlops& operator+=(const LayerFlops& other);
 };
 
-/// A layer is made on LibTorch's meta device: its tensors have names, sizes and a type, but neither
-/// memory nor values until materialise().
+/// A layer is made on LibTorch's meta device: its tensors have names, sizes and a type, but no
+/// memory and no values until materialise().
 class Layer {
  public:
   /// `name` is the prefix of the layer's tensors: "conv1", "layer1.0", "fc".
@@ -54,45 +54,45 @@ class Layer {
 
   virtual at::Tensor forward(const at::Tensor& input) = 0;
 
-  /// Throws std::invalid_argument, in one line, when the input does not fit.
+  /// Throws std::invalid_argument, in one line, if the input does not fit.
   virtual Shape output_shape(const Shape& input) const = 0;
 
-  /// Throws as output_shape() does. Nothing, unless a layer has products to count.
+  /// Returns zeros unless a layer has products to count. Throws like output_shape().
   virtual LayerFlops flops(const Shape& input) const;
 
   const std::string& name() const { return name_; }
 
-  /// Full names ("layer1.0.bn1.weight") in torchvision's order.
+  /// Returns tensors with full names ("layer1.0.bn1.weight") in torchvision's order.
   std::vector<NamedTensor>& parameters() { return parameters_; }
   const std::vector<NamedTensor>& parameters() const { return parameters_; }
 
-  /// running_mean, running_var and num_batches_tracked of every normalisation, likewise.
+  /// Returns running_mean, running_var and num_batches_tracked of every normalisation.
   std::vector<NamedTensor>& buffers() { return buffers_; }
   const std::vector<NamedTensor>& buffers() const { return buffers_; }
 
   virtual void set_training(bool training) { training_ = training; }
   bool training() const { return training_; }
 
-  /// Gives every tensor that has none its memory and its initial values, one after the other, as
-  /// to() would have converted them. The handles stay valid.
+  /// Gives every tensor without memory its memory and initial values, one after the other,
+  /// converted like to(). The handles stay valid.
   void materialise(std::uint64_t seed, const at::Device& device, at::ScalarType dtype,
                    at::MemoryFormat format);
 
   /// Converts in place: the handles stay valid, parameters stay leaves that require a gradient,
   /// gradients are dropped. Integer buffers keep their dtype; `format` applies to 4-d tensors.
-  /// Those without memory stay so.
+  /// Tensors without memory stay without it.
   void to(const at::Device& device, at::ScalarType dtype, at::MemoryFormat format);
 
  protected:
-  /// Takes "weight" and names it "<layer>.weight".
+  /// Registers `suffix` "weight" as "<layer>.weight".
   at::Tensor register_parameter(std::string_view suffix, const Shape& sizes,
                                 const InitialValues& initial);
-  /// With these values already: a layer that is made of parts of another.
+  /// Registers existing values, for a layer made of parts of another.
   at::Tensor register_parameter(std::string_view suffix, at::Tensor tensor);
   at::Tensor register_buffer(std::string_view suffix, const Shape& sizes,
                              const InitialValues& initial, at::ScalarType dtype = at::kFloat);
 
-  /// Lists the tensors of a layer that this one is made of.
+  /// Lists the tensors of a layer that is part of this one.
   void adopt(const Layer& part);
 
  private:
@@ -101,7 +101,7 @@ class Layer {
     InitialValues initial;
   };
 
-  /// On the meta device, to be filled by materialise().
+  /// Returns a tensor on the meta device, which materialise() fills.
   NamedTensor without_memory(std::string_view suffix, const Shape& sizes,
                              const InitialValues& initial, at::ScalarType dtype);
 

@@ -1,4 +1,4 @@
-// Dynamic loss scaling: gradients of float16 vanish below 6e-8, so the loss is multiplied before
+// Dynamic loss scaling. Gradients of float16 vanish below 6e-8, so the loss is multiplied before
 // the backward pass and the gradients are divided after it (Micikevicius et al. 2018, "Mixed
 // Precision Training", section 3.2; torch.amp.GradScaler's rule, with Megatron-LM's hysteresis).
 #pragma once
@@ -15,36 +15,36 @@ class LossScale {
   static constexpr double growth_factor = 2;
   static constexpr double backoff_factor = 0.5;
 
-  /// What changes from step to step.
+  /// The values that change from step to step.
   struct State {
     double scale = 1;
-    std::int64_t good_steps = 0;      // in a row
-    std::int64_t overflows_left = 1;  // up to the one at which the scale falls; 0: at each
+    std::int64_t good_steps = 0;      // consecutive steps without an overflow
+    std::int64_t overflows_left = 1;  // overflows until the scale falls; 0: each lowers it
 
     bool operator==(const State&) const = default;
   };
 
-  // A strategy's state has it under these names: [] (float64), the counts [] (int64).
+  // The names in a strategy's state: the scale is [] (float64), the counts are [] (int64).
   static constexpr const char* scale_name = "loss_scaler.scale";
   static constexpr const char* good_steps_name = "loss_scaler.good_steps";
   static constexpr const char* overflows_left_name = "loss_scaler.overflows_left";
 
-  /// `scale` stays as it is unless `dynamic`. It falls at the `hysteresis`-th step whose gradients
-  /// were not finite, and at each later one until it has grown.
+  /// `scale` is constant unless `dynamic`. It falls at the `hysteresis`-th step whose gradients are
+  /// not finite, and at each later one until it has grown.
   LossScale(double scale, bool dynamic, std::int64_t hysteresis = 1)
       : state_{.scale = scale, .overflows_left = hysteresis},
         dynamic_(dynamic),
         hysteresis_(hysteresis) {}
 
   double value() const { return state_.scale; }
-  /// Whether the next overflow cannot be answered.
+  /// Returns whether neither the scale nor the hysteresis can absorb the next overflow.
   bool at_floor() const { return !dynamic_ || (state_.scale <= 1 && state_.overflows_left <= 1); }
 
   const State& state() const { return state_; }
-  /// That of a training which goes on.
+  /// Restores the state of a training that continues.
   void load(const State& state) { state_ = state; }
 
-  /// After a step whose gradients were finite, or were not, so that it was skipped.
+  /// Counts a step, which was skipped unless its gradients were `finite`.
   void note_step(bool finite) {
     if (!dynamic_) return;
     if (!finite) {

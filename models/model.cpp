@@ -17,7 +17,7 @@ bool lies_in(std::string_view layer, std::string_view group) {
          (layer.size() > group.size() && layer.starts_with(group) && layer[group.size()] == '.');
 }
 
-// "bn1, relu, layer1, layer1.0, ...": every name that marks a boundary inside the model.
+// Returns every name of a boundary inside the model: "bn1, relu, layer1, layer1.0, ...".
 std::string possible_cuts(const LayerList& layers) {
   std::string text;
   std::string group =

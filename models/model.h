@@ -1,5 +1,5 @@
-// Model: a named list of layers, and what can be asked of any run of them: the tensors, the
-// floating-point operations, where it can be cut.
+// Model: a named list of layers, and functions for any run of them: tensors, floating-point
+// operations and cuts.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ struct Model {
 
 using LayerSpan = std::span<const std::unique_ptr<Layer>>;
 
-/// Floating-point operations of one forward and one backward pass.
+/// The floating-point operations of one forward and one backward pass.
 struct PassFlops {
   double forward = 0;
   double backward = 0;
@@ -27,25 +27,24 @@ struct PassFlops {
   double total() const { return forward + backward; }
 };
 
-/// The layers one after the other; a batch normalisation and the ReLU behind it run as one
+/// Calls the layers in order; a batch normalisation and the ReLU behind it run as one
 /// (batch_norm.h).
 at::Tensor forward(LayerSpan layers, const at::Tensor& input);
 
-/// The handles of all the layers' tensors, in order.
+/// Return the handles of all the layers' tensors, in order.
 std::vector<NamedTensor> parameters(LayerSpan layers);
 std::vector<NamedTensor> buffers(LayerSpan layers);
 
 void set_training(LayerSpan layers, bool training);
 
-/// Throws std::invalid_argument, in one line, when the input does not fit some layer.
+/// Throws std::invalid_argument, in one line, if the input does not fit some layer.
 Shape output_shape(LayerSpan layers, const Shape& input);
 
-/// `first_input_needs_gradient` is false where the first layer is the model's first: nobody asks
-/// for the gradient of the data.
+/// `first_input_needs_gradient` is false for a model's first layer: the data needs no gradient.
 PassFlops flops(LayerSpan layers, const Shape& input, bool first_input_needs_gradient);
 
-/// Index of the first layer that is `name` or lies in it: "layer3" finds layer3.0.
-/// Throws std::invalid_argument that lists where the model can be cut.
+/// Returns the index of the first layer that is `name` or lies in it: "layer3" finds layer3.0.
+/// Throws std::invalid_argument with the model's possible cuts.
 std::size_t find_layer(const LayerList& layers, std::string_view name);
 
 /// Splits the list before each boundary: boundaries {a, b} give [0, a), [a, b), [b, size).

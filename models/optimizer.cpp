@@ -18,7 +18,7 @@ namespace {
 using Kind = OptimizerOptions::Kind;
 
 // The fused CPU kernels walk raw memory, so all tensors of one parameter must share its layout.
-// Strides of dimensions of size one say nothing.
+// Strides of dimensions of size one do not matter.
 bool same_layout(const at::Tensor& a, const at::Tensor& b) {
   for (std::int64_t i = 0; i < a.dim(); ++i) {
     if (a.size(i) != 1 && a.stride(i) != b.stride(i)) return false;
@@ -32,8 +32,8 @@ at::Tensor gradient_of(const at::Tensor& parameter) {
   return at::empty_like(parameter).copy_(gradient);
 }
 
-// torch 2.11's fused SGD on the CPU leaves float16 and bfloat16 parameters as they are, but for the
-// elements beyond the last full vector (pytorch issue 191763).
+// torch 2.11's fused SGD on the CPU leaves float16 and bfloat16 parameters unchanged, except for
+// the elements beyond the last full vector (pytorch issue 191763).
 bool fused_sgd_works(const at::Tensor& parameter) {
   return !parameter.is_cpu() || !at::isReducedFloatingType(parameter.scalar_type());
 }
@@ -56,7 +56,7 @@ std::vector<std::string_view> state_kinds(const OptimizerOptions& options) {
   return {};
 }
 
-// Adam's count of its steps, which the fused kernels want as a tensor of their own.
+// Adam's step count, which the fused kernels take as a separate tensor.
 constexpr at::ScalarType step_type = at::kFloat;
 
 void require(bool valid, const std::string& message) {
@@ -114,8 +114,8 @@ std::vector<at::Tensor> Optimizer::step() {
   return begun;
 }
 
-// ATen's fused optimizers write in place and do not say so, on which whoever keeps something that
-// was made from a parameter relies (see packed_weights.h).
+// ATen's fused optimizers write in place without incrementing the version, on which values derived
+// from a parameter rely (see packed_weights.h).
 void Optimizer::count_the_write() {
   for (const Slot& slot : slots_) {
     const at::Tensor& parameter = slot.parameter.tensor;
@@ -158,7 +158,7 @@ void Optimizer::step_adam(const std::vector<Slot*>& slots) {
     steps.push_back(slot->state[2]);
   }
   if (slots.empty()) return;
-  at::_foreach_add_(steps, 1);  // on a GPU one kernel for all
+  at::_foreach_add_(steps, 1);  // one kernel for all on a GPU
   const auto update =
       options_.kind == Kind::adam ? &at::_ops::_fused_adam_::call : &at::_ops::_fused_adamw_::call;
   update(parameters, gradients, averages, square_averages, {}, steps, options_.learning_rate,

@@ -11,7 +11,7 @@ namespace stratagem::models {
 class ResidualBlock : public Layer {
  public:
   /// An empty shortcut is the identity. Both paths must end in the same shape, and the main path in
-  /// a batch normalisation, which takes the sum and the ReLU along (batch_norm.h).
+  /// a batch normalisation, which computes the sum and the ReLU, too (batch_norm.h).
   ResidualBlock(std::string name, LayerList main_path, LayerList shortcut);
 
   at::Tensor forward(const at::Tensor& input) override;
@@ -25,7 +25,7 @@ class ResidualBlock : public Layer {
  private:
   LayerList main_path_;
   LayerList shortcut_;
-  BatchNormLayer* last_;  // of the main path
+  BatchNormLayer* last_;  // the main path's
 };
 
 }  // namespace stratagem::models

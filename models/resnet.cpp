@@ -17,7 +17,7 @@ std::int64_t expansion(ResidualKind kind) { return kind == ResidualKind::bottlen
 struct BlockOptions {
   ResidualKind kind = ResidualKind::basic;
   std::int64_t in_channels = 0;
-  std::int64_t width = 0;  // channels of the 3x3 convolutions
+  std::int64_t width = 0;  // the channels of the 3x3 convolutions
   std::int64_t stride = 1;
   double model_width = 1.0;
 
@@ -115,7 +115,7 @@ ModelEntry resnet_entry(const std::string& name, std::string summary, ResidualKi
   entry.has_batch_norm = true;
   entry.smallest_image = kResnetSmallestImage;
   entry.default_cut = {"layer3"};
-  // Convolution, normalisation, ReLU and pooling before the blocks; pooling and fc behind them.
+  // conv1, bn1, relu and maxpool precede the blocks; avgpool and fc follow them.
   entry.layers = std::accumulate(blocks.begin(), blocks.end(), std::int64_t{6});
   entry.family = "resnet";
   return entry;

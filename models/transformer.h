@@ -13,7 +13,7 @@ struct TokenEmbeddingOptions {
   std::int64_t features = 0;
 };
 
-/// Token ids [n, sequence] (int64) -> [n, sequence, features]: the token's row plus the position's.
+/// Maps token ids [n, sequence] (int64) to token row plus position row: [n, sequence, features].
 class TokenEmbeddingLayer : public Layer {
  public:
   TokenEmbeddingLayer(std::string name, const TokenEmbeddingOptions& options,
@@ -29,7 +29,7 @@ class TokenEmbeddingLayer : public Layer {
   at::Tensor position_;
 };
 
-/// Over the last dimension, with scale and shift.
+/// Normalises the last dimension, then scales and shifts it.
 class LayerNormLayer : public Layer {
  public:
   LayerNormLayer(std::string name, std::int64_t features);
@@ -41,8 +41,8 @@ class LayerNormLayer : public Layer {
   at::Tensor bias_;
 };
 
-/// x + projection(attention(qkv(norm1(x)))), then x + down(gelu(up(norm2(x)))).
-/// Attention is causal. `qkv` gives query, key and value side by side, each `heads` heads.
+/// Computes x + projection(attention(qkv(norm1(x)))), then x + down(gelu(up(norm2(x)))). Attention
+/// is causal. `qkv` gives query, key and value in a row, each of `heads` heads.
 class TransformerBlock : public Layer {
  public:
   struct Parts {
@@ -58,11 +58,11 @@ class TransformerBlock : public Layer {
   TransformerBlock(std::string name, Parts parts);
   at::Tensor forward(const at::Tensor& input) override;
   Shape output_shape(const Shape& input) const override;
-  /// Attention as two products over the whole square of positions, as is usual: what a kernel saves
-  /// by the mask is no work of the model's.
+  /// Counts attention as two products over the whole square of positions, as is usual: the mask
+  /// saves a kernel work, but not the model.
   LayerFlops flops(const Shape& input) const override;
 
-  /// The block falls apart.
+  /// Moves the parts out of the block.
   Parts take_parts() && { return std::move(parts_); }
   std::int64_t heads() const { return parts_.heads; }
 

@@ -12,7 +12,7 @@
 namespace stratagem::models {
 namespace {
 
-// Neighbouring seeds and batch numbers give unrelated streams.
+// Scrambles a number; neighbouring seeds and batch numbers give unrelated streams.
 std::uint64_t scrambled(std::uint64_t number) {
   return datasets::scrambled(number + datasets::scramble_step);
 }

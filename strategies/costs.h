@@ -1,4 +1,4 @@
-// What a step costs by formula: collectives, FLOPs, the ideal bubble, the memory of the state.
+// The costs of a step by formula: collectives, FLOPs, the ideal bubble, the memory of the state.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 
 namespace stratagem::strategies {
 
-/// Calls of one collective by one rank.
+/// One rank's calls of one collective.
 struct CollectiveCount {
   std::int64_t calls = 0;
-  std::int64_t payload_bytes = 0;  // handed to the calls
-  std::int64_t wire_bytes = 0;     // sent by the backend's algorithm; 0 in a formula's counts
+  std::int64_t payload_bytes = 0;  // the size of the calls' tensors
+  std::int64_t wire_bytes = 0;     // the backend's algorithm sends them; 0 in a formula's counts
 
   bool operator==(const CollectiveCount&) const = default;
   CollectiveCount& operator+=(const CollectiveCount& other) {
@@ -23,15 +23,15 @@ struct CollectiveCount {
   }
 };
 
-/// By collective: "all_reduce", "broadcast", ...
+/// The counts by collective: "all_reduce", "broadcast", ...
 using CommunicationCounts = std::map<std::string, CollectiveCount>;
 
 inline void add(CommunicationCounts& total, const CommunicationCounts& more) {
   for (const auto& [collective, count] : more) total[collective] += count;
 }
 
-/// A process group, and what each of its ranks calls in it, in words and in order: all call the
-/// same.
+/// A process group and the calls of each of its ranks, in words and in order. All ranks make the
+/// same calls.
 struct GroupCalls {
   std::vector<int> ranks;
   std::vector<std::string> calls = {};
@@ -39,14 +39,14 @@ struct GroupCalls {
   bool operator==(const GroupCalls&) const = default;
 };
 
-/// By the group's name.
+/// The calls by the group's name.
 using CallLists = std::map<std::string, GroupCalls>;
 
-/// What a device holds of the model's state, by formula, when it holds most of it [bytes].
+/// The peak of a device's model state by formula [bytes].
 struct StateBytes {
   std::int64_t parameters = 0;
   std::int64_t gradients = 0;
-  std::int64_t optimizer = 0;  // what it accumulates
+  std::int64_t optimizer = 0;  // the state that it accumulates
 
   bool operator==(const StateBytes&) const = default;
   StateBytes& operator+=(const StateBytes& other) {
@@ -57,15 +57,15 @@ struct StateBytes {
   }
 };
 
-/// What a step costs by formula.
+/// The costs of a step by formula.
 struct Costs {
-  CommunicationCounts collectives;  // of a rank and step
-  double flops = 0;                 // of the whole job
+  CommunicationCounts collectives;  // per rank and step
+  double flops = 0;                 // the whole job's
   double ideal_bubble = 0;          // fraction of the step
   int stages = 1;
-  int live_micro_batches = 1;           // at most, on this rank's devices
+  int live_micro_batches = 1;           // the most on this rank's devices
   std::vector<StateBytes> memory = {};  // [device of this rank]; empty: there is no formula
-  CallLists calls = {};                 // of a rank and step; not what only two ranks exchange
+  CallLists calls = {};                 // per rank and step, without exchanges of two ranks
 };
 
 }  // namespace stratagem::strategies

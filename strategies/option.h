@@ -1,9 +1,8 @@
-// An option of a command: its words and the member of a struct that has its value.
+// An option of a command: its words and the struct member with its value.
 //
-// Each struct of options has a table of them beside its members: strategies/options.cpp for what
-// strategies read, bench/config/config.cpp for the rest of a row. The command line, the config
-// file, the grid, the row's name, the results and the help read the tables
-// (bench/config/options.h).
+// Each struct of options has a table of them beside its members: strategies/options.cpp for those
+// of strategies, bench/config/config.cpp for the rest of a row. The command line, the config file,
+// the grid, the row's name, the results and the help read the tables (bench/config/options.h).
 #pragma once
 
 #include <cstdint>
@@ -16,7 +15,7 @@
 
 namespace stratagem::strategies {
 
-/// When a row reads an option; bench/config/used_when.cpp has the conditions.
+/// The condition under which a row reads an option; see bench/config/used_when.cpp.
 enum class When {
   always,
   between_ranks,
@@ -29,11 +28,11 @@ enum class When {
   on_cuda,
   optimizer_is_sgd,
   order_is_random,
-  // Options that strategies list have one of these:
+  // An option of a strategy has one of these:
   strategy_says,
   several_stages,
   replicas,
-  several_replicas,  // which exchange whole gradients, in buckets
+  several_replicas,  // they exchange whole gradients in buckets
   sharded_layers,
   sums_are_shared,  // on CPUs
   copies_kept,
@@ -46,7 +45,7 @@ enum class When {
   scaled_dynamically,
 };
 
-/// Where the choices of a text option come from.
+/// The source of a text option's choices.
 enum class Choices { any_text, strategies, models, schedules };
 
 struct Bounds {
@@ -57,34 +56,34 @@ struct Bounds {
 };
 
 inline constexpr Bounds positive_count = {1};
-/// Bounds a size of tensors, so that the product of two sizes, in bytes, fits 64 bits.
+/// The bound of a tensor's size, so that the product of two sizes, in bytes, fits 64 bits.
 inline constexpr double most_numbers = 1'000'000'000;
 inline constexpr Bounds more_than_zero = {.low = 0, .low_excluded = true};
 inline constexpr Bounds zero_or_more = {0};
 
-/// States if a training that continues from a checkpoint may change the option.
+/// The permission for a training that continues from a checkpoint to change the option.
 enum class AtResume {
-  undecided,  // refused like must_match; a test finds it
+  undecided,  // an error like must_match; a test finds it
   must_match,
   may_change,
 };
 
 struct OptionWords {
   std::string name;        // snake_case: config file, results
-  std::string flag = {};   // the table fills it in where it is the name in kebab-case
-  std::string group = {};  // in the help; filled in by the table
+  std::string flag = {};   // by default the name in kebab-case, from the table
+  std::string group = {};  // the heading in the help, from the table
   When used_when = When::always;
-  std::string meaning;    // without unit and default
-  std::string unit = {};  // empty for none
+  std::string meaning;    // the meaning without unit and default
+  std::string unit = {};  // empty: no unit
   Bounds bounds = {};
   Choices choices = Choices::any_text;
-  bool is_switch = false;  // a flag without a value that turns the default round
+  bool is_switch = false;  // a flag without a value that inverts the default
   bool in_row_name = true;
-  bool of_process = false;        // the same for all rows, so no axis of a grid
-  bool of_run = false;            // decides which launches are made when, and none of them
-  std::string row_name_key = {};  // where it differs from the name: "batch"
-  AtResume at_resume = AtResume::undecided;  // a whole group's is filled in by the table
-  /// Only rows that agree in it do the same work. What must match at --resume is work as well.
+  bool of_process = false;        // the same for all rows, and not an axis of a grid
+  bool of_run = false;            // decides which launches run when, but not what they do
+  std::string row_name_key = {};  // the key in row names if it is not the name: "batch"
+  AtResume at_resume = AtResume::undecided;  // the table sets it for a whole group
+  /// Only rows that agree in it do the same work. An option that must match at --resume does, too.
   bool of_work = false;
 };
 

@@ -1,7 +1,7 @@
-// The options that strategies read, and the groups in which strategies list them.
+// The options of strategies, and the groups in which strategies list them.
 //
 // An option of a strategy is a member here with its name in a group, its words in options.cpp, and
-// its reader. Torch-free: a row's configuration (bench/config/config.h) begins with these members.
+// its reader. It needs no torch: a row's configuration (bench/config/config.h) begins with these.
 #pragma once
 
 #include <array>
@@ -18,40 +18,40 @@ namespace stratagem::strategies {
 
 using runtime::Choice;
 
-/// How a model is cut into stages.
+/// The rules that cut a model into stages.
 using Partition = Choice<"auto", "tutorial", "flops", "balanced">;
 
 struct StrategyOptions {
-  std::int64_t split_size = 12;         // samples in a micro-batch
-  std::int64_t accumulation_steps = 1;  // micro-batches of a replica, whose gradients are added up
+  std::int64_t split_size = 12;         // the samples of a micro-batch
+  std::int64_t accumulation_steps = 1;  // micro-batches of a replica whose gradients are added up
   double bucket_mb = 25;                // MiB of gradients in one all-reduce
-  bool overlap = true;                  // all-reduce overlapped with the backward pass
-  Choice<"none", "fp16"> compression = "none";  // of gradients in flight
+  bool overlap = true;                  // overlaps all-reduces with the backward pass
+  Choice<"none", "fp16"> compression = "none";  // the format of gradients in flight
   std::string schedule = "1f1b";                // see strategies/schedules/registry.h
-  std::int64_t virtual_stages = 2;              // of a device, where the schedule leaves it open
-  bool async_reduce = true;                     // input gradients' all-reduce overlapped with W
-  bool keep_gathered = false;  // by sequence: inputs that were gathered stay for backward
-  Choice<"exchange", "library"> reduce_scatter = "exchange";  // who sums, over Gloo
-  std::vector<std::string> cut = {};          // names of the layers that begin stages 1, 2, ...
-  Partition partition = "auto";               // the rule of a cut that nobody named
-  Choice<"host", "device"> inputs = "host";   // where a step finds its batch
-  std::int64_t output_device = 0;             // has the outputs and the loss
-  Choice<"first", "host"> scatter = "first";  // where a replica's samples come from
-  Choice<"gathered", "replicas"> loss_on = "gathered";  // whose outputs the loss is of
-  Choice<"step", "kept"> replicate = "step";            // copies are made in each step, or kept
-  Choice<"after", "overlapped"> reduce = "after";  // gradients are summed after the backward pass
-  Choice<"first", "everywhere"> update = "first";  // devices that update parameters
-  schedules::Sharded shard = "none";               // over replicas
-  double shard_group_mb = 0;          // MiB of parameters gathered at once; 0: a block's
-  bool reshard_after_forward = true;  // sharded parameters are freed after each use
-  std::int64_t prefetch = 1;          // uses ahead at which the next group is gathered
-  Choice<"float32", "same"> reduce_dtype = "float32";  // in which ranks sum half gradients
-  std::int64_t replicas_of_shards = 1;  // groups of replicas, over each of which state is sharded
+  std::int64_t virtual_stages = 2;              // per device, unless the schedule decides
+  bool async_reduce = true;                     // overlaps input gradients' all-reduces with W
+  bool keep_gathered = false;  // by sequence: gathered inputs are kept for the backward pass
+  Choice<"exchange", "library"> reduce_scatter = "exchange";  // the implementation over Gloo
+  std::vector<std::string> cut = {};          // the layer names that begin stages 1, 2, ...
+  Partition partition = "auto";               // the rule of the cut if `cut` is empty
+  Choice<"host", "device"> inputs = "host";   // the place of a step's batch
+  std::int64_t output_device = 0;             // the device of the outputs and the loss
+  Choice<"first", "host"> scatter = "first";  // the source of a replica's samples
+  Choice<"gathered", "replicas"> loss_on = "gathered";  // the outputs that enter the loss
+  Choice<"step", "kept"> replicate = "step";            // makes copies in each step, or keeps them
+  Choice<"after", "overlapped"> reduce = "after";  // sums gradients after or during backward passes
+  Choice<"first", "everywhere"> update = "first";  // the devices that update parameters
+  schedules::Sharded shard = "none";               // the state sharded over replicas
+  double shard_group_mb = 0;          // MiB of parameters gathered at once; 0: one block
+  bool reshard_after_forward = true;  // frees sharded parameters after each use
+  std::int64_t prefetch = 1;          // the number of uses ahead at which a group is gathered
+  Choice<"float32", "same"> reduce_dtype = "float32";  // the format of sums of 16-bit gradients
+  std::int64_t replicas_of_shards = 1;  // groups of replicas that each shard the state
 
   bool operator==(const StrategyOptions&) const = default;
 };
 
-/// What strategies list in StrategyEntry::options, in the command line's words.
+/// The groups in StrategyEntry::options, in the command line's words.
 inline constexpr std::array rank_options = {"ranks", "mesh", "backend", "interface", "straggler"};
 inline constexpr std::array schedule_options = {"schedule", "virtual_stages"};
 inline constexpr std::array stage_options = {"cut", "partition"};
@@ -70,27 +70,27 @@ inline constexpr std::array reduce_scatter_options = {"reduce_scatter"};
 inline constexpr std::array data_parallel_options = {
     "output_device", "scatter", "loss_on", "replicate", "reduce", "update", "bucket_mb"};
 
-/// What a bucket of gradients may hold.
+/// Returns the most bytes of a bucket of gradients.
 inline double bucket_bytes(const StrategyOptions& options) {
   constexpr double bytes_per_mebibyte = 1024.0 * 1024.0;
   return options.bucket_mb * bytes_per_mebibyte;
 }
 
-/// In mixed precision.
+/// Returns whether ranks sum gradients in float32 in mixed precision.
 inline bool reduces_in_float32(const StrategyOptions& options) {
   return options.reduce_dtype == "float32";
 }
 
-/// Whether one process's replicas exchange gradients, or parameters, in buckets.
+/// Returns whether one process's replicas exchange gradients, or parameters, in buckets.
 inline bool exchanges_buckets(const StrategyOptions& options) {
   return options.reduce == "overlapped" || options.replicate == "kept";
 }
 
-/// The words of every option above but `inputs`, in the order of the help, the results and the row
-/// names. bench/config/config.cpp has `inputs`, which stands among the options of measurement.
+/// Returns the words of every option above but `inputs`, in the order of the help, the results and
+/// the row names. bench/config/config.cpp has `inputs` among the options of measurement.
 std::vector<OptionOf<StrategyOptions>> options_of_strategies();
 
-/// The names of several groups, one after another.
+/// Returns the names of several groups in order.
 std::vector<std::string> option_names(std::initializer_list<std::span<const char* const>> groups);
 
 }  // namespace stratagem::strategies

@@ -25,7 +25,7 @@ schedules::Sharding sharding_of(const PlanRequest& request) {
           .with_buffers = replicated && request.parts.has_buffers};
 }
 
-/// Cuts stages into groups of layers, and adds what these exchange with replicas.
+/// Cuts stages into groups of layers and adds their exchanges with replicas.
 void add_groups(const PlanRequest& request, StepPlan& plan) {
   std::vector<int> groups = request.parts.groups_of_stage;
   groups.resize(plan.schedule.device_of_stage.size(), 1);
@@ -62,7 +62,7 @@ std::vector<schedules::Slice> partition_of(const PlanRequest& request, const Pla
       outline.cut_by == MicroBatchOption::split_size
           ? schedules::split_batch_per_replica(request.samples, replicas, options.split_size)
           : schedules::split_batch_per_replica_by_count(request.samples, replicas, parts);
-  // Replicas that exchange something in each micro-batch need as many.
+  // Replicas that exchange something in each micro-batch need equal numbers of them.
   return options.shard == "none" ? partition : schedules::with_equal_counts(partition);
 }
 

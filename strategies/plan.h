@@ -1,6 +1,6 @@
-// StepPlan: what a training step does with a batch of some size. A pure function makes it from a
-// row's options, the arrangement of its devices and a few facts of its model, without LibTorch.
-// The strategy runs the plan, predictions simulate it, and process groups follow from it.
+// StepPlan: the work of a training step on a batch of some size. A pure function makes it from a
+// row's options, the arrangement of its devices and a few facts of its model, without LibTorch. The
+// strategy runs the plan, predictions simulate it, and process groups follow from it.
 #pragma once
 
 #include <cstdint>
@@ -16,74 +16,74 @@
 
 namespace stratagem::strategies {
 
-/// How a row's devices are arranged.
+/// The arrangement of a row's devices.
 struct Arrangement {
   int replicas = 1;
-  int devices = 1;       // that a replica's stages are spread over
-  int ranks = 1;         // that have these devices, consecutive ones each
-  int tensor_ranks = 1;  // that share each layer
+  int devices = 1;       // the devices of a replica's stages
+  int ranks = 1;         // ranks of equally many consecutive devices
+  int tensor_ranks = 1;  // the ranks that share each layer
 };
 
-/// Facts of the model, as the row cuts it.
+/// Facts of the model as cut by the row.
 struct ModelParts {
-  std::vector<int> groups_of_stage = {};  // [stage]: groups of layers; empty: one each
-  std::set<int> empty_groups = {};        // without parameters
+  std::vector<int> groups_of_stage = {};  // [stage]: number of layer groups; empty: one each
+  std::set<int> empty_groups = {};        // groups without parameters
   bool has_buffers = false;
-  std::vector<int> owners = {0};  // [segment] of replicas in one process: who updates it
+  std::vector<int> owners = {0};  // [segment] of replicas in one process: its updating device
 };
 
-/// PlanRequest has all that a plan follows from.
+/// PlanRequest has all inputs of a plan.
 struct PlanRequest {
-  StrategyOptions options = {};  // `shard` is what the strategy shards
+  StrategyOptions options = {};  // `shard` is the state that the strategy shards
   Arrangement arrangement = {};
   ModelParts parts = {};
   bool mixed_precision = false;
   bool needs_norm = false;  // gradients are clipped, or the loss is scaled
   std::int64_t samples = 1;
-  int replica = 0;  // whose plan it is: replicas may have one micro-batch more or less
+  int replica = 0;  // the plan's replica: others may have one micro-batch more or less
 };
 
-/// Names the option that says how many micro-batches a replica's part of the batch is cut into.
+/// The option that decides the number of micro-batches in a replica's part of the batch.
 enum class MicroBatchOption { none, split_size, accumulation_steps };
 
-/// Plans of one row differ in their micro-batches alone: the same stages are on the same devices.
+/// Plans of one row differ only in their micro-batches: the same stages are on the same devices.
 struct StepPlan {
-  schedules::Schedule schedule = {};             // as it runs: lowered and valid
-  schedules::Schedule evaluation = {};           // its forward passes
-  schedules::Schedule of_stages = {};            // before groups of layers and reductions are added
-  std::vector<schedules::Slice> partition = {};  // of the batch, of all replicas
+  schedules::Schedule schedule = {};             // the schedule of a step, lowered and valid
+  schedules::Schedule evaluation = {};           // the forward passes of an evaluation
+  schedules::Schedule of_stages = {};            // before layer groups and reductions are added
+  std::vector<schedules::Slice> partition = {};  // the batch's slices, of all replicas
   double ideal_bubble = 0;
 };
 
-/// A strategy decides its outline by its name. The rest of a plan follows from the request.
+/// A strategy's name decides its outline. The rest of a plan follows from the request.
 struct PlanOutline {
   std::string schedule = "naive";  // see strategies/schedules/registry.h
   MicroBatchOption cut_by = MicroBatchOption::none;
-  bool has_partial_gradients = false;  // the ranks that share layers sum some of them
-  bool in_one_process = false;         // replicas, by data_parallel_schedule.h; no stages
+  bool has_partial_gradients = false;  // the ranks that share layers must sum some gradients
+  bool in_one_process = false;         // replicas by data_parallel_schedule.h, without stages
 };
 
 using Outline = std::function<PlanOutline(const PlanRequest&)>;
 
-/// The parts of the batch that are computed one after another, of all replicas.
+/// Returns the parts of the batch that are computed in turn, of all replicas.
 std::vector<schedules::Slice> partition_of(const PlanRequest& request, const PlanOutline& outline);
 
-/// The stages of a replica.
+/// Returns the number of stages of a replica.
 int stages_of(const PlanRequest& request, const PlanOutline& outline);
 
 StepPlan plan_of(const PlanRequest& request, const PlanOutline& outline);
 
-/// Of replicas in one process.
+/// Returns the shape for replicas in one process.
 schedules::DataParallelShape data_parallel_shape(const PlanRequest& request);
 
-/// Returns true if layers are cut into groups, which are gathered, summed over replicas or kept in
-/// two formats together.
+/// Returns whether layers are cut into groups that are together gathered, summed over replicas or
+/// kept in two formats.
 bool has_layer_groups(const PlanRequest& request, const PlanOutline& outline = {});
 
-/// Returns how many replicas keep the same part of the state: all of them where nothing is sharded.
+/// Returns the number of replicas with the same part of the state: all if nothing is sharded.
 int copies_of(const PlanRequest& request);
 
-/// Returns true if several ranks have parts of the norm of a replica's gradients.
+/// Returns whether several ranks have parts of the norm of a replica's gradients.
 bool sums_norms_over_ranks(const PlanRequest& request);
 
 }  // namespace stratagem::strategies

@@ -1,6 +1,6 @@
 // The strategies by name. A strategy registers itself in its own file, before main or when its
-// plug-in is loaded at start. Torch-free, so that the command line can list and check without
-// touching a tensor.
+// plug-in is loaded at start. This file has no torch, so that the command line can list and check
+// strategies without a tensor.
 #pragma once
 
 #include <algorithm>
@@ -25,27 +25,27 @@ struct StrategyContext;
 struct StrategyEntry {
   std::string name = {};
   std::string summary = {};
-  /// Options beyond the common ones that this strategy reads, in snake_case.
+  /// The options beyond the common ones that this strategy reads, in snake_case.
   std::vector<std::string> options = {};
-  /// Whether it spreads over all the job's devices; otherwise it uses one of them.
+  /// It spreads over all the job's devices; otherwise it uses one of them.
   bool multi_device = false;
-  /// The dimensions of the mesh that it can spread over; each replica (data), and each part of a
-  /// layer (tensor), has ranks of its own.
+  /// The dimensions of the mesh that it can use. Each replica (data), and each part of a layer
+  /// (tensor), has its own ranks.
   std::vector<std::string> dimensions = {"pipeline"};
-  /// Of the plan that make()'s strategy runs and predictions simulate. An entry with make() needs
-  /// one.
+  /// The outline of the plan that make()'s strategy runs and predictions simulate. An entry with
+  /// make() needs one.
   Outline outline = {};
   std::function<std::unique_ptr<Strategy>(const StrategyContext&)> make = {};
-  /// Empty: every model.
+  /// Returns whether it can train a model; empty: it trains every model.
   std::function<bool(const models::ModelEntry&)> can_train = {};
-  /// Throws std::invalid_argument, in one line, for options that do not fit so many devices; may be
-  /// empty.
+  /// Throws std::invalid_argument, in one line, for options that do not fit the number of devices;
+  /// may be empty.
   std::function<void(const StrategyOptions&, int devices)> check = {};
-  /// Whether one process drives all its devices, whatever the mesh.
+  /// One process drives all its devices, whatever the mesh.
   bool one_process = false;
-  /// Whether the ranks that share layers share a sample's positions, too.
+  /// The ranks that share layers also share a sample's positions.
   bool shares_sequence = false;
-  /// Those that a row has where no mesh is given; empty: all of them.
+  /// A row's dimensions if no mesh is given; empty: all of them.
   std::vector<std::string> usual_dimensions = {};
   /// The state that it shards over replicas. If unset, the option "shard" decides.
   std::optional<schedules::Sharded> shards = {};
@@ -56,7 +56,7 @@ struct StrategyEntry {
   bool spreads_over(std::string_view dimension) const {
     return std::ranges::find(dimensions, dimension) != dimensions.end();
   }
-  /// The dimensions that it spreads over without --mesh.
+  /// Returns the dimensions that it uses without --mesh.
   const std::vector<std::string>& usually_over() const {
     return usual_dimensions.empty() ? dimensions : usual_dimensions;
   }
@@ -64,7 +64,7 @@ struct StrategyEntry {
     return std::ranges::find(usually_over(), dimension) != usually_over().end();
   }
 
-  /// Why it cannot be registered; empty: it can.
+  /// Returns the missing part without which it cannot be registered, or an empty string.
   std::string lacks() const { return make && !outline ? "an outline of its plan" : ""; }
   static models::Registry<StrategyEntry>& registry();
 };

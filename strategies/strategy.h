@@ -1,5 +1,5 @@
-// Strategy: how a workload is trained on a group of devices. Ten methods, and every one means
-// the same for each strategy, so that one harness measures and verifies them all.
+// Strategy: a way to train a workload on a group of devices. Its ten methods mean the same for each
+// strategy, so that one harness measures and verifies them all.
 #pragma once
 
 #include <chrono>
@@ -21,61 +21,59 @@ class ProcessGroup;
 
 namespace stratagem::strategies {
 
-/// One rank's way to the others, where a job is spread over several. All groups outlive the
-/// strategy.
+/// One rank's groups in a job that is spread over several ranks. All groups outlive the strategy.
 struct RankGroups {
   distributed::ProcessGroup* all = nullptr;           // every rank of the job
-  int replica = 0;                                    // which of
-  int replicas = 1;                                   // so many this rank belongs to
+  int replica = 0;                                    // the replica of this rank
+  int replicas = 1;                                   // the number of replicas
   std::vector<distributed::ProcessGroup*> data = {};  // [own device]: the ranks with replicas of
                                                       // its stage; empty without replicas
-  // Where state is sharded over a part of them only, [own device]: the ranks of that part, and
-  // those that keep the same shard in the others. Empty: it is sharded over all, or not at all.
+  // If state is sharded over some of them only, [own device]: the ranks that shard it, and those
+  // that keep the same shard. Empty: it is sharded over all, or not at all.
   std::vector<distributed::ProcessGroup*> shards = {};
   std::vector<distributed::ProcessGroup*> copies = {};
-  // The ranks of this rank's replica in the order of their stages; null where it has all stages.
-  // Each direction has a group of its own: within one, sends and receives keep their order.
+  // The ranks of this rank's replica in the order of their stages; null if it has all stages. Each
+  // direction has its own group: within one, sends and receives keep their order.
   distributed::ProcessGroup* activations = nullptr;
   distributed::ProcessGroup* gradients = nullptr;
-  // The same ranks, for what goes to an earlier one's next stage and back: between two ranks it
-  // would otherwise meet what goes the other way. Null where no earlier rank has a next stage.
+  // The same ranks, for transfers to an earlier rank's next stage and back: between two ranks they
+  // would otherwise meet the opposite ones. Null if no earlier rank has a next stage.
   distributed::ProcessGroup* activations_around = nullptr;
   distributed::ProcessGroup* gradients_around = nullptr;
   distributed::ProcessGroup* tensor = nullptr;  // the ranks that share this rank's layers
-  // The ranks that have parts of the gradients, for their norm: those of this rank's replica, of
-  // the replicas over which gradients are sharded where they are. Null where that is one rank, or
-  // nothing is clipped.
+  // The ranks that have parts of the gradients, for their norm: those of this rank's replica, or of
+  // the replicas over which gradients are sharded. Null if that is one rank, or nothing is clipped.
   distributed::ProcessGroup* norm = nullptr;
 };
 
-/// What a strategy is made from. The references outlive the strategy.
+/// The inputs of a strategy. The references must outlive it.
 struct StrategyContext {
   const models::Workload& workload;
   runtime::DeviceSpan devices;
   StrategyOptions options = {};
   RankGroups groups = {};
   std::chrono::milliseconds timeout{120'000};
-  /// Called on the device's thread before each action; empty but in tests of faults.
+  /// Called on the device's thread before each action; empty except in tests of faults.
   std::function<void(const schedules::Action&)> before_action = {};
 };
 
-/// A step that was enqueued. Its figures are valid once the devices are synchronised.
+/// An enqueued step. Its numbers are valid once the devices are synchronised.
 class PendingStep {
  public:
   virtual ~PendingStep() = default;
   virtual const schedules::Execution& execution() const = 0;
-  /// The loss of the global batch. Collective.
+  /// Returns the loss of the global batch. Collective.
   virtual double loss() const = 0;
-  /// This rank's part of it: their sum over the ranks is loss(). To be overridden by a strategy
-  /// that spreads over ranks.
+  /// Returns this rank's part of it: the parts sum to loss() over the ranks. A strategy that
+  /// spreads over ranks must override it.
   virtual double own_loss() const { return loss(); }
-  /// The global 2-norm of its gradients before they were clipped; 0 where none are.
+  /// Returns the global 2-norm of its gradients before clipping; 0 without clipping.
   virtual double gradient_norm() const { return 0; }
-  /// Whether no parameter was updated, because scaled gradients were not finite.
+  /// Returns whether no parameter was updated, because scaled gradients were not finite.
   virtual bool skipped() const { return false; }
 };
 
-/// What an evaluation says of a batch.
+/// The evaluation of a batch.
 struct Evaluation {
   double loss = 0;  // the mean
   std::int64_t correct =
@@ -88,40 +86,40 @@ class Strategy {
  public:
   virtual ~Strategy() = default;
 
-  /// Enqueues one training step on a global batch of any size, in host memory, and returns at once;
-  /// the first step on a batch of another size, or where inputs stay on the device on another
-  /// batch, waits for those before it. Throws as Batch::checked_size().
+  /// Enqueues one training step on a global batch of any size, in host memory, and returns at once.
+  /// The first step on a batch of another size, or on another batch if inputs stay on the device,
+  /// waits for earlier steps. Throws like Batch::checked_size().
   virtual std::unique_ptr<PendingStep> step(const models::Batch& batch) = 0;
 
-  /// Of the steps that are enqueued from now on; until then it is the workload's.
+  /// Sets the rate of steps enqueued from now on; until then it is the workload's.
   virtual void set_learning_rate(double rate) = 0;
 
-  /// In evaluation mode, without an update. Synchronises. Throws likewise.
+  /// Evaluates without an update and synchronises. Throws like Batch::checked_size().
   virtual Evaluation evaluate(const models::Batch& batch) = 0;
 
-  /// Synchronises. Gradients are those of the last step.
+  /// Returns the state, with the gradients of the last step. Synchronises.
   virtual StateDictionary state() = 0;
 
-  /// This rank's pieces of what load() takes, and of the gradients of the last step. Each element
+  /// Returns this rank's pieces of load()'s state, and of the last step's gradients. Each element
   /// of the whole state is in one piece of one rank, buffers in those of the first replica. The
   /// values are the strategy's own memory, valid until the next step. Synchronises; no rank waits
   /// for another.
   virtual StatePieces own_state(bool with_gradients) = 0;
 
-  /// Takes parameters, buffers and optimizer state; gradient entries are ignored.
-  /// Throws std::invalid_argument for a missing entry or another shape.
+  /// Loads parameters, buffers and optimizer state; gradient entries are ignored. Throws
+  /// std::invalid_argument for a missing entry or another shape.
   virtual void load(const StateDictionary& state) = 0;
 
-  /// Which samples of a batch of `samples` are normalised together, in the order in which running
-  /// statistics see them; of all replicas. The buffers in state() are those of `replica`.
+  /// Returns the slices of a batch that are normalised together, of all replicas, in the order of
+  /// the running statistics. The buffers in state() are those of `replica`.
   virtual std::vector<schedules::Slice> batch_partition(std::int64_t samples) const = 0;
   virtual int replica() const { return 0; }
 
-  /// What moved between this process's devices, by name, since it was last asked. What moves
-  /// between ranks is counted by their groups.
+  /// Returns transfers between this process's devices, by name, since the last call. The ranks'
+  /// groups count transfers between ranks.
   virtual CommunicationCounts take_counts() { return {}; }
 
-  /// Of a step on a batch of `samples`.
+  /// Returns the costs of a step on a batch of `samples`.
   virtual Costs costs(std::int64_t samples) const = 0;
 };
 

@@ -12,7 +12,7 @@ std::int64_t units_of(std::int64_t number, std::int64_t unit) {
   return number / unit + (number % unit == 0 ? 0 : 1);
 }
 
-/// Positions of an epoch that are trained.
+/// Returns the number of an epoch's positions that are trained.
 std::int64_t positions_of(const EpochShape& shape) {
   switch (shape.tail) {
     case Tail::pad:

@@ -28,7 +28,7 @@ void ImageWriter::write(std::span<const std::uint8_t> bytes, datasets::RandomBit
   const std::int64_t height = format_.height;
   const std::int64_t width = format_.width;
   const std::size_t channels = table_.size();
-  const std::size_t between = transform_.channels_last ? channels : 1;  // pixels of a channel
+  const std::size_t between = transform_.channels_last ? channels : 1;  // a channel's stride
   for (std::size_t channel = 0; channel < channels; ++channel) {
     const std::uint8_t* image = bytes.data() + (format_.channels == 1 ? 0 : channel * pixels_);
     const std::array<float, 256>& values = table_[channel];
@@ -37,7 +37,7 @@ void ImageWriter::write(std::span<const std::uint8_t> bytes, datasets::RandomBit
       *next = values[byte];
       next += between;
     };
-    // Columns [first, last) of the row come from the image, the others are black.
+    // Columns [first, last) of the row come from the image; the others are black.
     const std::int64_t first = std::max<std::int64_t>(right, 0);
     const std::int64_t last = width + std::min<std::int64_t>(right, 0);
     for (std::int64_t row = 0; row < height; ++row) {

@@ -1,4 +1,4 @@
-// From the bytes of an image to what a network takes: numbers around 0, shifted and mirrored at
+// Converts the bytes of an image to a network's input: numbers around 0, shifted and mirrored at
 // random for training (He et al. 2016, section 4.2).
 #pragma once
 
@@ -13,23 +13,23 @@
 namespace stratagem::training {
 
 struct ImageTransform {
-  std::array<float, 3> mean{0.5F, 0.5F, 0.5F};  // of the channels, whose values are in [0, 1]
+  std::array<float, 3> mean{0.5F, 0.5F, 0.5F};  // the channels' means; their values are in [0, 1]
   std::array<float, 3> deviation{0.25F, 0.25F, 0.25F};
-  std::int64_t shift = 0;  // pixels that an image moves at most, each way; black comes after it
-  bool mirror = false;     // every other image, left to right
+  std::int64_t shift = 0;  // the most pixels that an image shifts, each way; black fills the rest
+  bool mirror = false;     // mirrors half of the images at random, left to right
   bool channels_last = true;
 };
 
 class ImageWriter {
  public:
-  /// Images of `channels`; one of a single channel fills them all.
+  /// Writes images of `channels`; an image of one channel fills them all.
   ImageWriter(const datasets::SampleFormat& format, const ImageTransform& transform,
               std::int64_t channels);
 
   std::size_t floats() const { return pixels_ * table_.size(); }
 
-  /// Writes [height, width, channels], or [channels, height, width]. `random` is the image's own of
-  /// this epoch.
+  /// Writes [height, width, channels], or [channels, height, width]. `random` belongs to the image
+  /// and this epoch.
   void write(std::span<const std::uint8_t> bytes, datasets::RandomBits random,
              std::span<float> out) const;
 

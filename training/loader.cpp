@@ -18,7 +18,7 @@ std::chrono::nanoseconds processor_time() {
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
-/// Behind what trains on the same cores.
+/// Lets threads that train on the same cores run first.
 void lower_priority() {
   constexpr int politeness = 10;
   setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), politeness);
@@ -67,7 +67,7 @@ void Loader::work() {
   }
 }
 
-/// Fills a batch; returns what that threw.
+/// Fills a batch and returns the exception that this threw.
 std::exception_ptr Loader::filled(std::size_t batch, LoaderWork& work) const {
   const auto start = std::chrono::steady_clock::now();
   const auto before = processor_time();

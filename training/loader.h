@@ -1,5 +1,5 @@
-// Loader: threads that fill batches ahead of the step that trains them, in order, in a ring of
-// slots that are used again.
+// Loader: threads that fill batches in order, ahead of the step that trains them, in a ring of
+// reused slots.
 #pragma once
 
 #include <chrono>
@@ -15,15 +15,15 @@
 namespace stratagem::training {
 
 struct LoaderOptions {
-  std::size_t threads = 1;   // 0: next() fills the batch itself
-  std::size_t prefetch = 2;  // batches that may be ready, or being filled, ahead of those in use
-  std::size_t in_use = 1;    // batches that have been handed out and stay as they are
+  std::size_t threads = 1;   // filling threads; 0: next() fills the batch itself
+  std::size_t prefetch = 2;  // batches that may be ready, or being filled, ahead of the ones in use
+  std::size_t in_use = 1;    // batches that were handed out and must stay unchanged
   std::chrono::milliseconds timeout{120'000};
 };
 
-/// What filling took, over all batches so far.
+/// The cost of filling all batches so far.
 struct LoaderWork {
-  std::size_t threads = 0;  // 0: the caller's own
+  std::size_t threads = 0;  // 0: only the caller's own
   std::size_t batches = 0;
   std::chrono::nanoseconds elapsed{0};
   std::chrono::nanoseconds processor{0};
@@ -33,11 +33,11 @@ void add(LoaderWork& total, const LoaderWork& more);
 
 class Loader {
  public:
-  /// Fills `slot` with batch number `batch`, on one of the loader's threads; no two fill one slot
-  /// at a time.
+  /// Fills `slot` with batch number `batch`, on one of the loader's threads. No two threads fill
+  /// the same slot at a time.
   using Fill = std::function<void(std::size_t batch, std::size_t slot)>;
 
-  /// Starts at once. Batches are numbered from 0 to `batches`.
+  /// Starts the threads at once. Batches are numbered from 0 to `batches`.
   Loader(std::size_t batches, const LoaderOptions& options, Fill fill);
   /// Waits for the batches that are being filled.
   ~Loader();
@@ -48,9 +48,8 @@ class Loader {
     return options.prefetch + options.in_use;
   }
 
-  /// The slot with the next batch, and releases the one that was handed out `in_use` batches
-  /// before. Throws what filling it threw, and std::runtime_error when it does not come within the
-  /// time limit or there is none.
+  /// Returns the next batch's slot and releases the one handed out `in_use` batches before. Throws
+  /// the exception of its filling, and std::runtime_error after the time limit or the last batch.
   std::size_t next();
 
   LoaderWork worked() const;
@@ -67,10 +66,10 @@ class Loader {
   std::condition_variable changed_;
   std::size_t started_ = 0;                           // batches whose filling has begun
   std::size_t taken_ = 0;                             // batches that next() has handed out
-  std::map<std::size_t, std::exception_ptr> filled_;  // by batch: not taken yet; null: well
+  std::map<std::size_t, std::exception_ptr> filled_;  // by batch, until taken; null: no error
   bool stopping_ = false;
   LoaderWork worked_;
-  std::vector<std::jthread> threads_;  // last: they use the rest
+  std::vector<std::jthread> threads_;  // last: the threads use the other members
 };
 
 }  // namespace stratagem::training

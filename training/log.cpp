@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// JSON has no such numbers.
+/// Replaces the numbers that JSON lacks with strings.
 void spell_out(ordered_json& value) {
   if (value.is_number_float() && !std::isfinite(value.get<double>())) {
     value = fmt::format("{}", value.get<double>());
@@ -30,7 +30,7 @@ void spell_out(ordered_json& value) {
   }
 }
 
-/// The step that the line is of; none for a line of another event.
+/// Returns the step of the line, or nothing for a line of another event.
 std::optional<std::int64_t> step_of(const ordered_json& line) {
   const auto event = line.find("event");
   const auto number = line.find("step");
@@ -63,7 +63,7 @@ void LogWriter::write(const ordered_json& line) {
   flush();
 }
 
-/// Only whole lines stay in the file.
+/// Writes the lines; only whole lines stay in the file.
 void LogWriter::flush() {
   error_ = 0;
   std::size_t written = 0;
@@ -84,7 +84,7 @@ void LogWriter::flush() {
   unwritten_.erase(0, whole);
   if (part == 0) return;
   const off_t end = ::lseek(descriptor_, 0, SEEK_END);
-  // A part that cannot be cut off, as in a pipe, is continued by the next write.
+  // The next write continues a part that cannot be cut off, for example in a pipe.
   if (end < 0 || ::ftruncate(descriptor_, end - static_cast<off_t>(part)) != 0) {
     unwritten_.erase(0, part);
   }
@@ -93,7 +93,7 @@ void LogWriter::flush() {
 void LogWriter::sync() {
   if (descriptor_ < 0) return;
   flush();
-  // A pipe and a device have no disk: EINVAL.
+  // A pipe and a device have no disk and return EINVAL.
   if (::fdatasync(descriptor_) != 0 && errno != EINVAL && error_ == 0) error_ = errno;
 }
 

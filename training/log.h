@@ -1,5 +1,5 @@
-// The log of a training: JSON lines, each written whole, that a person, the progress line and the
-// charts read while it goes on.
+// The log of a training: JSON lines, each written whole, that the user, the progress line and the
+// charts read while the training runs.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace stratagem::training {
 
-/// Appends lines to a file. With an empty path it writes nothing.
+/// Appends lines to a file, or writes nothing if the path is empty.
 class LogWriter {
  public:
   /// Throws std::system_error.
@@ -18,15 +18,14 @@ class LogWriter {
   LogWriter(const LogWriter&) = delete;
   LogWriter& operator=(const LogWriter&) = delete;
 
-  /// In one write, so that a line is there whole or not at all; a line that does not fit waits for
-  /// the next write. Numbers that are not finite are written as texts: "nan", "inf", "-inf".
+  /// Writes a line in one call, so that it appears whole or not at all; a line that does not fit
+  /// waits for the next write. Writes numbers that are not finite as strings: "nan", "inf", "-inf".
   void write(const nlohmann::ordered_json& line);
-  /// Flushes the file to the disk.
   void sync();
 
-  /// The lines that wait, as text; empty: none.
+  /// Returns the waiting lines as text, or an empty string if there are none.
   const std::string& unwritten() const { return unwritten_; }
-  /// Throws std::system_error when a line waits, or the file could not be handed to the disk.
+  /// Throws std::system_error if a line waits or the last write or sync failed.
   void require_written() const;
 
  private:
@@ -35,10 +34,10 @@ class LogWriter {
   std::string path_;
   int descriptor_ = -1;
   std::string unwritten_;
-  int error_ = 0;  // of the last write or sync; 0: none
+  int error_ = 0;  // errno of the last write or sync; 0: none
 };
 
-/// The text's lines. Throws std::runtime_error, which begins with `where`, for one that is not
+/// Returns the text's lines. Throws std::runtime_error, beginning with `where`, for one that is not
 /// JSON.
 std::vector<nlohmann::ordered_json> lines_of(const std::string& text, const std::string& where);
 
@@ -46,19 +45,19 @@ struct LogUntil {
   std::string text = {};       // whole lines
   std::int64_t last_step = 0;  // the last step among them; 0: none
 };
-/// A log up to the line of this step; all of a log that ends before it.
+/// Returns a log up to the line of `step`, or all of a log that ends before it.
 LogUntil lines_until(const std::string& path, std::int64_t step);
 
-/// The first line of a log. Null for an empty file and for a first line that is not a JSON object.
+/// Returns a log's first line, or null if the file is empty or the line is not a JSON object.
 nlohmann::ordered_json first_line(const std::string& path);
 
-/// Reads what has been appended to a log since it was last asked.
+/// Reads what was appended to a log since the last call.
 class LogReader {
  public:
-  /// Begins with what follows the first `offset` bytes.
+  /// Skips the first `offset` bytes.
   explicit LogReader(std::string path, long offset = 0) : path_(std::move(path)), offset_(offset) {}
 
-  /// Whole lines only. Throws std::runtime_error, with file and line, for one that is not JSON.
+  /// Returns whole lines. Throws std::runtime_error for one that is not a JSON object.
   std::vector<nlohmann::ordered_json> next();
 
  private:

@@ -1,4 +1,4 @@
-// Where a training stands.
+// The position of a training.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 namespace stratagem::training {
 
 struct Position {
-  std::int64_t step = 0;  // batches that were trained
+  std::int64_t step = 0;  // trained batches
   std::int64_t samples = 0;
-  double seconds = 0;        // of steps, without evaluations
-  std::int64_t skipped = 0;  // steps whose update was, see PendingStep::skipped()
+  double seconds = 0;        // the duration of steps, without evaluations
+  std::int64_t skipped = 0;  // steps whose update was skipped, see PendingStep::skipped()
   BestEvaluation best = {};
 };
 

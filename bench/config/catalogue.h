@@ -16,9 +16,9 @@ struct Catalogue {
   std::vector<strategies::StrategyEntry> strategies;
   std::vector<models::ModelEntry> models;
   std::vector<schedules::ScheduleEntry> schedules;
-  std::vector<std::string> plugins = {};  // that some of these come from, as Plugin::identity
+  std::vector<std::string> plugins = {};  // identities of the loaded plug-ins
 
-  /// nullptr for a name that is not there.
+  /// Returns nullptr for an unknown name.
   const strategies::StrategyEntry* strategy(std::string_view name) const;
   const models::ModelEntry* model(std::string_view name) const;
   const schedules::ScheduleEntry* schedule(std::string_view name) const;

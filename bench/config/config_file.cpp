@@ -17,8 +17,8 @@ namespace {
 using nlohmann::json;
 using reports::json_fields::convert;
 
-/// " at line 3, column 5: syntax error ...", or ": number overflow parsing '1e999'", without the
-/// library's own prefix.
+/// Returns the message without the library's prefix: " at line 3, column 5: syntax error ...", or
+/// ": number overflow parsing '1e999'".
 std::string reason_of(const json::exception& error) {
   const std::string text = error.what();
   const std::string place = "parse error";
@@ -49,7 +49,8 @@ std::vector<std::string> texts_of(const Option& option, const json& value,
   return texts;
 }
 
-std::vector<std::string> plugin_paths(const json& value, const std::string& where) {
+/// Returns one text, or a list of them.
+std::vector<std::string> one_or_several(const json& value, const std::string& where) {
   std::vector<std::string> paths;
   if (value.is_string()) {
     convert(value, where, paths.emplace_back());
@@ -59,7 +60,7 @@ std::vector<std::string> plugin_paths(const json& value, const std::string& wher
   return paths;
 }
 
-// The keys that are no fields of a row.
+// Reads a key that is not a field of a row; returns false for any other key.
 bool read_special(ConfigFile& file, const std::string& key, const json& value,
                   const std::string& where) {
   RunFiles& files = file.selection.files;
@@ -76,7 +77,7 @@ bool read_special(ConfigFile& file, const std::string& key, const json& value,
     convert(value, where, skipped);
     file.selection.options["verify"] = {{skipped ? "off" : "on"}, Origin::config_file, where};
   } else if (key == "plugin") {
-    plugin_paths(value, where);  // already loaded, before the registries were read
+    one_or_several(value, where);  // already loaded, before the registries were read
   } else if (key == per_device_batch_size) {
     file.selection.options[key] = {texts_of(find_option("global_batch_size"), value, where),
                                    Origin::config_file, where};
@@ -99,7 +100,13 @@ bool read_special(ConfigFile& file, const std::string& key, const json& value,
 std::vector<std::string> plugins_in_config_file(const std::string& path) {
   const json document = parse(path);
   if (!document.is_object() || !document.contains("plugin")) return {};
-  return plugin_paths(document["plugin"], path + ": plugin");
+  return one_or_several(document["plugin"], path + ": plugin");
+}
+
+std::vector<std::string> models_in_config_file(const std::string& path) {
+  const json document = parse(path);
+  if (!document.is_object() || !document.contains("model")) return {};
+  return one_or_several(document["model"], path + ": model");
 }
 
 ConfigFile read_config_file(const std::string& path) {

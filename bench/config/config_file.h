@@ -2,8 +2,8 @@
 //
 //   {"preset": "cpu", "strategy": ["single", "pipeline"], "split_size": [4, 8], "out": "r.json"}
 //
-// A value is one, or a list of them, which spans the grid; `cut` and `device_ids` hold lists
-// themselves: one joined by + ("layer2+layer4"), several as a list of such texts.
+// A key has one value or a list of values, which spans the grid. `cut` and `device_ids` hold lists:
+// one is a text joined by + ("layer2+layer4"), several are a list of such texts.
 #pragma once
 
 #include <string>
@@ -18,11 +18,13 @@ struct ConfigFile {
   std::string preset;  // empty: none
 };
 
-/// Throws std::system_error when the file cannot be read, std::invalid_argument, in one line that
-/// names the file and the key or the position, when it does not hold what is described above.
+/// Throws std::system_error if the file cannot be read, and std::invalid_argument, in one line with
+/// the file and the key or the position, if its content is not as described above.
 ConfigFile read_config_file(const std::string& path);
 
-/// The files under the key "plugin", one or a list of them. Throws as read_config_file does.
+/// Returns the files under the key "plugin", one or a list. Throws like read_config_file().
 std::vector<std::string> plugins_in_config_file(const std::string& path);
+/// Returns the texts under the key "model". Throws as read_config_file does.
+std::vector<std::string> models_in_config_file(const std::string& path);
 
 }  // namespace stratagem::bench

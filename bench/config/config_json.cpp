@@ -1,4 +1,4 @@
-// Config as JSON: between processes, and the values of a config file.
+// Converts Config to and from JSON, for other processes and config files.
 
 #include <nlohmann/json.hpp>
 
@@ -24,7 +24,7 @@ std::string joined(const json& value, const Option& option, const std::string& w
   return text;
 }
 
-// One overload a field type.
+// Has one overload for each field type.
 struct TextFromJson {
   const Option& option;
   const json& value;

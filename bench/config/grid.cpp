@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t most_rows = 10000;
 
 struct Axis {
-  const Option* option;  // nullptr: the batch for each device
+  const Option* option;  // nullptr: per_device_batch_size
   const Chosen* chosen;
 };
 
@@ -35,7 +35,7 @@ std::string where_of(const Chosen* chosen, const Option& option) {
   return chosen == nullptr ? option.flag : chosen->where;
 }
 
-// What is no part of a row's name must be one value: two rows would share their name.
+// An option that is not part of a row's name must have one value: two rows would share a name.
 void require_one_value(const Axis& axis) {
   if (axis.option != nullptr && !axis.option->in_row_name && axis.chosen->texts.size() > 1) {
     throw std::invalid_argument(fmt::format("{}: {} values; it takes one, which holds for all rows",
@@ -133,7 +133,7 @@ class Grid {
         used_.insert(axis.option->name);
       }
     }
-    // One micro-batch is what a row without stages has anyway.
+    // A row without stages has one micro-batch anyway.
     const strategies::StrategyEntry* strategy = catalogue_.strategy(config.strategy);
     const bool by_size = is_used(find_option("split_size"), config, catalogue_);
     if (strategy != nullptr && strategy->reads("accumulation_steps") && !by_size) {
@@ -141,7 +141,7 @@ class Grid {
     }
   }
 
-  // Stages cut the batch by a size or by a count: a size that the user gives decides.
+  // Stages cut the batch by a size or by a count; a size from the user decides.
   void settle_micro_batches(Config& config) const {
     Config by_size = config;
     by_size.accumulation_steps = 1;
@@ -149,7 +149,7 @@ class Grid {
     if (has_size && is_used(find_option("split_size"), by_size, catalogue_)) config = by_size;
   }
 
-  // The number of devices follows from their ids when the user gives only these.
+  // If the user gives only device ids, they decide the number of devices.
   void settle_devices(Config& config) const {
     if (config.mesh != "auto" && !by_user(find_chosen(selection_, "devices"))) {
       config.devices = ranks::parse_mesh(config.mesh).size();
@@ -180,7 +180,7 @@ class Grid {
     }
   }
 
-  // A model of tokens has one loss, and a sequence of the length asked for or its longest.
+  // A model of tokens has one loss; its sequence has the requested length or the longest.
   void settle_tokens(Config& config) const {
     const models::ModelEntry* model = catalogue_.model(config.model);
     if (model == nullptr || !model->has_tokens()) {
@@ -197,7 +197,7 @@ class Grid {
     }
   }
 
-  // Whose value follows from the model where the option is not used.
+  // Returns whether the model decides the option's value if the option is not used.
   static bool is_settled(const Option& option) {
     return option.name == "image_size" || option.name == "sequence_length" || option.name == "loss";
   }
@@ -249,8 +249,8 @@ class Grid {
     leave_out_usual_backend(config);
   }
 
-  // Rows that do the same have one name: a mesh, ranks or a backend that the user writes out
-  // becomes the default that it is.
+  // Gives rows that do the same one name: a mesh or ranks that equal the default become the
+  // default.
   static void leave_out_usual_arrangement(Config& config,
                                           const strategies::StrategyEntry& strategy) {
     if (config.mesh != "auto") config.mesh = ranks::parse_mesh(config.mesh).shortest();

@@ -10,6 +10,7 @@
 #include "strategies/registry.h"
 #include "strategies/runtime/parse.h"
 #include "strategies/runtime/require_memory.h"
+#include "strategies/schedules/registry.h"
 
 namespace stratagem::bench {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 using ranks::Mesh;
 using strategies::StrategyEntry;
 
-/// Stages of a replica where a mesh has replicas and stages, and the user names neither.
+/// The stages of a replica if a mesh has replicas and stages, and the user names neither.
 constexpr int usual_stages = 2;
 
 Mesh default_mesh(const StrategyEntry& strategy, int devices) {
@@ -57,7 +58,7 @@ Mesh mesh_of(const Config& config, const StrategyEntry& strategy) {
   return mesh;
 }
 
-/// Each of a row's devices is to have work in every micro-batch.
+/// Refuses a replica with fewer samples than micro-batches.
 void require_samples(std::int64_t samples, std::int64_t parts) {
   if (samples >= parts) return;
   throw std::invalid_argument(
@@ -67,7 +68,7 @@ void require_samples(std::int64_t samples, std::int64_t parts) {
 /// Refuses more micro-batches than the plan of a step can hold.
 void require_memory_of_plan(const strategies::PlanRequest& request,
                             const strategies::PlanOutline& outline) {
-  constexpr double actions = 24;  // of a micro-batch on a stage, in all schedules of a plan
+  constexpr double actions = 24;  // for a micro-batch on a stage, in all schedules of a plan
   const bool by_size = outline.cut_by == strategies::MicroBatchOption::split_size;
   const std::int64_t size = request.options.split_size;
   const std::int64_t steps = request.options.accumulation_steps;
@@ -162,7 +163,19 @@ bool can_train(const Config& config, const Catalogue& catalogue) {
   const StrategyEntry& strategy = *catalogue.strategy(config.strategy);
   const models::ModelEntry& model = *catalogue.model(config.model);
   return (!strategy.can_train || strategy.can_train(model)) && stages_of(config) <= model.layers &&
-         (placement_of(config).tensor_ranks() == 1 || !model.sharded_sizes.empty());
+         (placement_of(config).tensor_ranks() == 1 || !model.sharded_sizes.empty()) &&
+         !(model.fixed_size && splits_backward(config, config.schedule));
+}
+
+bool splits_backward(const Config& config, const std::string& schedule) {
+  const int devices = placement_of(config).pipeline_devices();
+  if (devices == 1) return false;
+  const int each =
+      schedules::find_schedule(schedule).stages_for(static_cast<int>(config.virtual_stages));
+  return schedules::make_schedule(
+             schedule,
+             {.devices = devices, .micro_batches = 2 * devices, .stages_per_device = each})
+      .split_backward;
 }
 
 Placement placement_of(const Config& config) {

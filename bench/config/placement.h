@@ -1,5 +1,5 @@
-// Placement: how a row's devices are arranged and spread over processes, and which samples they
-// have, from what its strategy says of itself and what the user asks for.
+// Placement arranges a row's devices and spreads them over processes, from what its strategy
+// declares and what the user asks for. It also decides which samples they have.
 #pragma once
 
 #include <algorithm>
@@ -18,40 +18,40 @@ namespace stratagem::bench {
 struct Catalogue;
 
 struct Placement {
-  ranks::Mesh mesh;  // of all devices of the row
-  int ranks = 1;     // processes; each has as many consecutive devices of the mesh
+  ranks::Mesh mesh;  // all devices of the row
+  int ranks = 1;     // processes; each has the same number of consecutive devices
 
   int devices() const { return mesh.size(); }
   int devices_per_rank() const { return mesh.size() / ranks; }
   int replicas() const { return mesh.size("data"); }
-  /// Devices that a replica's stages are spread over; each has one or several.
+  /// Returns the number of devices for a replica's stages; each has one or several.
   int pipeline_devices() const { return mesh.size("pipeline"); }
-  /// Ranks that share every layer.
+  /// Returns the number of ranks that share every layer.
   int tensor_ranks() const { return mesh.size("tensor"); }
-  /// 1 where one process has several replicas, too.
+  /// Returns 1 also if one process has several replicas.
   int ranks_per_replica() const { return std::max(ranks / replicas(), 1); }
-  /// Processes that a replica's stages are spread over.
+  /// Returns the number of processes for a replica's stages.
   int pipeline_ranks() const { return ranks_per_replica() / tensor_ranks(); }
   int replica_of(int rank) const { return rank / ranks_per_replica(); }
-  /// Which of the pipeline's ranks.
+  /// Returns the rank's index in its pipeline.
   int pipeline_rank_of(int rank) const { return rank % ranks_per_replica() / tensor_ranks(); }
 
-  /// All ranks of the replica that this rank belongs to, ascending.
+  /// Returns all ranks of the rank's replica, ascending.
   std::vector<int> ranks_of_replica(int rank) const;
-  /// The ranks that `rank` has a dimension's collectives with, itself among them, ascending: over
-  /// data those that hold the same parts of the same stages, over pipeline those that share a
-  /// replica and hold the same parts of other stages, over tensor those that share its layers.
+  /// Returns the ranks that `rank` has a dimension's collectives with, itself included, ascending:
+  /// over data, ranks with the same parts of the same stages; over pipeline, ranks of one replica
+  /// with the same parts of other stages; over tensor, ranks that share its layers.
   std::vector<int> group(int rank, std::string_view dimension) const;
 };
 
-/// Returns the mesh of a row whose --mesh is auto, of a strategy that spreads over these dimensions
-/// then; empty where it cannot have so many devices.
+/// Returns the mesh of a row with --mesh auto whose strategy spreads over these dimensions; empty
+/// if it cannot have that number of devices.
 std::optional<ranks::Mesh> usual_mesh(const std::vector<std::string>& dimensions, int devices);
 
-/// Returns how many processes such a mesh has where --ranks does not decide it.
+/// Returns the number of processes for a mesh if --ranks does not decide it.
 int usual_ranks(const ranks::Mesh& mesh);
 
-/// What is sharded over the row's replicas: none, optimizer, gradients or parameters.
+/// Returns what is sharded over the row's replicas: none, optimizer, gradients or parameters.
 schedules::Sharded sharded_state(const Config& config);
 
 /// Returns how many replicas keep the same part of the row's state.
@@ -63,34 +63,37 @@ runtime::Choice<"gloo", "nccl"> backend_of(const Config& config);
 /// Returns true if the row's loss is scaled, so that its updates need the norm of the gradients.
 bool scales_loss(const Config& config);
 
-/// Returns what the row's plan follows from. Without `parts` the plan has the row's stages and
-/// micro-batches, and one group of layers a stage. Throws as placement_of().
+/// Returns the request of the row's plan. Without `parts` the plan has the row's stages and
+/// micro-batches, and one group of layers a stage. Throws like placement_of().
 strategies::PlanRequest plan_request(const Config& config, strategies::ModelParts parts = {});
 
-/// Returns what the row's strategy decides of its plan.
+/// Returns what the row's strategy decides about its plan.
 strategies::PlanOutline outline_of(const Config& config);
 
 /// Returns the plan of each of the row's steps, for the first replica.
 strategies::StepPlan plan_of(const Config& config, strategies::ModelParts parts = {});
 
-/// The stages of a replica: as many a device as the schedule has, or the user asks for.
+/// Returns the stages of a replica: for each device the schedule's number or the user's.
 int stages_of(const Config& config);
 
-/// Whether the strategy can train the model, and the model has a layer for every stage. Throws as
-/// placement_of().
+/// Returns whether the strategy can train the model, and the model has a layer for every stage.
+/// Throws like placement_of().
 bool can_train(const Config& config, const Catalogue& catalogue);
+/// Returns whether a pipeline of the row's devices splits backward passes in this schedule. Throws
+/// like placement_of().
+bool splits_backward(const Config& config, const std::string& schedule);
 
-/// Throws std::invalid_argument, one line with the option, where devices, mesh and ranks do not fit
+/// Throws std::invalid_argument, one line with the option, if devices, mesh and ranks do not fit
 /// one another or the strategy.
 Placement placement_of(const Config& config);
 
-/// Returns the parts of the batch that the row computes, those of all replicas in order.
-/// Throws std::invalid_argument where there are fewer samples than parts.
+/// Returns the parts of the batch that the row computes, those of all replicas in order. Throws
+/// std::invalid_argument if there are fewer samples than parts.
 std::vector<schedules::Slice> partition_of(const Config& config);
-/// Returns the parts that count in the loss. A replica may have others, to exchange as often as
-/// those with more samples.
+/// Returns the parts that count in the loss. A replica may have other parts, so that it exchanges
+/// as often as replicas with more samples.
 std::vector<schedules::Slice> slices_of(const Config& config);
-/// Their samples.
+/// Returns the samples of each of these parts.
 std::vector<std::int64_t> micro_batch_sizes(const Config& config);
 
 }  // namespace stratagem::bench

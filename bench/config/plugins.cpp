@@ -18,6 +18,7 @@
 #include "reports/file_reader.h"
 #include "strategies/registry.h"
 #include "strategies/runtime/content_hash.h"
+#include "strategies/runtime/parse.h"
 #include "strategies/schedules/registry.h"
 
 namespace stratagem::bench {
@@ -26,6 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view plugin_flag = "--plugin";
+constexpr std::string_view script_prefix = "script:";  // of a model, models::ModelFormat
 
 std::vector<Plugin>& plugins() {
   static std::vector<Plugin> loaded;
@@ -36,7 +38,7 @@ std::vector<Plugin>& plugins() {
   throw std::invalid_argument(fmt::format("{} {}: {}", plugin_flag, file, reason));
 }
 
-/// The value of each `option VALUE` or `option=VALUE`, up to a `--`; `others`, if not null,
+/// Returns the value of each `option VALUE` or `option=VALUE`, up to a `--`; `others`, if not null,
 /// receives the remaining arguments.
 std::vector<std::string> values_of(std::string_view option,
                                    const std::vector<std::string>& arguments,
@@ -57,8 +59,8 @@ std::vector<std::string> values_of(std::string_view option,
   return values;
 }
 
-/// What the file was built against; empty for a file that is no plug-in. Read from its bytes: once
-/// it is loaded, its code has already run.
+/// Returns what the file was built against; empty if it is not a plug-in. Reads the file's bytes,
+/// because loading the file would run its code.
 std::string interface_of(std::string_view content) {
   const std::string mark = reports::plugin_interface_mark();
   const auto found = content.find(mark);
@@ -81,7 +83,7 @@ void require_interface(const std::string& file, const std::string& content) {
   }
 }
 
-/// "FILE: undefined symbol: NAME" without the file.
+/// Returns "undefined symbol: NAME" for "FILE: undefined symbol: NAME".
 std::string loader_message(const std::string& path) {
   const char* text = dlerror();
   const std::string message = text == nullptr ? "unknown error" : text;
@@ -94,7 +96,27 @@ std::size_t entry_count() {
          schedules::schedule_names().size() + strategies::strategy_names().size();
 }
 
+std::string identity_of(const fs::path& path, const std::string& content) {
+  return fmt::format("{}@{:016x}", path.filename().string(), runtime::content_hash(content));
+}
+
+/// A model's file. Row names have its name without folders, so no two files may have one name.
+Plugin load_script(const std::string& text) {
+  const std::string file = text.substr(script_prefix.size());
+  const fs::path name = fs::path(file).filename();
+  for (const Plugin& other : plugins()) {
+    if (!other.path.starts_with(script_prefix) || fs::path(other.path).filename() != name) continue;
+    throw std::invalid_argument(
+        fmt::format("--model {}: {} has the same file name; rename one", text, other.path));
+  }
+  const std::string content = reports::read_file(file, "a TorchScript file");
+  const std::string format(script_prefix.substr(0, script_prefix.size() - 1));
+  models::ModelEntry::registry().add(models::ModelFormat::registry().find(format).load(file));
+  return {.path = text, .identity = identity_of(name, content)};
+}
+
 Plugin load(const std::string& file) {
+  if (file.starts_with(script_prefix)) return load_script(file);
   const std::string content = reports::read_file(file, "a library made by stratagem_plugin()");
   require_interface(file, content);
   const fs::path path = fs::absolute(file);
@@ -112,17 +134,24 @@ Plugin load(const std::string& file) {
   if (entry_count() == entries) {
     refuse(file, "registers nothing that was not there; give each plug-in once");
   }
-  return {.path = path,
-          .identity =
-              fmt::format("{}@{:016x}", path.filename().string(), runtime::content_hash(content))};
+  return {.path = path, .identity = identity_of(path, content)};
 }
 
 }  // namespace
 
 std::vector<std::string> requested_plugins(const std::vector<std::string>& arguments) {
-  const std::vector<std::string> files = values_of(plugin_flag, arguments);
+  std::vector<std::string> files = values_of(plugin_flag, arguments);
   const std::vector<std::string> configs = values_of("--config", arguments);
-  return files.empty() && !configs.empty() ? plugins_in_config_file(configs.back()) : files;
+  if (files.empty() && !configs.empty()) files = plugins_in_config_file(configs.back());
+  std::vector<std::string> models = values_of("--model", arguments);
+  if (models.empty() && !configs.empty()) models = models_in_config_file(configs.back());
+  for (const std::string& text : models) {
+    for (const std::string_view model : runtime::split(text, ',')) {
+      const bool is_new = std::ranges::find(files, model) == files.end();
+      if (model.starts_with(script_prefix) && is_new) files.emplace_back(model);
+    }
+  }
+  return files;
 }
 
 void load_plugins(const std::vector<std::string>& arguments) {
@@ -143,11 +172,10 @@ std::vector<std::string> without_plugins(const std::vector<std::string>& argumen
 void add_plugin_option(CLI::App& app) {
   app.add_option_function<std::string>(
          std::string(plugin_flag), [](const std::string&) {},
-         "a library of your own models, data sets, schedules and strategies "
-         "(docs/reference/plugins.md); "
-         "repeatable")
+         "load a plug-in with models, data sets, schedules or strategies "
+         "(docs/reference/plugins.md); may be repeated")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
-      ->group("Files")
+      ->group("Files and output")
       ->type_name("FILE");
 }
 
@@ -162,7 +190,7 @@ std::vector<std::string> worker_command() {
 void require_plugins(const std::vector<std::string>& identities) {
   std::vector<std::string> own;
   for (const Plugin& plugin : loaded_plugins()) own.push_back(plugin.identity);
-  // As texts: a file's name may hold the sign that joins a list.
+  // Compares texts: a file's name may contain the sign that joins a list.
   const std::string wanted = fmt::format("{}", fmt::join(identities, "+"));
   const std::string loaded = fmt::format("{}", fmt::join(own, "+"));
   if (wanted == loaded) return;

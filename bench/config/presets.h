@@ -22,7 +22,7 @@ std::span<const Preset> presets();
 /// Throws std::invalid_argument with the choices and the nearest one.
 const Preset& find_preset(std::string_view name);
 
-/// What --protocol tutorial implies where nothing else is asked for.
+/// Returns the values that --protocol tutorial implies for options that are not given.
 const OptionValues& tutorial_protocol_values();
 
 }  // namespace stratagem::bench

@@ -14,7 +14,7 @@ namespace {
 constexpr std::array<std::string_view, 8> leading = {
     "strategy",   "model",           "devices",    "global_batch_size",
     "image_size", "sequence_length", "split_size", "schedule"};
-/// The parts that a workload's name always has. Files of earlier versions have these alone.
+/// The parts that a workload's name always has. Files of earlier versions have only these.
 constexpr std::array<std::string_view, 11> always_in_workload = {
     "dtype",     "device",   "image_size", "sequence_length", "data", "loss",
     "optimizer", "protocol", "inputs",     "memory_format",   "tf32"};
@@ -25,12 +25,11 @@ std::string part(const Config& config, const Option& option) {
     return (config.**member ? "/" : "/no_") + option.name;
   }
   std::string value = value_text(config, option);
-  std::ranges::replace(value, '/', '+');  // of a mesh: the parts of a name are told apart by it
+  std::ranges::replace(value, '/', '+');  // a mesh has '/', which separates a name's parts
   return fmt::format("/{}:{}", option.row_name_key.empty() ? option.name : option.row_name_key,
                      value);
 }
 
-/// A part of a workload's name.
 std::string work_part(const Config& config, const Option& option) {
   return std::visit(
       [&](const auto& value) -> std::string {
@@ -43,10 +42,17 @@ std::string work_part(const Config& config, const Option& option) {
       value_of(config, option));
 }
 
+/// Returns the model's name; a file's without its folders, since "/" separates the parts of a name.
+std::string model_part(const Config& config) {
+  const auto folder = config.model.rfind('/');
+  if (folder == std::string::npos) return config.model;
+  return config.model.substr(0, config.model.find(':') + 1) + config.model.substr(folder + 1);
+}
+
 }  // namespace
 
 std::string row_name(const Config& config, const Catalogue& catalogue) {
-  std::string name = config.strategy + "/" + config.model;
+  std::string name = config.strategy + "/" + model_part(config);
   for (const std::string_view key : leading) {
     const Option& option = find_option(key);
     if (key != "strategy" && key != "model" && is_used(option, config, catalogue)) {
@@ -66,7 +72,7 @@ std::string row_name(const Config& config, const Catalogue& catalogue) {
 }
 
 std::string workload_name(const Config& config, const Catalogue& catalogue) {
-  std::string name = fmt::format("{}/batch:{}", config.model, config.global_batch_size);
+  std::string name = fmt::format("{}/batch:{}", model_part(config), config.global_batch_size);
   for (const std::string_view key : always_in_workload) {
     const Option& option = find_option(key);
     if (is_used(option, config, catalogue)) name += work_part(config, option);

@@ -1,5 +1,5 @@
-// The options of `run` on the command line, and what they select together with a config file and
-// a preset.
+// The options of `run` on the command line, and their selection together with a config file and a
+// preset.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ namespace stratagem::bench {
 
 struct Preset;
 
-/// As typed; filled by CLI11 while the App lives.
+/// The options as typed; CLI11 fills them while the App lives.
 struct RunOptions {
   std::map<std::string, std::string> values;  // by snake_case name, "8,12,24"
   std::string preset;                         // empty: none
@@ -27,24 +27,23 @@ struct RunOptions {
   RunFiles files;
 };
 
-/// Registers every option, grouped, with its help. An option that `app` does not know ends its
-/// parse with std::invalid_argument that names the nearest one. `options` must outlive `app`.
+/// Registers every option, grouped, with its help. An unknown option ends the parse of `app` with
+/// std::invalid_argument that names the nearest one. `options` must outlive `app`.
 void add_run_options(CLI::App& app, RunOptions& options, const Catalogue& catalogue);
-/// Those of a row alone: without files, and without an option of the table for which `left_out` is
-/// true.
+/// Registers only the options of a row: no files, and no option for which `left_out` is true.
 void add_row_options(CLI::App& app, RunOptions& options, const Catalogue& catalogue,
                      const std::function<bool(const Option&)>& left_out = {});
 
 /// Registers --preset and --config, which name where values come from, and --quiet.
 void add_sources(CLI::App& app, RunOptions& options);
 
-/// The command line over the config file over the preset; a sole `tutorial` protocol implies the
-/// rest of that protocol. Reads the config file. Throws std::invalid_argument in one line.
+/// Prefers the command line to the config file, which it reads, and that to the preset; a sole
+/// `tutorial` protocol implies the rest of it. Throws std::invalid_argument in one line.
 Selection select(const RunOptions& options);
-/// The command line over `preset`, which may be null.
+/// Prefers the command line to `preset`, which may be null.
 Selection select(const RunOptions& options, const Preset* preset);
 
-/// CLI11's error in one line that begins with the option.
+/// Returns CLI11's error in one line that begins with the option.
 std::string command_line_error(const CLI::ParseError& error);
 
 }  // namespace stratagem::bench

@@ -1,4 +1,4 @@
-// What was asked for, before it is a grid: the texts of each option and who gave them.
+// The user's selection, before it is a grid: the texts of each option and their origin.
 //
 // The command line wins over the config file, which wins over a preset.
 #pragma once
@@ -9,9 +9,9 @@
 
 namespace stratagem::bench {
 
-/// Where the work of a run goes, and how it is told.
+/// The output files of a run, and how it reports.
 struct RunFiles {
-  std::string out;    // empty: the table alone; "-": JSON on the standard output
+  std::string out;    // empty: only the table; "-": JSON on the standard output
   std::string trace;  // empty: none
   bool resume = false;
   bool quiet = false;

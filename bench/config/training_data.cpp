@@ -17,7 +17,7 @@ namespace {
 
 using models::InputKind;
 
-/// What a model is trained on when nobody says.
+/// Returns the data set of a model for which the user names none.
 const char* usual_data(InputKind kind) {
   switch (kind) {
     case InputKind::image:
@@ -59,7 +59,7 @@ std::string name_of(const models::ModelEntry& model, const training::TrainingOpt
   return options.data == "auto" ? usual_data(model.input_kind) : options.data;
 }
 
-/// The side of the images: the row's, the set's own as far as the model takes it, or the model's.
+/// Returns the row's image side, else the set's (at least the model's smallest), else the default.
 std::int64_t image_size_of(const Config& row, const models::ModelEntry& model,
                            const datasets::DatasetEntry& set) {
   if (row.image_size != 0) return row.image_size;
@@ -110,14 +110,14 @@ std::size_t bytes_of(const datasets::Sample& sample) {
          sizeof(sample.label);
 }
 
-/// "own", "none" or the fraction.
+/// Returns "own", "none" or the fraction.
 nlohmann::ordered_json part_text(double part) {
   if (part == 0) return "none";
   return part < 0 ? nlohmann::ordered_json("own") : nlohmann::ordered_json(part);
 }
 
-/// The options that must match. The steps of the schedule are those that it has, also where
-/// another option gives them.
+/// Returns the options that must match. The schedule's steps are those in effect, also if another
+/// option gives them.
 nlohmann::ordered_json options_of_the_work(const Config& row,
                                            const training::TrainingOptions& options,
                                            std::int64_t steps) {
@@ -137,8 +137,8 @@ nlohmann::ordered_json options_of_the_work(const Config& row,
   return work;
 }
 
-/// The value that a file without this name was trained with: the default. Null if it is unknown:
-/// the first trainings wrote fewer names, of which the mixed precision alone has a known default.
+/// Returns the default of a name that a file lacks, or null if it is unknown: the first trainings
+/// wrote fewer names, and of the others only mixed precision has a known default.
 nlohmann::ordered_json unnamed(const nlohmann::ordered_json& was, const std::string& name) {
   const Config row;
   const training::TrainingOptions options;

@@ -1,16 +1,16 @@
-// The examples of data-parallel training that everybody begins with, in their own sizes.
+// The usual first examples of data-parallel training, in their own sizes.
 #include "bench/config/training_command.h"
 
 namespace stratagem::bench {
 namespace {
 
-/// Of every example: real targets and one layer.
+/// Adds what every example has: real targets and one layer.
 OptionValues row_of(OptionValues values) {
   values.insert(values.end(), {{"targets", "real"}, {"loss", "mse"}});
   return values;
 }
 
-// One layer, a training set and two more of its size, Adam: trains, validates and tests.
+// Trains, validates and tests one layer by Adam on three sets of one size.
 TrainingPreset toy_adam() {
   TrainingPreset preset{{"toy_adam", "100 -> 10 by Adam, 1000 samples, validated and tested",
                          row_of({{"model", "linear"},
@@ -26,7 +26,7 @@ TrainingPreset toy_adam() {
   return preset;
 }
 
-// The trainer that is made to run on several GPUs, then on several hosts.
+// The trainer that is later run on several GPUs, then on several hosts.
 TrainingPreset toy_sgd() {
   TrainingPreset preset{{"toy_sgd", "20 -> 1 by SGD, 2048 samples, 5 epochs",
                          row_of({{"model", "linear"},
@@ -41,7 +41,7 @@ TrainingPreset toy_sgd() {
   return preset;
 }
 
-// What DataParallel gives each device.
+// Shows the samples that DataParallel gives each device.
 TrainingPreset toy_data_parallel() {
   TrainingPreset preset{
       {"toy_data_parallel", "5 -> 2 on two devices of one process, 100 samples in batches of 30",

@@ -14,7 +14,7 @@ namespace {
 
 using strategies::When;
 
-/// `test`: a member of ModelEntry, or a function of one.
+/// `test` is a member of ModelEntry, or a function of one.
 template <class Test>
 std::string models_that(const Catalogue& catalogue, Test test) {
   std::vector<std::string> names;
@@ -24,7 +24,7 @@ std::string models_that(const Catalogue& catalogue, Test test) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// A strategy that has stages anyway needs nothing for them.
+/// Returns an empty text for a strategy that always has stages.
 std::string stages_in_mesh(const strategies::StrategyEntry& strategy) {
   return strategy.usually_spreads_over("pipeline") ? "" : "stages in --mesh";
 }
@@ -45,7 +45,7 @@ bool RowFacts::has(const char* dimension) const {
   return strategy->usually_spreads_over(dimension) || in_mesh(dimension);
 }
 
-/// A mesh of stages or of sharded layers alone leaves the replicas out that are usual.
+/// A mesh of only stages or sharded layers leaves out the usual replicas.
 bool RowFacts::has_replicas() const {
   const bool replaced = !in_mesh("data") && (in_mesh("pipeline") || in_mesh("tensor"));
   return has("data") && !replaced;
@@ -78,7 +78,7 @@ struct Condition {
   UsedWhen used;
 };
 
-/// In the order of When.
+/// The conditions, in the order of When.
 constexpr auto conditions = std::to_array<Condition>({
     {When::always,
      {.holds = [](const RowFacts&) { return true; },
@@ -209,7 +209,7 @@ constexpr auto conditions = std::to_array<Condition>({
       .of_strategies = true,
       .besides = stages_in_mesh}},
 
-    /// One micro-batch is stated of replicas alone, which else exchange gradients more than once.
+    /// Only rows of replicas read a count of one; with more they exchange gradients repeatedly.
     {When::cut_by_count,
      {.holds =
           [](const RowFacts& row) {

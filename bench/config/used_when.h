@@ -1,4 +1,4 @@
-// When rows read an option: each condition once, with its words for help and messages.
+// Lists when rows read an option: each condition once, with its words for help and messages.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace stratagem::bench {
 
-/// A row as conditions look at it. It has the dimensions of the mesh that are usual for its
-/// strategy, and those that --mesh adds.
+/// The facts of a row that conditions test. It has the dimensions of the mesh that are usual for
+/// its strategy, and those that --mesh adds.
 class RowFacts {
  public:
-  /// Facts of names that the catalogue lacks are null.
+  /// A strategy, model or schedule that the catalogue lacks is null.
   RowFacts(const Config& row, const Catalogue& catalogue);
 
   const Config& config;
@@ -21,11 +21,11 @@ class RowFacts {
   const models::ModelEntry* model;
   const schedules::ScheduleEntry* schedule;
 
-  /// Those that follow need a strategy.
+  /// Requires a strategy, like the functions below.
   bool has(const char* dimension) const;
   bool has_replicas() const;
   bool shards_layers() const;
-  /// Rows of sharded layers without replicas, too: the check names the mesh that has some.
+  /// Returns true for sharded layers without replicas, too: the check names a mesh with some.
   bool may_shard_state() const;
   bool shards_state() const;
   bool is_cut_by_count() const;
@@ -35,16 +35,16 @@ class RowFacts {
   bool in_mesh(const char* dimension) const;
 };
 
-/// In rows that do not read an option it keeps its default and is not shown.
+/// In rows that do not read an option, the option keeps its default and is not shown.
 struct UsedWhen {
   bool (*holds)(const RowFacts& row) = nullptr;
-  /// Strategies list the option, and a row of another one does not read it.
+  /// True if strategies list the option; rows of other strategies do not read it.
   bool of_strategies = false;
-  /// Who reads it, in words: "--device cpu". Null: the strategies that list it.
+  /// Names the rows that read it: "--device cpu". Null: the strategies that list it.
   std::string (*users)(const Catalogue& catalogue) = nullptr;
-  /// What a row of a strategy that lists it needs besides, in words. Null: nothing.
+  /// Names what a row of a strategy that lists it needs besides. Null: nothing.
   std::string (*besides)(const strategies::StrategyEntry& strategy) = nullptr;
-  /// The help of all strategies has it, not the help of those that list it.
+  /// True if the general help has it instead of the help of strategies that list it.
   bool in_general_help = false;
 };
 

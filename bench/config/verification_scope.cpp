@@ -8,12 +8,12 @@ namespace stratagem::bench {
 namespace {
 
 constexpr std::int64_t image_reduction = 32;  // a ResNet's last feature map is image / 32 wide
-constexpr std::int64_t least_elements = 8;    // that a BatchNorm channel is normalised over
+constexpr std::int64_t least_elements = 8;    // fewest elements of a BatchNorm channel
 constexpr std::int64_t few_tokens = 16;
 constexpr double small_width = 0.125;
 constexpr double always_clipped = 1e-3;  // a norm that the gradients of every model exceed
 
-/// The smallest image whose last feature map holds enough elements of `samples` samples.
+/// Returns the smallest image whose last feature map holds enough elements of `samples` samples.
 std::int64_t smallest_image(std::int64_t samples) {
   std::int64_t positions = 1;
   while (samples * positions * positions < least_elements) ++positions;
@@ -33,23 +33,26 @@ double tolerance_of_format(const Config& row) {
 
 VerificationScope shrink(const Config& row, const std::vector<std::int64_t>& micro_batches,
                          const ScopeTraits& traits) {
-  const auto [has_images, has_batch_norm, has_tokens, tensor_degree] = traits;
+  const auto [has_images, has_batch_norm, has_tokens, tensor_degree, positions] = traits;
   VerificationScope scope{row, 1.0, {}};
   const bool remainder = micro_batches.back() != micro_batches.front();
-  // The smallest sizes that keep "the last one is smaller" and eight elements in every BatchNorm.
+  // Uses the smallest sizes that keep "the last one is smaller" and eight elements in a BatchNorm.
   std::int64_t split = remainder ? 2 : 1;
   std::int64_t last = 1;
+  // Images of a fixed size cannot grow: the batch has the elements then.
+  const bool samples_grow = has_batch_norm && positions > 0;
   if (has_batch_norm) {
-    split = remainder ? 3 : 2;
-    last = 2;
+    last =
+        samples_grow ? std::max<std::int64_t>(2, (least_elements + positions - 1) / positions) : 2;
+    split = remainder ? last + 1 : last;
   }
   if (!remainder) last = split;
-  // One sample a batch would leave nothing that a lost sample could show in.
+  // With one sample a batch, nothing would show a lost sample.
   if (!has_batch_norm && micro_batches.size() == 1) split = last = 4;
   const auto full = static_cast<std::int64_t>(micro_batches.size()) - 1;
   const std::int64_t batch = full * split + last;
 
-  if (batch < row.global_batch_size) {
+  if (batch < row.global_batch_size || samples_grow) {
     scope.config.global_batch_size = batch;
     scope.config.split_size = split;
   }

@@ -1,7 +1,7 @@
-// What a verification shrinks. It keeps the row's strategy, schedule, cut, devices, number of
+// Shrinks a row for its verification. The row keeps its strategy, schedule, cut, devices, number of
 // micro-batches and remainder. Width, batch and images become small, so that the float64 proof of a
 // large row takes a second. Images grow where a BatchNorm would have fewer than eight elements a
-// channel: over two, its gradient almost vanishes and the comparison proves nothing.
+// channel: with two, its gradient almost vanishes and the comparison proves nothing.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,15 @@ struct VerificationScope {
   std::string text;    // "image 128 -> 64, width x0.125, batch 48 -> 8"
 };
 
-/// What matters of the row's model and arrangement.
+/// The traits of a row's model and arrangement that limit its scope.
 struct ScopeTraits {
   bool has_images = false;
   bool has_batch_norm = false;
   bool has_tokens = false;
   std::int64_t tensor_degree = 1;  // the sequence stays divisible by it
+  /// The values of a channel that one sample gives to the smallest BatchNorm of a model whose
+  /// images cannot grow; else 0.
+  std::int64_t positions = 0;
 };
 
 /// `micro_batches` are the row's sizes.
@@ -37,14 +40,14 @@ struct SizeChange {
   std::int64_t after;
 };
 
-/// "batch 48 -> 8, image 128 -> 64": those that did change.
+/// Returns the sizes that changed: "batch 48 -> 8, image 128 -> 64".
 std::string text_of(std::initializer_list<SizeChange> changes);
 
-/// What a scope's text says: "batch 48 -> 8, width x0.125", or "full size".
+/// Returns the text of a scope: "batch 48 -> 8, width x0.125", or "full size".
 std::string difference(const Config& row, const VerificationScope& scope);
 
-/// Sets learning rate, momentum and a bound of the gradients' norm by which an update differs from
-/// none, and a clipped one from any other.
+/// Sets the learning rate, momentum and bound of the gradients' norm so that a missing update and a
+/// missing clipping show.
 void make_update_show(Config& config);
 
 /// Returns true if a BatchNorm of the row normalises a micro-batch over fewer than eight numbers.
@@ -52,9 +55,9 @@ void make_update_show(Config& config);
 bool amplifies_roundings(const Config& row, const std::vector<std::int64_t>& micro_batches,
                          const ScopeTraits& traits);
 
-/// How far, relatively, the row's first loss may be from that of one device: the rounding of the
+/// Returns how far, relatively, the row's first loss may be from one device's: the rounding of the
 /// factors of a product, over sums in another order. TF32 keeps as many bits of them as float16.
-/// `amplified`: as amplifies_roundings() has it.
+/// `amplified`: see amplifies_roundings().
 double first_loss_tolerance(const Config& row, bool amplified);
 
 }  // namespace stratagem::bench

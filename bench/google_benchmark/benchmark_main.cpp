@@ -50,16 +50,16 @@ void apply(const BenchmarkFlags& flags, Selection& selection) {
   }
 }
 
-/// Whether the strategy can train the model on the devices that are asked for.
+/// Returns whether the strategy can train the model on the requested devices.
 bool fits(const Config& config, const Catalogue& catalogue) {
   try {
     return can_train(config, catalogue);
-  } catch (const std::invalid_argument&) {  // it cannot be spread over them
+  } catch (const std::invalid_argument&) {  // it cannot spread over these devices
     return false;
   }
 }
 
-/// The rows of every registered strategy that fits.
+/// Returns the rows of every registered strategy that fits.
 std::vector<Config> rows_of_every_strategy(Selection selection, const Catalogue& catalogue,
                                            std::int64_t baseline_cores) {
   Chosen& every = selection.options["strategy"];
@@ -71,7 +71,7 @@ std::vector<Config> rows_of_every_strategy(Selection selection, const Catalogue&
   return configs;
 }
 
-/// The rows of all grids, each once.
+/// Returns the rows of all grids, each once.
 NamedRows rows_of(const BenchmarkProgram& program, const Selection& asked,
                   const Catalogue& catalogue, const LauncherSession& session) {
   NamedRows rows;
@@ -100,7 +100,7 @@ NamedRows rows_of(const BenchmarkProgram& program, const Selection& asked,
   return rows;
 }
 
-/// The rows of all grids are one table.
+/// Counts the rows of all grids as one table.
 void settle_repetitions(std::vector<Config>& rows) {
   for (Config& row : rows) row.repetitions = rounds_of_table(rows.size());
 }
@@ -114,7 +114,7 @@ NamedRows filtered(const NamedRows& rows, const std::string& filter) {
   return kept;
 }
 
-/// Results as JSON with the flags' context, and without single runs where only aggregates are
+/// Returns results as JSON with the flags' context, and without single runs if only aggregates are
 /// wanted.
 nlohmann::ordered_json document_of(const reports::ResultFile& results, const BenchmarkFlags& flags,
                                    bool aggregates_only) {
@@ -146,7 +146,7 @@ void write_out(const std::string& out, const reports::ResultFile& results,
   std::filesystem::remove(partial_path(out), ignored);
 }
 
-/// Rows that have something to show: after an interrupt not all do.
+/// Returns the rows with a result: after an interrupt some have none.
 std::vector<reports::Row> rows_with_results(const reports::ResultFile& results) {
   std::vector<reports::Row> rows;
   for (const reports::Row& row : results.rows) {

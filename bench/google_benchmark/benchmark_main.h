@@ -10,9 +10,9 @@
 namespace stratagem::bench {
 
 struct BenchmarkProgram {
-  std::string name;  // of its file in bench/programs/
-  /// Grids whose rows are measured together. Options on the command line override them. Without a
-  /// strategy, a grid has those of all registered ones that can train its models on its devices.
+  std::string name;  // name of its file in bench/programs/
+  /// The grids whose rows are measured together. Options on the command line override them. A grid
+  /// without a strategy has all registered ones that can train its models on its devices.
   std::vector<OptionValues> grids;
 };
 

@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t kibi = 1024;
 constexpr const char* reduce_scatter_library = "reduce_scatter_library";
 
-/// Each link's share of the algorithm bandwidth, from the number of ranks.
+/// Computes each link's share of the algorithm bandwidth from the number of ranks.
 using Factor = double (*)(double ranks);
 
 const std::map<std::string, Factor, std::less<>>& factors() {

@@ -1,4 +1,4 @@
-// What bench_collectives measures: one collective at one message size is a row.
+// The rows of bench_collectives: each is one collective at one message size.
 //
 // Sizes and bandwidths are those of nccl-tests (doc/PERFORMANCE.md there): a size is the largest
 // buffer that a rank holds; the algorithm bandwidth is size over time, and the bus bandwidth what
@@ -17,34 +17,34 @@
 
 namespace stratagem::bench {
 
-/// all_reduce, reduce_scatter, reduce_scatter_library, all_gather, broadcast, reduce, gather,
-/// scatter, all_to_all, send.
+/// Returns all_reduce, reduce_scatter, reduce_scatter_library, all_gather, broadcast, reduce,
+/// gather, scatter, all_to_all, send.
 const std::vector<std::string>& collective_names();
-/// Those that differ on the row's device and backend: the library's own reduce-scatter stands
-/// beside ours where there is one, over Gloo on CPUs.
+/// Returns the collectives that differ on the row's device and backend: the library's own
+/// reduce-scatter is one of them only over Gloo on CPUs.
 std::vector<std::string> distinct_collectives(const Config& config);
 
-/// Bus bandwidth over algorithm bandwidth. Throws std::invalid_argument for another name.
+/// Returns bus bandwidth over algorithm bandwidth. Throws std::invalid_argument for other names.
 double bus_factor(std::string_view collective, int ranks);
 
-/// 1024 for "1K", also with K, M and G for powers of 1024. Throws std::invalid_argument that begins
+/// Returns 1024 for "1K"; K, M and G are powers of 1024. Throws std::invalid_argument that begins
 /// with `where`.
 std::int64_t parse_bytes(std::string_view text, const std::string& where);
-/// "64 KiB".
+/// Returns "64 KiB" for 65536.
 std::string bytes_text(std::int64_t bytes);
 
-/// From `low` to `high`, each `factor` times the one before; both ends are in it.
+/// Returns `low` to `high`, both included, each `factor` times the one before.
 std::vector<std::int64_t> message_sizes(std::int64_t low, std::int64_t high, std::int64_t factor);
 
-/// "all_reduce/gloo/ranks:2/bytes:1024".
+/// Returns "all_reduce/gloo/ranks:2/bytes:1024".
 std::string collective_row_name(const std::string& collective, const Config& config,
                                 std::int64_t bytes);
 
-/// A row without repetitions.
+/// Returns a row without repetitions.
 reports::Row collective_row(const std::string& collective, const Config& config,
                             std::int64_t bytes);
 
-/// One launch of the row: the times of a call, with the bandwidths of their median.
+/// Returns one launch of the row: the times of a call, with the bandwidths of their median.
 reports::Repetition collective_repetition(const std::string& collective, int ranks, int index,
                                           const MessageTimes& message);
 

@@ -1,5 +1,5 @@
-// The command line of a benchmark program: Google Benchmark's flags, options of its own, and what
-// becomes of rows that are listed, filtered or not there.
+// Reads the command line of a benchmark program: Google Benchmark's flags and options of its own.
+// Lists its rows.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -19,19 +19,19 @@ struct BenchmarkProgramFacts {
   std::string summary;
 };
 
-/// All benchmark programs, by name.
+/// Returns all benchmark programs, by name.
 const std::vector<BenchmarkProgramFacts>& benchmark_programs();
 
-/// The help's first lines: the program's summary, and Google Benchmark's flags. Throws
-/// std::logic_error for a name that no file has.
+/// Returns the help's first lines: the program's summary, and Google Benchmark's flags. Throws
+/// std::logic_error for a name without a file.
 std::string description_of(std::string_view program);
 
-/// Reads what is not Google Benchmark's. False when help was asked for, which is then printed.
-/// Throws std::invalid_argument, one line.
+/// Reads the options that are not Google Benchmark's. Returns false after printing a requested
+/// help. Throws std::invalid_argument, one line.
 bool parse(CLI::App& app, const BenchmarkFlags& flags);
 
-/// The exit code where there is nothing to measure: no row matches the filter, or their names are
-/// all that is wanted.
+/// Returns the exit code if there is nothing to measure: no row matches the filter, or only the
+/// names are wanted.
 std::optional<int> list_rows(const std::string& program, const BenchmarkFlags& flags,
                              const std::vector<std::string>& names, const LauncherSession& session);
 

@@ -2,7 +2,7 @@
 //
 // Its library applies a flag to the loop that it runs. Here the loop only replays what was
 // measured, so the flags that choose rows, rounds and files are applied before. Releases of the
-// library differ in the others that they know, so those are read here too.
+// library differ in their other flags, so those are read here too.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 namespace stratagem::bench {
 
-/// How the library's console shows rows.
+/// Flags of the library's console.
 struct ConsoleFlags {
-  std::optional<bool> color = {};  // none: as the terminal has it
+  std::optional<bool> color = {};  // none: if the terminal has color
   bool counters_tabular = false;
   std::string time_unit = "ms";  // ns, us, ms, s
   std::string verbosity = "0";
@@ -24,7 +24,7 @@ struct ConsoleFlags {
 };
 
 struct BenchmarkFlags {
-  std::string filter;  // regular expression, "-" in front leaves out what matches; empty: all
+  std::string filter;  // regular expression; a leading "-" excludes matches; empty: all
   bool list_tests = false;
   std::optional<std::int64_t> repetitions = {};
   std::optional<bool> random_interleaving = {};
@@ -36,15 +36,14 @@ struct BenchmarkFlags {
   std::vector<std::pair<std::string, std::string>> context = {};
 
   ConsoleFlags console = {};
-  std::vector<std::string> others = {};  // what is no flag of Google Benchmark
+  std::vector<std::string> others = {};  // arguments that are not Google Benchmark's
 };
 
-/// Also reads the environment as the library does: BENCHMARK_FILTER for --benchmark_filter.
-/// Throws std::invalid_argument for a flag that is unknown or has no meaning here, and for a value
-/// that is wrong.
+/// Also reads the environment as the library does: BENCHMARK_FILTER for --benchmark_filter. Throws
+/// std::invalid_argument for an unknown flag, one without a meaning here, and a wrong value.
 BenchmarkFlags parse_benchmark_flags(const std::vector<std::string>& arguments);
 
-/// The positions of the names that the filter lets through. Throws std::invalid_argument for a
+/// Returns the positions of the names that match the filter. Throws std::invalid_argument for a
 /// broken expression.
 std::vector<std::size_t> matching(const std::string& filter, const std::vector<std::string>& names);
 

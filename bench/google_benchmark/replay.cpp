@@ -26,7 +26,7 @@ using ReporterPointer = std::unique_ptr<BenchmarkReporter>;
 
 constexpr double milliseconds_in_second = 1e3;
 
-/// Processor milliseconds a step of every good repetition, by row name.
+/// The processor milliseconds a step of every good repetition, by row name.
 using ProcessorTimes = std::map<std::string, std::vector<double>>;
 
 ProcessorTimes processor_times(const std::vector<reports::Row>& rows) {
@@ -39,7 +39,7 @@ ProcessorTimes processor_times(const std::vector<reports::Row>& rows) {
   return times;
 }
 
-/// The counters that every good repetition has: a table of the library has no gaps.
+/// Returns the counters that every good repetition has: a table of the library has no gaps.
 std::set<std::string> common_counters(const std::vector<reports::Row>& rows) {
   std::optional<std::set<std::string>> common;
   for (const reports::Row& row : rows) {
@@ -56,7 +56,7 @@ std::set<std::string> common_counters(const std::vector<reports::Row>& rows) {
 }
 
 /// Passes runs on under the rows' own names, with the processor time of the measurement: the
-/// library adds how it ran the loop to the name, and counts the replay's processor time.
+/// library adds to the name how it ran the loop, and counts the replay's processor time.
 class RowReporter : public BenchmarkReporter {
  public:
   struct Target {
@@ -88,7 +88,7 @@ class RowReporter : public BenchmarkReporter {
     }
     for (const Target& target : targets_) {
       const std::vector<Run> kept = target.aggregates_only ? aggregates(own) : own;
-      // Of nothing, the library's CSV would make a header without columns for counters.
+      // For an empty list, the library's CSV prints a header without columns for counters.
       if (!kept.empty()) target.reporter->ReportRuns(kept);
     }
   }
@@ -98,7 +98,7 @@ class RowReporter : public BenchmarkReporter {
   }
 
  private:
-  /// Without single runs; but those of a row that has no aggregates are all there is of it.
+  /// Removes single runs, except those of a row without aggregates.
   std::vector<Run> aggregates(const std::vector<Run>& runs) const {
     std::vector<Run> kept;
     std::copy_if(runs.begin(), runs.end(), std::back_inserter(kept), [&](const Run& run) {
@@ -120,7 +120,7 @@ class RowReporter : public BenchmarkReporter {
         if (statistic.name_ == run.aggregate_name) milliseconds = statistic.compute_(times);
       }
     }
-    // A time is shown over the iterations, a fraction as it is.
+    // The library divides a time, but not a fraction, by the iterations.
     const bool is_fraction =
         run.run_type == Run::RT_Aggregate && run.aggregate_unit == benchmark::kPercentage;
     run.cpu_accumulated_time =
@@ -202,7 +202,7 @@ ReporterPointer console_reporter(const ConsoleFlags& flags) {
   return std::make_unique<Console>(static_cast<Console::OutputOptions>(color | tabular));
 }
 
-// The library announces that its CSV will end with a later release; it is there in this one.
+// The library deprecates its CSV reporter, but this release still has it.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 ReporterPointer make_reporter(const std::string& format, const ConsoleFlags& console) {
@@ -212,9 +212,9 @@ ReporterPointer make_reporter(const std::string& format, const ConsoleFlags& con
 }
 #pragma GCC diagnostic pop
 
-/// The library's command line. It keeps pointers into it.
+/// Returns the library's command line, into which the library keeps pointers.
 std::vector<std::string> library_words(const BenchmarkFlags& flags, const std::string& program) {
-  // What the environment may ask of the library has been done already.
+  // Overrides the environment's flags, which have been applied already.
   return {program,
           "--benchmark_format=console",
           "--benchmark_out=",
@@ -238,7 +238,7 @@ std::string replay(const std::vector<reports::Row>& rows, const BenchmarkFlags& 
                    const std::string& program) {
   std::vector<std::string> words = library_words(flags, program);
   initialize(words, flags);
-  // Rows without a result stand last: the first row decides which columns a table has.
+  // Rows without a result come last: the first row decides which columns a table has.
   const std::set<std::string> counters = common_counters(rows);
   for (const bool with_result : {true, false}) {
     for (const reports::Row& row : rows) {
@@ -247,7 +247,7 @@ std::string replay(const std::vector<reports::Row>& rows, const BenchmarkFlags& 
     }
   }
   std::ostringstream file;
-  std::ostringstream remarks;  // a console has them on standard error, a file does without
+  std::ostringstream remarks;  // dropped for a file; a console prints them on standard error
   std::vector<RowReporter::Target> targets;
   targets.push_back({make_reporter(flags.format, flags.console),
                      flags.report_aggregates_only || flags.display_aggregates_only});

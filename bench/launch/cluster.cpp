@@ -24,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto heartbeat_interval = std::chrono::milliseconds(500);
 constexpr auto cluster_poll_interval = std::chrono::milliseconds(50);
-// Rank 0 may serve the store: it stays until the others have read its last key, or so long.
+// Rank 0 may serve the store: it stays this long at most, until the others have read its last key.
 constexpr auto shutdown_limit = std::chrono::seconds(5);
 
 std::string arrival(int rank) { return fmt::format("arrival/{}", rank); }
@@ -54,7 +54,7 @@ Cluster::~Cluster() {
       store_->set(deregistration(options_.info.rank), "1");
     }
   } catch (const std::exception&) {
-    return;  // the store is gone, and with it those who were to be told
+    return;  // the store is gone, and with it the other ranks
   }
 }
 
@@ -103,7 +103,7 @@ void Cluster::compare_with(int rank, const json& note) const {
                   who(), rank, world));
 }
 
-/// Which of its host's ranks this is; what a launcher says of it holds for its own hosts only.
+/// Finds this rank's index on its host; a launcher's index holds for its own hosts only.
 void Cluster::settle_local_ranks(const std::vector<std::string>& hosts) {
   const auto own = static_cast<std::size_t>(options_.info.rank);
   const auto before = hosts.begin() + static_cast<std::ptrdiff_t>(own);
@@ -130,7 +130,7 @@ void Cluster::send_heartbeat(const std::stop_token& stop) {
     try {
       store_->set(notes::heartbeat(options_.info.rank), note.dump());
     } catch (const runtime::CommunicationError&) {
-      return;  // whoever looks for a job will find out
+      return;  // the next read of a job will fail, too
     }
     wake.wait_for(lock, stop, heartbeat_interval, [] { return false; });
   }
@@ -152,7 +152,7 @@ int Cluster::lead(const std::function<int()>& body) {
   }
 }
 
-/// A rank that was only stopped is heard of again soon after it goes on.
+/// A rank that was only stopped sends heartbeats again soon after it continues.
 std::optional<LaunchResult> Cluster::known_loss() {
   const auto limit = Clock::now() + 2 * heartbeat_interval;
   while (!lost_.empty()) {
@@ -233,7 +233,7 @@ int Cluster::follow_the_first() {
   }
 }
 
-/// Runs this rank's worker of a job and answers.
+/// Runs this rank's worker of a job and stores its answer.
 void Cluster::perform(int number, const json& note) {
   LaunchOptions options;
   options.command = options_.worker_command;
@@ -256,8 +256,8 @@ void Cluster::perform(int number, const json& note) {
   const std::chrono::duration<double> patience(header_of(job).timeout);
   RankOutcome outcome{RankSupervisor(ranks, options, patience).run(), own.cause()};
   outcome.launched.result = {};
-  if (outcome.launched.status == LaunchStatus::interrupted) {  // of a job that was called off,
-    outcome.launched.status = LaunchStatus::failure;           // nobody reads the answer
+  if (outcome.launched.status == LaunchStatus::interrupted) {  // nobody reads the answer
+    outcome.launched.status = LaunchStatus::failure;           // of a cancelled job
     outcome.launched.error.message = fmt::format("rank {} was interrupted", rank);
   }
   store_->set(notes::answer(number, rank),

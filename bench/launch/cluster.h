@@ -1,10 +1,10 @@
 // Cluster: the controllers that a launcher (torchrun, mpirun, srun, or by hand) started, one for
 // each rank.
 //
-// All read the same command line. Rank 0 decides what is launched when, as a controller alone
-// would; the others wait at the store, run the worker of their rank for every job that spans all
-// ranks, and leave when rank 0 says so. So a launch is a fresh process on every rank here too, a
-// crashed worker takes no other row with it, and only rank 0 writes.
+// All read the same command line. Rank 0 decides what is launched when, like a single controller;
+// the others wait at the store, run the worker of their rank for every job that spans all ranks,
+// and leave when rank 0 ends the cluster. So a launch is a fresh process on every rank here too, a
+// crashed worker ends no other row, and only rank 0 writes.
 #pragma once
 
 #include <functional>
@@ -26,32 +26,32 @@ namespace stratagem::bench {
 struct ClusterOptions {
   ranks::RankInfo info;
   std::string launcher;                      // "torchrun"
-  std::string master_address = "127.0.0.1";  // where rank 0's workers can be reached
+  std::string master_address = "127.0.0.1";  // address of rank 0's workers
   std::chrono::duration<double> timeout{120};
   const Interrupt* interrupt = nullptr;
   bool verbose = false;
-  std::vector<std::string> worker_command = LaunchOptions{}.command;  // of a rank but the first
+  std::vector<std::string> worker_command = LaunchOptions{}.command;  // for ranks other than 0
 };
 
 class Cluster {
  public:
-  /// Returns when every rank has come. Throws CommunicationError when one has not in time, and
-  /// std::invalid_argument when two say that they are the same rank, or mean different worlds.
+  /// Returns when every rank has arrived. Throws CommunicationError if one has not in time, and
+  /// std::invalid_argument if two have the same rank or different world sizes.
   Cluster(std::unique_ptr<ranks::KeyValueStore> store, const ClusterOptions& options);
-  /// Of rank 0: tells the others to leave, with exit code 4 unless lead() has found another.
+  /// On rank 0: makes the others leave, with exit code 4 unless lead() has set another.
   ~Cluster();
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
 
   const ranks::RankInfo& info() const { return options_.info; }
 
-  /// Of rank 0: runs a job on all ranks.
+  /// On rank 0: runs a job on all ranks.
   LaunchResult launch(const Job& job, const LaunchOptions& options);
-  /// Of rank 0: returns what `body` returns; the others leave with that, or with what its exception
-  /// means (bench/launch/exit_codes.h).
+  /// On rank 0: returns what `body` returns. The others leave with that, or with the exit code of
+  /// its exception (bench/launch/exit_codes.h).
   int lead(const std::function<int()>& body);
 
-  /// Of the others: does what rank 0 wants until it says that it is over. Returns the exit code.
+  /// On other ranks: does what rank 0 asks for until the end. Returns the exit code.
   int follow();
 
  private:
@@ -62,7 +62,7 @@ class Cluster {
   void say(const std::string& activity, const std::string& stall_reason);
   int follow_the_first();
   void perform(int number, const nlohmann::json& note);
-  /// The failure of a rank that was lost in an earlier job and has not been heard of since.
+  /// Returns the failure of a rank that was lost in an earlier job and is still silent.
   std::optional<LaunchResult> known_loss();
   std::string who() const;
 

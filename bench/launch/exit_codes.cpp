@@ -31,7 +31,7 @@ void write_what_was_measured(const std::function<void()>& write, const std::stri
 }
 
 int run_main(const std::string& program, const std::function<int()>& body) {
-  // A write beyond RLIMIT_FSIZE is an error of that write, in this process and in its workers.
+  // A write beyond RLIMIT_FSIZE then only fails, in this process and in its workers.
   ::signal(SIGXFSZ, SIG_IGN);
   int code = exit_codes::done;
   std::string failure;

@@ -20,7 +20,7 @@ using reports::json_fields::Reading;
 
 }  // namespace
 
-// reports/json_fields.h reads and writes a Config by these two, which it finds by their namespace.
+// reports/json_fields.h finds these two by their namespace to read and write a Config.
 
 ordered_json json_of(const Config& config) { return to_json(config); }
 

@@ -1,8 +1,8 @@
-// Jobs: what a controller asks of its workers, and what each kind of job results in.
+// Jobs: the requests of a controller to its workers, and the result of each kind of job.
 //
-// Plain structs. Each lists its fields once (reports/fields.h), by which they are written as JSON
-// and read back (job.cpp). A field that is missing, unknown or of another type ends in one line
-// that names the job and the field. bench/worker/tasks.h lists who does what.
+// Each is a plain struct that lists its fields once (reports/fields.h), by which it becomes JSON
+// and is read back (job.cpp). A missing, unknown or wrongly typed field is reported in one line
+// with the job and the field. bench/worker/tasks.h lists the function of each job.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,12 @@
 
 namespace stratagem::bench {
 
-/// Where the ranks of a job meet, and which of them this one is.
+/// The meeting point of a job's ranks, and which of them this one is.
 struct RendezvousPoint {
   ranks::RankInfo info = {};
   std::string address = "127.0.0.1";
   int port = 0;
-  std::optional<int> listening_fd = {};  // of rank 0: the bound socket that the store listens on
+  std::optional<int> listening_fd = {};  // rank 0's bound socket, on which the store listens
 
   template <class Self, class Visit>
   static void each_field(Self& self, Visit visit) {
@@ -40,7 +40,7 @@ struct RendezvousPoint {
   }
 };
 
-/// What every job has.
+/// The fields that every job has.
 struct JobHeader {
   int ranks = 1;         // processes that do it together
   double timeout = 120;  // seconds that they wait for one another, in stores and collectives
@@ -49,7 +49,7 @@ struct JobHeader {
   STRATAGEM_FIELDS(ranks, timeout, rendezvous)
 };
 
-/// A job that needs to know nothing but its row.
+/// A job that needs only its row.
 template <class ResultOfJob>
 struct JobAboutRow {
   static constexpr const char* name = ResultOfJob::job;
@@ -61,12 +61,12 @@ struct JobAboutRow {
   STRATAGEM_FIELDS(header, config)
 };
 
-/// A row after its check: why it cannot work, or how it is meant.
+/// A checked row: its error, or its completed configuration.
 struct CheckedRow {
-  std::string error = {};  // empty: it can
+  std::string error = {};  // empty: the row can work
   Config config = {};      // with the cut filled in
   int stages = 1;
-  std::string note = {};  // what to know of the row's devices; may be empty
+  std::string note = {};  // a note on the row's devices; may be empty
 
   STRATAGEM_FIELDS(error, config, stages, note)
 };
@@ -107,7 +107,7 @@ struct VerifyResult {
 
 using VerifyJob = JobAboutRow<VerifyResult>;
 
-/// Of each device; the link is between the first and the last.
+/// The rates of each device; the link is between the first and the last.
 struct CalibrateDeviceResult {
   static constexpr const char* job = "calibrate_device";
 
@@ -117,7 +117,7 @@ struct CalibrateDeviceResult {
   double link_gb_per_s = 0;
   double link_latency_ms = 0;
   double peak_spread =
-      0;  // of the calls that may give the peak: the median over the fastest, less 1
+      0;  // median over the fastest time, less 1, of the calls that may give the peak
 
   STRATAGEM_FIELDS(gemm_gflops, convolution_gflops, memory_gb_per_s, link_gb_per_s, link_latency_ms,
                    peak_spread)
@@ -129,7 +129,7 @@ struct CanaryResult {
   STRATAGEM_FIELDS()
 };
 
-/// Nothing but what stands before and after every job that is timed.
+/// A job with only what precedes and follows every timed job.
 struct CanaryJob {
   static constexpr const char* name = "canary";
   using Result = CanaryResult;
@@ -144,9 +144,9 @@ struct CalibrateStagesResult {
   static constexpr const char* job = "calibrate_stages";
 
   std::vector<ActionCost> costs = {};
-  std::vector<std::int64_t> owners = {};         // of one with replicas in one process
-  std::vector<LayerGroup> groups = {};           // of one whose layers have groups,
-  bool has_buffers = false;                      // and buffers;
+  std::vector<std::int64_t> owners = {};         // for a row with replicas in one process
+  std::vector<LayerGroup> groups = {};           // for a row whose layers have groups
+  bool has_buffers = false;                      // whether its model has buffers
   std::vector<std::int64_t> resting_bytes = {};  // [device of a replica]
 
   STRATAGEM_FIELDS(costs, owners, groups, has_buffers, resting_bytes)
@@ -156,8 +156,8 @@ using CalibrateStagesJob = JobAboutRow<CalibrateStagesResult>;
 
 struct MeasureResult {
   std::vector<reports::Repetition> repetitions = {};  // one; under the tutorial's protocol all
-  std::vector<Evidence> evidence = {};             // [repetition]; empty where it was not asked for
-  std::vector<reports::TimelineEvent> trace = {};  // of all steps, when it was asked for
+  std::vector<Evidence> evidence = {};                // [repetition]; empty if not asked for
+  std::vector<reports::TimelineEvent> trace = {};     // events of all steps, if asked for
 
   STRATAGEM_FIELDS(repetitions, evidence, trace)
 };
@@ -168,9 +168,9 @@ struct MeasureJob {
 
   JobHeader header = JobHeader();
   Config config = {};
-  std::optional<FirstLoss> first_loss = {};  // of a verified row
-  std::optional<double> peak_gflops = {};    // of each device, for its utilisation
-  std::string turns = {};                    // the socket of who gives turns; empty: nobody does
+  std::optional<FirstLoss> first_loss = {};  // loss of a verified row
+  std::optional<double> peak_gflops = {};    // peak of each device, for its utilisation
+  std::string turns = {};                    // socket of the process that gives turns; empty: none
   bool evidence = false;
   bool trace = false;
 
@@ -191,18 +191,18 @@ struct ReferenceJob {
   JobHeader header = JobHeader();
   Config config = {};
   std::vector<std::int64_t> lengths = {};  // steps of the launches, ascending
-  std::vector<std::int64_t> skipped = {};  // as Evidence::skipped
+  std::vector<std::int64_t> skipped = {};  // see Evidence::skipped
   bool shaken = false;                     // whether Reference::shaken is needed
 
   STRATAGEM_FIELDS(header, config, lengths, skipped, shaken)
 };
 
-/// A collective at one message size.
+/// The times of a collective at one message size.
 struct MessageTimes {
   std::int64_t bytes = 0;
-  std::int64_t wire_bytes = 0;  // that the first rank sends for a call
-  std::vector<double> ms = {};  // of a call, batch by batch
-  double processor_share = 0;   // of a core, meanwhile
+  std::int64_t wire_bytes = 0;  // bytes that the first rank sends for a call
+  std::vector<double> ms = {};  // time of a call, batch by batch
+  double processor_share = 0;   // share of a core during the calls
 
   STRATAGEM_FIELDS(bytes, wire_bytes, ms, processor_share)
 };
@@ -227,25 +227,25 @@ struct CollectivesJob {
 
 struct TrainResult {
   std::int64_t steps = 0;
-  std::int64_t skipped_updates = 0;  // of them; see PendingStep::skipped()
-  double seconds = 0;                // of steps, without evaluations
-  double data_wait_ms = 0;           // of them: devices stood still for a batch
-  std::int64_t stalled_steps = 0;    // that waited for more than a hundredth of their time
-  double loader_ms = 0;              // that a batch takes one of the loader's threads,
-  double loader_processor_ms = 0;    // and of it on a processor
+  std::int64_t skipped_updates = 0;  // among `steps`; see PendingStep::skipped()
+  double seconds = 0;                // time of the steps, without evaluations
+  double data_wait_ms = 0;           // time in which devices waited for a batch
+  std::int64_t stalled_steps = 0;    // steps that waited for more than a hundredth of their time
+  double loader_ms = 0;              // time of a batch on a loader thread
+  double loader_processor_ms = 0;    // processor time of a batch
   std::int64_t loader_threads = 0;   // 0: batches were made between steps
-  std::int64_t steps_before = 0;     // of the checkpoint that it went on from,
-  double seconds_before = 0;         // likewise
-  std::optional<double> loss = {};   // of the last step; none: it is not a number
-  std::optional<double> validation_loss = {};  // the last, likewise, as is
+  std::int64_t steps_before = 0;     // steps of the checkpoint that it continued from
+  double seconds_before = 0;         // seconds of that checkpoint
+  std::optional<double> loss = {};   // loss of the last step; none: not a number
+  std::optional<double> validation_loss = {};  // last loss; none: no evaluation, or not a number
   std::optional<double> accuracy = {};
   std::optional<double> best = {};  // loss or accuracy of the best evaluation
-  std::int64_t best_step = -1;      // after which it was
-  std::string set_aside = {};       // folder of checkpoints that belong to another course
-  bool stopped_early = false;       // evaluations came to nothing better
-  std::string stopped = {};         // what went wrong so that it ended before its last step
+  std::int64_t best_step = -1;      // step of that evaluation
+  std::string set_aside = {};       // folder of another training's checkpoints
+  bool stopped_early = false;       // evaluations no longer improved
+  std::string stopped = {};         // error that ended it before its last step
   bool interrupted = false;
-  std::string unwritten_log = {};  // lines that the log did not take
+  std::string unwritten_log = {};  // lines missing from the log
 
   STRATAGEM_FIELDS(steps, skipped_updates, seconds, data_wait_ms, stalled_steps, loader_ms,
                    loader_processor_ms, loader_threads, steps_before, seconds_before, loss,
@@ -261,7 +261,7 @@ struct TrainJob {
   Config config = {};
   training::TrainingOptions training = {};
   std::string work =
-      {};  // JSON: what must be the same when it goes on; see bench/config/training_data.h
+      {};  // JSON: what must match when it continues; see bench/config/training_data.h
 
   STRATAGEM_FIELDS(header, config, training, work)
 };
@@ -280,7 +280,7 @@ nlohmann::json to_json(const JobResult& result);
 
 /// Throws std::invalid_argument: "measure job: config.steps: expected a whole number, found ...".
 Job job_from_json(const nlohmann::json& value);
-/// Of a job of this kind. Throws std::invalid_argument: "measure result: trace: is missing".
+/// Reads its result. Throws std::invalid_argument: "measure result: trace: is missing".
 template <class Kind>
 typename Kind::Result result_from_json(const nlohmann::json& value);
 

@@ -3,10 +3,10 @@
 // A row of a benchmark may run out of memory, crash or hang; none of these may take the other rows
 // with it. So the controller, which touches no tensor, starts a worker (the same binary, or a fork
 // of this process) for every job and rank, hands it the job as one JSON document, and waits for one
-// JSON document: a limited time, and for no longer than the user wants to. Whatever happens,
-// nothing of the workers is left behind.
+// JSON document, until a limit or an interrupt. In every case it leaves nothing of the workers
+// behind.
 //
-// Of several ranks, rank 0's document is the result. When one fails the others are ended, and the
+// With several ranks, rank 0's document is the result. When one fails the others are ended, and the
 // error is the one that caused the rest: a rank that only lost its connection is not the cause.
 #pragma once
 
@@ -32,18 +32,18 @@ struct LaunchOptions {
   /// A fork need not load its libraries again, but all forks have one address layout, on which
   /// times depend.
   WorkerBody body = nullptr;
-  /// How long a worker may go without finishing or beginning another action.
+  /// The longest time in which a worker finishes or begins no action.
   std::chrono::duration<double> limit{150};
-  /// How long it may take to leave once its result has come to its end; at most the limit.
+  /// The longest time in which it leaves after the end of its result; at most the limit.
   std::chrono::duration<double> leave_limit{5};
-  /// Passes the worker's own output on to standard error.
+  /// True if the worker's own output goes to standard error.
   bool verbose = false;
   /// Ends the worker when raised; may be null.
   const Interrupt* interrupt = nullptr;
-  /// Called once when it is raised. True: the workers end by themselves, and are ended only when
-  /// they have not within the limit. May be empty.
+  /// Called once when it is raised. If it returns true, the workers end by themselves, and are
+  /// ended only after the limit. May be empty.
   std::function<bool()> on_interrupt = {};
-  /// Asked a few times a second; true ends the worker like an interrupt. May be empty.
+  /// Called a few times a second; true ends the worker like an interrupt. May be empty.
   std::function<bool()> cancelled = {};
   /// Called a few times a second while waiting; may be empty.
   std::function<void()> on_wait = {};
@@ -51,10 +51,10 @@ struct LaunchOptions {
 
 enum class LaunchStatus {
   ok,
-  usage,        // the job's configuration is wrong; `error.message` says how
+  usage,        // the job's configuration is wrong; see `error.message`
   failure,      // the task failed, or the worker crashed or was killed
   hung,         // no result and no new action within the limit
-  interrupted,  // the user wanted no more
+  interrupted,  // the user ended it
 };
 
 template <class Result>
@@ -62,10 +62,10 @@ struct Launched {
   LaunchStatus status = LaunchStatus::failure;
   Result result;                        // when ok
   reports::Error error;                 // otherwise
-  reports::Conditions conditions = {};  // of a job that is timed
+  reports::Conditions conditions = {};  // for a timed job
 };
 
-/// The outcome of a launch with another result.
+/// Returns the outcome of a launch with another result.
 template <class Result, class Other>
 Launched<Result> with_result(const Launched<Other>& launched, Result result) {
   return {.status = launched.status,
@@ -74,14 +74,14 @@ Launched<Result> with_result(const Launched<Other>& launched, Result result) {
           .conditions = launched.conditions};
 }
 
-/// As the worker wrote it.
+/// A result as the worker wrote it.
 using LaunchResult = Launched<nlohmann::json>;
 
-/// The descriptor behind which rank 0 finds the socket that the ranks' store is to listen on.
+/// Rank 0's descriptor of the socket on which the ranks' store listens.
 constexpr int inherited_store_fd = 6;
 
-/// Runs `job` in as many processes as its header says and waits for their end; each of several is
-/// told where they meet. Throws std::system_error only when no process can be started.
+/// Runs `job` in the number of processes in its header and waits for their end. Several processes
+/// get a rendezvous. Throws std::system_error only if no process can be started.
 LaunchResult launch(const Job& job, const LaunchOptions& options);
 
 }  // namespace stratagem::bench

@@ -20,7 +20,7 @@ using nlohmann::json;
 
 constexpr std::size_t kept_output = 64 * 1024;
 
-/// Appends what can be read; false at the end of the stream.
+/// Appends what can be read; returns false at the end of the stream.
 bool read_available(int fd, std::string& text) {
   std::array<char, 65536> buffer{};
   while (true) {
@@ -84,7 +84,7 @@ bool LocalRank::ended() {
 
 void LocalRank::kill() { worker_.kill(); }
 
-// The third field of /proc/PID/stat, behind the name in parentheses, is the state.
+// The third field of /proc/PID/stat, after the name in parentheses, is the state.
 std::optional<std::string> LocalRank::stall_reason() const {
   std::ifstream file(fmt::format("/proc/{}/stat", worker_.pid()));
   std::string text;

@@ -1,4 +1,4 @@
-// LocalRank: the worker of one rank, what was received from it, and how its end is to be read.
+// LocalRank: the worker of one rank, what was received from it, and what its end means.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -13,7 +13,7 @@ namespace stratagem::bench {
 
 class LocalRank final : public RankHandle {
  public:
-  /// Starts it. `store_fd`, where there is one, is inherited.
+  /// Starts the worker, which inherits `store_fd` if there is one.
   LocalRank(int rank, const Job& job, const LaunchOptions& options, int store_fd);
 
   int result_fd() const override { return result_open_ ? worker_.result_fd() : -1; }

@@ -17,30 +17,30 @@ class RankHandle {
   RankHandle& operator=(const RankHandle&) = delete;
 
   int rank() const { return rank_; }
-  /// Whether its worker is a child of this process.
+  /// Returns whether its worker is a child of this process.
   virtual bool is_local() const { return true; }
 
-  /// Descriptors to wait on for news; -1 where nothing (more) comes.
+  /// Returns a descriptor to wait on for news; -1 if none comes (any more).
   virtual int result_fd() const { return -1; }
   virtual int output_fd() const { return -1; }
 
-  /// Reads what there is without waiting. True: its activity or its result has changed.
+  /// Reads what there is without waiting. Returns whether its activity or result has changed.
   virtual bool read() = 0;
-  /// Whether it has ended; `result()` is known then.
+  /// Returns whether it has ended, after which `result()` is known.
   virtual bool ended() = 0;
   virtual void kill() = 0;
-  /// The result has come to its end, so that it has only to leave.
+  /// Returns whether its result is complete, so that it has only to leave.
   virtual bool leaving() const = 0;
-  /// Why nothing can be expected of it, though it has not ended: "was stopped (SIGSTOP?)".
+  /// Returns why it stands still, though it has not ended: "was stopped (SIGSTOP?)".
   virtual std::optional<std::string> stall_reason() const = 0;
 
-  /// What its end means.
+  /// Returns what its end means.
   virtual const LaunchResult& result() const = 0;
-  /// How much a failure explains: that of another rank is the least.
+  /// The causes by how much they explain: the failure of another rank explains least.
   enum class FailureCause { crashed, failed, peer_lost };
   virtual FailureCause cause() const = 0;
 
-  /// A failure of this rank with what it did last.
+  /// Returns a failure of this rank with its last action.
   LaunchResult failed(LaunchStatus status, std::string message) const {
     return {.status = status,
             .result = {},

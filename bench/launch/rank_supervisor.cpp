@@ -9,9 +9,9 @@ namespace stratagem::bench {
 namespace {
 
 constexpr auto poll_interval = std::chrono::milliseconds(200);
-// When one rank has failed, the others may still say so themselves before they are ended.
+// When one rank has failed, the others may still report theirs before they are ended.
 constexpr auto last_words_limit = std::chrono::seconds(2);
-// A lost connection alone explains nothing: it may take so long until it is known who is gone.
+// A lost connection explains nothing: finding the lost rank may take this long.
 constexpr auto stall_limit = std::chrono::seconds(5);
 
 }  // namespace
@@ -59,7 +59,7 @@ void RankSupervisor::wait_for_news() {
     waiting.push_back({rank->output_fd(), POLLIN, 0});
     streams_open = streams_open || rank->result_fd() >= 0 || rank->output_fd() >= 0;
   }
-  // With all streams at their end nothing announces the workers' own: look more often.
+  // After the end of all streams nothing announces the end of the workers: look more often.
   const bool leaving = !streams_open && std::ranges::any_of(ranks_, [](const auto& rank) {
     return rank->is_local() && !rank->ended();
   });
@@ -96,9 +96,9 @@ std::chrono::duration<double> RankSupervisor::limit() const {
   return absent_rank() != nullptr ? std::min(options_.limit, patience_) : options_.limit;
 }
 
-/// Rank 0's result, or the failure that explains most: a crash, before an error of the rank's own,
-/// before a rank that is not there any more, before an error about another rank. Who has run out of
-/// time beside a rank that is not there has waited for it.
+/// Returns rank 0's result, or the failure that explains most: a crash, then an error of the rank's
+/// own, then a missing rank, then an error about another rank. A rank that has run out of time
+/// beside a missing rank has waited for it.
 LaunchResult RankSupervisor::conclusion() const {
   const RankHandle* cause = nullptr;
   for (const auto& rank : ranks_) {

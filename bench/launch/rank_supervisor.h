@@ -1,5 +1,4 @@
-// RankSupervisor: waits for all ranks of a job, or for the first that fails, and says whose fault
-// it was.
+// RankSupervisor waits for all ranks of a job, or for the first that fails, and names the cause.
 #pragma once
 
 #include <chrono>
@@ -16,7 +15,7 @@ using RankHandles = std::vector<std::unique_ptr<RankHandle>>;
 class RankSupervisor {
  public:
   /// Both references outlive it. `ranks` begins with rank 0, or with the only one that concerns
-  /// this process; one that stands still is waited for no longer than `patience`.
+  /// this process. It waits no longer than `patience` for a rank that stands still.
   RankSupervisor(RankHandles& ranks, const LaunchOptions& options,
                  std::chrono::duration<double> patience);
 
@@ -29,7 +28,7 @@ class RankSupervisor {
   bool is_unwanted();
   bool all_ended() const;
   bool somebody_failed() const;
-  /// Whether some failure is more than the loss of another rank.
+  /// Returns whether some failure is more than the loss of another rank.
   bool is_explained() const;
   /// Returns whether every rank has given its result and only has to exit.
   bool leaving() const;
@@ -45,7 +44,7 @@ class RankSupervisor {
   std::chrono::duration<double> patience_;
   Clock::time_point last_news_;
   std::optional<Clock::time_point> failed_since_;
-  std::optional<Clock::time_point> leaving_since_;  // interrupted, and ending by themselves
+  std::optional<Clock::time_point> leaving_since_;  // when interrupted workers began to end
 };
 
 }  // namespace stratagem::bench

@@ -11,7 +11,7 @@ namespace stratagem::bench {
 namespace {
 
 constexpr auto answer_poll_interval = std::chrono::milliseconds(100);
-// Heartbeats are sent several times a second: after so long without one a rank is lost.
+// Heartbeats are sent several times a second; a rank without one for this long is lost.
 constexpr std::chrono::duration<double> time_until_lost{3};
 
 RankOutcome outcome_from_json(const nlohmann::json& value) {

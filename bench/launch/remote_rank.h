@@ -12,15 +12,15 @@ namespace stratagem::bench {
 
 /// The keys under which controllers leave notes.
 namespace notes {
-std::string job(int number);               // rank 0: what is to be done
-std::string abort(int number);             // rank 0: no more
-std::string answer(int number, int rank);  // each other rank: how it ended
+std::string job(int number);               // rank 0: the job
+std::string abort(int number);             // rank 0: the job is called off
+std::string answer(int number, int rank);  // each other rank: how its worker ended
 std::string heartbeat(int rank);           // a few times a second
 }  // namespace notes
 
-/// How a rank's worker ended, for controllers that tell one another.
+/// The end of a rank's worker, which a controller reports to another.
 struct RankOutcome {
-  LaunchResult launched;  // without the result of any rank but the first, which nobody reads
+  LaunchResult launched;  // without a result, except on the first rank
   RankHandle::FailureCause cause = RankHandle::FailureCause::failed;
 };
 
@@ -31,12 +31,12 @@ class Heartbeat {
  public:
   Heartbeat(ranks::KeyValueStore& store, int rank);
 
-  /// True when the note has changed since the last call.
+  /// Returns whether the note has changed since the last call.
   bool refresh();
   std::chrono::duration<double> since_last_heartbeat() const;
   const std::string& activity() const { return activity_; }
   const std::string& host() const { return host_; }
-  /// Why its worker stands still, in its controller's words; empty: it does not.
+  /// Returns why its worker stands still, from its controller; empty if it does not.
   const std::string& stall_reason() const { return stall_reason_; }
 
  private:
@@ -63,7 +63,7 @@ class RemoteRank final : public RankHandle {
   FailureCause cause() const override { return outcome_.cause; }
   std::string host() const override { return heartbeat_.host(); }
   std::string last_action() const override { return heartbeat_.activity(); }
-  /// Nothing is heard of its controller.
+  /// Returns whether its controller sends no heartbeats.
   bool silent() const;
 
  private:

@@ -7,13 +7,13 @@ namespace stratagem::bench {
 namespace {
 
 constexpr auto store_poll_interval = std::chrono::milliseconds(200);
-// The opener, too, gives up after the limit, and knows the reason; but c10d's then tries once more
-// where it was refused, for as long again.
+// The opener also gives up after the limit, with a reason; but c10d's, if refused, then tries once
+// more for as long.
 constexpr auto opening_allowance = std::chrono::seconds(2);
 
 }  // namespace
 
-/// A call in flight, while it lives; it may take so much longer than the limit.
+/// A call in flight, while it lives; `allowance` is added to its limit.
 class StoreWithDeadline::Call {
  public:
   explicit Call(StoreWithDeadline& owner, Clock::duration allowance = {}) : owner_(owner) {

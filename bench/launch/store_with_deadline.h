@@ -1,9 +1,8 @@
-// StoreWithDeadline: a store whose every call has a limit.
+// StoreWithDeadline limits the time of every call of a store.
 //
-// c10d's store waits for its server's answer without one: were rank 0 stopped, its host gone, or
-// its port some other program's that says nothing, the others would hang in the middle of a call,
-// deaf to signals. A call that lasts longer than the limit ends the process, in one line; its
-// worker ends with it.
+// c10d's store waits for its server without a limit: if rank 0 were stopped, its host gone, or its
+// port held by another, silent program, the other ranks would hang in the middle of a call and
+// ignore signals. A call beyond the limit ends the process, in one line, and so its worker.
 #pragma once
 
 #include <chrono>
@@ -22,8 +21,7 @@ class StoreWithDeadline final : public ranks::KeyValueStore {
  public:
   using Opener = std::function<std::unique_ptr<ranks::KeyValueStore>()>;
 
-  /// Opens the store. `give_up` is called, on a thread of its own, when that or a call is
-  /// overdue.
+  /// Opens the store. Calls `give_up`, on a thread of its own, when that or a call is overdue.
   StoreWithDeadline(const Opener& open, std::chrono::duration<double> limit,
                     std::function<void()> give_up);
 
@@ -41,7 +39,7 @@ class StoreWithDeadline final : public ranks::KeyValueStore {
   std::chrono::duration<double> limit_;
   std::function<void()> give_up_;
   std::mutex mutex_;
-  std::list<Clock::time_point> calls_;  // those in flight
+  std::list<Clock::time_point> calls_;  // begin of each call in flight
   std::jthread watcher_;                // ends first
 };
 

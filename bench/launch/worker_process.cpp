@@ -30,7 +30,7 @@ constexpr int activity_target = 5;
 // Descriptors to be renumbered for the child lie above its targets, so that none overwrites
 // another.
 constexpr int lowest_source = 16;
-constexpr const char* shown_name = "stratagem";  // in the place of /proc/self/exe
+constexpr const char* shown_name = "stratagem";  // instead of /proc/self/exe
 
 [[noreturn]] void fail(const char* what) {
   throw std::system_error(errno, std::generic_category(), what);
@@ -57,7 +57,7 @@ Pipe make_pipe() {
   return {std::move(read_end), raised(low_write_end.get())};
 }
 
-// A file in memory rather than a pipe: a worker that does not read its job blocks nobody.
+// Uses a file in memory instead of a pipe: a worker that does not read its job blocks nobody.
 runtime::UniqueFd memory_file(const std::string& text) {
   runtime::UniqueFd file(memfd_create("job", MFD_CLOEXEC));
   if (!file) fail("memfd_create");
@@ -66,8 +66,8 @@ runtime::UniqueFd memory_file(const std::string& text) {
   return raised(file.get());
 }
 
-// The library's own default, one thread a core, must not be changed from outside: the tasks set
-// the threads of every device themselves.
+// Keeps the library's default, one thread a core: the tasks set the threads of every device
+// themselves.
 std::vector<char*> worker_environment() {
   std::vector<char*> environment;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -84,10 +84,10 @@ sigset_t mask_for_child(const Interrupt* interrupt) {
   return current;
 }
 
-/// Beginning has what a worker's process begins with.
+/// Holds what a worker's process begins with.
 struct Beginning {
-  std::vector<std::pair<int, int>> descriptors;  // of this process, and which they become there
-  int first_closed;                              // it and all above stay here
+  std::vector<std::pair<int, int>> descriptors;  // this process's, and their numbers in the worker
+  int first_closed;                              // it and all above are closed in the worker
   sigset_t mask;
 };
 
@@ -136,8 +136,8 @@ pid_t spawned(std::vector<std::string> command, const Beginning& beginning) {
   return pid;
 }
 
-/// Gives the fork its descriptors and drops what this process has buffered. False: one is not
-/// there.
+/// Gives the fork its descriptors and drops this process's buffered output. Returns false if one is
+/// missing.
 bool take_descriptors(const Beginning& beginning) {
   __fpurge(stdout);
   __fpurge(stderr);
@@ -150,7 +150,7 @@ bool take_descriptors(const Beginning& beginning) {
   return true;
 }
 
-/// The fork has the libraries and plug-ins that this process has loaded.
+/// Starts a fork, which has the libraries and plug-ins that this process has loaded.
 pid_t forked(WorkerBody body, std::vector<std::string> arguments, const Beginning& beginning) {
   const std::vector<char*> pointers = pointers_to(arguments);
   const pid_t pid = ::fork();
@@ -208,8 +208,8 @@ WorkerProcess::WorkerProcess(const std::vector<std::string>& command, WorkerBody
 
 WorkerProcess::~WorkerProcess() { kill(); }
 
-// The leader's number stays taken until it is collected, so the group is ended first: nobody else
-// can be hit.
+// The leader's number stays taken until it is collected, so the group is ended first: no other
+// process can be hit.
 bool WorkerProcess::ended() {
   if (pid_ < 0) return true;
   siginfo_t information{};

@@ -1,7 +1,7 @@
-// A child process with a job to read, a result to write and a record of what it is doing.
+// A child process with a job to read, a result to write and a record of its last action.
 //
-// The parts of launch() that talk to the operating system: the process leads a group of its own,
-// so that a Ctrl-C at the terminal reaches only the controller, and so that everything the worker
+// The parts of launch() that call the operating system: the process leads a group of its own, so
+// that a Ctrl-C at the terminal reaches only the controller, and so that everything the worker
 // started can be ended with it.
 #pragma once
 
@@ -25,8 +25,8 @@ bool can_fork();
 
 class WorkerProcess {
  public:
-  /// Starts `command` with the job behind one descriptor and the progress page behind another, and
-  /// `store_fd`, unless it is -1, behind launch.h's inherited_store_fd. Where `body` is given and
+  /// Starts `command` with the job at one descriptor and the progress page at another, and
+  /// `store_fd`, unless it is -1, at launch.h's inherited_store_fd. If `body` is given and
   /// can_fork() holds, it forks this process, and the fork runs `body` instead.
   WorkerProcess(const std::vector<std::string>& command, WorkerBody body, const std::string& job,
                 int progress_fd, int store_fd, const Interrupt* interrupt);
@@ -36,16 +36,16 @@ class WorkerProcess {
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
   int result_fd() const { return result_.get(); }
-  /// What the worker writes to standard output and standard error.
+  /// Returns the descriptor of the worker's standard output and standard error.
   int output_fd() const { return output_.get(); }
 
   pid_t pid() const { return pid_; }
 
-  /// Whether the process has ended by itself. Never blocks.
+  /// Returns whether the process has ended by itself. Never blocks.
   bool ended();
   /// Ends the group with SIGKILL and collects it.
   void kill();
-  /// The status as waitpid gives it, once it has ended or was killed.
+  /// Returns the status from waitpid(), once it has ended or was killed.
   int wait_status() const { return wait_status_; }
 
  private:

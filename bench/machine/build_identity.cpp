@@ -1,4 +1,4 @@
-// Which code is running: the executable's build id and the LibTorch that was loaded.
+// Identifies the running code: the executable's build id and the loaded LibTorch.
 #include <elf.h>
 #include <fmt/format.h>
 #include <link.h>
@@ -20,7 +20,7 @@ std::string hexadecimal(std::span<const unsigned char> bytes) {
   return text;
 }
 
-/// The GNU build-id note among `notes`, or nothing.
+/// Returns the GNU build-id note among `notes`, or nothing.
 std::string build_id_note(std::span<const unsigned char> notes) {
   const auto padded = [](std::size_t size) { return (size + 3) & ~std::size_t{3}; };
   while (notes.size() >= sizeof(ElfW(Nhdr))) {
@@ -41,7 +41,7 @@ std::string build_id_note(std::span<const unsigned char> notes) {
 
 struct LoadedObject {
   std::string path = {};
-  std::string build_id = {};  // empty where it was linked without
+  std::string build_id = {};  // empty if linked without one
 };
 
 LoadedObject read_object(const dl_phdr_info& object) {
@@ -55,7 +55,7 @@ LoadedObject read_object(const dl_phdr_info& object) {
   return found;
 }
 
-// The first object that is reported is the executable itself.
+// The first reported object is the executable itself.
 int take_executable(dl_phdr_info* object, std::size_t, void* result) {
   *static_cast<LoadedObject*>(result) = read_object(*object);
   return 1;
@@ -67,14 +67,14 @@ int take_torch(dl_phdr_info* object, std::size_t, void* result) {
   return take_executable(object, 0, result);
 }
 
-/// The first loaded object that `take` takes; empty where it takes none.
+/// Returns the first loaded object that `take` takes; empty if it takes none.
 LoadedObject loaded_object(int (*take)(dl_phdr_info*, std::size_t, void*)) {
   LoadedObject found;
   dl_iterate_phdr(take, &found);
   return found;
 }
 
-// Linked without --build-id, a rebuilt executable still has another size or time.
+// Identifies an executable without --build-id: a rebuilt one still has another size or time.
 std::string file_identity() {
   std::error_code ignored;
   const auto size = std::filesystem::file_size("/proc/self/exe", ignored);

@@ -10,8 +10,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The folders of this process's groups up to the roots, wherever a hierarchy may be mounted: those
-/// that are not there, or limit something else, lack the files that are read.
+/// Returns the folders of this process's groups up to the roots, wherever a hierarchy may be
+/// mounted. Those that do not exist, or limit something else, lack the files that are read.
 std::set<fs::path> group_folders(const SystemPaths& paths) {
   const fs::path root = paths.sys / "fs/cgroup";
   std::set<fs::path> folders = {root, root / "unified"};

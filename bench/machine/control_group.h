@@ -11,10 +11,10 @@
 
 namespace stratagem::bench {
 
-/// Processors' worth of time that this process may use; none without a limit.
+/// Returns the processors' worth of time that this process may use; none without a limit.
 std::optional<double> limited_cores(const SystemPaths& paths = {});
 
-/// Periods in which a limit has stopped a group of this process: a counter that only grows.
+/// Returns the number of periods in which a limit has stopped this process's groups.
 std::int64_t limited_periods(const SystemPaths& paths = {});
 
 }  // namespace stratagem::bench

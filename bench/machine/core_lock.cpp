@@ -42,7 +42,7 @@ runtime::UniqueFd open_lock(const std::filesystem::path& path) {
 
 bool try_lock(int fd) { return ::flock(fd, LOCK_EX | LOCK_NB) == 0; }
 
-// For the message of whoever waits; without the right to write there is no number to show.
+// Names the holder for a waiting process; without write permission it names none.
 void leave_process_id(int fd) {
   const std::string text = fmt::format("{}\n", getpid());
   if (::ftruncate(fd, 0) != 0 ||

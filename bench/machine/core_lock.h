@@ -1,10 +1,10 @@
 // Keeps two measurements off the same cores.
 //
-// A second run would halve the first one's speed and its own. So whoever measures on a CPU core
-// holds a lock on it, a file in memory that every user of the machine can open, until it ends. Who
-// comes second waits, for a limited time, and says so; then it ends, unless it was told to share.
-// Cores are locked in ascending order, so two runs never wait for each other. The files lie in
-// $STRATAGEM_LOCK_FOLDER, else in /dev/shm, else in the folder for temporary files.
+// A second run would halve the first one's speed and its own. So a run that measures on a CPU core
+// locks it until it ends, by a file in memory that every user of the machine can open. A second run
+// reports that it waits; after a limited time it ends, unless it may share. Cores are locked in
+// ascending order, so two runs never wait for each other. The files lie in $STRATAGEM_LOCK_FOLDER,
+// else in /dev/shm, else in the folder for temporary files.
 #pragma once
 
 #include <chrono>
@@ -20,10 +20,10 @@ namespace stratagem::bench {
 
 struct CoreLockOptions {
   std::chrono::duration<double> timeout{120};
-  bool share = false;                    // goes on with another run's cores after the timeout
+  bool share = false;                    // uses another run's cores after the timeout
   std::filesystem::path folder;          // empty: see above
   const Interrupt* interrupt = nullptr;  // may be null
-  /// Told once, when waiting begins: "waiting for cores 0,1: in use by process 4711".
+  /// Called once, when waiting begins: "waiting for cores 0,1: in use by process 4711".
   std::function<void(const std::string&)> say = {};
 };
 
@@ -34,7 +34,7 @@ class CoreLocks {
   CoreLocks(std::vector<int> cores, const CoreLockOptions& options);
 
   bool waited() const { return waited_; }
-  /// Whether some core is still another run's.
+  /// Returns whether some core is still another run's.
   bool shared() const { return shared_; }
 
  private:

@@ -32,7 +32,7 @@ fs::path cpu_folder(const SystemPaths& paths, int cpu) {
   return paths.sys / "devices/system/cpu" / fmt::format("cpu{}", cpu);
 }
 
-/// Processors with equal text are threads of one core.
+/// Returns equal texts for processors that are threads of one core.
 std::string core_identity(const SystemPaths& paths, int cpu) {
   const fs::path topology = cpu_folder(paths, cpu) / "topology";
   const std::string siblings = first_line(topology / "core_cpus_list");
@@ -61,7 +61,7 @@ int count_numa_nodes(const SystemPaths& paths) {
   return std::max(nodes, 1);
 }
 
-/// The processors of the machine, whether or not this process may use them.
+/// Returns the processors of the machine, whether or not this process may use them.
 std::vector<int> all_cpus(const SystemPaths& paths) {
   std::vector<int> cpus;
   while (fs::exists(cpu_folder(paths, static_cast<int>(cpus.size())))) {
@@ -70,16 +70,16 @@ std::vector<int> all_cpus(const SystemPaths& paths) {
   return cpus;
 }
 
-// The clock at this moment would differ from run to run; a comparison needs the nominal one.
+// Returns the nominal clock: the present one would differ from run to run.
 double nominal_mhz(const SystemPaths& paths) {
   const double base =
       number_or(first_line(cpu_folder(paths, 0) / "cpufreq/base_frequency"), 0) / 1000;
   if (base > 0) return base;
-  // Of a processor with a constant time-stamp counter, which ticks twice a BogoMIPS.
+  // A constant time-stamp counter ticks twice a BogoMIPS.
   return std::round(number_or(field(paths.proc / "cpuinfo", "bogomips"), 0) / 2);
 }
 
-/// "always [madvise] never" -> "madvise".
+/// Returns "madvise" for "always [madvise] never".
 std::string selected(const std::string& choices) {
   const auto begin = choices.find('[');
   const auto end = choices.find(']');
@@ -109,7 +109,7 @@ std::vector<std::string> gpu_models(const SystemPaths& paths) {
   return models;
 }
 
-/// "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.1.2  ..." -> "580.1.2".
+/// Returns "580.1.2" for "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.1.2  ...".
 std::string gpu_driver(const SystemPaths& paths) {
   std::istringstream words(first_line(paths.proc / "driver/nvidia/version"));
   for (std::string word; words >> word;) {

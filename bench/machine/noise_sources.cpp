@@ -19,8 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double disturbing_share = 0.05;  // of the processors, by other programs
-constexpr double stolen_share = 0.01;      // of the processors
+constexpr double disturbing_share = 0.05;  // share of the processors that other programs use
+constexpr double stolen_share = 0.01;      // share of the processors
 
 std::optional<double> number_in(const fs::path& path) {
   std::istringstream line(first_line(path));
@@ -28,7 +28,7 @@ std::optional<double> number_in(const fs::path& path) {
   return line >> value ? std::optional(value) : std::nullopt;
 }
 
-/// "on", "off", or empty where the kernel does not say.
+/// Returns "on", "off", or an empty text if it is unknown.
 std::string turbo(const SystemPaths& paths) {
   const fs::path folder = paths.sys / "devices/system/cpu";
   if (const auto boost = number_in(folder / "cpufreq/boost")) return *boost > 0 ? "on" : "off";
@@ -38,7 +38,7 @@ std::string turbo(const SystemPaths& paths) {
   return "";
 }
 
-/// Of all processors; none where the kernel does not count them.
+/// Returns the throttles of all processors; none if the kernel does not count them.
 std::optional<std::int64_t> thermal_throttles(const SystemPaths& paths) {
   std::optional<std::int64_t> count;
   for (int cpu = 0;; ++cpu) {
@@ -50,8 +50,8 @@ std::optional<std::int64_t> thermal_throttles(const SystemPaths& paths) {
   }
 }
 
-/// The lines "cpu0 ..." of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal, and
-/// guests, which stand in user and nice already.
+/// Reads the lines "cpu0 ..." of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal,
+/// and guests, which user and nice already include.
 void read_processors(const SystemPaths& paths, const std::vector<int>& processors,
                      NoiseCounters& reading) {
   constexpr int idle = 3;
@@ -85,7 +85,7 @@ void read_own(NoiseCounters& reading) {
   }
 }
 
-/// Cores' worth of a time that was counted between two readings.
+/// Returns the cores' worth of a time that was counted between two readings.
 double cores_between(const NoiseCounters& before, const NoiseCounters& after, double seconds) {
   const double passed = after.seconds - before.seconds;
   return passed > 0 ? std::max(0.0, seconds / passed) : 0;

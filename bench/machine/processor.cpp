@@ -27,7 +27,7 @@ std::vector<std::string> flags(const SystemPaths& paths) {
   return found;
 }
 
-/// The number of processors in "0-3,8".
+/// Returns the number of processors in "0-3,8".
 int counted(const std::string& list) {
   int count = 0;
   std::istringstream parts(list);

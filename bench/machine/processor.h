@@ -13,8 +13,8 @@ namespace stratagem::bench {
 /// "avx2 fma avx512f". Variables such as ONEDNN_MAX_CPU_ISA can forbid a library some of them.
 std::string instruction_sets(const SystemPaths& paths = {});
 
-/// Returns the virtual machine's maker or product; empty where the kernel runs on the hardware, and
-/// "unknown" where the virtual machine does not name itself.
+/// Returns the virtual machine's maker or product; empty if the kernel runs on the hardware, and
+/// "unknown" if the virtual machine does not name itself.
 std::string hypervisor(const SystemPaths& paths = {});
 
 /// Returns the caches that processor 0 can use, the nearest first.

@@ -28,7 +28,7 @@ Interrupt::Interrupt() {
   if (!fd_) throw std::system_error(errno, std::generic_category(), "signalfd");
 }
 
-// A signal that was taken notice of is consumed: unblocked, it would end the process on the spot.
+// Consumes a signal that was noticed: once unblocked, it would end the process on the spot.
 Interrupt::~Interrupt() {
   signalfd_siginfo information{};
   while (::read(fd_.get(), &information, sizeof(information)) > 0) {

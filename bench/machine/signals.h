@@ -1,9 +1,9 @@
-// Ctrl-C and termination as something that can be waited for.
+// Turns Ctrl-C and termination into something that can be waited for.
 //
 // While an Interrupt lives, SIGINT and SIGTERM no longer end the process: they make `fd()` readable
-// and `raised()` true, so that whoever waits can stop its children, keep what is finished and say
-// how to go on. No handler runs at an arbitrary moment, and there is no global flag. Create it
-// before the first thread.
+// and `raised()` true, so that a waiting program can stop its children, keep what is finished and
+// print how to continue. No handler runs at an arbitrary moment, and there is no global flag.
+// Create it before the first thread.
 #pragma once
 
 #include <signal.h>
@@ -14,7 +14,7 @@
 
 namespace stratagem::bench {
 
-/// The user wanted no more before the first launch was made.
+/// The user interrupted before the first launch.
 class Interrupted : public std::runtime_error {
  public:
   Interrupted() : std::runtime_error("interrupted") {}
@@ -27,11 +27,11 @@ class Interrupt {
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;
 
-  /// Readable once a signal has arrived; for poll.
+  /// Returns a descriptor for poll() that is readable once a signal has arrived.
   int fd() const { return fd_.get(); }
-  /// Whether one has arrived since this was created. Never blocks.
+  /// Returns whether a signal has arrived since this was created. Never blocks.
   bool raised() const;
-  /// The signal mask that child processes start with.
+  /// Returns the signal mask that child processes start with.
   const sigset_t& original_mask() const { return original_mask_; }
 
  private:
@@ -39,8 +39,8 @@ class Interrupt {
   runtime::UniqueFd fd_;
 };
 
-/// A signal that asks for something without ending anything. While it lives the process is not
-/// ended by the signal, nor are its children. Create it before the first thread.
+/// A signal that requests something without ending anything. While it lives the signal ends neither
+/// the process nor its children. Create it before the first thread.
 class RequestSignal {
  public:
   explicit RequestSignal(int signal);
@@ -48,7 +48,7 @@ class RequestSignal {
   RequestSignal(const RequestSignal&) = delete;
   RequestSignal& operator=(const RequestSignal&) = delete;
 
-  /// Whether one has arrived since it was last asked. Never blocks.
+  /// Returns whether a signal has arrived since the last call. Never blocks.
   bool take() const;
 
  private:

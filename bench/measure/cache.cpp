@@ -36,7 +36,7 @@ std::filesystem::path Cache::entry(const std::string& kind, const json& question
   return folder_ / fmt::format("{}-{:016x}.json", kind, runtime::content_hash(question.dump()));
 }
 
-/// Null where there is none.
+/// Returns null if there is none.
 json Cache::stored(const std::string& kind, const json& question) const {
   std::ifstream file(entry(kind, question));
   if (!file) return {};

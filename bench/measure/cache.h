@@ -1,7 +1,7 @@
-// Results that need not be found again: verification and calibration, by configuration and build.
+// Keeps results that are not computed again: verification and calibration, by row and build.
 //
-// One small JSON file an entry, written aside and renamed. The file repeats what it is the answer
-// to, so a collision, like a damaged file, is a miss and never a wrong answer.
+// Each entry is a small JSON file, written under another name and renamed. It repeats its question,
+// so a collision, like a damaged file, is a miss and never a wrong answer.
 #pragma once
 
 #include <filesystem>
@@ -11,10 +11,10 @@
 
 namespace stratagem::bench {
 
-/// ${XDG_CACHE_HOME:-~/.cache}/stratagem, or a folder for temporary files where there is no home.
+/// Returns ${XDG_CACHE_HOME:-~/.cache}/stratagem, or a temporary folder if there is no home.
 std::filesystem::path default_cache_folder();
 
-/// An answer and how long ago it was kept.
+/// An answer and its age.
 struct RecentAnswer {
   nlohmann::json answer;
   double age_s = 0;
@@ -24,18 +24,18 @@ class Cache {
  public:
   explicit Cache(std::filesystem::path folder = default_cache_folder());
 
-  /// The answer stored for `question` under `kind`.
+  /// Returns the answer stored for `question` under `kind`.
   std::optional<nlohmann::json> find(const std::string& kind, const nlohmann::json& question) const;
 
-  /// The same, unless it is older than that.
+  /// Returns the answer unless it is older than that.
   std::optional<RecentAnswer> find_recent(const std::string& kind, const nlohmann::json& question,
                                           double longest_age_s) const;
 
-  /// Keeps an answer. A cache that cannot be written is no reason to stop: false.
+  /// Keeps an answer. Returns false if the cache cannot be written, which does not stop the run.
   bool store(const std::string& kind, const nlohmann::json& question,
              const nlohmann::json& answer) const;
 
-  /// Why the first answer was not kept, in one line; empty: all were.
+  /// Returns why the first answer was not kept, in one line; empty if all were.
   const std::string& failure() const { return failure_; }
 
  private:
@@ -43,7 +43,7 @@ class Cache {
   std::filesystem::path entry(const std::string& kind, const nlohmann::json& question) const;
 
   std::filesystem::path folder_;
-  mutable std::string failure_;  // no part of what the cache holds
+  mutable std::string failure_;  // not part of the cache's content
 };
 
 }  // namespace stratagem::bench

@@ -14,7 +14,7 @@ using nlohmann::json;
 constexpr double longest_age_s = 24 * 3600;
 constexpr double canary_agreement = 0.03;
 
-/// Empty where the answer is not what store() has kept.
+/// Returns nothing if the answer does not have the form that store() writes.
 std::optional<LaunchResult> launched_of(const json& answer) {
   if (!answer.is_object() || !answer.contains("result") || !answer.contains("conditions")) {
     return std::nullopt;

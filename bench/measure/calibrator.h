@@ -1,8 +1,8 @@
-// Calibrator: what devices, stages and links can do, measured now or kept from before.
+// Calibrator measures the speed of devices, stages and links, or finds it in the cache.
 //
-// An answer is kept with its time and with the conditions that it was measured under, the canary
-// among them. It is used again for a day, while the canary of now agrees with it. One that was
-// disturbed or contradicts itself is doubted and not kept.
+// An answer is kept with its time and conditions, the canary among them. It is used again for a
+// day, while the present canary agrees with it. An answer that was disturbed or contradicts itself
+// is doubtful and not kept.
 #pragma once
 
 #include <algorithm>
@@ -28,9 +28,9 @@ class Calibrator {
   /// `environment` must outlive it.
   explicit Calibrator(const MeasureEnvironment& environment) : environment_(environment) {}
 
-  /// The answer to `question`. `contradiction` says what cannot be true of a result, empty when all
-  /// can: such a result is measured again, up to twice, and a disturbed one once. `keep`: whether
-  /// it may be used again.
+  /// Returns the answer to `question`. `contradiction` returns what cannot be true of a result, or
+  /// an empty text. Such a result is measured again, up to twice, and a disturbed one once. `keep`
+  /// allows its later use.
   template <class Kind>
   Calibrated<typename Kind::Result> calibrate(
       const nlohmann::json& question, const Kind& job,

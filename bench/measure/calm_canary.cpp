@@ -11,7 +11,7 @@ using nlohmann::json;
 
 constexpr double remembered_s = 7 * 24 * 3600;
 
-/// The least of the last week, or what this run has.
+/// Returns the least of the last week, or this run's.
 double calmest_ms(const Cache& cache, const json& question, double own_ms) {
   const auto kept = cache.find_recent("canary", question, remembered_s);
   return kept && kept->answer.is_number() ? kept->answer.get<double>() : own_ms;
@@ -21,7 +21,7 @@ double calmest_ms(const Cache& cache, const json& question, double own_ms) {
 
 std::map<std::string, NoiseSource> slow_throughout(const MeasureEnvironment& environment,
                                                    const std::map<std::string, double>& usual_ms) {
-  if (!environment.ranks_share_cores) return {};  // other hosts' devices are among them
+  if (!environment.ranks_share_cores) return {};  // it includes other hosts' devices
   json machine = environment.identity;
   machine.erase("build");
   std::map<std::string, NoiseSource> found;

@@ -1,5 +1,5 @@
-// What the canary takes on this machine in its calmest run: whether the machine was slow throughout
-// a run, of which the run's own canaries, compared with one another, know nothing.
+// Compares the canary with its calmest run on this machine. A machine that is slow throughout a run
+// does not show when the run's own canaries are compared with one another.
 #pragma once
 
 #include <map>
@@ -10,11 +10,10 @@
 
 namespace stratagem::bench {
 
-/// Compares a run's usual canaries [ms], by devices (canary_devices), with the least that is known
-/// of the same kind of machine, whatever the build, and keeps what is less. It is forgotten a week
-/// after it was measured. Returns a disturbance, by devices, for each that took more than 5%
-/// longer. A canary of 0 is none. Under a launcher, where other hosts take part, nothing is
-/// compared.
+/// Compares a run's usual canaries [ms], by devices (canary_devices), with the least known one on
+/// the same kind of machine, for any build, and keeps the lesser one for a week. Returns a
+/// disturbance, by devices, for each that took more than 5% longer. A canary of 0 means none. Under
+/// a launcher, where other hosts take part, it compares nothing.
 std::map<std::string, NoiseSource> slow_throughout(const MeasureEnvironment& environment,
                                                    const std::map<std::string, double>& usual_ms);
 

@@ -10,7 +10,7 @@ namespace {
 
 bool on_cpu(const Config& config) { return config.device == "cpu"; }
 
-/// What a calibration depends on, as the configuration to calibrate with. CPU devices are
+/// Returns what a calibration depends on, as the configuration to calibrate with. CPU devices are
 /// calibrated with one core each: a row's peak counts its cores.
 Config calibration_config(const PreparedRow& prepared, std::size_t cores) {
   const Config& row = prepared.config;
@@ -27,7 +27,7 @@ Config calibration_config(const PreparedRow& prepared, std::size_t cores) {
   return config;
 }
 
-/// "cpu_float32", "cuda_float32_tf32".
+/// Returns "cpu_float32", "cuda_float32_tf32".
 std::string calibration_name(const Config& config) {
   return fmt::format("{}_{}{}", config.device, compute_format(config), config.tf32 ? "_tf32" : "");
 }
@@ -41,8 +41,8 @@ double peak_of(const CalibrateDeviceResult& rates) {
 reports::Values calibrate_devices(std::vector<PreparedRow>& rows,
                                   const MeasureEnvironment& environment, Calibrator& calibrator,
                                   Observer& observer) {
-  // Devices that are measured together share power and memory: the most of them give the peak that
-  // every row of the table is held against.
+  // Devices that are measured together share power and memory: the largest number of them gives the
+  // peak for every row of the table.
   std::map<std::string, Config> wanted;
   for (const PreparedRow& row : rows) {
     const Config config = calibration_config(row, environment.cores.size());

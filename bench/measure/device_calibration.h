@@ -1,4 +1,4 @@
-// How fast the devices are at best: the peak that a row's model FLOP utilisation refers to.
+// Measures the devices' peak speed, to which a row's model FLOP utilisation refers.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace stratagem::bench {
 
-/// Peak rates of the devices that the rows use; gives every row its peak. Returns the facts for the
-/// record. A calibration that fails costs the rows their peak, not the measurement.
+/// Measures the peak rates of the rows' devices; gives every row its peak. Returns the facts for
+/// the record. A calibration that fails costs the rows their peak, not the measurement.
 reports::Values calibrate_devices(std::vector<PreparedRow>& rows,
                                   const MeasureEnvironment& environment, Calibrator& calibrator,
                                   Observer& observer);

@@ -14,7 +14,7 @@
 namespace stratagem::bench {
 namespace {
 
-/// A cached answer is good for the same code on the same kind of machine.
+/// Returns what a cached answer is valid for: the same code on the same kind of machine.
 nlohmann::json identity_of(const std::string& build) {
   const MachineFacts facts = machine_facts();
   return {{"build", build},
@@ -31,7 +31,7 @@ nlohmann::json identity_of(const std::string& build) {
           {"environment", library_settings()}};
 }
 
-/// With what other programs used meanwhile.
+/// Launches the job and records the processor time of other programs.
 LaunchResult watched_launch(const Job& job, const LaunchOptions& options) {
   const NoiseCounters before = read_noise();
   LaunchResult launched = launch(job, options);
@@ -73,7 +73,7 @@ MeasureEnvironment make_environment(Catalogue catalogue, const Interrupt& interr
   environment.launch = [&interrupt, &observer, verbose, worker, cluster](const Job& job) {
     const JobHeader& header = header_of(job);
     LaunchOptions options;
-    // An action's own limit, and time to start and to leave.
+    // The limit of an action, and time to start and to leave.
     constexpr double starting_and_leaving_s = 30;
     options.limit = std::chrono::duration<double>(header.timeout + starting_and_leaving_s);
     options.verbose = verbose;

@@ -1,4 +1,4 @@
-// The launch of a job, with its result as the struct that belongs to it.
+// Launches a job and returns its result as the struct that belongs to it.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,7 +9,7 @@
 
 namespace stratagem::bench {
 
-/// A job about one row that so many ranks do together.
+/// Returns a job about one row for `ranks` ranks.
 template <class Kind>
 Kind job_about(const Config& row, int ranks = 1) {
   Kind job;
@@ -19,7 +19,7 @@ Kind job_about(const Config& row, int ranks = 1) {
   return job;
 }
 
-/// A result that cannot be read is a failure, which names the field.
+/// Turns a result that cannot be read into a failure, which names the field.
 template <class Kind>
 Launched<typename Kind::Result> with_typed_result(const LaunchResult& launched) {
   auto typed = with_result(launched, typename Kind::Result());
@@ -43,9 +43,9 @@ struct AnyAnswer {
   bool operator()(const auto& /*result*/, const auto& /*job*/) const { return true; }
 };
 
-/// Returns the answer to `question` from the cache or, when it has none that can be read, from a
-/// worker; kept when `worth_keeping(result)`. Where `is_enough(result, job)` is false for the kept
-/// answer, which may change the job, a worker's answer replaces it.
+/// Returns the answer to `question` from the cache or, if it has none that can be read, from a
+/// worker; kept if `worth_keeping(result)`. If `is_enough(result, job)`, which may change the job,
+/// is false for the kept answer, a worker's answer replaces it.
 template <class Kind, class Predicate, class IsEnough = AnyAnswer>
 Launched<typename Kind::Result> cached_launch(const MeasureEnvironment& environment,
                                               const nlohmann::json& question, Kind job,

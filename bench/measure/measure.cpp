@@ -21,7 +21,7 @@
 namespace stratagem::bench {
 namespace {
 
-/// What a reader of the results may compare, and which way is better.
+/// Returns the metrics that readers of the results may compare, and which way is better.
 std::vector<reports::Metric> metrics() {
   return {
       {.name = "real_time", .unit = "ms", .better = "lower", .deterministic = false},
@@ -40,8 +40,7 @@ std::vector<reports::Metric> metrics() {
   };
 }
 
-/// Predicts and proves the rows. Returns false when the user interrupts it; what was measured
-/// stays.
+/// Predicts and proves the rows. Returns false if the user interrupts it; what was measured stays.
 bool finished(Rounds& rounds, std::vector<PreparedRow>& rows, const MeasureEnvironment& environment,
               Calibrator& calibrator, Observer& observer) {
   try {
@@ -92,8 +91,8 @@ Measurement measure(const std::vector<Config>& rows, const MeasureOptions& optio
   std::vector<NoiseSource> sources;
   for (const auto& [devices, source] : slow) sources.push_back(source);
   noise.finish(context, sources);
-  // Last, so that the first figures come early; predictions depend on nothing measured, and proofs
-  // on no time. Who takes turns with another run leaves it the cores.
+  // Comes last, so that the first figures come early; predictions depend on nothing measured, and
+  // proofs on no time. A run that takes turns with another leaves it the cores.
   const bool alone = options.turns.empty();
   const bool has_finished =
       !rounds.interrupted() &&

@@ -1,12 +1,12 @@
-// The one way in which anything is measured: rows of configuration in, a record out.
+// Measures rows: configurations in, a record out. Every measurement goes through here.
 //
 //   check every row -> hold the cores -> calibrate the devices -> verify every row
 //   -> calibrate the stages -> rounds of launches
 //
 // This process touches no tensor: every arrow is a job of a worker process (bench/launch/launch.h),
-// so a row that crashes, hangs or runs out of memory is one failed row among others. What an
-// earlier run has verified or calibrated with the same configuration, build and machine is not done
-// again.
+// so a row that crashes, hangs or runs out of memory is one failed row among others. It does not
+// repeat what an earlier run has verified or calibrated with the same configuration, build and
+// machine.
 #pragma once
 
 #include <filesystem>
@@ -32,33 +32,33 @@ namespace stratagem::bench {
 
 struct MeasureOptions {
   std::string command_line;
-  /// Where the results will be written: unfinished ones are kept beside it. Empty: nowhere.
+  /// The path of the results: unfinished ones are kept beside it. Empty: none.
   std::filesystem::path out;
   bool resume = false;
   bool trace = false;
-  /// The socket of whoever lets another run take turns with this one; empty: nobody does.
+  /// The socket of the process that lets another run take turns with this one; empty: none.
   std::string turns = {};
   /// See reports::anonymise().
   bool anonymous = false;
 };
 
-/// What measuring needs from outside; tests put their own there.
+/// The functions and facts that measuring needs from outside; tests use their own.
 struct MeasureEnvironment {
   using Launcher = std::function<LaunchResult(const Job& job)>;
-  /// What a step of the row will take, from its costs.
+  /// Predicts a step of the row from its costs.
   using Predictor = std::function<Prediction(const Config&, const StageCosts&)>;
 
   Launcher launch;
   Predictor predict;
   Catalogue catalogue;
   Cache cache;
-  nlohmann::json identity;  // build and machine: what a cached answer is good for
+  nlohmann::json identity;  // build and machine for which a cached answer is valid
   std::string build;
-  std::vector<int> cores;  // those that CPU devices may use
-  /// Whether all ranks run on these cores; else each rank's worker checks its own.
+  std::vector<int> cores;  // cores that CPU devices may use
+  /// True if all ranks run on these cores; else each rank's worker checks its own.
   bool ranks_share_cores = true;
   std::filesystem::path lock_folder = {};
-  /// Where to look for what disturbs a measurement; nowhere when empty.
+  /// The paths to watch for disturbances; empty: none.
   std::optional<SystemPaths> watched = {};
   const Interrupt* interrupt = nullptr;
   /// The caller ignores times: calibrations are short, and are kept even if they were disturbed.
@@ -85,9 +85,9 @@ class WorkerFailure : public std::runtime_error {
 CoreLocks hold_cores(const std::vector<int>& cores, double timeout,
                      const MeasureEnvironment& environment, Observer& observer, bool share = false);
 
-/// Throws std::invalid_argument, one line, when a row cannot work; nothing was measured then. A row
-/// that fails later carries its error, and the others go on. On an interrupt the finished launches
-/// are returned and stay in FILE.partial.
+/// Throws std::invalid_argument, one line, if a row cannot work; nothing was measured then. A row
+/// that fails later carries its error, and the others continue. After an interrupt the finished
+/// launches are returned and stay in FILE.partial.
 Measurement measure(const std::vector<Config>& rows, const MeasureOptions& options,
                     const MeasureEnvironment& environment, Observer& observer);
 
@@ -95,12 +95,12 @@ Measurement measure(const std::vector<Config>& rows, const MeasureOptions& optio
 void write_results_and_clean_up(const std::filesystem::path& out,
                                 const reports::ResultFile& results);
 
-/// Names the file that has the finished launches if `out` cannot be written. The text ends the line
-/// of that error.
+/// Names the file with the finished launches if `out` cannot be written. The text ends the line of
+/// that error.
 std::string where_launches_stay(const Measurement& measurement, const std::filesystem::path& out);
 
-/// The contract's exit code: 4 when a rank failed, hung or was lost, 1 when only verifications
-/// failed, else 0; 130 when interrupted.
+/// Returns the documented exit code: 4 if a rank failed, hung or was lost, 1 if only verifications
+/// failed, else 0; 130 if interrupted.
 int exit_code(const Measurement& measurement);
 
 }  // namespace stratagem::bench

@@ -1,4 +1,4 @@
-// NoiseWatch: says at the start and at the end of a measurement what disturbs it, and records it.
+// NoiseWatch reports, at the start and end of a measurement, what disturbs it, and records it.
 #pragma once
 
 #include <optional>
@@ -12,11 +12,11 @@ namespace stratagem::bench {
 
 class NoiseWatch {
  public:
-  /// Notes what stands in the way. Without paths it sees nothing and records nothing. `alone`: no
-  /// ranks of this measurement have another parent on this machine.
+  /// Reports the present disturbances. Without paths it sees nothing and records nothing. `alone`:
+  /// no ranks of this measurement have another parent on this machine.
   NoiseWatch(const std::optional<SystemPaths>& paths, bool alone, Observer& observer);
 
-  /// Notes what happened since, and what else was found, and writes all of it into the context.
+  /// Reports what happened since and the `others`, and writes all of it into the context.
   void finish(reports::Context& context, const std::vector<NoiseSource>& others);
 
  private:

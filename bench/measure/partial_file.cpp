@@ -44,7 +44,7 @@ std::string launch_line(const FinishedLaunch& launch) {
       fmt::format("--resume: {}: {}; run without --resume to begin anew", path.string(), reason));
 }
 
-/// Null where it is absent, or the value is no object.
+/// Returns null if it is absent, or the value is not an object.
 json member(const json& value, const std::string& key) {
   const json* found =
       value.is_object() ? reports::json_fields::member(value, key.c_str()) : nullptr;
@@ -90,7 +90,7 @@ void require_same_plan(const std::filesystem::path& path, const json& header,
   }
 }
 
-/// A line behind the first.
+/// Reads a line after the first.
 FinishedLaunch launch_of(const std::filesystem::path& path, const json& entry,
                          const PartialPlan& plan) {
   const json row = member(entry, "row");
@@ -159,7 +159,7 @@ PartialFile::~PartialFile() {
   if (std::filesystem::file_size(path_, absent) == 0) std::filesystem::remove(path_, absent);
 }
 
-// What is written over are the same bytes, up to a line that was cut off.
+// Overwrites the same bytes, up to a line that was cut off.
 void PartialFile::begin(const PartialPlan& plan, const std::vector<FinishedLaunch>& finished) {
   waiting_ = header_line(plan);
   for (const FinishedLaunch& launch : finished) waiting_ += launch_line(launch);

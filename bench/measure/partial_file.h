@@ -1,9 +1,9 @@
-// The finished launches of a measurement that has not ended: FILE.partial.
+// FILE.partial keeps the finished launches of a measurement that has not ended.
 //
-// JSON lines. The first names the rows and the rounds; each further one is a finished launch. It
-// is appended to as launches finish, so that whatever ends the run, a signal or the power, what is
-// finished stays, and --resume goes on from it. A last line that was cut off is left out. Lines
-// that a full disk does not take are removed again and wait for the next write.
+// It consists of JSON lines. The first names the rows and the rounds; each further one is a
+// finished launch. Launches are appended as they finish, so that they survive a signal or a power
+// failure, and --resume continues from them. A last line that was cut off is left out. Lines that a
+// full disk does not take are removed again and wait for the next write.
 #pragma once
 
 #include <filesystem>
@@ -17,10 +17,10 @@
 
 namespace stratagem::bench {
 
-/// What was asked for; a partial file is gone on from only when it agrees.
+/// The plan of a measurement; only one that agrees can continue from a partial file.
 struct PartialPlan {
   std::vector<nlohmann::json> rows;  // resolved configurations
-  nlohmann::json identity;           // of the build, the machine and the environment
+  nlohmann::json identity;           // identity of build, machine and environment
 };
 
 struct FinishedLaunch {
@@ -30,26 +30,26 @@ struct FinishedLaunch {
   std::vector<Evidence> evidence = {};  // [repetition], or empty
 };
 
-/// results.json -> results.json.partial
+/// Returns results.json.partial for results.json.
 std::filesystem::path partial_path(const std::filesystem::path& out);
 
-/// The launches in `path`, none where there is no file. Throws std::invalid_argument, saying what
-/// differs, when the file belongs to another plan or cannot be understood.
+/// Returns the launches in `path`, none if there is no file. Throws std::invalid_argument with the
+/// difference if the file belongs to another plan or cannot be understood.
 std::vector<FinishedLaunch> read_partial(const std::filesystem::path& path,
                                          const PartialPlan& plan);
 
 class PartialFile {
  public:
-  /// Keeps other runs away from it while it lives. Throws std::invalid_argument when one is there,
-  /// std::system_error when the file cannot be opened.
+  /// Keeps other runs away from the file while it lives. Throws std::invalid_argument if another
+  /// run has it, and std::system_error if it cannot be opened.
   explicit PartialFile(std::filesystem::path path);
-  /// Leaves no file behind in which nothing stands.
+  /// Removes an empty file.
   ~PartialFile();
   PartialFile(const PartialFile&) = delete;
   PartialFile& operator=(const PartialFile&) = delete;
 
-  /// Begins anew with what is already `finished`. Throws std::system_error, as append and flush do:
-  /// whole lines stay in the file then, and the others wait.
+  /// Begins anew with what is already `finished`. Throws std::system_error, like append() and
+  /// flush(): whole lines stay in the file then, and the others wait.
   void begin(const PartialPlan& plan, const std::vector<FinishedLaunch>& finished);
   /// Adds one launch and hands it to the disk, with those that wait.
   void append(const FinishedLaunch& launch);

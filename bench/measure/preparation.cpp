@@ -51,8 +51,7 @@ std::string rows_of_note(const std::vector<std::string>& names, std::size_t all)
                              : fmt::format("{} rows, such as {}", names.size(), names.front());
 }
 
-/// Whether the row's devices are this process's cores: those of other ranks may be others, which
-/// their workers check.
+/// Returns whether the row's devices are this process's cores; workers check those of other ranks.
 bool on_own_cores(const Placement& placement, const MeasureEnvironment& environment) {
   return environment.ranks_share_cores || placement.ranks == 1;
 }
@@ -95,12 +94,12 @@ std::vector<PreparedRow> check_rows(const std::vector<Config>& rows,
   const auto launched = launch_job(environment, job);
   require_result("checking the rows", launched.status, launched.error);
   std::vector<PreparedRow> result;
-  std::map<std::string, std::vector<std::string>> noted;  // [note]: the rows that it is about
+  std::map<std::string, std::vector<std::string>> noted;  // [note]: its rows
   for (std::size_t index = 0; index < rows.size(); ++index) {
     const CheckedRow& checked = launched.result.rows.at(index);
     std::string name = row_name(rows[index], environment.catalogue);
     if (!checked.error.empty()) {
-      // The name says which of several rows is meant; of a single one everybody knows.
+      // The name is only needed to distinguish several rows.
       throw std::invalid_argument((rows.size() == 1 ? "" : name + ": ") + checked.error);
     }
     if (!checked.note.empty()) noted[checked.note].push_back(name);

@@ -1,4 +1,4 @@
-// What happens to the rows before they are timed: checked, proved right, priced.
+// Prepares rows for their timing: checks, verifies and prices them.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -18,9 +18,9 @@ struct PreparedRow {
   Placement placement;
   std::string name;
   int stages = 1;
-  std::optional<double> peak_gflops = {};         // of each of its devices
-  std::optional<VerifyResult> verification = {};  // empty when not verified
-  std::optional<StageCosts> stage_costs = {};     // empty when not calibrated
+  std::optional<double> peak_gflops = {};         // peak of each of its devices
+  std::optional<VerifyResult> verification = {};  // empty if not verified
+  std::optional<StageCosts> stage_costs = {};     // empty if not calibrated
   std::optional<Prediction> predicted = {};
   std::optional<reports::PredictionBasis> predicted_from = {};
   std::vector<std::string> marks = {};
@@ -35,14 +35,14 @@ std::vector<PreparedRow> check_rows(const std::vector<Config>& rows,
 void verify_rows(std::vector<PreparedRow>& rows, const MeasureEnvironment& environment,
                  Observer& observer);
 
-/// The error of a launch that gave no result, as the repetition that stands for it.
+/// Returns the error of a launch without a result as a repetition.
 reports::Repetition failed_repetition(std::int64_t index, const reports::Error& error);
 
-/// For a launch that no row can do without. Throws Interrupted, std::invalid_argument or
-/// WorkerFailure unless its status is ok.
+/// Checks a launch that every row needs. Throws Interrupted, std::invalid_argument or WorkerFailure
+/// unless its status is ok.
 void require_result(const std::string& what, LaunchStatus status, const reports::Error& error);
 
-/// The configuration without what only says how it is measured.
+/// Returns the configuration without the options of how it is measured.
 nlohmann::json work_of(const Config& config);
 
 }  // namespace stratagem::bench

@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Everything but the number of steps that decides a reference. `config` is of any row that has it.
+/// Returns what decides a reference except its length. `config` is that of any of its rows.
 json question_of(const Config& config, const std::vector<std::int64_t>& skipped,
                  const Catalogue& catalogue) {
   json partition;
@@ -79,8 +79,8 @@ void fill_between(std::vector<std::int64_t>& lengths) {
 
 bool is_shaken(const Reference& reference) { return !reference.shaken.loss.empty(); }
 
-/// Returns whether a kept reference has what the job asks for; where it lacks something, adds its
-/// own to the job, so that the answer that replaces it has both.
+/// Returns whether a kept reference has what the job asks for. If not, adds the reference's own to
+/// the job, so that the answer that replaces it has both.
 bool has_what_is_asked(const ReferenceResult& kept, ReferenceJob& job) {
   const Trajectory& exact = kept.reference.exact;
   const bool has_all = std::ranges::all_of(
@@ -93,8 +93,8 @@ bool has_what_is_asked(const ReferenceResult& kept, ReferenceJob& job) {
   return false;
 }
 
-/// A GPU may add up in another order each time. Libraries may divide a sum among the threads of a
-/// device by which cores are free.
+/// Returns false for a GPU, which may add up in another order each time, and for devices of several
+/// cores, among whose threads libraries may divide a sum by which cores are free.
 bool adds_up_in_one_order(const Config& config) {
   return config.device == "cpu" && config.cores_per_device == 1;
 }
@@ -113,7 +113,7 @@ reports::Proof proof_of(const LaunchedRow& row, std::size_t launch, const Refere
   return proof;
 }
 
-/// Returns the reference of a group, by which its launches are right if they can be.
+/// Returns the reference of a group, with all that may show that its launches are right.
 Launched<ReferenceResult> reference_of(const Group& group, const std::vector<LaunchedRow>& rows,
                                        const MeasureEnvironment& environment) {
   return reference_for(group.job, environment, [&](const Reference& reference) {
@@ -175,7 +175,7 @@ std::string wrong_skip(const Config& config, const Evidence& launch) {
 Launched<ReferenceResult> reference_for(ReferenceJob job, const MeasureEnvironment& environment,
                                         const std::function<bool(const Reference&)>& shows_enough) {
   fill_between(job.lengths);
-  // Three trajectories have the time that an action has for each of their steps.
+  // Gives each step of three trajectories the time limit of an action.
   constexpr double least_s = 600;
   job.header.timeout =
       std::max(least_s, job.config.timeout * 3 * static_cast<double>(job.lengths.back()));

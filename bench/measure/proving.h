@@ -1,4 +1,4 @@
-// The verdict on the timed steps themselves, when all launches are done.
+// Judges the timed steps themselves, after all launches.
 #pragma once
 
 #include <functional>
@@ -19,25 +19,25 @@ struct LaunchedRow {
   const std::vector<Evidence>& evidence;  // [launch]
 };
 
-/// Gives each launch its proof. A row with a wrong launch gets a `failure`. Where a reference
-/// cannot be computed, for want of memory or time, its rows stay without proofs, and the observer
-/// is told.
+/// Gives each launch its proof. A row with a wrong launch gets a `failure`. If a reference cannot
+/// be computed, for lack of memory or time, its rows have no proofs, which is noted to the
+/// observer.
 ///
-/// Rows share a reference if they are of one workload and, where there is a BatchNorm, normalise
-/// the same samples together. It is kept in the cache. Launches of a row whose devices have one
-/// core each add up in one order, and are compared bit for bit. Throws Interrupted.
+/// Rows share a reference if they are of one workload and, if there is a BatchNorm, normalise the
+/// same samples together. It is kept in the cache. Launches of a row whose devices have one core
+/// each add up in one order, and are compared bit for bit. Throws Interrupted.
 void prove_rows(const std::vector<LaunchedRow>& rows, const MeasureEnvironment& environment,
                 Observer& observer);
 
-/// Returns why a launch of the row may not have skipped an update; empty where it may.
+/// Returns why a launch of the row may not have skipped an update; empty if it may.
 std::string wrong_skip(const Config& config, const Evidence& launch);
 
 /// Returns the steps of one device that the job asks for, from the cache or from a worker. A kept
 /// answer without one of the job's lengths is replaced by one that has all.
 ///
-/// Most launches are right by the rounded trajectory alone. Where `shows_enough` returns false for
-/// a reference without the shaken one, and the row magnifies roundings, that one is computed, too:
-/// it allows more.
+/// Most launches are right by the rounded trajectory. If `shows_enough` returns false for a
+/// reference without the shaken one, and the row magnifies roundings, that one is computed, too: it
+/// allows more.
 Launched<ReferenceResult> reference_for(ReferenceJob job, const MeasureEnvironment& environment,
                                         const std::function<bool(const Reference&)>& shows_enough);
 

@@ -1,7 +1,7 @@
-// In which order the launches of a grid are made.
+// Orders the launches of a grid.
 //
 // Rounds are the repetitions: each is one launch of every row, in an order drawn anew from the
-// seed, so that a machine that slows down does so for all rows alike and its drift does not draw
+// seed, so that a machine that slows down does so for all rows alike and its drift does not shape
 // the curve.
 #pragma once
 
@@ -18,11 +18,11 @@ struct PlannedLaunch {
   bool operator==(const PlannedLaunch&) const = default;
 };
 
-/// Rounds of all rows, each round in its own random order, the same for the same seed.
+/// Returns rounds of all rows, each round in a random order; the same for the same seed.
 std::vector<PlannedLaunch> random_order(const std::vector<std::int64_t>& rounds_of_row,
                                         std::uint64_t seed);
 
-/// All rounds of a row together, rows as given.
+/// Returns all rounds of a row together, in the order of the rows.
 std::vector<PlannedLaunch> block_order(const std::vector<std::int64_t>& rounds_of_row);
 
 }  // namespace stratagem::bench

@@ -23,7 +23,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Under the tutorial's protocol one launch holds all repetitions of a row.
+/// Returns 1 under the tutorial's protocol, where one launch holds all repetitions of a row.
 std::int64_t rounds_of(const Config& config) {
   return config.protocol == "tutorial" ? 1 : config.repetitions;
 }
@@ -55,7 +55,7 @@ bool is_disturbed(const reports::Repetition& launch) {
   return std::ranges::count(launch.marks, disturbed_mark) > 0;
 }
 
-/// Adds what the worker does not know: marks and how the row was verified.
+/// Adds what the worker lacks: marks and how the row was verified.
 void complete(reports::Repetition& repetition, const PreparedRow& row) {
   if (!repetition.verification && row.verification) {
     repetition.verification = row.verification->verification;
@@ -168,8 +168,8 @@ void Rounds::mark_slow(const std::map<std::string, NoiseSource>& slow) {
   }
 }
 
-/// Whole rounds of all rows, so that a machine that becomes slower does so for all of them: as many
-/// as the most disturbed row needs. A tutorial's repetitions are one launch.
+/// Returns whole rounds of all rows, so that a machine that becomes slower does so for all of them:
+/// the number that the most disturbed row needs. A tutorial's repetitions are one launch.
 std::vector<PlannedLaunch> Rounds::further_rounds() {
   if (!rows_.front().config.repeat_disturbed) return {};
   std::int64_t needed = 0;
@@ -195,7 +195,7 @@ std::vector<PlannedLaunch> Rounds::in_order(const std::vector<std::int64_t>& rou
   return random_order(rounds, static_cast<std::uint64_t>(first.order_seed) + part);
 }
 
-/// False when the user wants no more.
+/// Returns false if the user interrupts.
 bool Rounds::run(const PlannedLaunch& planned) {
   const PreparedRow& row = rows_[planned.row];
   const std::int64_t rounds = rounds_of(row.config);
@@ -236,7 +236,7 @@ void Rounds::take(const PlannedLaunch& planned, const Launched<MeasureResult>& l
     if (options_.turns.empty()) {
       const auto own_cores = std::exchange(repetition.conditions, launched.conditions).own_cores;
       repetition.conditions.own_cores = own_cores;
-    } else {  // beside another run by intention
+    } else {  // intentionally beside another run
       repetition.conditions = {};
     }
     repetition.conditions.started = started;

@@ -20,14 +20,13 @@ namespace stratagem::bench {
 
 class Rounds {
  public:
-  /// `rows`, which are the caller's, receive the failure that ends them.
+  /// Stores in the caller's `rows` the failure that ends them.
   Rounds(std::vector<PreparedRow>& rows, const MeasureOptions& options,
          const MeasureEnvironment& environment, Observer& observer);
 
-  /// Launches whatever an earlier run has not finished. Where something disturbed launches, further
-  /// rounds of all rows follow.
-  /// `partial`, which may be null, keeps the launches. Throws std::invalid_argument when the
-  /// earlier run cannot be gone on from.
+  /// Launches what an earlier run has not finished. If something disturbed launches, further rounds
+  /// of all rows follow. `partial`, which may be null, keeps the launches. Throws
+  /// std::invalid_argument if the earlier run cannot be continued.
   void run(PartialFile* partial);
 
   /// Judges every row's own steps: see prove_rows().
@@ -35,13 +34,13 @@ class Rounds {
 
   bool interrupted() const { return interrupted_; }
 
-  /// The median of the run's canaries by the devices that ran them; 0 where there were none.
+  /// Returns the median of the run's canaries by the devices that ran them; 0 if there were none.
   std::map<std::string, double> usual_canaries_ms() const;
 
   /// Marks the launches on devices that were slow throughout the run (slow_throughout).
   void mark_slow(const std::map<std::string, NoiseSource>& slow);
 
-  /// What was measured, beside what was predicted; to be called once, at the end.
+  /// Returns the measurements with the predictions; called once, at the end.
   Measurement result(reports::Context context);
 
  private:
@@ -49,7 +48,7 @@ class Rounds {
   std::vector<PlannedLaunch> remaining_launches();
   void mark_disturbed();
   std::vector<PlannedLaunch> further_rounds();
-  /// Orders so many launches of each row. Each part of a run has an order of its own.
+  /// Orders that number of launches of each row. Each part of a run has an order of its own.
   std::vector<PlannedLaunch> in_order(const std::vector<std::int64_t>& rounds,
                                       std::uint64_t part) const;
   void run(const std::string& phase, const std::vector<PlannedLaunch>& launches);
@@ -66,16 +65,16 @@ class Rounds {
   const MeasureOptions& options_;
   const MeasureEnvironment& environment_;
   Observer& observer_;
-  std::vector<std::vector<reports::Repetition>> repetitions_;  // [row]
-  std::vector<std::vector<Evidence>> evidence_;                // [row], of these launches or empty
-  std::vector<std::vector<reports::TimelineEvent>> traces_;    // [row], in the clock's milliseconds
+  std::vector<std::vector<reports::Repetition>> repetitions_;  // by row
+  std::vector<std::vector<Evidence>> evidence_;                // by row; of these launches or empty
+  std::vector<std::vector<reports::TimelineEvent>> traces_;    // by row, in the clock's ms
   PartialPlan plan_;
   PartialFile* partial_ = nullptr;  // null: nothing is kept
   bool partial_file_failed_ = false;
   std::set<std::pair<std::size_t, std::int64_t>> done_;
   std::size_t planned_ = 0;
   std::size_t finished_ = 0;
-  std::int64_t last_place_ = 0;  // in the order of all launches, those of an earlier run included
+  std::int64_t last_place_ = 0;  // in the order of all launches, including an earlier run's
   bool interrupted_ = false;
 };
 

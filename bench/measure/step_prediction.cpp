@@ -30,8 +30,8 @@ bool is_oversubscribed(const PreparedRow& row) {
   return std::ranges::find(row.marks, "oversubscribed") != row.marks.end();
 }
 
-/// Of the row's ranks as many as have a collective with one another, two in place of more than
-/// there are cores for. Under a launcher all of its ranks take part.
+/// Returns a row with only the ranks that have a collective with one another; with two if the row
+/// is oversubscribed. Under a launcher all of its ranks take part.
 Config linked(const PreparedRow& row, int ranks, bool ranks_are_here) {
   Config config = row.config;
   config.replicas_of_shards = 1;
@@ -43,14 +43,14 @@ Config linked(const PreparedRow& row, int ranks, bool ranks_are_here) {
   return config;
 }
 
-/// A collective of so many ranks, and where in a row's links its times go.
+/// A collective of `ranks` ranks, and where its times go in a row's links.
 struct LinkUse {
   std::string collective;
   int ranks = 2;
   std::vector<LinkTime> Links::*times;
 };
 
-/// What the link depends on.
+/// Returns what the link depends on.
 json link_question(const CollectivesJob& job) {
   const Config& config = job.config;
   return {{"device", config.device.name()},   {"devices", config.devices},
@@ -59,7 +59,7 @@ json link_question(const CollectivesJob& job) {
           {"collective", job.collective},     {"ranks", job.header.ranks}};
 }
 
-/// What a collective between the row's replicas takes, by size.
+/// Returns the times of a collective between the row's replicas, by size.
 Calibrated<std::vector<LinkTime>> price_link(const PreparedRow& row, const LinkUse& use,
                                              const MeasureEnvironment& environment,
                                              Calibrator& calibrator) {
@@ -107,12 +107,12 @@ std::vector<LinkUse> link_uses(const PreparedRow& row) {
   return uses;
 }
 
-/// A stage that takes much longer with the machine to itself was disturbed. A little longer is no
-/// contradiction: alone it takes turns with the other stages, and its core and caches cool down
-/// meanwhile. Single actions may be too short to decide.
+/// Returns why the result cannot be true. A stage that takes much longer without the others was
+/// disturbed. A little longer is possible: the stage takes turns with the others, and its core and
+/// caches cool down meanwhile. Single actions may be too short to decide.
 std::string contradiction(const CalibrateStagesResult& result) {
   constexpr double cooled = 0.25;
-  std::map<int, std::pair<double, double>> stages;  // beside the others, and alone
+  std::map<int, std::pair<double, double>> stages;  // beside the others, and without them
   for (const ActionCost& cost : result.costs) {
     stages[cost.stage].first += cost.ms;
     stages[cost.stage].second += cost.alone_ms < 0 ? cost.ms : cost.alone_ms;
@@ -125,7 +125,7 @@ std::string contradiction(const CalibrateStagesResult& result) {
   return "";
 }
 
-/// A prediction is an addition to the measurement: one that cannot be made is left out, saying so.
+/// A prediction that cannot be made is reported and left out: the measurement does not need it.
 void predict_row(PreparedRow& row, const MeasureEnvironment& environment, Observer& observer) {
   try {
     row.predicted = environment.predict(row.config, *row.stage_costs);

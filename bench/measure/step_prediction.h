@@ -1,4 +1,4 @@
-// What the simulator makes of a row's stages, to stand beside what was measured.
+// Predicts the rows' steps with the simulator, to compare them with the measured ones.
 #pragma once
 
 #include <vector>
@@ -8,12 +8,12 @@
 
 namespace stratagem::bench {
 
-/// Whether the simulator knows what the row does: stages and replicas, also those of one process,
+/// Returns whether the simulator supports the row: stages and replicas, also those of one process,
 /// but neither stages in replicas nor shared layers.
 bool can_be_simulated(const Config& config);
 
-/// What the stages of a row that can be simulated cost, from the cache or measured. A row that is
-/// oversubscribed gets the costs of a machine with a core for each device.
+/// Returns the costs of the stages of a row that can be simulated, from the cache or measured. An
+/// oversubscribed row gets the costs of a machine with a core for each device.
 Calibrated<StageCosts> price_stages(const PreparedRow& row, const MeasureEnvironment& environment,
                                     Calibrator& calibrator);
 

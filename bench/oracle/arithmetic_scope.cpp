@@ -7,15 +7,15 @@
 namespace stratagem::bench {
 namespace {
 
-constexpr std::int64_t pixel_of_last_map = 32;  // of a ResNet: a pixel of the last feature map
-constexpr std::int64_t shortest_sequence = 16;  // of a sequence
-constexpr std::int64_t fewest_elements = 8;     // that a BatchNorm channel is normalised over
-constexpr std::int64_t usual_samples = 16;      // ATen chooses its convolutions alike from here on
+constexpr std::int64_t pixel_of_last_map = 32;  // image pixels for a pixel of a ResNet's last map
+constexpr std::int64_t shortest_sequence = 16;  // in tokens
+constexpr std::int64_t fewest_elements = 8;     // fewest elements of a BatchNorm channel
+constexpr std::int64_t usual_samples = 16;      // ATen chooses convolutions alike from here on
 constexpr double least_width = 0.125;
 
 std::int64_t quotient_up(std::int64_t value, std::int64_t by) { return (value + by - 1) / by; }
 
-/// Whether the last feature maps of so many images hold enough for a BatchNorm.
+/// Returns whether the last feature maps of the images hold enough for a BatchNorm.
 bool has_elements(const ScopeTraits& traits, std::int64_t samples, std::int64_t image) {
   const std::int64_t positions = image / pixel_of_last_map;
   return !traits.has_batch_norm || samples * positions * positions >= fewest_elements;
@@ -36,7 +36,7 @@ bool shrink_input(std::int64_t& image, std::int64_t& sequence, const ScopeTraits
   return true;
 }
 
-/// The steps by which a row's step shrinks; each returns whether it found something.
+/// The ways to shrink a row's step; each returns whether it found something.
 class StepShrinker {
  public:
   StepShrinker(const Config& row, const ScopeTraits& traits, std::int64_t replicas,
@@ -89,7 +89,7 @@ class StepShrinker {
     return quotient_up(scope.config.global_batch_size, replicas_);
   }
 
-  /// Samples of the smallest micro-batch.
+  /// Returns the samples of the smallest micro-batch.
   std::int64_t smallest() const {
     const Config& config = scope.config;
     const std::int64_t own = std::max<std::int64_t>(config.global_batch_size / replicas_, 1);

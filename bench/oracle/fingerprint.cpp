@@ -17,8 +17,8 @@ namespace {
 
 using strategies::StatePiece;
 
-/// The places of a slice's elements in the whole entry, in row-major order of the slice. It has a
-/// dimension.
+/// Iterates over the places of a slice's elements in the whole entry, in row-major order of the
+/// slice. It has a dimension.
 class Places {
  public:
   Places(const at::Tensor& slice, std::int64_t start)
@@ -35,8 +35,8 @@ class Places {
 
   std::int64_t place() const { return place_; }
 
-  /// Returns how many of the next elements, at most so many, lie one behind the other, and moves
-  /// behind them.
+  /// Returns the number of the next elements, at most `most`, that are contiguous, and moves past
+  /// them.
   std::int64_t take_run(std::int64_t most) {
     const std::int64_t rest = sizes_.back() - position_.back();
     const std::int64_t run = strides_.back() == 1 ? std::min(most, rest) : 1;
@@ -58,7 +58,7 @@ class Places {
   std::int64_t place_;
 };
 
-/// Adds the elements, which have the places from `first` on, in blocks that a cache holds.
+/// Adds the elements, whose places begin at `first`, in blocks that a cache holds.
 void add_blocks(const at::Tensor& values, std::int64_t first, SignedSums& sums) {
   constexpr std::int64_t block = std::int64_t{1} << 15;
   const at::Tensor exact = at::empty({std::min(block, values.numel())}, at::kDouble);

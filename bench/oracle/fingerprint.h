@@ -1,4 +1,4 @@
-// Fingerprints of tensors; bench/proof/evidence.h defines what they are.
+// Computes fingerprints of tensors; bench/proof/evidence.h defines them.
 #pragma once
 
 #include "bench/proof/evidence.h"
@@ -6,7 +6,7 @@
 
 namespace stratagem::bench {
 
-/// Returns the fingerprints of the elements that these pieces have, by entry.
+/// Returns the fingerprints of the elements in these pieces, by entry.
 Fingerprints fingerprints_of(const strategies::StatePieces& pieces);
 
 /// Returns the fingerprints of whole entries, without those of gradients.

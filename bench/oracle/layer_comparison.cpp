@@ -18,14 +18,14 @@ using models::DeferredWeightGradientsPointer;
 using models::NamedTensor;
 using models::Shape;
 
-/// A layer that rectifies inside may have a unit within rounding of zero, on one side of it here
-/// and on the other there; a kernel that is wrong is so on other inputs, too.
+/// A layer that rectifies inside may have a unit within rounding of zero, on either side of it; a
+/// wrong kernel is wrong on other inputs, too.
 constexpr int attempts = 3;
-/// A gradient is masked where the input of a ReLU is nearer to zero than so many roundings of its
-/// largest element.
+/// A gradient is masked if the input of a ReLU is nearer to zero than this number of roundings of
+/// its largest element.
 constexpr double undecided = 16;
 
-/// What a layer is given: in the row's format, on the CPU.
+/// The inputs of a layer, in the row's format, on the CPU.
 struct MicroBatch {
   at::Tensor input;
   at::Tensor addend;
@@ -33,11 +33,11 @@ struct MicroBatch {
 };
 
 struct Exercise {
-  std::vector<at::Tensor> values;  // of parameters, then of buffers
+  std::vector<at::Tensor> values;  // of the parameters, then of the buffers
   std::vector<MicroBatch> micro_batches;
 };
 
-/// Where and how a layer runs.
+/// The device and the way in which a layer runs.
 struct Place {
   at::Device device;
   at::ScalarType dtype;
@@ -67,21 +67,21 @@ void set_values(const LayerUnit& unit, const std::vector<at::Tensor>& values, co
   for (NamedTensor& each : tensors_of(unit)) each.tensor.copy_(values[index++]);
 }
 
-/// As an optimizer does it; exact in every format.
+/// Updates like an optimizer, but exactly in every format.
 void update_in_place(const LayerUnit& unit) {
   const at::NoGradGuard no_gradient;
   for (NamedTensor& parameter : unit.parameters()) parameter.tensor.mul_(0.5);
 }
 
-/// What comes out of a layer, on the CPU.
+/// A result of a layer, on the CPU.
 struct Result {
   std::string name;
   at::Tensor tensor;
-  bool over_positions = false;  // a sum over all of them
+  bool over_positions = false;  // whether it is a sum over all positions
 };
 
-/// Outputs and gradients of inputs of both micro-batches, then the parameters' gradients and the
-/// buffers.
+/// Returns outputs and gradients of inputs of both micro-batches, then the parameters' gradients
+/// and the buffers.
 std::vector<Result> results_of(const LayerUnit& unit, const Exercise& exercise,
                                const Place& place) {
   const models::ReferenceKernelsGuard kernels(place.reference || models::uses_reference_kernels());
@@ -131,7 +131,7 @@ class ExerciseMaker {
     Exercise exercise;
     for (const auto& [name, tensor] : unit.parameters()) {
       const at::Tensor value = tensor.detach().to(at::kCPU, own_.dtype, false, true);
-      // Scales of one and shifts of zero would hide which of them a channel is given.
+      // With scales of one and shifts of zero, a swap of channels would not show.
       if (value.dim() == 1) value.add_(normal(value.sizes()), 0.1);
       exercise.values.push_back(value);
     }
@@ -156,7 +156,7 @@ class ExerciseMaker {
     return at::empty(shape).normal_(0, 1, generator_).to(own_.dtype);
   }
 
-  /// No gradient where rounding decides whether the ReLU lets it pass.
+  /// Removes the gradient where rounding decides whether the ReLU lets it pass.
   void mask(const LayerUnit& unit, Exercise& exercise) const {
     const models::ReferenceKernelsGuard reference;
     const Place exact{at::kCPU, at::kDouble, at::MemoryFormat::Contiguous, true, false};
@@ -195,7 +195,7 @@ double elements(const Shape& shape) {
   return count;
 }
 
-/// By how much a layer's sums magnify roundings.
+/// The factors by which a layer's sums magnify roundings.
 struct Growth {
   double through = 1;  // from an input to an output, or back
   double over_positions = 1;
@@ -210,13 +210,13 @@ Growth growth_of_sums(const SizedLayer& layer, const OwnArithmetic& own) {
   if (own.sums_in_float32()) return {};
   const LayerUnit& unit = layer.unit;
   const double inside = std::max({1.0, static_cast<double>(summed_terms(unit.parameters())),
-                                  elements(unit.input) / elements(unit.output)});  // of a mean
+                                  elements(unit.input) / elements(unit.output)});  // for a mean
   const std::int64_t channels = unit.output.size() == 4 ? unit.output[1] : unit.output.back();
   const double positions = elements(unit.output) / static_cast<double>(channels) /
                            static_cast<double>(unit.output.front());
   const double over_positions =
       std::sqrt(inside + positions * static_cast<double>(layer.samples[0] + layer.samples[1]));
-  // What is normalised by statistics contains them.
+  // A normalised output depends on statistics over all positions.
   return {unit.buffers().empty() ? std::sqrt(inside) : over_positions, over_positions};
 }
 
@@ -228,7 +228,7 @@ double largest_distance(const std::vector<Result>& rounded, const std::vector<Re
   return largest;
 }
 
-/// How far results may be from those of reference kernels.
+/// The bound of results against reference kernels.
 struct Bound {
   std::string reference;
   double roundoff;
@@ -244,7 +244,7 @@ void add(Differences& differences, const LayerUnit& unit, const std::vector<Resu
   }
 }
 
-/// In the row's format, and by `reference` in its own.
+/// The results in the row's format, and of `reference` in its own.
 struct OnExercise {
   OnExercise(const SizedLayer& layer, const OwnArithmetic& own, at::ScalarType reference,
              ExerciseMaker& maker)
@@ -268,7 +268,7 @@ Differences attempt(const SizedLayer& full, const SizedLayer& exact, const OwnAr
     const OnExercise run(exact, own, at::kDouble, maker);
     const at::ScalarType rounds = lower_of(own.reference);
     const auto rounded = reference_results(unit, run.exercise, rounds);
-    // A product is as well conditioned as its sums are; so its reference must keep to the bound.
+    // A product is as well conditioned as its sums are, so its reference must keep to the bound.
     if (!unit.is_product) {
       measured = measured_growth(largest_distance(rounded, run.expected), unit_roundoff(rounds));
     }

@@ -12,6 +12,7 @@
 
 #include "models/basic_layers.h"
 #include "models/residual_block.h"
+#include "models/script_layer.h"
 
 namespace stratagem::bench {
 namespace {
@@ -20,7 +21,7 @@ using models::Layer;
 using models::LayerSpan;
 using models::Shape;
 
-/// Everything that a unit's kernels can depend on but the values.
+/// Returns everything that a unit's kernels can depend on but the values.
 std::string signature_of(const LayerUnit& unit) {
   std::string text =
       fmt::format("{} {} {} {} {}", models::to_string(unit.input), models::to_string(unit.output),
@@ -143,15 +144,18 @@ double undecided_share(models::LayerSpan layers, const models::Shape& input, dou
   double all = 0;
   double fewest = std::numeric_limits<double>::max();
   for (const LayerUnit& unit : layer_units(layers, input)) {
-    const bool rectifies =
-        unit.before_relu || dynamic_cast<const models::ReluLayer*>(unit.layers.front()) != nullptr;
+    const Layer* const layer = unit.layers.front();
+    const auto* const script = dynamic_cast<const models::ScriptLayer*>(layer);
+    const bool rectifies = unit.before_relu ||
+                           dynamic_cast<const models::ReluLayer*>(layer) != nullptr ||
+                           (script != nullptr && script->rectifies());
     if (!rectifies) continue;
     double elements = 1;
     for (const std::int64_t size : unit.output) elements *= static_cast<double>(size);
     all += elements;
     fewest = std::min(fewest, elements);
   }
-  // Half of the units let their gradients pass, and each of these has an equal share.
+  // Half of the units let their gradients pass, each with an equal share.
   constexpr double expected = 0.01;
   constexpr double units = 4;
   return all * rounding > expected ? std::sqrt(units / (fewest / 2)) : 0;

@@ -1,5 +1,5 @@
-// What the oracle of a mixed workload trains: float32 parameters beside those of fewer bits that
-// the model computes with.
+// MasterParameters: the float32 parameters that the oracle of a mixed workload trains, beside those
+// of fewer bits that the model computes with.
 #pragma once
 
 #include <vector>
@@ -10,14 +10,14 @@ namespace stratagem::bench {
 
 class MasterParameters {
  public:
-  /// From now on the model computes in `dtype`.
+  /// Makes the model compute in `dtype`.
   MasterParameters(at::ScalarType dtype, const models::Model& model);
 
   const std::vector<models::NamedTensor>& parameters() const { return masters_; }
 
-  /// The model's parameters are the masters, rounded; these have gradients of zero.
+  /// Rounds the masters into the model's parameters, and zeroes the masters' gradients.
   void begin_step();
-  /// Those of a micro-batch, added to the masters' in their format.
+  /// Adds a micro-batch's gradients to the masters', in their format.
   void add_gradients();
 
  private:

@@ -44,7 +44,7 @@ std::unique_ptr<torch::optim::Optimizer> make_optimizer(const models::OptimizerO
       parameters, torch::optim::AdamWOptions(rate).weight_decay(options.weight_decay));
 }
 
-/// What an optimizer keeps for a parameter, under the names of models::Optimizer::state().
+/// Returns an optimizer's state of a parameter, with the names of models::Optimizer::state().
 StateDictionary optimizer_state(torch::optim::Optimizer& optimizer,
                                 const models::OptimizerOptions& options,
                                 const std::vector<NamedTensor>& parameters) {
@@ -106,14 +106,14 @@ at::Tensor slice_loss(const models::Workload& workload, const models::Model& mod
   return workload.loss(output, part.targets, slice.weight(batch.size()));
 }
 
-/// Null where the model trains its own parameters.
+/// Returns null if the model trains its own parameters.
 std::unique_ptr<MasterParameters> masters_of(const models::Workload& workload,
                                              const models::Model& model) {
   if (workload.master_dtype() == workload.options().dtype) return nullptr;
   return std::make_unique<MasterParameters>(workload.options().dtype, model);
 }
 
-/// Keeps the largest error and where it stands.
+/// Keeps the largest error and its place.
 class Comparison {
  public:
   void add(const std::string& name, double error) {
@@ -159,7 +159,7 @@ void compare(Comparison& comparison, const strategies::PendingStep& found,
 
 }  // namespace
 
-/// A model's running statistics, one copy a replica.
+/// Keeps a model's running statistics, one copy a replica.
 class Oracle::ReplicaBuffers {
  public:
   ReplicaBuffers(const models::Model& model, const std::vector<schedules::Slice>& partition)
@@ -167,12 +167,12 @@ class Oracle::ReplicaBuffers {
     for (const auto& slice : partition) kept_[slice.replica] = copies();
   }
 
-  /// Every replica goes on from the first one's.
+  /// Every replica continues from the first one's.
   void begin_step() {
     if (!kept_.contains(0)) return;
     for (auto& [replica, tensors] : kept_) tensors = kept_.at(0);
   }
-  /// The model works with this replica's from now on.
+  /// Makes the model work with this replica's.
   void enter(int replica) {
     for (std::size_t index = 0; index < live_.size(); ++index) {
       live_[index].tensor.copy_(kept_.at(replica)[index]);
@@ -282,7 +282,7 @@ reports::Verdict compare_with_oracle(strategies::Strategy& strategy,
     if (step == 1) require_gradients(expected);
     const auto pending = strategy.step(batch);
     compare(comparison, *pending, strategy.state(), expected, step);
-    // Not after the last: the evaluation sees the weights as the strategy left them.
+    // Skips the last step: the evaluation uses the weights that the strategy left.
     if (step < verified_steps) strategy.load(expected.state);
   }
   comparison.add("loss in evaluation mode",
@@ -314,7 +314,7 @@ double forward_loss(const models::Workload& workload, const models::Batch& batch
   models::Model model = workload.make_meta_model();
   for (auto& layer : model.layers) {
     const bool last = &layer == &model.layers.back();
-    const auto only = std::move(layer);  // there is never memory for more than one
+    const auto only = std::move(layer);  // memory never holds more than one
     workload.materialise(*only, at::kCPU);
     for (std::size_t index = 0; index < partition.size(); ++index) {
       const at::Tensor output = only->forward(std::exchange(activations[index], {}));

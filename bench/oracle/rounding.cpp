@@ -21,7 +21,7 @@ double squared_norm(const at::Tensor& tensor) {
   return norm * norm;
 }
 
-/// In blocks: a language model's logits in float64 would take more memory than its step.
+/// Sums in blocks: a language model's logits in float64 would take more memory than its step.
 void add_squares(Squares& sums, const at::Tensor& found, const at::Tensor& expected) {
   constexpr std::int64_t block = 1 << 20;
   if (expected.numel() > block) {

@@ -1,13 +1,13 @@
-// How far two right computations may be apart in an arithmetic of some precision, and how far two
-// found ones are.
+// Bounds the distance of two correct computations in an arithmetic of some precision, and measures
+// the distance of two given ones.
 //
-// A sum of n numbers that is rounded at each addition is off by up to n u of the sum of their
-// magnitudes, and by about sqrt(n) u where the roundings are independent of one another; u is the
-// unit roundoff of the format (Higham 2002, "Accuracy and Stability of Numerical Algorithms",
-// sections 2.8 and 4.2; Higham and Mary 2019, "A New Approach to Probabilistic Rounding Error
-// Analysis"). Sums one behind the other add their squares, so n counts the terms of all of them.
-// Tensors are compared by the 2-norm of their difference over that of what was expected: in it
-// roundings average, and a lane that is wrong still has its part of the norm.
+// A sum of n numbers that is rounded at each addition has an error of up to n u of the sum of their
+// magnitudes, and of about sqrt(n) u if the roundings are independent of one another; u is the unit
+// roundoff of the format (Higham 2002, "Accuracy and Stability of Numerical Algorithms", sections
+// 2.8 and 4.2; Higham and Mary 2019, "A New Approach to Probabilistic Rounding Error Analysis").
+// The squares of successive sums add up, so n counts the terms of all of them. Tensors are compared
+// by the 2-norm of their difference over that of the expected one: in it roundings average, and a
+// wrong lane still has its part of the norm.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -20,39 +20,39 @@
 
 namespace stratagem::bench {
 
-/// Half the distance between 1 and the next larger number.
+/// Returns half the distance between 1 and the next larger number.
 double unit_roundoff(at::ScalarType dtype);
-/// Of TF32, whose numbers have ten bits behind the point.
+/// The roundoff of TF32, whose numbers have ten bits after the point.
 inline constexpr double tf32_roundoff = 0x1p-11;
 
-/// A format in which the growth of roundings can be measured against float64: this one, or float32.
+/// Returns a format whose growth of roundings is measured against float64: this one or float32.
 inline at::ScalarType lower_of(at::ScalarType dtype) {
   return dtype == at::kDouble ? at::kFloat : dtype;
 }
 
-/// How many of the usual roundings a right computation may be off by.
+/// The number of usual roundings that a correct computation may differ by.
 inline constexpr double safety_factor = 8;
 
-/// `growth` is by how much the computation magnifies a rounding: sqrt(n), or what was measured.
+/// `growth`: by how much the computation magnifies a rounding, sqrt(n) or measured.
 inline double rounding_bound(double roundoff, double growth) {
   return safety_factor * roundoff * growth;
 }
-/// That of a computation which in an arithmetic of this roundoff is so far from the exact one.
+/// Returns the growth of a computation at this distance from the exact one.
 inline double measured_growth(double distance, double roundoff) {
-  return std::min(distance, 1.0) / roundoff;  // at most: no digit is left
+  return std::min(distance, 1.0) / roundoff;  // at most 1: no digit is left
 }
 
-/// The 2-norm of found - expected over that of expected; of zeros the norm itself. More than any
-/// bound where they cannot be compared: another shape, or something that is no number.
+/// Returns the 2-norm of found - expected over that of expected, or of zeros the norm itself.
+/// Exceeds any bound if they cannot be compared: another shape, or a value that is not a number.
 double relative_distance(const at::Tensor& found, const at::Tensor& expected);
 double relative_distance(double found, double expected);
 
-/// Keeps what is nearest to its bound, or furthest beyond.
+/// Keeps the difference nearest to its bound, or furthest beyond.
 class Differences {
  public:
-  /// `what` is found to be `error` from the right value, of `bound` at most.
+  /// Adds the `error` of `what`, with its `bound`.
   void add(const std::string& what, double error, double bound);
-  /// What another has kept, of `part`.
+  /// Adds another's difference, with the name of `part`.
   void add(const std::string& part, const Differences& others);
 
   double error() const { return error_; }
@@ -60,7 +60,7 @@ class Differences {
   const std::string& where() const { return where_; }
   bool within() const { return error_ <= bound_; }
 
-  /// Without oracle and scope.
+  /// Returns the verdict without oracle and scope.
   reports::Verdict verdict() const;
 
  private:

@@ -22,22 +22,22 @@ std::string gradient_of(const std::string& parameter) {
   return std::string(of_gradient) + parameter;
 }
 
-/// The entries of a kind are magnified alike: gradients, parameters, buffers, each of the
-/// optimizer's.
+/// Returns the kind of an entry. Roundings grow alike in a kind: gradients, parameters, buffers,
+/// each of the optimizer's.
 std::string kind_of(const std::string& name, const StateDictionary& state) {
   if (name.starts_with(of_gradient)) return "gradient";
   if (name.starts_with(of_optimizer)) return name.substr(0, name.find('.', of_optimizer.size()));
   return state.contains(gradient_of(name)) ? "parameter" : "buffer";
 }
 
-/// "gradient.fc.weight", "optimizer.exp_avg.fc.weight" and "fc.weight" are all of "fc.weight".
+/// Returns "fc.weight" for "gradient.fc.weight", "optimizer.exp_avg.fc.weight" and itself.
 std::string parameter_of(const std::string& name) {
   if (name.starts_with(of_gradient)) return name.substr(of_gradient.size());
   if (!name.starts_with(of_optimizer)) return name;
   return name.substr(name.find('.', of_optimizer.size()) + 1);
 }
 
-/// The step by the reference kernels in this format.
+/// The step by the reference kernels in a format.
 struct ReferenceStep {
   ReferenceStep(const models::Workload& workload, at::ScalarType dtype,
                 strategies::Strategy& strategy, std::uint64_t batch) {
@@ -53,19 +53,19 @@ struct ReferenceStep {
     }
   }
 
-  /// What its update is of a parameter.
+  /// Returns the relative size of a parameter's update.
   double update_of(const std::string& parameter) const {
     return relative_distance(before.at(parameter), step.state.at(parameter));
   }
 
   OracleStep step;
-  StateDictionary before;  // the parameters
+  StateDictionary before;  // parameters before the step
 };
 
-/// By how much a step's sums magnify roundings, and its ReLUs.
+/// The growth of roundings in a step's sums, and in its ReLUs.
 struct StepSums {
   double growth = 1;
-  double undecided = 0;  // of a gradient's norm, what units that are nearly zero may be of it
+  double undecided = 0;  // share of a gradient's norm that units near zero may have
 };
 
 StepSums sums_of(const models::Workload& workload, const OwnArithmetic& own) {
@@ -112,7 +112,7 @@ class StepBounds {
     const double gradient = of_kind("gradient") + sums_.undecided + of_compression(parameter);
     if (kind == "gradient") return gradient;
     if (kind != "parameter") return std::max(gradient, of_kind(kind) + sums_.undecided);
-    // What was there is rounded once; what is added is as far off as its gradient.
+    // The old value is rounded once; the update is as inaccurate as its gradient.
     return rounding_bound(own_.roundoff, std::max(1.0, measured_.at(name))) +
            (gradient + undecided_signs(parameter, gradient)) * exact_.update_of(name);
   }
@@ -122,8 +122,8 @@ class StepBounds {
     return rounding_bound(own_.roundoff, std::max(sums_.growth, measured_.at(kind)));
   }
 
-  /// Adam's first update is the sign of the gradient, whatever its size: of elements within the
-  /// gradient's own bound of zero it may be the other one. Their share of the update's norm, twice.
+  /// Adam's first update is the sign of the gradient, which is undecided for elements within the
+  /// gradient's own bound of zero. Returns their share of the update's norm, twice.
   double undecided_signs(const std::string& parameter, double bound) const {
     if (!updates_by_sign_ || !exact_.before.contains(parameter)) return 0;
     const at::Tensor gradient = exact_.step.state.at(gradient_of(parameter)).to(at::kDouble);
@@ -131,7 +131,7 @@ class StepBounds {
     return 2 * std::sqrt(gradient.abs().le(error).to(at::kDouble).mean().item<double>());
   }
 
-  /// Gradients travel in float16, which has no small numbers.
+  /// Returns the error of float16, which has no small numbers, on the gradient's way.
   double of_compression(const std::string& parameter) const {
     constexpr double exchanges = 4;  // two replicas' gradients, and their sum
     if (!compressed_ || !exact_.before.contains(parameter)) return 0;
@@ -144,16 +144,16 @@ class StepBounds {
   bool compressed_;
   bool updates_by_sign_;
   StepSums sums_;
-  std::map<std::string, double> measured_;  // by kind; of parameters each by itself
+  std::map<std::string, double> measured_;  // by kind; for each parameter by itself
 };
 
 struct Update {
   std::unique_ptr<strategies::PendingStep> step;
-  StateDictionary state;  // after it
+  StateDictionary state;  // state after it
 };
 
-/// A step of a fresh strategy, with the scale of its loss halved while gradients are not finite. A
-/// skipped step has changed running statistics, which are taken back.
+/// Runs a step of a fresh strategy, halving the scale of its loss while gradients are not finite.
+/// Restores running statistics that a skipped step has changed.
 Update first_update(strategies::Strategy& strategy, const models::Workload& workload,
                     std::uint64_t number) {
   using models::LossScale;

@@ -1,4 +1,4 @@
-// The steps of one device with which a launch's own steps are compared.
+// Computes the steps of one device with which a launch's own steps are compared.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@ namespace stratagem::bench {
 
 /// The steps that a trajectory takes.
 struct TrajectoryRequest {
-  std::vector<std::int64_t> lengths;  // ascending: the states after so many steps are kept
+  std::vector<std::int64_t> lengths;  // ascending: the states after these steps are kept
   std::vector<std::int64_t> skipped;  // steps without an update
-  std::int64_t batches = 1;           // how many different ones the steps have in turn
-  std::optional<at::ScalarType> exchanged_in = {};  // as OracleUpdate has it
-  double shaken = 0;                                // as Oracle::shake() has it
+  std::int64_t batches = 1;           // different batches that the steps use in turn
+  std::optional<at::ScalarType> exchanged_in = {};  // see OracleUpdate
+  double shaken = 0;                                // see Oracle::shake()
 };
 
 /// Trains a model of `workload` by the oracle's plain loop (bench/oracle/oracle.h).

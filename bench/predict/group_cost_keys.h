@@ -1,4 +1,4 @@
-// By what the costs of a row's actions are kept and looked up.
+// The keys by which the costs of a row's actions are kept and looked up.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace stratagem::bench {
 
 class GroupCostKeys {
  public:
-  /// Kind, group, samples where it is about a micro-batch, and whether it is the group's first of
-  /// its kind in a step.
+  /// Kind, group, samples if it is about a micro-batch, and whether it is the group's first of its
+  /// kind in a step.
   using Key = std::tuple<std::string, int, std::int64_t, bool>;
 
   /// `samples` [micro-batch].
@@ -29,7 +29,7 @@ class GroupCostKeys {
     }
   }
 
-  /// A receive from another rank costs what the copy costs that calibration makes in its place.
+  /// Returns a copy's key for a receive from another rank: calibration copies instead.
   Key of(const schedules::Action& action) const {
     using schedules::ActionKind;
     const ActionKind kind =

@@ -1,4 +1,4 @@
-// Costs of the actions of a row whose layers have groups, taken from steps that ran.
+// The costs of the actions of a row whose layers have groups, from steps that ran.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace stratagem::bench {
 
-/// Bytes that a device holds before an action, and its peak since the action before.
+/// The bytes that a device holds before an action, and its peak since the action before.
 struct MemoryMark {
   schedules::Action action;
   std::int64_t held = 0;
@@ -23,7 +23,7 @@ class GroupCostTable {
  public:
   explicit GroupCostTable(GroupCostKeys keys) : keys_(std::move(keys)) {}
 
-  /// Transfers in flight are not counted.
+  /// Does not count transfers in flight.
   void add(const schedules::Execution& execution);
   /// Takes the marks of one device; the last one marks the end of the step.
   void add(const std::vector<MemoryMark>& marks);

@@ -7,8 +7,7 @@
 namespace stratagem::bench {
 
 // Weighted least squares of ms = latency + bytes x slope with weights 1 / ms^2: a relative error
-// counts the same at every size. Neither is negative: where the line would be, the other alone is
-// fitted.
+// counts the same at every size. Neither is negative: if one would be, only the other is fitted.
 schedules::LinkModel fit_link(const std::vector<TransferTime>& times) {
   double weights = 0;
   double bytes = 0;

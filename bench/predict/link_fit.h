@@ -1,4 +1,4 @@
-// The link between two ranks as latency and bandwidth, from the times of messages of several sizes.
+// Fits latency and bandwidth of the link between two ranks to the times of messages.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,19 @@ struct TransferTime {
   double ms = 0;
 };
 
-/// Latency and bandwidth whose line lies nearest to the times, relative to each; a bandwidth of 0
-/// where the times do not grow with the size. Throws std::invalid_argument unless there are two
-/// sizes or more.
+/// Returns latency and bandwidth whose line lies nearest to the times, relative to each; a
+/// bandwidth of 0 if the times do not grow with the size. Throws std::invalid_argument unless there
+/// are two sizes or more.
 schedules::LinkModel fit_link(const std::vector<TransferTime>& times);
 
-/// Transfers of any size on a link, from those that were measured.
+/// Computes transfers of any size on a link from the measured ones.
 class MeasuredLink {
  public:
-  /// Throws as fit_link() does.
+  /// Throws like fit_link().
   explicit MeasuredLink(const std::vector<LinkTime>& times);
 
   const schedules::LinkModel& line() const { return line_; }
-  /// With the processor's share of the measured size that lies nearest.
+  /// Uses the processor's share of the nearest measured size.
   schedules::Cost transfer(std::int64_t bytes) const;
 
  private:
@@ -34,7 +34,7 @@ class MeasuredLink {
   schedules::LinkModel line_;
 };
 
-/// Returns what an all-reduce takes between `ranks` ranks, from the times between two of them. A
+/// Returns the times of an all-reduce between `ranks` ranks, from the times between two of them. A
 /// ring makes 2 (ranks - 1) exchanges of 1 / ranks of the bytes (Patarasuk and Yuan 2009).
 std::vector<LinkTime> link_of_ring(std::vector<LinkTime> link_of_two, int ranks);
 

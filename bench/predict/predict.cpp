@@ -22,7 +22,7 @@ class RowLinks {
   RowLinks(const Config& config, const StageCosts& calibration)
       : calibration_(calibration), on_cores_(config.device == "cpu") {}
 
-  /// What a transfer in flight takes; none for other actions.
+  /// Returns the cost of a transfer in flight; none for other actions.
   std::optional<schedules::Cost> price(const Action& action) const {
     const auto group = static_cast<std::size_t>(action.stage);
     switch (action.kind) {
@@ -45,17 +45,17 @@ class RowLinks {
   }
 
   const StageCosts& calibration_;
-  bool on_cores_;  // which transfers need, too
+  bool on_cores_;  // CPU devices: transfers need cores, too
 };
 
-/// Whether calibration made a copy in the place of what the action starts or brings, of which the
-/// transfer has the cost.
+/// Returns whether calibration made a copy instead of what the action starts or brings, whose cost
+/// the transfer has.
 bool is_part_of_a_transfer(ActionKind kind) {
   return kind == ActionKind::unshard || kind == ActionKind::unshard_wait ||
          kind == ActionKind::reduce_scatter;
 }
 
-/// The plan of a replica, once for each of them.
+/// Predicts a replica's plan, once for each of them.
 schedules::Timeline predict_plan(const Config& config, const StageCosts& calibration) {
   const PricedPlan plan(config, calibration);
   const RowLinks links(config, calibration);

@@ -1,4 +1,4 @@
-// Predicting the step of replicas in one process: their own schedule with calibrated costs.
+// Predicts the step of replicas in one process: their own schedule with calibrated costs.
 #include <fmt/format.h>
 
 #include <map>
@@ -24,7 +24,7 @@ Cost sum_of(const Cost& a, const Cost& b) {
   return {a.alone_ms + b.alone_ms, a.busy_ms + b.busy_ms};
 }
 
-/// What an action costs: calibrated by segment and samples, those of all others in proportion.
+/// Prices actions by calibrated segment and samples, all others in proportion.
 class Prices {
  public:
   Prices(const Config& config, const StageCosts& calibration)
@@ -60,7 +60,7 @@ class Prices {
       case ActionKind::sum_gradients:
         return times(find(action.kind, segment, 0), shape_.replicas - (replica < shape_.replicas));
       case ActionKind::replicate:
-        // An owner gets buffers alone, which are few.
+        // An owner gets only buffers, which are few.
         return owner_of(segment) == replica ? Cost() : find(action.kind, segment, 0);
       default:
         return find(action.kind, segment, 0);
@@ -80,7 +80,7 @@ class Prices {
                                             schedules::name(kind), stage, samples));
   }
 
-  /// The first device may get the whole batch. Targets go to the last segment.
+  /// Prices inputs: the first device may get the whole batch. Targets go to the last segment.
   Cost of_inputs(ActionKind kind, int replica) const {
     const int last = shape_.segments() - 1;
     const std::int64_t samples = samples_of(replica);
@@ -94,7 +94,7 @@ class Prices {
                  static_cast<double>(config_.global_batch_size) / static_cast<double>(samples));
   }
 
-  /// Its stage is the one behind the segments, its samples are the batch.
+  /// Prices the loss, whose stage follows the segments and whose samples are the batch.
   Cost of_loss(ActionKind kind) const {
     const std::int64_t batch = config_.global_batch_size;
     if (kind != ActionKind::gather) return find(kind, shape_.segments(), batch);

@@ -23,7 +23,7 @@ const ActionCost& PricedPlan::of(const Action& action) const {
   static const ActionCost nothing;
   GroupCostKeys::Key key = keys_.of(action);
   auto found = table_.find(key);
-  // What the calibrated step does once may be done again, and the other way round.
+  // An action may be first in the calibrated step and not in this plan, or the other way round.
   std::get<bool>(key) = !std::get<bool>(key);
   if (found == table_.end()) found = table_.find(key);
   if (found != table_.end()) return found->second;

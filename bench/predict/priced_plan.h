@@ -1,4 +1,4 @@
-// A row's plan with what each of its actions costs.
+// A row's plan with the costs of its actions.
 #pragma once
 
 #include <map>
@@ -11,15 +11,15 @@
 
 namespace stratagem::bench {
 
-/// Throws std::invalid_argument where the costs lack an action.
+/// Throws std::invalid_argument if the costs lack an action.
 class PricedPlan {
  public:
   PricedPlan(const Config& config, const StageCosts& calibration);
 
   const schedules::Schedule& schedule() const { return plan_.schedule; }
 
-  /// What calibration found of the action. It has no sends and no sums of norms over ranks, which
-  /// cost nothing.
+  /// Returns the calibrated cost of the action. Calibration has no sends and no sums of norms over
+  /// ranks, which cost nothing.
   const ActionCost& of(const schedules::Action& action) const;
 
  private:

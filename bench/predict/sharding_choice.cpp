@@ -13,7 +13,7 @@ Config with_choice(Config config, const ShardingChoice& choice) {
 }
 
 std::vector<ShardingChoice> sharding_choices(const Config& config, const StageCosts& calibration) {
-  constexpr std::int64_t widest = 4;  // that is tried
+  constexpr std::int64_t widest = 4;  // widest window tried
   const bool frees = sharded_state(config) == "parameters";
   std::vector<ShardingChoice> choices;
   for (const bool reshards : {true, false}) {

@@ -1,4 +1,4 @@
-// Which window and which resharding of a sharded row fit into memory, and what they cost.
+// Predicts the cost of the windows and reshardings of a sharded row that fit into memory.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ struct ShardingChoice {
   Prediction predicted = {};
 };
 
-/// Choices of a row whose layers have groups, the fastest first: windows of up to four uses, and,
-/// where parameters are sharded, resharding.
+/// Returns the choices of a row whose layers have groups, the fastest first: windows of up to four
+/// uses, and resharding if parameters are sharded.
 std::vector<ShardingChoice> sharding_choices(const Config& config, const StageCosts& calibration);
 
-/// The row as chosen.
+/// Returns the row with the choice.
 Config with_choice(Config config, const ShardingChoice& choice);
 
 }  // namespace stratagem::bench

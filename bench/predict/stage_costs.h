@@ -1,4 +1,4 @@
-// What a row's parts cost, as calibration measures them and predictions use them.
+// The costs of a row's parts, as calibration measures them and predictions use them.
 #pragma once
 
 #include <cstdint>
@@ -27,18 +27,18 @@ Spread spread_of(const std::vector<double>& times);
 
 /// Milliseconds of one kind of action of one stage. `first`: the stage's first pass of its kind in
 /// a step. The first forward also prepares the updated parameters for its kernels; with ResNet-18
-/// that takes as long as the pass itself. The first backward stores gradients where later ones add
-/// to them. Of a group of layers, whatever is the first of its kind.
+/// that takes as long as the pass itself. The first backward stores gradients, and later ones add
+/// to them. In a group of layers, any action may be the first of its kind.
 struct ActionCost {
   std::string kind;
   int stage = 0;
   std::int64_t samples = 0;
   bool first = false;
   double ms = 0;                // mean, while the other devices are busy
-  double alone_ms = -1;         // while they are idle; negative: as while they are busy
-  Spread spread = {};           // of what `ms` is the mean of
-  std::int64_t kept_bytes = 0;  // of a group of layers: so much more memory is held behind it,
-  std::int64_t most_bytes = 0;  // and at most while it runs
+  double alone_ms = -1;         // while they are idle; negative: same as `ms`
+  Spread spread = {};           // spread of the times behind `ms`
+  std::int64_t kept_bytes = 0;  // memory that a group of layers holds after it
+  std::int64_t most_bytes = 0;  // memory that it holds at most meanwhile
 
   STRATAGEM_FIELDS(kind, stage, samples, first, ms, alone_ms, spread, kept_bytes, most_bytes)
 };
@@ -47,41 +47,41 @@ struct ActionCost {
 /// together.
 struct LayerGroup {
   std::int64_t stage = 0;
-  std::int64_t gathered_bytes = 0;   // of its parameters, all ranks' parts; 0: it has none
-  std::int64_t scattered_bytes = 0;  // of its gradients; 0: nothing is sharded
-  std::int64_t summed_bytes = 0;     // over those that keep the same part; 0 where there are none
+  std::int64_t gathered_bytes = 0;   // all ranks' parts of its parameters; 0: it has none
+  std::int64_t scattered_bytes = 0;  // bytes of its gradients; 0: nothing is sharded
+  std::int64_t summed_bytes = 0;     // over ranks with the same part; 0: there are none
 
   STRATAGEM_FIELDS(stage, gathered_bytes, scattered_bytes, summed_bytes)
 };
 
-/// A collective between the row's ranks, by the bytes of all of them.
+/// The time of a collective between the row's ranks, by the bytes of all of them.
 struct LinkTime {
   std::int64_t bytes = 0;
   double ms = 0;
-  double processor_share = 0;  // of a core, while it lasts
+  double processor_share = 0;  // share of a core meanwhile
   Spread spread = {};
 };
 
-/// What travels between replicas.
+/// The collectives between replicas.
 struct Links {
-  std::vector<LinkTime> gather = {};      // of a group's parameters
-  std::vector<LinkTime> scatter = {};     // of its gradients
-  std::vector<LinkTime> all_reduce = {};  // of those that several replicas keep
+  std::vector<LinkTime> gather = {};      // for a group's parameters
+  std::vector<LinkTime> scatter = {};     // for its gradients
+  std::vector<LinkTime> all_reduce = {};  // for gradients that several replicas keep
 };
 
-/// Costs of a row. Links are empty without replicas on ranks of their own. Replicas in one process
-/// have segments for stages, and the loss of the gathered outputs behind them; `owners` says which
-/// device updates a segment. Where layers have groups, these stand for stages.
+/// The costs of a row. Links are empty without replicas on ranks of their own. Replicas in one
+/// process have segments as stages, followed by the loss of the gathered outputs; `owners` are the
+/// devices that update a segment. If layers have groups, these are the stages.
 struct StageCosts {
   std::vector<ActionCost> costs = {};
   Links links = {};
   std::vector<std::int64_t> owners = {};         // [segment]
   std::vector<LayerGroup> groups = {};           // [group]
-  bool has_buffers = false;                      // that replicas keep alike
+  bool has_buffers = false;                      // buffers that replicas keep equal
   std::vector<std::int64_t> resting_bytes = {};  // [device of a replica]: held between steps
 };
 
-/// The costs where each takes the lower, or each the upper, quartile of its times.
+/// Returns the costs with each one's lower, or upper, quartile of its times.
 StageCosts at_quartile(StageCosts costs, double Spread::*quartile);
 
 }  // namespace stratagem::bench

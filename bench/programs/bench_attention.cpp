@@ -1,9 +1,9 @@
-// Whether our attention still pays.
+// Compares the attention kernel with ATen's.
 //
 // Each row runs one layer's causal attention forward and backward (one thread or two) by ATen and
-// by us (models/cpu_kernels/attention.h), by turns, so that a drift of the machine meets both
-// alike. `bits` is the format: 32 float32, 16 bfloat16. The row's time is that of ours. Counters:
-// milliseconds of ATen's, and atens_over_ours: above 1 ours pays.
+// by us (models/cpu_kernels/attention.h), alternately, so that a drift of the machine affects both.
+// `bits` is the format: 32 float32, 16 bfloat16. The row's time is ours. Counters: milliseconds of
+// ATen's, and atens_over_ours: above 1 ours is faster.
 
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
@@ -52,7 +52,7 @@ void attention(benchmark::State& state) {
   stratagem::bench::time_by_turns(state, [&](bool own) { return seconds_of(problem, own); });
 }
 
-// Those of gpt-small, a micro-batch and a whole batch, and of gpt2 at its whole length.
+// Shapes of gpt-small, a micro-batch and a whole batch, and of gpt2 at its whole length.
 constexpr auto shapes = [](auto* benchmark) {
   benchmark->ArgNames({"batch", "sequence", "heads", "bits", "threads"});
   for (const std::int64_t threads : {1, 2}) {

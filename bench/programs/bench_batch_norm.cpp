@@ -1,10 +1,10 @@
-// Whether our batch normalisation still pays.
+// Compares the batch normalisation kernels with ATen's.
 //
-// models/cpu_kernels/batch_norm.h runs it, the sum of a residual block and the ReLU as one.
-// Each row runs one of ResNet-50's normalisations forward and backward (float32, one thread or two)
-// by ATen and by us, by turns, so that a drift of the machine meets both alike. `after` says what
-// stands behind it: 0 nothing, 1 a ReLU, 2 a sum and a ReLU. The row's time is that of ours.
-// Counters: milliseconds of ATen's, and atens_over_ours: above 1 ours pays.
+// models/cpu_kernels/batch_norm.h runs it, the sum of a residual block and the ReLU as one. Each
+// row runs one of ResNet-50's normalisations forward and backward (float32, one thread or two) by
+// ATen and by us, alternately, so that a drift of the machine affects both. `after` is what follows
+// it: 0 nothing, 1 a ReLU, 2 a sum and a ReLU. The row's time is ours. Counters: milliseconds of
+// ATen's, and atens_over_ours: above 1 ours is faster.
 
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
@@ -71,7 +71,7 @@ void batch_norm(benchmark::State& state) {
   stratagem::bench::time_by_turns(state, [&](bool own) { return seconds_of(problem, own); });
 }
 
-// Those of ResNet-50 at 128 pixels: one micro-batch and a whole batch.
+// Shapes of ResNet-50 at 128 pixels: one micro-batch and a whole batch.
 constexpr auto shapes = [](auto* benchmark) {
   benchmark->ArgNames({"channels", "side", "batch", "after", "threads"});
   for (const std::int64_t threads : {1, 2}) {

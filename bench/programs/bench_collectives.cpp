@@ -1,6 +1,6 @@
 // Times collectives between ranks by message size and checks their results.
 //
-// Algorithm and bus bandwidth of each, and the link model that the times suggest.
+// Prints algorithm and bus bandwidth of each, and the link model that fits the times.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -40,7 +40,7 @@ constexpr const char* program = "bench_collectives";
 constexpr std::int64_t most_ranks = 1024;
 
 struct Options {
-  std::vector<std::string> collectives = {};  // none named: all that differ
+  std::vector<std::string> collectives = {};  // none: all that differ
   std::string low = "1K";
   std::string high = "256M";
   std::int64_t factor = 4;
@@ -93,7 +93,7 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--out", options.out, "results as JSON");
 }
 
-/// What the task needs to open devices and groups: a row whose devices are a rank each.
+/// Returns what the task needs to open devices and groups: a row with one device a rank.
 Config config_of(const Options& options) {
   Config config;
   config.strategy = "ddp";
@@ -139,7 +139,7 @@ std::vector<Family> families_of(const Options& options, const Config& config,
   return families;
 }
 
-/// False when the user wants no more.
+/// Returns false if the user interrupts.
 bool measure_round(Family& family, const Config& config, int round,
                    const MeasureEnvironment& environment) {
   auto job = job_about<CollectivesJob>(config, static_cast<int>(config.devices));
@@ -163,7 +163,7 @@ bool measure_round(Family& family, const Config& config, int round,
   return true;
 }
 
-/// The median over the rounds; negative where none is good.
+/// Returns the median over the rounds; negative if none is good.
 double median_counter(const reports::Row& row, const std::string& counter) {
   std::vector<double> values;
   for (const auto& repetition : row.repetitions) {
@@ -203,7 +203,7 @@ void print_table(const std::vector<Family>& families) {
   fmt::print("{}", reports::render_table({name, size, sent, time, algorithm, bus}, 0));
 }
 
-/// Latency and bandwidth of each collective, by name.
+/// Returns latency and bandwidth of each collective, by name.
 std::map<std::string, schedules::LinkModel> link_models(const std::vector<Family>& families) {
   std::map<std::string, schedules::LinkModel> models;
   for (const Family& family : families) {

@@ -1,12 +1,12 @@
-// Whether our paths of convolutions still pay (models/cpu_kernels/convolution.h), by shape.
+// Compares the paths of convolutions (models/cpu_kernels/convolution.h) by shape.
 //
 // Each row runs one of ResNet-50's convolutions (128-pixel images, float32, channels_last, one
-// thread or two) forward and backward: plain, packed (the weights are packed once, as the
-// micro-batches of a step find them) and, where it is 1x1, folded and as one product, where it is
-// 3x3, by Winograd's way; by turns, so that a drift of the machine meets all alike. The row's time
-// is that of the path convolution() chooses. Counters: milliseconds a call of each path,
-// plain_over_chosen (above 1 the choice pays) and chosen_over_best (above 1 another path would have
-// been faster).
+// thread or two) forward and backward: plain, packed (the weights are packed once, as for the
+// micro-batches of a step) and, if it is 1x1, folded and as one product, if it is 3x3, by
+// Winograd's method; alternately, so that a drift of the machine affects all. The row's time is
+// that of the path convolution() chooses. Counters: milliseconds a call of each path,
+// plain_over_chosen (above 1 the choice is faster) and chosen_over_best (above 1 another path would
+// have been faster).
 
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
@@ -81,7 +81,7 @@ at::Tensor forward(const Problem& problem, Path path) {
   return at::conv2d(problem.input, problem.weight, {}, 1, problem.padding);
 }
 
-// Seconds of one forward and backward pass.
+// Returns the seconds of one forward and backward pass.
 double measure(Problem& problem, Path path) {
   problem.input.mutable_grad().reset();
   problem.weight.mutable_grad().reset();

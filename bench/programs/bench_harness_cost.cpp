@@ -1,10 +1,9 @@
-// What the harness adds to a step: the time of a step of empty actions.
+// Measures the time that the harness adds to a step.
 //
-// Such a step is all harness: queues, events, stamps, waits between devices, and the breakdown that
-// is drawn from them.
-// Rows: a pipeline over some devices (1f1b) with some micro-batches. The time is that of one such
-// step, from the first enqueue to its breakdown. Counters: actions in the step, microseconds an
-// action. A training step's harness cost is this row's time over the step's time.
+// Such a step is all harness: queues, events, stamps, waits between devices, and the breakdown of
+// its times. Rows: a pipeline over some devices (1f1b) with some micro-batches. The time is that of
+// one such step, from the first enqueue to its breakdown. Counters: actions in the step,
+// microseconds an action. A training step's harness cost is this row's time over the step's time.
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
@@ -25,7 +24,7 @@ using namespace stratagem;
 
 constexpr std::chrono::seconds kLimit{30};
 
-/// Each device on a core of its own; empty when the process may not use as many.
+/// Gives each device a core of its own; empty if the process has fewer.
 std::vector<std::vector<int>> one_core_each(std::size_t devices) {
   const std::vector<int> available = bench::available_cores();
   if (available.size() < devices) return {};

@@ -1,9 +1,9 @@
-// Whether the kernels of linear layers still pay (models/cpu_kernels/linear.h), by product.
+// Compares the kernels of linear layers (models/cpu_kernels/linear.h) by product.
 //
-// Each row runs one linear layer's three products (float32, one thread) by ATen and by ours, by
-// turns, so that a drift of the machine meets both alike. The row's time is that of ours, all
-// three. Counters: GFLOP/s of each product on each side, and atens_over_ours: above 1 ours pays. So
-// too for `added`: the weight's gradient of a later micro-batch, added to the sum of those before.
+// Each row runs one linear layer's three products (float32, one thread) by ATen and by ours,
+// alternately, so that a drift of the machine affects both. The row's time is ours, all three.
+// Counters: GFLOP/s of each product on each side, and atens_over_ours: above 1 ours is faster; the
+// same for `added`: a later micro-batch's weight gradient, added to the sum of those before.
 
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
@@ -45,7 +45,7 @@ struct Problem {
   }
 };
 
-// The last is the weight's gradient of any micro-batch but the first, added to the sum.
+// `added`: the weight's gradient of any micro-batch but the first, added to the sum.
 enum Product : std::size_t { forward, of_input, of_weight, added };
 constexpr std::size_t product_count = 4;
 using Seconds = std::array<double, product_count>;
@@ -75,7 +75,7 @@ Seconds ours(const Problem& problem) {
       })};
 }
 
-// Of one step without micro-batches.
+// Returns the time of one step without micro-batches.
 double sum(const Seconds& seconds) {
   return seconds[forward] + seconds[of_input] + seconds[of_weight];
 }
@@ -114,7 +114,7 @@ void linear(benchmark::State& state) {
   state.counters["added_atens_over_ours"] = by_aten[added] / by_us[added];
 }
 
-// Those of gpt-small: rows of one sample, or of eight; in and out of its layers.
+// Shapes of gpt-small: rows of one sample, or of eight; in and out of its layers.
 constexpr auto shapes = [](auto* benchmark) {
   benchmark->ArgNames({"rows", "in", "out"});
   for (const std::int64_t rows : {128, 1024}) {

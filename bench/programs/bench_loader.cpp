@@ -1,9 +1,9 @@
-// What batches of images cost: the loader alone, with nothing that trains them.
+// Times the loader of image batches without training.
 //
 // A row reads 10,000 drawn images of CIFAR-10's shape (3x32x32, 10 classes) in batches of 64 by
 // training/loader.h and training/loop/batch_maker.h, as `stratagem train` does: float32,
-// channels_last. `augment` is 1 where they are shifted and mirrored. Its time is the processor time
-// of the whole process, over all of its threads, so that items_per_second are samples a
+// channels_last. `augment` is 1 if they are shifted and mirrored. Its time is the processor time of
+// the whole process, over all of its threads, so that items_per_second are samples a
 // processor-second. Counter: batches of an iteration.
 
 #include <ATen/Parallel.h>

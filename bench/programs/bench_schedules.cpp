@@ -1,6 +1,6 @@
-// Pipeline schedules of a GPT on two devices: measured, simulated and in closed form.
+// Compares pipeline schedules of a GPT on two devices with simulation and closed form.
 //
-// What each costs in idle time, on a model whose stages are nearly equal.
+// Shows the idle time of each on a model whose stages are nearly equal.
 #include "bench/google_benchmark/benchmark_main.h"
 
 namespace {

@@ -1,7 +1,7 @@
-// The split-size trade-off of ResNet-50 on two CPU devices.
+// Measures the split-size trade-off of ResNet-50 on two CPU devices.
 //
-// On one device, split over two, and pipelined with eight micro-batch sizes. Small micro-batches
-// overlap better and run slower.
+// It runs on one device, split over two, and pipelined with eight micro-batch sizes. Small
+// micro-batches overlap better and run slower.
 #include "bench/google_benchmark/benchmark_main.h"
 
 int main(int argc, char** argv) {

@@ -1,13 +1,13 @@
-// Every registered strategy that fits the devices, on ResNet-50 and a GPT.
+// Measures every strategy that fits the devices on ResNet-50 and a GPT.
 //
-// Sizes at which the whole takes a few minutes on two cores.
+// With these sizes the whole takes a few minutes on two cores.
 #include "bench/google_benchmark/benchmark_main.h"
 
 namespace {
 
 using stratagem::bench::OptionValues;
 
-/// Without a strategy: those of the registry.
+/// Names no strategy, which means all of the registry.
 OptionValues grid(const char* model, const char* batch, const char* split) {
   return {{"model", model},
           {"devices", "2"},

@@ -1,12 +1,12 @@
-// ATen's way and ours of the same work, by turns, so that a drift of the machine meets both alike.
+// Runs ATen's and our version of the same work alternately, so that a drift affects both.
 #pragma once
 
 #include <benchmark/benchmark.h>
 
 namespace stratagem::bench {
 
-/// `seconds_of(own)` runs the work once, by ours or by ATen's, and tells how long it took. The
-/// row's time is that of ours; counters are milliseconds of ATen's, and atens_over_ours.
+/// `seconds_of(own)` runs the work once, by ours or by ATen's, and returns its time. The row's time
+/// is ours; counters are milliseconds of ATen's, and atens_over_ours.
 template <class SecondsOf>
 void time_by_turns(benchmark::State& state, const SecondsOf& seconds_of) {
   seconds_of(false);

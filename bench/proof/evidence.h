@@ -1,8 +1,8 @@
 // Evidence is what a launch's steps computed; a reference is what one device computes in the same
 // steps.
 //
-// A state is known by fingerprints. Each sums up one entry of it, so those of the parts that ranks
-// hold add up to that of the whole, and no rank gathers a state.
+// A state is identified by fingerprints. Each sums up one entry of it, so the fingerprints of the
+// ranks' parts add up to that of the whole, and no rank gathers a state.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct Fingerprint {
   static constexpr std::size_t projections = 8;
 
   double squares = 0;
-  /// With signs that the entry's name and the elements' places decide.
+  /// The sums with signs that the entry's name and the elements' places decide.
   std::vector<double> projected = std::vector<double>(projections);
 
   double norm() const;
@@ -45,7 +45,7 @@ struct Evidence {
   STRATAGEM_FIELDS(loss, skipped, state)
 };
 
-/// The state after so many steps.
+/// The state after `steps` steps.
 struct StateAt {
   std::int64_t steps = 0;
   Fingerprints state = {};
@@ -56,9 +56,9 @@ struct StateAt {
 /// The outcome of one device's steps in some arithmetic.
 struct Trajectory {
   std::vector<double> loss = {};     // [step]
-  std::vector<StateAt> states = {};  // the initial one, and those that were asked for
+  std::vector<StateAt> states = {};  // the initial one, and the requested ones
 
-  /// Returns null where there is none after so many steps.
+  /// Returns null if there is none after `steps` steps.
   const Fingerprints* after(std::int64_t steps) const;
 
   STRATAGEM_FIELDS(loss, states)
@@ -66,23 +66,23 @@ struct Trajectory {
 
 /// The steps of one device with which a row's launches are compared.
 struct Reference {
-  Trajectory exact = {};  // in float64
-  /// In the row's number format; empty where that is float64.
+  Trajectory exact = {};  // steps in float64
+  /// The steps in the row's number format; empty if that is float64.
   Trajectory rounded = {};
-  /// In the same format, from parameters that were changed by many roundings. Empty where nobody
-  /// has asked for it.
+  /// The steps in the same format, from parameters that were changed by many roundings. Empty if
+  /// they were not requested.
   Trajectory shaken = {};
-  /// Rectified units are likely to lie within a rounding of zero, few enough to matter: `shaken`
-  /// then shows more than `rounded`.
+  /// True if rectified units are likely to lie within a rounding of zero, few enough to matter:
+  /// `shaken` then shows more than `rounded`.
   bool magnifies = false;
   double coarser = 1;   // a rounding of the row over one of `rounded`
   double roundoff = 0;  // unit roundoff of the format in which the row keeps parameters
-  /// How far a parameter's element is off whose gradient lies within a rounding of zero, where the
-  /// update has the gradient's sign; 0 where it is proportional to the gradient.
+  /// The error of a parameter's element whose gradient lies within a rounding of zero, if the
+  /// update has the gradient's sign; 0 if it is proportional to the gradient.
   double sign_flip = 0;
   double undecided = 0;       // the share of a gradient that rectified units near zero may change
-  double shaken_factor = 2;   // how many times as far as `shaken` a right row may be
-  double loss_tolerance = 0;  // relative: what is allowed of a loss in any case
+  double shaken_factor = 2;   // a right row may be this many times as far as `shaken`
+  double loss_tolerance = 0;  // relative: allowed for a loss in any case
   std::string oracle = {};    // "one device in float64, 8 batches"
 
   STRATAGEM_FIELDS(exact, rounded, shaken, magnifies, coarser, roundoff, sign_flip, undecided,

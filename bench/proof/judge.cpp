@@ -14,7 +14,7 @@
 namespace stratagem::bench {
 namespace {
 
-/// Keeps what is nearest to its bound, or furthest beyond, and the first that is beyond.
+/// Keeps the finding nearest to its bound, or furthest beyond, and the first one beyond.
 class Findings {
  public:
   void add(double error, double bound, const std::string& what) {
@@ -40,7 +40,7 @@ double relative(double error, double expected) {
   return error / std::max(std::abs(expected), std::numeric_limits<double>::min());
 }
 
-/// Steps in the results are the timed ones alone.
+/// The results count only timed steps.
 constexpr const char* counting = " (counted from the first warm-up step, which is 0)";
 
 /// Returns the largest relative error of a trajectory's losses up to a step; 0 for an empty one.
@@ -89,7 +89,7 @@ const Fingerprint& entry_of(const Fingerprints& state, const std::string& name) 
   return found == state.end() ? none : found->second;
 }
 
-/// The norm of what the steps changed each entry of the exact state by.
+/// Computes by how much the steps changed each entry of the exact state, as a norm.
 class Changes {
  public:
   Changes(const Trajectory& exact, std::int64_t steps)
@@ -105,7 +105,7 @@ class Changes {
   const Fingerprints& exact_;
 };
 
-/// The distances of another computation of the same steps from the exact one.
+/// Computes the distances of another computation of the same steps from the exact one.
 class Errors {
  public:
   Errors(const Fingerprints* state, const Changes& changes) : state_(state), changes_(changes) {
@@ -120,8 +120,7 @@ class Errors {
     }
   }
 
-  /// Returns the larger of the entry's own error and of what is usual of its kind; 0 without a
-  /// state.
+  /// Returns the larger of the entry's own error and the usual one of its kind; 0 without a state.
   double of(const std::string& name) const {
     if (state_ == nullptr) return 0;
     const auto usual = usual_.find(kind_of(name));

@@ -7,9 +7,9 @@
 namespace stratagem::bench {
 namespace {
 
-constexpr std::int64_t group = 8;  // elements whose signs one number has, a byte each
+constexpr std::int64_t group = 8;  // elements; one number has their signs, a byte each
 
-using Signs = std::array<double, Fingerprint::projections>;  // of an element
+using Signs = std::array<double, Fingerprint::projections>;  // for one element
 
 constexpr std::array<Signs, 256> make_table() {
   std::array<Signs, 256> table{};
@@ -23,7 +23,7 @@ constexpr std::array<Signs, 256> make_table() {
 
 constexpr std::array<Signs, 256> signs_of_byte = make_table();
 
-/// 64-bit FNV-1a.
+/// Returns the 64-bit FNV-1a hash.
 std::uint64_t seed_of(const std::string& name) {
   std::uint64_t hash = 0xcbf29ce484222325U;
   for (const char character : name) {

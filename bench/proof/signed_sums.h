@@ -1,4 +1,4 @@
-// The sums of a fingerprint (bench/proof/evidence.h), added up piece by piece.
+// Adds up the sums of a fingerprint (bench/proof/evidence.h) piece by piece.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ class SignedSums {
  public:
   explicit SignedSums(const std::string& name);
 
-  /// Adds elements that lie one behind the other, the first of them at `place` of the entry.
+  /// Adds consecutive elements, the first of them at `place` of the entry.
   void add(std::span<const double> values, std::int64_t place);
 
   Fingerprint fingerprint() const;

@@ -18,7 +18,7 @@ Interval overlap(const Interval& a, const Interval& b) {
   return {std::max(a.start, b.start), std::min(a.end, b.end)};
 }
 
-/// Sorts what happens in one gap between two pieces of computation.
+/// Accounts for one gap between two computations.
 class GapAccount {
  public:
   GapAccount(const std::vector<TimelineEntry>& copies, reports::Breakdown& total)
@@ -49,8 +49,8 @@ class GapAccount {
   reports::Breakdown& total_;
 };
 
-/// What a device did, sorted into what moves data and what computes. A computation that stood still
-/// for an exchange counts as what it did before and after.
+/// A device's actions, split into transfers and computations. A computation that stood still for an
+/// exchange counts as its parts before and after.
 struct Activity {
   std::vector<TimelineEntry> copies;
   std::vector<TimelineEntry> computations;

@@ -27,7 +27,7 @@ runtime::UniqueFd connect_to(const std::string& path) {
   if (path.size() >= sizeof(address.sun_path)) throw failure(path, "a longer path than a socket's");
   std::ranges::copy(path, address.sun_path);
   runtime::UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const auto* place = reinterpret_cast<const sockaddr*>(&address);  // NOLINT: as sockets want it
+  const auto* place = reinterpret_cast<const sockaddr*>(&address);  // NOLINT: sockets require it
   if (socket.get() < 0 || ::connect(socket.get(), place, sizeof(address)) != 0) {
     throw failure(path, fmt::format("nobody listens there: {}", std::strerror(errno)));
   }

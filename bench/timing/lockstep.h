@@ -1,9 +1,8 @@
-// Lockstep: two runs on the same cores, a step each, so that what disturbs the machine falls on
-// both.
+// Lockstep alternates the steps of two runs on the same cores, so that disturbances of the machine
+// affect both.
 //
-// Whoever compares them listens at a socket of this machine for each; a run connects when it is
-// warm. One byte stands for each message: the run says that it is ready, hears that it may go, and
-// says when its step is done.
+// The process that compares them listens at a socket of this machine for each; a run connects when
+// it is warm. Each message is one byte: the run is ready, it may go, its step is done.
 #pragma once
 
 #include <chrono>
@@ -15,11 +14,11 @@ namespace stratagem::bench {
 
 class Lockstep {
  public:
-  /// Connects and is ready. No wait lasts longer than the timeout. Throws std::runtime_error, in
-  /// one line, as the others do.
+  /// Connects and is ready. No wait lasts longer than the timeout. All functions throw
+  /// std::runtime_error, in one line.
   Lockstep(const std::string& path, std::chrono::duration<double> timeout);
 
-  /// Until this run may go.
+  /// Waits until this run may go.
   void wait();
   void done();
 

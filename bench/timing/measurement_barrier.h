@@ -1,4 +1,4 @@
-// Work of several threads that is measured at the same time.
+// Lets several threads measure their work at the same time.
 #pragma once
 
 #include <atomic>
@@ -10,8 +10,8 @@
 namespace stratagem::bench {
 
 /// Loops that are measured together: none begins before all are warm, none rests before all are
-/// done. A member that goes, its work skipped or thrown out of, holds nobody up; nor does one that
-/// takes longer than the limit.
+/// done. A member that leaves, its work skipped or ended by an exception, delays no other; nor does
+/// one that takes longer than the limit.
 class MeasurementBarrier {
  public:
   MeasurementBarrier(std::size_t loops, std::chrono::milliseconds limit)

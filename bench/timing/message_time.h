@@ -1,4 +1,4 @@
-// Time of one message, computed from the time of a collective call.
+// Computes the time of one message from the time of a collective call.
 #pragma once
 
 #include <string>

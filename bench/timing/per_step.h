@@ -1,5 +1,5 @@
-// What a run of steps called, as what one step calls: an exact metric, so every step calls the
-// same.
+// Divides the calls of several steps into those of one step: an exact metric, so every step calls
+// the same.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace stratagem::bench {
 
-/// Throws std::runtime_error where a count is no multiple of `steps`: rounded, a call that only
-/// some steps make would vanish.
+/// Throws std::runtime_error if a count is not a multiple of `steps`: rounding would hide a call
+/// that only some steps make.
 strategies::CommunicationCounts per_step(const strategies::CommunicationCounts& counts,
                                          std::int64_t steps);
 

@@ -14,7 +14,7 @@
 namespace stratagem::bench {
 namespace {
 
-/// The forward pass that was performed first. The devices of a rank ask from their own threads.
+/// Finds the forward pass that was performed first. A rank's devices ask from their own threads.
 class FirstForward {
  public:
   bool is(const schedules::Action& action) {

@@ -1,5 +1,5 @@
-// A rank with an injected delay (--straggler): what a slow or shared host does to the others can
-// be seen in the breakdown of the step.
+// Delays a rank (--straggler): the breakdown of the step shows what a slow or shared host does to
+// the others.
 #pragma once
 
 #include <chrono>
@@ -16,8 +16,8 @@ struct Straggler {
   std::chrono::duration<double, std::milli> delay{0};
 };
 
-/// Nothing for "none". Throws std::invalid_argument, one line, unless it is RANK:MS with a rank of
-/// the row.
+/// Returns nothing for "none". Throws std::invalid_argument, one line, unless it is RANK:MS with a
+/// rank of the row.
 std::optional<Straggler> straggler_of(const Config& config, int ranks);
 
 /// Sleeps before the first forward pass of each step on the straggler, then calls `next`, which may

@@ -1,4 +1,4 @@
-// Waves: which of several pieces of work run at the same time, where each belongs to a device.
+// Waves: the pieces of work that run at the same time, each on its own device.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace stratagem::bench {
 
-/// The pieces by number, `device_of` being the device of each: at most one of a device in a wave,
-/// so that those of one device take turns, in their order.
+/// Returns the pieces by number; `device_of` holds the device of each. A wave has at most one of a
+/// device, so the pieces of one device take turns, in their order.
 inline std::vector<std::vector<std::size_t>> waves_of(const std::vector<std::size_t>& device_of) {
   std::vector<std::vector<std::size_t>> waves;
   std::map<std::size_t, std::size_t> turns;

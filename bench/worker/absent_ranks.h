@@ -1,5 +1,5 @@
-// A process group of which one rank is there, to see what it does by itself: what the others would
-// send is a copy of what it has.
+// A process group with only one of its ranks, to measure what it does by itself: instead of the
+// others' data it receives copies of its own.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace stratagem::bench {
 
-/// Of `size` ranks the first, for tensors of `device`. Every call has ended when it returns; sums
-/// are of as many copies as there are ranks, or, where the library sums, of one.
+/// Returns the first of `size` ranks, for tensors of `device`. Every call has ended when it
+/// returns. Sums are of one copy for each rank, or, if the library sums, of one.
 std::unique_ptr<distributed::ProcessGroup> without_the_others(const std::string& name, int size,
                                                               distributed::Backend backend,
                                                               runtime::Device& device);

@@ -1,7 +1,7 @@
-// jemalloc's settings, read by the library at its start from this symbol. Freed memory is kept and
-// mapped with huge pages: a training step allocates the same large activations every time, and
-// giving them back would mean page faults in every step. No arena of their own for the largest
-// ones: sharing one lets freed memory be used again a step sooner. Without jemalloc the symbol is
+// jemalloc's settings, which the library reads at its start from this symbol. Freed memory is kept
+// and mapped with huge pages: a training step allocates the same large activations every time, and
+// giving them back would mean page faults in every step. The largest ones have no arena of their
+// own: sharing one lets freed memory be used again a step sooner. Without jemalloc the symbol is
 // unused.
 //
 // Measured figures: docs/explanation/cpu_performance.md.

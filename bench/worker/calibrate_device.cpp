@@ -1,7 +1,7 @@
 // calibrate_device: the rates that a device can reach, for utilisation and for the simulator.
 //
-// The peak is the best of the libraries that a training step can end up in: on a CPU, MKL's and
-// oneDNN's matrix product and oneDNN's convolution differ by a factor of two.
+// The peak is the best of the libraries that a training step may use: on a CPU, MKL's and oneDNN's
+// matrix product and oneDNN's convolution differ by a factor of two.
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
@@ -19,7 +19,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using backends::finish;
 
-/// Seconds of each of several calls on the device's thread, within about `budget`.
+/// Returns the seconds of several calls on the device's thread, within about `budget`.
 std::vector<double> times_of(runtime::Device& device, std::chrono::milliseconds limit,
                              Clock::duration budget, const std::function<void()>& work) {
   std::vector<double> times;
@@ -62,7 +62,7 @@ class Calibration {
   runtime::Device& first() { return *group_.devices.front(); }
   runtime::Device& last() { return *group_.devices.back(); }
 
-  /// On the first device, by its thread: its streams wait for nothing that another has made.
+  /// Makes it on the first device's thread, whose streams wait for no other thread's tensors.
   at::Tensor made(const std::function<at::Tensor()>& make) {
     at::Tensor tensor;
     first().enqueue(runtime::Stream::compute, "calibrate", [&] { tensor = make(); });
@@ -70,12 +70,12 @@ class Calibration {
     return tensor;
   }
 
-  /// Seconds of the fastest call.
+  /// Returns the seconds of the fastest call.
   double time(runtime::Device& device, const std::function<void()>& work) {
     return std::ranges::min(times_of(device, to_milliseconds(config_.timeout), effort_.rate, work));
   }
 
-  /// The same of a call that may give the peak.
+  /// Returns the same for a call that may give the peak.
   double peak_time(const std::function<void()>& work) {
     const auto times = times_of(first(), to_milliseconds(config_.timeout), effort_.rate, work);
     const double fastest = std::ranges::min(times);
@@ -84,7 +84,7 @@ class Calibration {
   }
 
   double gemm_gflops() {
-    // On a CPU a few milliseconds, which another program may well leave alone.
+    // Takes a few milliseconds on a CPU, which another program may leave undisturbed.
     const std::int64_t n = config_.device == "cuda" ? 8192 : 512;
     const at::Tensor a = made([&] { return at::randn({n, n}, options_); });
     const at::Tensor b = made([&] { return at::randn({n, n}, options_); });
@@ -125,7 +125,7 @@ class Calibration {
     return 2.0 * static_cast<double>(bytes) / seconds / 1e9;  // read and written
   }
 
-  /// Seconds to bring `bytes` from the first device to the last.
+  /// Returns the seconds to bring `bytes` from the first device to the last.
   double link_seconds(std::int64_t bytes) {
     const at::Tensor source = made([&] { return at::ones({bytes}, options_.dtype(at::kByte)); });
     return time(last(), [&] { finish(backends::copy_to(source, last().description())); });

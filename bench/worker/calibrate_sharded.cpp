@@ -1,6 +1,6 @@
-// Calibration of a row whose layers have groups: the row's own strategy on the devices of as many
-// replicas as there are here, each replica without the others. Its transfers are copies, which are
-// not counted: predictions take those from the link.
+// Calibrates a row whose layers have groups: runs the row's own strategy on the devices of the
+// replicas that fit here, each replica without the others. Its transfers are copies, which are not
+// counted: predictions take those from the link.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ constexpr int fewest_steps = 3;
 
 using GroupPointer = std::unique_ptr<distributed::ProcessGroup>;
 
-/// The row's strategy on the devices of one replica.
+/// Runs the row's strategy on the devices of one replica.
 class LonelyReplica {
  public:
   LonelyReplica(const Config& config, const models::Workload& workload,
@@ -60,17 +60,17 @@ class LonelyReplica {
                            .groups = view,
                            .timeout = to_milliseconds(config.timeout),
                            .before_action = [this](const Action& action) { mark(action); }});
-    // What the others would send is not theirs, so no parameter is to follow it.
+    // The data received are not the others', so no parameter may follow them.
     strategy_->set_learning_rate(0);
   }
 
   void step() { pending_ = strategy_->step(batch_); }
   const schedules::Execution& execution() const { return pending_->execution(); }
 
-  /// Notes what is held before each action of the steps that follow; between steps.
+  /// Notes the memory before each action of later steps; called between steps.
   void watch_memory() { watches_ = true; }
 
-  /// Of one step, in the order of the device's list; the last is where it ended.
+  /// Returns one step's marks, in the order of the device's list; the last is at its end.
   std::vector<MemoryMark> marks(std::size_t device) const {
     std::vector<MemoryMark> all = marks_[device];
     const runtime::MemoryStatistics memory = devices_[device]->memory();
@@ -79,7 +79,7 @@ class LonelyReplica {
   }
 
  private:
-  /// On the thread of the action's device.
+  /// Runs on the thread of the action's device.
   void mark(const Action& action) {
     if (!watches_) return;
     const int device = device_of_stage_.at(static_cast<std::size_t>(action.stage));
@@ -137,7 +137,7 @@ std::vector<LayerGroup> layer_groups(const Config& config, const models::Workloa
   return groups;
 }
 
-/// The row's plan, with all of a replica's devices in this process.
+/// Returns the row's plan, with all of a replica's devices in this process.
 strategies::StepPlan plan_of_one_process(const Config& config,
                                          const CalibrateStagesResult& calibration) {
   strategies::PlanRequest request = plan_request(
@@ -146,7 +146,7 @@ strategies::StepPlan plan_of_one_process(const Config& config,
   return strategies::plan_of(request, outline_of(config));
 }
 
-/// As many as have devices, and cores of their own, here. Throws std::invalid_argument for none.
+/// Counts the replicas with devices and cores here. Throws std::invalid_argument for none.
 std::size_t replicas_here(const Config& config, std::size_t devices) {
   const auto each = static_cast<std::size_t>(placement_of(config).pipeline_devices());
   std::size_t fitting = devices / each;
@@ -163,7 +163,7 @@ std::size_t replicas_here(const Config& config, std::size_t devices) {
 
 CalibrateStagesResult calibrate_sharded(const Config& row, const TaskContext& context) {
   Config config = row;
-  // Costs what any other does, and does not overflow.
+  // A fixed scale costs the same as any other, and does not overflow.
   if (scales_loss(row)) config.loss_scale = std::string("2");
   const Placement placement = placement_of(config);
   const models::Workload workload(workload_options(config));

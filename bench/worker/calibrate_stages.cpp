@@ -1,9 +1,9 @@
-// calibrate_stages: what each action of a row costs. Every stage loops its actions on its own
-// device, all devices at the same time and none handing anything to another, so that the costs
-// contain what the devices take from each other (memory bandwidth, caches) but no bubble. Then each
-// has the machine for itself, as in a schedule's bubbles. Stages take turns at that, a step each,
-// because a device that waited finds less of its data in the caches. Of a row whose ranks have GPUs
-// elsewhere, stages take turns on those that are here.
+// calibrate_stages: finds the cost of each action of a row. Every stage loops its actions on its
+// own device, all devices at the same time and without handing anything to another, so that the
+// costs contain what the devices take from each other (memory bandwidth, caches) but no bubble.
+// Then each has the machine for itself, as in a schedule's bubbles. Stages take turns at that, a
+// step each, because a device that waited finds less of its data in the caches. If a row's ranks
+// have GPUs elsewhere, stages take turns on those that are here.
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -23,8 +23,8 @@ namespace {
 
 constexpr int fewest_alone = 3;  // steps of each stage, however long they take
 
-/// The row with fewer micro-batches, all of so many samples: enough of them that each device has as
-/// many in flight as in the row, or two where it has all of them at once.
+/// Returns the row with fewer micro-batches, all of `samples` samples: enough of them that each
+/// device has as many in flight as in the row, or two if it has all of them at once.
 Config shorter(const Config& row, std::int64_t samples, int micro_batches) {
   const Placement placement = placement_of(row);
   Config config = row;
@@ -36,7 +36,7 @@ Config shorter(const Config& row, std::int64_t samples, int micro_batches) {
   return config;
 }
 
-/// The passes of a stage, in the schedule's order.
+/// Returns the passes of a stage, in the schedule's order.
 std::vector<schedules::Action> passes_of(const schedules::Schedule& schedule, int stage) {
   std::vector<schedules::Action> passes;
   const auto device =
@@ -86,7 +86,7 @@ class StageCalibration {
       runtime::synchronize_all(group_.devices, to_milliseconds(config_.timeout));
     }
     std::vector<ActionCost> costs;
-    // The replicas are alike; in one process they stand side by side.
+    // The replicas are alike; in one process a stage has one loop for each.
     const std::size_t replicas = is_data_parallel(config_) ? group_.devices.size() : 1;
     const std::size_t stages = is_data_parallel(config_)
                                    ? loops_.size() / replicas
@@ -106,14 +106,14 @@ class StageCalibration {
     return costs;
   }
 
-  /// Of the row's, as many as there are devices for, or one whose stages take turns.
+  /// Returns the number of the row's replicas with devices here, or 1, whose stages take turns.
   std::size_t replicas_here() const {
     const std::size_t fitting =
         group_.devices.size() / static_cast<std::size_t>(placement_.pipeline_devices());
     return std::clamp(fitting, std::size_t{1}, static_cast<std::size_t>(placement_.replicas()));
   }
 
-  /// A wave for each segment, and one for the loss of the whole batch, on every device.
+  /// Adds a wave for each segment, and one for the loss of the whole batch, on every device.
   void add_loops_of_replicas_in_one_process(std::int64_t samples) {
     const bool loss_apart = config_.loss_on != "replicas";
     for (std::size_t replica = 0; replica < group_.devices.size(); ++replica) {

@@ -11,11 +11,11 @@
 namespace stratagem::bench {
 namespace {
 
-// About 20 ms of a core with vectors of 512 bits, and of a GPU.
+// About 20 ms on a core with vectors of 512 bits, and on a GPU.
 constexpr std::int64_t cpu_size = 1024;
 constexpr std::int64_t cuda_size = 8192;
 
-/// One product for each core: a device of several computes each with all of them.
+/// Computes one product for each core, each product with all cores of the device.
 double fastest_product_ms(const runtime::DeviceDescription& device) {
   const c10::AutoGradMode no_gradient(false);
   const bool cuda = device.kind == runtime::DeviceKind::cuda;
@@ -51,14 +51,14 @@ Canary::Canary(const Config& config, const TaskContext& context)
     : context_(context),
       devices_(device_options(config, placement_of(config), context)),
       timeout_(to_milliseconds(config.timeout)) {
-  devices_.activity = nullptr;  // whose last action is the task's
+  devices_.activity = nullptr;  // the last action stays the task's
 }
 
 std::vector<double> Canary::milliseconds() const {
   std::vector<double> own;  // outlives the threads that write it
   const backends::DeviceGroup group = backends::make_device_group(devices_);
   own.resize(group.devices.size());
-  all_gather_json(context_, nullptr);  // every rank has come so far
+  all_gather_json(context_, nullptr);  // every rank has arrived
   for (std::size_t index = 0; index < own.size(); ++index) {
     const runtime::Device& device = *group.devices[index];
     group.devices[index]->enqueue(runtime::Stream::compute, "canary", [&own, &device, index] {

@@ -1,4 +1,4 @@
-// check: says which rows cannot work, before anything is measured, and fills in the cut.
+// check: reports which rows cannot work, before anything is measured, and fills in the cut.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -21,7 +21,7 @@
 namespace stratagem::bench {
 namespace {
 
-/// Ranks that a launcher started see GPUs of their own, and check them where they open them.
+/// Checks this rank's GPUs only if a launcher started the ranks: others check theirs on opening.
 void check_devices(const Config& config, const Placement& placement, bool ranks_are_here) {
   if (config.device != "cuda") return;
   const ranks::VisibleGpus own = visible_gpus();
@@ -57,7 +57,7 @@ bool can_share(const models::ShardedSize& size, std::int64_t degree) {
   return size.size >= degree && (!size.evenly || size.size % degree == 0);
 }
 
-/// Degrees from 2 on that can share every one of these sizes: "2 to 12", or "2, 4, 8".
+/// Returns the degrees from 2 on that can share all of these sizes: "2 to 12", or "2, 4, 8".
 std::string possible_degrees(const std::vector<models::ShardedSize>& sizes) {
   std::vector<std::int64_t> degrees;
   const std::int64_t most = std::ranges::min(sizes, {}, &models::ShardedSize::size).size;
@@ -82,7 +82,7 @@ std::vector<models::ShardedSize> sharded_sizes(const Config& config) {
   return sizes;
 }
 
-/// Where one rank has noticeably more than its even share of a layer: its heads, say.
+/// Returns a note if one rank has noticeably more than its even share of a layer: its heads, say.
 std::string note_of_sharing(const Config& config, std::int64_t degree) {
   constexpr double noticeable = 1.01;
   for (const auto& [what, size, evenly] : sharded_sizes(config)) {
@@ -97,7 +97,7 @@ std::string note_of_sharing(const Config& config, std::int64_t degree) {
   return "";
 }
 
-/// Whether the row's model can be sharded as its strategy and mesh want it.
+/// Refuses a row whose model cannot be sharded for its strategy and mesh.
 void check_sharing(const Config& config, const Placement& placement) {
   const strategies::StrategyEntry& strategy = strategies::find_strategy(config.strategy);
   const std::int64_t degree = placement.tensor_ranks();
@@ -162,7 +162,7 @@ std::vector<std::string> cut_of(const Config& config, const models::Workload& wo
   return config.cut;
 }
 
-/// Whether the row's replicas can be cut into groups over which state is sharded.
+/// Refuses a row whose replicas cannot be cut into groups over which state is sharded.
 void check_sharding(const Config& config, int replicas) {
   if (sharded_state(config) == "none") return;
   if (replicas == 1) {
@@ -188,18 +188,9 @@ void check_sharding(const Config& config, int replicas) {
                   copies, replicas, fmt::join(possible, ", ")));
 }
 
-/// A normalisation needs two values of each channel at least.
-void check_batch_norm(const Config& config, const models::Workload& workload,
-                      const models::LayerList& layers) {
-  if (!workload.entry().has_batch_norm) return;
-  models::Shape shape = workload.input_shape(1);
-  // Positions of a channel, where fewest; a vector has one.
-  std::int64_t fewest = shape.size() == 4 ? shape[2] * shape[3] : 1;
-  for (const auto& layer : layers) {
-    shape = layer->output_shape(shape);
-    if (shape.size() == 4) fewest = std::min(fewest, shape[2] * shape[3]);
-  }
-  if (fewest > 1) return;
+/// Requires two values of each channel for a normalisation.
+void check_batch_norm(const Config& config, const models::Workload& workload) {
+  if (!workload.entry().has_batch_norm || fewest_positions(workload) > 1) return;
   for (const schedules::Slice& slice : slices_of(config)) {
     if (slice.count != 1) continue;
     throw std::invalid_argument(fmt::format(
@@ -210,7 +201,7 @@ void check_batch_norm(const Config& config, const models::Workload& workload,
   }
 }
 
-/// One process's replicas on GPUs that are not alike; CPU devices have cores alike.
+/// Returns a note if one process's replicas have unequal GPUs; CPU devices have equal cores.
 std::string note_of_devices(const Config& config, int devices) {
   if (config.device != "cuda" || !strategies::find_strategy(config.strategy).one_process) return "";
   std::vector<backends::DeviceCapacity> capacities;
@@ -222,12 +213,12 @@ std::string note_of_devices(const Config& config, int devices) {
   return data_parallel::imbalance_of(capacities);
 }
 
-/// Where the row's arithmetic is not that of PyTorch's defaults.
+/// Returns a note if the row's arithmetic is not that of PyTorch's defaults.
 std::string note_of_numerics(const Config& config) {
   return tf32_note(config, models::find_model(config.model).input_kind == models::InputKind::image);
 }
 
-/// Refuses a row of which one device's even share, parameters or inputs, is more than the memory.
+/// Refuses a row if one device's even share, of parameters or inputs, exceeds the memory.
 void require_memory_of_row(const Placement& placement, const models::Workload& workload,
                            const models::Model& model) {
   double parameters = 0;
@@ -242,7 +233,25 @@ void require_memory_of_row(const Placement& placement, const models::Workload& w
                           fmt::format("--global-batch-size {}", workload.options().batch));
 }
 
-/// Throws where the row cannot work.
+/// Refuses what the layers of a model's file cannot do: mixed precision, and a schedule that splits
+/// the backward pass.
+void check_layers_of_a_file(const Config& config) {
+  if (!models::find_model(config.model).fixed_size) return;
+  if (config.mixed_precision != "none") {
+    throw std::invalid_argument(fmt::format(
+        "--mixed-precision {}: layers of {} compute in the format of their parameters; use --dtype",
+        config.mixed_precision, config.model));
+  }
+  const auto splits = [&](const std::string& name) { return splits_backward(config, name); };
+  if (!splits(config.schedule)) return;
+  std::vector<std::string> whole = schedules::schedule_names();
+  std::erase_if(whole, splits);
+  throw std::invalid_argument(
+      fmt::format("--schedule {}: it splits the backward pass, which layers of {} cannot; use {}",
+                  config.schedule, config.model, fmt::join(whole, ", ")));
+}
+
+/// Throws if the row cannot work.
 CheckedRow checked_row(Config config, bool ranks_are_here, const TaskContext& context) {
   const Placement placement = placement_of(config);
   check_communication(config, placement.ranks);
@@ -256,13 +265,14 @@ CheckedRow checked_row(Config config, bool ranks_are_here, const TaskContext& co
         config.dtype, config.mixed_precision));
   }
   check_sharding(config, placement.replicas());
+  check_layers_of_a_file(config);
   const auto& strategy = strategies::find_strategy(config.strategy);
   if (strategy.check) strategy.check(config, placement.devices());
   const models::Workload workload(workload_options(config));
   const models::Model model = workload.make_meta_model();
   models::output_shape(model.layers, workload.input_shape(1));
   require_memory_of_row(placement, workload, model);
-  check_batch_norm(config, workload, model.layers);
+  check_batch_norm(config, workload);
   schedules::find_schedule(config.schedule);
   config.cut = cut_of(config, workload, model, context);
   const int stages = stages_of(config);

@@ -1,9 +1,9 @@
 // collectives: times one collective between the ranks, at one message size after another.
 //
-// Calls are made in batches, back to back and each waited for; a batch lasts long enough for the
-// clock, and its time is that of the slowest rank. What every batch leaves behind is checked; of an
-// all-reduce, whose calls in place feed on each other, that is every call's result. It outgrows a
-// float in about a hundred calls: then the buffers are filled anew, between timed pieces.
+// Calls are made in batches, one after another and each waited for; a batch lasts long enough for
+// the clock, and its time is that of the slowest rank. The result of every batch is checked; for an
+// all-reduce, whose calls in place build on each other, that is every call's result. It exceeds a
+// float in about a hundred calls: then the buffers are filled again, between timed pieces.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
@@ -29,7 +29,7 @@ using distributed::ReduceScatter;
 constexpr int timed_batches = 5;
 constexpr std::int64_t most_calls = 1000;
 
-/// Small whole numbers, so that sums are exact in any order.
+/// Returns small whole numbers, so that sums are exact in any order.
 at::Tensor values_of(std::int64_t rank, std::int64_t count, const at::TensorOptions& options) {
   return at::arange(count, options.dtype(at::kInt)).remainder_(7).add_(rank + 1).to(at::kFloat);
 }
@@ -38,12 +38,12 @@ constexpr std::int64_t any_number = std::numeric_limits<std::int64_t>::max();
 
 /// One collective over buffers of one size.
 struct Exchange {
-  std::function<void()> fill;  // the buffers as before the first call
+  std::function<void()> fill;  // restores the buffers before the first call
   std::function<void()> call;  // returns when the result may be used
   std::function<at::Tensor()> result;
-  at::Tensor expected;                   // after the first call
-  double growth = 1;                     // of the result, with every further call since `fill`
-  std::int64_t most_calls = any_number;  // until `fill` is due
+  at::Tensor expected;                   // result of the first call
+  double growth = 1;                     // factor of the result for every further call since `fill`
+  std::int64_t most_calls = any_number;  // calls until `fill` is due
 };
 
 class Exchanges {
@@ -51,7 +51,7 @@ class Exchanges {
   Exchanges(ProcessGroup& group, const at::Device& device, std::int64_t bytes)
       : group_(group),
         options_(at::TensorOptions(at::kFloat).device(device)),
-        // Every rank's part of the largest buffer is as large as another's.
+        // Every rank's part of the largest buffer has the same size.
         count_(std::max<std::int64_t>(bytes / 4 / group.size(), 1) * group.size()) {}
 
   Exchange make(const std::string& collective) {
@@ -77,7 +77,7 @@ class Exchanges {
     return total;
   }
 
-  /// Sums in place multiply by the number of ranks; a float holds 2^127.
+  /// Counts sums in place, each times the number of ranks; a float holds 2^127.
   std::int64_t calls_before_overflow() const {
     constexpr double doublings = 100;
     return static_cast<std::int64_t>(doublings / std::log2(std::max(group_.size(), 2)));
@@ -122,11 +122,11 @@ class Exchanges {
             .expected = values(0)};
   }
 
-  /// It changes the buffers, those of the others too: each call has one of its own, and they are
-  /// filled again when all have been used.
+  /// It changes the buffers, on other ranks too: each call has one of its own, and they are filled
+  /// again when all have been used.
   Exchange reduce() {
     constexpr std::int64_t most_buffers = 16;
-    constexpr std::int64_t most_elements = 8 * 1024 * 1024;  // of all
+    constexpr std::int64_t most_elements = 8 * 1024 * 1024;  // in all buffers
     const std::int64_t calls = std::clamp<std::int64_t>(most_elements / count_, 1, most_buffers);
     const at::Tensor buffers = at::empty({calls, count_}, options_);
     const at::Tensor own = values(group_.rank());
@@ -147,7 +147,7 @@ class Exchanges {
             .most_calls = calls};
   }
 
-  /// A rank's part of what another one holds.
+  /// Returns one part of a rank's values.
   at::Tensor part(int of_rank, int part) const {
     return values(of_rank).narrow(0, part * share(), share());
   }
@@ -184,7 +184,7 @@ class Exchanges {
             .expected = at::cat(parts)};
   }
 
-  /// There and back between neighbours, so that a call can be timed at one end; counted once.
+  /// Sends there and back between neighbours, so that one end can time a call; counted once.
   Exchange send() {
     at::Tensor buffer = at::empty({count_}, options_);
     at::Tensor returned = at::empty({count_}, options_);
@@ -226,7 +226,7 @@ class CollectiveTiming {
         devices_(open_devices(config, placement_, context)),
         groups_(config, placement_, context, devices_.devices) {}
 
-  /// The processor's share is this rank's.
+  /// Returns the times; the processor's share is this rank's.
   MessageTimes times_of(const std::string& collective, std::int64_t bytes) {
     MessageTimes times{.bytes = bytes};
     runtime::Device& device = *devices_.devices.front();
@@ -247,7 +247,7 @@ class CollectiveTiming {
       }
       times.processor_share = processor_seconds_ / wall;
     });
-    // All batches of a large message take longer than one action may.
+    // Allows more than the limit of one action for the batches of a large message.
     device.synchronize(to_milliseconds(config_.timeout) * (timed_batches + 2));
     times.ms = ms_of_a_message(times.ms, collective);
     return times;
@@ -258,7 +258,7 @@ class CollectiveTiming {
     return std::chrono::duration<double>(context_.calibration.message).count();
   }
 
-  /// Bytes that this rank sends.
+  /// Returns the bytes that this rank sends.
   std::int64_t sent_by_a_call(const Exchange& exchange) {
     ProcessGroup& group = *groups_.view().all;
     group.reset_counts();
@@ -268,9 +268,9 @@ class CollectiveTiming {
     return sent;
   }
 
-  /// Throws where `calls` calls since the buffers were filled have not left what they should.
+  /// Throws if the result of `calls` calls since the buffers were filled is wrong.
   void check(const Exchange& exchange, std::int64_t calls) const {
-    constexpr double rounding = 1e-5;  // of sums that outgrow 24 bits
+    constexpr double rounding = 1e-5;  // for sums that exceed 24 bits
     const double factor = std::pow(exchange.growth, static_cast<double>(calls - 1));
     if (at::allclose(exchange.result(), exchange.expected * factor, rounding, 0)) return;
     throw std::runtime_error(
@@ -278,7 +278,7 @@ class CollectiveTiming {
                     config_.backend, groups_.rank(), calls));
   }
 
-  /// Seconds of a call: of the slowest rank. Filling and checking the buffers is not timed.
+  /// Returns the slowest rank's seconds a call, without filling and checking the buffers.
   double timed(const Exchange& exchange, std::int64_t calls) {
     double seconds = 0;
     for (std::int64_t left = calls; left > 0;) {
@@ -307,8 +307,8 @@ class CollectiveTiming {
   Placement placement_;
   backends::DeviceGroup devices_;
   JobGroups groups_;
-  std::string what_;              // is measured
-  double processor_seconds_ = 0;  // of calls
+  std::string what_;              // the measured collective and size
+  double processor_seconds_ = 0;  // during calls
   AbortOnException abort_on_exception_{groups_};
 };
 

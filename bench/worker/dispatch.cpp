@@ -10,7 +10,7 @@
 namespace stratagem::bench {
 namespace {
 
-/// Where the controller says that the ranks meet.
+/// Returns the place at which the controller lets the ranks meet.
 distributed::Rendezvous rendezvous_of(const RendezvousPoint& point, double timeout) {
   return {.info = point.info,
           .address = point.address,
@@ -21,7 +21,7 @@ distributed::Rendezvous rendezvous_of(const RendezvousPoint& point, double timeo
           .timeout = to_milliseconds(timeout)};
 }
 
-/// The task of each kind of job.
+/// Calls the task of each kind of job.
 struct Tasks {
   const TaskContext& context;
 
@@ -40,7 +40,7 @@ struct Tasks {
   JobResult operator()(const TrainJob& job) const { return train(job, context); }
 };
 
-/// The row of a job that is timed, by itself; null for any other.
+/// Returns the row of a job that is timed without turns; null for any other.
 struct TimedRow {
   const Config* operator()(const CheckJob&) const { return nullptr; }
   const Config* operator()(const VerifyJob&) const { return nullptr; }

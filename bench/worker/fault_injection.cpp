@@ -44,7 +44,7 @@ void commit(const std::string& kind, const AllRanks& all_ranks) {
   }
 }
 
-/// The kind and the action or step of the fault that is asked for here; nullopt without one.
+/// Returns the kind and the action or step of the requested fault; nullopt without one.
 std::optional<std::pair<std::string, std::string>> asked_fault(FaultyTask task,
                                                                const std::string& strategy,
                                                                int rank) {

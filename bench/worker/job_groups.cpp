@@ -27,7 +27,7 @@ class Factory {
                  .timeout = to_milliseconds(config.timeout)},
         backend_(backend_of(config)) {}
 
-  /// A group that has met: NCCL connects its ranks at the first call, which belongs to no step.
+  /// Returns a connected group: NCCL connects at the first call, which belongs to no step.
   std::unique_ptr<distributed::ProcessGroup> make(const std::string& name, std::vector<int> members,
                                                   runtime::Device& device) const {
     const auto& cores = device.description().cores;
@@ -43,14 +43,14 @@ class Factory {
   distributed::Backend backend_;
 };
 
-/// Devices of a replica's pipeline: the first hands to the second what its stage has made.
+/// Two devices of a replica's pipeline: the first hands its stage's results to the second.
 struct Passage {
   int from;
   int to;
 };
 
-/// Between ranks of so many devices each, one of each pair of ranks, in the order of the stages:
-/// those that lead to an earlier rank, or to a later one.
+/// Returns one passage for each pair of ranks of `each` devices, in the order of the stages: the
+/// passages to an earlier rank, or to a later one.
 std::vector<Passage> passages(const std::vector<int>& device_of_stage, int each, bool to_earlier) {
   std::vector<Passage> found;
   std::set<std::pair<int, int>> ranks;
@@ -64,9 +64,9 @@ std::vector<Passage> passages(const std::vector<int>& device_of_stage, int each,
   return found;
 }
 
-/// One element over each passage and back, from the devices that will send and receive there. NCCL
-/// connects two ranks at their first exchange, and may wait for the whole GPU then: not behind a
-/// receive that waits for the other side.
+/// Sends one element over each passage and back, from the devices that will send and receive there.
+/// NCCL connects two ranks at their first exchange, and may wait for the whole GPU then: it must
+/// not wait after a receive that waits for the other side.
 void greet(distributed::ProcessGroup& activations, distributed::ProcessGroup& gradients,
            runtime::DeviceSpan devices, const std::vector<Passage>& passages) {
   const int each = static_cast<int>(devices.size());
@@ -136,7 +136,7 @@ void JobGroups::abort() const {
     try {
       group->abort();
     } catch (const runtime::CommunicationError&) {
-      continue;  // the first error is the one that counts
+      continue;  // only the first error counts
     }
   }
 }

@@ -1,4 +1,4 @@
-// JobGroups: the process groups of one rank of a row, as its placement wants them.
+// JobGroups: the process groups of one rank of a row, which its placement decides.
 #pragma once
 
 #include <exception>
@@ -15,8 +15,8 @@ namespace stratagem::bench {
 
 class JobGroups {
  public:
-  /// Without ranks in `context`, none. Collective among the job's ranks; each group's threads share
-  /// the cores of the device that it serves.
+  /// Makes none without ranks in `context`. Collective among the job's ranks; each group's threads
+  /// share the cores of the device that it serves.
   JobGroups(const Config& config, Placement placement, const TaskContext& context,
             runtime::DeviceSpan devices);
 
@@ -24,12 +24,12 @@ class JobGroups {
   int rank() const { return all_ ? all_->rank() : 0; }
   int ranks() const { return all_ ? all_->size() : 1; }
 
-  /// Returns when every rank has come to it.
+  /// Returns when every rank has arrived.
   void barrier() const;
-  /// What all groups have moved since the last reset.
+  /// Returns what all groups have moved since the last reset.
   distributed::CommunicationCounts counts() const;
   void reset_counts() const;
-  /// Of all groups; see runtime::ProcessGroup::abort.
+  /// Aborts all groups; see runtime::ProcessGroup::abort.
   void abort() const;
 
  private:
@@ -39,8 +39,8 @@ class JobGroups {
   Placement placement_;
   GroupPointer all_;
   std::vector<GroupPointer> data_;    // [own device]
-  std::vector<GroupPointer> shards_;  // likewise
-  std::vector<GroupPointer> copies_;  // likewise
+  std::vector<GroupPointer> shards_;  // [own device]
+  std::vector<GroupPointer> copies_;  // [own device]
   GroupPointer activations_;
   GroupPointer gradients_;
   GroupPointer activations_around_;
@@ -49,8 +49,8 @@ class JobGroups {
   GroupPointer norm_;
 };
 
-/// Aborts the groups where an exception ends the scope or destroys the object that it is in: as its
-/// last member, before the others wait for what no longer comes.
+/// Aborts the groups when an exception ends the scope or destroys the object with this member: as
+/// its last one, before the others wait for something that no longer comes.
 class AbortOnException {
  public:
   explicit AbortOnException(const JobGroups& groups) : groups_(groups) {}

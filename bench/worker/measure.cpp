@@ -1,5 +1,4 @@
-// measure: the timed steps of one launch. docs/explanation/timing.md draws what lies inside the
-// timed region.
+// measure: the timed steps of one launch. docs/explanation/timing.md draws the timed region.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
@@ -29,7 +28,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The steps of a launch. Their batches take turns; they are in host memory, page-locked where a
+/// Runs the steps of a launch. Their batches take turns; they are in host memory, page-locked if a
 /// GPU copies from it.
 class StepsInTurn {
  public:
@@ -69,7 +68,7 @@ class StepsInTurn {
   std::int64_t taken_ = 0;
 };
 
-/// Throws when the first step's loss is not the one that verification found for this workload.
+/// Throws if the first step's loss differs from the verified one of this workload.
 void check_first_loss(const std::optional<FirstLoss>& verified, double loss) {
   if (!verified) return;
   const auto [expected, tolerance] = *verified;
@@ -137,7 +136,7 @@ Evidence evidence_of(const Session& session, const TaskContext& context, const S
 
 struct WarmUp {
   StepsSoFar steps;
-  std::int64_t operators = 0;  // that this rank called in the second step, which is like all later
+  std::int64_t operators = 0;  // calls of this rank in the second step, like in later ones
   WarmUpCriterion end;
 };
 
@@ -174,8 +173,8 @@ TimedRun run_steps(const Session& session, const TaskContext& context, StepsInTu
       watches_cores);
 }
 
-/// Step by step, each when it is this run's turn; the other ranks wait for the first at the step's
-/// barrier.
+/// Runs the steps one by one, each in this run's turn; the other ranks wait for the first at the
+/// step's barrier.
 std::vector<TimedRun> run_in_turns(const Session& session, const TaskContext& context,
                                    StepsInTurn& steps, const std::string& socket) {
   std::optional<Lockstep> turns;
@@ -189,7 +188,7 @@ std::vector<TimedRun> run_in_turns(const Session& session, const TaskContext& co
   return runs;
 }
 
-/// The median step's record, with the times and losses of all.
+/// Returns the median step's record, with the times and losses of all.
 reports::Repetition record_of_turns(const Session& session, const TaskContext& context,
                                     const std::vector<TimedRun>& runs,
                                     std::optional<double> peak_gflops, std::int64_t operators) {
@@ -234,9 +233,9 @@ MeasureResult steady(Session& session, const TaskContext& context, const Measure
   return result;
 }
 
-/// One repeat of the tutorial: a new model, then `steps` batches whose data is made inside the
-/// timed region. What the tutorial timed is the call that trains all batches: the sum of the steps,
-/// which leave no gap.
+/// Runs one repeat of the tutorial: a new model, then `steps` batches whose data is made inside the
+/// timed region. The tutorial timed the call that trains all batches: the sum of the steps, which
+/// leave no gap.
 TimedRun tutorial_repeat(Session& session, const TaskContext& context) {
   session.strategy.reset();  // the old model goes before the new one comes
   session.strategy = session.make_strategy();

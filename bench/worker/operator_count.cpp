@@ -7,7 +7,7 @@
 namespace stratagem::bench {
 namespace {
 
-// RecordFunction takes plain functions, which can reach nothing else.
+// RecordFunction takes plain functions, which can access nothing else.
 std::atomic<bool> counting{false};
 std::atomic<std::int64_t> counted{0};
 

@@ -1,7 +1,7 @@
-// Counts the ATen operators that a stretch of work calls, on all threads of the process.
+// Counts the ATen operators that some work calls, on all threads of the process.
 //
-// The count follows from the code and the configuration alone, so it tells on the noisiest machine
-// whether a step does more than it did. Counting costs time: it is done in a warm-up step.
+// The count depends only on the code and the configuration, so it shows even on the noisiest
+// machine whether a step does more than before. Counting costs time: it is done in a warm-up step.
 #pragma once
 
 #include <ATen/record_function.h>
@@ -10,8 +10,8 @@
 
 namespace stratagem::bench {
 
-/// Counts from its construction to its end, operators that others call inside included. One at a
-/// time in a process: a second one throws std::logic_error.
+/// Counts from its construction to its end, including operators inside others. A process has one at
+/// a time: a second one throws std::logic_error.
 class OperatorCount {
  public:
   OperatorCount();
@@ -19,7 +19,7 @@ class OperatorCount {
   OperatorCount(const OperatorCount&) = delete;
   OperatorCount& operator=(const OperatorCount&) = delete;
 
-  /// The calls so far; those that are in flight on other threads may be missing, so wait for the
+  /// Returns the calls so far; those in flight on other threads may be missing, so wait for the
   /// devices first.
   std::int64_t calls() const;
 

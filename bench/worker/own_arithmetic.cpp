@@ -18,17 +18,17 @@
 namespace stratagem::bench {
 namespace {
 
-// Some seconds of two cores in all. float64 is several times as slow: ATen has no kernels of oneDNN
-// for it.
+// Takes some seconds on two cores in all. float64 is several times as slow: ATen has no oneDNN
+// kernels for it.
 constexpr double affordable_layer_flops = 1e11;
 constexpr double affordable_exact_flops = 2e9;
 constexpr StepSize affordable_step = {.flops = 4e9, .parameters = 40'000'000};
 
-/// A unit that rectifies may be within rounding of zero, on one side of it here and on the other
-/// there: that is so on one batch, a wrong kernel on all of them.
+/// A unit that rectifies may be within rounding of zero, on either side of it: that happens on one
+/// batch, a wrong kernel on all of them.
 constexpr std::uint64_t most_batches = 3;
 
-/// Of a model of each width one step's operations, for any batch.
+/// Computes one step's operations for a model of each width and any batch.
 class StepSizes {
  public:
   StepSize of(const Config& config, double width) {
@@ -67,14 +67,14 @@ OwnArithmetic arithmetic_of(const Config& row) {
                     .reference = options.dtype,
                     .split_backward = plan_of(row).schedule.split_backward};
   if (row.device == "cuda") {
-    // The CPU has no kernels for all that a GPU computes in fewer bits.
+    // The CPU lacks kernels for some functions that a GPU computes in fewer bits.
     if (options.dtype != at::kDouble) own.reference = at::kFloat;
     if (row.tf32 && options.dtype == at::kFloat) own.roundoff = tf32_roundoff;
   }
   return own;
 }
 
-/// The layers of a row's model, as a scope gives them their inputs.
+/// The layers of a row's model with a scope's inputs.
 class ScopedLayers {
  public:
   ScopedLayers(const Config& row, const models::Model& model, const LayerScope& scope)
@@ -90,7 +90,7 @@ class ScopedLayers {
     return {unit, scope_.samples, unit.first ? workload_.make_batch(0).inputs : at::Tensor()};
   }
 
-  /// Of both micro-batches, through those that differ.
+  /// Returns those of both micro-batches, through distinct layers.
   double flops() const {
     double sum = 0;
     for (const std::size_t index : distinct(units_)) sum += units_[index].flops;
@@ -124,7 +124,7 @@ struct Part {
   std::string scope;
 };
 
-/// On the session's first device.
+/// Compares the layers on the session's first device.
 Part layers_of(const Config& row, const OwnArithmetic& own) {
   const models::Workload workload(workload_options(row));
   const models::Model model = workload.make_meta_model();

@@ -1,5 +1,5 @@
-// The second verdict: the row's layers and its step in the number format and on the kernels that
-// are timed. The first one, in float64, does not see a kernel that is wrong in float32 alone.
+// The second verdict: checks the row's layers and its step in the number format and on the kernels
+// that are timed. The first one, in float64, does not see a kernel that is wrong only in float32.
 #pragma once
 
 #include "bench/config/config.h"
@@ -8,10 +8,10 @@
 
 namespace stratagem::bench {
 
-/// Of all ranks together; collective.
+/// Returns the verdict of all ranks together; collective.
 reports::Verdict verify_own_arithmetic(const Config& row, const TaskContext& context);
 
-/// Of what each rank has found, what is furthest beyond its bound, or nearest to it. Collective.
+/// Returns the rank's verdict that is furthest beyond its bound, or nearest to it. Collective.
 reports::Verdict worst_of_ranks(const TaskContext& context, const reports::Verdict& own);
 
 }  // namespace stratagem::bench

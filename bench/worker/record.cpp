@@ -25,12 +25,12 @@ schedules::Timeline whole_timeline(const TimedRun& run) {
   return schedules::timeline_of(all, run.start, run.ends.back());
 }
 
-/// A device's number in the job: each rank has as many.
+/// Returns a device's number in the job: each rank has the same number of devices.
 int number_in_job(const Session& session, int device) {
   return session.rank() * static_cast<int>(session.group.devices.size()) + device;
 }
 
-/// By purpose; empty where the device keeps no account of that.
+/// Returns the memory by purpose; empty if the device does not count it.
 std::map<std::string, reports::CategoryMemory> memory_by_category(
     const runtime::MemoryStatistics& memory, const strategies::StateBytes* formula) {
   using runtime::MemoryCategory;
@@ -109,7 +109,7 @@ std::map<std::string, reports::CollectiveCount> communication_of_a_step(
   return result;
 }
 
-/// What ATen computed although our kernels were asked for, and why; on all ranks' devices.
+/// Returns what ATen computed instead of our kernels, and why; on all ranks' devices.
 std::map<std::string, std::string> left_to_aten(const Session& session,
                                                 const TaskContext& context) {
   nlohmann::json own = nlohmann::json::object();
@@ -125,7 +125,7 @@ std::map<std::string, std::string> left_to_aten(const Session& session,
   return all;
 }
 
-/// "own; ATen's for batch normalisation, convolution: reduced precision".
+/// Returns "own; ATen's for batch normalisation, convolution: reduced precision".
 std::string kernels_text(const std::map<std::string, std::string>& by_aten) {
   std::map<std::string, std::string> functions;  // by reason
   for (const auto& [function, why] : by_aten) {
@@ -147,7 +147,7 @@ void add_kernels(reports::Repetition& repetition, const Session& session,
   if (!by_aten.empty()) repetition.marks.emplace_back("aten_kernels");
 }
 
-/// The most of what ranks hold at a time, the sum of what they call.
+/// Keeps the largest number that ranks hold at a time, and sums the operators that they call.
 void merge_counters(std::map<std::string, double>& counters, const nlohmann::json& rank,
                     bool first) {
   auto& live = counters["live_micro_batches"];
@@ -164,8 +164,8 @@ void append(std::vector<T>& all, const nlohmann::json& more, const std::string& 
   }
 }
 
-/// Sums what all ranks have seen of their cores. Returns none where two devices share a core,
-/// because each would count as another program for the other.
+/// Sums what all ranks have seen of their cores. Returns none if two devices share a core, because
+/// each would count as another program for the other.
 std::optional<reports::OwnCores> own_cores_of(const reports::Repetition& own,
                                               const TaskContext& context) {
   reports::OwnCores sum;

@@ -1,4 +1,4 @@
-// What a launch's timed steps leave in the results: one repetition of a row.
+// Turns a launch's timed steps into one repetition of a row in the results.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@
 
 namespace stratagem::bench {
 
-/// Of all ranks; breakdowns are means over the steps, the timeline is the median step's.
-/// `peak_gflops`: of each device, where it is known. `operators`: how many ATen operators this rank
-/// calls in a step, where that was counted. Collective. Throws std::runtime_error where the steps
-/// communicated different amounts.
+/// Covers all ranks; breakdowns are means over the steps, the timeline is the median step's.
+/// `peak_gflops`: of each device, if known. `operators`: the ATen operators that this rank calls in
+/// a step, if counted. Collective. Throws std::runtime_error if the steps communicated different
+/// amounts.
 reports::Repetition record_of(const Session& session, const TaskContext& context,
                               const TimedRun& run, std::optional<double> peak_gflops,
                               const std::optional<std::int64_t>& operators);
 
-/// Every rank's part of the trace. Collective.
+/// Returns every rank's part of the trace. Collective.
 std::vector<reports::TimelineEvent> trace_of(const Session& session, const TaskContext& context,
                                              const TimedRun& run);
 
-/// The step whose duration is the (lower) median.
+/// Returns the step whose duration is the (lower) median.
 std::size_t median_step(const std::vector<double>& durations);
 
 }  // namespace stratagem::bench

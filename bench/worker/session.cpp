@@ -38,9 +38,9 @@ models::OptimizerOptions optimizer_options(const Config& config) {
   return options;
 }
 
-/// Which of the job's devices this process drives.
+/// The job's devices that this process drives.
 struct OwnDevices {
-  std::int64_t first = 0;  // in the job
+  std::int64_t first = 0;  // number in the job
   std::int64_t count = 1;
 };
 
@@ -56,8 +56,8 @@ void set_numerics(const Config& config) {
   at::globalContext().setAllowTF32CuDNN(config.tf32);
 }
 
-/// The cores that this rank may use, and how many of the host's ranks take theirs from the same
-/// ones before it. A launcher may have pinned every rank to cores of its own.
+/// The cores that this rank may use, and the number of the host's ranks before it that use the same
+/// ones. A launcher may have pinned every rank to cores of its own.
 struct CoreShare {
   std::vector<int> cores;
   std::int64_t ranks_before = 0;
@@ -86,13 +86,12 @@ std::vector<std::vector<int>> cores_by_device(const Config& config, const OwnDev
   return cores;
 }
 
-/// The GPU of each of this rank's devices. Collective.
+/// Returns the GPU of each of this rank's devices. Collective.
 std::vector<int> own_gpus(const Config& config, const Placement& placement,
                           const TaskContext& context) {
   const ranks::VisibleGpus own = visible_gpus();
   if (context.ranks == nullptr) {
-    // Of other ranks the GPUs may be elsewhere: what is done in their place takes as many as are
-    // here.
+    // Other ranks' GPUs may be elsewhere: work that replaces theirs takes only the GPUs here.
     std::int64_t count = placement.devices();
     if (placement.ranks > 1 && config.device_ids.empty()) {
       count = std::clamp(std::ssize(own.identities), std::ptrdiff_t{1}, std::ptrdiff_t{count});
@@ -110,7 +109,7 @@ std::vector<int> own_gpus(const Config& config, const Placement& placement,
   return assigned.at(static_cast<std::size_t>(context.ranks->info().rank));
 }
 
-/// Whether devices of a host share cores: this rank's, or with those of ranks before it.
+/// Returns whether devices of a host share cores: this rank's, or with those of ranks before it.
 /// Collective.
 bool is_oversubscribed(const Config& config, const Placement& placement,
                        const TaskContext& context) {
@@ -135,7 +134,7 @@ models::WorkloadOptions workload_options(const Config& config) {
   options.tokens = config.data.pick(models::TokenSource::random, models::TokenSource::text);
   options.dtype = compute_format(config).pick(at::kFloat, at::kBFloat16, at::kHalf, at::kDouble);
   options.mixed = config.mixed_precision != "none";
-  // Also where it is verified in float64.
+  // Also holds for its verification in float64.
   if (config.mixed_precision == "float16") {
     options.dynamic_loss_scale = config.loss_scale == "dynamic";
     options.loss_scale = loss_scale_of(config.loss_scale);
@@ -237,12 +236,27 @@ std::vector<nlohmann::json> all_gather_json(const TaskContext& context, const nl
   return all;
 }
 
+std::int64_t fewest_positions(const models::Workload& workload) {
+  const models::Model model = workload.make_meta_model();
+  models::Shape shape = workload.input_shape(1);
+  // Positions of a channel, where there are fewest; a vector has one.
+  std::int64_t fewest = shape.size() == 4 ? shape[2] * shape[3] : 1;
+  for (const auto& layer : model.layers) {
+    shape = layer->output_shape(shape);
+    if (shape.size() == 4) fewest = std::min(fewest, shape[2] * shape[3]);
+  }
+  return fewest;
+}
+
 ScopeTraits scope_traits(const Config& config) {
   const models::ModelEntry& entry = models::find_model(config.model);
-  return {.has_images = entry.input_kind == models::InputKind::image,
+  const bool can_shrink = !entry.fixed_size;
+  return {.has_images = can_shrink && entry.has_images(),
           .has_batch_norm = entry.has_batch_norm,
-          .has_tokens = entry.input_kind == models::InputKind::tokens,
-          .tensor_degree = placement_of(config).mesh.size("tensor")};
+          .has_tokens = can_shrink && entry.has_tokens(),
+          .tensor_degree = placement_of(config).mesh.size("tensor"),
+          .positions =
+              entry.fixed_size ? fewest_positions(models::Workload(workload_options(config))) : 0};
 }
 
 }  // namespace stratagem::bench

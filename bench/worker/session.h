@@ -1,4 +1,4 @@
-// Session: what every task builds from a row's configuration: workload, devices, strategy.
+// Session: the workload, devices and strategy that every task builds from a row's configuration.
 #pragma once
 
 #include <functional>
@@ -19,18 +19,18 @@
 
 namespace stratagem::bench {
 
-/// Throws std::invalid_argument for a name that is unknown.
+/// Throws std::invalid_argument for an unknown name.
 models::WorkloadOptions workload_options(const Config& config);
 
-/// What this process sees, as assign_gpus() wants it.
+/// Returns the GPUs of this process for assign_gpus().
 ranks::VisibleGpus visible_gpus();
 
-/// This rank's devices of a row: on CPUs the cores, of those that the process may use, that each is
-/// pinned to. With --oversubscribe devices share cores. Without ranks in `context`, the devices of
-/// all of the row's ranks, as far as this process sees so many GPUs. Collective.
+/// Returns this rank's devices of a row: on CPUs the cores, of those that the process may use, that
+/// each is pinned to. With --oversubscribe devices share cores. Without ranks in `context`, returns
+/// the devices of all of the row's ranks, or as many GPUs as this process has. Collective.
 backends::DeviceGroupOptions device_options(const Config& config, const Placement& placement,
                                             const TaskContext& context);
-/// The devices themselves. Sets the process's numerics (TF32, cuDNN) too.
+/// Opens the devices. Sets the process's numerics (TF32, cuDNN) too.
 backends::DeviceGroup open_devices(const Config& config, const Placement& placement,
                                    const TaskContext& context);
 
@@ -42,7 +42,7 @@ struct Session {
           ActionHook fault = {});
   std::unique_ptr<strategies::Strategy> make_strategy() const;
 
-  /// What moved since the last reset: between ranks, and between the devices of this one.
+  /// Returns what moved since the last reset: between ranks, and between this one's devices.
   strategies::CommunicationCounts counts() const;
   void reset_counts() const;
 
@@ -53,7 +53,7 @@ struct Session {
   Placement placement;
   std::unique_ptr<models::Workload> workload;
   backends::DeviceGroup group;
-  /// Whether CPU devices share cores, on any rank; asked before the groups pin this thread.
+  /// True if CPU devices share cores on any rank; asked before the groups pin this thread.
   bool oversubscribed;
   JobGroups groups;
   ActionHook before_action;
@@ -61,20 +61,24 @@ struct Session {
   AbortOnException abort_on_exception{groups};
 };
 
-/// Of a step on the workload's batch.
+/// Returns the costs of a step on the workload's batch.
 strategies::Costs costs_of_a_step(const Session& session);
 
-/// The elements of a batch's inputs, as different_batches() takes them.
+/// Returns the elements of a batch's inputs, for different_batches().
 std::int64_t elements_of(const models::Workload& workload);
 
-/// What is wrong with the memory of the strategy's state since the peaks were reset: see
-/// backends::difference_from_costs. Empty where it is as the strategy's costs say.
+/// Returns how the memory of the strategy's state differs from its costs since the peaks were
+/// reset: see backends::difference_from_costs. Empty if it does not differ.
 std::string wrong_memory(const Session& session);
 
-/// What every rank says, by rank; collective.
+/// Returns every rank's `own`, by rank; collective.
 std::vector<nlohmann::json> all_gather_json(const TaskContext& context, const nlohmann::json& own);
 
-/// What of the row's model decides what a verification can shrink.
+/// Returns the traits of the row's model that limit how far a verification can shrink it.
 ScopeTraits scope_traits(const Config& config);
+
+/// Returns how many values of a channel one sample gives to a BatchNorm, at least: the positions of
+/// the smallest feature map between two layers.
+std::int64_t fewest_positions(const models::Workload& workload);
 
 }  // namespace stratagem::bench

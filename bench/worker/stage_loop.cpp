@@ -159,7 +159,7 @@ void StageLoop::end_step(bool keep) {
     at::Tensor norm;
     time(ActionKind::gradient_norm, false, keep, [&] { norm = stage_->squared_gradient_norm(); });
     time(ActionKind::optimizer, false, keep, [&] {
-      // An update is priced, also where random gradients overflow.
+      // An update is priced, even if random gradients overflow.
       const auto squared_norm = norm.item<double>();
       stage_->update(std::isfinite(squared_norm) ? squared_norm : 1, 1);
     });
@@ -167,7 +167,7 @@ void StageLoop::end_step(bool keep) {
   if (!replica_.empty()) time(ActionKind::replicate, false, keep, [&] { copy_the_replica(); });
 }
 
-/// As large as its parameters.
+/// Adds its parameters instead of its gradients: they have the same size.
 void StageLoop::add_the_replicas_gradients() {
   const c10::AutoGradMode no_gradient(false);
   for (auto& [own, other] : replica_) {

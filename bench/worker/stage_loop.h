@@ -1,5 +1,5 @@
-// StageLoop: one stage with everything that its neighbours would hand it, run over and over to find
-// what its actions cost.
+// StageLoop runs one stage, with everything that its neighbours would hand it, repeatedly to find
+// the costs of its actions.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -24,28 +24,28 @@ class StageLoop {
   using Clock = std::chrono::steady_clock;
   using Now = std::function<Clock::time_point()>;
 
-  /// `passes`: of the stage in one step, in their order, so that as many micro-batches are in
-  /// flight as in the row; the update follows them. `now` times the actions.
+  /// `passes` are those of the stage in one step, in their order, so that the number of
+  /// micro-batches in flight is the row's; the update follows them. `now` times the actions.
   StageLoop(const models::Workload& workload, runtime::Device& device,
             std::unique_ptr<stages::Stage> stage, stages::Stage::Position position,
             const models::Shape& input_shape, std::int64_t samples,
             std::vector<schedules::Action> passes, Now now = Clock::now);
 
-  /// Each step ends with what replicas of one process exchange; on the device's thread.
+  /// Ends each step with the exchange of replicas in one process; on the device's thread.
   void exchange_with_a_replica();
 
-  /// Enqueues steps for as long as said, in pieces that each have the device's time limit; on a
-  /// GPU each action is waited for. Pieces that a failed device skips let go of their member.
+  /// Enqueues steps for `length`, in pieces that each have the device's time limit; on a GPU each
+  /// action is waited for. Pieces that a failed device skips release their member.
   void enqueue(const std::shared_ptr<MeasurementBarrier>& together, Clock::duration length);
 
-  /// Enqueues one step, while the other devices are to be idle.
+  /// Enqueues one step, while the other devices should be idle.
   void enqueue_alone(bool keep);
 
-  /// What was measured, as that of a stage of this number.
+  /// Adds the measured costs as those of stage `stage`.
   void add_costs(int stage, std::vector<ActionCost>& costs);
 
  private:
-  using Samples = std::vector<double>;  // of one cost, in milliseconds
+  using Samples = std::vector<double>;  // times of one cost, in milliseconds
 
   at::Tensor in_format(const at::Tensor& tensor) const;
   void enqueue(std::function<void()> piece);
@@ -68,7 +68,7 @@ class StageLoop {
   models::Batch batch_;
   at::Tensor activation_;
   at::Tensor gradient_;
-  /// Parameters and buffers, and a replica's.
+  /// The parameters and buffers, and a replica's.
   std::vector<std::pair<at::Tensor, at::Tensor>> replica_;
   bool alone_ = false;
   std::map<std::pair<schedules::ActionKind, bool>, Samples> busy_samples_;

@@ -1,15 +1,15 @@
-// What a worker process can be asked to do: a task for each kind of job (bench/launch/job.h). The
-// controller (bench/measure/measure.h) decides which tasks run when, each in a process of its own.
+// The tasks of a worker process, one for each kind of job (bench/launch/job.h). The controller
+// (bench/measure/measure.h) decides which tasks run when, each in a process of its own.
 //
 //   check             the rows' options against models and devices; fills in the cut
 //   verify            a strategy against its oracle in float64, its layers and a step of it in its
 //                     own arithmetic, and the first step's loss
 //   canary            a fixed product on each device, as before and after every task that is timed
 //   calibrate_device  peak rates and link of the devices
-//   calibrate_stages  what each action of a row costs, without running its schedule
+//   calibrate_stages  the cost of each action of a row, without running its schedule
 //   measure           the timed steps
 //   reference         the steps of one device with which those are compared
-//   collectives       what a collective between the ranks takes
+//   collectives       the times of a collective between the ranks
 //   train             epochs over a data set
 #pragma once
 
@@ -27,8 +27,8 @@ class RankContext;
 
 namespace stratagem::bench {
 
-/// How long and with how much calibrations measure, and the clock that stage loops read. Each
-/// measures a few times at least, however short its time.
+/// The duration and size of calibrations, and the clock that stage loops read. Each measures a few
+/// times at least, even in a short time.
 struct CalibrationEffort {
   std::chrono::milliseconds rate{400};     // each rate of a device
   std::chrono::milliseconds message{20};   // each batch of calls of a collective
@@ -40,17 +40,17 @@ struct CalibrationEffort {
 };
 
 struct TaskContext {
-  runtime::ProgressPage* activity = nullptr;  // where devices say what they do; may be null
-  distributed::RankContext* ranks = nullptr;  // the way to the job's other ranks; null without any
-  reports::Conditions* conditions = nullptr;  // where the canary's times go; null: there is none
+  runtime::ProgressPage* activity = nullptr;  // page for the devices' actions; may be null
+  distributed::RankContext* ranks = nullptr;  // way to the job's other ranks; null without any
+  reports::Conditions* conditions = nullptr;  // for the canary's times; null without one
   runtime::Monitor::OverrunHandler on_overrun = {};
   CalibrationEffort calibration = {};
 };
 
 /// Throws std::invalid_argument for a job or configuration that cannot work, runtime::DeviceTimeout
-/// when an action overran, runtime::CommunicationError when another rank failed this one, and other
-/// exceptions for failures; all with one line of text. Of several ranks, each is given the job with
-/// its own rendezvous; rank 0's result counts, and that of the others is null.
+/// if an action overran, runtime::CommunicationError if another rank failed this one, and other
+/// exceptions for failures; all with one line of text. Each of several ranks gets the job with its
+/// own rendezvous; rank 0's result counts, and the others' is null.
 nlohmann::json perform_task(const Job& job, const TaskContext& context);
 
 CheckResult check(const CheckJob& job, const TaskContext& context);

@@ -16,13 +16,13 @@ namespace {
 
 using Clock = TimedRun::Clock;
 
-/// Which parts of the job a rank has.
+/// The parts of the job that a rank has.
 struct Coordinates {
   int replica = 0;
-  int part = 0;                  // of its layers
-  bool sums_norms_alone = true;  // a replica does
-  int shard_group = 0;           // of those that replicas are cut into
-  int shard = 0;                 // of its state
+  int part = 0;                  // the rank's part of its layers
+  bool sums_norms_alone = true;  // a replica does; else its shard group
+  int shard_group = 0;           // index among the groups of replicas
+  int shard = 0;                 // the rank's part of the state
 
   explicit Coordinates(const Session& session) {
     const auto groups = session.groups.view();
@@ -35,10 +35,10 @@ struct Coordinates {
   }
 };
 
-/// What a moment of a step is known by on every rank that takes part in it: what replicas exchange
-/// to all that hold the same part and, but for buffers, shard it together, what copies of a shard
-/// exchange to all of them, what a replica's ranks exchange for a layer to all of them, a send to
-/// the receiver of the same part in the same replica.
+/// Returns the key of a moment of a step on every rank that takes part in it: replicas' exchanges
+/// have one key for all that hold the same part and, except for buffers, shard it together;
+/// exchanges of a shard's copies one for all copies; a layer's exchanges one for all ranks of the
+/// replica; a send that of the receiver of the same part in the same replica.
 std::string key_of(const schedules::Action& action, const Coordinates& own) {
   const std::string name = to_string(action);
   if (schedules::is_replicas_own(action.kind)) {
@@ -60,8 +60,8 @@ std::string key_of(const schedules::Action& action, const Coordinates& own) {
   return fmt::format("{} of replica {} part {}", name, own.replica, own.part);
 }
 
-/// When this rank's devices ended each step, from the start, and when they came to what other ranks
-/// wait for.
+/// Returns when this rank's devices ended each step, from the start, and when they arrived where
+/// other ranks wait for them.
 nlohmann::json own_times(const Session& session, const TimedRun& run) {
   const Coordinates coordinates(session);
   std::vector<double> ends;
@@ -94,9 +94,9 @@ std::vector<double> differences(const std::vector<double>& ends) {
   return durations;
 }
 
-/// A wait for a transfer waits for the peers of that.
+/// A wait for a transfer waits for the peers of the transfer.
 void pass_peers_to_the_waits(schedules::Execution& step) {
-  std::map<schedules::Action, std::optional<Clock::time_point>> peers;  // by what is waited for
+  std::map<schedules::Action, std::optional<Clock::time_point>> peers;  // by awaited transfer
   for (const auto& entry : step) {
     if (schedules::is_in_flight(entry.action.kind)) peers[entry.action] = entry.peers;
   }
@@ -107,7 +107,7 @@ void pass_peers_to_the_waits(schedules::Execution& step) {
   }
 }
 
-/// The latest of what all ranks say, by step and key.
+/// Returns the latest start of all ranks, by step and key.
 std::vector<std::map<std::string, double>> latest_starts(const std::vector<nlohmann::json>& by_rank,
                                                          std::size_t steps) {
   std::vector<std::map<std::string, double>> latest(steps);
@@ -122,8 +122,8 @@ std::vector<std::map<std::string, double>> latest_starts(const std::vector<nlohm
   return latest;
 }
 
-/// Tells the ranks when the others ended their steps, came to their collectives and sent what is
-/// received here.
+/// Exchanges when the ranks ended their steps, arrived at their collectives and sent what other
+/// ranks receive.
 void agree(const Session& session, TimedRun& run, const TaskContext& context) {
   const std::vector<nlohmann::json> by_rank = all_gather_json(context, own_times(session, run));
   std::vector<double> ends(run.steps.size(), 0);
@@ -150,8 +150,8 @@ void agree(const Session& session, TimedRun& run, const TaskContext& context) {
   }
 }
 
-/// Watches this rank's own cores. It takes the whole process's time from theirs, so what it finds
-/// of other programs is a lower bound where the main thread works beside the devices.
+/// Watches this rank's own cores. It subtracts the whole process's time from theirs, so the time of
+/// other programs is a lower bound if the main thread works beside the devices.
 class CoreWatch {
  public:
   explicit CoreWatch(const Session& session) {

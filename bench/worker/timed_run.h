@@ -1,5 +1,5 @@
-// TimedRun: a stretch of steps timed from a moment that all ranks share. docs/explanation/timing.md
-// draws what lies inside it.
+// TimedRun: steps timed from a moment that all ranks share. docs/explanation/timing.md draws the
+// timed region.
 #pragma once
 
 #include <chrono>
@@ -18,16 +18,16 @@ namespace stratagem::bench {
 using PendingSteps = std::vector<std::unique_ptr<strategies::PendingStep>>;
 
 double milliseconds(std::chrono::steady_clock::duration duration);
-/// Processor time of this process so far.
+/// Returns the processor time of this process so far.
 double processor_milliseconds();
 
 /// Waits for this rank's devices.
 void synchronize(const Session& session);
 
-/// The largest of the ranks' numbers: all of them must come to the same decision. Collective.
+/// Returns the ranks' largest number: all of them must make the same decision. Collective.
 double slowest(const TaskContext& context, double milliseconds);
 
-/// Times count from the start, on every rank: they start together, behind a barrier. A step ends
+/// Times count from the start, on every rank: they start together, after a barrier. A step ends
 /// when its last rank has ended it.
 struct TimedRun {
   using Clock = std::chrono::steady_clock;
@@ -37,15 +37,15 @@ struct TimedRun {
   Clock::time_point start;
   std::vector<Clock::time_point> ends;             // [step]
   std::vector<std::vector<double>> per_rank_ms;    // [rank][step]
-  double processor_ms = 0;                         // of the process, all steps
-  std::optional<reports::OwnCores> own_cores;      // of this rank, all steps
-  distributed::CommunicationCounts communication;  // of the process, all steps
+  double processor_ms = 0;                         // time of the process, all steps
+  std::optional<reports::OwnCores> own_cores;      // cores of this rank, all steps
+  distributed::CommunicationCounts communication;  // calls of the process, all steps
 
-  /// Of each step, from the end of the one before.
+  /// Returns each step's time, from the end of the one before.
   std::vector<double> step_ms() const;
 };
 
-/// Runs what `enqueue_steps` enqueues. Collective.
+/// Runs the steps that `enqueue_steps` enqueues. Collective.
 TimedRun timed(const Session& session, const TaskContext& context,
                const std::function<void(PendingSteps&)>& enqueue_steps, bool watches_cores = true);
 

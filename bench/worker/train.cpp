@@ -37,13 +37,13 @@ namespace {
 using training::Checkpoint;
 using training::Position;
 
-/// JSON has no numbers that are not finite.
+/// Returns nothing for a number that is not finite, which JSON lacks.
 std::optional<double> if_finite(std::optional<double> value) {
   return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 /// Reports to the controller what this rank does while no device works. Without it, the controller
-/// would take the rank for hung after --timeout.
+/// would consider the rank hung after --timeout.
 class Presence {
  public:
   Presence(const TaskContext& context, std::string what)
@@ -64,7 +64,7 @@ class Presence {
 };
 
 /// Shows the presence while a file is read or written, and ends this process if that takes longer
-/// than the limit: a call to the kernel that does not return can be ended in no other way.
+/// than the limit: nothing else ends a call to the kernel that does not return.
 class FileLimit {
  public:
   FileLimit(const TaskContext& context, Presence presence, double limit_s, std::string failure)
@@ -159,7 +159,7 @@ class Keeper {
   int failures_ = 0;
 };
 
-/// What rank 0's host is asked for. A request for a checkpoint is taken: its file goes.
+/// Returns the requests to rank 0's host. Removes the file of a request for a checkpoint.
 training::Requests requests_of(const training::TrainingOptions& options) {
   training::Requests asked;
   std::error_code none;

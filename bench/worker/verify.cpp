@@ -28,8 +28,8 @@
 namespace stratagem::bench {
 namespace {
 
-/// One more step, which must communicate, and hold of the model's state, what the strategy's costs
-/// say.
+/// Runs one more step, whose communication and memory of the model's state must equal the
+/// strategy's costs.
 void compare_costs(const Session& session, reports::Verdict& verdict) {
   session.reset_counts();
   for (const auto& device : session.group.devices) device->reset_peak_memory();
@@ -43,7 +43,7 @@ void compare_costs(const Session& session, reports::Verdict& verdict) {
   verdict.message = difference;
 }
 
-/// In float64 whatever the row's own format is.
+/// Verifies in float64, regardless of the row's own format.
 reports::Verdict verify_strategy(const Config& row, const TaskContext& context) {
   const VerificationScope scope = shrink(row, micro_batch_sizes(row), scope_traits(row));
   models::WorkloadOptions options = workload_options(scope.config);
@@ -63,11 +63,11 @@ reports::Verdict verify_strategy(const Config& row, const TaskContext& context) 
   return result;
 }
 
-/// Of two verdicts that are both to pass.
+/// Combines two verdicts, both of which must pass.
 reports::Verification verification_of(const Config& row, const TaskContext& context) {
   const std::vector<int> cores = available_cores();
   reports::Verification verification{verify_strategy(row, context), {}};
-  runtime::pin_this_thread(cores);  // its groups have pinned it to a device of theirs
+  runtime::pin_this_thread(cores);  // its groups have pinned it to one of their devices
   if (!verification.passed) return verification;
   const reports::Verdict own = verify_own_arithmetic(row, context);
   verification.own_arithmetic = own;
@@ -77,13 +77,13 @@ reports::Verification verification_of(const Config& row, const TaskContext& cont
   return verification;
 }
 
-/// Returns the format of a GPU's reference. The CPU has no kernels for all that a GPU computes in
-/// fewer bits.
+/// Returns the format of a GPU's reference. The CPU lacks kernels for some functions that a GPU
+/// computes in fewer bits.
 at::ScalarType float32_or_more(at::ScalarType dtype) {
   return dtype == at::kDouble ? at::kDouble : at::kFloat;
 }
 
-/// Returns the unit roundoff of what the row computes in.
+/// Returns the unit roundoff of the row's arithmetic.
 double roundoff_of(const Config& row, at::ScalarType dtype) {
   const double roundoff = unit_roundoff(dtype);
   const bool in_tf32 = row.device == "cuda" && row.tf32 && dtype == at::kFloat;
@@ -97,10 +97,10 @@ models::Workload workload_in(const Config& row, at::ScalarType format) {
 }
 
 /// Only chance decides whether a rectified unit lies within one rounding of zero. Some units lie
-/// within so many roundings.
+/// within this many roundings.
 constexpr double many_roundings = 64;
 
-/// While it lives, ATen computes on all cores that the process may use.
+/// Makes ATen compute on all cores that the process may use, while it lives.
 class ThreadOnEachCore {
  public:
   ThreadOnEachCore() { at::set_num_threads(static_cast<int>(available_cores().size())); }
@@ -121,9 +121,9 @@ double undecided_of(const models::Workload& workload, double roundoff, std::int6
   return undecided_share(model.layers, workload.input_shape(batch), rounding);
 }
 
-/// Adam divides by the gradient's size: of an element whose gradient lies within a rounding of
-/// zero, chance decides the sign of an update as large as the learning rate (Kingma and Ba 2015,
-/// "Adam: A Method for Stochastic Optimization", section 2.1).
+/// Returns the error of one flipped sign. Adam divides by the gradient's size: if the gradient lies
+/// within a rounding of zero, chance decides the sign of an update as large as the learning rate
+/// (Kingma and Ba 2015, "Adam: A Method for Stochastic Optimization", section 2.1).
 double sign_flip_of(const Config& row, at::ScalarType format) {
   const bool has_signs = row.optimizer == "adam" || row.optimizer == "adamw";
   return has_signs && format != at::kDouble ? 2 * row.learning_rate : 0;

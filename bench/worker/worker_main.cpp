@@ -38,7 +38,7 @@ namespace {
 
 using nlohmann::json;
 
-/// The number behind `flag`. Throws std::invalid_argument.
+/// Returns the number after `flag`. Throws std::invalid_argument.
 int descriptor(int argc, const char* const* argv, std::string_view flag) {
   for (int index = 2; index + 1 < argc; ++index) {
     if (argv[index] != flag) continue;
@@ -88,7 +88,7 @@ int exit_status(const json& answer) {
   return answer.value("kind", "") == "usage" ? exit_codes::usage : exit_codes::lost;
 }
 
-/// Gives the answer. Where this fails, nobody is left to tell.
+/// Writes the answer. If this fails, the controller is gone.
 int give(const json& answer, int result_fd) {
   reports::write_all(result_fd, answer.dump(-1, ' ', false, json::error_handler_t::replace));
   return exit_status(answer);
@@ -117,7 +117,7 @@ std::vector<std::pair<std::string, std::string>> environment_of(const Job& job) 
 json answer(const std::vector<std::string>& arguments, const std::string& text,
             runtime::ProgressPage& page, int result_fd) {
   reports::Conditions conditions;
-  // A work item that overran is left running: the answer is given before anything is freed.
+  // A work item that overran is left running: the answer is written before anything is freed.
   const TaskContext context{.activity = &page,
                             .conditions = &conditions,
                             .on_overrun = [&page, result_fd](const std::exception_ptr& failure) {
@@ -138,10 +138,10 @@ json answer(const std::vector<std::string>& arguments, const std::string& text,
   }
 }
 
-// The controller may have died before the request was made: then nobody reads the result.
+// The controller may have died before the request was made, in which case nobody reads the result.
 void die_with_controller(int result_fd) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  ::prctl(PR_SET_NAME, "stratagem");  // not "exe", as which it was started
+  ::prctl(PR_SET_NAME, "stratagem");  // instead of "exe", the started file
   pollfd reader{result_fd, 0, 0};
   if (::poll(&reader, 1, 0) > 0) ::_exit(exit_codes::lost);
 }
@@ -157,8 +157,8 @@ void worker_main(int argc, const char* const* argv) {
     const int job_fd = descriptor(argc, argv, "--job-fd");
     const int result_fd = descriptor(argc, argv, "--result-fd");
     die_with_controller(result_fd);
-    // Gloo writes to connections whose other end may be gone: that is an error of the call, which
-    // the rank can report, and not its end.
+    // Gloo writes to connections whose other end may be gone: that must be an error of the call,
+    // which the rank can report, and not the rank's end.
     ::signal(SIGPIPE, SIG_IGN);
     runtime::ProgressPage page(descriptor(argc, argv, "--activity-fd"));
     return give(answer({argv + 2, argv + argc}, read_all(job_fd), page, result_fd), result_fd);

@@ -20,7 +20,7 @@ using kernels::AttentionShape;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// What the kernels compute in for values stored as Stored.
+// The type in which the kernels compute values stored as Stored.
 template <typename Stored>
 using Computed = std::conditional_t<std::is_same_v<Stored, double>, double, float>;
 
@@ -28,7 +28,7 @@ using Computed = std::conditional_t<std::is_same_v<Stored, double>, double, floa
 template <typename Stored>
 struct HeadRows {
   Stored* data;
-  std::int64_t row;  // how far apart positions are
+  std::int64_t row;  // the distance between positions
 };
 
 template <typename Stored>
@@ -81,12 +81,12 @@ class AttentionHeads {
     return memory + index * shape_.sequence * shape_.row;
   }
 
-  // Calls work(head of all samples, memory of `matrices` and the kernel's scratch, first all 0).
+  // Calls work(head of all samples, zeroed memory of `matrices` and the kernel's scratch).
   template <class Work>
   void for_each_head(std::int64_t matrices, std::int64_t scratch, const Work& work) const {
     const std::int64_t values = matrices * shape_.sequence * shape_.row + scratch;
     const std::int64_t parts = parallel_parts(n_ * heads_, shape_.sequence * shape_.sequence);
-    // Made here, as the device's: ATen's threads have no account of their own.
+    // The device's thread allocates, because ATen's threads have no memory account.
     const at::Tensor memory = at::zeros({parts, values}, c10::CppTypeToScalarType<T>::value);
     T* const all = memory.mutable_data_ptr<T>();
     for_each_part(parts, n_ * heads_,
@@ -133,12 +133,12 @@ class AttentionHeads {
 
   std::int64_t n_;
   std::int64_t heads_;
-  std::int64_t features_;  // of all heads
+  std::int64_t features_;  // the features of all heads
   AttentionShape shape_;
   T scale_;
 };
 
-// Calls work(heads) with what fits the tensor's number format.
+// Calls work(heads) with the heads of the tensor's number format.
 template <class Work>
 void with_heads(const at::Tensor& qkv, std::int64_t heads, const Work& work) {
   switch (qkv.scalar_type()) {
@@ -186,7 +186,7 @@ at::Tensor atens(const at::Tensor& qkv, std::int64_t heads) {
   const std::int64_t n = qkv.size(0);
   const std::int64_t sequence = qkv.size(1);
   const std::int64_t features = qkv.size(2) / 3;
-  // Unbound and not selected: the three gradients then become one tensor in one pass.
+  // The parts are unbound and not selected, so that three gradients become one tensor in one pass.
   const std::vector<at::Tensor> parts =
       qkv.view({n, sequence, 3, heads, features / heads}).permute({2, 0, 3, 1, 4}).unbind(0);
   const at::Tensor mixed =

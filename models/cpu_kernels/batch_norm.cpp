@@ -19,7 +19,7 @@ using torch::autograd::variable_list;
 
 ChannelRows channel_rows(const at::Tensor& x) { return {x.numel() / x.size(1), x.size(1)}; }
 
-// What backward needs of a channel, [channels] each: y = x * scale + shift.
+// The values of a channel for the backward pass, [channels] each: y = x * scale + shift.
 struct Statistics {
   at::Tensor mean;
   at::Tensor inverse_deviation;
@@ -78,11 +78,11 @@ struct Gradients {
   at::Tensor of_input;
   at::Tensor of_weight;
   at::Tensor of_bias;
-  at::Tensor passed;  // what the ReLU behind a sum let through
+  at::Tensor passed;  // the gradient that passed the ReLU behind a sum
 };
 
-// Sums over all rows of the gradient, and of the gradient times (x - mean). Fills `passed`, if it
-// is defined.
+// Sums the gradient, and the gradient times (x - mean), over all rows. Fills `passed` if it is
+// defined.
 template <typename T>
 ChannelSums gradient_sums(const at::Tensor& gradient, const at::Tensor& x, const at::Tensor& y,
                           const Statistics& of_x, ReluMask rectified, const at::Tensor& passed) {
@@ -118,7 +118,7 @@ at::Tensor input_gradient(const at::Tensor& gradient, const at::Tensor& x, const
   return result;
 }
 
-// `y` is defined where something was added before the ReLU.
+// `y` is defined if a sum came before the ReLU.
 template <typename T>
 Gradients gradients_of(const at::Tensor& gradient, const at::Tensor& x, const at::Tensor& y,
                        const Statistics& of_x, bool relu) {
@@ -150,7 +150,7 @@ Gradients gradients_of(const at::Tensor& gradient, const at::Tensor& x, const at
     of_deviation[c] = static_cast<T>(-factor * of_unit * of_unit * product / count);
     constant[c] = static_cast<T>(-factor * sums.first[channel] / count);
   }
-  // The gradient that a sum let pass is written already; it is not masked again.
+  // The gradient that passed a sum's ReLU is already masked.
   result.of_input = y.defined() ? input_gradient<T>(result.passed, x, of_x, ReluMask::no, factors)
                                 : input_gradient<T>(gradient, x, of_x, rectified, factors);
   return result;
@@ -208,7 +208,7 @@ class BatchNormFunction : public torch::autograd::Function<BatchNormFunction> {
   }
 };
 
-// Rows of floats, and nothing that ATen would broadcast, convert or refuse.
+// Returns whether x is rows of floats that ATen would not broadcast, convert or refuse.
 bool takes_own(const at::Tensor& x, const BatchNormTensors& tensors, const at::Tensor& addend,
                bool training) {
   const auto type = x.scalar_type();
@@ -230,7 +230,7 @@ bool takes_own(const at::Tensor& x, const BatchNormTensors& tensors, const at::T
 
 namespace {
 
-// Statistics of float32 beside weights of fewer bits, whose gradients are not deferred.
+// Keeps float32 statistics beside weights of fewer bits, whose gradients are not deferred.
 at::Tensor mixed_batch_norm(const at::Tensor& x, const BatchNormTensors& tensors,
                             const BatchNormOptions& options) {
   const at::ScalarType dtype = tensors.running_mean.scalar_type();

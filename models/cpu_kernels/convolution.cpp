@@ -16,14 +16,14 @@
 namespace stratagem::models {
 namespace {
 
-// From this batch size on ATen chooses oneDNN by itself.
+// The batch size from which on ATen itself chooses oneDNN.
 constexpr std::int64_t kPlainBatch = 16;
 
 // Up to this many positions MKL's product costs less than oneDNN's reordering of the weights. The
-// crossing lies near 500 on a Zen 4 core and lower where oneDNN is the faster of the two.
+// crossing lies near 500 on a Zen 4 core, and lower if oneDNN is the faster of the two.
 constexpr std::int64_t kProductPositions = 256;
 
-// From so many weights on reordering them in every call is noticed.
+// The size of weights from which on reordering them in every call is measurable.
 constexpr std::int64_t kLargeWeights = 1 << 18;
 
 }  // namespace
@@ -35,7 +35,7 @@ ConvolutionPath convolution_path(const at::Tensor& x, const at::Tensor& weight, 
   if ((packed ? packed->full_size(weight) : weight.numel()) >= kLargeWeights) {
     return ConvolutionPath::packed;
   }
-  // On several threads ATen takes oneDNN for every 1x1 convolution.
+  // With several threads ATen takes oneDNN for every 1x1 convolution.
   if (at::get_num_threads() > 1) return ConvolutionPath::plain;
   if (weight.size(2) != 1 || weight.size(3) != 1 || padding != 0) return ConvolutionPath::plain;
   const std::int64_t rows = x.size(0) * ((x.size(2) - 1) / stride + 1);

@@ -14,10 +14,10 @@ constexpr const char* saved_key = "deferred_weight_gradients";
 
 thread_local DeferredWeightGradientsPointer current_deferred;
 
-/// As autograd does, hooks included.
+/// Accumulates as autograd does, hooks included.
 void accumulate(const at::Tensor& parameter, const at::Tensor& gradient) {
   if (gradient_has_hooks(parameter)) {
-    // Autograd copies the first gradient of a step where a plain sum keeps it.
+    // Autograd copies the first gradient of a step; a plain sum keeps it.
     parameter.backward(gradient);
   } else if (at::Tensor& sum = parameter.mutable_grad(); sum.defined()) {
     const at::NoGradGuard no_gradient;
@@ -49,7 +49,7 @@ void DeferredWeightGradients::run() {
       if (each.begin) begin_next();
       gradient = each.compute();
     }
-    each.compute = nullptr;  // its tensors go before the next ones come
+    each.compute = nullptr;  // frees its tensors before the next gradient
     each.begin = nullptr;
     if (gradient.defined()) accumulate(each.parameter, gradient);
   }

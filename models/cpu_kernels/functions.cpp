@@ -16,7 +16,7 @@ using torch::autograd::variable_list;
 
 constexpr double kLayerNormEpsilon = 1e-5;
 
-// [entries, features], or undefined once the rows were accumulated (see
+// Returns [entries, features], or undefined after accumulating the rows (see
 // gradient_accumulation_fusion.h).
 at::Tensor embedding_gradient(const at::Tensor& weight, const at::Tensor& indices,
                               const at::Tensor& gradient) {
@@ -68,7 +68,7 @@ class SplitLayerNorm : public torch::autograd::Function<SplitLayerNorm> {
                                             saved[4], weight, saved[2], wanted);
     };
     const DeferredWeightGradientsPointer deferred = saved_deferred_weight_gradients(*context);
-    // It does not depend on the weight, which may have no memory by then (sharded parameters).
+    // The result ignores the weight, whose memory may be freed by then (sharded parameters).
     deferred->defer(saved[1], [derivative, weight = saved[1]] {
       return std::get<1>(derivative(at::ones_like(weight), {false, true, false}));
     });
@@ -121,7 +121,7 @@ class SplitConvolution : public torch::autograd::Function<SplitConvolution> {
   }
 };
 
-// Both gradients of the parameters are sums that the input's gradient needs anyway; they are kept.
+// The input's gradient needs both parameters' gradients anyway, so they are kept until W.
 class SplitBatchNorm : public torch::autograd::Function<SplitBatchNorm> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,

@@ -1,7 +1,6 @@
-// The other functions with parameters. Each is ATen's; while weight gradients are deferred (see
-// deferred_weight_gradients.h) each has a backward pass of two halves, made of ATen's own
-// derivatives. An embedding adds the rows that it used to the gradient where that lies (see
-// gradient_accumulation_fusion.h).
+// The other functions with parameters. Each is ATen's. While weight gradients are deferred (see
+// deferred_weight_gradients.h), its backward pass has two halves made of ATen's derivatives. An
+// embedding adds only its used rows to an existing gradient (see gradient_accumulation_fusion.h).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,13 +9,13 @@
 
 namespace stratagem::models {
 
-/// Rows of `weight` [entries, features] for `indices` [...] (int64): [..., features].
+/// Returns rows of `weight` [entries, features] for `indices` [...] (int64): [..., features].
 at::Tensor embedding(const at::Tensor& weight, const at::Tensor& indices);
 
 /// Normalises the last dimension, epsilon 1e-5, then scales and shifts it.
 at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
 
-/// x [..., features] + bias [features], in place.
+/// Adds bias [features] to x [..., features] in place.
 at::Tensor add_bias(at::Tensor x, const at::Tensor& bias);
 
 struct ConvolutionStride {
@@ -24,11 +23,11 @@ struct ConvolutionStride {
   std::int64_t padding = 0;
 };
 
-/// Two-dimensional, without bias.
+/// Convolves in two dimensions without bias.
 at::Tensor plain_convolution(const at::Tensor& x, const at::Tensor& weight,
                              const ConvolutionStride& options);
 
-/// All [channels], of x's dtype.
+/// Tensors of [channels] and x's dtype.
 struct BatchNormTensors {
   at::Tensor weight;
   at::Tensor bias;
@@ -42,8 +41,8 @@ struct BatchNormOptions {
   double epsilon = 1e-5;
 };
 
-/// x [n, c, h, w], normalised over all but c, then scaled and shifted; in training the running
-/// statistics move.
+/// Normalises x [n, c, h, w] over all dimensions but c, then scales and shifts it. Training updates
+/// the running statistics.
 at::Tensor plain_batch_norm(const at::Tensor& x, const BatchNormTensors& tensors,
                             const BatchNormOptions& options);
 

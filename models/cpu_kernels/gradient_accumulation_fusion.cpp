@@ -11,13 +11,13 @@
 namespace stratagem::models {
 namespace {
 
-// A backward pass that was asked for certain gradients returns them and sums none.
+// Returns false for a backward pass that returns the requested gradients and sums none.
 bool sums_gradients() {
   const auto* const asked = torch::autograd::get_current_graph_task_exec_info();
   return asked == nullptr || asked->empty();
 }
 
-// [o, i] of a gradient [o, i] or [o, c, k, k] whose rows lie side by side; else undefined.
+// Returns a gradient [o, i] or [o, c, k, k] as rows [o, i], or undefined if they have gaps.
 at::Tensor rows_of(const at::Tensor& gradient) {
   if (gradient.dim() == 2) return gradient.is_contiguous() ? gradient : at::Tensor();
   if (gradient.dim() != 4 || !gradient.is_contiguous(at::MemoryFormat::ChannelsLast)) return {};
@@ -37,7 +37,7 @@ bool gradient_has_hooks(const at::Tensor& weight) {
 }
 
 at::Tensor gradient_to_accumulate_into(const at::Tensor& weight) {
-  // Of a leaf alone: autograd warns of one that is asked of anything else.
+  // Only a leaf has grad(): autograd warns about it on any other tensor.
   if (uses_reference_kernels() || !weight.is_leaf() || !weight.grad().defined()) return {};
   const bool autograd_sums = at::GradMode::is_enabled() || !sums_gradients();
   return autograd_sums || gradient_has_hooks(weight) ? at::Tensor() : weight.grad();

@@ -5,13 +5,13 @@
 namespace stratagem::models {
 namespace {
 
-// Thread-local as the switch is: every device has a thread of its own.
+// Thread-local like the switch, because every device has its own thread.
 std::map<std::string, std::string>& left_to_aten() {
   thread_local std::map<std::string, std::string> functions;
   return functions;
 }
 
-// Why ATen has to compute of x; null where it has not.
+// Returns the reason why ATen has to compute x, or null if there is none.
 const char* obstacle(const at::Tensor& x) {
   if (at::isReducedFloatingType(x.scalar_type())) return "reduced precision";
   return x.is_contiguous(at::MemoryFormat::ChannelsLast) ? nullptr : "contiguous memory format";

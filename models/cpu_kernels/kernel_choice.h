@@ -1,5 +1,5 @@
-// Where ATen's kernels stand in for ours on a thread that may take ours: what a row's record says
-// beside `--kernels own`.
+// The functions that ATen's kernels compute on a thread that may take ours: an addition to
+// `--kernels own` in a row's record.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,12 +9,12 @@
 
 namespace stratagem::models {
 
-/// Whether kernels of ours may compute `function` of x, images [n, c, h, w]. What ours do not know
-/// of, x's number format or layout, is noted on this thread; reference kernels and other devices
-/// are nothing to note.
+/// Returns whether our kernels may compute `function` of x, images [n, c, h, w]. Records on this
+/// thread a number format or layout of x that they do not support; reference kernels and other
+/// devices are not recorded.
 bool may_take_own_kernels(const at::Tensor& x, const char* function);
 
-/// Whatever was noted on this thread: {"convolution": "reduced precision"}.
+/// Returns this thread's records: {"convolution": "reduced precision"}.
 const std::map<std::string, std::string>& functions_left_to_aten();
 
 }  // namespace stratagem::models

@@ -17,11 +17,11 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Below so many multiply-adds the products of either library take microseconds.
+// The number of multiply-adds below which either library's products take microseconds.
 constexpr std::int64_t kWorthwhile = 1 << 20;
 
-// From so many rows on MKL's product is the slower one on AMD's processors with wide vectors, also
-// beside what oneDNN's operator costs and a pass over the sum that it is added to.
+// From this many rows on MKL's product is slower on AMD's processors with wide vectors, even with
+// the costs of oneDNN's operator and of a separate pass over the sum.
 constexpr std::int64_t kManyRows = 64;
 
 bool takes_onednn(const at::Tensor& rows, const at::Tensor& weight) {
@@ -30,8 +30,8 @@ bool takes_onednn(const at::Tensor& rows, const at::Tensor& weight) {
          rows.size(0) * weight.size(0) * weight.size(1) >= kWorthwhile;
 }
 
-// mkldnn::_linear_pointwise(x [m, k], weight [n, k], bias [n]) -> [m, n], with no function after
-// it.
+// Calls mkldnn::_linear_pointwise(x [m, k], weight [n, k], bias [n]) -> [m, n] without a function
+// behind it.
 at::Tensor onednn_product(const at::Tensor& rows, const at::Tensor& weight,
                           const at::Tensor& bias) {
   using Signature = at::Tensor(
@@ -46,7 +46,7 @@ at::Tensor onednn_product(const at::Tensor& rows, const at::Tensor& weight,
 
 enum class Library { aten, onednn, own };
 
-// Whose left^T right is, [m, o] and [m, i].
+// Returns the library that computes left^T right, [m, o] and [m, i].
 Library library_of_transposed_product(const at::Tensor& left, const at::Tensor& right) {
   static const kernels::WideVectors wide_vectors = kernels::wide_vectors();
   if (wide_vectors == kernels::WideVectors::left_to_mkl || left.size(0) < kManyRows ||
@@ -66,7 +66,7 @@ at::Tensor transposed_product_by_onednn(const at::Tensor& left, const at::Tensor
 void compute_transposed_product(const at::Tensor& sum, const at::Tensor& left,
                                 const at::Tensor& right, bool added) {
   const std::int64_t parts = parallel_parts(sum.size(0), sum.size(1));
-  // Made here, as the device's: ATen's threads have no account of their own.
+  // The device's thread allocates, because ATen's threads have no memory account.
   const at::Tensor scratch = at::empty({parts, kernels::transposed_product_scratch}, at::kFloat);
   float* const results = sum.mutable_data_ptr<float>();
   for_each_part(parts, sum.size(0), [&](std::int64_t part, std::int64_t first, std::int64_t count) {
@@ -90,7 +90,7 @@ at::Tensor forward_pass(AutogradContext& context, const at::Tensor& x, const at:
   const at::Tensor y = linear_product(x.flatten(0, -2), weight, bias);
   std::vector<std::int64_t> shape = x.sizes().vec();
   shape.back() = weight.size(0);
-  return at::_unsafe_view(y, shape);  // no view for autograd: it may be changed in place
+  return at::_unsafe_view(y, shape);  // not an autograd view, so that it may change in place
 }
 
 variable_list backward_pass(AutogradContext& context, const at::Tensor& y_gradient) {
@@ -115,7 +115,7 @@ variable_list backward_pass(AutogradContext& context, const at::Tensor& y_gradie
   return result;
 }
 
-// The bias stands before the weight, so that their gradients become ready in the order of ATen's.
+// The bias precedes the weight, so that gradients become ready in ATen's order.
 class LinearFunction : public torch::autograd::Function<LinearFunction> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& bias,
@@ -127,7 +127,7 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
   }
 };
 
-// A Function takes no undefined tensor.
+// A Function cannot take an undefined tensor.
 class BiaslessLinearFunction : public torch::autograd::Function<BiaslessLinearFunction> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x,

@@ -15,8 +15,8 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// From so many weights on ATen's copies of the weight's gradient cost more than its kernel gains:
-// of a convolution that gathers its input, and of a 1x1, which gathers nothing.
+// The sizes of weights from which on ATen's copies of the weight's gradient cost more than its
+// kernel gains: for a convolution that gathers its input, and for a 1x1, which gathers nothing.
 constexpr std::int64_t kGatheredWeights = 1 << 20;
 constexpr std::int64_t kPointwiseWeights = 1 << 19;
 
@@ -78,14 +78,14 @@ at::Tensor weight_gradient(const at::Tensor& x, const at::Tensor& gradient,
                            const at::Tensor& weight, const ConvolutionStride& options,
                            const PackedWeights& packed) {
   const std::int64_t enough = weight.size(2) == 1 ? kPointwiseWeights : kGatheredWeights;
-  // A product adds to the micro-batches before; ATen's gradient would be added in another pass.
+  // A product adds to the earlier micro-batches; ATen's gradient would need another pass.
   if (packed.full_size(weight) >= enough || gradient_to_accumulate_into(weight).defined()) {
     return weight_gradient_by_product(x, gradient, weight, options);
   }
   return atens_gradients(x, gradient, weight, options, {false, true})[1];
 }
 
-// What each position of the output is computed from: [n * h' * w', k * k * c].
+// Returns the inputs of each position of the output: [n * h' * w', k * k * c].
 at::Tensor gathered_rows(const at::Tensor& x, const at::Tensor& gradient, std::int64_t kernel,
                          const ConvolutionStride& options) {
   const auto [stride, padding] = options;

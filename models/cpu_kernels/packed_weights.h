@@ -1,7 +1,7 @@
-// A convolution's weight in the layouts that kernels read, oneDNN's or ours, kept while the weight
-// stays as it is: for all micro-batches of a step.
+// A convolution's weight in the layouts that oneDNN's or our kernels read, kept while the weight is
+// unchanged: for all micro-batches of a step.
 //
-// ATen hands oneDNN the weight as it lies, and oneDNN reorders it in every call, forward and
+// ATen gives oneDNN the weight unpacked, and oneDNN reorders it in every call, forward and
 // backward, at a cost that does not depend on the batch (docs/explanation/cpu_performance.md).
 #pragma once
 
@@ -16,37 +16,37 @@ namespace stratagem::models {
 
 struct ConvolutionStride;
 
-/// On the CPU; the calls for one convolution come from one thread at a time. What oneDNN has no
-/// kernels for is kept as a copy in the layout that it has: a check in float64 then notices a
-/// weight that was kept for too long, as float32 would use it.
+/// Works on the CPU; the calls for one convolution come from one thread at a time. If oneDNN has no
+/// kernel for a weight, a copy in the weight's own layout is kept, so that a check in float64
+/// notices a weight that was kept too long, which float32 would use.
 class PackedWeights : public torch::CustomClassHolder {
  public:
-  /// Of a model whose hidden widths are multiplied by `model_width`.
+  /// `model_width` is the factor of the model's hidden widths.
   explicit PackedWeights(double model_width = 1.0) : model_width_(model_width) {}
 
-  /// How many weights this one has in the model of full width: by them a path is chosen, so that a
-  /// check on a narrow model runs what the full one runs.
+  /// Returns the weight's size in the model of full width. It chooses the path, so that a check on
+  /// a narrow model runs the full model's code.
   std::int64_t full_size(const at::Tensor& weight) const;
 
-  /// Whether what is kept of this weight is in oneDNN's layout and not a copy.
+  /// Returns whether the kept weight is in oneDNN's layout and not a copy.
   static bool is_packed(const at::Tensor& weight);
 
-  /// The weight [o, c, k, k] for convolutions of [n, c, h, w].
+  /// Returns the weight [o, c, k, k] for convolutions of [n, c, h, w].
   const at::Tensor& for_forward(const at::Tensor& weight, at::IntArrayRef input,
                                 const ConvolutionStride& options);
-  /// For the transposed convolution of gradients [n, o, h', w'] that gives the input's gradient.
-  /// `output_padding` is what the forward pass's stride left over.
+  /// Returns the weight for the transposed convolution of gradients [n, o, h', w'] that gives the
+  /// input's gradient. `output_padding` is the remainder of the forward pass's stride.
   const at::Tensor& for_backward(const at::Tensor& weight, at::IntArrayRef gradient,
                                  at::IntArrayRef output_padding, const ConvolutionStride& options);
-  /// What Winograd's convolutions read: `transform` is called where none is kept of the weight as
-  /// it is.
+  /// Returns the weight for Winograd's convolutions; calls `transform` unless the result for the
+  /// current weight is kept.
   const at::Tensor& transformed(const at::Tensor& weight, bool backwards,
                                 c10::function_ref<at::Tensor()> transform);
 
  private:
   struct Packed {
     at::Tensor tensor;
-    const void* data = nullptr;  // of the weight
+    const void* data = nullptr;  // the weight's address
     std::uint32_t version = 0;   // autograd's, which every write in place increments
 
     const at::Tensor& of(const at::Tensor& weight, c10::function_ref<at::Tensor()> pack);

@@ -13,7 +13,7 @@ std::vector<T> scratch(const ChannelRows& rows) {
   return std::vector<T>(static_cast<std::size_t>(3 * rows.channels));
 }
 
-// What each part finds by sum(own, first row, number of rows).
+// Returns each part's result of sum(own, first row, number of rows).
 template <class Sum>
 std::vector<ChannelSums> sums_of_parts(const ChannelRows& rows, const Sum& sum) {
   const std::int64_t count = parallel_parts(rows.count, rows.channels);
@@ -26,8 +26,8 @@ std::vector<ChannelSums> sums_of_parts(const ChannelRows& rows, const Sum& sum) 
   return parts;
 }
 
-// Chan, Golub, LeVeque 1979, "Updating formulae and a pairwise algorithm for computing sample
-// variances", equation 2.1.
+// Combines two parts (Chan, Golub, LeVeque 1979, "Updating formulae and a pairwise algorithm for
+// computing sample variances", equation 2.1).
 void take_in_moments(ChannelSums& all, const ChannelSums& part) {
   const auto share = static_cast<double>(part.rows) / static_cast<double>(all.rows + part.rows);
   const double weight = static_cast<double>(all.rows) * share;

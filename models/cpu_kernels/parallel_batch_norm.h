@@ -1,5 +1,5 @@
-// The passes of kernels/batch_norm_kernels.h, their rows shared by a device's threads. Sums are
-// added up in the order of the parts, so that they are the same each time.
+// The passes of kernels/batch_norm_kernels.h with their rows shared by a device's threads. Sums are
+// added in the order of the parts, so that they are reproducible.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@
 
 namespace stratagem::models {
 
-/// Of a tensor [n, c, h, w] whose channels lie side by side.
+/// The rows of a tensor [n, c, h, w] whose channels are contiguous.
 struct ChannelRows {
   std::int64_t count;
   std::int64_t channels;
 };
 
-/// Two sums of each channel, over a part of the rows or over all.
+/// Two sums of each channel over some or all rows.
 struct ChannelSums {
   explicit ChannelSums(std::int64_t channels)
       : first(static_cast<std::size_t>(channels)), second(first.size()) {}
@@ -26,14 +26,14 @@ struct ChannelSums {
   std::vector<double> second;
 };
 
-/// The mean of each channel, and the sum of its squared deviations.
+/// Computes the mean of each channel and the sum of its squared deviations.
 template <typename T>
 ChannelSums parallel_moments(const T* x, const ChannelRows& rows);
 
 template <typename T>
 void parallel_normalise(const kernels::Normalisation<T>& work, const ChannelRows& rows);
 
-/// `sums` and `products` of the work are set here.
+/// Sets the work's `sums` and `products` itself.
 template <typename T>
 ChannelSums parallel_gradient_sums(const kernels::GradientSums<T>& work, const ChannelRows& rows);
 

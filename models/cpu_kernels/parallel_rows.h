@@ -1,8 +1,8 @@
 // A loop over rows that ATen's threads share.
 //
-// at::parallel_for is a template, and in a program that is not built with OpenMP it runs on the
-// calling thread alone; with OpenMP the program might get threads of its own beside ATen's. The
-// loop of a TensorIterator is part of LibTorch and runs on its threads.
+// at::parallel_for is a template, and in a program built without OpenMP it runs only on the calling
+// thread; with OpenMP the program might get its own threads beside ATen's. The loop of a
+// TensorIterator is part of LibTorch and runs on LibTorch's threads.
 #pragma once
 
 #include <c10/util/FunctionRef.h>
@@ -11,7 +11,7 @@
 
 namespace stratagem::models {
 
-/// How many threads are worth it for so many rows of so many values each; 1 or more.
+/// Returns the number of threads worth using for `rows` rows of `values` values each; 1 or more.
 std::int64_t parallel_parts(std::int64_t rows, std::int64_t values);
 
 /// Calls work(part, first, count) for each of `parts` parts of the rows, in order on one thread or

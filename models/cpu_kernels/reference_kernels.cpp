@@ -5,7 +5,7 @@
 namespace stratagem::models {
 namespace {
 
-// Thread-local like at::GradMode: every device has a thread of its own.
+// Thread-local like at::GradMode, because every device has its own thread.
 thread_local bool reference_kernels = false;
 
 }  // namespace

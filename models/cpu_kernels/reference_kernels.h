@@ -1,18 +1,18 @@
-// The one switch that turns the kernels of this folder off: whatever computes otherwise than ATen
-// asks here. The oracle runs with it, so that a proof shares none of our kernels with what it
-// proves, and so do the devices of rows with `--kernels reference`.
+// The one switch that turns the kernels of this folder off; every kernel that differs from ATen
+// checks it. The oracle sets it, so that a proof shares none of our kernels with the proven code,
+// and so do the devices of rows with `--kernels reference`.
 #pragma once
 
 namespace stratagem::models {
 
-/// Whether this thread computes with ATen's functions alone, one by one. Each has its own backward
-/// pass, or, while weight gradients are deferred, one of two halves made of ATen's derivatives.
+/// Returns whether this thread computes only with ATen's functions. Each has its own backward pass,
+/// or, while weight gradients are deferred, one of two halves made of ATen's derivatives.
 bool uses_reference_kernels();
 
-/// Sets that on this thread from now on, as a device does where it starts.
+/// Sets the switch on this thread for good, as a device does when it starts.
 void use_reference_kernels(bool reference);
 
-/// Sets that on this thread until the end of the scope.
+/// Sets the switch on this thread until the end of the scope.
 class ReferenceKernelsGuard {
  public:
   explicit ReferenceKernelsGuard(bool reference = true);

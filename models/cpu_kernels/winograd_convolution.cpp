@@ -48,7 +48,7 @@ at::Tensor convolved(const at::Tensor& x, const at::Tensor& weights, std::int64_
       at::empty({x.size(0), out, x.size(2), x.size(3)}, x.options().memory_format(kFormat));
   const std::int64_t tiles = kernels::winograd_tiles(shape);
   const std::int64_t parts = parallel_parts(tiles, shape.in * out);
-  // Made here, as the device's: ATen's threads have no account of their own.
+  // The device's thread allocates, because ATen's threads have no memory account.
   const at::Tensor scratch = at::empty({parts, kernels::winograd_scratch(shape)}, x.options());
   kernels::WinogradConvolution<T> work{.x = x.const_data_ptr<T>(),
                                        .transformed = weights.const_data_ptr<T>(),
@@ -98,7 +98,7 @@ at::Tensor convolve(const at::Tensor& x, const at::Tensor& weights, std::int64_t
                                        : convolved<double>(x, weights, out);
 }
 
-// Undefined once it was added to the one that the weight has.
+// Returns undefined after adding the gradient to the weight's existing one.
 at::Tensor weight_gradient(const at::Tensor& x, const at::Tensor& gradient,
                            const at::Tensor& weight) {
   const at::Tensor before = gradient_to_accumulate_into(weight);
@@ -158,8 +158,8 @@ bool winograd_applies(const at::Tensor& x, const at::Tensor& weight,
   if (weight.size(2) != 3 || weight.size(3) != 3 || options.stride != 1 || options.padding != 1) {
     return false;
   }
-  if (x.size(1) != weight.size(1) || x.numel() == 0) return false;  // ATen knows what to do
-  if (x.size(2) == 1 || x.size(3) == 1) return false;  // of a tile most would be padding
+  if (x.size(1) != weight.size(1) || x.numel() == 0) return false;  // ATen handles or rejects it
+  if (x.size(2) == 1 || x.size(3) == 1) return false;  // most of a tile would be padding
   const std::int64_t panel =
       type == at::kFloat ? kernels::winograd_channels<float> : kernels::winograd_channels<double>;
   return weight.size(0) % panel == 0 && weight.size(1) % panel == 0;

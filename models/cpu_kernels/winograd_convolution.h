@@ -1,10 +1,10 @@
 // A 3x3 convolution of stride 1 and padding 1 on a CPU by Winograd's minimal filtering F(2x2, 3x3)
 // (kernels/winograd_kernels.h): forward and both gradients with 4/9 of the multiplications. The
-// weights are transformed once a step and kept as other packed weights are (packed_weights.h).
+// weights are transformed once a step and kept like other packed weights (packed_weights.h).
 //
-// docs/explanation/cpu_performance.md has the figures, rounding errors among them. In float64 the
-// same loops run, so that a check there runs what float32 runs, but for layers that are so narrow
-// in it that they have half a panel of channels.
+// docs/explanation/cpu_performance.md has the figures, including rounding errors. float64 runs the
+// same loops, so that a check in it covers float32, except for layers so narrow that their channels
+// fill only half a panel in the check.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,12 +14,12 @@
 
 namespace stratagem::models {
 
-/// Whether it is such a convolution, of whole vectors of channels and images of more than a pixel
-/// each way: x [n, c, h, w] channels_last, weight [o, c, 3, 3], float32 or float64.
+/// Returns whether it applies: whole vectors of channels and images above a pixel each way, x [n,
+/// c, h, w] channels_last, weight [o, c, 3, 3], float32 or float64.
 bool winograd_applies(const at::Tensor& x, const at::Tensor& weight,
                       const ConvolutionStride& options);
 
-/// Without `packed` the weights are transformed in every call.
+/// Without `packed` every call transforms the weights.
 at::Tensor winograd_convolution(const at::Tensor& x, const at::Tensor& weight,
                                 PackedWeightsPointer packed);
 

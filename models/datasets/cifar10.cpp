@@ -12,7 +12,7 @@
 namespace stratagem::datasets {
 namespace {
 
-constexpr std::int64_t records = 10'000;  // of a file
+constexpr std::int64_t records = 10'000;  // records in a file
 constexpr std::int64_t cifar_side = 32;
 constexpr std::size_t image_bytes = 3 * cifar_side * cifar_side;
 constexpr std::size_t record_bytes = 1 + image_bytes;
@@ -63,7 +63,7 @@ class Cifar10 final : public Dataset {
                        .classes = cifar_classes};
 };
 
-/// CIFAR-10 (Krizhevsky 2009), the binary version: data_batch_1.bin to data_batch_5.bin and
+/// Reads CIFAR-10 (Krizhevsky 2009), the binary version: data_batch_1.bin to data_batch_5.bin and
 /// test_batch.bin, each 10,000 records of a label and 3x32x32 pixels.
 Datasets cifar10(const DatasetOptions& options) {
   const std::filesystem::path folder = options.path;

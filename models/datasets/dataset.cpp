@@ -28,7 +28,7 @@ class Part final : public Dataset {
   std::int64_t count_;
 };
 
-/// Samples that a fraction of the training set has.
+/// Returns the number of samples in a fraction of the training set.
 std::int64_t share(const char* option, double fraction, std::int64_t samples) {
   const auto count =
       static_cast<std::int64_t>(std::llround(fraction * static_cast<double>(samples)));
@@ -37,7 +37,7 @@ std::int64_t share(const char* option, double fraction, std::int64_t samples) {
       fmt::format("{} {:g}: of {} samples that is none", option, fraction, samples));
 }
 
-/// The parts that are asked for: the set's own, or fractions from the end of the training set.
+/// Returns the requested parts: the set's own, or fractions from the end of the training set.
 Datasets cut(Datasets sets, const DatasetOptions& options) {
   const std::int64_t samples = sets.training->size();
   std::int64_t left = samples;

@@ -18,7 +18,7 @@ constexpr std::int64_t most_pixels = 178'956'970;
   throw std::invalid_argument(fmt::format("--data: {}: {}", file.path().string(), reason));
 }
 
-/// Refuses more pixels than `most_pixels`.
+/// Makes an empty picture; refuses more pixels than `most_pixels`.
 Picture picture_of(const MappedFile& file, std::int64_t height, std::int64_t width) {
   if (height * width > most_pixels) {
     refuse_image(file, fmt::format("has {}x{} pixels, more than {}", width, height, most_pixels));
@@ -26,7 +26,7 @@ Picture picture_of(const MappedFile& file, std::int64_t height, std::int64_t wid
   return {.height = height, .width = width};
 }
 
-/// libpng's simplified reader, freed on every path.
+/// Frees libpng's simplified reader on every path.
 struct PngImage {
   png_image image{};
 
@@ -44,7 +44,7 @@ Picture decode_png(const MappedFile& file) {
   };
   require(png_image_begin_read_from_memory(&png.image, file.bytes().data(), file.bytes().size()));
   Picture picture = picture_of(file, png.image.height, png.image.width);
-  // With alpha, because without it libpng blends the picture with a background.
+  // The format has alpha, because without it libpng blends the picture with a background.
   png.image.format = PNG_FORMAT_RGBA;
   std::vector<std::uint8_t>& bytes = picture.bytes;
   bytes.resize(PNG_IMAGE_SIZE(png.image));

@@ -1,4 +1,4 @@
-// From the bytes of a PNG or JPEG file to a picture.
+// Decodes the bytes of a PNG or JPEG file to a picture.
 #pragma once
 
 #include "models/datasets/mapped_file.h"
@@ -6,10 +6,10 @@
 
 namespace stratagem::datasets {
 
-/// Red, green and blue. The file's first bytes decide which format it is. An alpha channel is
-/// dropped and EXIF's orientation is not applied, as torchvision's ImageFolder does. Throws
+/// Returns red, green and blue. The file's first bytes decide its format. Like torchvision's
+/// ImageFolder, drops an alpha channel and ignores EXIF's orientation. Throws
 /// std::invalid_argument, "--data: FILE: reason", for another format, a damaged or truncated file,
-/// and one of more than 178,956,970 pixels (Pillow's limit).
+/// and for more than 178,956,970 pixels (Pillow's limit).
 Picture decode_image(const MappedFile& file);
 
 }  // namespace stratagem::datasets

@@ -1,5 +1,5 @@
-// A folder of images as torchvision's ImageFolder reads it: a subfolder for each class, the classes
-// numbered in the order of their names.
+// A folder of images in the layout of torchvision's ImageFolder: a subfolder for each class, with
+// classes numbered in the order of their names.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 bool is_hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
 
-/// The names of the subfolders, sorted.
+/// Returns the sorted names of the subfolders.
 std::vector<std::string> subfolders(const fs::path& folder) {
   if (!fs::is_directory(folder)) refuse_folder(folder, "no such folder");
   std::vector<std::string> names;
@@ -49,7 +49,7 @@ void require_image_name(const fs::path& file) {
                 "expected images in .png, .jpg or .jpeg; move other files out of the classes");
 }
 
-/// The images of a class and of its own subfolders, in torchvision's order: by folder, then by
+/// Returns the images of a class and of its subfolders in torchvision's order: by folder, then by
 /// name.
 std::vector<fs::path> images_below(const fs::path& folder) {
   std::vector<std::pair<std::string, std::string>> found;
@@ -72,7 +72,7 @@ std::vector<fs::path> images_below(const fs::path& folder) {
 
 class ImageFolder final : public Dataset {
  public:
-  /// `classes`: of the training set, by which labels are numbered.
+  /// `classes` are the training set's, which number the labels.
   ImageFolder(const fs::path& folder, const std::vector<std::string>& classes,
               const DatasetOptions& options)
       : format_{.kind = SampleKind::image,
@@ -114,10 +114,10 @@ class ImageFolder final : public Dataset {
 
  private:
   SampleFormat format_;
-  std::vector<std::pair<std::string, std::int64_t>> images_;  // file and label
+  std::vector<std::pair<std::string, std::int64_t>> images_;  // files and labels
 };
 
-/// The folder of classes, or folders `train` and, if there are, `val` and `test` of them.
+/// Reads a folder of classes, or its subfolders `train` and, if present, `val` and `test`.
 Datasets image_folders(const DatasetOptions& options) {
   if (options.image_size < 1) {
     throw std::invalid_argument("--data images: needs --image-size, the pixels of a side");

@@ -10,18 +10,18 @@ namespace {
 constexpr int precision =
     22;  // bits of a weight behind the point: 32 - 8 of a pixel - 2 spare ones
 
-/// The pixels that one pixel of the result is a mean of.
+/// The input pixels whose weighted mean is one pixel of the result.
 struct Taps {
   std::int64_t first = 0;
   std::vector<std::int32_t> weights = {};
 };
 
-/// To the nearest whole number, halves upwards, as Pillow does.
+/// Rounds to the nearest integer, halves upwards, as Pillow does.
 std::int64_t nearest_whole(double value) {
   return static_cast<std::int64_t>(std::floor(0.5 + value));
 }
 
-/// Pixels [first, first + count) of a line that was `from` pixels long and becomes `to`.
+/// Returns pixels [first, first + count) of a line resized from `from` to `to` pixels.
 std::vector<Taps> taps_of(std::int64_t from, std::int64_t to, std::int64_t first,
                           std::int64_t count) {
   const double scale = static_cast<double>(from) / static_cast<double>(to);
@@ -48,7 +48,7 @@ std::vector<Taps> taps_of(std::int64_t from, std::int64_t to, std::int64_t first
   return all;
 }
 
-/// The weighted mean of pixels that lie `step` bytes apart.
+/// Returns the weighted mean of pixels that lie `step` bytes apart.
 std::uint8_t mean(const Taps& taps, const std::uint8_t* pixels, std::int64_t step) {
   std::int32_t sum = 1 << (precision - 1);
   for (const std::int32_t weight : taps.weights) {
@@ -58,7 +58,7 @@ std::uint8_t mean(const Taps& taps, const std::uint8_t* pixels, std::int64_t ste
   return static_cast<std::uint8_t>(std::clamp(sum >> precision, 0, 255));
 }
 
-/// Where the middle begins: Python's round((whole - part) / 2.0), to the even one of two.
+/// Returns where the middle begins: Python's round((whole - part) / 2.0), halves to even.
 std::int64_t middle(std::int64_t whole, std::int64_t part) {
   return std::llrint(static_cast<double>(whole - part) / 2.0);
 }
@@ -75,7 +75,7 @@ Picture resized_to_square(const Picture& picture, std::int64_t size) {
   const std::vector<Taps> columns = taps_of(width, new_width, middle(new_width, size), size);
   const std::vector<Taps> rows = taps_of(height, new_height, middle(new_height, size), size);
 
-  // Only the lines that the middle is made of.
+  // The first pass covers only the lines that the middle needs.
   const std::int64_t first_line = rows.front().first;
   const std::int64_t last_line = rows.back().first + std::ssize(rows.back().weights);
   std::vector<std::uint8_t> narrow(

@@ -1,12 +1,12 @@
-// A set whose images have another size than its files.
+// A set with resized images.
 #pragma once
 
 #include "models/datasets/dataset.h"
 
 namespace stratagem::datasets {
 
-/// The set itself where its images have `size` pixels a side, it has none, or `size` is 0; else one
-/// that resizes them (image_resize.h).
+/// Returns the set itself if its images have `size` pixels a side, it has no images, or `size` is
+/// 0; otherwise a set that resizes them (image_resize.h).
 DatasetPointer of_size(DatasetPointer set, std::int64_t size);
 
 }  // namespace stratagem::datasets

@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include <jpeglib.h>
-// After that header, from whose version it takes the messages.
+// This comes after that header, whose version decides the messages.
 #include <jerror.h>
 
 #include <array>
@@ -14,7 +14,7 @@
 namespace stratagem::datasets {
 namespace {
 
-/// Damage that the library otherwise fills with grey or with what came before.
+/// Returns whether the library would hide the damage with grey or earlier pixels.
 bool is_damage(int code) {
   return code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER || code == JWRN_HUFF_BAD_CODE ||
          code == JWRN_MUST_RESYNC || code == JWRN_BOGUS_PROGRESSION || code == JWRN_NOT_SEQUENTIAL;
@@ -25,19 +25,19 @@ bool is_damage(int code) {
 struct JpegDecoder::State {
   jpeg_decompress_struct decoder{};
   jpeg_error_mgr errors{};
-  std::jmp_buf start{};  // of the call that is running
+  std::jmp_buf start{};  // the running call's
   std::array<char, JMSG_LENGTH_MAX> message{};
 
   static State& of(j_common_ptr decoder) { return *static_cast<State*>(decoder->client_data); }
 
-  /// Must not return.
+  /// Leaves the running call, because the library requires it not to return.
   [[noreturn]] static void fail(j_common_ptr decoder) {
     State& state = of(decoder);
     decoder->err->format_message(decoder, state.message.data());
-    // The library's own way out; no frame between has a destructor.
+    // longjmp is the library's documented exit; no frame between has a destructor.
     std::longjmp(state.start, 1);  // NOLINT(cert-err52-cpp)
   }
-  /// Level -1 is a warning of damaged data; others are remarks.
+  /// Level -1 is a warning about damaged data; other levels are remarks.
   static void note(j_common_ptr decoder, int level) {
     if (level < 0 && is_damage(decoder->err->msg_code)) fail(decoder);
   }

@@ -1,4 +1,4 @@
-// libjpeg-turbo's decoder, whose errors are texts: the library jumps out of a call that fails.
+// libjpeg-turbo's decoder with errors as texts: the library jumps out of a failing call.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@ namespace stratagem::datasets {
 
 class JpegDecoder {
  public:
-  /// `bytes` outlive it.
+  /// `bytes` must outlive it.
   explicit JpegDecoder(std::span<const std::uint8_t> bytes);
   ~JpegDecoder();
   JpegDecoder(const JpegDecoder&) = delete;
   JpegDecoder& operator=(const JpegDecoder&) = delete;
 
-  /// False: see error().
+  /// Returns false on failure, see error().
   bool read_header();
   std::int64_t height() const;
   std::int64_t width() const;
-  /// Writes [height, width, 3], red, green and blue; once, after the header. False: see error().
+  /// Writes [height, width, 3] in RGB once, after the header. Returns false on failure.
   bool read_pixels(std::span<std::uint8_t> pixels);
   std::string error() const;
 

@@ -13,7 +13,7 @@
 namespace stratagem::datasets {
 namespace {
 
-/// Why a file cannot be opened, and what would mend it.
+/// Returns why a file cannot be opened, with a remedy.
 std::string reason_of(const std::filesystem::path& path, int error) {
   const std::filesystem::path packed = path.string() + ".gz";
   std::error_code ignored;

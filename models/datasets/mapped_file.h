@@ -1,4 +1,4 @@
-// A file in memory, read only. Its pages are read when they are used.
+// A read-only file in memory. Its pages are read on use.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace stratagem::datasets {
 
 class MappedFile {
  public:
-  /// Throws std::invalid_argument: "FILE: reason", behind the option that names the file.
+  /// Throws std::invalid_argument: "FILE: reason" after the option that names the file.
   explicit MappedFile(const std::filesystem::path& path, const char* option = "--data: ");
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;

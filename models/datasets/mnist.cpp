@@ -17,7 +17,7 @@ constexpr std::uint32_t digit_side = 28;
 constexpr std::int64_t digits = 10;
 constexpr std::size_t digit_bytes = std::size_t{digit_side} * digit_side;
 
-/// The numbers at the start of a file.
+/// Returns a number of a file's header.
 std::uint32_t header_number(const MappedFile& file, std::size_t index) {
   const std::span<const std::uint8_t> bytes = file.bytes();
   if (bytes.size() < 4 * (index + 1)) {
@@ -35,7 +35,7 @@ void require(const MappedFile& file, const char* what, std::uint64_t found, std:
                                           file.path().string(), what, found, wanted));
 }
 
-/// Of a file that begins as one of images does.
+/// Returns the number of images in an image file.
 std::uint64_t images_in(const MappedFile& file) {
   require(file, "its magic number", header_number(file, 0), images_magic);
   return header_number(file, 1);
@@ -88,8 +88,8 @@ class Mnist final : public Dataset {
                        .classes = digits};
 };
 
-/// MNIST as LeCun, Cortes and Burges published it: train-images-idx3-ubyte and the three beside it,
-/// in IDX (big endian; magic 0x803 for images, 0x801 for labels).
+/// Reads MNIST as published by LeCun, Cortes and Burges: train-images-idx3-ubyte and the other
+/// three files, in IDX (big endian; magic 0x803 for images, 0x801 for labels).
 Datasets mnist(const DatasetOptions& options) {
   return {.training = std::make_shared<Mnist>(options.path, "train"),
           .validation = nullptr,

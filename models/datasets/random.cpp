@@ -1,4 +1,4 @@
-// Noise: nothing to learn, for examples and for timing.
+// Random noise without anything to learn, for examples and for timing.
 #include "models/datasets/random_sets.h"
 #include "models/datasets/registry.h"
 

@@ -1,4 +1,4 @@
-// Images of noise with random labels: nothing to learn, for timing at any size.
+// Images of noise with random labels and nothing to learn, for timing at any size.
 #include <vector>
 
 #include "models/datasets/random_bits.h"
@@ -7,7 +7,7 @@
 namespace stratagem::datasets {
 namespace {
 
-/// Each image is a window into one stretch of noise, so that a million of them need no memory.
+/// Each image is a window into one stretch of noise, so that a million images need no memory.
 class RandomImages final : public Dataset {
  public:
   RandomImages(const DatasetOptions& options, std::int64_t first, std::int64_t count)

@@ -1,4 +1,4 @@
-// Random features and targets: nothing to learn, for examples and for timing.
+// Random features and targets without anything to learn, for examples and for timing.
 #include <vector>
 
 #include "models/datasets/random_bits.h"

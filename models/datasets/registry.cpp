@@ -20,7 +20,7 @@ std::string usages_of(Wanted wanted) {
 
 }  // namespace
 
-// Inside a function, because entries of other files arrive during static initialisation.
+// The registry is inside a function, because other files' entries arrive at static initialisation.
 models::Registry<DatasetEntry>& DatasetEntry::registry() {
   static models::Registry<DatasetEntry> instance("data set");
   return instance;

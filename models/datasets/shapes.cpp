@@ -1,4 +1,4 @@
-// Drawn figures in noise: a set that a small network learns within minutes and no formula solves.
+// Figures drawn in noise: a small network learns the set within minutes, and no formula solves it.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -14,8 +14,8 @@ constexpr std::int64_t canvas_side = 32;
 constexpr std::int64_t channels = 3;
 constexpr std::size_t canvas_bytes = channels * canvas_side * canvas_side;
 
-/// Whether a point belongs to a figure that fills the square from (-1, -1) to (1, 1); y points
-/// down.
+/// Returns whether a point belongs to a figure that fills the square from (-1, -1) to (1, 1); y
+/// points down.
 using Figure = bool (*)(float x, float y);
 
 bool in_square(float x, float y) { return std::max(std::abs(x), std::abs(y)) <= 0.9F; }
@@ -46,7 +46,7 @@ std::uint8_t to_byte(float value) {
   return static_cast<std::uint8_t>(std::lround(255 * std::clamp(value, 0.0F, 1.0F)));
 }
 
-/// A figure of some size at some place, lighter or darker than its ground, in noise.
+/// Draws a figure at a random place and size, lighter or darker than its noisy background.
 void draw(Figure figure, RandomBits random, std::span<std::uint8_t> image) {
   constexpr float noise = 0.25F;
   const float radius = random.between(7, 12);

@@ -1,4 +1,4 @@
-// The text that is part of the program, a byte a token.
+// The text in the program, one byte a token.
 #include "models/datasets/registry.h"
 #include "models/datasets/token_windows.h"
 

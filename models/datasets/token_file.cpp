@@ -1,5 +1,5 @@
-// Files of tokens as nanoGPT and llm.c write them: unsigned integers, the least significant byte
-// first, mapped into memory.
+// Token files of nanoGPT and llm.c: unsigned integers, the least significant byte first, mapped
+// into memory.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,8 +30,8 @@ Unsigned little_endian(const std::uint8_t* bytes) {
   return value;
 }
 
-/// The header that llm.c's scripts write before the tokens: 256 integers of 4 bytes, of which
-/// the first three are a magic number, the version and the number of tokens.
+/// The header of llm.c's scripts before the tokens: 256 integers of 4 bytes, of which the first
+/// three are a magic number, the version and the number of tokens.
 struct LlmcHeader {
   static constexpr std::size_t bytes = 256 * 4;
   std::int64_t token_bytes;
@@ -50,7 +50,7 @@ std::optional<LlmcHeader> llmc_header(std::span<const std::uint8_t> bytes) {
                     .tokens = little_endian<std::uint32_t>(bytes.data() + 8)};
 }
 
-/// The tokens of a file, behind llm.c's header where there is one.
+/// Returns the tokens of a file, without llm.c's header if it has one.
 TokenRow tokens_in(const MappedFile& file, const std::string& dtype) {
   TokenRow row{.bytes = file.bytes(), .token_bytes = dtype == "uint32" ? 4 : 2};
   if (const auto header = llmc_header(file.bytes())) {
@@ -102,7 +102,7 @@ DatasetPointer token_file(const fs::path& path, const DatasetOptions& options) {
   return token_windows(row, options.sequence, path.string());
 }
 
-/// A file, or a folder of train.bin and, where they are asked for, val.bin and test.bin.
+/// Reads a file, or a folder of train.bin and, on request, val.bin and test.bin.
 Datasets tokens(const DatasetOptions& options) {
   const fs::path path = options.path;
   if (!fs::is_directory(path)) {

@@ -1,9 +1,9 @@
 // Registry: named entries that register themselves from their own files:
 //   STRATAGEM_REGISTER(ModelEntry{...});
 //
-// An entry is any value with a `name` and a static function `registry`. Adding a variant means
-// adding one file, of this tree or of a plug-in; a name that is not known is answered with the
-// choices and the nearest of them. Knows nothing of models or tensors.
+// An entry is any value with a `name` and a static function `registry`. A variant needs one file,
+// of this tree or of a plug-in. The error for an unknown name lists the choices and the nearest
+// one. This file does not depend on models or tensors.
 #pragma once
 
 #include <cstddef>
@@ -16,31 +16,31 @@
 
 namespace stratagem::models {
 
-/// Optimal string alignment distance: the fewest insertions, deletions, replacements and exchanges
-/// of neighbours that turn a into b.
+/// Returns the optimal string alignment distance: the fewest insertions, deletions, replacements
+/// and exchanges of neighbours that turn a into b.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// The candidate that a misspelt name may mean, else empty. It is within an edit distance of a
-/// third of the name's length, at least 1, and begins with the same letter; or it contains the
+/// Returns the candidate for a misspelt name, or an empty string. It is within an edit distance of
+/// a third of the name's length, at least 1, and begins with the same letter; or it contains the
 /// name. Leading dashes of options do not count.
 std::string nearest(std::string_view name, const std::vector<std::string>& candidates);
 
-/// ': did you mean "resnet50"?', or `otherwise` where no candidate is near.
+/// Returns ': did you mean "resnet50"?', or `otherwise` if no candidate is near.
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates,
                          std::string_view otherwise = "");
 
-/// 'unknown model "resnet5": did you mean "resnet50"? choices: mlp, resnet50'.
+/// Returns 'unknown model "resnet5": did you mean "resnet50"? choices: mlp, resnet50'.
 std::string unknown_name(std::string_view kind, std::string_view name,
                          const std::vector<std::string>& choices);
 
 template <class Entry>
 class Registry {
  public:
-  /// `kind` is what an entry is called in messages: "model".
+  /// `kind` names an entry in messages: "model".
   explicit Registry(std::string kind) : kind_(std::move(kind)) {}
 
-  /// Throws std::logic_error when the name is taken, or the entry lacks what it needs
-  /// (Entry::lacks(), where there is one).
+  /// Throws std::logic_error if the name is taken or the entry is incomplete (Entry::lacks(), if it
+  /// exists).
   void add(Entry entry) {
     if constexpr (requires { entry.lacks(); }) {
       const std::string lacks = entry.lacks();
@@ -61,7 +61,7 @@ class Registry {
     return found->second;
   }
 
-  /// Sorted.
+  /// Returns the sorted names.
   std::vector<std::string> names() const {
     std::vector<std::string> all;
     for (const auto& [name, entry] : entries_) all.push_back(name);
@@ -75,8 +75,8 @@ class Registry {
   std::map<std::string, Entry, std::less<>> entries_;
 };
 
-// What could not be registered, one line each. Static objects register, before main or while a
-// plug-in is loaded, and an exception would end the program there: who starts it reads them here.
+// Returns the errors of registrations, one line each, for the loader of plug-ins. An exception of a
+// static object, before main or while a plug-in is loaded, would end the program.
 std::vector<std::string>& registration_errors();
 
 /// Adds an entry to the registry of its kind, Entry::registry(). Returns true, so that a constant
@@ -93,8 +93,8 @@ bool register_entry(Entry entry) {
 
 }  // namespace stratagem::models
 
-/// Registers an entry before main, or when its plug-in is loaded. Several may be compiled as one
-/// unit, so each has a name of its own.
+/// Registers an entry before main, or when its plug-in is loaded. One unit may hold several, so
+/// each has its own name.
 #define STRATAGEM_REGISTER_AS(number, ...)                   \
   namespace {                                                \
   [[maybe_unused]] const bool entry_is_registered_##number = \

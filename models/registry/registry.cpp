@@ -6,9 +6,14 @@
 
 namespace stratagem::models {
 
-// Inside a function, because entries of other files arrive during static initialisation.
+// The registry is inside a function, because other files' entries arrive at static initialisation.
 Registry<ModelEntry>& ModelEntry::registry() {
   static Registry<ModelEntry> instance("model");
+  return instance;
+}
+
+Registry<ModelFormat>& ModelFormat::registry() {
+  static Registry<ModelFormat> instance("model format");
   return instance;
 }
 

@@ -1,5 +1,5 @@
-// One linear layer without bias whose input's gradient is asked for: what an example of tensor
-// parallelism shards by columns, with an all-reduce of that gradient in its backward pass.
+// One linear layer without bias that computes its input's gradient: an example of tensor
+// parallelism shards it by columns, with an all-reduce of that gradient in its backward pass.
 
 #include <cmath>
 #include <memory>
@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t kFeatures = 1024;
 constexpr std::int64_t kOutputs = 1024;
 
-/// Glorot and Bengio 2010.
+/// Returns the distribution of Glorot and Bengio 2010.
 InitialValues xavier_uniform(std::int64_t in, std::int64_t out) {
   return InitialValues::uniform(std::sqrt(6.0 / static_cast<double>(in + out)));
 }

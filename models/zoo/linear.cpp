@@ -1,4 +1,4 @@
-// One linear layer of any size: what the examples of data-parallel training train.
+// One linear layer of any size, for the examples of data-parallel training.
 
 #include <memory>
 

@@ -1,4 +1,4 @@
-// The devices of a process, made for LibTorch. The one place where a kind of device is chosen.
+// A process's devices for LibTorch. This is the one place that chooses the kind of a device.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,13 +15,13 @@ namespace stratagem::backends {
 
 struct DeviceGroupOptions {
   runtime::DeviceKind kind = runtime::DeviceKind::cpu;
-  /// [device]: the cores that it is pinned to, and computes with; their number is its threads.
+  /// [device]: the cores to which it is pinned; their number is its number of threads.
   std::vector<std::vector<int>> cores;
-  /// [device]: CUDA only, which GPU. A GPU twice is shared.
+  /// [device]: the GPU, for CUDA only. Two devices share a GPU that is listed twice.
   std::vector<int> ordinals;
   runtime::ProgressPage* activity = nullptr;
   runtime::Monitor::OverrunHandler on_overrun = {};
-  bool reference_kernels = false;  // CPU only: they compute with ATen's functions alone
+  bool reference_kernels = false;  // CPU only: they compute only with ATen's functions
 };
 
 struct DeviceGroup {
@@ -29,49 +29,49 @@ struct DeviceGroup {
   std::vector<std::unique_ptr<runtime::Device>> devices;
 };
 
-/// Throws std::invalid_argument in one line: no such GPU, a build without CUDA.
+/// Throws std::invalid_argument, in one line, for a missing GPU or a build without CUDA.
 DeviceGroup make_device_group(const DeviceGroupOptions& options);
 
-/// One pinned thread that computes with as many threads as it has cores, by our kernels or by the
-/// reference ones. Its index names its account; throws as account_of() does (memory_accounting.h).
+/// Makes one pinned thread that computes with as many threads as it has cores, with our or the
+/// reference kernels. Its index names its account; throws like account_of() (memory_accounting.h).
 std::unique_ptr<runtime::Device> make_cpu_device(runtime::DeviceDescription description,
                                                  std::shared_ptr<runtime::Monitor> monitor,
                                                  runtime::ProgressPage* activity,
                                                  bool reference_kernels = false);
 
-/// A GPU and its streams, driven by a thread of its own. `ordinals` are those of all GPUs of the
-/// group: it copies from them.
+/// Makes a GPU and its streams, driven by one thread. `ordinals` are those of all GPUs of the
+/// group, from which it copies.
 std::unique_ptr<runtime::Device> make_cuda_device(runtime::DeviceDescription description,
                                                   std::shared_ptr<runtime::Monitor> monitor,
                                                   runtime::ProgressPage* activity,
                                                   const std::vector<int>& ordinals);
 
-/// How many GPUs can be used; 0 in a build without CUDA.
+/// Returns the number of usable GPUs; 0 in a build without CUDA.
 int cuda_device_count();
 
-/// [ordinal]: the UUID of each GPU that can be used, whatever number a mask gives it.
+/// [ordinal]: the UUID of each usable GPU, which does not depend on a mask's numbers.
 std::vector<std::string> cuda_identities();
 
-/// What a device can hold and compute with.
+/// The memory and the computing resources of a device.
 struct DeviceCapacity {
   std::string name = {};
   double memory_bytes = 0;
-  double cores = 0;  // of a GPU, its multiprocessors
+  double cores = 0;  // a GPU's multiprocessors
 };
 
-/// Of a GPU that can be used.
+/// Returns the capacity of a usable GPU.
 DeviceCapacity cuda_capacity(int ordinal);
 
 at::Device torch_device(const runtime::DeviceDescription& description);
 
-/// Copies `source` into memory of the device whose thread calls, also from CPU to CPU, keeping the
-/// memory layout. Detached. On CUDA it is asynchronous, on the current stream.
+/// Copies `source`, detached, into memory of the calling thread's device, also from CPU to CPU, and
+/// keeps the memory layout. On CUDA it is asynchronous, on the current stream.
 at::Tensor copy_to(const at::Tensor& source, const runtime::DeviceDescription& target);
 
-/// Says that the current stream uses a tensor that another stream made. Nothing on a CPU.
+/// Marks a tensor of another stream as used by the current stream. Does nothing on a CPU.
 void mark_used(const at::Tensor& tensor);
 
-/// Returns when the current stream of the tensor's GPU has done all that it was given. Nothing on a
+/// Returns when the current stream of the tensor's GPU has done all its work. Does nothing on a
 /// CPU.
 void finish(const at::Tensor& tensor);
 

@@ -19,7 +19,7 @@ std::unique_ptr<runtime::Device> make_cpu_device(runtime::DeviceDescription desc
   options.on_start = [account, threads, reference_kernels] {
     use_account(account);
     models::use_reference_kernels(reference_kernels);
-    // The first call reads the environment and would overwrite a number that was set before it.
+    // The first call reads the environment and would overwrite an earlier setting.
     at::get_num_threads();
     at::set_num_threads(threads);
   };

@@ -1,6 +1,6 @@
-// The CUDA device: a GPU's compute and copy streams, driven by a thread of its own, so that the
-// host enqueues a whole step ahead as it does for CPU devices. Compiled by g++ alone: there are no
-// kernels of ours.
+// The CUDA device: a GPU's compute and copy streams, driven by one thread, so that the host
+// enqueues a whole step ahead, as for CPU devices. g++ compiles it, because it has no kernels of
+// ours.
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAFunctions.h>
@@ -23,7 +23,7 @@
 namespace stratagem::backends {
 namespace {
 
-/// A piece of work in a profile, also one that throws.
+/// Marks a piece of work in a profile, even if it throws.
 class ProfileRange {
  public:
   explicit ProfileRange(const std::string& label) { nvtxRangePushA(label.c_str()); }
@@ -32,8 +32,8 @@ class ProfileRange {
   ProfileRange& operator=(const ProfileRange&) = delete;
 };
 
-/// On a stream of their own: on a shared one, a stamp would also wait for what other stamps wait
-/// for.
+/// Stamps have their own stream: on a shared one, a stamp would also wait for what other stamps
+/// await.
 class CudaEndStamps final : public runtime::EndStamps {
  public:
   CudaEndStamps(runtime::Device& device, c10::DeviceIndex ordinal)
@@ -108,7 +108,7 @@ class CudaDevice final : public runtime::Device {
     const c10::cuda::CUDAStream target = stream_of(stream);
     queue_.enqueue_wait("a wait", [event = std::move(event), target, monitor = monitor_] {
       const auto cuda = std::dynamic_pointer_cast<CudaEvent>(event);
-      if (cuda == nullptr) {  // of a CPU device: the thread waits in the stream's place
+      if (cuda == nullptr) {  // a CPU device's event: the thread waits instead of the stream
         monitor->wait([&] { return event->complete(); });
         return;
       }
@@ -142,8 +142,8 @@ class CudaDevice final : public runtime::Device {
   void reset_peak_memory() override { c10::cuda::CUDACachingAllocator::resetPeakStats(ordinal_); }
 
  private:
-  /// LibTorch copies between GPUs on the current stream of the source's, which without one of this
-  /// device's own would be the one that all of the source's receivers share.
+  /// Returns streams for copies from other GPUs. LibTorch copies between GPUs on the source's
+  /// current stream, which otherwise all of the source's receivers would share.
   std::vector<std::unique_ptr<OwnStream>> streams_of_others(std::vector<int> ordinals) const {
     std::ranges::sort(ordinals);
     ordinals.erase(std::unique(ordinals.begin(), ordinals.end()), ordinals.end());
@@ -160,8 +160,8 @@ class CudaDevice final : public runtime::Device {
     c10::cuda::set_device(ordinal_);
   }
 
-  /// The event lies between two readings of the host's clock, of which the closest pair of a few
-  /// is taken: it is known to half of their distance, some 10 us.
+  /// Records an event between two readings of the host's clock. The closest pair of a few tries
+  /// counts, so the time is exact to half of their distance, some 10 us.
   std::shared_ptr<const Anchor> make_anchor() const {
     constexpr int tries = 5;
     const c10::cuda::CUDAGuard guard(ordinal_);
@@ -190,13 +190,13 @@ class CudaDevice final : public runtime::Device {
   c10::DeviceIndex ordinal_;
   OwnStream compute_;
   OwnStream copy_;
-  std::vector<std::unique_ptr<OwnStream>> sources_;  // on the group's other GPUs
+  std::vector<std::unique_ptr<OwnStream>> sources_;  // streams on the group's other GPUs
   std::shared_ptr<const Anchor> anchor_;
   runtime::LaunchedWork launched_;
   runtime::WorkQueue queue_;
 };
 
-/// LibTorch's allocator and streams are set up once, by hand outside Python.
+/// Sets up LibTorch's allocator and streams once, which is necessary outside Python.
 void initialise_allocator() {
   static std::once_flag once;
   std::call_once(once, [] {

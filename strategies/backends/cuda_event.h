@@ -1,4 +1,4 @@
-// Events of a GPU, and its clock. Part of the CUDA backend: included by its files alone.
+// Events of a GPU and its clock. Only the files of the CUDA backend include this.
 #pragma once
 
 #include <c10/cuda/CUDAException.h>
@@ -36,8 +36,8 @@ class RawEvent {
   cudaEvent_t event_ = nullptr;
 };
 
-/// A device's clock: one event whose moment on the host's clock is known. Events count in single
-/// precision from there: to 1 us for 8 s, to 16 us for two minutes.
+/// A device's clock: one event whose moment on the host's clock is known. Events count from there
+/// in single precision: to 1 us for 8 s, to 16 us for two minutes.
 struct Anchor {
   explicit Anchor(int ordinal) : event(ordinal) {}
   RawEvent event;
@@ -57,11 +57,11 @@ class CudaEvent final : public runtime::Event {
     const cudaError_t answer = cudaEventQuery(event_.get());
     if (answer == cudaSuccess) return true;
     if (answer != cudaErrorNotReady) C10_CUDA_CHECK(answer);
-    (void)cudaGetLastError();  // else the thread's next launch would be told of it
+    (void)cudaGetLastError();  // otherwise the thread's next launch would report it
     return false;
   }
 
-  /// A stamp may lie a moment behind what was waited for.
+  /// Returns the stamp's time, which may be a moment later than the awaited event.
   SteadyTime time() const override {
     const c10::cuda::CUDAGuard guard(ordinal_);
     C10_CUDA_CHECK(cudaEventSynchronize(event_.get()));
@@ -71,8 +71,8 @@ class CudaEvent final : public runtime::Event {
     return anchor_->time + std::chrono::duration_cast<SteadyTime::duration>(since);
   }
 
-  /// Whether the device's thread has put it on its stream: before that a stream that waits for it
-  /// would not wait at all.
+  /// Returns whether the device's thread has put it on its stream: a stream that waits for it
+  /// earlier would not wait at all.
   bool recorded() const { return recorded_.load(std::memory_order_acquire); }
   void set_recorded() { recorded_.store(true, std::memory_order_release); }
   cudaEvent_t get() const { return event_.get(); }

@@ -1,9 +1,9 @@
-// A stream of our own on a GPU. Part of the CUDA backend: included by its files alone.
+// A separate stream on a GPU. Only the files of the CUDA backend include this.
 //
-// LibTorch's pool hands its 32 streams of a priority out over and over, and NCCL takes those of its
-// communicators from there: a device's stream of the pool would soon be one of theirs, too, and
-// wait for their collectives. A stream that its owner gives back goes to the next: the allocator
-// keeps freed memory by stream, and cuBLAS its workspaces.
+// LibTorch's pool reuses its 32 streams of a priority, and NCCL takes its communicators' streams
+// from there: a device's stream from the pool would soon be one of theirs, too, and wait for their
+// collectives. A returned stream goes to the next owner, because the allocator keeps freed memory
+// by stream, and cuBLAS its workspaces.
 #pragma once
 
 #include <c10/cuda/CUDAException.h>
@@ -45,7 +45,7 @@ class OwnStream {
     }
 
    private:
-    /// NCCL's are of a higher priority, so that communication goes on beside computation.
+    /// NCCL's streams have a higher priority, so that communication proceeds beside computation.
     static c10::cuda::CUDAStream make(c10::DeviceIndex ordinal) {
       constexpr int normal_priority = 0;
       const c10::cuda::CUDAGuard guard(ordinal);
@@ -59,7 +59,7 @@ class OwnStream {
   };
 
   static FreeStreams& free_streams() {
-    // Never destroyed: tensors may name a stream until the very end of the process.
+    // The list is never destroyed: tensors may name a stream until the very end of the process.
     static FreeStreams& all = *std::make_unique<FreeStreams>().release();
     return all;
   }

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::size_t cache_line = 64;
 
-/// Held for a few stores at a time, almost always by the account's own thread: one atomic exchange.
+/// A lock that is held for a few stores, almost always by the account's own thread.
 class SpinLock {
  public:
   void lock() {
@@ -36,12 +36,12 @@ class SpinLock {
   std::atomic<bool> taken_{false};
 };
 
-/// The composition of the peak is exact, and not copied at each of the allocations that lead up to
-/// it: while the account stands at its peak it is the present one, and what next leaves the peak
+/// The composition of the peak is exact, but not copied at each allocation on the way up: at its
+/// peak the account's present composition counts, and the operation that next leaves the peak
 /// copies it.
 class alignas(cache_line) Account {
  public:
-  /// The allocation's number, from 1.
+  /// Returns the allocation's number, from 1.
   std::int64_t add(std::int64_t bytes, MemoryCategory category) {
     const std::lock_guard lock(lock_);
     grow(category, bytes);
@@ -62,7 +62,7 @@ class alignas(cache_line) Account {
     total_ -= bytes;
   }
 
-  /// `category` is that of a live block, allocation `number`; it becomes `to`.
+  /// Changes the `category` of a live block, allocation `number`, to `to`.
   void retag(MemoryCategory& category, MemoryCategory to, std::int64_t bytes, std::int64_t number) {
     const std::lock_guard lock(lock_);
     if (category == to) return;
@@ -103,11 +103,11 @@ class alignas(cache_line) Account {
   std::int64_t total_ = 0;
   std::int64_t peak_ = 0;
   std::int64_t allocations_ = 0;
-  std::int64_t last_at_peak_ = 0;  // the last allocation that the peak contains
+  std::int64_t last_at_peak_ = 0;  // the last allocation in the peak
   runtime::CategorizedMemory memory_;
 };
 
-// c10 has one CPU allocator a process and asks for no context, so its accounts are the process's.
+// c10 has one CPU allocator a process without a context, so accounts are global.
 std::array<Account, memory_accounts>& accounts() {
   static std::array<Account, memory_accounts> all;
   return all;
@@ -116,8 +116,8 @@ std::array<Account, memory_accounts>& accounts() {
 thread_local MemoryAccount this_thread_account = host_account;
 thread_local MemoryCategory this_thread_category = MemoryCategory::other;
 
-/// What freeing a small block needs to know. Stands in the cache line before the data: LibTorch's
-/// oneDNN glue frees through the bare data pointer, so there is no other place for it.
+/// The data for freeing a small block. It is in the cache line before the block, because LibTorch's
+/// oneDNN glue frees through the bare data pointer.
 struct alignas(cache_line) Header {
   std::int64_t bytes = 0;
   std::int64_t number = 0;
@@ -126,7 +126,7 @@ struct alignas(cache_line) Header {
 };
 
 runtime::LargeBlocks& large_blocks() {
-  // Never destroyed: c10 may free blocks until the very end of the process.
+  // The blocks are never destroyed: c10 may free some until the very end of the process.
   static runtime::LargeBlocks& all = *std::make_unique<runtime::LargeBlocks>().release();
   return all;
 }
@@ -190,7 +190,7 @@ constexpr std::uint8_t above_default_priority = 10;
 }  // namespace
 
 void install_accounting_allocator() {
-  // c10 keeps a plain pointer and may free blocks until the very end of the process.
+  // The allocator is static: c10 keeps a plain pointer and may free blocks until the process ends.
   static AccountingAllocator allocator;
   c10::SetCPUAllocator(&allocator, above_default_priority);
 }

@@ -1,4 +1,4 @@
-// Whether devices held what their strategy says that they do.
+// Compares the memory of devices with their strategy's formula.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace stratagem::backends {
 
-/// The first device, and of parameters, gradients and the optimizer's state the first, of which it
-/// held at most another number of bytes since its peaks were reset than Costs::memory says: "cpu:1:
-/// gradients took 96 bytes at most, by formula 72". Empty where all agree, where there is no
-/// formula, and of devices whose allocator keeps no account of categories.
+/// Returns the first difference between the peaks since their reset and Costs::memory, of
+/// parameters, gradients and the optimizer's state: "cpu:1: gradients took 96 bytes at most, by
+/// formula 72". Returns an empty string if all agree or there is no formula, and skips devices
+/// whose allocator does not account by category.
 std::string difference_from_costs(runtime::DeviceSpan devices,
                                   const std::vector<strategies::StateBytes>& formula);
 

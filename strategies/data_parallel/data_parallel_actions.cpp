@@ -1,4 +1,4 @@
-// What the actions of DataParallelStrategy do, each on its device's thread.
+// The actions of DataParallelStrategy, each on its device's thread.
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
@@ -55,7 +55,7 @@ at::Tensor DataParallelStrategy::brought(std::size_t slot, const Work& work,
   return kept;
 }
 
-/// The targets, the whole batch, or a replica's part of it.
+/// Loads the targets, the whole batch, or a replica's part of it.
 void DataParallelStrategy::load_inputs(const Action& action, Work& work) {
   if (is_loss(action, work)) {
     work.targets = brought(slot_of_targets(0), work, [&] {
@@ -94,7 +94,7 @@ void DataParallelStrategy::load_chunk(int replica, const at::Tensor& inputs,
                                                 }));
 }
 
-/// Parameters of the device that updates them, and the first one's buffers.
+/// Copies the parameters of the device that updates them, and the first device's buffers.
 void DataParallelStrategy::replicate(Place to) {
   const c10::AutoGradMode no_gradient(false);
   std::vector<at::Tensor> moved;
@@ -183,7 +183,7 @@ void DataParallelStrategy::scatter_gradient(int replica, const Work& work) {
   last.receive_gradient(0, part);
 }
 
-/// The owner's own first, then the others' in the order of the devices.
+/// Sums the owner's own gradients first, then the others' in the order of the devices.
 void DataParallelStrategy::sum_gradients(Place owner, int replicas) {
   const c10::AutoGradMode no_gradient(false);
   const auto sums = models::parameters(stage_at(owner.replica, owner.segment).layers());
@@ -196,7 +196,7 @@ void DataParallelStrategy::sum_gradients(Place owner, int replicas) {
     for (std::size_t index = 0; index < sums.size(); ++index) {
       const at::Tensor& gradient = parts[index].tensor.grad();
       at::Tensor& sum = sums[index].tensor.mutable_grad();
-      if (!has_own) sum.reset();  // that of the step before is not to stand beside the new one
+      if (!has_own) sum.reset();  // frees the last step's before the new one is made
       const at::Tensor copy = backends::copy_to(gradient, device_of(owner.replica));
       if (has_own) {
         backends::mark_used(sum);

@@ -1,4 +1,4 @@
-// What a step of DataParallelStrategy moves, by formula.
+// The bytes that a step of DataParallelStrategy moves, by formula.
 #include <c10/util/accumulate.h>
 
 #include "strategies/data_parallel/data_parallel_strategy.h"
@@ -34,8 +34,8 @@ strategies::Costs DataParallelStrategy::costs(std::int64_t samples) const {
   return costs;
 }
 
-/// Of each segment: its parameters to, and their gradients from, all replicas but its owner's, and
-/// the first one's buffers to the others.
+/// Counts for each segment its parameters to, and their gradients from, all replicas but its
+/// owner's, and the first replica's buffers to the others.
 strategies::CommunicationCounts DataParallelStrategy::costs_of_copies(int replicas) const {
   strategies::CommunicationCounts costs;
   for (int segment = 0; segment < segments(); ++segment) {
@@ -53,8 +53,8 @@ strategies::CommunicationCounts DataParallelStrategy::costs_of_copies(int replic
   return costs;
 }
 
-/// Every device has all parameters, and the gradients of its own samples. Who updates a segment has
-/// its gradients in any case, and what the optimizer accumulates for it.
+/// Every device has all parameters, and the gradients of its own samples. The device that updates a
+/// segment always has its gradients, and its optimizer state.
 std::vector<strategies::StateBytes> DataParallelStrategy::memory_of_state(int replicas) const {
   std::vector<strategies::StateBytes> memory(replicas_.size());
   for (int device = 0; device < static_cast<int>(replicas_.size()); ++device) {
@@ -70,7 +70,7 @@ std::vector<strategies::StateBytes> DataParallelStrategy::memory_of_state(int re
   return memory;
 }
 
-/// Tokens are indices.
+/// Returns the bytes of an input; tokens are indices.
 std::int64_t DataParallelStrategy::bytes_of_an_input() const {
   const auto type =
       workload_.sequence_length() > 0 && workload_.entry().input_kind == models::InputKind::tokens
@@ -80,7 +80,7 @@ std::int64_t DataParallelStrategy::bytes_of_an_input() const {
          static_cast<std::int64_t>(c10::elementSize(type));
 }
 
-/// Real numbers or one-hot rows, else indices: one of a sample, or of each of its tokens.
+/// Returns the bytes of a target: real numbers, a one-hot row, or one index a sample or token.
 std::int64_t DataParallelStrategy::bytes_of_a_target() const {
   const models::WorkloadOptions& options = workload_.options();
   const bool tokens = workload_.entry().input_kind == models::InputKind::tokens;

@@ -110,7 +110,7 @@ DataParallelStrategy::~DataParallelStrategy() {
   try {
     synchronize();
   } catch (const std::exception&) {
-    return;  // whoever synchronised before has been told
+    return;  // the caller that synchronised has the error
   }
 }
 
@@ -129,7 +129,7 @@ const DataParallelStrategy::Plan& DataParallelStrategy::plan_of(std::int64_t sam
   return plans_.emplace(samples, std::move(plan)).first->second;
 }
 
-/// Inputs that stay are those of the last step's batch.
+/// Forgets kept inputs if they belong to another batch.
 void DataParallelStrategy::keep_inputs_of(const models::Batch& batch) {
   if (!keep_inputs_ || batch.is_same(kept_batch_)) return;
   synchronize();
@@ -137,7 +137,7 @@ void DataParallelStrategy::keep_inputs_of(const models::Batch& batch) {
   kept_batch_ = batch;
 }
 
-/// Copies that are kept have to be made once, and again for replicas that steps without samples for
+/// Makes the copies that are kept, and remakes those of replicas that steps without samples for
 /// them, or load(), have left behind.
 void DataParallelStrategy::bring_copies_up_to_date(int replicas) {
   if (!copies_kept_ || replicas <= up_to_date_) return;
@@ -157,7 +157,7 @@ std::unique_ptr<strategies::PendingStep> DataParallelStrategy::step(const models
   keep_inputs_of(batch);
   const auto replicas = plan.step.partition.size();
   bring_copies_up_to_date(static_cast<int>(replicas));
-  up_to_date_ = static_cast<int>(replicas);  // those that get what the step's update changes
+  up_to_date_ = static_cast<int>(replicas);  // the replicas that get this step's update
   auto work =
       std::make_shared<Work>(Work{.batch = batch,
                                   .plan = plan,
@@ -239,7 +239,7 @@ void DataParallelStrategy::load(const strategies::StateDictionary& state) {
       for (std::size_t index = 0; index < from.size(); ++index) {
         to[index].tensor.detach().copy_(from[index].tensor.detach());
       }
-      // On this thread's stream, which those of the devices do not wait for.
+      // The copy is on this thread's stream, for which the devices' streams do not wait.
       if (!to.empty()) backends::finish(to.back().tensor);
     };
     const models::LayerList& first = stage_at(0, segment).layers();

@@ -1,6 +1,6 @@
-// DataParallelStrategy: nn.DataParallel. One process keeps the parameters on its first device; in
-// each step the other devices get copies of them, and the first one all outputs' loss and all
-// gradients. Options (loss_on, replicate, reduce, update) take these away one by one; see
+// DataParallelStrategy: nn.DataParallel. One process keeps the parameters on its first device. In
+// each step the other devices get copies of them, and the first one gets all outputs' loss and all
+// gradients. Options (loss_on, replicate, reduce, update) remove these costs one by one; see
 // docs/reference/strategies.md, "From DataParallel to DDP".
 #pragma once
 
@@ -19,12 +19,12 @@
 namespace stratagem::data_parallel {
 
 /// Throws std::invalid_argument, in one line, for an output device that the job lacks, and for
-/// options that contradict each other.
+/// contradictory options.
 void check_options(const strategies::StrategyOptions& options, int devices);
 
 class DataParallelStrategy : public strategies::Strategy {
  public:
-  /// Throws as check_options().
+  /// Throws like check_options().
   explicit DataParallelStrategy(const strategies::StrategyContext& context);
   /// Waits until the devices no longer touch the replicas.
   ~DataParallelStrategy() override;
@@ -44,33 +44,33 @@ class DataParallelStrategy : public strategies::Strategy {
     strategies::StepPlan step = {};
     schedules::DataParallelShape shape = {};
   };
-  /// What a step works on.
+  /// The tensors of a step.
   struct Work {
     models::Batch batch;
     const Plan& plan;
-    at::Tensor inputs = {};   // the whole batch's, on the first device, where it scatters them, and
-    at::Tensor targets = {};  // those that go with them; or on the output device, as are
-    at::Tensor outputs = {};  // the replicas', one after another
-    std::vector<at::Tensor> losses = {};   // that are to be added up, as are
-    std::vector<at::Tensor> correct = {};  // the correct predictions of an evaluation
+    at::Tensor inputs = {};   // the whole batch's, on the first device if it scatters them
+    at::Tensor targets = {};  // the whole batch's, there or on the output device, like the outputs
+    at::Tensor outputs = {};  // the replicas' outputs in order
+    std::vector<at::Tensor> losses = {};   // the losses to be added up
+    std::vector<at::Tensor> correct = {};  // an evaluation's correct predictions, to be added up
     std::vector<at::Tensor> squared_norms =
-        {};  // [stage], of its gradients, where they are clipped
+        {};  // [stage], of its gradients, if clipping is turned on
     std::shared_ptr<stages::NumberReadOnce> norm_on_host =
-        std::make_shared<stages::NumberReadOnce>();  // their sum
+        std::make_shared<stages::NumberReadOnce>();  // the sum of the squared norms
     double gradient_norm = 0;
     double learning_rate = 0;
     bool evaluates = false;
   };
-  /// Does one action; tests break single ones.
+  /// Does one action. Tests override it to break single actions.
   virtual void perform(const schedules::Action& action, Work& work);
-  /// A run of a replica's layers; with one segment, all.
+  /// Returns a run of a replica's layers; with one segment, all layers.
   stages::Stage& stage_at(int replica, int segment) {
     return *replicas_.at(static_cast<std::size_t>(replica)).at(static_cast<std::size_t>(segment));
   }
 
  private:
   class Step;
-  /// The replica and segment that a stage is.
+  /// The replica and segment of a stage.
   struct Place {
     int replica = 0;
     int segment = 0;
@@ -98,7 +98,7 @@ class DataParallelStrategy : public strategies::Strategy {
     return work.plan.step.partition.size() > 1 ? output_device_ : 0;
   }
 
-  // What actions do.
+  // The functions of the actions.
   void load_inputs(const schedules::Action& action, Work& work);
   void load_chunk(int replica, const at::Tensor& inputs, const at::Tensor& targets,
                   const Work& work);
@@ -134,15 +134,15 @@ class DataParallelStrategy : public strategies::Strategy {
   bool keep_inputs_;
   double learning_rate_;
   double flops_of_a_sample_ = 0;
-  models::Shape output_shape_;  // of one sample
+  models::Shape output_shape_;  // the shape for one sample
   strategies::PlanRequest request_;
-  std::map<std::int64_t, Plan> plans_;  // by samples
-  // [device][segment]; the first are the module.
+  std::map<std::int64_t, Plan> plans_;  // by number of samples
+  // [device][segment]. The first device's stages are the module.
   std::vector<std::vector<std::unique_ptr<stages::Stage>>> replicas_;
-  int up_to_date_ = 1;  // so many replicas have the present parameters, where copies are kept
-  // Inputs that stay, [device], and then targets, likewise; may be undefined.
+  int up_to_date_ = 1;  // the number of replicas with the present parameters, if copies are kept
+  // [device], then targets by device: inputs that stay; may be undefined.
   std::vector<at::Tensor> kept_;
-  models::Batch kept_batch_;        // of which they are
+  models::Batch kept_batch_;        // the batch of `kept_`
   schedules::Execution last_step_;  // empty: the devices are idle
   std::mutex mutex_;
   strategies::CommunicationCounts counts_;

@@ -1,4 +1,4 @@
-// Whether the devices of replicas are alike: the step waits for the smallest.
+// Compares the devices of replicas: a step waits for the smallest.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace stratagem::data_parallel {
 
-/// Names a device with less than 75% of the memory or cores of another, as nn.DataParallel does
-/// (_check_balance of PyTorch 2.11); empty where there is none.
+/// Returns a warning about a device with less than 75% of another's memory or cores, like
+/// nn.DataParallel (_check_balance of PyTorch 2.11), or an empty string.
 std::string imbalance_of(const std::vector<backends::DeviceCapacity>& devices);
 
 }  // namespace stratagem::data_parallel

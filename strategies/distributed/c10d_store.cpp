@@ -17,8 +17,8 @@
 namespace stratagem::distributed {
 namespace {
 
-/// Keeps c10's warnings and stack traces off stderr: what went wrong is said in one line, by
-/// whoever catches the exception that comes with them. TORCH_CPP_LOG_LEVEL=INFO brings them back.
+/// Keeps c10's warnings and stack traces off stderr: the exception's handler reports the error in
+/// one line. TORCH_CPP_LOG_LEVEL=INFO brings them back.
 void quiet_library_log() {
   constexpr int fatal_only = 3;
   if (std::getenv("TORCH_CPP_LOG_LEVEL") == nullptr) FLAGS_caffe2_log_level = fatal_only;
@@ -73,7 +73,7 @@ c10::intrusive_ptr<c10d::Store> open_store(const ranks::StoreEndpoint& place) {
   options.timeout = place.timeout;
   options.waitWorkers = false;
   if (place.serve) {
-    // By itself the store would listen on every interface. It closes what it is given.
+    // Otherwise the store would listen on every interface. It closes the given socket.
     options.masterListenFd = ranks::listen_on(place.address, place.port).socket.release();
   } else {
     ranks::await_resolution(place.address, place.timeout);  // c10d would hide the reason

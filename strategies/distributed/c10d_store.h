@@ -7,8 +7,8 @@
 
 namespace stratagem::distributed {
 
-/// c10d's TCPStore or FileStore. Throws CommunicationError, one line, when the place cannot be
-/// served, or is not there in time.
+/// Connects to c10d's TCPStore or FileStore. Throws CommunicationError, in one line, if the place
+/// cannot be served or is not there in time.
 std::unique_ptr<ranks::KeyValueStore> connect_store(const ranks::StoreEndpoint& place);
 
 }  // namespace stratagem::distributed

@@ -1,4 +1,4 @@
-// Whether a step communicates what its strategy says that it does.
+// Compares a step's communication with its strategy's formula.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace stratagem::distributed {
 
-/// The first collective of which a step made other calls, or moved other payload bytes, than
-/// Costs::collectives says: "all_reduce: 4 calls and 96 bytes a step, by formula 3 calls and 72
-/// bytes". Empty where all agree. Barriers, which belong to no step, do not count.
+/// Returns the first collective whose calls or payload bytes in a step differ from
+/// Costs::collectives: "all_reduce: 4 calls and 96 bytes a step, by formula 3 calls and 72 bytes".
+/// Returns an empty string if all agree. Barriers, which belong to no step, do not count.
 std::string difference_from_costs(const distributed::CommunicationCounts& counted,
                                   const strategies::Costs& costs);
 

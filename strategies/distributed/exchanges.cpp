@@ -1,4 +1,4 @@
-// Collectives that Gloo's all-to-all carries faster than Gloo's own.
+// Collectives that Gloo's all-to-all carries faster than Gloo's own algorithms.
 #include <ATen/ATen.h>
 
 #include <utility>
@@ -12,7 +12,7 @@ namespace stratagem::distributed {
 TransferPointer ProcessGroup::all_reduce_by_exchange(const at::Tensor& tensor,
                                                      Reduction reduction) {
   const backends::MemoryCategoryGuard communication(backends::MemoryCategory::communication);
-  // Few operators: of a small message each is noticed.
+  // A small message's time depends on each operator, so there are few.
   const at::NoGradGuard no_gradient;
   std::vector<std::int64_t> one_of_each = tensor.sizes().vec();
   one_of_each.insert(one_of_each.begin(), size());
@@ -47,8 +47,8 @@ TransferPointer ProcessGroup::reduce_scatter_by_exchange(const at::Tensor& outpu
   const std::int64_t share = sum.numel();
   at::Tensor sent = all;
   std::vector<std::int64_t> lengths(static_cast<std::size_t>(size()), share);
-  // Gloo copies what a rank sends itself. A part at the buffer's end need not be handed over; of
-  // more than two, one that the sum overwrites before it is added must be.
+  // Gloo copies a rank's message to itself. A part at the buffer's end can be left out, but with
+  // more than two ranks not if the sum overwrites it before it is added.
   const bool at_end = rank() == 0 || rank() + 1 == size();
   if (size() > 1 && at_end && (size() == 2 || !output.is_alias_of(input))) {
     sent = all.narrow(0, rank() == 0 ? share : 0, all.numel() - share);
@@ -64,9 +64,9 @@ TransferPointer ProcessGroup::reduce_scatter_by_exchange(const at::Tensor& outpu
       [sum, parts = std::move(parts)] { sum_in_rank_order(sum, parts); });
 }
 
-/// c10d's Gloo gathers into a buffer of its own and copies that. Of two ranks each sends the other
-/// its part, which arrives where it is to lie. Between hosts c10d's is taken: it goes in pieces,
-/// which share the one connection with a transfer in flight, and a whole part waits behind that.
+/// c10d's Gloo gathers into a separate buffer and copies that. Of two ranks each sends the other
+/// its part directly to its final place. Between hosts c10d's runs instead: it sends pieces, which
+/// share the one connection with a transfer in flight, whereas a whole part would wait behind it.
 TransferPointer ProcessGroup::all_gather_of_two(const at::Tensor& output, const at::Tensor& input) {
   const at::Tensor all = output.detach().view(-1);
   const at::Tensor sent = input.detach().view(-1);

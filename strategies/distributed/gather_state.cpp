@@ -23,7 +23,7 @@ void add_bytes(const std::vector<char>& bytes, strategies::StateDictionary& stat
   }
 }
 
-/// `bytes` of rank `root`, on every rank.
+/// Returns `bytes` of rank `root` on every rank.
 std::vector<char> broadcast(std::vector<char> bytes, int root, distributed::ProcessGroup& group,
                             const at::Device& device) {
   const at::Tensor size =
@@ -33,7 +33,7 @@ std::vector<char> broadcast(std::vector<char> bytes, int root, distributed::Proc
   bytes.resize(static_cast<std::size_t>(size.item<std::int64_t>()));
   const at::Tensor host =
       at::from_blob(bytes.data(), {static_cast<std::int64_t>(bytes.size())}, at::kByte);
-  const at::Tensor moved = host.to(device);  // itself, on a CPU
+  const at::Tensor moved = host.to(device);  // a CPU's own tensor
   group.broadcast(moved, root)->wait();
   if (!moved.is_alias_of(host)) host.copy_(moved);
   return bytes;

@@ -1,4 +1,4 @@
-// One state of all stages from the parts that the ranks of a pipeline hold.
+// Combines the ranks' parts of a pipeline's state.
 #pragma once
 
 #include <span>
@@ -9,22 +9,22 @@
 
 namespace stratagem::distributed {
 
-/// The entries of all ranks of the group, on every one of them. Collective. Tensors are sent
-/// through `device`, where the group's backend can reach them.
+/// Returns the entries of all ranks of the group on every rank. Collective. Sends tensors through
+/// `device`, which the group's backend must reach.
 strategies::StateDictionary gather_state(const strategies::StateDictionary& own,
                                          distributed::ProcessGroup& group,
                                          const at::Device& device);
 
-/// Those of each rank by itself, [rank in the group], on every one of them.
+/// Returns each rank's entries separately, [rank in the group], on every rank.
 std::vector<strategies::StateDictionary> gather_states(const strategies::StateDictionary& own,
                                                        distributed::ProcessGroup& group,
                                                        const at::Device& device);
 
-/// The sums of the ranks' numbers, in their place, on all ranks. Collective.
+/// Replaces the values by their sums over the ranks, on all ranks. Collective.
 void sum_over_ranks(std::span<double> values, distributed::ProcessGroup& group,
                     const at::Device& device);
 
-/// The sum of every rank's number, on all ranks. Collective.
+/// Returns the sum of every rank's number on all ranks. Collective.
 double sum_over_ranks(double value, distributed::ProcessGroup& group, const at::Device& device);
 
 }  // namespace stratagem::distributed

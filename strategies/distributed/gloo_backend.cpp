@@ -16,7 +16,7 @@
 namespace stratagem::distributed {
 namespace {
 
-/// Without what LibTorch puts before it: "[enforce fail at FILE:LINE] CONDITION. ".
+/// Returns the error without LibTorch's prefix: "[enforce fail at FILE:LINE] CONDITION. ".
 std::string reason_of(const std::exception& error) {
   std::string text = runtime::first_line(error);
   const auto end = text.rfind(". ");
@@ -29,7 +29,7 @@ struct Interface {
   std::string choice;  // the option or variable that names it
 };
 
-/// By the option, or by the variable that PyTorch's users know.
+/// Returns the option's interface, or that of the variable that PyTorch users know.
 Interface chosen_interface(const std::string& by_option) {
   if (!by_option.empty()) return {by_option, "--interface " + by_option};
   const char* variable = std::getenv("GLOO_SOCKET_IFNAME");

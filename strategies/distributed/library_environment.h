@@ -1,5 +1,5 @@
-// What c10d, NCCL and CUDA read from the environment of a worker. It is written before the process
-// has a second thread: writing it beside one that reads it is undefined.
+// The environment variables of c10d, NCCL and CUDA in a worker. They are set before the process has
+// a second thread, because setting them beside a thread that reads them is undefined.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace stratagem::distributed {
 
-/// Names and values. `interface_name` is that of the network between ranks; empty: NCCL's choice.
-/// `over_nccl`: the ranks exchange over NCCL.
+/// Returns names and values. `interface_name` is that of the network between ranks; empty: NCCL's
+/// choice. `over_nccl`: the ranks exchange over NCCL.
 std::vector<std::pair<std::string, std::string>> library_environment(
     const std::string& interface_name, bool over_nccl);
 

@@ -1,4 +1,4 @@
-// The NCCL backend of a build without it.
+// The NCCL backend of a build without NCCL.
 #include <stdexcept>
 
 #include "strategies/distributed/process_group.h"

@@ -13,7 +13,7 @@ c10::intrusive_ptr<c10d::ProcessGroup> make_nccl_group(const c10::intrusive_ptr<
                                                        int rank, int size,
                                                        const BackendOptions& options) {
   const auto settings = c10d::ProcessGroupNCCL::Options::create(/*is_high_priority_stream=*/true);
-  // c10d counts from the call, which may be many steps ahead of the GPU: the limit that counts is
+  // c10d counts from the call, which may be many steps ahead of the GPU. The effective limit is
   // that of the wait for the device.
   settings->timeout = std::max<std::chrono::milliseconds>(options.timeout, std::chrono::hours(24));
   try {

@@ -1,13 +1,13 @@
-// Which network interface Gloo's groups use.
+// The network interface of Gloo's groups.
 #pragma once
 
 #include <string>
 
 namespace stratagem::distributed {
 
-/// Throws std::invalid_argument where the network interface that --interface (`by_option`, or
-/// empty) or else GLOO_SOCKET_IFNAME names is not there. The line has the one that names it, and
-/// the choices.
+/// Throws std::invalid_argument if the network interface of --interface (`by_option`, or empty) or
+/// else of GLOO_SOCKET_IFNAME does not exist. The line names the option or variable and the
+/// choices.
 void require_interface(const std::string& by_option);
 
 }  // namespace stratagem::distributed

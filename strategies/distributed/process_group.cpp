@@ -19,8 +19,8 @@ namespace {
 
 constexpr int no_tag = 0;
 
-/// Up to so many bytes, over all ranks, Gloo's all-to-all takes a quarter of its all-reduce's time,
-/// which is 2 (n - 1) messages one after another (`bench_collectives --collectives
+/// Up to this many bytes, over all ranks, Gloo's all-to-all takes a quarter of the time of its
+/// all-reduce, which is 2 (n - 1) messages one after another (`bench_collectives --collectives
 /// all_reduce,all_to_all`).
 constexpr std::int64_t exchanged_bytes = 128 * 1024;
 
@@ -28,7 +28,7 @@ std::int64_t bytes_of(const at::Tensor& tensor) {
   return static_cast<std::int64_t>(tensor.nbytes());
 }
 
-/// How many ranks a rank sends to in a binomial tree over `size` of them.
+/// Returns the number of ranks to which a rank sends in a binomial tree over `size` ranks.
 std::int64_t children(int rank, int root, int size) {
   const int relative = (rank - root + size) % size;
   const int reach = relative == 0 ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(size)))
@@ -38,7 +38,7 @@ std::int64_t children(int rank, int root, int size) {
   return count;
 }
 
-/// What `call` returns; whatever it throws is a CommunicationError about `label`.
+/// Returns the result of `call` and turns its exceptions into CommunicationErrors about `label`.
 template <class Call>
 auto attempt(const std::string& label, const Call& call) {
   try {
@@ -48,7 +48,7 @@ auto attempt(const std::string& label, const Call& call) {
   }
 }
 
-/// Null for the calls whose works have none.
+/// Returns null for calls whose work has no future.
 c10::intrusive_ptr<c10::ivalue::Future> future_of(c10d::Work& work) {
   try {
     return work.getFuture();
@@ -57,7 +57,7 @@ c10::intrusive_ptr<c10::ivalue::Future> future_of(c10d::Work& work) {
   }
 }
 
-/// NCCL's barrier itself waits without a limit.
+/// Waits up to a limit, which NCCL's own wait for a barrier lacks.
 void wait_for(c10d::Work& work, std::chrono::milliseconds limit) {
   constexpr std::chrono::microseconds poll_interval{50};
   const auto deadline = std::chrono::steady_clock::now() + limit;
@@ -83,9 +83,9 @@ Transfer::Transfer(std::string label, runtime::EventPointer start,
       finish_(std::move(finish)) {
   const auto future = ends ? future_of(*work_) : nullptr;
   if (!future) return;
-  // Runs when the collective has ended, before a waiter learns of it; over NCCL at once, where the
-  // future makes a stream wait. It is to be that of the stamps: those that the future would choose
-  // are of the pool that NCCL takes its own from.
+  // Runs at the end of the collective, before a waiter is notified; over NCCL at once, where the
+  // future makes a stream wait. That stream must be the stamps' own: the future would choose from
+  // the pool from which NCCL takes its own.
   future->addCallback(
       [ending = ending_, ends = std::move(ends)](c10::ivalue::Future& ended) {
         const std::lock_guard lock(ending->mutex);
@@ -144,7 +144,7 @@ TransferPointer ProcessGroup::reduce_scatter(at::Tensor output, at::Tensor input
   check_reduce_scatter(output, input, by_exchange);
   if (by_exchange) return reduce_scatter_by_exchange(output, input);
   const std::int64_t bytes = bytes_of(input);
-  // c10d's Gloo reduces everything everywhere and keeps a slice.
+  // c10d's Gloo reduces everything on every rank and keeps a slice.
   const std::int64_t wire = (backend_ == "gloo" ? 2 : 1) * ring_pass(bytes);
   return start("reduce_scatter", output, {1, bytes, wire},
                [&] { return group_->_reduce_scatter_base(output, input); });
@@ -190,7 +190,7 @@ TransferPointer ProcessGroup::broadcast(at::Tensor tensor, int root) {
 
 TransferPointer ProcessGroup::reduce(at::Tensor tensor, int root) {
   const std::int64_t bytes = bytes_of(tensor);
-  // Gloo: a ring's reduce-scatter, and what a rank has of it to the root.
+  // Gloo: a ring's reduce-scatter, and each rank's part to the root.
   const std::int64_t to_root = rank() == root ? 0 : bytes / size();
   const std::int64_t wire =
       backend_ == "gloo" ? ring_pass(bytes) + to_root : (rank() == root ? 0 : bytes);
@@ -266,14 +266,14 @@ TransferPointer ProcessGroup::receive(at::Tensor tensor, int from) {
 
 void ProcessGroup::barrier() {
   count("barrier", {1, 0, 0});
-  // The backend's own: c10d's dispatches by a tensor that all threads of the process share.
+  // The backend's barrier: c10d's dispatches by a tensor that all threads of the process share.
   attempt("barrier" + members_, [this] {
     const auto backend = group_->getDefaultBackend();
     if (backend_ != "nccl") {
       backend->barrier()->wait();
       return;
     }
-    c10d::BarrierOptions options;  // without a device, that of the thread: on every rank the first
+    c10d::BarrierOptions options;  // by default the thread's device: on every rank the first
     options.device = backends::torch_device(device_.description());
     options.device_ids = {options.device->index()};
     const auto work = backend->barrier(options);

@@ -81,7 +81,7 @@ std::unique_ptr<ProcessGroup> RankContext::make_group(const std::string& name,
     throw std::logic_error(fmt::format("rank {} is not in group {}", info_.rank, name));
   }
   const int position = static_cast<int>(found - ranks.begin());
-  // Two groups of the same name may arise at once, of other ranks.
+  // Two groups of the same name, with other ranks, may form at the same time.
   const auto store = c10::make_intrusive<c10d::PrefixStore>(
       fmt::format("group/{}/{}/{}", groups_++, name, fmt::join(ranks, ",")), store_);
   const int size = static_cast<int>(ranks.size());

@@ -1,7 +1,7 @@
-// RankContext: this process among the ranks of a job, and the way to the others.
+// RankContext: this process among the ranks of a job, and its connection to the others.
 //
-// The ranks meet at a store (c10d's TCPStore). Through it they exchange short texts, and the
-// process groups find their members. A job of one rank has neither.
+// The ranks meet at a store (c10d's TCPStore). Through it they exchange short texts, and process
+// groups find their members. A job of one rank has neither.
 #pragma once
 
 #include <chrono>
@@ -21,26 +21,26 @@ struct Rendezvous {
   ranks::RankInfo info;
   std::string address = "127.0.0.1";
   std::uint16_t port = 0;
-  bool serve = false;               // this process serves the store
-  std::optional<int> listening_fd;  // a bound socket to serve it on, so that no port is raced for
-  std::string prefix;               // keeps runs that share a store apart
+  bool serve = false;               // this process runs the store
+  std::optional<int> listening_fd;  // a bound socket for the store, against races for its port
+  std::string prefix;               // separates runs that share a store
   std::chrono::milliseconds timeout{120'000};
 };
 
 class RankContext {
  public:
-  /// Connects to the store. Throws CommunicationError, one line, when it is not reached in time.
+  /// Connects to the store. Throws CommunicationError, in one line, if it is not reached in time.
   explicit RankContext(const Rendezvous& rendezvous);
 
   const ranks::RankInfo& info() const { return info_; }
 
-  /// Every rank's text, by rank. Collective: all ranks call it in the same order.
+  /// Returns every rank's text, by rank. Collective: all ranks call it in the same order.
   std::vector<std::string> all_gather(const std::string& text);
 
-  /// Returns when every rank has come to it: the one that serves the store must be the last to go.
+  /// Returns when every rank has called it: the rank that runs the store must leave last.
   void leave();
 
-  /// The group of `ranks`, of which this one must be one; collective among them. `backend` is
+  /// Makes a group of `ranks`, which must include this one; collective among them. `backend` is
   /// gloo or nccl. See ProcessGroup for the rest.
   std::unique_ptr<ProcessGroup> make_group(const std::string& name, std::vector<int> ranks,
                                            Backend backend, runtime::Device& device,

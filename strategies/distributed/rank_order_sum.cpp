@@ -7,8 +7,8 @@
 namespace stratagem::distributed {
 namespace {
 
-/// Of a running sum: 256 KiB of float32, which stay in a core's L2 cache while part after part is
-/// added to them.
+/// The block of a running sum: 256 KiB of float32, which stay in a core's L2 cache while the parts
+/// are added.
 constexpr std::int64_t block_elements = 64 * 1024;
 
 bool is_of_16_bits(const at::Tensor& tensor) {

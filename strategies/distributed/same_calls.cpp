@@ -12,7 +12,7 @@
 namespace stratagem::distributed {
 namespace {
 
-/// Three kinds of lines: a group's name, its ranks and, indented, its calls.
+/// Writes three kinds of lines: a group's name, its ranks and, indented, its calls.
 std::string to_text(const strategies::CallLists& lists) {
   std::string text = "\n";  // never empty
   for (const auto& [name, group] : lists) {

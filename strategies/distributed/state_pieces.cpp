@@ -17,7 +17,7 @@ at::TensorOptions without_memory(at::ScalarType type) {
   return at::TensorOptions(at::kMeta).dtype(type);
 }
 
-/// The dimensions in the order of their strides, the largest first.
+/// Returns the dimensions in descending order of their strides.
 std::vector<std::int64_t> order_in_memory(const at::Tensor& tensor) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(tensor.dim()));
   std::iota(order.begin(), order.end(), 0);
@@ -34,7 +34,7 @@ StatePiece piece_of(std::string name, const at::Tensor& tensor) {
   return run_of(std::move(name), dense, dense.permute(order_in_memory(dense)).reshape({-1}), 0);
 }
 
-/// A contiguous tensor's slice has its strides, which those of dimensions of size one are part of.
+/// A contiguous tensor's slice has its strides, also those of dimensions of size one.
 StatePiece run_of(std::string name, const at::Tensor& like, at::Tensor values, std::int64_t start) {
   const at::TensorOptions options = without_memory(values.scalar_type());
   return {.name = std::move(name),

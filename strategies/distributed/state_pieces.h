@@ -1,4 +1,4 @@
-// The pieces of a state that is spread over ranks, and what one rank needs to know of another's.
+// The pieces of a state that is spread over ranks, and their description for other ranks.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,16 @@
 
 namespace stratagem::distributed {
 
-/// A tensor as one piece, the whole entry. A dense tensor's values are its own memory, in the order
-/// in which they lie there.
+/// Returns a tensor as one piece, the whole entry. A dense tensor's values are its own memory, in
+/// memory order.
 strategies::StatePiece piece_of(std::string name, const at::Tensor& tensor);
 
-/// `values` [n] as elements `start`, `start + 1`, ... of an entry with the sizes and strides of
-/// `like`, in the order in which a dense tensor of these strides lies in memory.
+/// Returns `values` [n] as elements `start`, `start + 1`, ... of an entry with the sizes and
+/// strides of `like`, in the memory order of a dense tensor of these strides.
 strategies::StatePiece run_of(std::string name, const at::Tensor& like, at::Tensor values,
                               std::int64_t start);
 
-/// The pieces without their values, which are on the meta device instead; and back.
+/// Convert pieces to text and back; the values, left out, are on the meta device instead.
 std::string described(const strategies::StatePieces& pieces);
 strategies::StatePieces from_description(const std::string& text);
 

@@ -19,13 +19,13 @@ namespace {
 using strategies::StatePiece;
 using strategies::StatePieces;
 
-constexpr std::int64_t most_bytes = 16 << 20;  // of a message
+constexpr std::int64_t most_bytes = 16 << 20;  // the size of a message
 
-// What rank 0 asks for beside a piece's number.
+// Rank 0's requests other than a piece's number.
 constexpr std::int64_t wait_longer = -1;
 constexpr std::int64_t nothing_more = -2;
 
-/// In parts of at most `most_bytes` each.
+/// Calls `use` with parts of at most `most_bytes` each.
 template <class Use>
 void for_each_part(const at::Tensor& values, const Use& use) {
   const at::Tensor bytes = values.view(at::kByte);
@@ -63,8 +63,8 @@ at::Tensor as_bytes(std::string& text) {
 
 }  // namespace
 
-/// With the other ranks. While rank 0 is busy with something else, a thread asks them to wait
-/// longer, so that no time limit of theirs ends what rank 0 does with an entry.
+/// Messages with the other ranks. While rank 0 is busy, a thread asks them to wait longer, so that
+/// their time limits do not end rank 0's work with an entry.
 class StateReader::Messages {
  public:
   Messages(ProcessGroup& ranks, const at::Device& device)
@@ -94,7 +94,7 @@ class StateReader::Messages {
   }
 
  private:
-  /// Returns false where a rank is lost, which the next message or collective reports.
+  /// Returns false if a rank is lost, which the next message or collective reports.
   bool ask_all(std::int64_t number) {
     try {
       for (int rank = 1; rank < ranks_.size(); ++rank) send_number(number, rank, ranks_, device_);
@@ -104,7 +104,7 @@ class StateReader::Messages {
     }
   }
 
-  /// Over NCCL a message has no time limit.
+  /// Sends the request over Gloo; over NCCL a message has no time limit.
   void keep_waiting(const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
     while (ranks_.backend() == "gloo") {
@@ -117,7 +117,7 @@ class StateReader::Messages {
   at::Device device_;
   std::mutex mutex_;
   std::condition_variable_any passed_;
-  std::jthread waiting_;  // last: it uses the rest
+  std::jthread waiting_;  // last: it uses the other members
 };
 
 StateReader::StateReader(StatePieces own, ProcessGroup* ranks, const at::Device& device) {
@@ -163,7 +163,7 @@ at::Tensor StateReader::read(const std::string& name) {
     return first.values.cpu().view(form.sizes());
   }
   const at::Tensor whole = at::empty(form.sizes(), form.options().device(at::kCPU));
-  // Slices whose elements lie apart in the whole: they are filled, then copied.
+  // Slices whose elements are not contiguous in the whole are filled, then copied.
   using View = std::tuple<std::vector<std::int64_t>, std::vector<std::int64_t>, std::int64_t>;
   std::map<View, at::Tensor> apart;
   std::int64_t found = 0;

@@ -1,5 +1,5 @@
-// A state that is spread over ranks, read on rank 0 one entry at a time: a rank holds its own part,
-// rank 0 one whole entry besides, and a message has at most 16 MiB.
+// Reads a state that is spread over ranks on rank 0, one entry at a time: a rank holds its own
+// part, rank 0 one whole entry more, and a message has at most 16 MiB.
 #pragma once
 
 #include <map>
@@ -14,31 +14,31 @@ namespace stratagem::distributed {
 
 class StateReader {
  public:
-  /// `ranks`: all of the job, of which this one is the first; null: there are no others. Messages
-  /// go through `device`, where the group's backend can reach them. Collective: every other rank
-  /// calls send_state() meanwhile, and stays there while the reader lives.
+  /// `ranks`: all of the job, of which this is the first; null: there is only one. Messages go
+  /// through `device`, which the group's backend must reach. Collective: every other rank calls
+  /// send_state() and stays there while the reader lives.
   StateReader(strategies::StatePieces own, ProcessGroup* ranks, const at::Device& device);
   ~StateReader();
   StateReader(const StateReader&) = delete;
   StateReader& operator=(const StateReader&) = delete;
 
-  /// By name: a tensor of the entry's type and sizes, on the meta device.
+  /// Returns by name a tensor of the entry's type and sizes on the meta device.
   const std::map<std::string, at::Tensor>& entries() const { return entries_; }
 
-  /// Whether the entry's elements lie in row-major order where a rank has them all; as read()
-  /// returns them they do.
+  /// Returns whether a rank with the whole entry keeps its elements in row-major order, as read()
+  /// returns them.
   bool is_row_major(const std::string& name) const;
 
-  /// The whole entry, contiguous, on the host. It may be the strategy's own memory. Throws
-  /// std::out_of_range for a name that no rank has, std::logic_error where the ranks have only a
-  /// part of it, and CommunicationError.
+  /// Returns the whole entry, contiguous, on the host. It may be the strategy's own memory. Throws
+  /// std::out_of_range for an unknown name, std::logic_error if the ranks have only a part of it,
+  /// and CommunicationError.
   at::Tensor read(const std::string& name);
 
  private:
   class Messages;
   struct Place {
     int rank;
-    std::int64_t index;  // among the rank's pieces
+    std::int64_t index;  // the index among the rank's pieces
   };
 
   const strategies::StatePiece& piece_at(const Place& place) const {
@@ -53,7 +53,7 @@ class StateReader {
   std::unique_ptr<Messages> messages_;  // null: there are no other ranks
 };
 
-/// Sends rank 0 what it asks for, until its StateReader is gone. Throws CommunicationError.
+/// Answers rank 0's requests until its StateReader is gone. Throws CommunicationError.
 void send_state(const strategies::StatePieces& own, ProcessGroup& ranks, const at::Device& device);
 
 }  // namespace stratagem::distributed

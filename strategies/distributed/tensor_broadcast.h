@@ -1,4 +1,4 @@
-// Several tensors taken over from one rank by as few calls as possible.
+// Copies several tensors from one rank by as few calls as possible.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,10 +9,10 @@
 
 namespace stratagem::distributed {
 
-/// Tensors of one type can be sent as one.
+/// Groups tensors by type, because tensors of one type can be sent as one.
 std::vector<std::vector<at::Tensor>> by_type(const std::vector<at::Tensor>& tensors);
 
-/// Overwrites the tensors, which are of one type, with those of the group's first rank.
+/// Overwrites the tensors, all of one type, with those of the group's first rank.
 void broadcast_from_root(const std::vector<at::Tensor>& tensors, ProcessGroup& group);
 
 }  // namespace stratagem::distributed

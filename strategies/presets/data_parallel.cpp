@@ -1,6 +1,6 @@
 // data_parallel: nn.DataParallel. One process copies the model to every device in each step,
-// gathers the outputs on one of them and sums the gradients on the first. Options take one of
-// these costs away each, until it is DDP in one process.
+// gathers the outputs on one of them and sums the gradients on the first. Each option removes one
+// of these costs, until it is DDP in one process.
 #include <memory>
 
 #include "strategies/data_parallel/data_parallel_strategy.h"

@@ -1,4 +1,4 @@
-// ddp: the whole model on every device, each a rank of its own that trains its share of the batch.
+// ddp: the whole model on every device, one rank each, which trains its share of the batch.
 #include "strategies/presets/staged.h"
 
 namespace stratagem::presets {

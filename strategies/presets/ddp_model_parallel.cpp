@@ -1,5 +1,5 @@
-// ddp_model_parallel: every rank spreads the layers over devices of its own, and gradients are
-// summed across the ranks. The schedule "naive" is plain model parallelism inside, any other a
+// ddp_model_parallel: every rank spreads the layers over its own devices, and gradients are summed
+// across the ranks. The schedule "naive" is plain model parallelism inside a rank, any other a
 // pipeline of micro-batches.
 #include "strategies/presets/staged.h"
 

@@ -1,5 +1,5 @@
 // pipeline: the layers spread over the devices and the batch cut into micro-batches, so that the
-// devices work at the same time. A schedule says who runs what when.
+// devices work at the same time. A schedule orders the work.
 #include "strategies/presets/staged.h"
 
 namespace stratagem::presets {

@@ -1,5 +1,5 @@
-// single: the whole model and the whole batch on one device. What every other strategy is compared
-// with.
+// single: the whole model and the whole batch on one device, with which other strategies are
+// compared.
 #include "strategies/presets/staged.h"
 
 namespace stratagem::presets {

@@ -54,7 +54,7 @@ std::vector<std::string> options_of(const StagedPreset& preset) {
   return names;
 }
 
-/// Of a strategy whose layers are sharded where no mesh is given.
+/// Returns whether a strategy with sharded layers can shard this model.
 bool can_be_sharded(const models::ModelEntry& model, Layout layout) {
   const bool has_sequence = model.input_kind == models::InputKind::tokens;
   return !model.sharded_sizes.empty() && (layout == Layout::tensor || has_sequence);

@@ -1,6 +1,6 @@
-// What the presets of stages have in common. The engine is one: a schedule over stages, a partition
-// of the batch, replicas and sharded layers where the mesh has some. A preset is what a name stands
-// for where the command line leaves it open.
+// The common part of the presets of stages. They share one engine: a schedule over stages, a
+// partition of the batch, and, if the mesh has some, replicas and sharded layers. A preset is the
+// default of a name for whatever the command line leaves open.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,8 @@
 
 namespace stratagem::presets {
 
-/// A strategy that runs plans of this outline. The stages are this rank's devices times the ranks
-/// of its pipeline. `layout` as for StagedStrategy.
+/// Makes a strategy that runs plans of this outline. The stages are this rank's devices times the
+/// ranks of its pipeline. `layout` is that of StagedStrategy.
 std::unique_ptr<strategies::Strategy> make_staged(
     const strategies::StrategyContext& context, const strategies::Outline& outline,
     tensor_parallel::Layout layout = tensor_parallel::Layout::tensor);
@@ -22,17 +22,17 @@ std::unique_ptr<strategies::Strategy> make_staged(
 struct StagedPreset {
   std::string name;
   std::string summary;
-  /// Of the mesh, where none is given; empty: it has one device.
+  /// The mesh's dimensions if none is given; empty: it has one device.
   std::vector<std::string> usual_dimensions;
   tensor_parallel::Layout layout = tensor_parallel::Layout::tensor;
   /// The state that it shards over replicas. If unset, --shard decides.
   std::optional<schedules::Sharded> shards = {};
-  /// Whatever --schedule says; empty: what that says. By "naive" stages work one after another on
-  /// the whole batch.
+  /// The schedule, whatever --schedule is; empty: --schedule decides. With "naive" stages work one
+  /// after another on the whole batch.
   std::string schedule = {};
 };
 
-/// It spreads over every dimension of the mesh.
+/// Returns an entry that spreads over every dimension of the mesh.
 strategies::StrategyEntry staged_entry(StagedPreset preset);
 
 }  // namespace stratagem::presets

@@ -1,5 +1,5 @@
 // tensor_parallel: every layer's matrices sharded over the ranks (Shoeybi et al. 2019,
-// "Megatron-LM"). With --mesh also stages inside and replicas across.
+// "Megatron-LM"). --mesh adds stages inside and replicas across.
 #include "strategies/presets/staged.h"
 
 namespace stratagem::presets {

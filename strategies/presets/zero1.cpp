@@ -1,4 +1,4 @@
-// zero1: ZeRO stage 1. Every rank trains its share of the batch, and keeps its part of optimizer
+// zero1: ZeRO stage 1. Every rank trains its share of the batch and keeps its part of the optimizer
 // state (Rajbhandari et al. 2020, "ZeRO: Memory Optimizations Toward Training Trillion Parameter
 // Models").
 #include "strategies/presets/staged.h"

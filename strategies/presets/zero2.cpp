@@ -1,4 +1,4 @@
-// zero2: ZeRO stage 2. Every rank trains its share of the batch, and keeps its part of optimizer
+// zero2: ZeRO stage 2. Every rank trains its share of the batch and keeps its part of the optimizer
 // state and gradients (Rajbhandari et al. 2020, "ZeRO: Memory Optimizations Toward Training
 // Trillion Parameter Models").
 #include "strategies/presets/staged.h"

@@ -1,6 +1,6 @@
-// zero3: ZeRO stage 3. Every rank trains its share of the batch, and keeps its part of optimizer
-// state, gradients and parameters, each group of which is gathered when it is used (Rajbhandari et
-// al. 2020, "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models").
+// zero3: ZeRO stage 3. Every rank trains its share of the batch and keeps its part of the optimizer
+// state, gradients and parameters. Each group of parameters is gathered on use (Rajbhandari et al.
+// 2020, "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models").
 #include "strategies/presets/staged.h"
 
 namespace stratagem::presets {

@@ -14,7 +14,7 @@
 namespace stratagem::ranks {
 namespace {
 
-/// Reads one launcher's words.
+/// Reads one launcher's variables.
 class Reader {
  public:
   Reader(const EnvironmentLookup& look_up, Launcher launcher)
@@ -43,7 +43,7 @@ class Reader {
     return static_cast<std::uint16_t>(value);
   }
 
-  /// Of a Slurm step of so many tasks on several nodes.
+  /// Returns this node's number of tasks in a Slurm step of `tasks` tasks on several nodes.
   int slurm_tasks_of_own_node(int tasks) const {
     const std::string name = "SLURM_STEP_TASKS_PER_NODE";
     const auto text = look_up_(name);
@@ -86,7 +86,7 @@ void require_order(const LauncherEnvironment& found) {
                                           local_world_size));
 }
 
-/// torchrun, or RANK and WORLD_SIZE set by hand.
+/// Reads the variables of torchrun, or RANK and WORLD_SIZE set by hand.
 LauncherEnvironment from_torchrun(const EnvironmentLookup& look_up, Launcher launcher) {
   const Reader read(look_up, launcher);
   LauncherEnvironment found;
@@ -118,7 +118,7 @@ LauncherEnvironment from_mpirun(const EnvironmentLookup& look_up) {
   return found;
 }
 
-/// Hydra's environment has nothing that only the ranks of one run share, so it gives no port.
+/// Hydra's environment has nothing that only the ranks of one run share, so this finds no port.
 LauncherEnvironment from_mpiexec(const EnvironmentLookup& look_up) {
   const Reader read(look_up, Launcher::mpiexec);
   LauncherEnvironment found;
@@ -152,7 +152,7 @@ LauncherEnvironment from_srun(const EnvironmentLookup& look_up) {
   return found;
 }
 
-/// Variables by which MPIs that are not understood number the processes of a job.
+/// Variables by which unsupported MPIs number the processes of a job.
 constexpr std::array unknown_ranks = {"PMIX_RANK", "PMI_RANK", "PMI_ID", "MV2_COMM_WORLD_RANK",
                                       "PALS_RANKID"};
 
@@ -161,10 +161,10 @@ LauncherEnvironment detected(const EnvironmentLookup& look_up) {
   if (has("TORCHELASTIC_RUN_ID")) return from_torchrun(look_up, Launcher::torchrun);
   if (has("RANK") && has("WORLD_SIZE")) return from_torchrun(look_up, Launcher::environment);
   if (has("OMPI_COMM_WORLD_RANK")) return from_mpirun(look_up);
-  // A batch script or salloc has SLURM_PROCID without a step: it is no rank.
+  // A batch script or salloc has SLURM_PROCID without a step and is not a rank.
   const bool in_step = has("SLURM_STEP_ID") && has("SLURM_STEP_NUM_TASKS");
-  // srun --mpi=pmi2 sets PMI's variables to Slurm's numbers. In Hydra's ranks that srun started a
-  // proxy for, Slurm's numbers are the proxy's.
+  // srun --mpi=pmi2 sets PMI's variables to Slurm's numbers. In Hydra's ranks, whose proxy srun
+  // started, Slurm's numbers are the proxy's.
   const bool numbers_of_step = in_step && look_up("PMI_RANK") == look_up("SLURM_PROCID") &&
                                look_up("PMI_SIZE") == look_up("SLURM_STEP_NUM_TASKS");
   if (has("PMI_RANK") && has("PMI_SIZE") && !numbers_of_step) return from_mpiexec(look_up);

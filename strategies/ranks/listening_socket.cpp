@@ -43,7 +43,7 @@ std::uint16_t& port_of(sockaddr_storage& address) {
                                        : reinterpret_cast<sockaddr_in&>(address).sin_port;
 }
 
-/// A socket bound to it, or none with errno set.
+/// Returns a socket bound to the address, or none with errno set.
 ListeningSocket bound_to(const addrinfo& address, std::uint16_t port) {
   ListeningSocket place;
   place.socket = runtime::UniqueFd(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -52,8 +52,8 @@ ListeningSocket bound_to(const addrinfo& address, std::uint16_t port) {
   socklen_t length = address.ai_addrlen;
   std::memcpy(&bound, address.ai_addr, length);
   port_of(bound) = htons(port);
-  // A port that an earlier run has just left can be had again. Where any will do it has to be one
-  // that nobody else is given until somebody listens.
+  // A port that an earlier run has just left can be reused. If any port will do, it has to be one
+  // that no other process gets before somebody listens.
   const int on = port == 0 ? 0 : 1;
   ::setsockopt(place.socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   auto* const name = reinterpret_cast<sockaddr*>(&bound);

@@ -1,9 +1,9 @@
 // Mesh: the job's devices arranged on named dimensions.
 //
 // Positions count with the last dimension fastest, so with "data=2/pipeline=2" position 1 is data
-// 0, pipeline 1. A group is what a collective runs over: the positions that differ in one dimension
-// only. Tensor parallelism talks most and stands last, so that its groups are neighbours; data
-// parallelism talks least and stands first (the order of Megatron-LM, arXiv 2104.04473, section 4).
+// 0, pipeline 1. A collective runs over a group: the positions that differ in one dimension only.
+// Tensor parallelism communicates most and is last, so that its groups are neighbours; data
+// parallelism is first (the order of Megatron-LM, arXiv 2104.04473, section 4).
 #pragma once
 
 #include <string>
@@ -21,43 +21,43 @@ struct MeshDimension {
 
 class Mesh {
  public:
-  /// Of data, pipeline and tensor, in this order; a dimension left out has size 1, and one of size
-  /// 1 may stand anywhere. Throws std::invalid_argument for another order or name, a name twice, or
-  /// a size below 1.
+  /// Takes data, pipeline and tensor, in this order; a missing dimension has size 1, and one of
+  /// size 1 may be anywhere. Throws std::invalid_argument for another order or name, a repeated
+  /// name, or a size below 1.
   explicit Mesh(const std::vector<MeshDimension>& dimensions = {});
 
-  /// Positions in all.
+  /// Returns the number of positions.
   int size() const;
   /// Throws std::invalid_argument for an unknown name.
   int size(std::string_view dimension) const;
   const std::vector<MeshDimension>& dimensions() const { return dimensions_; }
 
-  /// Where `position` lies along the dimension.
+  /// Returns the coordinate of `position` along the dimension.
   int coordinate(int position, std::string_view dimension) const;
-  /// The positions that differ from `position` in this dimension only, itself among them,
+  /// Returns the positions that differ from `position` only in this dimension, with itself,
   /// ascending.
   std::vector<int> group(int position, std::string_view dimension) const;
 
-  /// "data=2/pipeline=2/tensor=1": always all three.
+  /// Returns "data=2/pipeline=2/tensor=1": always all three.
   std::string to_string() const;
-  /// "data=2/pipeline=2": without dimensions of size 1; of one device "data=1".
+  /// Returns "data=2/pipeline=2": without dimensions of size 1; "data=1" for one device.
   std::string shortest() const;
 
  private:
   std::size_t index_of(std::string_view dimension) const;
-  /// How far two neighbours along the dimension lie apart.
+  /// Returns the distance between two neighbours along the dimension.
   int stride(std::size_t dimension) const;
   void require_position(int position) const;
 
   std::vector<MeshDimension> dimensions_;
 };
 
-/// A group of ranks cut into `parts` of neighbours, as many in each: the part that `own` is in, and
-/// the ranks that stand in the parts where `own` stands in its.
+/// Cut a group of ranks into `parts` of equally many neighbours. Return the part that contains
+/// `own`, and the ranks at the place of `own` in each part.
 std::vector<int> neighbours(const std::vector<int>& group, int own, int parts);
 std::vector<int> counterparts(const std::vector<int>& group, int own, int parts);
 
-/// "data=2/pipeline=2". Throws std::invalid_argument, one line, for anything else.
+/// Parses "data=2/pipeline=2". Throws std::invalid_argument, in one line, for anything else.
 Mesh parse_mesh(std::string_view text);
 
 }  // namespace stratagem::ranks

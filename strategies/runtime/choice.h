@@ -1,9 +1,9 @@
-// A value that is one of a few names, all of which the compiler knows.
+// A value that is one of a few names, all known to the compiler.
 //
 //   Choice<"none", "fp16"> compression = "none";
 //   if (compression == "fp16") ...
 //
-// Any other name in its place does not compile. What a user writes becomes a Choice by find().
+// Any other name instead does not compile. find() turns a user's text into a Choice.
 #pragma once
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@
 
 namespace stratagem::runtime {
 
-/// A text as an argument of a template.
+/// A text as a template argument.
 template <std::size_t size>
 struct Letters {
   std::array<char, size> text{};
@@ -35,7 +35,7 @@ class Choice {
  public:
   static constexpr std::array<std::string_view, sizeof...(listed)> names = {listed.view()...};
 
-  /// A name that is none of them does not compile: std::optional has no value there.
+  /// Any other name does not compile, because std::optional has no value there.
   consteval Choice(const char* name) : index_(position_of(name).value()) {}
 
   /// Returns nothing for any other name.
@@ -46,14 +46,14 @@ class Choice {
 
   std::string name() const { return std::string(names[index_]); }
 
-  /// The value that stands at the name's place among `values`, which has one for each name.
+  /// Returns the value at the name's place among `values`, which has one for each name.
   template <class... Values>
   constexpr auto pick(Values... values) const {
     static_assert(sizeof...(Values) == names.size(), "one value for each name, in their order");
     return std::array{values...}[index_];
   }
 
-  /// In the order of the list.
+  /// Orders names by the list.
   friend constexpr auto operator<=>(Choice, Choice) = default;
 
   friend std::ostream& operator<<(std::ostream& out, Choice choice) { return out << choice.name(); }
@@ -71,14 +71,14 @@ class Choice {
   std::size_t index_;
 };
 
-/// A member of a struct that is a Choice, whatever its names are.
+/// A struct member that is a Choice, whatever its names are.
 template <class Struct>
 struct ChoiceMember {
   std::span<const std::string_view> names;
   std::function<std::string(const Struct&)> name_in;
   std::function<bool(Struct&, std::string_view)> set;  // false, and no change, for any other name
 
-  /// `Owner` is Struct or a struct that it inherits.
+  /// `Owner` is Struct or one of its bases.
   template <class Owner, Letters... listed>
   ChoiceMember(Choice<listed...> Owner::*member)
       : names(Choice<listed...>::names),
@@ -89,7 +89,7 @@ struct ChoiceMember {
           return found.has_value();
         }) {}
 
-  /// The member as one of a struct that inherits it.
+  /// Makes the member one of a struct that inherits it.
   template <class Base>
   ChoiceMember(const ChoiceMember<Base>& of_base)
       : names(of_base.names), name_in(of_base.name_in), set(of_base.set) {}

@@ -1,4 +1,4 @@
-// A hash that is the same number in every build, as std::hash need not be: FNV-1a, 64 bits.
+// A hash that is equal in every build, unlike std::hash: FNV-1a, 64 bits.
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@ class CpuEvent final : public Event {
   bool complete() const override { return complete_.load(std::memory_order_acquire); }
   std::chrono::steady_clock::time_point time() const override { return time_; }
 
-  /// Called once: under the monitor's lock where devices wait for the event.
+  /// Called once, under the monitor's lock if devices wait for the event.
   void finish() {
     time_ = std::chrono::steady_clock::now();
     complete_.store(true, std::memory_order_release);
@@ -66,7 +66,7 @@ EventPointer CpuDevice::record(Stream /*stream*/) {
   return event;
 }
 
-/// One item in the queue, not three.
+/// Queues one item instead of three.
 TimedWork CpuDevice::enqueue_timed(Stream /*stream*/, std::string label,
                                    std::function<void()> work) {
   auto start = std::make_shared<CpuEvent>();

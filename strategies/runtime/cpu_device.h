@@ -1,7 +1,7 @@
-// CpuDevice: a device that is one thread pinned to its own core(s), first in, first out.
+// CpuDevice: a device that is one thread pinned to its core(s), first in, first out.
 //
-// It behaves as a CUDA stream does, so two cores are two devices and overlap between them is real.
-// Torch-free; what a thread of LibTorch needs at its start is handed in (see cpu_backend.cpp).
+// It behaves like a CUDA stream, so two cores are two devices and overlap between them is real. It
+// has no torch; the caller passes the start of a LibTorch thread in (see cpu_backend.cpp).
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@ struct MemoryProbe {
 class CpuDevice final : public Device {
  public:
   struct Options {
-    std::function<void()> on_start;  // on the device's thread, after pinning
+    std::function<void()> on_start;  // runs on the device's thread, after pinning
     MemoryProbe memory;              // empty: zeros
     ProgressPage* activity = nullptr;
   };
@@ -44,7 +44,7 @@ class CpuDevice final : public Device {
   WorkQueue queue_;
 };
 
-/// Pins the calling thread. Throws std::system_error naming the cores.
+/// Pins the calling thread. Throws std::system_error with the cores.
 void pin_this_thread(const std::vector<int>& cores);
 
 }  // namespace stratagem::runtime

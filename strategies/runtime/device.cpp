@@ -8,7 +8,7 @@
 namespace stratagem::runtime {
 namespace {
 
-/// Of a device whose work has ended when the thread that waits for it goes on.
+/// Stamps work that has ended when the waiting thread goes on.
 class StampsOfThisThread final : public EndStamps {
  public:
   explicit StampsOfThisThread(Device& device) : device_(device) {}

@@ -1,8 +1,8 @@
 // Device: an ordered queue of work that runs asynchronously.
 //
-// A CPU device is one thread pinned to its own core(s); a CUDA device is a GPU with its streams,
-// driven by a thread of its own. Both behave alike: enqueue returns at once, work of one stream
-// runs in order, events order work across devices, and stamps are taken by the device itself.
+// A CPU device is one thread pinned to its core(s); a CUDA device is a GPU with its streams, driven
+// by one thread. Both behave alike: enqueue returns at once, work of one stream runs in order,
+// events order work across devices, and the device itself takes stamps.
 #pragma once
 
 #include <chrono>
@@ -22,23 +22,23 @@ namespace stratagem::runtime {
 /// Streams of a device. A CPU device runs all of them on its one thread, in the order enqueued.
 enum class Stream { compute, copy };
 
-/// A point in a device's queue. Complete once everything enqueued before it has run.
+/// A point in a device's queue. It completes when everything enqueued before it has run.
 class Event {
  public:
   virtual ~Event() = default;
   virtual bool complete() const = 0;
-  /// When it completed, on the steady clock. Valid once it is complete.
+  /// Returns the time of completion on the steady clock; valid once it is complete.
   virtual std::chrono::steady_clock::time_point time() const = 0;
 };
 using EventPointer = std::shared_ptr<Event>;
 
-/// Stamps the ends of work that runs beside a device's own streams and ends in order: a group's
-/// collectives.
+/// Stamps the ends of work, such as a group's collectives, that runs beside a device's own streams
+/// and ends in order.
 class EndStamps {
  public:
   virtual ~EndStamps() = default;
-  /// An event behind what `wait` waits for: the calling thread on a CPU, its current stream on
-  /// CUDA.
+  /// Returns an event behind the work that `wait` awaits, on the calling thread for a CPU, on its
+  /// current stream for CUDA.
   virtual EventPointer stamp_behind(const std::function<void()>& wait) = 0;
 };
 
@@ -51,24 +51,24 @@ struct TimedWork {
 struct MemoryStatistics {
   std::int64_t current_bytes = 0;
   std::int64_t peak_bytes = 0;
-  std::optional<CategorizedMemory> by_category = {};  // none where an allocator keeps no account
+  std::optional<CategorizedMemory> by_category = {};  // empty if an allocator keeps no account
 };
 
 enum class DeviceKind { cpu, cuda };
 
-inline constexpr int most_devices = 1024;  // of a job
+inline constexpr int most_devices = 1024;  // the most devices of a job
 
 struct DeviceDescription {
-  int index = 0;  // position in the job
+  int index = 0;  // the position in the job
   DeviceKind kind = DeviceKind::cpu;
-  int ordinal = 0;         // which GPU; 0 on CPU
-  std::vector<int> cores;  // CPU cores that it is pinned to; empty: not pinned
+  int ordinal = 0;         // the number of the GPU; 0 on CPU
+  std::vector<int> cores;  // the CPU cores to which it is pinned; empty: not pinned
   bool separate_copy_stream = false;
 
-  std::string name() const;  // "cpu:0", "cuda:1"
+  std::string name() const;  // returns "cpu:0", "cuda:1"
 };
 
-/// Thrown when a work item, or what it launched, runs or waits longer than the time limit.
+/// Thrown when a work item, or its launched work, runs or waits longer than the time limit.
 class DeviceTimeout : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -83,37 +83,36 @@ class Device {
 
   const DeviceDescription& description() const { return description_; }
 
-  /// Runs `work` on the device after everything enqueued before it on `stream`. An exception that
-  /// it throws is the group's failure; later work of all devices in the group is skipped.
+  /// Runs `work` on the device after everything enqueued before it on `stream`. Its exception is
+  /// the group's failure, after which all devices of the group skip later work.
   virtual void enqueue(Stream stream, std::string label, std::function<void()> work) = 0;
 
-  /// An event behind everything enqueued so far on `stream`.
+  /// Returns an event behind everything enqueued so far on `stream`.
   virtual EventPointer record(Stream stream) = 0;
 
-  /// enqueue() between two record().
+  /// Enqueues between two record() calls.
   virtual TimedWork enqueue_timed(Stream stream, std::string label, std::function<void()> work);
 
-  /// An event at this very point of what the calling thread does with the device: at once on a CPU,
-  /// on the thread's current stream on CUDA. For what threads other than the device's run for it.
+  /// Returns an event at this point of the calling thread's work on the device: at once on a CPU,
+  /// on the thread's current stream on CUDA. It serves threads other than the device's.
   virtual EventPointer stamp() = 0;
 
-  /// Of work that ends in an order of its own. The device outlives them.
+  /// Returns stamps for work that ends in its own order. The device must outlive them.
   virtual std::unique_ptr<EndStamps> make_end_stamps();
 
   /// Work enqueued on `stream` from now on runs after `event`, which may belong to any device.
   virtual void wait(Stream stream, EventPointer event) = 0;
 
-  /// Returns when all work enqueued so far has run. Throws the group's first failure, once what
-  /// ran meanwhile has ended, and DeviceTimeout when one work item, or the kernels of one, take
-  /// longer than `limit`, which is then the group's failure.
+  /// Returns when all work enqueued so far has run. Throws the group's first failure, once running
+  /// work has ended. Throws DeviceTimeout, which is then the group's failure, if one work item, or
+  /// its kernels, take longer than `limit`.
   virtual void synchronize(std::chrono::milliseconds limit) = 0;
 
-  /// Returns when an event that was recorded here is complete; throws as synchronize() does.
+  /// Returns when an event recorded here is complete; throws like synchronize().
   virtual void wait_on_host(const Event& event, std::chrono::milliseconds limit) = 0;
 
-  /// Ties the device's clock to the host's anew, for the events recorded from now on: clocks drift
-  /// apart, and what a device counts since then is the more exact the less it is. The device must
-  /// be idle.
+  /// Ties the device's clock to the host's anew for later events: clocks drift apart, and the
+  /// device counts more exactly over a shorter time. The device must be idle.
   virtual void synchronize_clock() {}
 
   virtual MemoryStatistics memory() const = 0;
@@ -125,8 +124,8 @@ class Device {
 
 using DeviceSpan = std::span<const std::unique_ptr<Device>>;
 
-/// Synchronizes every device, also after one threw, and throws the first error at the end: what
-/// the work refers to may go then. See Device::synchronize.
+/// Synchronizes every device, even after an exception, and throws the first error at the end, when
+/// the work's objects may be destroyed. See Device::synchronize.
 void synchronize_all(DeviceSpan devices, std::chrono::milliseconds limit);
 
 }  // namespace stratagem::runtime

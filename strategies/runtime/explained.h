@@ -1,5 +1,4 @@
-// Messages of the standard library and the system, with the cause or the remedy that they leave
-// out.
+// Adds causes or remedies to messages of the standard library and the system.
 #pragma once
 
 #include <string>
@@ -7,7 +6,7 @@
 
 namespace stratagem::runtime {
 
-/// With the cause or the remedy where the library or the system names neither.
+/// Returns the message with the cause or the remedy that it lacks.
 inline std::string explained(std::string message) {
   struct Explanation {
     std::string_view text;

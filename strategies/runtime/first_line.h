@@ -1,4 +1,4 @@
-// The first line of a message: libraries put stack traces behind it.
+// Returns the first line of a message, because libraries append stack traces.
 #pragma once
 
 #include <exception>

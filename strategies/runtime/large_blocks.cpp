@@ -32,7 +32,7 @@ void* LargeBlocks::from_system(std::size_t room) {
 
 LargeBlocks::Memory LargeBlocks::allocate(std::size_t room) const {
   Memory memory(allocate_(room));
-  // Advice only: where huge pages are switched off the call fails and nothing is lost.
+  // This is only advice: if huge pages are off, the call fails without harm.
   if (memory) madvise(memory.get(), room, MADV_HUGEPAGE);
   return memory;
 }
@@ -89,7 +89,7 @@ LargeBlocks::UsedBlocks::iterator LargeBlocks::find(void* data, const char* what
 
 LargeBlocks::Block& LargeBlocks::block_of(void* data) {
   const std::lock_guard lock(mutex_);
-  return find(data, "looked up")->second.block;  // stays where it is whatever else is taken
+  return find(data, "looked up")->second.block;  // other calls do not move it
 }
 
 LargeBlocks::Block LargeBlocks::give_back(void* data) {

@@ -41,7 +41,7 @@ void LaunchedWork::wait(const std::function<bool()>& ended, std::chrono::millise
   monitor_->rethrow_if_failed();
 }
 
-/// True: there were some.
+/// Drops ended pieces and returns whether there were any.
 bool LaunchedWork::drop_ended() {
   const std::lock_guard lock(mutex_);
   bool dropped = false;
@@ -54,7 +54,7 @@ bool LaunchedWork::drop_ended() {
   return dropped;
 }
 
-/// Names the piece that each stream is at.
+/// Returns an error with the current piece of each stream.
 std::string LaunchedWork::overrun(std::chrono::milliseconds limit) {
   const std::lock_guard lock(mutex_);
   std::string labels;

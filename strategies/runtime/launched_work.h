@@ -1,8 +1,8 @@
 // LaunchedWork: the kernels that a device's thread has launched and that have not ended.
 //
-// A kernel that does not end blocks no thread, so whoever waits looks at it again and again. The
-// limit is of one piece of work: a long queue of short ones is no hang. What overruns or fails is
-// the group's failure, so that no other device, and no destructor, waits for a limit of its own.
+// A kernel that does not end blocks no thread, so the waiter polls. The limit applies to one piece
+// of work: a long queue of short ones is not a hang. An overrun or failure is the group's failure,
+// so that no other device, and no destructor, waits for its own limit.
 #pragma once
 
 #include <array>
@@ -21,15 +21,15 @@ namespace stratagem::runtime {
 
 class LaunchedWork {
  public:
-  /// `device` is its name, for errors.
+  /// `device` is its name for errors.
   LaunchedWork(std::shared_ptr<Monitor> monitor, std::string device)
       : monitor_(std::move(monitor)), device_(std::move(device)) {}
 
-  /// A piece of work that `end` is behind. Those of one stream end in order. From any thread.
+  /// Adds a piece of work that ends with `end`. Pieces of one stream end in order. Thread-safe.
   void add(Stream stream, std::string label, EventPointer end);
 
   /// Returns once `ended` holds. Throws the group's first failure, which is a DeviceTimeout of this
-  /// device when nothing has ended for longer than `limit`.
+  /// device if nothing has ended for longer than `limit`.
   void wait(const std::function<bool()>& ended, std::chrono::milliseconds limit);
 
  private:

@@ -1,4 +1,4 @@
-// What memory of a device is for. docs/explanation/timing.md says what belongs where.
+// The purposes of a device's memory; see docs/explanation/timing.md.
 #pragma once
 
 #include <array>
@@ -10,10 +10,10 @@ namespace stratagem::runtime {
 enum class MemoryCategory : std::uint8_t {
   parameters,
   gradients,
-  optimizer,      // what it accumulates for the parameters
-  activations,    // what a forward or a backward pass makes
-  communication,  // what is received, gathered, or made to be sent
-  staging,        // copies of inputs, of targets, and of what goes from device to device
+  optimizer,      // the state accumulated for the parameters
+  activations,    // results of a forward or a backward pass
+  communication,  // received, gathered, or made to be sent
+  staging,        // copies of inputs, of targets, and between devices
   other,
 };
 
@@ -45,11 +45,11 @@ class BytesByCategory {
   std::array<std::int64_t, memory_categories> bytes_{};
 };
 
-/// An account's memory by what it is for [bytes].
+/// An account's memory by purpose [bytes].
 struct CategorizedMemory {
   BytesByCategory current;
-  BytesByCategory peak;     // of each category for itself
-  BytesByCategory at_peak;  // when all together were at their highest: the first time
+  BytesByCategory peak;     // each category's own peak
+  BytesByCategory at_peak;  // the composition of the first highest total
 };
 
 }  // namespace stratagem::runtime

@@ -1,4 +1,4 @@
-// Text as numbers and lists.
+// Parses text as numbers and lists.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace stratagem::runtime {
 
-/// The number that the whole text is; empty where it is none, or out of the type's range.
+/// Returns the number in the whole text, or nothing if it is not one or exceeds the type's range.
 template <class Number>
 std::optional<Number> number_in(std::string_view text) {
   Number number{};
@@ -18,7 +18,7 @@ std::optional<Number> number_in(std::string_view text) {
   return whole ? std::optional(number) : std::nullopt;
 }
 
-/// What stands between the separators, empty parts too: always one part or more.
+/// Returns the one or more parts between the separators, including empty ones.
 inline std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   for (std::size_t start = 0; start <= text.size(); start += parts.back().size() + 1) {

@@ -6,8 +6,8 @@
 
 namespace stratagem::runtime {
 
-/// Never throws: output that is lost must not end the work that it reports. The stream keeps its
-/// error, which run_main() reports of the standard output.
+/// Never throws: a loss of output must not end the work that it reports. The stream keeps its
+/// error, which run_main() reports for the standard output.
 inline void print_line(std::FILE* out, const std::string& line) noexcept {
   std::fwrite(line.data(), 1, line.size(), out);
   std::fputc('\n', out);

@@ -16,7 +16,7 @@ constexpr std::size_t words = 6;
 constexpr std::size_t characters = words * sizeof(std::uint64_t) - 1;
 }  // namespace
 
-// Words are atomic so that a reader in another thread or process sees no torn bytes of one word.
+// Words are atomic, so that a reader in another thread or process sees each word whole.
 struct ProgressPage::Slot {
   std::array<std::atomic<std::uint64_t>, words> text;
 };

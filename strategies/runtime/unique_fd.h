@@ -20,7 +20,7 @@ class UniqueFd {
 
   int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
-  /// Gives it up; the caller closes it.
+  /// Releases the descriptor, which the caller closes.
   int release() { return std::exchange(fd_, -1); }
   void reset() {
     if (fd_ >= 0) ::close(std::exchange(fd_, -1));

@@ -32,7 +32,7 @@ WorkQueue::~WorkQueue() {
     stuck = shared_->activity->overran;
     drops_work = !shared_->items.empty();
   });
-  if (drops_work) {  // a peer that waits for it would wait for ever
+  if (drops_work) {  // a peer that waits for it would wait forever
     shared_->monitor->fail(std::make_exception_ptr(
         std::runtime_error(fmt::format("{} was closed with work left", shared_->options.name))));
   }
@@ -76,11 +76,11 @@ void WorkQueue::wait_for(const std::function<bool()>& ready, std::chrono::millis
   Monitor& monitor = *shared_->monitor;
   std::size_t target = 0;
   monitor.update([&] { target = shared_->pushed; });
-  // After a failure items are skipped, and what they would have brought about never comes.
+  // After a failure items are skipped, so that `ready` may never hold.
   const auto ended = [&] { return shared_->finished >= target || ready(); };
   bool done = false;
   while (!done) {
-    // Look again no later than when the item that runs now would have overrun.
+    // The next check comes before the running item can have overrun by much.
     monitor.wait_until(ended, Monitor::Clock::now() + limit / 4);
     monitor.update([&] { done = ended(); });
     if (done) break;
@@ -89,8 +89,8 @@ void WorkQueue::wait_for(const std::function<bool()>& ready, std::chrono::millis
       monitor.fail_by_overrun(std::make_exception_ptr(DeviceTimeout(overrun)));
       break;
     }
-    // After a failure the item that runs now still ends before anyone is told: what it works on
-    // may go as soon as this returns. wait_until no longer waits then.
+    // After a failure the running item still ends before the caller learns of it: its objects may
+    // be destroyed as soon as this returns. wait_until no longer waits then.
     if (monitor.failed()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   monitor.rethrow_if_failed();
@@ -100,12 +100,12 @@ void WorkQueue::loop(const std::shared_ptr<Shared>& shared) {
   WorkItem item;
   for (bool has_run = false; take(*shared, item, has_run); has_run = true) {
     run(*shared, item);
-    item = {};  // what it captured is released before it counts as finished
+    item = {};  // frees its captures before it counts as finished
   }
   shared->monitor->update([&] { shared->ended = true; });
 }
 
-/// The next item, once there is one; false: there will be none. `has_run`: the one before.
+/// Waits for the next item; returns false at the end. `has_run` is set after the first item.
 bool WorkQueue::take(Shared& shared, WorkItem& item, bool has_run) {
   bool taken = false;
   bool stop = false;
@@ -129,7 +129,7 @@ bool WorkQueue::take(Shared& shared, WorkItem& item, bool has_run) {
     });
     if (taken || stop) return taken;
     shared.monitor->wait([&] { return shared.stopping || !shared.items.empty(); });
-    // After a failure wait() returns at once: do not spin while nothing is left to skip.
+    // After a failure wait() returns at once: this avoids spinning while nothing is left to skip.
     if (shared.monitor->failed()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }

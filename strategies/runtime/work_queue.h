@@ -1,8 +1,8 @@
-// WorkQueue: a thread that runs what is pushed to it, in order, and says what it is doing.
+// WorkQueue: a thread that runs the pushed items in order and reports its current one.
 //
-// The part that CPU and CUDA devices share. On a CPU device the thread computes; on a CUDA device
-// it launches kernels. It knows how long its current item has been running, so that a synchronise
-// can tell a long queue from a hang.
+// CPU and CUDA devices share this part. On a CPU device the thread computes; on a CUDA device it
+// launches kernels. It records how long its current item has been running, so that a
+// synchronisation can distinguish a long queue from a hang.
 #pragma once
 
 #include <chrono>
@@ -20,29 +20,29 @@ namespace stratagem::runtime {
 class WorkQueue {
  public:
   struct Options {
-    std::string name;                  // shown in errors: "cpu:0"
-    std::function<void()> on_start;    // runs first, on the thread: pinning, thread counts
-    ProgressPage* activity = nullptr;  // where the current label is shown; may be null
+    std::string name;                  // the name in errors: "cpu:0"
+    std::function<void()> on_start;    // runs first on the thread: pinning, thread counts
+    ProgressPage* activity = nullptr;  // shows the current label; may be null
     int progress_slot = 0;
   };
 
   WorkQueue(std::shared_ptr<Monitor> monitor, Options options);
-  /// Lets the current item finish, drops the rest, which is a failure of the group. An item that
-  /// never ends is left behind with its thread detached: the process is about to end with an error.
+  /// Lets the current item finish and drops the rest, which is a failure of the group. An item that
+  /// never ends stays behind in a detached thread: the process is about to end with an error.
   ~WorkQueue();
   WorkQueue(const WorkQueue&) = delete;
   WorkQueue& operator=(const WorkQueue&) = delete;
 
-  /// After a failure of the group, `work` is skipped. An empty label is not shown anywhere.
+  /// Adds `work`, which a failure of the group skips. An empty label is not shown anywhere.
   void push(std::string label, std::function<void()> work);
 
-  /// An item that only waits for another device: it is not the one to blame for an overrun.
+  /// Adds an item that only waits for another device and is not the cause of an overrun.
   void enqueue_wait(std::string label, std::function<void()> work);
 
-  /// Blocks until everything pushed so far has run; throws as Device::synchronize does.
+  /// Blocks until all items pushed so far have run; throws like Device::synchronize.
   void drain(std::chrono::milliseconds limit);
 
-  /// Blocks until `ready` holds, which an item that has been pushed brings about; throws likewise.
+  /// Blocks until an item makes `ready` true; throws like Device::synchronize.
   void wait_for(const std::function<bool()>& ready, std::chrono::milliseconds limit);
 
   Monitor& monitor() { return *shared_->monitor; }
@@ -54,7 +54,7 @@ class WorkQueue {
     std::function<void()> work;
     bool waits = false;
   };
-  /// Held by the thread too, so that a detached thread never looks at a dead object.
+  /// The thread shares this, so that it stays valid if the thread is detached.
   struct Shared {
     std::shared_ptr<Monitor> monitor;
     Options options;

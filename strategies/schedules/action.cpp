@@ -9,24 +9,24 @@
 namespace stratagem::schedules {
 namespace {
 
-/// How an action moves data.
+/// The way in which an action moves data.
 enum class Movement {
   none,                 // it computes
   copy,                 // between devices of a process or from the host
   send,                 // to another rank
   receive,              // from another rank
-  among_replicas,       // a collective of the ranks that hold the same layers
-  among_shards,         // likewise of those of them over which state is sharded, or all
-  among_copies,         // likewise of those that keep the same part of it
-  among_tensor_shards,  // a collective of the ranks that hold parts of the same layers
+  among_replicas,       // a collective of the ranks with the same layers
+  among_shards,         // a collective of those that shard its state, or of all
+  among_copies,         // a collective of those with the same part of it
+  among_tensor_shards,  // a collective of the ranks with parts of the same layers
   within_replica,       // a collective of all ranks of a replica
-  stalled,              // an action stands still for a collective
+  stalled,              // an action waits for a collective
 };
 
-/// What else is true of a kind; joined by |.
-constexpr unsigned whole_stage = 1;       // of no micro-batch
-constexpr unsigned evaluation = 2;        // part of the forward passes alone
-constexpr unsigned input_gradient = 4;    // makes the gradient that the stage before waits for
+/// Other properties of a kind, joined by |.
+constexpr unsigned whole_stage = 1;       // has no micro-batch
+constexpr unsigned evaluation = 2;        // only forward passes have it
+constexpr unsigned input_gradient = 4;    // makes the gradient that the previous stage awaits
 constexpr unsigned weight_gradients = 8;  // adds to the gradients of the stage's weights
 constexpr unsigned update = 16;           // part of the parameters' update
 constexpr unsigned in_flight = 32;        // overlaps its device's list
@@ -42,7 +42,7 @@ struct Description {
   bool has(unsigned property) const { return (properties & property) != 0; }
 };
 
-/// All that is known of kinds by themselves: a new one is one line here.
+/// Returns all properties of a kind: a new kind is one line here.
 const Description& describe(ActionKind kind) {
   using enum ActionKind;
   using enum Movement;

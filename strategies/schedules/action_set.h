@@ -1,5 +1,5 @@
-// ActionSet: which actions have happened, one bit each, so that a schedule of a million actions is
-// walked without a tree of them.
+// ActionSet: the actions that have happened, one bit each, so that a schedule of a million actions
+// needs no tree of them.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace stratagem::schedules {
 
 class ActionSet {
  public:
-  /// Of the actions that stand in these lists, and of the transfers that they start.
+  /// Makes a set for the actions of these lists and the transfers that they start.
   explicit ActionSet(const std::vector<std::vector<Action>>& lists) {
     for (const auto& list : lists) {
       for (const Action& action : list) {
@@ -25,10 +25,10 @@ class ActionSet {
     bits_.resize(action_kinds * each, false);
   }
 
-  /// False for one beyond the lists.
+  /// Returns false for an action outside the lists.
   bool contains(const Action& action) const { return fits(action) && bits_[index(action)]; }
 
-  /// Whether it was new; throws std::out_of_range for one beyond the lists.
+  /// Returns whether it was new; throws std::out_of_range for an action outside the lists.
   bool insert(const Action& action) {
     if (!fits(action)) throw std::out_of_range(to_string(action) + " is beyond its set");
     auto bit = bits_[index(action)];

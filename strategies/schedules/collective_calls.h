@@ -1,6 +1,6 @@
-// What a rank calls in each of its process groups, in which order. A collective in which the ranks
-// of a group do not meet stands still until its time limit; their lists, compared before the first
-// step, say at once where they part.
+// The ordered calls of a rank in each of its process groups. A collective that the ranks of a group
+// do not all call blocks until its time limit; comparing their lists before the first step finds
+// the difference at once.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace stratagem::schedules {
 
-/// Which process group of a rank: that of all replicas, of those over which state is sharded, of
-/// those that keep the same shard, of the ranks that share layers, of those that sum up norms.
+/// A rank's process groups: all replicas, those that shard state, those that keep the same shard,
+/// the ranks that share layers, those that sum norms.
 enum class RankGroup { replicas, shards, copies, tensor, norm };
 
 struct Collective {
@@ -22,18 +22,17 @@ struct Collective {
   bool operator==(const Collective&) const = default;
 };
 
-/// The actions of a device's list that belong to a process group, waits among them, in their order.
-/// Passes belong to the ranks that share layers, which exchange activations inside of them. Sends
-/// and receives belong to none: each meets one of another list.
+/// Returns the actions of a device's list that belong to a process group, including waits, in
+/// order. Passes belong to the ranks that share layers, which exchange activations inside them.
+/// Sends and receives belong to none: each meets one of another list.
 std::vector<Collective> collectives_of(const Schedule& lowered, int device);
 
-/// In place of each group's calls one number that hardly any others have, nor these in another
-/// order.
+/// Replaces each group's calls by a hash of them and their order.
 strategies::CallLists digests_of(const strategies::CallLists& own);
 
-/// The first call of a group that not all its ranks make, of every rank's lists: "rank 0: call 3 in
-/// group shards of device 0 (ranks 0, 1) is unshard of stage 2, 64 bytes; that of rank 1 is ...".
-/// Empty: there is none.
+/// Returns the first call of a group that not all its ranks make, from every rank's lists: "rank 0:
+/// call 3 in group shards of device 0 (ranks 0, 1) is unshard of stage 2, 64 bytes; that of rank 1
+/// is ...", or an empty string.
 std::string first_difference(const std::vector<strategies::CallLists>& by_rank);
 
 }  // namespace stratagem::schedules

@@ -46,7 +46,7 @@ class Builder {
   Action at(ActionKind kind, int replica, int segment) const {
     return {kind, shape_.stage_of(replica, segment)};
   }
-  /// Of every replica with samples.
+  /// Returns the actions of every replica with samples.
   std::vector<Action> of_all(ActionKind kind, int segment) const {
     std::vector<Action> actions;
     for (int replica = 0; replica < shape_.replicas; ++replica) {
@@ -70,12 +70,12 @@ class Builder {
     if (!shape_.loss_on_replicas) loss();
   }
 
-  /// Its copy of the model and its samples.
+  /// Adds the copies of the model and the samples to a replica.
   void bring_to(int replica) {
     for (int segment = 0; segment <= last_ && !shape_.copies_kept; ++segment) {
       add(at(replicate, replica, segment));
-      // Until the update the owner's parameters are the old ones, and until the end of its own
-      // backward pass a replica uses its copy of them.
+      // Until the update the owner's parameters are the old ones, and until the end of its backward
+      // pass a replica uses its copy of them.
       schedule_.needs_before[at(replicate, replica, segment)] = {
           at(optimizer, owner_of(segment), segment), at(backward, replica, segment)};
     }
@@ -86,8 +86,8 @@ class Builder {
     }
   }
 
-  /// Copies without which the pass would use, or whose sources it would change, too early: that of
-  /// its own replica; and all where it is the first one's, whose buffers the others copy.
+  /// Returns the copies that a pass must follow, because it uses them or changes their sources: its
+  /// own replica's, and all for the first replica, whose buffers the others copy.
   std::vector<Action> copies_before(int replica, int segment) const {
     const int all = shape_.copies_kept ? shape_.devices : shape_.replicas;
     const int end = replica == 0 ? all : replica + 1;
@@ -131,7 +131,7 @@ class Builder {
     if (!shape_.loss_on_replicas) add({backward, loss_}, {{forward, loss_}});
     for (int segment = last_; segment >= 0; --segment) {
       for (int replica = 0; replica < shape_.replicas; ++replica) backward_pass(replica, segment);
-      // One segment later, so that a device seldom waits for the others.
+      // The sum comes one segment later, so that a device seldom waits for the others.
       if (shape_.reduce_overlapped && segment < last_) sum(segment + 1);
     }
     for (int segment = shape_.reduce_overlapped ? 0 : last_; segment >= 0; --segment) sum(segment);
@@ -151,7 +151,7 @@ class Builder {
     add(at(backward, replica, segment), std::move(needs));
   }
 
-  /// Whether other devices than its owner have gradients of it.
+  /// Returns whether devices other than its owner have gradients of it.
   bool is_summed(int segment) const { return several() || owner_of(segment) > 0; }
 
   void sum(int segment) {
@@ -159,7 +159,7 @@ class Builder {
     add(at(sum_gradients, owner_of(segment), segment), of_all(backward, segment));
   }
 
-  /// In the order in which the next forward pass uses the parameters.
+  /// Updates in the order in which the next forward pass uses the parameters.
   void update() {
     for (int segment = 0; segment <= last_; ++segment) {
       const int owner = owner_of(segment);
@@ -185,8 +185,8 @@ class Builder {
   }
 
   DataParallelShape shape_;
-  int last_;  // segment
-  int loss_;  // its stage
+  int last_;  // the last segment
+  int loss_;  // the stage of the loss
   Schedule schedule_;
 };
 

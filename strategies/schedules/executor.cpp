@@ -13,7 +13,7 @@ Stream stream_of(const Action& action, const runtime::Device& device) {
                                                                            : Stream::compute;
 }
 
-/// The ends of actions of the step before.
+/// Returns the ends of actions of the step before.
 std::vector<runtime::EventPointer> ends_of(const Execution& before,
                                            const std::vector<Action>& actions) {
   std::vector<runtime::EventPointer> ends;
@@ -42,7 +42,7 @@ Execution execute(const Schedule& lowered, runtime::DeviceSpan devices,
     const Stream stream = stream_of(action, device);
     all_predecessors(lowered, action, [&](const Action& needed) {
       const auto other = enqueued.find(needed);
-      if (other == enqueued.end()) return true;  // another rank's: a receive waits for it by itself
+      if (other == enqueued.end()) return true;  // another rank's: the receive itself waits for it
       if (other->second.device != index || other->second.stream != stream) {
         device.wait(stream, other->second.end);
       }

@@ -1,5 +1,5 @@
-// gpipe: all forwards, then all backwards, the last micro-batch first. Holds the activations of all
-// m micro-batches at once. Bubble: (p - 1) / (m + p - 1) (Huang et al. 2019, section 2.3).
+// gpipe: all forwards, then all backwards, the last micro-batch first. It holds the activations of
+// all m micro-batches at once. Bubble: (p - 1) / (m + p - 1) (Huang et al. 2019, section 2.3).
 #include "strategies/schedules/registry.h"
 
 namespace stratagem::schedules {

@@ -9,15 +9,15 @@
 namespace stratagem::schedules {
 namespace {
 
-/// How many micro-batches pass a device's stages together: p, or a few more where p does not divide
-/// the number of micro-batches, because fewer would leave the first device waiting for itself.
+/// Returns the number of micro-batches that pass a device's stages together: p, or a few more if p
+/// does not divide their number, because with fewer the first device would wait for itself.
 int group_size(const ScheduleSize& size) {
   const int groups = std::max(1, size.micro_batches / size.devices);
   return (size.micro_batches + groups - 1) / groups;
 }
 
-/// The order of one device's forwards, or of its backwards: each group of micro-batches passes its
-/// stages one after the other.
+/// Returns the order of one device's forwards, or of its backwards: each group of micro-batches
+/// passes its stages one after the other.
 std::vector<Action> passes(ActionKind kind, int device, const ScheduleSize& size) {
   std::vector<Action> order;
   const int together = group_size(size);
@@ -33,7 +33,7 @@ std::vector<Action> passes(ActionKind kind, int device, const ScheduleSize& size
   return order;
 }
 
-/// Forwards before the first backward.
+/// Returns the number of forwards before the first backward.
 int warm_up(int device, const ScheduleSize& size) {
   const int after = size.devices - 1 - device;
   if (size.stages_per_device == 1) return after;

@@ -8,7 +8,7 @@
 namespace stratagem::schedules {
 namespace {
 
-/// What has to be handed to another rank just after `action`.
+/// Returns the send to another rank just after `action`.
 std::optional<Action> send_after(const Schedule& schedule, const Action& action) {
   const auto [kind, stage, micro_batch] = action;
   if (kind == ActionKind::forward && stage + 1 < schedule.stages() &&
@@ -21,7 +21,7 @@ std::optional<Action> send_after(const Schedule& schedule, const Action& action)
   return std::nullopt;
 }
 
-/// Whether it is an update or needs one of the same step.
+/// Returns whether it is an update or needs one of the same step.
 bool follows_an_update(const Schedule& lowered, const Action& action) {
   const auto updates = [](const Action& other) { return other.kind == ActionKind::optimizer; };
   return updates(action) || std::ranges::any_of(predecessors(lowered, action), updates);
@@ -78,7 +78,7 @@ Schedule add_gradient_reduction(const Schedule& lowered) {
 Schedule add_clipping(const Schedule& lowered, bool across_ranks) {
   Schedule clipped = lowered;
   std::vector<Action> norms;
-  std::map<int, Action> sums;  // by rank: on the device of its first stage that is updated
+  std::map<int, Action> sums;  // by rank: on the device of its first updated stage
   for (int stage = 0; stage < lowered.stages(); ++stage) {
     if (lowered.not_updated.contains(stage)) continue;
     norms.push_back({ActionKind::gradient_norm, stage, 0});
@@ -87,8 +87,8 @@ Schedule add_clipping(const Schedule& lowered, bool across_ranks) {
     if (across_ranks) sums.emplace(rank, Action{ActionKind::norm_sum, stage, 0});
   }
   for (auto& actions : clipped.actions) {
-    std::vector<Action> before;  // any update
-    std::vector<Action> after;   // and the updates
+    std::vector<Action> before;  // before any update
+    std::vector<Action> after;   // the updates and later actions
     for (const Action& action : actions) {
       if (action.kind == ActionKind::optimizer) {
         before.push_back({ActionKind::gradient_norm, action.stage, 0});
@@ -109,8 +109,8 @@ Schedule add_clipping(const Schedule& lowered, bool across_ranks) {
 
 Edges answered_sends(const Schedule& lowered, int device) {
   struct Peer {
-    std::size_t known = 0;          // so many of its actions are known to have run
-    std::optional<Action> first{};  // receive from it
+    std::size_t known = 0;          // the number of its actions known to have run
+    std::optional<Action> first{};  // the first receive from it
   };
   const auto device_of = [&](int stage) {
     return lowered.device_of_stage.at(static_cast<std::size_t>(stage));
@@ -131,7 +131,7 @@ Edges answered_sends(const Schedule& lowered, int device) {
     const auto& others = lowered.actions.at(static_cast<std::size_t>(from));
     const auto begin = others.begin() + static_cast<std::ptrdiff_t>(peer.known);
     const auto end = std::find(begin, others.end(), sent);
-    if (end == others.end()) continue;  // it lies before what is known
+    if (end == others.end()) continue;  // it lies in the known part
     for (auto before = begin; before != end; ++before) {
       if (!is_receive(before->kind) || open.erase(sender_of(*before)) == 0) continue;
       answered[action].push_back(sender_of(*before));

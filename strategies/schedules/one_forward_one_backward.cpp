@@ -1,5 +1,5 @@
 // 1f1b: after a warm-up of forwards, each stage alternates one forward and one backward, so that
-// stage s of p holds at most p - s micro-batches. Bubble as gpipe's: (p - 1) / (m + p - 1)
+// stage s of p holds at most p - s micro-batches. The bubble is gpipe's: (p - 1) / (m + p - 1)
 // (Narayanan et al. 2019, PipeDream, section 3.2; the flushing form of Narayanan et al. 2021).
 #include <algorithm>
 

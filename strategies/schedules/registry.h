@@ -1,4 +1,4 @@
-// The pipeline schedules by name. Each generator stands in a file of its own and registers itself.
+// The pipeline schedules by name. Each generator registers itself in its own file.
 #pragma once
 
 #include <functional>
@@ -11,28 +11,28 @@
 
 namespace stratagem::schedules {
 
-/// All at least 1.
+/// The size of a schedule; all numbers are at least 1.
 struct ScheduleSize {
   int devices = 1;
   int micro_batches = 1;
-  int stages_per_device = 1;  // "virtual stages"; as many as the schedule has
+  int stages_per_device = 1;  // "virtual stages"; the schedule's number
 };
 
-/// Of stages of a device: the user says how many (--virtual-stages).
+/// The user chooses the number of stages of a device (--virtual-stages).
 inline constexpr int any_number = 0;
 
 struct ScheduleEntry {
   std::string name = {};
   std::string summary = {};
-  /// The compute order.
+  /// Returns the compute order.
   std::function<Schedule(const ScheduleSize& size)> generate = {};
-  /// Idle fraction of one of many steps with equal stages and free transfers, for any ratio of B to
-  /// F, or for F, I and W of one length. A device that has ended its part goes on to the next step.
+  /// Returns the idle fraction of one of many steps with equal stages and free transfers, for any
+  /// ratio of B to F, or equal F, I and W. A device that has ended its part begins the next step.
   std::function<double(const ScheduleSize& size)> ideal_bubble = {};
   int stages_per_device = 1;  // or `any_number`
 
   bool asks_for_stages() const { return stages_per_device == any_number; }
-  /// How many stages a device has where the user asks for `asked`.
+  /// Returns the stages of a device if the user asks for `asked`.
   int stages_for(int asked) const { return asks_for_stages() ? asked : stages_per_device; }
 
   static models::Registry<ScheduleEntry>& registry();
@@ -42,15 +42,15 @@ struct ScheduleEntry {
 const ScheduleEntry& find_schedule(std::string_view name);
 std::vector<std::string> schedule_names();
 
-/// Generates, lowers and validates. The devices are split over `ranks` evenly and in order.
-/// Throws std::invalid_argument unless the counts are positive, the ranks divide the devices, and
-/// the schedule can have so many stages a device.
+/// Generates, lowers and validates. The devices are split over `ranks` evenly and in order. Throws
+/// std::invalid_argument unless the counts are positive, the ranks divide the devices, and the
+/// schedule supports this number of stages a device.
 Schedule make_schedule(std::string_view name, const ScheduleSize& size, int ranks = 1);
-/// With one stage a device, or as many as the schedule always has.
+/// Makes it with one stage a device, or the schedule's fixed number.
 Schedule make_schedule(std::string_view name, int devices, int micro_batches, int ranks = 1);
 
-/// Nothing scheduled yet: what a generator starts from. Stage s lives on device s modulo
-/// devices; a generator may place it elsewhere.
+/// Returns an empty schedule for a generator. Stage s is on device s modulo devices; a generator
+/// may move it.
 Schedule empty_schedule(std::string name, const ScheduleSize& size);
 
 }  // namespace stratagem::schedules

@@ -51,7 +51,7 @@ bool all_copies_before(const Schedule& compute, const Action& action, const Acti
 
 namespace {
 
-/// Whether it holds for all that an action of stages that follow one another waits for.
+/// Returns whether `test` holds for all needs of an action of stages that follow one another.
 bool all_needs(const Schedule& lowered, const Action& action, const ActionTest& test) {
   using enum ActionKind;
   const auto [kind, stage, micro_batch] = action;
@@ -86,7 +86,7 @@ bool all_needs(const Schedule& lowered, const Action& action, const ActionTest& 
       }
       return true;
     default:
-      return true;  // waits for nothing
+      return true;  // it waits for nothing
   }
 }
 

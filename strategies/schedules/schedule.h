@@ -1,8 +1,8 @@
-// Schedule: which device runs which action, in which order. A value: it can be printed, validated,
-// simulated, executed and drawn, and no strategy has a loop of its own.
+// Schedule: each device's ordered actions. It is a value that can be printed, validated, simulated,
+// executed and drawn, and no strategy has a loop of its own.
 //
-// A generator writes the compute order (F and B, or F, I and W); `lower` (lowering.h) adds what
-// moves data, the optimizer, and which action needs which.
+// A generator writes the compute order (F and B, or F, I and W); `lower` (lowering.h) adds data
+// transfers, the optimizer, and the dependencies.
 #pragma once
 
 #include <functional>
@@ -15,8 +15,8 @@
 
 namespace stratagem::schedules {
 
-/// By action: those that must have ended before it starts, apart from those earlier in its own
-/// device's list.
+/// Maps an action to those that must end before it starts, besides earlier ones in its device's
+/// list.
 using Edges = std::map<Action, std::vector<Action>>;
 
 /// A condition on an action.
@@ -25,59 +25,59 @@ using ActionTest = std::function<bool(const Action&)>;
 struct Schedule {
   std::string name;
   int micro_batches = 1;
-  bool split_backward = false;               // I and W in place of B
+  bool split_backward = false;               // I and W instead of B
   std::vector<int> device_of_stage;          // [stage]
   std::vector<int> rank_of_device = {};      // [device]; empty: all belong to one process
   std::vector<std::vector<Action>> actions;  // [device], in the order of execution
   bool stages_follow_one_another = false;    // lower() sets it: most needs follow from the stages
-  Edges needs = {};                          // those that do not
-  Edges needs_before = {};                   // needs among the actions of the step before
+  Edges needs = {};                          // the other needs
+  Edges needs_before = {};                   // needs of actions of the step before
   std::set<int> not_updated = {};            // stages that no optimizer updates: copies of others
   std::set<int> not_trained = {};            // stages without samples: others make their gradients
 
   int stages() const { return static_cast<int>(device_of_stage.size()); }
   int devices() const { return static_cast<int>(actions.size()); }
-  /// What makes the gradient of a stage's input, and what makes those of its weights.
+  /// Return the kinds that make the gradients of a stage's input, and of its weights.
   ActionKind input_gradient_kind() const;
   ActionKind weight_gradient_kind() const;
 };
 
-/// Whether `test` holds for each action that must have ended before `action` starts. It stops at
-/// the first one for which the test fails. It allocates nothing, so a schedule of a million actions
-/// stores no list for each of them.
+/// Returns whether `test` holds for each action that must have ended before `action` starts. It
+/// stops at the first one for which the test fails. It allocates nothing, so a schedule of a
+/// million actions stores no list for each of them.
 bool all_predecessors(const Schedule& lowered, const Action& action, const ActionTest& test);
 
-/// The same actions as a list.
+/// Returns the same actions as a list.
 std::vector<Action> predecessors(const Schedule& lowered, const Action& action);
 
-/// Whether `test` holds for each action that brings data to the device just before `action`: a copy
-/// from the host, and a copy or a receive where the neighbouring stage is elsewhere.
+/// Returns whether `test` holds for each action that brings data to the device just before
+/// `action`: a copy from the host, and a copy or a receive if the neighbouring stage is elsewhere.
 bool all_copies_before(const Schedule& compute, const Action& action, const ActionTest& test);
 
-/// Whether both stages lie on one device, or on devices of one rank.
+/// Return whether both stages are on one device, or on devices of one rank.
 bool same_device(const Schedule& schedule, int stage, int other);
 bool same_rank(const Schedule& schedule, int stage, int other);
 int rank_of_stage(const Schedule& schedule, int stage);
 
-/// Whether it waits for another device: by itself, or for what brings its data from there.
+/// Returns whether it waits for another device, directly or through its transfer from there.
 bool awaits_another_device(const Schedule& lowered, const Action& action);
 
 /// Visits every action once, in an order that respects every device's list and all predecessors.
-/// Throws std::invalid_argument with the grid when no action can go next (a deadlock), and when an
+/// Throws std::invalid_argument with the grid if no action can go next (a deadlock), or if an
 /// action waits for one that the schedule lacks.
 void for_each_in_order(const Schedule& lowered,
                        const std::function<void(int device, const Action&)>& visit);
 
-/// Throws std::invalid_argument, with the grid, unless every stage runs every micro-batch's
-/// forward and backward (or both its halves) exactly once, on its own device, and updates its
-/// parameters, and nothing can deadlock.
+/// Throws std::invalid_argument, with the grid, unless every stage runs every micro-batch's forward
+/// and backward (or both its halves) exactly once, on its own device, and updates its parameters,
+/// and nothing can deadlock.
 void validate(const Schedule& lowered);
 
-/// One line a device: "device 0 | 0F0 0F1 0B0 0B1".
+/// Returns one line a device: "device 0 | 0F0 0F1 0B0 0B1".
 std::string grid(const Schedule& schedule);
 
-/// The largest number of micro-batches, of all its stages, whose activations a device holds at
-/// once, [device]: from F to B, or to W.
+/// Returns [device]: the most micro-batches, of all its stages, whose activations a device holds at
+/// once: from F to B, or to W.
 std::vector<int> peak_live_micro_batches(const Schedule& schedule);
 
 }  // namespace stratagem::schedules

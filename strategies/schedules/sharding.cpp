@@ -22,18 +22,18 @@ bool reads_parameters(const Action& action) {
 
 bool scatters(const Sharding& sharding) { return sharding.sharded != "none"; }
 
-/// After each backward pass, and not only after a step's last one.
+/// Returns whether each backward pass scatters, not only a step's last one.
 bool scatters_each(const Sharding& sharding) { return sharding.sharded >= "gradients"; }
 
 /// One use of a group's parameters, in a device's list.
 struct Visit {
   int group = 0;
   int number = 0;
-  bool gathers = false;   // they are not whole before it
-  bool releases = false;  // nor after it
+  bool gathers = false;   // the parameters are not whole before it
+  bool releases = false;  // the parameters are freed after it
 };
 
-/// One device's list with the sharding's actions.
+/// Makes one device's list with the sharding's actions.
 class ShardedList {
  public:
   ShardedList(const Schedule& lowered, const std::vector<Action>& actions, const Sharding& sharding)
@@ -46,13 +46,13 @@ class ShardedList {
     std::size_t visit = 0;
     for (auto next = actions_.begin(); next != actions_.end(); ++next) {
       const Action action = *next;
-      if (action.kind == ActionKind::optimizer) continue;  // stands behind its gradients
+      if (action.kind == ActionKind::optimizer) continue;  // follows its gradients
       const bool visits = reads_parameters(action) && has_parameters(action.stage);
       if (visits) gather_before(visit);
       list_.push_back(action);
       if (visits) release_after(visit++);
       if (!has_parameters(action.stage) || !makes_weight_gradients(action.kind)) continue;
-      // Another rank waits for the send, so it goes first.
+      // The send goes first, because another rank waits for it.
       const auto send = std::next(next);
       if (send != actions_.end() && is_send(send->kind) && send->stage == action.stage) {
         list_.push_back(*send);
@@ -99,7 +99,7 @@ class ShardedList {
     }
   }
 
-  /// Gathers that are due during this visit start before it, this one's own first.
+  /// Gathers that are due during this visit start before it, its own first.
   void gather_before(std::size_t index) {
     const auto ahead = static_cast<std::size_t>(sharding_.prefetch);
     if (index == 0 || ahead == 0) gather(index);
@@ -121,7 +121,7 @@ class ShardedList {
     list_.push_back({ActionKind::reshard, visits_[index].group, visits_[index].number});
   }
 
-  /// Starts the exchange of a group's gradients. An earlier one has travelled beside this pass.
+  /// Starts the exchange of a group's gradients. An earlier one has overlapped with this pass.
   void exchange(const Action& pass) {
     const bool last = pass == last_gradients_.at(pass.stage);
     if (!scatters(sharding_)) {
@@ -129,7 +129,7 @@ class ShardedList {
       return;
     }
     if (!last && !scatters_each(sharding_)) return;
-    if (in_flight_ && in_flight_->stage == pass.stage) finish_scatter();  // one a group
+    if (in_flight_ && in_flight_->stage == pass.stage) finish_scatter();  // one scatter a group
     list_.push_back({ActionKind::reduce_scatter, pass.stage, pass.micro_batch});
     finish_scatter();
     in_flight_ = pass;
@@ -143,7 +143,7 @@ class ShardedList {
     finish_sum();
   }
 
-  /// This rank has the last of a group's gradients.
+  /// Continues once this rank has the last of a group's gradients.
   void finish(int group) {
     if (!sharding_.copies) return update(group);
     list_.push_back({ActionKind::all_reduce_start, group, 0});
@@ -151,8 +151,8 @@ class ShardedList {
     sums_.push_back(group);
   }
 
-  /// A sum over copies has had the next group's reduce-scatter to travel beside or, where nothing
-  /// is sharded, all the backward passes behind it.
+  /// Ends a sum over copies. It has overlapped with the next group's reduce-scatter or, if nothing
+  /// is sharded, with all later backward passes.
   void finish_sum() {
     if (sums_.empty()) return;
     const int group = sums_.front();
@@ -171,11 +171,11 @@ class ShardedList {
   std::vector<Visit> visits_;
   std::map<int, Action> last_gradients_;  // by group
   std::vector<Action> list_;
-  std::optional<Action> in_flight_;  // the pass whose gradients are being scattered
-  std::deque<int> sums_;             // groups whose sums over copies are in flight
+  std::optional<Action> in_flight_;  // the pass whose gradients are in a scatter
+  std::deque<int> sums_;             // groups with a sum over copies in flight
 };
 
-/// Walks a device's list and knows what is whole and what is in flight.
+/// Walks a device's list and records what is whole and what is in flight.
 class ShardingCheck {
  public:
   ShardingCheck(const Schedule& schedule, const Sharding& sharding)
@@ -201,10 +201,10 @@ class ShardingCheck {
   struct State {
     bool whole = false;
     int asked = 0;         // gathers in flight
-    int unscattered = 0;   // passes whose gradients no scatter has taken
+    int unscattered = 0;   // passes whose gradients are not in a scatter yet
     int unfinished = 0;    // scatters in flight
-    bool summing = false;  // over copies
-    bool summed = false;   // since the last scatter
+    bool summing = false;  // a sum over copies is in flight
+    bool summed = false;   // it was summed since the last scatter
   };
 
   void require(bool holds, const Action& action, const char* what) const {
@@ -293,13 +293,13 @@ class ShardingCheck {
   const Sharding& sharding_;
   std::map<int, State> groups_;
   int unfinished_ = 0;
-  int sums_ = 0;  // over copies, in flight
+  int sums_ = 0;  // sums over copies in flight
 };
 
 }  // namespace
 
 Schedule cut_into_groups(const Schedule& lowered, const std::vector<int>& groups) {
-  std::vector<int> first(groups.size(), 0);  // of each stage
+  std::vector<int> first(groups.size(), 0);  // [stage]: its first group
   std::exclusive_scan(groups.begin(), groups.end(), first.begin(), 0);
   Schedule compute = lowered;
   compute.device_of_stage.clear();

@@ -13,33 +13,32 @@ namespace {
 
 enum class Stream { compute, copies, transfers };
 
-/// Of each device.
+/// The number of streams of each device.
 constexpr std::size_t streams = 3;
 
-/// One stream of one device: its actions in order, and the one that runs.
+/// One stream of one device: its actions in order and the running one.
 struct Lane {
   int device = 0;
   Stream stream = Stream::compute;
-  std::vector<Action> own = {};  // empty where `actions` is the device's list
+  std::vector<Action> own = {};  // empty if `actions` is the device's list
   std::span<const Action> actions = {};
   std::size_t next = 0;
-  double reached = 0;  // when the one before `next` had ended
+  double reached = 0;  // the end of the action before `next`
   bool running = false;
   Cost cost = {};
   double start = 0;
   double duration = 0;  // at the present speed
   double end = 0;       // at the present speed
-  Action awaited = {};  // where it does not run: an action that it waits for
+  Action awaited = {};  // an unfinished need if the lane does not run
 };
 
-/// How fast a computation and a transfer beside it go on one core, as fractions of their own
-/// speeds.
+/// The speeds of a computation and a transfer that share a core, as fractions of their own speeds.
 struct Speeds {
   double compute = 1;
   double transfer = 1;
 };
 
-/// They share the core fairly: the transfer gets what it needs, at most half of it.
+/// Shares the core fairly: the transfer gets what it needs, at most half of it.
 Speeds speeds_together(double processor_share) {
   constexpr double fair_share = 0.5;
   const double granted = std::min(processor_share, fair_share);
@@ -70,9 +69,9 @@ std::vector<Lane> make_lanes(const Schedule& lowered, bool separate_copy_stream)
 }
 
 /// Each event ends the actions that are due, starts those that waited for them, and adjusts the
-/// speeds that this changes. It looks at the lanes concerned alone, so an action takes as long with
-/// many devices as with few, apart from the logarithm in a heap; where costs depend on the number
-/// of busy devices, an event looks at all lanes that run.
+/// affected speeds. It looks only at the lanes concerned, so an action's cost does not depend on
+/// the number of devices, apart from the logarithm in a heap. If costs depend on the number of busy
+/// devices, an event looks at all running lanes.
 class Simulation {
  public:
   Simulation(const Schedule& lowered, const CostFunction& cost, const SimulationOptions& options)
@@ -108,7 +107,7 @@ class Simulation {
   }
 
  private:
-  /// When a lane's action ends, unless its speed changes before.
+  /// The end of a lane's action unless its speed changes before.
   struct End {
     double time;
     std::size_t lane;
@@ -125,7 +124,7 @@ class Simulation {
     return false;
   }
 
-  /// Whether all that the lane's next action needs has ended; else `awaited` is one that has not.
+  /// Returns whether all needs of the lane's next action have ended; otherwise sets `awaited`.
   bool is_ready(Lane& lane) const {
     const Action& action = lane.actions[lane.next];
     if (lane.stream == Stream::transfers) return has_ended(lane, starter_of(action));
@@ -144,7 +143,7 @@ class Simulation {
       return;
     }
     lane.running = true;
-    // Waiting for a transfer is an action's own time, as it is on a device.
+    // Waiting for a transfer counts as an action's own time, as on a device.
     lane.start = awaited_transfer(action) ? lane.reached : now_;
     lane.cost = cost_(action);
     lane.duration = lane.cost.alone_ms;
@@ -153,7 +152,7 @@ class Simulation {
     started_.push_back(index);
   }
 
-  /// Those whose own action before has ended, and those that waited for what has.
+  /// Starts lanes whose last action has ended and lanes that waited for an ended one.
   void start_what_can() {
     std::vector<std::size_t>& candidates = candidates_;
     candidates = due_;
@@ -180,7 +179,7 @@ class Simulation {
     if (is_contended(lane)) contended_ += change;
   }
 
-  /// How many of the other devices compute, as a fraction.
+  /// Returns the fraction of the other devices that compute.
   double busy_others(const Lane& lane) const {
     if (lowered_.devices() < 2) return 0;
     const int busy = computing_ - (stream_of(lane.device, Stream::compute).running ? 1 : 0);
@@ -191,7 +190,7 @@ class Simulation {
     return lanes_[static_cast<std::size_t>(device) * streams + static_cast<std::size_t>(stream)];
   }
 
-  /// Of the speed that a lane has while the other streams of its device rest.
+  /// Returns the fraction of the speed that a lane has if its device's other streams rest.
   double share_of_the_core(const Lane& lane) const {
     const Lane& transfer = stream_of(lane.device, Stream::transfers);
     if (!transfer.running || !stream_of(lane.device, Stream::compute).running) return 1;
@@ -200,8 +199,8 @@ class Simulation {
     return lane.stream == Stream::compute ? speeds.compute : speeds.transfer;
   }
 
-  /// Those of the devices on which an action has ended or started, and of all whose costs depend on
-  /// how many devices compute.
+  /// Adjusts the lanes of devices on which an action has ended or started, and all lanes if some
+  /// costs depend on the number of busy devices.
   void adjust_speeds() {
     if (contended_ > 0) {
       for (std::size_t lane = 0; lane < lanes_.size(); ++lane) adjust_speed(lane);
@@ -272,9 +271,9 @@ class Simulation {
   std::vector<std::size_t> started_;     // lanes whose action starts now
   std::vector<std::size_t> candidates_;  // lanes that may start now
   int computing_ = 0;                    // lanes of computation that run
-  int contended_ = 0;                    // lanes that run, of other costs when devices are busy
+  int contended_ = 0;                    // running lanes whose costs depend on the busy devices
   std::size_t entries_ = 0;
-  std::vector<std::size_t> first_entry_;  // [device]: where the next one goes
+  std::vector<std::size_t> first_entry_;  // [device]: the index of its next entry
   double now_ = 0;
   schedules::Timeline timeline_;
 };
@@ -283,7 +282,7 @@ class Simulation {
 
 schedules::Timeline simulate(const Schedule& lowered, const CostFunction& cost,
                              const SimulationOptions& options) {
-  for_each_in_order(lowered, [](int, const Action&) {});  // refuses what would deadlock
+  for_each_in_order(lowered, [](int, const Action&) {});  // throws for a deadlock
   return Simulation(lowered, cost, options).run();
 }
 
@@ -312,7 +311,7 @@ CostFunction cost_function(UniformCosts costs) {
         break;
     }
     if (is_copy(action.kind) || is_receive(action.kind)) return costs.transfer_ms;
-    // A send costs its receiver; of replicas the simulator knows nothing yet.
+    // A send costs its receiver; the simulator has no costs of replicas yet.
     return 0.0;
   };
 }
@@ -320,8 +319,8 @@ CostFunction cost_function(UniformCosts costs) {
 double steady_step_ms(const schedules::Timeline& timeline, int devices) {
   struct Span {
     bool begun = false;
-    double begin = 0;    // of the first action that is no copy
-    double brought = 0;  // by copies before that
+    double begin = 0;    // the start of the first action that is not a copy
+    double brought = 0;  // the duration of earlier copies
     double end = 0;
   };
   std::vector<Span> spans(static_cast<std::size_t>(devices));

@@ -1,8 +1,8 @@
-// zb_h2: as many forwards in advance as it takes for the first gradient to come back, and stage s
-// may owe 2 s weight gradients. From 2 p - 1 micro-batches on no device idles within its own part
-// of the step, where F, I and W take equally long: the last begins, and ends, p - 1 forwards after
-// the first, which is in the next step by then. For that up to 2 p - 1 micro-batches are held (Qi
-// et al. 2023, section 2.3).
+// zb_h2: as many forwards in advance as the first gradient takes to return; stage s may owe 2 s
+// weight gradients. From 2 p - 1 micro-batches on no device idles within its own part of the step
+// if F, I and W take equally long: the last begins, and ends, p - 1 forwards after the first, which
+// is in the next step by then. This holds up to 2 p - 1 micro-batches (Qi et al. 2023, section
+// 2.3).
 #include <algorithm>
 
 #include "strategies/schedules/zero_bubble.h"

@@ -18,7 +18,7 @@ std::vector<std::size_t> balance(std::span<const double> costs, int stages) {
   std::vector<double> sum_before(layers + 1, 0);
   for (std::size_t i = 0; i < layers; ++i) sum_before[i + 1] = sum_before[i] + costs[i];
 
-  // worst[p][n]: the slowest stage of the best cut of the first n layers into p + 1 stages.
+  // worst[p][n] is the slowest stage of the best cut of the first n layers into p + 1 stages.
   const double never = std::numeric_limits<double>::infinity();
   std::vector<std::vector<double>> worst(parts, std::vector<double>(layers + 1, never));
   std::vector<std::vector<std::size_t>> cut_at(parts, std::vector<std::size_t>(layers + 1, 0));

@@ -22,8 +22,8 @@ FlatLayout layout_of(const std::vector<models::NamedTensor>& parameters, at::Sca
   return {sizes, static_cast<std::int64_t>(c10::elementSize(format)), shards};
 }
 
-/// Takes the memory of a buffer away, or gives it some; all views of the buffer share this. A
-/// tensor without memory cannot be read by mistake: LibTorch refuses.
+/// Frees a buffer's memory or allocates it anew; all views of the buffer share it. LibTorch rejects
+/// a read of a tensor without memory.
 void resize(const at::Tensor& buffer, std::size_t bytes) {
   c10::StorageImpl& storage = *buffer.storage().unsafeGetStorageImpl();
   storage.set_data_ptr_noswap(bytes == 0 ? c10::DataPtr(nullptr, buffer.device())
@@ -68,7 +68,7 @@ std::vector<models::NamedTensor> FlatGroup::make_flat() {
   } else if (shards() > 1) {
     shard_ = shard_.clone();
   }
-  // What the optimizer keeps beside the parameters that layers use.
+  // The optimizer keeps the master values beside the parameters that layers use.
   if (options_.sums.mixed) backends::retag(shard_, MemoryCategory::optimizer);
   return {{"", shard_}};
 }
@@ -92,8 +92,8 @@ void FlatGroup::unshard() {
 
 distributed::TransferPointer FlatGroup::wait_for_parameters() {
   gather_->wait();
-  // What was made from a parameter and kept is to be made anew once that has changed. Not
-  // where a step gathers the same values again: autograd would refuse the backward pass.
+  // Values derived from a parameter and kept must be remade once it has changed, but not if a step
+  // gathers the same values again: autograd would refuse the backward pass.
   if (std::exchange(updated_, false)) {
     for (const auto& [name, tensor] : parameters_) tensor.unsafeGetTensorImpl()->bump_version();
   }
@@ -112,9 +112,9 @@ void FlatGroup::publish() {
   for (const auto& [name, tensor] : parameters_) tensor.unsafeGetTensorImpl()->bump_version();
 }
 
-/// Gloo's thread keeps a summed tensor until it runs again. On a busy core that is in the middle of
-/// the next step, whose gradient would lie beside the old one. A gradient that is part of a lasting
-/// buffer is left alone.
+/// Gloo's thread keeps a summed tensor until it runs again, on a busy core in the middle of the
+/// next step, so that two gradients would take memory. A gradient that is part of a lasting buffer
+/// stays.
 void FlatGroup::before_forward() {
   if (empty()) return;
   const at::Tensor& gradient = shard_.grad();
@@ -122,14 +122,14 @@ void FlatGroup::before_forward() {
   if (gradient.storage().nbytes() == gradient.nbytes()) resize(gradient, 0);
 }
 
-/// Autograd makes the first gradients of a step as it does for anybody, so they have the same bits.
+/// Drops old gradients, so that autograd makes a step's first ones as usual, with the same bits.
 void FlatGroup::before_backward() {
   if (empty() || !std::exchange(gradients_are_old_, false)) return;
   for (const auto& [name, tensor] : parameters_) at::Tensor(tensor).mutable_grad().reset();
 }
 
-/// In the layers' format the gradients become views of the buffer, to which later passes add by
-/// themselves.
+/// In the layers' format the gradients become views of the buffer, to which later passes add
+/// directly.
 void FlatGroup::after_backward(std::int64_t micro_batches) {
   if (empty()) return;
   const at::NoGradGuard no_gradient;
@@ -137,7 +137,7 @@ void FlatGroup::after_backward(std::int64_t micro_batches) {
   const at::TensorOptions options = in_master ? shard_.options() : sent_.options();
   at::Tensor& sum = is_sharded() ? whole_gradient_ : shard_.mutable_grad();
   const bool first = is_sharded() ? std::exchange(sum_is_old_, false) : !sum.defined();
-  if (sum.defined() && sum.dtype() != options.dtype()) sum.reset();  // of a batch of another size
+  if (sum.defined() && sum.dtype() != options.dtype()) sum.reset();  // from a batch of another size
   if (!sum.defined()) {
     const MemoryCategoryGuard made(keeps_gradients() ? MemoryCategory::gradients
                                                      : MemoryCategory::communication);
@@ -148,7 +148,7 @@ void FlatGroup::after_backward(std::int64_t micro_batches) {
     if (gradient.defined() && gradient.is_alias_of(sum)) continue;
     const at::Tensor place = view_of(sum, index);
     if (!gradient.defined()) {
-      if (first) place.zero_();  // an earlier pass has taken it along
+      if (first) place.zero_();  // an earlier pass has taken it
     } else if (first) {
       place.copy_(gradient);
     } else {
@@ -158,7 +158,7 @@ void FlatGroup::after_backward(std::int64_t micro_batches) {
   }
 }
 
-/// With zeros where no parameter is.
+/// Returns a buffer with zeros in the gaps between parameters.
 at::Tensor FlatGroup::empty_buffer(const at::TensorOptions& options) const {
   at::Tensor buffer = at::empty({layout_.size()}, options);
   for (const Range& gap : layout_.gaps()) buffer.narrow(0, gap.start, gap.count).zero_();
@@ -204,7 +204,7 @@ distributed::TransferPointer FlatGroup::wait_for_gradients() {
   scattered.transfer->wait();
   at::Tensor& sum = shard_.mutable_grad();
   if (scattered.shard.is_alias_of(scattered.whole)) {
-    // What no update has used is not finite, and nor is what is added to it: see Stage::update().
+    // Gradients without an update are not finite, nor are sums with them: see Stage::update().
     if (sum.defined()) scattered.shard.fill_(std::numeric_limits<double>::quiet_NaN());
     sum = scattered.shard;
   } else if (sum.defined()) {
@@ -216,7 +216,7 @@ distributed::TransferPointer FlatGroup::wait_for_gradients() {
   return scattered.transfer;
 }
 
-/// In which what is summed over copies is sent.
+/// Returns the format of a sum over copies in flight.
 at::ScalarType FlatGroup::sent_format() const {
   if (options_.compressed) return at::kHalf;
   return rounds_sums() ? sent_.scalar_type() : shard_.scalar_type();

@@ -2,10 +2,10 @@
 // shard or, as in DDP, the whole.
 //
 // Parameters and their gradients are views of two such buffers, so an all-gather and a
-// reduce-scatter move them as they lie, with no copy in or out. What is trained is the shard, one
-// tensor, by an optimizer that works element by element. In mixed precision the shard is of the
-// master format and the buffer of parameters, which is gathered, of the layers'; gradient_sums.h
-// says of which format the buffer of gradients is.
+// reduce-scatter move them in place, without a copy in or out. The optimizer trains the shard, one
+// tensor, element by element. In mixed precision the shard has the master format and the buffer of
+// parameters, which is gathered, the layers' format; gradient_sums.h decides the format of the
+// buffer of gradients.
 // (Rajbhandari et al. 2020, "ZeRO"; Zhao et al. 2023, "PyTorch FSDP", section 3.2, FlatParameter;
 // Micikevicius et al. 2018, "Mixed Precision Training", section 3.1.)
 #pragma once
@@ -22,73 +22,73 @@
 
 namespace stratagem::stages {
 
-/// How a group is kept.
+/// The storage of a group.
 struct FlatOptions {
-  /// Over which it is sharded; null: nothing is.
+  /// The ranks over which it is sharded; null: nothing is sharded.
   distributed::ProcessGroup* ranks = nullptr;
-  /// Ranks that keep the same shard, or the same whole; null: there are no others.
+  /// The ranks that keep the same shard, or the same whole; null: there are no others.
   distributed::ProcessGroup* copies = nullptr;
-  at::ScalarType format = at::kFloat;  // of what layers compute with
-  GradientSums sums = {};              // `exchanged` follows from the ranks' backend
+  at::ScalarType format = at::kFloat;  // the layers' format
+  GradientSums sums = {};              // the ranks' backend decides `exchanged`
   distributed::ReduceScatter reduce_scatter = "exchange";
-  bool compressed = false;  // what is summed over copies is sent as float16
+  bool compressed = false;  // sums over copies are sent as float16
 };
 
 class FlatGroup {
  public:
   /// Moves the parameters of `stage` into flat buffers and makes it train this rank's shard. Stage
-  /// and ranks outlive it. Runs on the device's thread, as all methods do but costs, state and
-  /// load.
+  /// and ranks must outlive it. Runs on the device's thread, like all methods except costs, state
+  /// and load.
   FlatGroup(Stage& stage, const FlatOptions& options);
 
   bool empty() const { return parameters_.empty(); }
 
-  /// Starts gathering the parameters; they have memory from here on.
+  /// Starts gathering the parameters, which have memory from here on.
   void unshard();
-  /// Returns once they are whole.
+  /// Returns once the parameters are whole.
   distributed::TransferPointer wait_for_parameters();
-  /// Gives back the memory of parameters that are sharded.
+  /// Frees the memory of sharded parameters.
   void reshard();
-  /// Takes away the memory of a shard's gradient that an update has used.
+  /// Frees the memory of a shard's gradient that an update has used.
   void before_forward();
   void before_backward();
-  /// Adds the gradients of a pass to the buffer or, where nothing is sharded, the shard's. A step
-  /// has so many micro-batches.
+  /// Adds the gradients of a pass to the buffer or, if nothing is sharded, the shard's. A step has
+  /// `micro_batches` of them.
   void after_backward(std::int64_t micro_batches);
-  /// Those of some of the stage's parameters, as they are summed so far: to be changed in place.
+  /// Returns the present sums of some parameters' gradients, which the caller may change in place.
   std::vector<at::Tensor> gradients_of(const std::vector<at::Tensor>& parameters) const;
-  /// Starts summing the gradients over the ranks, in a step of so many micro-batches.
+  /// Starts summing the gradients over the ranks, in a step of `micro_batches` micro-batches.
   void reduce_scatter(std::int64_t micro_batches);
   /// Returns once the shard has the sum.
   distributed::TransferPointer wait_for_gradients();
-  /// Starts adding the shard's gradient to those of its copies.
+  /// Starts summing the shard's gradient over its copies.
   void all_reduce();
-  /// Returns once it has their sum.
+  /// Returns once the shard has that sum.
   distributed::TransferPointer wait_for_sum();
-  /// The squares of the shard's gradients, summed, [] (float64); of each element that several ranks
-  /// of a tensor-parallel group have, once.
+  /// Returns the sum of the squares of the shard's gradients, [] (float64). An element that several
+  /// ranks of a tensor-parallel group have counts once.
   at::Tensor squared_gradient_norm() const;
-  /// The shard was updated.
+  /// Publishes the updated shard.
   void publish();
 
-  /// The name of a parameter whose gradient on this rank is not finite; empty: all are.
+  /// Returns a parameter whose gradient on this rank is not finite; empty if all are finite.
   std::string not_finite() const;
 
-  /// Return calls and bytes of one U, of one RS in a step of so many micro-batches, of one AS.
+  /// Return calls and bytes of one U, of one RS in a step of `micro_batches`, of one AS.
   distributed::CollectiveCount gather_cost() const;
   distributed::CollectiveCount scatter_cost(std::int64_t micro_batches) const;
   distributed::CollectiveCount all_reduce_cost() const;
 
-  /// What this rank holds of the state between two uses of it, padding included, where a step has
-  /// so many micro-batches. What is gathered, or made to be scattered, is communication.
+  /// Returns the bytes of state on this rank between two uses, padding included, in a step of
+  /// `micro_batches`. Tensors gathered, or made to be scattered, are communication.
   strategies::StateBytes state_bytes(std::int64_t micro_batches) const;
 
-  /// Copies of parameters, gradients and optimizer state, whole. Collective.
+  /// Adds whole copies of parameters, gradients and optimizer state. Collective.
   void add_state(strategies::StateDictionary& all) const;
   /// Adds the runs of parameters, optimizer state and, on demand, gradients in this rank's shard,
-  /// unless it is another one's copy; of the first replica also what is whole on every one.
+  /// unless it is a copy; on the first replica also the entries that every replica has whole.
   void add_pieces(bool first_replica, bool with_gradients, strategies::StatePieces& all) const;
-  /// Takes this rank's part of parameters and optimizer state. Throws std::invalid_argument for a
+  /// Loads this rank's part of parameters and optimizer state. Throws std::invalid_argument for a
   /// missing entry or another shape.
   void load(const strategies::StateDictionary& state);
 
@@ -98,7 +98,7 @@ class FlatGroup {
     at::Tensor shard;  // arrives
     distributed::TransferPointer transfer;
   };
-  /// Of the shard's gradients and those of its copies.
+  /// A sum of the shard's gradients over its copies.
   struct Sum {
     at::Tensor sent;  // the gradient itself, or a rounded copy that becomes the sum
     distributed::TransferPointer transfer;
@@ -128,17 +128,17 @@ class FlatGroup {
   FlatOptions options_;
   std::vector<models::NamedTensor> parameters_;
   FlatLayout layout_;
-  std::size_t bytes_ = 0;      // of a whole buffer
-  at::Tensor whole_;           // [size]; while parameters are sharded and not in use, no memory
-  at::Tensor shard_;           // [shard size], trained; a part of whole_ where that stays
-  at::Tensor sent_;            // [shard size], what others gather: the shard, in the layers' format
-  at::Tensor whole_gradient_;  // [size]; undefined while there is none, or nothing is sharded
-  bool gradients_are_old_ = true;  // those of the parameters
-  bool sum_is_old_ = true;         // what whole_gradient_ holds was scattered
+  std::size_t bytes_ = 0;      // the size of a whole buffer
+  at::Tensor whole_;           // [size]; no memory while parameters are sharded and not in use
+  at::Tensor shard_;           // [shard size], trained; a part of whole_ if that stays
+  at::Tensor sent_;            // [shard size], gathered by others: the shard, in the layers' format
+  at::Tensor whole_gradient_;  // [size]; undefined if there is none, or nothing is sharded
+  bool gradients_are_old_ = true;  // the parameters' gradients are the last step's
+  bool sum_is_old_ = true;         // whole_gradient_ was scattered
   bool updated_ = false;
   distributed::TransferPointer gather_;
   Scatter scatter_;
-  Sum sum_;  // over copies
+  Sum sum_;  // the sum over copies in flight
 };
 
 }  // namespace stratagem::stages

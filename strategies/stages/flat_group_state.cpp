@@ -1,5 +1,4 @@
-// A group's part of a strategy's state: gathered when it is asked for, sharded when it is
-// loaded.
+// A group's part of a strategy's state, gathered on request and sharded on loading.
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
@@ -22,7 +21,7 @@ const at::Tensor& entry_of(const strategies::StateDictionary& state, const std::
   throw std::invalid_argument(fmt::format("the state has no entry \"{}\"", name));
 }
 
-/// "optimizer.exp_avg." and the like, as far as the state has them of this parameter.
+/// Returns the state's prefixes for this parameter, "optimizer.exp_avg." and so on.
 std::vector<std::string> optimizer_prefixes(const strategies::StateDictionary& state,
                                             const std::string& parameter) {
   std::vector<std::string> prefixes;

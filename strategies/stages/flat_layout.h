@@ -1,4 +1,4 @@
-// FlatLayout: where the parameters of a group lie in one buffer that is sharded over ranks.
+// FlatLayout: the places of a group's parameters in one buffer that is sharded over ranks.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,8 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
-/// Parameters lie one behind the other, each from a multiple of 64 bytes on, so that kernels find
-/// them as aligned as tensors of their own. The buffer is padded to as many such pieces a shard,
-/// so that all shards are equal.
+/// The parameters are consecutive and each starts at a multiple of 64 bytes, so that kernels find
+/// them as aligned as separate tensors. Padding gives each shard the same number of 64-byte pieces.
 class FlatLayout {
  public:
   static constexpr std::int64_t alignment = 64;  // bytes
@@ -24,16 +23,16 @@ class FlatLayout {
   /// `sizes` in elements, of `element_bytes` each; `shards` is 1 or more.
   FlatLayout(const std::vector<std::int64_t>& sizes, std::int64_t element_bytes, int shards);
 
-  /// [parameter]
+  /// Returns [parameter]: its place.
   const std::vector<Range>& parameters() const { return parameters_; }
   std::int64_t size() const { return shard_size_ * shards_; }
   std::int64_t shard_size() const { return shard_size_; }
   Range shard(int index) const { return {index * shard_size_, shard_size_}; }
 
-  /// What belongs to no parameter.
+  /// Returns the runs that belong to no parameter.
   std::vector<Range> gaps() const;
 
-  /// What of a parameter lies in a shard, counted from the shard's start; none: a count of 0.
+  /// Returns the part of a parameter in a shard, counted from the shard's start, or a count of 0.
   Range part_of(std::size_t parameter, int shard) const;
 
  private:

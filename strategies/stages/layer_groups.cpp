@@ -13,7 +13,7 @@ namespace {
 
 using Boundaries = std::vector<std::size_t>;
 
-/// Of groups that the first layers fill first.
+/// Returns the boundaries of groups that are filled from the first layer on.
 Boundaries group_boundaries(models::LayerSpan layers, double group_bytes) {
   Boundaries boundaries;
   double filled = 0;
@@ -28,7 +28,7 @@ Boundaries group_boundaries(models::LayerSpan layers, double group_bytes) {
   return boundaries;
 }
 
-/// Without overlap one bucket takes everything.
+/// Returns the boundaries of buckets; without overlap one bucket takes everything.
 Boundaries buckets_of(models::LayerSpan layers, const strategies::StrategyOptions& options,
                       double shrunk) {
   constexpr double everything = std::numeric_limits<double>::infinity();

@@ -1,4 +1,4 @@
-// Which layers are gathered, scattered or summed together.
+// Groups layers that are gathered, scattered or summed together.
 #pragma once
 
 #include <cstddef>
@@ -12,20 +12,20 @@
 namespace stratagem::stages {
 
 struct LayerGroups {
-  std::vector<int> per_stage = {};           // [stage]: how many
+  std::vector<int> per_stage = {};           // [stage]: its number of groups
   std::vector<std::size_t> boundaries = {};  // the layers that begin groups 1, 2, ...
   std::set<int> empty = {};                  // groups without parameters
 };
 
-/// Groups of one layer with parameters each or, with --shard-group-mb, of as many layers as have no
-/// more MiB together. Several replicas sum what they keep whole in buckets, whose sizes are those
-/// of whole layers: see bucket_boundaries(). Without overlap each stage is one bucket. Layers
-/// without parameters stay with those before them. No group crosses a cut. A model of less `width`
-/// has smaller groups, so that it has about as many.
+/// Makes groups of one layer with parameters each or, with --shard-group-mb, of layers with up to
+/// this many MiB together. Several replicas sum gradients that they keep whole in buckets, whose
+/// sizes are those of whole layers: see bucket_boundaries(). Without overlap each stage is one
+/// bucket. Layers without parameters stay with those before them. No group crosses a cut. A model
+/// of less `width` has smaller groups, so that it has about as many.
 LayerGroups groups_of(const models::LayerList& layers, const strategies::PlanRequest& request,
                       double width);
 
-/// What the plans of a strategy follow from; of a batch of no size yet.
+/// Returns the inputs of a strategy's plans, without the size of a batch.
 strategies::PlanRequest plan_request(const strategies::StrategyContext& context);
 
 }  // namespace stratagem::stages

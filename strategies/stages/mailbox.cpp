@@ -12,8 +12,8 @@ using schedules::ActionKind;
 
 namespace {
 
-/// The tensor's bytes as the backends want them, without gaps in the order of the dimensions: of
-/// a channels_last tensor that is its [n, h, w, c] view.
+/// Returns the tensor in the backends' form, without gaps in the order of the dimensions: a
+/// channels_last tensor's [n, h, w, c] view.
 at::Tensor on_wire(const at::Tensor& tensor, at::MemoryFormat format) {
   if (tensor.dim() != 4 || format != at::MemoryFormat::ChannelsLast) {
     return tensor.detach().contiguous();
@@ -46,7 +46,7 @@ Mailbox::Route Mailbox::route_of(const schedules::Action& action,
 void Mailbox::send(const schedules::Action& action, const at::Tensor& tensor,
                    const RankPlan& plan) {
   const backends::MemoryCategoryGuard communication(backends::MemoryCategory::communication);
-  wait_for_send(action);  // that of the step before
+  wait_for_send(action);  // the last step's send
   const Route route = route_of(action, plan.plan.schedule);
   sent_[action] = route.group->send(on_wire(tensor, format_), route.peer);
 }
@@ -63,7 +63,7 @@ at::Tensor Mailbox::receive(const schedules::Action& action, const RankPlan& pla
   return received;
 }
 
-/// Posts the receive, unless it was.
+/// Posts the receive unless it is posted.
 void Mailbox::expect(const schedules::Action& receive, const RankPlan& plan) {
   if (posted_.contains(receive)) return;
   const backends::MemoryCategoryGuard communication(backends::MemoryCategory::communication);
@@ -76,14 +76,14 @@ void Mailbox::expect(const schedules::Action& receive, const RankPlan& plan) {
   posted_[receive] = {tensor, route.group->receive(wire, route.peer)};
 }
 
-/// What an expected receive brings.
+/// Returns the tensor of an expected receive.
 at::Tensor Mailbox::take(const schedules::Action& receive) {
   const Posted posted = posted_.extract(receive).mapped();
   posted.transfer->wait();
   return posted.tensor;
 }
 
-/// Forgets what `sent` has sent, if it did: the peer has it, or it is waited for.
+/// Waits for a previous transfer of `sent`, if any, and forgets it.
 void Mailbox::wait_for_send(const schedules::Action& sent) {
   const auto entry = sent_.extract(sent);
   if (!entry.empty()) entry.mapped()->wait();

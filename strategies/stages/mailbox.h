@@ -1,9 +1,9 @@
-// Mailbox: what the stages of one device exchange with neighbours on other ranks.
+// Mailbox: the exchanges of one device's stages with neighbours on other ranks.
 //
 // A send returns at once; its tensor is kept until the other side has it. A receive is posted ahead
-// of the action that takes it, so that the next micro-batch is received while this one is computed.
-// Messages have no tags: those between two ranks of a group meet in the order of the calls, as over
-// NCCL, so receives are posted in the order in which the other rank sends.
+// of the action that takes it, so that the next micro-batch arrives while this one is computed.
+// Messages have no tags: between two ranks of a group they meet in the order of the calls, as over
+// NCCL, so receives are posted in the order of the other rank's sends.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,27 +18,27 @@
 
 namespace stratagem::stages {
 
-/// Which stage's output, or the gradient of which stage's output, a send or receive moves.
+/// Returns the stage whose output, or whose output's gradient, a send or receive moves.
 int producer_of(const schedules::Action& transfer);
 
 class Mailbox {
  public:
-  /// `shapes`: [stage], of its output for one sample. `options` and `format` are those of
-  /// activations. Groups and shapes outlive the mailbox.
+  /// `shapes`: [stage], its output's shape for one sample. `options` and `format` are the
+  /// activations'. Groups and shapes must outlive the mailbox.
   Mailbox(const strategies::RankGroups& groups, const std::vector<models::Shape>& shapes,
           at::TensorOptions options, at::MemoryFormat format)
       : groups_(groups), shapes_(shapes), options_(options), format_(format) {}
 
   void send(const schedules::Action& action, const at::Tensor& tensor, const RankPlan& plan);
-  /// What the action brings; the receive that follows it is posted.
+  /// Returns the action's tensor and posts the receive that follows it.
   at::Tensor receive(const schedules::Action& action, const RankPlan& plan);
-  /// Waits until everything sent has arrived.
+  /// Waits until all sends have arrived.
   void drain();
 
  private:
   struct Route {
     distributed::ProcessGroup* group = nullptr;
-    int peer = 0;  // its rank in the group
+    int peer = 0;  // the peer's rank in the group
   };
   struct Posted {
     at::Tensor tensor;

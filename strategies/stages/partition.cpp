@@ -33,7 +33,7 @@ std::vector<double> flops_of_layers(const models::Workload& workload,
 
 constexpr int measured_repeats = 3;
 
-/// Seconds of one layer's forward and backward: the fastest of a few, after one to warm up.
+/// Returns the seconds of one layer's forward and backward: the fastest of a few, after a warm-up.
 double time_layer(models::Layer& layer, const at::Tensor& input, bool first) {
   using Clock = std::chrono::steady_clock;
   double fastest = 0;
@@ -102,7 +102,7 @@ std::vector<std::size_t> bucket_boundaries(models::LayerSpan layers, double buck
   std::vector<std::size_t> boundaries;
   double cap = std::min(first_bytes, bucket_bytes);
   double filled = 0;
-  std::size_t begin = layers.size();  // the first layer with parameters of the bucket
+  std::size_t begin = layers.size();  // the bucket's first layer with parameters
   for (std::size_t index = layers.size(); index-- > 0;) {
     const double bytes = parameter_bytes(*layers[index]);
     if (bytes == 0) continue;
@@ -128,7 +128,7 @@ std::vector<std::string> balanced_cut(const models::Workload& workload, int stag
         backends::copy_to(workload.make_batch(0).slice(0, samples).inputs, device.description());
     models::Model model = workload.make_meta_model();
     for (auto& layer : model.layers) {
-      const auto only = std::move(layer);  // there is never memory for more than one
+      const auto only = std::move(layer);  // memory suffices for one layer at a time
       workload.materialise(*only, backends::torch_device(device.description()));
       costs.push_back(time_layer(*only, input, /*first=*/costs.empty()));
       input = only->forward(input.detach()).detach();

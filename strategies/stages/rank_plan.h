@@ -1,4 +1,4 @@
-// RankPlan: a plan, and what follows from it on one rank.
+// RankPlan: a plan and its consequences on one rank.
 #pragma once
 
 #include <map>
@@ -11,14 +11,14 @@ namespace stratagem::stages {
 using strategies::StepPlan;
 
 struct RankPlan {
-  /// Of a replica, on the rank that has so many `devices` from `first_device` on.
+  /// Makes the plan of a replica on the rank that has `devices` devices from `first_device` on.
   RankPlan(StepPlan of, int replica, int first_device, int devices);
 
   StepPlan plan;
   std::vector<schedules::Slice> slices;  // this replica's
-  // Of the same device and kind: it comes from the same rank.
+  // The next receive of the same device and kind, which comes from the same rank.
   std::map<schedules::Action, schedules::Action> next_receive;
-  schedules::Edges answered;  // by receive: the sends that it shows to have arrived
+  schedules::Edges answered;  // by receive: the sends that have arrived by then
 };
 
 }  // namespace stratagem::stages

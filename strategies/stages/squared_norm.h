@@ -1,4 +1,4 @@
-// The squared norm of a step's gradients, from the parts that its stages have.
+// Sums the squared norms of the stages' gradients in a step.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,14 +12,14 @@
 
 namespace stratagem::stages {
 
-/// The sum [1] (float64) of scalars that may lie on several devices, added up in their order on the
-/// queue of `device`; undefined ones are skipped. The host waits for nothing.
+/// Returns the sum [1] (float64) of scalars that may be on several devices, added in order on the
+/// queue of `device`; undefined ones are skipped. The host does not wait.
 at::Tensor sum_on(const runtime::DeviceDescription& device, const std::vector<at::Tensor>& parts);
 
-/// A number of a step that lies on a device, and that the host reads once.
+/// A step's number on a device, which the host reads once.
 class NumberReadOnce {
  public:
-  /// That of the tensor, which the first caller's `find` returns; the others wait for its read.
+  /// Returns the number in the first caller's `find`; other callers wait for its read.
   double read(const std::function<at::Tensor()>& find);
 
  private:

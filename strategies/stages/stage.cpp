@@ -120,7 +120,7 @@ void Stage::backward_weight(int micro_batch) {
   retag_gradients();
 }
 
-/// Not by hooks of the parameters: a gradient that has some is not accumulated in place.
+/// Hooks of the parameters cannot do this: a gradient with hooks is not accumulated in place.
 void Stage::retag_gradients() const {
   for (const at::Tensor& parameter : parameters_) {
     backends::retag(parameter.grad(), MemoryCategory::gradients);

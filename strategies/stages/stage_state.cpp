@@ -54,7 +54,7 @@ void add_pieces(Stage& stage, const std::vector<models::NamedTensor>& buffers, b
 
 void load_state(Stage& stage, const strategies::StateDictionary& state) {
   const c10::AutoGradMode no_gradient(false);
-  // Whoever calls, the optimizer's state is the device's.
+  // The optimizer's state belongs to the device, whichever thread calls.
   const backends::MemoryAccountGuard charged(backends::account_of(stage.device()));
   const auto parameters = models::parameters(stage.layers());
   for (const auto& parameter : parameters) copy_in(state, parameter);
@@ -63,7 +63,7 @@ void load_state(Stage& stage, const strategies::StateDictionary& state) {
   for (const auto& entry : stage.optimizer().state()) {
     backends::retag(entry.tensor, backends::MemoryCategory::optimizer);
   }
-  // The copies are on this thread's stream, which those of the device do not wait for.
+  // The copies are on this thread's stream, for which the device's streams do not wait.
   if (!parameters.empty()) backends::finish(parameters.front().tensor);
 }
 

@@ -17,7 +17,7 @@ void add_state(Stage& stage, strategies::StateDictionary& all);
 void add_pieces(Stage& stage, const std::vector<models::NamedTensor>& buffers, bool with_gradients,
                 strategies::StatePieces& all);
 
-/// Takes parameters, buffers and optimizer state. Throws std::invalid_argument for a missing entry
+/// Loads parameters, buffers and optimizer state. Throws std::invalid_argument for a missing entry
 /// or another shape.
 void load_state(Stage& stage, const strategies::StateDictionary& state);
 

@@ -1,4 +1,4 @@
-// What a step of a StagedStrategy costs by formula.
+// The costs of a step of a StagedStrategy by formula.
 #include <c10/core/ScalarType.h>
 #include <c10/util/accumulate.h>
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ void StagedStrategy::note_shapes(const std::vector<models::LayerList>& parts) {
   }
 }
 
-/// Samples are the first dimension of every activation.
+/// Every activation's first dimension is the samples.
 models::Shape StagedStrategy::output_shape(int stage, std::int64_t samples) const {
   models::Shape shape = output_shapes_.at(static_cast<std::size_t>(stage));
   shape.front() = samples;
@@ -87,7 +87,7 @@ strategies::CollectiveCount StagedStrategy::broadcast_cost(std::size_t device) c
   return cost;
 }
 
-/// What an action of this rank hands to its process group; nothing, for one that starts no call.
+/// Returns the payload of an action's call; nothing for an action that starts no call.
 strategies::CollectiveCount StagedStrategy::payload_of(const Action& action,
                                                        const schedules::Schedule& schedule) const {
   const FlatGroup* group = stages_->group(action.stage);
@@ -124,14 +124,14 @@ void StagedStrategy::add_group_costs(strategies::Costs& costs,
   }
 }
 
-/// Without the number of a micro-batch: a replica with fewer samples may exchange, once a step,
-/// what was made in an earlier one.
+/// Omits the number of a micro-batch: a replica with fewer samples may exchange, once a step, an
+/// earlier micro-batch's result.
 strategies::CallLists StagedStrategy::calls_of(const RankPlan& plan) const {
   const schedules::Schedule& schedule = plan.plan.schedule;
   const auto in_words = [this, &schedule](const Action& action) {
     const auto [calls, bytes, _] = payload_of(action, schedule);
     std::string words(schedules::name(action.kind));
-    // Each rank of a replica sums norms where its own first stage is.
+    // Each rank of a replica sums norms at its own first stage.
     const bool of_a_stage = !schedules::is_replicas_own(action.kind);
     if (of_a_stage) words += fmt::format(" of stage {}", action.stage);
     if (calls > 0) words += fmt::format(", {} bytes", bytes);
@@ -171,7 +171,7 @@ void StagedStrategy::add_collectives(strategies::Costs& costs, const RankPlan& p
     return static_cast<std::int64_t>(c10::elementSize(dtype));
   };
   for (const int index : stages_->list()) {
-    // Nobody asks for the gradient of the data, unless the model itself does.
+    // The data needs no gradient, unless the model itself computes it.
     const models::Layer& front = *stages_->at(index).layers().front();
     const bool takes_data =
         index == 0 && dynamic_cast<const models::InputGradientLayer*>(&front) == nullptr;

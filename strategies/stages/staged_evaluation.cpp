@@ -1,4 +1,4 @@
-// What a StagedStrategy says of itself between steps: an evaluation, and its state.
+// A StagedStrategy between steps: evaluation and state.
 #include <c10/core/GradMode.h>
 
 #include <utility>

@@ -1,4 +1,4 @@
-// How a StagedStrategy is made: its stages on their devices, their flat groups and mailboxes.
+// The construction of a StagedStrategy: stages on their devices, flat groups and mailboxes.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
@@ -39,8 +39,8 @@ void StagedStrategy::make_stages(const strategies::StrategyContext& context,
   }
   make_layout(context, layout, boundaries);
   note_shapes(parts);
-  // Each device's own thread fills its layers, so that they lie in, and count as, its memory. The
-  // others' never have any.
+  // Each device's own thread fills its layers, so that they lie in, and count as, its memory. Other
+  // ranks' layers never have memory.
   for (const int index : stages_->list()) {
     stages_->device(index).enqueue(runtime::Stream::compute, "set-up", [&, this, index] {
       stages_->add(index, make_stage(index, std::move(parts[static_cast<std::size_t>(index)])));
@@ -99,7 +99,7 @@ void StagedStrategy::make_layout(const strategies::StrategyContext& context,
                                        .reduce_scatter = context.options.reduce_scatter});
 }
 
-/// Those that replicas take over from the first.
+/// Notes the buffers that replicas copy from the first.
 void StagedStrategy::note_buffers() {
   if (groups_.data.empty()) return;
   std::vector<std::vector<at::Tensor>> by_device(devices_.size());

@@ -17,7 +17,7 @@ namespace {
 using schedules::Action;
 using schedules::ActionKind;
 
-/// Where nothing is sharded, all replicas keep the same.
+/// If nothing is sharded, all replicas keep the same state.
 strategies::RankGroups with_copies(const strategies::StrategyContext& context) {
   strategies::RankGroups groups = context.groups;
   if (context.options.shard == "none") groups.copies = groups.data;
@@ -28,7 +28,7 @@ class StagedStep final : public strategies::PendingStep {
  public:
   struct Sums {
     std::function<double(const std::vector<at::Tensor>&)> own;
-    std::function<double(double)> all;  // over the ranks
+    std::function<double(double)> all;  // over all ranks
   };
 
   StagedStep(schedules::Execution execution, std::shared_ptr<StepInProgress> step, Sums sums)
@@ -100,7 +100,7 @@ const RankPlan& StagedStrategy::plan_of(std::int64_t samples) {
   return made;
 }
 
-/// Inputs that stay on the device are those of the last step's batch.
+/// Forgets kept inputs if they belong to another batch.
 void StagedStrategy::keep_inputs_of(const models::Batch& batch) {
   if (!keep_inputs_ || batch.is_same(kept_)) return;
   synchronize();
@@ -115,7 +115,7 @@ void StagedStrategy::come_to_rest() {
     synchronize();
     drain();
   } catch (const std::exception&) {
-    // Whoever synchronised before has been told; a destructor has no one to tell.
+    // The caller that synchronised has the error; a destructor has no caller to report it to.
     return;
   }
 }
@@ -135,7 +135,7 @@ std::unique_ptr<strategies::PendingStep> StagedStrategy::step(const models::Batc
                        .all = [this](double own) { return sum_over_all(own); }});
 }
 
-/// What the action's layers exchanged, in the order in which all their ranks did.
+/// Records the exchanges of the action's layers, in the order of all their ranks.
 void StagedStrategy::note_collectives(const Action& action, StepInProgress& step) {
   const auto device = static_cast<int>(stages_->device_of(action.stage));
   const std::lock_guard lock(step.mutex);
@@ -152,7 +152,7 @@ void StagedStrategy::note_collectives(const Action& action, StepInProgress& step
   }
 }
 
-/// Over the micro-batches of this rank's last stage.
+/// Sums over the micro-batches of this rank's last stage.
 double StagedStrategy::own_sum_of(const std::vector<at::Tensor>& parts) const {
   double sum = 0;
   const bool counts = !layout_ || layout_->counts();
@@ -207,7 +207,7 @@ void StagedStrategy::perform_on_group(const Action& action, FlatGroup& group,
   if (action.kind == ActionKind::optimizer) group.publish();
 }
 
-/// What a wait waited for becomes part of the step's execution.
+/// Adds the awaited transfer to the step's execution.
 void StagedStrategy::keep(const Action& wait, const distributed::TransferPointer& ended,
                           StepInProgress& step) {
   const std::lock_guard lock(step.mutex);
@@ -217,7 +217,7 @@ void StagedStrategy::keep(const Action& wait, const distributed::TransferPointer
                              .end = ended->end()});
 }
 
-/// What an action does whether its layers have groups or not.
+/// Does the part of an action that does not depend on groups of layers.
 void StagedStrategy::compute(const Action& action, StepInProgress& step) {
   const auto [kind, index, micro_batch] = action;
   Stage& own = stage(index);
@@ -259,8 +259,8 @@ void StagedStrategy::compute(const Action& action, StepInProgress& step) {
   }
 }
 
-/// Neighbours on one device share the tensor: the next one's input is the output of the one before,
-/// as a leaf of its own.
+/// Neighbours on one device share the tensor: the output of one stage is the next one's input, as a
+/// separate leaf.
 void StagedStrategy::forward(const Action& action, const StepInProgress& step) {
   const auto [kind, index, micro_batch] = action;
   if (index > 0 && stages_->on_one_device(index, index - 1)) {
@@ -283,7 +283,7 @@ void StagedStrategy::backward(const Action& action, StepInProgress& step) {
   if (updates_->scales()) loss = loss.div(updates_->scale(index));
 }
 
-/// Those of all stages on the stage's device.
+/// Broadcasts the buffers of all stages on the stage's device.
 void StagedStrategy::broadcast_buffers(int stage) {
   const std::size_t device = stages_->device_of(stage);
   for (const auto& tensors : buffers_.at(device)) {

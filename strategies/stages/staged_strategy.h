@@ -1,8 +1,8 @@
 // StagedStrategy: layers placed on devices in stages, run by a schedule. A single device, model
 // parallelism and every pipeline are this one class with another schedule. The stages may be spread
-// over ranks: each process then holds those of its own devices and runs its part of the schedule.
+// over ranks: each process then holds its own devices' stages and runs its part of the schedule.
 //
-// Stages may have replicas on other ranks. These keep all state (DDP: Li et al. 2020, "PyTorch
+// Stages may have replicas on other ranks, which keep all state (DDP: Li et al. 2020, "PyTorch
 // Distributed: Experiences on Accelerating Data Parallel Training") or shard it: optimizer state
 // (ZeRO-1), gradients too (ZeRO-2), parameters too (ZeRO-3, FSDP). With replicas, and in mixed
 // precision, each group of layers is a stage of its own with a FlatGroup.
@@ -24,10 +24,10 @@
 
 namespace stratagem::stages {
 
-/// The plan of a batch of `samples`.
+/// Returns the plan of a batch of `samples`.
 using Planner = std::function<StepPlan(std::int64_t samples)>;
 
-/// What a step's actions work on, and what they record beside the schedule.
+/// The data of a step's actions, and their records beside the schedule.
 struct StepInProgress {
   StepInProgress(models::Batch of, const RankPlan& by, double rate, std::size_t devices)
       : plan(by),
@@ -37,24 +37,24 @@ struct StepInProgress {
         correct(by.slices.size()),
         norms(by.plan.schedule.device_of_stage.size(), devices) {}
 
-  const RankPlan& plan;  // the strategy's
+  const RankPlan& plan;  // the strategy's plan
   models::Batch batch;
   double learning_rate;
   std::vector<at::Tensor> losses;   // [micro-batch], on the rank of the last stage
-  std::vector<at::Tensor> correct;  // [micro-batch], of an evaluation
+  std::vector<at::Tensor> correct;  // [micro-batch], for an evaluation
   GradientNorms norms;
   std::mutex mutex;
-  std::vector<schedules::ExecutedAction> concurrent;  // transfers, and waits inside of actions
-  int collectives = 0;                                // so far, of this rank's layers
+  std::vector<schedules::ExecutedAction> concurrent;  // transfers, and waits inside actions
+  int collectives = 0;                                // the number so far of this rank's layers
 };
 
 class StagedStrategy : public strategies::Strategy {
  public:
   /// The planner's stages are the model cut at `context.options.cut`, or its groups of layers, and
-  /// its devices those of one replica. `layout`: how layers are shared with the ranks of
-  /// `context.groups.tensor`, if there are any. `context.groups.data` must name a group for each of
-  /// this rank's devices where there are replicas; `shards` and `copies`, too, where state is
-  /// sharded over a part of them. Collective among the job's ranks, as the other methods are.
+  /// its devices one replica's. `layout`: the sharing of layers with the ranks of
+  /// `context.groups.tensor`, if any. With replicas `context.groups.data` must have a group for
+  /// each of this rank's devices, and so must `shards` and `copies` if state is sharded over a part
+  /// of them. Collective among the job's ranks, like the other methods.
   StagedStrategy(const strategies::StrategyContext& context, Planner planner,
                  tensor_parallel::Layout layout = tensor_parallel::Layout::tensor);
   /// Waits until the devices no longer touch the stages.
@@ -73,19 +73,19 @@ class StagedStrategy : public strategies::Strategy {
   strategies::Costs costs(std::int64_t samples) const override;
 
  protected:
-  /// Does one action; tests break single ones.
+  /// Does one action. Tests override it to break single actions.
   virtual void perform(const schedules::Action& action, StepInProgress& step);
-  /// The share of a micro-batch in the global batch.
+  /// Returns the share of a micro-batch in the global batch.
   virtual double weight(int micro_batch, const StepInProgress& step) const;
   Stage& stage(int index) { return stages_->at(index); }
   FlatGroup& group(int index) { return *stages_->group(index); }
   const strategies::RankGroups& groups() const { return groups_; }
   void synchronize();
-  /// Of a destructor: waits until the devices no longer touch the stages, whatever fails.
+  /// A destructor calls it to wait until the devices no longer touch the stages, whatever fails.
   void come_to_rest();
 
  private:
-  // Making it.
+  // Functions of the construction.
   void require_groups(const strategies::PlanRequest& request) const;
   void make_stages(const strategies::StrategyContext& context, tensor_parallel::Layout layout);
   std::unique_ptr<Stage> make_stage(int index, models::LayerList layers);
@@ -97,7 +97,7 @@ class StagedStrategy : public strategies::Strategy {
   void note_buffers();
   void open_mailboxes();
 
-  // A step.
+  // Functions of a step.
   RankPlan made_plan(std::int64_t samples) const;
   const RankPlan& plan_of(std::int64_t samples);
   void keep_inputs_of(const models::Batch& batch);
@@ -116,7 +116,7 @@ class StagedStrategy : public strategies::Strategy {
   double sum_over_all(double own) const;
   void drain();
 
-  // Its costs.
+  // Functions of the costs.
   models::Shape output_shape(int stage, std::int64_t samples) const;
   strategies::CollectiveCount broadcast_cost(std::size_t device) const;
   strategies::CollectiveCount payload_of(const schedules::Action& action,
@@ -133,20 +133,20 @@ class StagedStrategy : public strategies::Strategy {
   std::function<void(const schedules::Action&)> before_action_;
   strategies::RankGroups groups_;
   bool keep_inputs_;
-  at::ScalarType reduced_format_;  // in which the ranks of a tensor-parallel group sum gradients
+  at::ScalarType reduced_format_;  // for sums over the ranks of a tensor-parallel group
   double learning_rate_;
   Planner planner_;
-  std::map<std::int64_t, RankPlan> plans_;  // by samples; of every size that was stepped on
-  models::Batch kept_;                      // of the last step, where inputs stay on the device
+  std::map<std::int64_t, RankPlan> plans_;  // by samples, for every size that was stepped on
+  models::Batch kept_;                      // the last step's, if inputs stay on the device
   bool split_backward_ = false;
-  int first_device_ = 0;  // of this rank, among the plans'
+  int first_device_ = 0;  // this rank's first, among the plans' devices
   double flops_of_a_sample_ = 0;
-  std::vector<models::Shape> output_shapes_;               // [stage], of one sample
+  std::vector<models::Shape> output_shapes_;               // [stage], for one sample
   std::unique_ptr<tensor_parallel::TensorLayout> layout_;  // null: layers are whole
   std::unique_ptr<OwnStages> stages_;
   std::unique_ptr<Updates> updates_;
-  std::vector<std::vector<std::vector<at::Tensor>>> buffers_;  // [own device][type], of replicas
-  std::vector<std::unique_ptr<Mailbox>> mailboxes_;            // [own device], of several ranks
+  std::vector<std::vector<std::vector<at::Tensor>>> buffers_;  // [own device][type], for replicas
+  std::vector<std::unique_ptr<Mailbox>> mailboxes_;            // [own device], for several ranks
 };
 
 }  // namespace stratagem::stages

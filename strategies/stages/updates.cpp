@@ -22,15 +22,15 @@ void Updates::take_norm(int stage, GradientNorms& norms) const {
   norms.scales[stages_.device_of(stage)] = scale(stage);
 }
 
-/// Every replica has the same gradients, so it needs no other one.
+/// Every replica has the same gradients, so the sum is over the ranks of one.
 void Updates::sum_norms(int stage, GradientNorms& norms) const {
   norms.summed = sum_on(stages_.device(stage).description(), norms.of_stage);
   if (ranks_ == nullptr) throw std::logic_error("a sum of norms needs a process group");
   ranks_->all_reduce(norms.summed)->wait();
 }
 
-/// The squared norm of the gradients of all of this rank's stages, or of the whole replica's once
-/// its ranks have added them up. The first of a step's updates reads it.
+/// Returns the squared norm of the gradients of all of this rank's stages, or of the whole
+/// replica's once its ranks have summed them. The first of a step's updates reads it.
 double Updates::squared_norm(int stage, GradientNorms& norms) const {
   const runtime::DeviceDescription& device = stages_.device(stage).description();
   return norms.on_host.read([&] {
@@ -49,7 +49,7 @@ void Updates::update(int stage, double learning_rate, GradientNorms& norms) {
   own.update(norm);
 }
 
-/// All ranks have the same norm, so all skip a step or none does, and their scales stay alike.
+/// All ranks have the same norm, so that all or none skip a step, and their scales stay equal.
 void Updates::update_scaled(int stage, GradientNorms& norms) {
   Stage& own = stages_.at(stage);
   const double factor = norms.scales[stages_.device_of(stage)];
@@ -64,7 +64,7 @@ void Updates::update_scaled(int stage, GradientNorms& norms) {
   if (!finite) own.drop_gradients();
 }
 
-/// Once a device and step, by the first of its updates.
+/// Settles the scale once for each device and step, in its first update.
 void Updates::settle_scale(int stage, bool finite, GradientNorms& norms) {
   const std::size_t device = stages_.device_of(stage);
   if (std::exchange(norms.scale_is_settled[device], 1) != 0) return;

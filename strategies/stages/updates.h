@@ -1,4 +1,4 @@
-// Updates: what a step does with the gradients of one rank's stages: their norm, clipping, the loss
+// Updates: the use of the gradients of one rank's stages in a step: their norm, clipping, the loss
 // scale and the update.
 #pragma once
 
@@ -13,40 +13,40 @@
 
 namespace stratagem::stages {
 
-/// Of one step.
+/// The norms of one step's gradients.
 struct GradientNorms {
   GradientNorms(std::size_t stages, std::size_t devices)
       : of_stage(stages), scales(devices, 1), scale_is_settled(devices, 0) {}
 
-  std::vector<at::Tensor> of_stage;  // [stage], squared; of this rank's
-  at::Tensor summed = {};            // of all ranks of the replica, squared, where it has several
-  NumberReadOnce on_host = {};       // the one or the sum of the others
+  std::vector<at::Tensor> of_stage;  // [stage], squared; this rank's
+  at::Tensor summed = {};            // the squared norm of the replica, if it has several ranks
+  NumberReadOnce on_host = {};       // the sum of the squared norms
   double norm = 0;
   bool skipped = false;  // the gradients were not finite
-  // [own device]: what its losses were multiplied by, and whether that was reconsidered since.
+  // [own device]: the factor of its losses; a nonzero flag once it was reconsidered.
   std::vector<double> scales;
   std::vector<char> scale_is_settled;
 };
 
 class Updates {
  public:
-  /// `ranks` have parts of the norm; null: no others have. All outlive it.
+  /// `ranks` have parts of the norm; null: this rank has all. All must outlive it.
   Updates(const models::WorkloadOptions& options, const OwnStages& stages, std::size_t devices,
           distributed::ProcessGroup* ranks);
 
   bool clips() const { return options_.optimizer.clip_norm > 0; }
   bool scales() const { return options_.loss_scale != 1; }
-  /// What the losses on the stage's device are multiplied by.
+  /// Returns the factor of the losses on the stage's device.
   double scale(int stage) const { return scales_[stages_.device_of(stage)].value(); }
 
-  // What the actions gradient_norm, norm_sum and optimizer do; on the device's thread.
+  // The actions gradient_norm, norm_sum and optimizer, on the device's thread.
   void take_norm(int stage, GradientNorms& norms) const;
   void sum_norms(int stage, GradientNorms& norms) const;
   void update(int stage, double learning_rate, GradientNorms& norms);
 
-  /// Of the loss scale, which is alike on all devices and ranks; empty where it is fixed.
+  /// Returns the loss scale's state, equal on all devices and ranks; empty if it is fixed.
   strategies::StateDictionary state() const;
-  /// One that the state lacks starts afresh, as an optimizer's does.
+  /// A scale that the state lacks starts afresh, like an optimizer.
   void load(const strategies::StateDictionary& state);
 
  private:
@@ -58,7 +58,7 @@ class Updates {
   const models::WorkloadOptions& options_;
   const OwnStages& stages_;
   distributed::ProcessGroup* ranks_;
-  std::vector<models::LossScale> scales_;  // [own device]: alike on all, each its thread's own
+  std::vector<models::LossScale> scales_;  // [own device]: equal on all, one for each thread
 };
 
 }  // namespace stratagem::stages

@@ -9,8 +9,8 @@ void add_call(Communication& communication, const std::string& collective, std::
   communication[collective] += {.calls = 1, .payload_bytes = bytes};
 }
 
-/// Of `bytes` of a column-parallel layer's input: in the backward pass the sum of its gradient. By
-/// sequence it is gathered, and unless it is kept again in the backward pass.
+/// Adds the calls for a column-parallel layer's input: in the backward pass the sum of its
+/// gradient. By sequence it is gathered, and, unless it is kept, again in the backward pass.
 void add_input(Communication& calls, std::int64_t bytes, const ExchangeWay& way,
                bool needs_gradient) {
   const bool by_sequence = way.layout == Layout::sequence;
@@ -62,7 +62,7 @@ Communication communication_of(const std::vector<Exchange>& exchanges, const Exc
         add_call(calls, "all_reduce", 2 * work.positions * work.loss_bytes);
         break;
     }
-    work.input_needs_gradient = true;  // that of a later layer comes from one with parameters
+    work.input_needs_gradient = true;  // a later layer's input comes from parameters
   }
   return calls;
 }

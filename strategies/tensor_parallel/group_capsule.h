@@ -1,4 +1,4 @@
-// How an autograd node keeps the group that it needs in its backward pass.
+// Keeps the group in an autograd node for its backward pass.
 #pragma once
 
 #include <ATen/core/ivalue.h>
@@ -7,7 +7,7 @@
 
 namespace stratagem::tensor_parallel {
 
-/// The group outlives the graph, as it outlives the layers.
+/// The group outlives the graph, like the layers.
 struct GroupCapsule : torch::CustomClassHolder {
   explicit GroupCapsule(TensorGroup& of) : group(of) {}
   TensorGroup& group;

@@ -1,4 +1,4 @@
-// Linear layers outside of transformer blocks, by their roles (linear_roles.h).
+// Linear layers outside transformer blocks, by their roles (linear_roles.h).
 #include <utility>
 
 #include "strategies/tensor_parallel/sharded_form.h"

@@ -22,7 +22,7 @@ LinearRoles linear_roles(const models::LayerList& layers,
                          const std::vector<std::size_t>& boundaries, int ranks,
                          bool predicts_tokens) {
   LinearRoles roles;
-  const LinearLayer* first = nullptr;  // of a pair; the last that has no second one
+  const LinearLayer* first = nullptr;  // the first of a pair, without a second one yet
   const auto leave_over = [&] {
     if (first == nullptr) return;
     const bool divisible = first->weight().size(0) % ranks == 0;

@@ -1,5 +1,5 @@
-// What a rank has of each linear layer outside of transformer blocks, decided once from the whole
-// model: a stage may hold a single layer.
+// A rank's part of each linear layer outside transformer blocks, decided once from the whole model:
+// a stage may hold a single layer.
 #pragma once
 
 #include <cstddef>
@@ -12,19 +12,19 @@
 namespace stratagem::tensor_parallel {
 
 enum class LinearRole {
-  whole,            // all of it: the ranks do not divide its outputs
-  column,           // some outputs, of which the next linear layer takes its inputs
+  whole,            // all of it: the number of ranks does not divide its outputs
+  column,           // some outputs, which are the next linear layer's inputs
   row,              // some inputs
   gathered_column,  // some outputs, which are gathered
-  head,             // some logits of a language model, of which the loss is computed as they are
+  head,             // some logits of a language model, from which the loss is computed
 };
 
-/// By the layer's name.
+/// The roles by the layer's name.
 using LinearRoles = std::map<std::string, LinearRole>;
 
-/// Of linear layers with element-wise functions between them, the first of two is column parallel
-/// and the second row parallel; one that is left over gathers its outputs, or stays whole where the
-/// ranks do not divide them. No pair crosses one of `boundaries`, the layers before which
+/// The first of two linear layers with element-wise functions between them is column parallel, and
+/// the second is row parallel. A single one gathers its outputs, or stays whole if the number of
+/// ranks does not divide them. No pair crosses one of `boundaries`, the layers before which
 /// activations go to another device. `predicts_tokens`: the model is a language model, whose last
 /// layer is its head.
 LinearRoles linear_roles(const models::LayerList& layers,

@@ -39,7 +39,7 @@ class Conjugate : public torch::autograd::Function<Conjugate<forward_pass, backw
     context->saved_data["group"] = capsule_of(*group);
     context->saved_data["dimension"] = dimension;
     const at::Tensor y = forward_pass(x, *group, dimension);
-    // The next layer may write in place, which autograd refuses of a view that was made here.
+    // The next layer may write in place, which autograd refuses for a view made here.
     return y.is_view() ? at::_unsafe_view(y, y.sizes()) : y;
   }
 

@@ -20,16 +20,16 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 /// A layer's input, kept for its weight's gradient: whole, or as this rank's part of the sequence,
-/// which is gathered again. The whole would be as large as if nothing were parted.
+/// which is gathered again. The whole would take as much memory as without parts.
 class KeptInput {
  public:
-  /// `gathers`: the group that has the other parts; null where `kept` is whole.
+  /// `gathers`: the group with the other parts; null if `kept` is whole.
   KeptInput(at::Tensor kept, TensorGroup* gathers) : kept_(std::move(kept)), gathers_(gathers) {}
 
   bool gathers() const { return gathers_ != nullptr; }
   void begin() { gather_ = gathers_->all_gather(kept_, sequence_dimension); }
 
-  /// The whole, [positions, features]; once.
+  /// Returns the whole, [positions, features]; once.
   at::Tensor rows() {
     if (!gathers()) return kept_.flatten(0, -2);
     if (!gather_) begin();
@@ -42,16 +42,16 @@ class KeptInput {
   std::optional<PendingCollective> gather_;
 };
 
-/// `rows` [positions, features] as [n, ..., features], where `like` is [n, ..., any].
+/// Returns `rows` [positions, features] as [n, ..., features]; `like` is [n, ..., any].
 at::Tensor unflattened(const at::Tensor& rows, const at::Tensor& like) {
   std::vector<std::int64_t> shape = like.sizes().vec();
   shape.back() = rows.size(1);
   return at::_unsafe_view(rows, shape);
 }
 
-/// y = [gathered] x W^T. The gradient of x is summed over the ranks while that of W is computed.
-/// By sequence x is gathered again, while its gradient is computed, or by W's own action where that
-/// is deferred: what waits for it would otherwise hold the whole.
+/// y = [gathered] x W^T. The gradient of x is summed over the ranks while that of W is computed. By
+/// sequence x is gathered again while its gradient is computed, or in W's own action if that is
+/// deferred, so that nothing holds the whole x until then.
 class ColumnFunction : public torch::autograd::Function<ColumnFunction> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,

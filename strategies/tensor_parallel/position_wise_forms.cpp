@@ -1,4 +1,4 @@
-// Layers that work on each position alone: each rank has them whole.
+// Layers that work on each position separately: each rank has them whole.
 #include "models/transformer.h"
 #include "strategies/tensor_parallel/sharded_form.h"
 

@@ -1,4 +1,4 @@
-// ShardedForm: how one kind of layer is shared by the ranks of a tensor-parallel group. It
+// ShardedForm: the way in which the ranks of a tensor-parallel group share one kind of layer. It
 // registers itself (STRATAGEM_REGISTER), so that a new kind of layer is its own file in models/ and
 // the file of its form here.
 #pragma once
@@ -21,20 +21,20 @@ using LayerPointer = std::unique_ptr<models::Layer>;
 constexpr ShardSpec by_rows = {.dimension = 0};
 constexpr ShardSpec by_columns = {.dimension = 1};
 
-/// Makes a rank's parts of layers and notes how their parameters are sharded.
+/// Makes a rank's parts of layers and records how their parameters are sharded.
 class Sharder {
  public:
-  /// All outlive it.
+  /// All must outlive it.
   Sharder(const models::Workload& workload, const LinearRoles& roles, TensorGroup& group,
           Layout layout)
       : workload_(workload), roles_(roles), group_(group), layout_(layout) {}
 
-  /// Some of the layer's outputs, and some of its inputs. The layer gets memory for the time being.
+  /// Return some of the layer's outputs, or inputs. The layer has memory in the meantime.
   LayerPointer column(models::LinearLayer& layer, const ShardSpec& shard_spec, bool gather_output);
   LayerPointer row(models::LinearLayer& layer, const ShardSpec& shard_spec);
-  /// This rank's slice of the parameter of that name.
+  /// Returns this rank's slice of the parameter of that name.
   at::Tensor slice(const std::string& name, const at::Tensor& whole, const ShardSpec& shard_spec);
-  /// Gives the layer memory and its first values.
+  /// Gives the layer memory and its initial values.
   void materialise(models::Layer& layer) const { workload_.materialise(layer, at::kCPU); }
 
   LinearRole role_of(const models::Layer& layer) const { return roles_.at(layer.name()); }
@@ -50,29 +50,29 @@ class Sharder {
   ShardedParameters parameters_;
 };
 
-/// A whole layer among those of its model.
+/// A whole layer of a model and its role.
 struct PlacedLayer {
   const models::Layer& layer;
   const LinearRoles& roles;
-  bool is_head = false;  // of a language model: the loss is computed of its sharded outputs
+  bool is_head = false;  // the loss is computed from its sharded outputs
 };
 
 struct ShardedForm {
-  std::string name = {};  // of the kind of layer
+  std::string name = {};  // the name of the kind of layer
   bool (*is_of)(const models::Layer& layer) = nullptr;
-  /// Makes a rank's part. Null: each rank has the whole layer, which works on each position alone.
+  /// Makes a rank's part. Null: each rank has the whole layer, which works on single positions.
   LayerPointer (*make)(LayerPointer whole, Sharder& sharder) = nullptr;
-  /// Of a micro-batch, in the order of the forward pass, by formula from the whole layer. Null:
-  /// none.
+  /// Returns a micro-batch's exchanges in the order of the forward pass, by formula from the whole
+  /// layer. Null: there are none.
   std::vector<Exchange> (*exchanges)(const PlacedLayer& whole) = nullptr;
-  /// Works on each element alone, so that the outputs of a column-parallel layer may pass it.
+  /// The layer is element-wise, so that a column-parallel layer's outputs may pass it.
   bool element_wise = false;
 
   std::string lacks() const { return is_of == nullptr ? "is_of" : ""; }
   static models::Registry<ShardedForm>& registry();
 };
 
-/// The form of the layer's kind; null where there is none.
+/// Returns the form of the layer's kind, or null if there is none.
 const ShardedForm* find_form(const models::Layer& layer);
 
 }  // namespace stratagem::tensor_parallel

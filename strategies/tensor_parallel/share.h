@@ -1,4 +1,4 @@
-// Which part of a dimension a rank has.
+// A rank's part of a dimension.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@ struct Share {
   bool operator==(const Share&) const = default;
 };
 
-/// A rank's share of `count` entries, in the order of the ranks. Where the ranks do not divide
-/// them, the first ones have one entry more (as numpy.array_split does it).
+/// Returns a rank's share of `count` entries, in the order of the ranks. If the number of ranks
+/// does not divide them, the first ones have one entry more, as in numpy.array_split.
 inline Share share_of(std::int64_t count, int rank, int ranks) {
   const std::int64_t each = count / ranks;
   const std::int64_t left = count % ranks;

@@ -30,7 +30,7 @@ PendingCollective TensorGroup::all_reduce(at::Tensor tensor, distributed::Reduct
   return {*this, group_.all_reduce(tensor, reduction), tensor};
 }
 
-// Both collectives join and cut along the first dimension, so the ranks come first: [rank, ...].
+// Both collectives join and cut along the first dimension, so the ranks are first: [rank, ...].
 PendingCollective TensorGroup::all_gather(const at::Tensor& tensor, std::int64_t dimension) {
   const backends::MemoryCategoryGuard communication(backends::MemoryCategory::communication);
   dimension = c10::maybe_wrap_dim(dimension, tensor.dim());

@@ -1,9 +1,8 @@
-// TensorGroup: the collectives of layers that share a matrix, and a record of them for the
-// timeline.
+// TensorGroup: the collectives of layers that share a matrix, and their records for the timeline.
 //
-// A collective is begun and, where something else can be computed meanwhile, waited for later.
-// Every collective is kept until the strategy takes it: when it was in flight, and for how long the
-// layer waited for it.
+// A collective begins and, if something else can be computed meanwhile, is waited for later. Every
+// collective is kept until the strategy takes it, with the times of its flight and of the layer's
+// wait for it.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,8 +17,8 @@
 
 namespace stratagem::tensor_parallel {
 
-/// One collective: [transfer->start(), transfer->end()] in flight, [wait_start, wait_end] stood
-/// still.
+/// One collective: [transfer->start(), transfer->end()] is its flight, [wait_start, wait_end] the
+/// wait for it.
 struct LayerCollective {
   distributed::TransferPointer transfer;
   runtime::EventPointer wait_start;
@@ -28,11 +27,11 @@ struct LayerCollective {
 
 class TensorGroup;
 
-/// A collective in flight; to be waited for once.
+/// A collective in flight, which must be waited for once.
 class PendingCollective {
  public:
   using Finish = std::function<at::Tensor(const at::Tensor&)>;
-  /// `finish` makes the result of what arrived in `buffer`; without it that is the result.
+  /// `finish` turns the data in `buffer` into the result; without it the data is the result.
   PendingCollective(TensorGroup& group, distributed::TransferPointer transfer, at::Tensor buffer,
                     Finish finish = {})
       : group_(&group),
@@ -49,17 +48,17 @@ class PendingCollective {
   Finish finish_;
 };
 
-/// How layers use the collectives.
+/// The use of collectives by layers.
 struct ExchangeOptions {
-  bool overlap = true;         // else whoever begins one should wait for it at once
-  bool keep_gathered = false;  // inputs that were gathered by sequence stay for the backward pass;
-                               // else they are gathered again there
+  bool overlap = true;         // false: the caller should wait at once
+  bool keep_gathered = false;  // inputs gathered by sequence stay for the backward pass;
+                               // false: they are gathered again there
   distributed::ReduceScatter reduce_scatter = "exchange";
 };
 
 class TensorGroup {
  public:
-  /// `group` and `device`, whose thread runs the layers, outlive this.
+  /// `group` and `device`, whose thread runs the layers, must outlive this.
   TensorGroup(distributed::ProcessGroup& group, runtime::Device& device,
               const ExchangeOptions& options)
       : group_(group), device_(device), options_(options) {}
@@ -69,19 +68,19 @@ class TensorGroup {
   const ExchangeOptions& options() const { return options_; }
   distributed::ProcessGroup& ranks() { return group_; }
 
-  /// The sum, or the largest, of all ranks' tensors, in place of `tensor`, which is contiguous.
+  /// Replaces `tensor`, which is contiguous, by the sum, or the largest, of all ranks' tensors.
   PendingCollective all_reduce(at::Tensor tensor,
                                distributed::Reduction reduction = distributed::Reduction::sum);
-  /// All ranks' tensors one after the other along `dimension`.
+  /// Concatenates all ranks' tensors along `dimension`.
   PendingCollective all_gather(const at::Tensor& tensor, std::int64_t dimension);
-  /// This rank's part, along `dimension`, of the sum of all ranks' tensors. Throws
-  /// std::invalid_argument unless the ranks divide the dimension.
+  /// Returns this rank's part, along `dimension`, of the sum of all ranks' tensors. Throws
+  /// std::invalid_argument unless the number of ranks divides the dimension.
   PendingCollective reduce_scatter(const at::Tensor& tensor, std::int64_t dimension);
 
-  /// This rank's part of a tensor that all ranks have. A view.
+  /// Returns a view of this rank's part of a tensor that all ranks have.
   at::Tensor own_part(const at::Tensor& tensor, std::int64_t dimension) const;
 
-  /// The collectives since the last call, in the order in which they were waited for.
+  /// Returns the collectives since the last call, in the order of their waits.
   std::vector<LayerCollective> take_collectives();
 
  private:

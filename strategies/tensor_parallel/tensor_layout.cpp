@@ -16,7 +16,7 @@ namespace {
 
 using strategies::StateDictionary;
 
-/// "optimizer.exp_avg.fc1.weight" and "gradient.fc1.weight" are about "fc1.weight".
+/// Returns true for "optimizer.exp_avg.fc1.weight" or "gradient.fc1.weight" and "fc1.weight".
 bool is_about(const std::string& entry, const std::string& parameter) {
   return entry == parameter ||
          (entry.ends_with("." + parameter) &&
@@ -64,7 +64,7 @@ bool TensorLayout::keeps_logits_sharded() const {
   return std::ranges::any_of(roles_, [](const auto& of) { return of.second == LinearRole::head; });
 }
 
-/// Sharded logits take the format that those of one device do.
+/// Sharded logits take the format of a single device's.
 at::Tensor TensorLayout::loss(const at::Tensor& output, const at::Tensor& targets, double weight) {
   if (!keeps_logits_sharded()) return workload_.loss(output, targets, weight);
   return vocab_parallel_cross_entropy(output, targets, weight, workload_.classes(),
@@ -153,7 +153,7 @@ std::vector<at::Tensor> TensorLayout::counted(const models::LayerList& layers) c
 const std::vector<at::Tensor>& TensorLayout::replicated(int stage,
                                                         const models::LayerList& layers) {
   const auto [found, is_new] = replicated_.try_emplace(stage);
-  if (is_new) found->second = replicated(layers);  // once: names are long
+  if (is_new) found->second = replicated(layers);  // only once, because names are long
   return found->second;
 }
 

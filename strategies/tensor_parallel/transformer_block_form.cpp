@@ -21,7 +21,7 @@ LayerPointer part_of_block(LayerPointer whole, Sharder& sharder) {
   const std::int64_t heads = block.heads();
   const std::string name = block.name();
   TransformerBlock::Parts parts = std::move(block).take_parts();
-  whole.reset();  // it lists the parts' tensors, which are dropped with the parts
+  whole.reset();  // it lists the parts' tensors and is dropped with them
   const auto linear = [](const LayerPointer& part) -> LinearLayer& {
     return dynamic_cast<LinearLayer&>(*part);
   };
@@ -37,7 +37,7 @@ LayerPointer part_of_block(LayerPointer whole, Sharder& sharder) {
 
 std::vector<Exchange> exchanges_of_block(const PlacedLayer& whole) {
   using Kind = Exchange::Kind;
-  // The first parameter is the weight of a normalisation over the features.
+  // The first parameter is a normalisation's weight over the features.
   const std::int64_t features = whole.layer.parameters().front().tensor.size(0);
   return {{Kind::input, features},
           {Kind::sum, features},

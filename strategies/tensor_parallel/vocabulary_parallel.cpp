@@ -17,9 +17,9 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// Ids counted from this rank's first entry, and which of them are its own.
+/// Ids counted from this rank's first entry, with a mask of the other ranks' ids.
 struct OwnIds {
-  at::Tensor ids;     // 0 where they are another rank's
+  at::Tensor ids;     // 0 for another rank's
   at::Tensor theirs;  // bool
 };
 
@@ -29,7 +29,7 @@ OwnIds own_ids(const at::Tensor& ids, std::int64_t first, std::int64_t entries) 
   return {shifted.masked_fill(theirs, 0), theirs};
 }
 
-/// Its derivative is softmax - one-hot, of which every rank has its own columns.
+/// The derivative is softmax - one-hot, of which every rank has its own columns.
 class CrossEntropy : public torch::autograd::Function<CrossEntropy> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& logits,
@@ -112,7 +112,7 @@ at::Tensor vocab_parallel_correct_predictions(const at::Tensor& logits, const at
                                               std::int64_t vocabulary, TensorGroup& group) {
   const auto [own, index] = logits.max(-1);
   const at::Tensor largest = group.all_reduce(own.clone(), distributed::Reduction::maximum).wait();
-  // Of equal logits the first counts, as it does in argmax. In float64 every index is exact.
+  // The first of equal logits counts, as in argmax. float64 holds every index exactly.
   const at::Tensor id =
       (index + share_of(vocabulary, group.rank(), group.size()).first).to(at::kDouble);
   const at::Tensor candidate =

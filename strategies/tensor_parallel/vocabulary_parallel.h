@@ -1,6 +1,6 @@
-// Embedding and cross-entropy over a vocabulary that is sharded over ranks (Shoeybi et al.
-// 2019, section 3), each of which has its share_of() the entries. Megatron pads the vocabulary
-// until the ranks divide it; here, as in DTensor, some ranks have one entry fewer.
+// Embedding and cross-entropy over a vocabulary that is sharded over ranks (Shoeybi et al. 2019,
+// section 3), each with its share_of() the entries. Megatron pads the vocabulary until the number
+// of ranks divides it; here, as in DTensor, some ranks have one entry fewer.
 #pragma once
 
 #include "models/transformer.h"
@@ -9,12 +9,12 @@
 
 namespace stratagem::tensor_parallel {
 
-/// Token ids [n, sequence] -> [n, sequence, features], or this rank's part of the sequence. Tokens
-/// of other ranks count as zero here and come with the sum.
+/// Maps token ids [n, sequence] -> [n, sequence, features], or this rank's part of the sequence.
+/// Tokens of other ranks are zero here and come with the sum.
 class VocabParallelEmbedding : public models::Layer {
  public:
-  /// `token` are this rank's rows of a `vocabulary` of so many; `position` is [longest sequence,
-  /// features], whole.
+  /// `token` has this rank's rows of a vocabulary of size `vocabulary`; `position` is [longest
+  /// sequence, features], whole.
   VocabParallelEmbedding(std::string name, at::Tensor token, at::Tensor position,
                          std::int64_t vocabulary, TensorGroup& group, Layout layout);
   at::Tensor forward(const at::Tensor& input) override;
@@ -23,20 +23,20 @@ class VocabParallelEmbedding : public models::Layer {
  private:
   at::Tensor token_;
   at::Tensor position_;
-  std::int64_t first_;  // of this rank's entries
+  std::int64_t first_;  // this rank's first entry
   TensorGroup& group_;
   Layout layout_;
 };
 
-/// The mean cross-entropy, times `weight`, of `logits` [n, sequence, a rank's share of the
-/// vocabulary] against token ids [n, sequence]. Computes in `dtype`. Three numbers of it are sent a
-/// position, never the logits: their maximum, the sum of their exponentials and the target's own
-/// logit. Returns a scalar, the same on every rank.
+/// Returns the mean cross-entropy, times `weight`, of `logits` [n, sequence, a rank's share of the
+/// vocabulary] and token ids [n, sequence], computed in `dtype`: a scalar, the same on every rank.
+/// It sends three numbers a position, never the logits: their maximum, the sum of their
+/// exponentials and the target's own logit.
 at::Tensor vocab_parallel_cross_entropy(const at::Tensor& logits, const at::Tensor& targets,
                                         double weight, std::int64_t vocabulary,
                                         at::ScalarType dtype, TensorGroup& group);
 
-/// models::correct_predictions of the same. Collective.
+/// Returns models::correct_predictions of the same. Collective.
 at::Tensor vocab_parallel_correct_predictions(const at::Tensor& logits, const at::Tensor& targets,
                                               std::int64_t vocabulary, TensorGroup& group);
 

@@ -1,5 +1,5 @@
-// A file that is there whole or not at all, whatever ends the process or the machine: written
-// aside, flushed, renamed, and the folder flushed.
+// A file that exists whole or not at all, whatever ends the process or the machine: it is written
+// under another name, flushed and renamed, and the folder is flushed.
 #pragma once
 
 #include <unistd.h>
@@ -12,18 +12,18 @@ namespace stratagem::checkpoint {
 
 class CommittedFile {
  public:
-  /// As fsync(2).
+  /// Flushes a file as fsync(2) does.
   using Flush = std::function<int(int descriptor)>;
 
-  /// Opens the file aside, `.NAME.partial`. Throws std::system_error, as the other methods do.
+  /// Opens `.NAME.partial` in the same folder. Throws std::system_error, like the other methods.
   explicit CommittedFile(std::filesystem::path path, Flush flush = ::fsync);
-  /// Removes what was not committed.
+  /// Removes the file unless it was committed.
   ~CommittedFile();
   CommittedFile(const CommittedFile&) = delete;
   CommittedFile& operator=(const CommittedFile&) = delete;
 
   void write(const void* data, std::size_t size);
-  /// From here on it exists.
+  /// Makes the file visible under its name.
   void commit();
 
   static std::filesystem::path partial_of(const std::filesystem::path& path);

@@ -86,7 +86,7 @@ fs::path Folder::set_aside(const fs::path& folder, const Entry& from) {
   for (int number = 1; aside.empty() || !fs::create_directory(aside); ++number) {
     aside = folder / fmt::format("abandoned-{}", number);
   }
-  // The newest goes first, so that an interruption leaves a shorter course and no gap in it.
+  // The newest moves first, so that an interruption leaves a shorter course without a gap.
   std::ranges::reverse(others);
   for (const Entry& entry : others) fs::rename(entry.path, aside / entry.path.filename());
   return aside;

@@ -1,4 +1,4 @@
-// The folder of a training's checkpoints: step-00000120.pt and its like.
+// The folder of a training's checkpoints: step-00000120.pt and so on.
 #pragma once
 
 #include <cstdint>
@@ -15,25 +15,25 @@ struct Entry {
   std::filesystem::path path;
 };
 
-/// What the log says of it.
+/// Returns the log's line about the checkpoint.
 nlohmann::ordered_json log_line(const Entry& entry);
 
 class Folder {
  public:
-  /// Makes it, takes it for this process and removes what an ended run left half-written. Throws
-  /// std::invalid_argument when another run has it, and std::system_error.
+  /// Creates and locks the folder and removes the partial files of an ended run. Throws
+  /// std::invalid_argument if another run holds the lock, and std::system_error.
   explicit Folder(std::filesystem::path path);
   ~Folder();
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
 
-  /// Ascending.
+  /// Returns the checkpoints in ascending order of steps.
   std::vector<Entry> entries() const { return entries_in(path_); }
 
-  /// By the file's name; empty for another file.
+  /// Returns the step in a file's name, or nothing if the file is not a checkpoint.
   static std::optional<std::int64_t> step_of(const std::filesystem::path& path);
   static std::filesystem::path path_of(const std::filesystem::path& folder, std::int64_t step);
-  /// The best evaluation's: beside the others, and never among those that are thinned out.
+  /// Returns the path of the best evaluation's checkpoint, which thin_out() never removes.
   static std::filesystem::path best_of(const std::filesystem::path& folder);
   static std::vector<Entry> entries_in(const std::filesystem::path& folder);
   /// Gives the folder to a training that continues from the checkpoint `from`. Checkpoints of later

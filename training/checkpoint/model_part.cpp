@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::array<const char*, 4> usual_keys = {"model", "state_dict", "model_state_dict",
                                                    "module"};
-/// What torch.compile, FSDP and checkpoint_wrapper put into a name.
+/// The words that torch.compile, FSDP and checkpoint_wrapper put into a name.
 constexpr std::array<std::string_view, 3> wrappers = {"_orig_mod.", "_fsdp_wrapped_module.",
                                                       "_checkpoint_wrapped_module."};
 constexpr std::string_view may_be_missing = "num_batches_tracked";
@@ -30,11 +30,10 @@ std::string unwrapped(std::string name) {
   return name;
 }
 
-/// A dictionary of the file.
 struct Candidate {
-  std::string where;  // "", or: under "model"
+  std::string where;  // empty, or ` under "model"`
   std::map<std::string, const Value*, std::less<>> values = {};
-  bool twice = false;  // two of its names are one without wrappers
+  bool twice = false;  // two of its names are equal without wrappers
 };
 
 Candidate candidate_of(std::string where, const Dictionary& dictionary) {
@@ -50,7 +49,7 @@ Candidate candidate_of(std::string where, const Dictionary& dictionary) {
   return candidate;
 }
 
-/// The dictionaries under the usual keys, and the whole.
+/// Returns the dictionaries under the usual keys, then the whole value.
 std::vector<Candidate> candidates_of(const Value& whole) {
   std::vector<Candidate> candidates;
   for (const char* key : usual_keys) {
@@ -70,7 +69,7 @@ const PickledTensor* tensor_of(const Candidate& candidate, const std::string& na
   return found == candidate.values.end() ? nullptr : found->second->as<PickledTensor>();
 }
 
-/// The prefix with which the candidate has the first name that it must have.
+/// Returns the prefix before the candidate's first required name.
 std::string prefix_of(const Candidate& candidate, std::span<const std::string> wanted) {
   const auto first = std::ranges::find_if(
       wanted, [](const std::string& name) { return !name.ends_with(may_be_missing); });
@@ -96,7 +95,7 @@ std::string names_text(const Candidate& candidate) {
                      more == 0 ? "" : fmt::format(" and {} more", more));
 }
 
-/// The wanted tensors, or why the candidate is not the model's.
+/// Returns the wanted tensors, or the reason why the candidate is not the model's.
 std::variant<TensorsByName, std::string> taken(const Candidate& candidate,
                                                std::span<const std::string> wanted) {
   if (candidate.twice) return std::string("two of its tensors have one name without wrappers");

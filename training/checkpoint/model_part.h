@@ -1,4 +1,4 @@
-// The tensors of a model among what a file holds, however its program wrapped and named them.
+// Finds the tensors of a model in a file, however the writing program wrapped and named them.
 #pragma once
 
 #include <map>
@@ -15,9 +15,9 @@ using TensorsByName = std::map<std::string, const PickledTensor*, std::less<>>;
 /// "state_dict", "model_state_dict" or "module". The names in the file may all begin with one more
 /// prefix ("module.", "model."), and hold "_orig_mod." and other wrappers of torch anywhere.
 ///
-/// As load_state_dict(strict=True) has it, the file holds every wanted tensor, but for those that
-/// end in "num_batches_tracked", and no other. Throws std::invalid_argument with what it holds
-/// instead, in one line. The result points into `whole`.
+/// The file holds exactly the wanted tensors, as for load_state_dict(strict=True); only those that
+/// end in "num_batches_tracked" may be missing. Throws std::invalid_argument, in one line, with
+/// what the file holds instead. The result points into `whole`.
 TensorsByName model_tensors(const Value& whole, std::span<const std::string> wanted);
 
 }  // namespace stratagem::checkpoint

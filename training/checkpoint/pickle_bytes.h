@@ -1,4 +1,4 @@
-// The bytes of a pickle, from the first to the last: opcodes and their operands.
+// The bytes of a pickle in order: opcodes and their operands.
 #pragma once
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ class PickleBytes {
  public:
   explicit PickleBytes(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
 
-  /// Those that were read.
+  /// Returns the number of bytes read so far.
   std::size_t size() const { return next_; }
 
  protected:
@@ -67,7 +67,7 @@ class PickleBytes {
  private:
   std::span<const std::uint8_t> bytes_;
   std::size_t next_ = 0;
-  std::size_t at_ = 0;  // of the opcode
+  std::size_t at_ = 0;  // the position of the opcode
 };
 
 }  // namespace stratagem::checkpoint

@@ -38,7 +38,7 @@ constexpr std::array known_names = {
     KnownName{"torch._utils _rebuild_device_tensor_from_numpy", Named::other},
     KnownName{"torch._utils _rebuild_device_tensor_from_cpu_tensor", Named::other}};
 
-/// How the names of torch's number formats and quantisation schemes begin.
+/// The first letters of the names of torch's number formats and quantisation schemes.
 constexpr std::array<std::string_view, 10> formats = {"float",   "bfloat", "int",  "uint",  "bool",
                                                       "complex", "bits",   "qint", "quint", "per_"};
 

@@ -16,22 +16,22 @@ namespace stratagem::checkpoint {
 namespace {
 
 constexpr std::size_t most_nested = 32;
-constexpr std::size_t of_a_reference = 16;  // bytes of an entry on the stack
+constexpr std::size_t of_a_reference = 16;  // the bytes of an entry on the stack
 
-/// An object of the pickle. Objects refer to one another, as Python's do, so one that is recalled
-/// many times is kept once.
+/// An object of the pickle. Objects refer to one another, like Python's, so an object that is
+/// recalled several times is kept once.
 struct Node {
   enum class Kind {
     mark,
     plain,       // None, a bool, an integer, a number: in `plain`
     string,      // in `text`
-    list,        // of `parts`, as are
-    tuple,       // and
-    dictionary,  // whose keys and values alternate
-    name,        // of something that is called or referred to: in `text`
-    storage,     // in `tensor`, without sizes
+    list,        // elements in `parts`
+    tuple,       // elements in `parts`
+    dictionary,  // alternating keys and values in `parts`
+    name,        // a name that is called or referred to: in `text`
+    storage,     // a storage in `tensor`, without sizes
     tensor,
-    other,  // of a class, in `text`
+    other,  // a value of the class in `text`
   };
   Kind kind = Kind::plain;
   std::variant<None, bool, std::int64_t, double> plain = {};
@@ -61,7 +61,7 @@ class Reader : private PickleBytes {
   using Kind = Node::Kind;
   using Nodes = std::vector<Node*>;
 
-  /// Takes bytes of memory from what the pickle may have.
+  /// Subtracts bytes from the memory that the pickle may take.
   void count(std::size_t bytes) {
     if (bytes > left_) {
       refuse(fmt::format("its values take more than {} MiB", most_pickle_memory >> 20U));
@@ -86,7 +86,7 @@ class Reader : private PickleBytes {
     count(text.size());
     push({.kind = Kind::string, .text = std::move(text)});
   }
-  /// Two's complement, as many bytes as the first one states. No model needs more than 64 bits.
+  /// Reads two's complement of as many bytes as the first one states; no model needs over 64 bits.
   void push_long() {
     const std::size_t length = byte();
     if (length > 8) {
@@ -109,14 +109,14 @@ class Reader : private PickleBytes {
     if (!node->is(kind)) refuse(fmt::format("{} should be here", what));
     return *node;
   }
-  /// What lies above the last mark, in order; the mark goes.
+  /// Pops the values above the last mark, in order, and the mark.
   Nodes since_mark() {
     const auto mark = std::find_if(stack_.rbegin(), stack_.rend(),
                                    [](const Node* node) { return node->is(Kind::mark); });
     if (mark == stack_.rend()) refuse("it takes a value that is not there");
     return popped(static_cast<std::size_t>(mark - stack_.rbegin()), 1);
   }
-  /// The last `many` in order; `besides` go with them.
+  /// Pops the last `many` values, in order, and `besides` more below them.
   Nodes popped(std::size_t many, std::size_t besides = 0) {
     if (many + besides > stack_.size()) refuse("it takes a value that is not there");
     count_parts(many);
@@ -129,7 +129,7 @@ class Reader : private PickleBytes {
     return nodes;
   }
 
-  /// The list or dictionary that is on top, to be changed.
+  /// Returns the list or dictionary on top of the stack.
   Node& top(Kind kind, const char* what) {
     if (stack_.empty() || !stack_.back()->is(kind)) refuse(fmt::format("{} should be here", what));
     return *stack_.back();
@@ -192,8 +192,8 @@ class Reader : private PickleBytes {
     return numbers;
   }
 
-  /// ("storage", type, record, device, elements); of old files also (view, offset, elements) or
-  /// None.
+  /// Reads ("storage", type, record, device, elements), in old files followed by (view, offset,
+  /// elements) or None.
   void push_storage() {
     const Nodes& parts = pop(Kind::tuple, "a tuple").parts;
     if (parts.size() < 5 || parts.size() > 6 || text_of(*parts[0]) != "storage" ||
@@ -239,7 +239,7 @@ class Reader : private PickleBytes {
         refuse(fmt::format("{} is not called", name));
     }
   }
-  /// (function, type, arguments, state)
+  /// Reads (function, type, arguments, state).
   void call_typed(const Nodes& arguments) {
     if (arguments.size() != 4 || !arguments[0]->is(Kind::name) || !arguments[2]->is(Kind::tuple) ||
         meaning_of(arguments[0]->text) == Named::typed) {
@@ -248,7 +248,7 @@ class Reader : private PickleBytes {
     call(arguments[0]->text, arguments[2]->parts);
   }
 
-  /// (storage, offset, sizes, strides, ...)
+  /// Reads (storage, offset, sizes, strides, ...).
   void push_tensor(const Nodes& arguments) {
     if (arguments.size() < 4 || !arguments[0]->is(Kind::storage)) {
       refuse("a tensor without storage, offset, sizes and strides");
@@ -284,7 +284,7 @@ class Reader : private PickleBytes {
     if (last >= tensor.elements) refuse("a tensor reaches beyond its storage");
   }
 
-  /// Attributes, as an OrderedDict's version: nothing that is needed.
+  /// Drops attributes, such as an OrderedDict's version, which no model needs.
   void drop_attributes() {
     if (pop()->is(Kind::mark)) refuse("a mark is not a value");
     if (stack_.empty() ||
@@ -295,7 +295,7 @@ class Reader : private PickleBytes {
 
   void perform(std::uint8_t opcode) {
     switch (opcode) {
-      case 0x80:  // PROTO: the opcodes themselves are what matters
+      case 0x80:  // PROTO: only the opcodes themselves matter
         byte();
         return;
       case '(':
@@ -341,7 +341,7 @@ class Reader : private PickleBytes {
     }
   }
 
-  /// Numbers, strings, None.
+  /// Pushes a number, a string or None.
   void push_number(std::uint8_t opcode) {
     switch (opcode) {
       case 'N':
@@ -370,7 +370,7 @@ class Reader : private PickleBytes {
     }
   }
 
-  /// As a tree: what stands in two places becomes two values.
+  /// Copies the graph into a tree: an object with two references becomes two values.
   Value finished(const Node& node, std::size_t depth) {
     if (depth > most_nested) refuse("values are nested too deeply");
     switch (node.kind) {

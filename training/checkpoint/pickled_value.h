@@ -1,4 +1,4 @@
-// What a pickle of tensors holds: plain values, and tensors by where their numbers lie.
+// The content of a pickle of tensors: plain values, and tensors as positions of their numbers.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct List {
 struct Tuple {
   std::vector<Value> items;
 };
-/// In the order of the file. A key is a plain value or a tuple.
+/// The items in the file's order. A key is a plain value or a tuple.
 struct Dictionary {
   std::vector<DictionaryItem> items;
 };
@@ -27,7 +27,7 @@ struct Dictionary {
 struct PickledTensor {
   std::string storage;        // the name of its record: data/NAME
   std::string storage_type;   // "FloatStorage"
-  std::int64_t elements = 0;  // of the storage
+  std::int64_t elements = 0;  // the elements of the storage
   std::int64_t offset = 0;
   std::vector<std::int64_t> sizes;
   std::vector<std::int64_t> strides;
@@ -45,12 +45,12 @@ struct Value {
                PickledTensor, Other>
       is;
 
-  /// Null where it is something else.
+  /// Returns null for a value of another kind.
   template <class Kind>
   const Kind* as() const {
     return std::get_if<Kind>(&is);
   }
-  /// The last entry of a dictionary under a name; null where there is none, or this is no
+  /// Returns the last entry of a dictionary under a key; null if there is none or this is not a
   /// dictionary.
   const Value* find(std::string_view key) const;
 };

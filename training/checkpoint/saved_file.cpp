@@ -16,7 +16,7 @@ namespace {
 using Bytes = std::span<const std::uint8_t>;
 
 constexpr std::array<std::uint8_t, 4> archive_start = {'P', 'K', 3, 4};
-/// The pickle of 0x1950a86a20f9469cfc6c, but for its protocol: torch.serialization's MAGIC_NUMBER.
+/// The pickle of 0x1950a86a20f9469cfc6c, except its protocol: torch.serialization's MAGIC_NUMBER.
 constexpr std::array<std::uint8_t, 13> magic_number = {0x8a, 0x0a, 0x6c, 0xfc, 0x9c, 0x46, 0xf9,
                                                        0x20, 0x6a, 0xa8, 0x50, 0x19, '.'};
 constexpr std::string_view pickle_name = "data.pkl";
@@ -51,7 +51,7 @@ std::uint64_t size_of(std::int64_t elements, const std::string& type) {
   return size;
 }
 
-/// Of each storage that a tensor lies in, the type.
+/// Collects the type of each storage that holds a tensor.
 void collect_types(const Value& value, std::map<std::string, std::string>& types) {
   if (const auto* tensor = value.as<PickledTensor>()) {
     types.emplace(tensor->storage, tensor->storage_type);
@@ -119,8 +119,8 @@ void SavedFile::read_archive(Bytes bytes) {
   value_ = read_pickle(unpacked(found->second, most_pickle_memory / 4));
 }
 
-/// After the magic number: the format's version, facts of the machine, the value, the names of its
-/// storages, and each storage as its number of elements and its bytes.
+/// Reads, after the magic number, the format's version, facts of the machine, the value, the names
+/// of its storages, and each storage as its number of elements and its bytes.
 void SavedFile::read_pickles(Bytes bytes) {
   constexpr std::int64_t version = 1001;
   const Value written_version = take_pickle(bytes);

@@ -1,5 +1,5 @@
-// What torch.save wrote: a value, and the storages that its tensors lie in. Both of its formats are
-// read: the zip archive, and the sequence of pickles that it wrote before PyTorch 1.6.
+// A file of torch.save: a value and the storages of its tensors. It reads both formats: the zip
+// archive and the sequence of pickles from before PyTorch 1.6.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +16,15 @@ namespace stratagem::checkpoint {
 
 class SavedFile {
  public:
-  /// Throws std::invalid_argument, in one line, for what is neither, or of another byte order.
-  /// `bytes` outlive it.
+  /// Throws std::invalid_argument, in one line, for any other format or byte order. `bytes` must
+  /// outlive it.
   explicit SavedFile(std::span<const std::uint8_t> bytes);
 
   const Value& value() const { return value_; }
 
-  /// The bytes of a tensor's storage, until the next call. Throws std::invalid_argument where it is
-  /// missing, where its size is not that of its elements, and where it is compressed and has more
-  /// than `most` bytes.
+  /// Returns the bytes of a tensor's storage, valid until the next call. Throws
+  /// std::invalid_argument if it is missing, if its size differs from that of its elements, or if
+  /// it is compressed and has more than `most` bytes.
   std::span<const std::uint8_t> storage(const PickledTensor& tensor, std::size_t most);
 
  private:
@@ -33,9 +33,9 @@ class SavedFile {
   std::span<const std::uint8_t> unpacked(const ZipRecord& record, std::size_t most);
 
   Value value_;
-  std::map<std::string, ZipRecord, std::less<>> records_;  // of the archive
-  std::string folder_;                                     // before the names of its records
-  std::map<std::string, std::span<const std::uint8_t>, std::less<>> storages_;  // of the old format
+  std::map<std::string, ZipRecord, std::less<>> records_;  // the archive's
+  std::string folder_;                                     // the prefix of the records' names
+  std::map<std::string, std::span<const std::uint8_t>, std::less<>> storages_;  // the old format's
   const ZipRecord* inflated_from_ = nullptr;
   std::vector<std::uint8_t> inflated_;
 };

@@ -56,7 +56,7 @@ std::uint64_t long_at(Bytes bytes, std::uint64_t offset) {
   return number_at<std::uint64_t>(bytes, offset);
 }
 
-/// Where the end record begins: behind it there is only the archive's comment.
+/// Returns where the end record begins; only the archive's comment follows it.
 std::uint64_t end_of(Bytes archive) {
   constexpr std::size_t longest_comment = 0xffff;
   for (std::size_t comment = 0; comment <= longest_comment; ++comment) {
@@ -69,7 +69,7 @@ std::uint64_t end_of(Bytes archive) {
   damaged("it has no end record");
 }
 
-/// The entries of the directory.
+/// Returns the entries of the directory.
 Bytes directory_of(Bytes archive) {
   const std::uint64_t end = end_of(archive);
   const std::uint32_t size = word_at(archive, end + 12);
@@ -83,7 +83,7 @@ Bytes directory_of(Bytes archive) {
   return part(archive, long_at(archive, end64 + 48), long_at(archive, end64 + 40));
 }
 
-/// The 64-bit numbers of an entry, which stand in its extra field where the 32-bit ones are full.
+/// The 64-bit numbers in an entry's extra field, which replace 32-bit ones that are full.
 class Zip64 {
  public:
   explicit Zip64(Bytes extra) {

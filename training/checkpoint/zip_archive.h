@@ -1,4 +1,4 @@
-// The records of a zip archive in memory. Nothing is unpacked before its size is known and allowed.
+// The records of a zip archive in memory. A record is unpacked only if its size is allowed.
 #pragma once
 
 #include <cstddef>
@@ -11,18 +11,18 @@
 namespace stratagem::checkpoint {
 
 struct ZipRecord {
-  std::span<const std::uint8_t> bytes;  // as they lie in the archive
+  std::span<const std::uint8_t> bytes;  // the bytes in the archive
   bool deflated = false;
-  std::uint64_t size = 0;  // once inflated, in bytes
+  std::uint64_t size = 0;  // the bytes once inflated
 };
 
-/// By name. Throws std::invalid_argument, in one line, for what is not a complete archive or a part
-/// of one, and for an encrypted record. `archive` outlives what is returned. Source:
+/// Returns the records by name. Throws std::invalid_argument, in one line, for an incomplete
+/// archive, a part of one, or an encrypted record. `archive` must outlive the result. Source:
 /// APPNOTE.TXT 6.3.10, sections 4.3 and 4.5.3 (zip64).
 std::map<std::string, ZipRecord, std::less<>> zip_records(std::span<const std::uint8_t> archive);
 
-/// The bytes of a deflated record. Throws std::invalid_argument where they are more than `most`, or
-/// other than the archive states.
+/// Returns the bytes of a deflated record. Throws std::invalid_argument if their number exceeds
+/// `most` or differs from the archive's statement.
 std::vector<std::uint8_t> inflated(const ZipRecord& record, std::size_t most);
 
 }  // namespace stratagem::checkpoint

@@ -32,12 +32,12 @@ void require(bool fits, const models::Workload& workload, const char* what, std:
                                           workload.options().model, wanted, what, found));
 }
 
-/// Every epoch draws other shifts of the same sample.
+/// Returns random bits that differ in every epoch for the same sample.
 datasets::RandomBits random_of(std::uint64_t seed, std::uint64_t epoch, std::int64_t sample) {
   return {datasets::RandomBits(seed, epoch).next(), static_cast<std::uint64_t>(sample)};
 }
 
-/// Widens tokens of `Token`, the least significant byte first, as this machine has them.
+/// Widens tokens of `Token`, which lie least significant byte first, as in this machine.
 template <class Token>
 void copy_tokens(const std::uint8_t* bytes, std::int64_t count, std::int64_t* out) {
   static_assert(std::endian::native == std::endian::little);
@@ -109,7 +109,7 @@ BatchMaker::BatchMaker(const models::Workload& workload, const datasets::Dataset
     const models::Batch& draft = drafts_.emplace_back(make_slot(options.pinned));
     const models::WorkloadOptions& wanted = workload.options();
     models::Batch& batch = batches_.emplace_back(draft);
-    const at::ScalarType of_targets = workload.master_dtype();  // the loss's
+    const at::ScalarType of_targets = workload.master_dtype();  // the loss's type
     const auto converted = [&](const at::Tensor& from, at::ScalarType dtype) {
       const at::Tensor made = at::zeros_like(from, at::TensorOptions(dtype));
       return options.pinned ? made.pin_memory() : made;

@@ -1,4 +1,4 @@
-// BatchMaker: from samples of a dataset to batches as a workload takes them.
+// BatchMaker: converts samples of a dataset to batches for a workload.
 #pragma once
 
 #include <cstdint>
@@ -15,26 +15,26 @@ namespace stratagem::training {
 
 struct BatchMakerOptions {
   std::size_t slots = 1;     // batches that may be in use at a time
-  std::int64_t largest = 1;  // samples of a batch
-  bool pinned = false;       // page-locked, for a GPU to copy from
-  bool augment = false;      // images: shifted by up to an eighth and mirrored
+  std::int64_t largest = 1;  // the most samples of a batch
+  bool pinned = false;       // page-locked memory, for a GPU to copy from
+  bool augment = false;      // shifts images by up to an eighth and mirrors them
 };
 
-/// Throws std::invalid_argument, in one line, for data that the workload's model does not take.
+/// Throws std::invalid_argument, in one line, if the workload's model cannot take the data.
 void require_fit(const models::Workload& workload, const datasets::SampleFormat& format);
 
 class BatchMaker {
  public:
-  /// `workload` and `data` outlive it. Throws as require_fit() does.
+  /// `workload` and `data` must outlive it. Throws like require_fit().
   BatchMaker(const models::Workload& workload, const datasets::Dataset& data,
              const BatchMakerOptions& options);
 
-  /// Puts samples into a slot. Only the rows of `wanted` are written: a rank reads what it trains.
-  /// Several threads may fill several slots.
+  /// Copies samples into a slot, but only the rows of `wanted`, which the rank trains. Several
+  /// threads may fill several slots.
   void fill(std::size_t slot, std::span<const std::int64_t> samples,
             std::span<const schedules::Slice> wanted, std::uint64_t epoch);
 
-  /// The first `samples` rows of a slot, as a view.
+  /// Returns a view of the first `samples` rows of a slot.
   models::Batch batch(std::size_t slot, std::int64_t samples) const;
 
  private:
@@ -46,8 +46,8 @@ class BatchMaker {
   const datasets::Dataset& data_;
   BatchMakerOptions options_;
   ImageWriter images_;
-  std::vector<models::Batch> drafts_;   // [slot]: float32, whole numbers for classes and tokens
-  std::vector<models::Batch> batches_;  // [slot]: the same tensors where the workload takes them
+  std::vector<models::Batch> drafts_;   // [slot]: float32; integers for classes and tokens
+  std::vector<models::Batch> batches_;  // [slot]: the same tensors if the workload takes them
 };
 
 }  // namespace stratagem::training

@@ -19,15 +19,15 @@ using AnyDictionary = c10::impl::GenericDict;
 AnyDictionary dictionary() { return AnyDictionary(c10::StringType::get(), c10::AnyType::get()); }
 AnyDictionary numbered() { return AnyDictionary(c10::IntType::get(), c10::AnyType::get()); }
 
-/// The entries of the state in the order in which the pickle names them, which is that of the
-/// archive's records.
+/// The entries of the state in the order of the pickle's names, which is also that of the archive's
+/// records.
 class Entries {
  public:
   explicit Entries(distributed::StateReader& state) : state_(state) {}
 
   bool has(const std::string& name) const { return state_.entries().contains(name); }
 
-  /// A tensor of the entry's type and sizes that names its storage, and has no memory.
+  /// Returns a tensor of the entry's type and sizes that names its storage and has no memory.
   at::Tensor placed(const std::string& name) {
     const at::Tensor& form = state_.entries().at(name);
     names_.push_back(name);
@@ -48,8 +48,8 @@ class Entries {
  private:
   distributed::StateReader& state_;
   std::vector<std::string> names_;
-  // The pickler memoises a tensor that is known to others, too. So the file has the same bytes as
-  // one of tensors in memory, of which those in another order are copied to be written.
+  // The pickler memoises a tensor that has other references. These give the file the bytes of one
+  // written from tensors in memory, where only a tensor in another order is a copy.
   std::vector<at::Tensor> known_;
 };
 
@@ -61,7 +61,7 @@ AnyDictionary model_state(const CheckpointNames& names, Entries& entries) {
   return all;
 }
 
-/// The options of the one group, as torch.optim's own state_dict has them. With a schedule, `lr` is
+/// Returns the options of the one group, like torch.optim's state_dict. With a schedule, `lr` is
 /// the next step's and `initial_lr` the schedule's base, as torch.optim.lr_scheduler sets them.
 AnyDictionary group_of(const models::OptimizerOptions& options,
                        std::optional<double> scheduled_rate, std::size_t parameters) {
@@ -130,7 +130,7 @@ AnyDictionary position_state(const Position& position) {
   return all;
 }
 
-/// As torch.amp.GradScaler's own state_dict has it, and what is left of the hysteresis.
+/// Returns the state_dict of torch.amp.GradScaler, plus the remaining hysteresis.
 AnyDictionary scaler_state(Entries& entries) {
   using models::LossScale;
   AnyDictionary all = dictionary();

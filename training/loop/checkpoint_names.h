@@ -1,4 +1,4 @@
-// The tensors of a checkpoint by their names: ours, and those of torch.optim.
+// The names of a checkpoint's tensors: Stratagem's and torch.optim's.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@ namespace stratagem::training {
 inline constexpr const char* checkpoint_format = "stratagem/checkpoint-1";
 /// The record of an archive that holds the pickle.
 inline constexpr const char* pickle_record = "data.pkl";
-/// The loss scaler's counts: GradScaler's name of the good steps, Megatron-LM's of the overflows.
+/// The loss scaler's counts: GradScaler's name for good steps, Megatron-LM's for overflows.
 inline constexpr const char* growth_tracker = "_growth_tracker";
 inline constexpr const char* hysteresis_tracker = "_hysteresis_tracker";
 
-/// The model's tensors in the order of its layers, which is that of torch.optim's indices.
+/// The model's tensors in the order of its layers, which is also that of torch.optim's indices.
 struct CheckpointNames {
   std::vector<models::NamedTensor> parameters;
   std::vector<models::NamedTensor> buffers;
@@ -23,10 +23,10 @@ struct CheckpointNames {
   explicit CheckpointNames(const models::Workload& workload);
 };
 
-/// What torch.optim calls the entries of a parameter's state.
+/// Returns torch.optim's names for the entries of a parameter's state.
 std::vector<std::string> optimizer_entries(const models::OptimizerOptions& options);
 
-/// How we call one: "exp_avg" is "optimizer.exp_avg.NAME".
+/// Returns Stratagem's name: "optimizer.exp_avg.NAME" for "exp_avg".
 std::string own_name(const std::string& entry, const std::string& parameter);
 
 }  // namespace stratagem::training

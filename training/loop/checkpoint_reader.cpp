@@ -1,4 +1,4 @@
-// Reads what write_checkpoint() and torch.save write.
+// Reads the files of write_checkpoint() and torch.save.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -39,7 +39,7 @@ constexpr std::array elements = {
     Element{"ShortStorage", at::kShort}, Element{"CharStorage", at::kChar},
     Element{"ByteStorage", at::kByte},   Element{"BoolStorage", at::kBool}};
 
-/// Whether the elements lie one behind the other, in order.
+/// Returns whether the elements lie contiguously in order.
 bool is_contiguous(const PickledTensor& tensor) {
   std::int64_t stride = 1;
   for (std::size_t index = tensor.sizes.size(); index-- > 0;) {
@@ -51,13 +51,13 @@ bool is_contiguous(const PickledTensor& tensor) {
 
 class File {
  public:
-  /// `most`: bytes that a storage may have once it is inflated.
+  /// `most`: the most bytes of a storage once it is inflated.
   File(const std::filesystem::path& path, std::size_t most)
       : path_(path), most_(most), bytes_(path, ""), saved_(opened()) {}
 
   const Value& value() const { return saved_.value(); }
 
-  /// A copy of a tensor, which must have these sizes. They are compared before it is made.
+  /// Returns a copy of a tensor after comparing its sizes with `sizes`.
   at::Tensor tensor(const PickledTensor& pickled, at::IntArrayRef sizes, const std::string& name) {
     if (sizes != at::IntArrayRef(pickled.sizes)) {
       fail(fmt::format("is of another model: its \"{}\" is [{}], expected [{}]", name,
@@ -121,7 +121,7 @@ const Kind& part_as(const File& file, const Value& whole, const char* name) {
   return *found;
 }
 
-/// Takes the model's tensors; each that the file lacks or has besides is another model's.
+/// Takes the model's tensors. A missing or extra tensor means another model.
 void take_model(File& file, const Value& whole, const CheckpointNames& names,
                 strategies::StateDictionary& state) {
   std::vector<models::NamedTensor> wanted = names.parameters;
@@ -141,7 +141,7 @@ void take_model(File& file, const Value& whole, const CheckpointNames& names,
   }
 }
 
-/// Takes the state of every parameter; without an update there is none yet.
+/// Takes the state of every parameter; before the first update there is none.
 void take_optimizer(File& file, const Value& whole, const CheckpointNames& names,
                     const models::OptimizerOptions& options, bool is_updated,
                     strategies::StateDictionary& state) {
@@ -171,7 +171,7 @@ void take_optimizer(File& file, const Value& whole, const CheckpointNames& names
   }
 }
 
-/// A number that a training counts.
+/// Returns a training's count.
 std::int64_t counted(const File& file, const Value& whole, const char* name) {
   const auto count = part_as<std::int64_t>(file, whole, name);
   if (count < 0) file.fail(fmt::format("\"{}\" is {}, expected 0 or more", name, count));
@@ -181,7 +181,7 @@ std::int64_t counted(const File& file, const Value& whole, const char* name) {
 void take_scaler(const File& file, const Value& whole, strategies::StateDictionary& state) {
   using models::LossScale;
   const Value* scaler = whole.find("scaler");
-  if (scaler == nullptr) return;  // of a training whose loss was not scaled dynamically
+  if (scaler == nullptr) return;  // the training's loss was not scaled dynamically
   const double scale = part_as<double>(file, *scaler, "scale");
   if (!std::isfinite(scale) || scale <= 0) {
     file.fail(fmt::format("\"scale\" is {}, expected a number above 0", scale));
@@ -209,13 +209,13 @@ BestEvaluation best_in(const File& file, const Value& position) {
           .without_improvement = count("without_improvement")};
 }
 
-/// Where the training stood. The name of a checkpoint in a folder has its step, too.
+/// Returns the training's position, whose step a checkpoint's name in a folder has, too.
 Position position_of(const File& file, const Value& whole, const std::filesystem::path& path) {
   const Position position{.step = counted(file, whole, "step"),
                           .samples = counted(file, whole, "samples"),
                           .seconds = part_as<double>(file, whole, "seconds"),
                           .skipped = whole.find("skipped") == nullptr
-                                         ? 0  // written before updates could be skipped
+                                         ? 0  // a file from before updates could be skipped
                                          : counted(file, whole, "skipped")};
   if (!std::isfinite(position.seconds) || position.seconds < 0) {
     file.fail(fmt::format("\"seconds\" is {}, expected 0 or more", position.seconds));
@@ -230,7 +230,7 @@ Position position_of(const File& file, const Value& whole, const std::filesystem
   return position;
 }
 
-/// Bytes of the parameters, the buffers and an optimizer's state, and some more.
+/// Returns an upper bound of the bytes of parameters, buffers and an optimizer's state.
 std::size_t most_storage(const CheckpointNames& names) {
   std::size_t bytes = std::size_t{1} << 20U;
   for (const auto* part : {&names.parameters, &names.buffers}) {
@@ -239,7 +239,7 @@ std::size_t most_storage(const CheckpointNames& names) {
   return bytes;
 }
 
-/// The value of a file that a training wrote.
+/// Returns the value of a checkpoint file.
 const Value& checkpoint_in(const File& file) {
   if (part_as<std::string>(file, file.value(), "format") != checkpoint_format) {
     file.fail(fmt::format("expected format \"{}\"", checkpoint_format));

@@ -11,7 +11,7 @@
 namespace stratagem::training {
 namespace {
 
-/// Of parameters, their gradients, and buffers; in order.
+/// Returns the sorted names of parameters, their gradients, and buffers.
 std::vector<std::string> names_of(const models::Workload& workload) {
   const models::Model model = workload.make_meta_model();
   std::vector<std::string> names;
@@ -29,7 +29,7 @@ std::vector<std::string> names_of(const models::Workload& workload) {
 std::string not_finite_entries(const models::Workload& workload, strategies::Strategy& strategy,
                                const std::function<void(std::span<double>)>& sum_over_ranks) {
   const std::vector<std::string> names = names_of(workload);
-  std::vector<double> pieces(names.size(), 0);  // [name] that are not finite
+  std::vector<double> pieces(names.size(), 0);  // [name]: the pieces that are not finite
   for (const auto& piece : strategy.own_state(/*with_gradients=*/true)) {
     const auto found = std::ranges::lower_bound(names, piece.name);
     if (found == names.end() || *found != piece.name) continue;

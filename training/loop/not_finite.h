@@ -1,4 +1,4 @@
-// Which numbers of a training are not finite, for the message that ends it.
+// The numbers of a training that are not finite, for the message that ends it.
 #pragma once
 
 #include <functional>
@@ -9,9 +9,9 @@
 
 namespace stratagem::training {
 
-/// The first of the parameters, buffers and gradients that is not finite and how many others are
-/// not: "; not finite: NAME and 3 more". Empty: all are finite. Each rank looks at its own pieces,
-/// and `sum_over_ranks` adds up numbers over the ranks; empty: there is one. Collective.
+/// Returns the first parameter, buffer or gradient that is not finite and the number of others: ";
+/// not finite: NAME and 3 more"; empty if all are finite. Each rank checks its own pieces, and
+/// `sum_over_ranks` sums over the ranks; it is empty for one rank. Collective.
 std::string not_finite_entries(const models::Workload& workload, strategies::Strategy& strategy,
                                const std::function<void(std::span<double>)>& sum_over_ranks);
 

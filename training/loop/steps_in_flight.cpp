@@ -16,7 +16,7 @@ void StepsInFlight::add(std::unique_ptr<strategies::PendingStep> step, std::int6
 
 void StepsInFlight::wait_until_left(std::size_t left) {
   if (steps_.size() <= left) return;
-  const Step& last = steps_[steps_.size() - left - 1];  // those before it have ended with it
+  const Step& last = steps_[steps_.size() - left - 1];  // the steps before it ended earlier
   for (std::size_t device = 0; device < last.ends.size(); ++device) {
     devices_[device]->wait_on_host(*last.ends[device], limit_);
   }

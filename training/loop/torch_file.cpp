@@ -27,8 +27,8 @@ void write_torch_file(const std::filesystem::path& path, const c10::IValue& valu
   checkpoint::CommittedFile file(path);
   std::exception_ptr failure;
   {
-    // The writer's destructor writes, too, and a destructor must not throw. So this function keeps
-    // the first failure; everything after it counts as written, and the file is removed.
+    // The writer's destructor also writes and must not throw. So this function keeps the first
+    // failure, treats all later bytes as written, and the file is removed.
     caffe2::serialize::PyTorchStreamWriter writer(
         [&file, &failure](const void* bytes, std::size_t size) {
           try {

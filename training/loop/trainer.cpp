@@ -24,8 +24,8 @@ using nlohmann::ordered_json;
 
 double seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
 
-/// One that runs, and the next: a device goes from one to the other by itself. Small steps are
-/// enqueued several at a time, so that the host is not woken at each.
+/// Returns the limit of steps in flight: the running one and the next, so that a device never waits
+/// for the host. Of small steps several are enqueued, so that not each wakes the host.
 std::size_t most_in_flight(const datasets::SampleFormat& format, std::int64_t batch) {
   return is_made_at_once(format, batch) ? 16 : 2;
 }
@@ -68,7 +68,7 @@ class Trainer {
       if (context_.save && options_.checkpoint_first) save();
       if (options_.evaluate_first) validate();
     } else if (is_evaluated()) {
-      validate();  // a checkpoint is written before the evaluation that follows its step
+      validate();  // a checkpoint is written before the evaluation of its step
     }
     for (; goes_on() && position().step < steps_; ++epoch, done = 0) {
       train_epoch(epoch, done);
@@ -117,14 +117,14 @@ class Trainer {
     return outcome_.stopped.empty() && !outcome_.interrupted && !outcome_.stopped_early;
   }
 
-  /// Whether the validation set's turn is after the last step.
+  /// Returns whether the validation set is evaluated after the last step.
   bool is_evaluated() {
     const std::int64_t every =
         options_.evaluate_every == 0 ? steps_of_an_epoch(shape_) : options_.evaluate_every;
     return data_.validation && (position().step == steps_ || position().step % every == 0);
   }
 
-  /// The epoch's steps but for those that are done.
+  /// Trains the epoch's steps from step `done` on.
   void train_epoch(std::int64_t epoch, std::int64_t done) {
     const double before = position().seconds;
     start_ = before_step_ = Clock::now();
@@ -164,7 +164,7 @@ class Trainer {
     add(outcome_.loader, batches.worked());
   }
 
-  /// The next batch. The one that it takes the place of is used no more then.
+  /// Returns the next batch; the one that it replaces is no longer in use.
   models::Batch next_of(BatchStream& batches) {
     if (in_flight_.size() == most_in_flight_) in_flight_.wait_until_left(most_in_flight_ / 2);
     const auto asked = Clock::now();
@@ -180,24 +180,24 @@ class Trainer {
 
   /// `step`: the time since the batch before.
   void note_wait(Clock::duration waited, Clock::duration step) {
-    constexpr double stall = 0.01;  // of a step
+    constexpr double stall = 0.01;  // fraction of a step
     waited_ms_ += 1e3 * seconds(waited);
     if (seconds(waited) > stall * seconds(step)) ++outcome_.stalled_steps;
   }
 
-  /// No step is in flight.
+  /// Saves a checkpoint while no step is in flight.
   void save() {
     context_.save(position(), scheduled_rate());
     saved_step_ = position().step;
   }
 
-  /// Of the next step, where a schedule sets it.
+  /// Returns the next step's learning rate if a schedule sets it.
   std::optional<double> scheduled_rate() {
     if (is_constant(rates_)) return std::nullopt;
     return learning_rate(rates_, updates());
   }
 
-  /// Whether a checkpoint is due: every so many steps, else at the ends of epochs; and at the end.
+  /// Returns whether a checkpoint is due: at its interval, else at epochs' ends; and at the end.
   bool is_kept(bool epochs_last) {
     if (!context_.save) return false;
     if (position().step == steps_) return true;
@@ -213,15 +213,15 @@ class Trainer {
     in_flight_.add(context_.strategy.step(batch), batch.size());
   }
 
-  /// Those so far, by which the schedule goes: one that was skipped is none. Whether a step's was
-  /// is known once it has ended.
+  /// Returns the number of updates, which the schedule counts, without the skipped ones. A step
+  /// must have ended before it is known to be skipped.
   std::int64_t updates() {
     if (!workload().dynamic_loss_scale || is_constant(rates_)) return position().step;
     in_flight_.wait_until_left(0);
     return position().step - position().skipped - in_flight_.ended().skipped;
   }
 
-  /// Tells of the steps since the last line; returns what is asked for, on every rank alike.
+  /// Reports the steps since the last line and returns the same requests on every rank.
   Requests tell_of(std::int64_t epoch) {
     const EndedSteps steps = in_flight_.take_ended();
     const Requests own = context_.requests ? context_.requests() : Requests();
@@ -254,7 +254,7 @@ class Trainer {
     return {.stop = sums[1] > 0, .save = sums[2] > 0};
   }
 
-  /// `step`: the first whose gradients have no finite norm, or the last one.
+  /// `step`: the first one whose gradient norm is not finite, or the last one.
   std::string why_it_stops(double loss, std::int64_t epoch, std::int64_t step) {
     return fmt::format(
         "{} at step {} (epoch {}){}; a smaller --learning-rate may help",
@@ -264,7 +264,7 @@ class Trainer {
         not_finite_entries(context_.workload, context_.strategy, context_.sum_over_ranks));
   }
 
-  /// Evaluates the validation set and judges what came of it. All ranks have the same numbers.
+  /// Evaluates and judges the validation set. All ranks have the same numbers.
   void validate() {
     if (!data_.validation) return;
     ordered_json line = evaluation_of("validation", *data_.validation);
@@ -283,7 +283,7 @@ class Trainer {
     if (data) tell_(evaluation_of(split, *data));
   }
 
-  /// Every sample once: sums over batches, divided by what there is. Returns the line of the log.
+  /// Evaluates every sample once: sums over batches, divided by the totals. Returns the log's line.
   ordered_json evaluation_of(const std::string& split, const datasets::Dataset& data) {
     const std::int64_t each = steps_of_an_epoch(shape_);
     const std::int64_t epoch = (position().step + each - 1) / each;
@@ -330,15 +330,15 @@ class Trainer {
   const TrainingOptions& options_;
   const Tell& tell_;
   EpochShape shape_;
-  std::int64_t steps_;  // of the whole training
+  std::int64_t steps_;  // the steps of the whole training
   LearningRateSchedule rates_;
   std::size_t most_in_flight_;
   StepsInFlight in_flight_;
-  Clock::time_point start_;        // of the epoch's steps
-  Clock::time_point before_step_;  // when the last batch came
-  double rate_ = 0;                // of the last step
-  double waited_ms_ = 0;           // for batches, since the last line
-  std::int64_t saved_step_;        // of the last checkpoint; where it goes on, that one
+  Clock::time_point start_;        // the start of the epoch's steps
+  Clock::time_point before_step_;  // the arrival of the last batch
+  double rate_ = 0;                // the last step's learning rate
+  double waited_ms_ = 0;           // waits for batches since the last line
+  std::int64_t saved_step_;        // the step of the last checkpoint, or of the one resumed from
   Outcome outcome_;
 };
 

@@ -1,5 +1,5 @@
-// All loops. Each *_loops.h instantiates its table of kernels for the one instruction set that the
-// file is compiled for.
+// All loops. Each *_loops.h instantiates its table of kernels for the one instruction set for which
+// the file is compiled.
 #pragma once
 
 #include "models/cpu_kernels/kernels/attention_loops.h"

@@ -1,4 +1,4 @@
-// The kernels themselves. Included by one file for each instruction set, as batch_norm_loops.h is.
+// The attention kernels. One file for each instruction set includes this, see batch_norm_loops.h.
 #pragma once
 
 #include "models/cpu_kernels/kernels/attention_kernels.h"
@@ -8,7 +8,7 @@
 namespace stratagem::models::kernels {
 namespace {
 
-/// `to` [columns, row_of_to] = `from`^T, of [rows, columns]; what lies behind `rows` becomes 0.
+/// Writes `from`^T, of [rows, columns], to `to` [columns, row_of_to]; pads with 0 behind `rows`.
 template <typename T>
 void transpose(Matrix<const T> from, std::int64_t rows, std::int64_t columns, T* __restrict to,
                std::int64_t row_of_to) {
@@ -28,7 +28,7 @@ void transpose(Matrix<const T> from, std::int64_t rows, std::int64_t columns, T*
   }
 }
 
-/// The queries from `first` on and the keys that they may see.
+/// The queries from `first` on and their visible keys.
 struct QueryBlock {
   std::int64_t first;
   std::int64_t rows;
@@ -45,7 +45,7 @@ QueryBlock query_block(const AttentionShape& shape, std::int64_t first) {
   return {first, rows, seen, (seen + panel<T> - 1) / panel<T> * panel<T>};
 }
 
-/// Of the keys that each query may see, itself and those before it; the others get 0.
+/// Computes each query's probabilities of its own and all earlier keys; other keys get 0.
 /// key_columns is [features, keys], probabilities [rows, keys].
 template <typename T>
 void probabilities_of(const T* query, const T* key_columns, const AttentionShape& shape,

@@ -1,2 +1,2 @@
-// Compiled for processors with 256-bit vectors: CMakeLists.txt has the compiler's options.
+// This file is compiled for processors with 256-bit vectors; see the options in CMakeLists.txt.
 #include "models/cpu_kernels/kernels/all_loops.h"

@@ -1,2 +1,2 @@
-// Compiled for every processor that this program runs on.
+// This file is compiled for every processor that the program supports.
 #include "models/cpu_kernels/kernels/all_loops.h"

@@ -1,8 +1,8 @@
-// The passes over memory that batch normalisation in training takes, for pixels whose channels lie
-// side by side (channels_last): x is [rows, channels], dense, one row a pixel. No torch in here:
-// these files are compiled once for each instruction set, and the processor decides which is taken.
+// The passes over memory of batch normalisation in training, for pixels whose channels are
+// contiguous (channels_last): x is [rows, channels], dense, one row a pixel. They use no torch:
+// these files are compiled once for each instruction set, and the processor decides which one runs.
 //
-// Sums are taken over a few rows in T and gathered in double.
+// Sums over a few rows are taken in T and gathered in double.
 #pragma once
 
 #include <cstdint>
@@ -13,57 +13,57 @@ namespace stratagem::models::kernels {
 
 inline constexpr std::int64_t rows_of_a_sum = 256;
 
-/// Mean and sum of squared deviations of each channel, [channels] each.
+/// The mean and the sum of squared deviations of each channel, [channels] each.
 struct Moments {
   double* mean;
   double* squares;
 };
 
-/// y = x * scale + shift (+ addend), with negative values set to 0 where `rectify`.
+/// Computes y = x * scale + shift (+ addend); `rectify` sets negative values to 0.
 template <typename T>
 struct Normalisation {
   const T* x;
-  const T* addend;  // null: none
-  const T* scale;   // [channels], as shift
+  const T* addend;  // null: nothing is added
+  const T* scale;   // [channels], like shift
   const T* shift;
   T* y;
   bool rectify;
 };
 
-/// What the ReLU behind the normalisation lets through.
+/// The values that the ReLU behind the normalisation passes.
 enum class ReluMask {
-  no,           // there is none
+  no,           // there is no ReLU
   recomputed,   // where x * scale + shift is above 0
-  from_output,  // where the output is above 0: something was added before the ReLU
+  from_output,  // where the output is above 0: a sum came before the ReLU
 };
 
-/// Sums over rows of the gradient, and of the gradient times (x - mean).
+/// Sums the gradient, and the gradient times (x - mean), over rows.
 template <typename T>
 struct GradientSums {
   const T* gradient;
   const T* x;
-  const T* output;  // for ReluMask::from_output alone
-  const T* mean;    // [channels], as scale and shift
+  const T* output;  // only for ReluMask::from_output
+  const T* mean;    // [channels], like scale and shift
   const T* scale;
   const T* shift;
-  T* passed;  // for ReluMask::from_output alone: the gradient that passed, [rows, channels]
+  T* passed;  // only for ReluMask::from_output: the gradient that passed, [rows, channels]
   double* sums;
   double* products;
   ReluMask rectified;
 };
 
-/// Of the input: gradient * scale + (x - mean) * of_deviation + constant.
+/// The input's gradient: gradient * scale + (x - mean) * of_deviation + constant.
 template <typename T>
 struct InputGradient {
   const T* gradient;
   const T* x;
-  const T* mean;  // [channels], as those below
+  const T* mean;  // [channels], like the fields below
   const T* scale;
   const T* shift;
   const T* of_deviation;
   const T* constant;
   T* result;
-  ReluMask rectified;  // not from_output: that gradient is what GradientSums let pass
+  ReluMask rectified;  // not from_output: GradientSums has already masked that gradient
 };
 
 /// `scratch` holds 3 * channels values.

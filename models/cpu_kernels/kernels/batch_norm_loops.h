@@ -1,6 +1,6 @@
-// The kernels themselves. Included by one file for each instruction set; everything has internal
-// linkage, so that the linker cannot give one file's code to another, and plain loops over the
-// channels, which compilers vectorise.
+// The batch normalisation kernels. One file for each instruction set includes this. Everything has
+// internal linkage, so that the linker cannot give one file's code to another, and plain loops over
+// the channels, which compilers vectorise.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ void clear(T* values, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) values[i] = 0;
 }
 
-/// Sums of x - pivot and of its square. The pivot is near the mean, so that little is cancelled.
+/// Sums x - pivot and its square. The pivot is near the mean, so that little is cancelled.
 template <typename T>
 void sum_deviations(const T* __restrict x, std::int64_t rows, std::int64_t channels,
                     const T* __restrict pivot, T* __restrict sums, T* __restrict squares) {
@@ -28,8 +28,8 @@ void sum_deviations(const T* __restrict x, std::int64_t rows, std::int64_t chann
   }
 }
 
-/// Chan, Golub, LeVeque 1979, "Updating formulae and a pairwise algorithm for computing sample
-/// variances", equation 1.5.
+/// Adds the sums of more rows (Chan, Golub, LeVeque 1979, "Updating formulae and a pairwise
+/// algorithm for computing sample variances", equation 1.5).
 template <typename T>
 void take_in(const Moments& all, std::int64_t rows_before, const T* __restrict pivot,
              const T* __restrict sums, const T* __restrict squares, std::int64_t rows,
@@ -48,7 +48,7 @@ void take_in(const Moments& all, std::int64_t rows_before, const T* __restrict p
   }
 }
 
-/// The first rows' pivot is one of them, later ones' the mean so far.
+/// The first rows' pivot is one of them; later rows' pivot is the mean so far.
 template <typename T>
 void moments(const T* x, std::int64_t rows, std::int64_t channels, T* scratch,
              const Moments& result) {
@@ -73,7 +73,7 @@ void normalise_rows(const T* __restrict x, const T* __restrict addend, const T* 
     for (std::int64_t c = 0; c < channels; ++c) {
       T z = x[c] * scale[c] + shift[c];
       if constexpr (Adds) z += addend[c];
-      if constexpr (Rectifies) z = z < 0 ? 0 : z;  // as ATen's ReLU: what is not a number stays
+      if constexpr (Rectifies) z = z < 0 ? 0 : z;  // like ATen's ReLU: a NaN stays
       y[c] = z;
     }
     if constexpr (Adds) addend += channels;

@@ -1,6 +1,6 @@
-// Which of the kernels that are compiled for several instruction sets the processor runs. Apart
-// from them: nothing of the standard library may be compiled for an instruction set that other
-// files are not.
+// The choice among kernels compiled for several instruction sets. It lies in another file than the
+// kernels: nothing of the standard library may be compiled for an instruction set that other files
+// are not compiled for.
 #pragma once
 
 #include <vector>

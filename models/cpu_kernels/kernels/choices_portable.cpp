@@ -1,4 +1,4 @@
-// Other processors than those of the x86-64 family have one set.
+// Processors outside the x86-64 family have one set.
 #include "models/cpu_kernels/kernels/choices.h"
 
 namespace stratagem::models::kernels {

@@ -1,4 +1,4 @@
-// Which of the instruction sets a processor of the x86-64 family has.
+// The instruction sets of a processor of the x86-64 family.
 #include "models/cpu_kernels/kernels/choices.h"
 
 namespace stratagem::models::kernels {

@@ -1,6 +1,5 @@
-// The instruction sets that the loops are compiled for, one file each: baseline.cpp and its like.
-// The body of a table's of<set>() differs from file to file, so each file instantiates its own set
-// alone.
+// The instruction sets for which the loops are compiled, one file each: baseline.cpp and so on. The
+// body of a table's of<set>() differs between files, so each file instantiates only its own set.
 #pragma once
 
 namespace stratagem::models::kernels {

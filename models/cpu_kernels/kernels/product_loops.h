@@ -1,4 +1,4 @@
-// Products of small matrices that lie in the caches. Included by one file for each instruction set.
+// Products of small matrices in the caches. One file for each instruction set includes this.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct ProductShape {
 
 enum class Sum { replaced, added_to };
 
-/// A panel is two vectors wide; with so many rows of it the sums fill the registers.
+/// A panel is two vectors wide; the sums of this many rows fill the registers.
 inline constexpr int rows_of_a_tile = vector_bytes == 64 ? 12 : 6;
 template <typename T>
 constexpr std::int64_t panel = 2 * vector_size<T>;
@@ -65,7 +65,7 @@ void product_tile(const StridedMatrix<T>& left, const Matrix<const T>& right, co
   }
 }
 
-/// The last rows, fewer than a tile has.
+/// Computes the last rows, fewer than a tile has.
 template <typename T, int Rows = rows_of_a_tile - 1>
 void product_rest(std::int64_t rows, const StridedMatrix<T>& left, const Matrix<const T>& right,
                   const Matrix<T>& sum, std::int64_t depth, Sum mode) {
@@ -73,7 +73,7 @@ void product_rest(std::int64_t rows, const StridedMatrix<T>& left, const Matrix<
   if constexpr (Rows > 1) product_rest<T, Rows - 1>(rows, left, right, sum, depth, mode);
 }
 
-/// sum [rows, columns] (+)= left [rows, depth] right [depth, columns].
+/// Computes sum [rows, columns] (+)= left [rows, depth] right [depth, columns].
 template <typename T>
 void product(const StridedMatrix<T>& left, const Matrix<const T>& right, const Matrix<T>& sum,
              const ProductShape& shape, Sum mode) {

@@ -1,5 +1,5 @@
-// Softmax of a row and its derivative. Included by one file for each instruction set, as
-// batch_norm_loops.h is.
+// Softmax of a row and its derivative. One file for each instruction set includes this, see
+// batch_norm_loops.h.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,15 @@
 namespace stratagem::models::kernels {
 namespace {
 
-/// e^x for x <= 0, within two units in the last place; 0 below -87, near which powers cease to be
-/// normal numbers. The range is reduced by Cody and Waite's method (Muller, "Elementary Functions",
-/// chapter 11), the polynomial is the Taylor one, whose remainder at ln(2)/2 is 6e-9.
+/// Returns e^x for x <= 0, within two units in the last place, and 0 below -87, near which powers
+/// cease to be normal numbers. Cody and Waite's method (Muller, "Elementary Functions", chapter 11)
+/// reduces the range; the polynomial is Taylor's, whose remainder at ln(2)/2 is 6e-9.
 inline float exponential(float x) {
   constexpr float kLeast = -87.0F;
   constexpr float kOfTwo = 1.44269504F;
   constexpr float kHigh = 0.693359375F;  // ln 2 in two parts: the first with few bits
   constexpr float kLow = -2.12194440e-4F;
-  constexpr float kRounds = 12582912.0F;  // 1.5 * 2^23: what is added to it is rounded
+  constexpr float kRounds = 12582912.0F;  // 1.5 * 2^23: adding it rounds a number
   const float bounded = x < kLeast ? kLeast : x;
   const float power = (bounded * kOfTwo + kRounds) - kRounds;
   const float rest = (bounded - power * kHigh) - power * kLow;
@@ -36,7 +36,7 @@ inline float exponential(float x) {
 
 inline double exponential(double x) { return __builtin_exp(x); }
 
-/// Of whole vectors.
+/// Returns the largest of whole vectors.
 template <typename T>
 T largest(const T* values, std::int64_t count) {
   Vector<T> tops = load(values);
@@ -58,7 +58,7 @@ T sum_of_lanes(const Vector<T>& lanes) {
   return sum;
 }
 
-/// Of the first `count` values; the others of the row, which is one of whole vectors, become 0.
+/// Computes the softmax of the first `count` values; sets the rest of the whole vectors to 0.
 template <typename T>
 void softmax(T* __restrict values, std::int64_t count, std::int64_t row) {
   for (std::int64_t i = count; i < row; ++i) values[i] = static_cast<T>(-__builtin_inf());
@@ -70,7 +70,7 @@ void softmax(T* __restrict values, std::int64_t count, std::int64_t row) {
   for (std::int64_t i = 0; i < row; ++i) values[i] *= factor;
 }
 
-/// The gradient of the values from that of the probabilities, in its place. Rows of whole vectors.
+/// Turns the gradient of the probabilities into that of the values, in rows of whole vectors.
 template <typename T>
 void softmax_gradient(const T* __restrict probabilities, std::int64_t row, T* __restrict gradient) {
   Vector<T> sums = {};

@@ -1,5 +1,5 @@
-// left^T right, as the gradient of a linear layer's weight is one: of matrices that fit in no
-// cache. No torch in here: see transposed_product_loops.h.
+// left^T right of matrices that fit in no cache, for example the gradient of a linear layer's
+// weight. It uses no torch: see batch_norm_kernels.h.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace stratagem::models::kernels {
 
-/// Rows of each matrix follow one another without a gap, but for left's.
+/// The matrices' rows are contiguous, except left's.
 struct TransposedProduct {
   const float* left;  // [depth, rows]
   std::int64_t left_row;
@@ -17,14 +17,14 @@ struct TransposedProduct {
   std::int64_t depth;
   std::int64_t rows;
   std::int64_t columns;  // a multiple of transposed_product_columns
-  bool added;            // to what `sum` holds; else in its place
+  bool added;            // to the values in `sum`; false: replaces them
   float* scratch;        // transposed_product_scratch values
 };
 
-/// Whole panels of the widest vectors.
+/// The width of whole panels of the widest vectors.
 inline constexpr std::int64_t transposed_product_columns = 32;
 
-/// A block of right that the second-level cache keeps, and of left a few tiles.
+/// The second-level cache holds a block of right and a few tiles of left.
 inline constexpr std::int64_t block_of_right = 512;
 inline constexpr std::int64_t block_of_left = 96;
 inline constexpr std::int64_t transposed_product_scratch =

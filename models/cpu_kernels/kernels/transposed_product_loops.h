@@ -1,7 +1,7 @@
-// left^T right with both operands packed: in the order in which the tiles read them, so that a tile
+// left^T right with both operands packed in the order in which the tiles read them, so that a tile
 // walks through memory without a stride (Goto and van de Geijn 2008, "Anatomy of High-Performance
-// Matrix Multiplication"). What a product adds to is read once, behind the sums, and fetched while
-// the tile before computes. Included by one file for each instruction set.
+// Matrix Multiplication"). The sum to which a product adds is read once, after the products, and
+// fetched while the tile before computes. One file for each instruction set includes this.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 static_assert(transposed_product_columns % panel<float> == 0);
 static_assert(block_of_right % panel<float> == 0 && block_of_left % rows_of_a_tile == 0);
 
-/// Panels one behind the other, each [depth, panel].
+/// Packs consecutive panels, each [depth, panel].
 inline void pack_right(const float* right, std::int64_t row, std::int64_t depth,
                        std::int64_t columns, float* packed) {
   for (std::int64_t k = 0; k < depth; ++k) {
@@ -29,7 +29,7 @@ inline void pack_right(const float* right, std::int64_t row, std::int64_t depth,
   }
 }
 
-/// Tiles one behind the other, each [depth, rows_of_a_tile]; the last may have fewer.
+/// Packs consecutive tiles, each [depth, rows_of_a_tile]; the last may have fewer rows.
 inline void pack_left(const float* left, std::int64_t row, std::int64_t depth, std::int64_t rows,
                       float* packed) {
   constexpr std::int64_t ahead = 8;
@@ -48,7 +48,7 @@ inline void pack_left(const float* left, std::int64_t row, std::int64_t depth, s
   }
 }
 
-/// A tile's place in the sum, and in that of the tile that comes next.
+/// A tile's place in the sum and the next tile's.
 struct TileOfSum {
   float* data;
   const float* next;
@@ -93,7 +93,7 @@ void packed_tile_of(std::int64_t rows, const float* left, const float* right, co
   if constexpr (Rows > 1) packed_tile_of<Rows - 1>(rows, left, right, sum, depth, mode);
 }
 
-/// Of a block of right, packed: all rows of the sum, a few tiles at a time.
+/// Computes all rows of the sum for a packed block of right, a few tiles at a time.
 inline void block_of_sum(const TransposedProduct& work, const float* right, std::int64_t columns,
                          float* packed_left) {
   const Sum mode = work.added ? Sum::added_to : Sum::replaced;

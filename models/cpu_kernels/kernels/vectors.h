@@ -1,5 +1,5 @@
-// The widest vectors of the instruction set that a file is compiled for. CMakeLists.txt defines the
-// set and the width: STRATAGEM_INSTRUCTION_SET, STRATAGEM_VECTOR_BYTES.
+// The widest vectors of the file's instruction set. CMakeLists.txt defines the set and the width:
+// STRATAGEM_INSTRUCTION_SET, STRATAGEM_VECTOR_BYTES.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ struct VectorOf {
   using Type [[gnu::vector_size(vector_bytes)]] = T;
 };
 
-/// +, - and * go by elements.
+/// A vector whose operators +, - and * work by elements.
 template <typename T>
 using Vector = typename VectorOf<T>::Type;
 
 template <typename T>
 constexpr std::int64_t vector_size = vector_bytes / sizeof(T);
 
-/// From any address.
+/// Loads a vector from any address.
 template <typename T>
 Vector<T> load(const T* values) {
   Vector<T> vector;
@@ -32,7 +32,7 @@ Vector<T> load(const T* values) {
   return vector;
 }
 
-/// To any address.
+/// Stores a vector at any address.
 template <typename T>
 void store(const Vector<T>& vector, T* values) {
   __builtin_memcpy(values, &vector, sizeof(vector));

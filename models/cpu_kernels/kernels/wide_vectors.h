@@ -1,16 +1,16 @@
-// What the libraries behind ATen make of this processor's vectors.
+// The use of this processor's vectors by the libraries behind ATen.
 #pragma once
 
 namespace stratagem::models::kernels {
 
-/// Vectors of 512 bits.
+/// The treatment of 512-bit vectors.
 enum class WideVectors {
-  left_to_mkl,  // there are none, or MKL uses them
-  halved,       // computed in two halves: AMD's Zen 4
-  full,         // of full width where MKL does not use them: AMD's processors from Zen 5 on
+  left_to_mkl,  // the processor has none, or MKL uses them
+  halved,       // the processor computes them in two halves: AMD's Zen 4
+  full,         // full width, which MKL does not use: AMD's processors from Zen 5 on
 };
 
-/// Told by instructions, so ranks on hosts that show the same ones compute the same bits.
+/// Checks only instructions, so that ranks on hosts with equal ones compute equal bits.
 WideVectors wide_vectors();
 
 }  // namespace stratagem::models::kernels

@@ -1,4 +1,4 @@
-// On processors whose instruction sets this project does not tell apart.
+// Processors whose instruction sets this project does not distinguish.
 #include "models/cpu_kernels/kernels/wide_vectors.h"
 
 namespace stratagem::models::kernels {

@@ -2,7 +2,7 @@
 
 namespace stratagem::models::kernels {
 
-/// Zen 4 has no VP2INTERSECT, which Zen 5 has.
+/// Distinguishes Zen 4 from Zen 5 by VP2INTERSECT, which only Zen 5 has.
 WideVectors wide_vectors() {
   if (__builtin_cpu_is("amd") == 0 || __builtin_cpu_supports("avx512f") == 0) {
     return WideVectors::left_to_mkl;

@@ -1,6 +1,6 @@
 // The gradient of a convolution's weights by F(2x2, 3x3), whose transforms are the adjoints of the
-// convolution's. A transformed block lies as [places, tiles, channels]. Included by one file for
-// each instruction set.
+// convolution's. A transformed block is [places, tiles, channels]. One file for each instruction
+// set includes this.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace stratagem::models::kernels {
 namespace {
 
-/// Of `count` channels out, the transforms of a block of tiles.
+/// The transforms of a block of tiles, for `count` channels out.
 template <typename T>
 struct GradientBlock {
   const T* inputs;     // [places, tiles, in]
@@ -21,7 +21,7 @@ struct GradientBlock {
   std::int64_t count;
 };
 
-/// Of a few channels out and in, the first of each and how many.
+/// The first and the number of a few channels out and in.
 struct GradientTile {
   std::int64_t out;
   std::int64_t rows;
@@ -29,7 +29,7 @@ struct GradientTile {
   std::int64_t columns;
 };
 
-/// To [places, rows_of_a_tile, winograd_columns].
+/// Writes the products to [places, rows_of_a_tile, winograd_columns].
 template <typename T>
 void products_of_gradients(const GradientBlock<T>& block, const GradientTile& tile, T* sums) {
   for (std::int64_t place = 0; place < winograd_places; ++place) {
@@ -44,7 +44,7 @@ void products_of_gradients(const GradientBlock<T>& block, const GradientTile& ti
   }
 }
 
-/// To the weights' own places.
+/// Transforms the sums back and stores them in the weights' layout.
 template <typename T>
 void store_gradients(const T* sums, const GradientTile& tile, T* weights, std::int64_t in,
                      bool added) {
@@ -59,7 +59,7 @@ void store_gradients(const T* sums, const GradientTile& tile, T* weights, std::i
   }
 }
 
-/// Of a block's tiles, to the weights' own places.
+/// Computes the gradients of a block's tiles and stores them in the weights' layout.
 template <typename T>
 void gradients_of_block(const WinogradGradient<T>& work, const GradientBlock<T>& block, T* sums,
                         std::int64_t first, bool added) {

@@ -1,8 +1,8 @@
 // 3x3 convolutions of stride 1 and padding 1 with fewer multiplications (Winograd 1980, "Arithmetic
 // Complexity of Computations"; Lavin and Gray 2016, "Fast Algorithms for Convolutional Neural
-// Networks", section 4.1, F(2x2, 3x3)): four outputs a channel out of 4x4 inputs by 16 products
-// where the definition takes 36. Images and filters are transformed, and of each of the 16 places
-// the channels' sums are one product of matrices. No torch in here: see winograd_loops.h.
+// Networks", section 4.1, F(2x2, 3x3)): 16 products give four outputs a channel from 4x4 inputs,
+// where the definition takes 36. Images and filters are transformed, and at each of the 16 places
+// the sums over channels are one product of matrices. It uses no torch: see batch_norm_kernels.h.
 #pragma once
 
 #include <cstdint>
@@ -11,37 +11,37 @@
 
 namespace stratagem::models::kernels {
 
-/// Pixels lie as [samples, height, width, channels], weights as [out, 3, 3, in].
+/// Pixels are [samples, height, width, channels], weights [out, 3, 3, in].
 struct WinogradShape {
   std::int64_t samples;
   std::int64_t height;
   std::int64_t width;
-  std::int64_t in;  // channels of both a multiple of winograd_channels
+  std::int64_t in;  // a multiple of winograd_channels, like out
   std::int64_t out;
 };
 
-/// Whole panels of the widest vectors.
+/// The width of whole panels of the widest vectors.
 template <typename T>
 inline constexpr std::int64_t winograd_channels = 128 / sizeof(T);
 
-/// Elements of a transformed tile, 4x4.
+/// The elements of a transformed tile, 4x4.
 inline constexpr std::int64_t winograd_places = 16;
 
-/// Rows of the largest tile of a product, and channels in of which a block's products are computed
-/// together, for a gradient.
+/// The rows of a product's largest tile, and the channels in that a gradient's block computes
+/// together.
 inline constexpr std::int64_t winograd_rows = 12;
 template <typename T>
 inline constexpr std::int64_t winograd_columns = 2 * winograd_channels<T>;
 
-/// Tiles that are computed together: of few channels so many that they stay in the second-level
-/// cache, of many so many that what belongs to the weights is not read too often.
+/// The tiles computed together: for few channels a number that stays in the second-level cache, for
+/// many one that reads the weights' part rarely.
 inline constexpr std::int64_t winograd_block_of_few = 24;
 inline constexpr std::int64_t winograd_block_of_many = 96;
 
-// Of each file its own, which may be compiled for another instruction set.
+// Each file has its own copy, because files are compiled for different instruction sets.
 namespace {
 
-/// How many tiles of 2x2 outputs cover the images; the last of a row or column may be cut.
+/// Returns the number of 2x2 tiles that cover the images; the last of a row or column may be cut.
 constexpr std::int64_t winograd_tiles(const WinogradShape& shape) {
   return shape.samples * ((shape.height + 1) / 2) * ((shape.width + 1) / 2);
 }
@@ -54,12 +54,12 @@ constexpr std::int64_t winograd_block_of_gradient(const WinogradShape& shape) {
   return shape.in + shape.out <= 512 ? 2 * winograd_block_of_many : winograd_block_of_many;
 }
 
-/// Values for the transformed tiles of a block, and for a pixel outside of the image.
+/// Returns the number of values for a block's transformed tiles and a pixel outside the image.
 constexpr std::int64_t winograd_scratch(const WinogradShape& shape) {
   return shape.in + winograd_places * winograd_block(shape) * (shape.in + shape.out);
 }
 
-/// The same for the gradient, with products, of `count` of the channels out.
+/// Returns the number of values for the gradient of `count` channels out, with its products.
 template <typename T>
 constexpr std::int64_t winograd_gradient_scratch(const WinogradShape& shape, std::int64_t count) {
   const std::int64_t pixel = shape.in > shape.out ? shape.in : shape.out;
@@ -70,9 +70,9 @@ constexpr std::int64_t winograd_gradient_scratch(const WinogradShape& shape, std
 }  // namespace
 
 /// Transforms the weights of the outputs `first` to `first + count`, multiples of
-/// winograd_channels, for a convolution: winograd_places * in * out values, in the order in which
-/// it reads them. Backwards for that of the output's gradient [.., out], which gives the input's:
-/// by each weight turned about its centre, and there `first` and `count` are of the channels in.
+/// winograd_channels, into winograd_places * in * out values in the convolution's reading order.
+/// `backwards` serves the convolution of the output's gradient, which gives the input's: each
+/// weight is rotated by 180 degrees, and `first` and `count` refer to the channels in.
 template <typename T>
 struct WinogradWeights {
   const T* weight;
@@ -82,7 +82,7 @@ struct WinogradWeights {
   T* transformed;
 };
 
-/// y [.., out] of x [.., in].
+/// Computes y [.., out] from x [.., in].
 template <typename T>
 struct WinogradConvolution {
   const T* x;
@@ -92,21 +92,21 @@ struct WinogradConvolution {
   T* scratch;  // winograd_scratch values
 };
 
-/// The gradient of the weights, for the channels out `first` to `first + count`.
+/// Computes the weights' gradient for the channels out `first` to `first + count`.
 template <typename T>
 struct WinogradGradient {
   const T* x;
-  const T* gradient;  // of the output
-  T* sum;             // as the weights lie
+  const T* gradient;  // the output's gradient
+  T* sum;             // in the weights' layout
   WinogradShape shape;
-  bool added;  // to what `sum` holds; else in its place
+  bool added;  // to the values in `sum`; false: replaces them
   T* scratch;  // winograd_gradient_scratch values
 };
 
 template <typename T>
 struct WinogradKernels {
   void (*weights)(const WinogradWeights<T>& work, std::int64_t first, std::int64_t count);
-  /// Of the tiles `first` to `first + count`.
+  /// Computes the tiles `first` to `first + count`.
   void (*convolve)(const WinogradConvolution<T>& work, std::int64_t first, std::int64_t count);
   void (*gradient)(const WinogradGradient<T>& work, std::int64_t first, std::int64_t count);
 

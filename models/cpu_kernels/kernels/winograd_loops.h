@@ -1,7 +1,6 @@
-// Convolutions by F(2x2, 3x3). Tiles are transformed a block at a time, so that what the products
-// read still lies in a cache, and lie as these walk through them: of each place, groups of
-// rows_of_a_tile tiles, [channels / vector, tile, vector] each. Included by one file for each
-// instruction set.
+// Convolutions by F(2x2, 3x3). A block of tiles is transformed at a time, so that the products find
+// it in a cache. It lies in their reading order: at each place, groups of rows_of_a_tile tiles,
+// each [channels / vector, tile, vector]. One file for each instruction set includes this.
 #pragma once
 
 #include <algorithm>
@@ -13,14 +12,14 @@
 namespace stratagem::models::kernels {
 namespace {
 
-/// Panels of channels one behind the other in each place, each [the other channels, panel].
+/// Consecutive panels of channels at each place, each [the other channels, panel].
 template <typename T>
 struct PlaceOfPanel {
   T* first;
   std::int64_t place_step;
 };
 
-/// A vector of the channels in; backwards with the weights turned.
+/// Transforms a vector of the channels in; backwards it rotates the weights by 180 degrees.
 template <typename T>
 Square<T, 4> transform_filter(const WinogradWeights<T>& work, std::int64_t out, std::int64_t in) {
   SquareOf<const T, 3> weights{};
@@ -32,7 +31,7 @@ Square<T, 4> transform_filter(const WinogradWeights<T>& work, std::int64_t out, 
   return transform_square<WeightTransform, T>(load_square<T, 3>(weights, in));
 }
 
-/// A panel of outputs, for a vector of the channels in: those have to change places.
+/// Transforms a panel of outputs for a vector of the channels in and transposes the two.
 template <typename T>
 void panel_of_weights(const WinogradWeights<T>& work, std::int64_t out, std::int64_t in,
                       const PlaceOfPanel<T>& to) {
@@ -71,7 +70,7 @@ void transform_weights(const WinogradWeights<T>& work, std::int64_t first, std::
   }
 }
 
-/// Of a block of transformed inputs, to [places, tiles, out].
+/// Multiplies a block of transformed inputs; writes [places, tiles, out].
 template <typename T>
 void products_of_block(const WinogradConvolution<T>& work, const T* inputs, std::int64_t tiles,
                        T* outputs) {
@@ -94,7 +93,7 @@ void products_of_block(const WinogradConvolution<T>& work, const T* inputs, std:
   }
 }
 
-/// A tile of y out of its places, the first of which is at `outputs`.
+/// Transforms a tile back to y; its first place is at `outputs`.
 template <typename T>
 void outputs_of_tile(const WinogradConvolution<T>& work, const T* outputs, std::int64_t place_step,
                      const TilePlace& place) {

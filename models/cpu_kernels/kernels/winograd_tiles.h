@@ -1,5 +1,5 @@
-// Tiles of F(2x2, 3x3) and the products of matrices between their transforms. Included by one file
-// for each instruction set.
+// Tiles of F(2x2, 3x3) and the products of their transforms. One file for each instruction set
+// includes this.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ static_assert(winograd_block_of_few % rows_of_a_tile == 0 &&
               winograd_block_of_many % rows_of_a_tile == 0);
 static_assert(rows_of_a_tile <= winograd_rows);
 
-/// A tile's sample and first output, row and column.
+/// The sample and the row and column of a tile's first output.
 struct TilePlace {
   std::int64_t sample;
   std::int64_t row;
@@ -31,8 +31,8 @@ inline TilePlace place_of_tile(const WinogradShape& shape, std::int64_t tile) {
   return {tile / of_sample, within / across * 2, within % across * 2};
 }
 
-/// The pixels of a tile, whose first one lies `offset` before the tile's first output each way;
-/// `zeros`, of all channels, for those outside of the image.
+/// Returns the pixels of a tile that begins `offset` before its first output each way. `zeros`, of
+/// all channels, replaces pixels outside the image.
 template <int Side, typename T>
 SquareOf<const T, Side> tile_pixels(const T* images, std::int64_t channels,
                                     const WinogradShape& shape, const TilePlace& place,
@@ -50,7 +50,7 @@ SquareOf<const T, Side> tile_pixels(const T* images, std::int64_t channels,
   return pixels;
 }
 
-/// Each vector of channels `vector_step` behind the one before, each place `place_step`.
+/// Stores vectors of channels `vector_step` apart and places `place_step` apart.
 template <typename Transform, typename T>
 void transform_tile(const SquareOf<const T, Transform::in>& pixels, std::int64_t channels, T* to,
                     std::int64_t vector_step, std::int64_t place_step) {
@@ -61,8 +61,8 @@ void transform_tile(const SquareOf<const T, Transform::in>& pixels, std::int64_t
   }
 }
 
-/// Two vectors of sums for each of so many rows. `left` steps in two ways: by one value `inner`
-/// times, then by `left_step`; `right` by right_step each time.
+/// Computes two vectors of sums for each of several rows. `left` steps by one value `inner` times,
+/// then by `left_step`; `right` steps by right_step each time.
 template <typename T>
 struct WinogradProduct {
   const T* left;
@@ -71,7 +71,7 @@ struct WinogradProduct {
   std::int64_t right_step;
   T* sum;
   std::int64_t sum_step;
-  std::int64_t count;  // of left's steps
+  std::int64_t count;  // the number of left's steps
 };
 
 template <std::int64_t RowStep, std::int64_t Inner, int Rows, typename T>

@@ -1,6 +1,6 @@
-// What F(2x2, 3x3) makes of a tile before and behind its products, a vector of channels at a time
-// (Lavin and Gray 2016, section 4.1; the points are 0, 1, -1 and infinity). Included by one file
-// for each instruction set.
+// The transforms of F(2x2, 3x3) before and behind a tile's products, a vector of channels at a time
+// (Lavin and Gray 2016, section 4.1; the points are 0, 1, -1 and infinity). One file for each
+// instruction set includes this.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace stratagem::models::kernels {
 namespace {
 
-/// Each is of one row or column, `in` values to `out`.
+/// Each transforms a row or column of `in` values to `out` values.
 struct InputTransform {
   static constexpr int in = 4;
   static constexpr int out = 4;
@@ -75,13 +75,13 @@ struct WeightGradientTransform {
 
 // NOLINTBEGIN(modernize-avoid-c-arrays): nothing of the standard library here
 
-/// So many by so many values, of a vector of channels each.
+/// Side x Side values, each a vector of channels.
 template <typename T, int Side>
 struct Square {
   Vector<T> at[Side][Side];
 };
 
-/// Columns first, then rows.
+/// Transforms columns first, then rows.
 template <typename Transform, typename T>
 Square<T, Transform::out> transform_square(const Square<T, Transform::in>& from) {
   Vector<T> half_way[Transform::out][Transform::in];
@@ -103,7 +103,7 @@ Square<T, Transform::out> transform_square(const Square<T, Transform::in>& from)
   return to;
 }
 
-/// Where a square's values begin: of pixels, or of one matrix for each place.
+/// The addresses of a square's values: pixels, or one matrix for each place.
 template <typename T, int Side>
 struct SquareOf {
   T* at[Side][Side];
@@ -123,7 +123,7 @@ Square<T, Side> load_square(const SquareOf<const T, Side>& values, std::int64_t 
   return square;
 }
 
-/// Place [row, column] `step` values behind the place before.
+/// Loads places that lie `step` values apart, row by row.
 template <typename T, int Side>
 Square<T, Side> load_places(const T* first, std::int64_t step) {
   Square<T, Side> square{};

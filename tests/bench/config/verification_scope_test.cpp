@@ -65,6 +65,22 @@ TEST(VerificationScope, LeavesEightElementsToEveryBatchNorm) {
   }
 }
 
+TEST(VerificationScope, GivesABatchNormOfFixedImagesItsElementsBySamples) {
+  const auto samples = [](std::int64_t positions) {
+    return shrink(row_of(4, 2), micro_batches(4, 2),
+                  {.has_batch_norm = true, .positions = positions})
+        .config.split_size;
+  };
+  EXPECT_EQ(samples(1), 8);
+  EXPECT_EQ(samples(3), 3);
+  EXPECT_EQ(samples(49), 2);
+  const VerificationScope scope =
+      shrink(row_of(4, 2), micro_batches(4, 2), {.has_batch_norm = true, .positions = 1});
+  EXPECT_EQ(scope.config.global_batch_size, 16);
+  EXPECT_EQ(scope.config.image_size, 128);
+  EXPECT_EQ(scope.width, 1);
+}
+
 TEST(VerificationScope, NeverEnlargesTheBatch) {
   EXPECT_EQ(resnet(2, 2).config.global_batch_size, 2);
   EXPECT_EQ(resnet(3, 2).config.global_batch_size, 3);

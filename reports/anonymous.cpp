@@ -16,7 +16,7 @@ std::string without_folders(const std::string& text) {
   return std::regex_replace(text, folders, "$1");
 }
 
-/// The same for options whose values are files, however these begin.
+/// Does the same for options whose values are files, whatever their beginning.
 std::string without_folders_of_options(const std::string& command_line) {
   static const std::regex folders(
       R"re((--(?:out|trace|config|plugin|data|benchmark_out)[= ])\S*/)re");

@@ -1,4 +1,4 @@
-// Results for publication: without what names a host, a user or a folder.
+// Prepares results for publication: removes the names of hosts, users and folders.
 #pragma once
 
 #include "reports/record.h"

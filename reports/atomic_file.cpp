@@ -57,7 +57,7 @@ Target resolve(const std::string& path) {
   return {fs::canonical(path), false};
 }
 
-// The process number keeps two runs apart that write into one folder.
+// The process number distinguishes two runs that write into one folder.
 fs::path beside(const fs::path& target) {
   return target.parent_path() / (".stratagem-" + std::to_string(::getpid()) + ".tmp");
 }

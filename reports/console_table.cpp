@@ -18,7 +18,7 @@
 namespace stratagem::reports {
 namespace {
 
-// Four digits that count, as far as a millisecond has them.
+// Prints four significant digits, with three decimals at most.
 std::string milliseconds(double value) {
   const int digits = value >= 1000 ? 0 : value >= 100 ? 1 : value >= 10 ? 2 : 3;
   return fmt::format("{:.{}f}", value, digits);
@@ -81,7 +81,7 @@ struct Column {
   std::function<std::string(const RowSummary&)> text;
 };
 
-/// What the table shows beside place and name, one line a column.
+/// Returns the columns beside place and name, one line each.
 std::vector<Column> figures(const std::string& time_header) {
   using Row = const RowSummary&;
   return {{time_header, true, 11, [](Row row) { return milliseconds(row.time_ms()); }},
@@ -128,7 +128,7 @@ std::string interval_note(const std::vector<RowSummary>& rows) {
                      fewest->tutorial ? "calls" : "launches", together);
 }
 
-/// The first few of them: "a, b, c and 4 more".
+/// Returns the first few of them: "a, b, c and 4 more".
 std::string first_of(const std::vector<std::string>& all) {
   constexpr std::size_t most = 3;
   const std::span<const std::string> first(all.data(), std::min(all.size(), most));
@@ -158,7 +158,7 @@ std::string ago(double seconds) {
                         : fmt::format("{:.0f} h ago", seconds / 3600);
 }
 
-/// What the predictions were made of, and which are not to be trusted; empty without one.
+/// Describes the basis of the predictions, and names those not to be trusted; empty without one.
 std::string prediction_note(const std::vector<Row>& rows, const std::vector<RowSummary>& good,
                             const std::vector<std::string>& names) {
   std::optional<double> oldest_s;
@@ -186,7 +186,7 @@ std::string prediction_note(const std::vector<Row>& rows, const std::vector<RowS
                      doubts.empty() ? "" : "; not to be trusted: ", fmt::join(doubts, ", "));
 }
 
-/// The rows in which ATen computed although our kernels were asked for; empty without one.
+/// Names the rows in which ATen computed instead of our kernels; empty without one.
 std::string kernel_note(const std::vector<Row>& rows, const std::vector<RowSummary>& good,
                         const std::vector<std::string>& names) {
   std::map<std::string, std::vector<std::string>> found;  // names by kernels
@@ -202,7 +202,7 @@ std::string kernel_note(const std::vector<Row>& rows, const std::vector<RowSumma
   return text;
 }
 
-/// How many launches something disturbed; empty without one. `summaries`: of the rows that worked.
+/// Counts the disturbed launches; empty without one. `summaries`: of the rows that worked.
 std::string disturbance_note(const std::vector<Row>& rows,
                              const std::vector<RowSummary>& summaries) {
   std::size_t launches = 0;

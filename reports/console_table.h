@@ -1,11 +1,11 @@
-// The table that a run ends with: fastest first, and a sentence that says who wins.
+// The table that a run ends with, fastest first, with a sentence that names the winner.
 //
 //   resnet50/batch:48/image:128/schedule:1f1b
 //      row                          step ms   interval    samples/s  speed-up  ...
 //   1  pipeline/devices:2/split:12     1592  1583..1602       30.2     1.36x  ...
 //
-// Where the intervals of the fastest rows overlap it says that it cannot tell them apart. Failed
-// rows stand last, each with its error in one line.
+// If the intervals of the fastest rows overlap, it reports that it cannot distinguish them. Failed
+// rows come last, each with its error in one line.
 #pragma once
 
 #include <string>

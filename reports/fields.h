@@ -1,4 +1,4 @@
-// The fields of a struct by name, listed once for whatever reads, writes or sums them:
+// Lists the fields of a struct by name, once for all that reads, writes or sums them:
 //
 //   struct Point {
 //     double x = 0;

@@ -1,4 +1,4 @@
-// Structs as JSON objects, by their list of fields (reports/fields.h).
+// Converts structs to and from JSON objects, by their list of fields (reports/fields.h).
 //
 // Readers refuse a value of the wrong type and name its place. A lenient reading accepts older
 // files.
@@ -19,15 +19,15 @@
 
 namespace stratagem::reports::json_fields {
 
-/// "an object", "a number", ... as messages call a value.
+/// Returns "an object", "a number", ...: the name of a value in messages.
 std::string kind_of(const nlohmann::json& value);
 
 /// Throws std::invalid_argument: "<where>: expected <wanted>, found <kind of value>".
 [[noreturn]] void wrong_type(const std::string& where, const std::string& wanted,
                              const nlohmann::json& value);
 
-/// In a lenient reading, what is absent or null keeps its default. In an exact one, every field is
-/// there, and no other.
+/// A lenient reading keeps the default of what is absent or null. An exact one requires every
+/// field, and no other.
 enum class Reading { lenient, exact };
 
 void convert(const nlohmann::json& value, const std::string& where, bool& target,
@@ -57,10 +57,10 @@ void convert(const nlohmann::json& value, const std::string& where, T& target,
 /// Throws std::invalid_argument unless `value` is an object.
 void require_object(const nlohmann::json& value, const std::string& where);
 
-/// The member, or nullptr where it is absent or null.
+/// Returns the member, or nullptr if it is absent or null.
 const nlohmann::json* member(const nlohmann::json& object, const char* key);
 
-/// "repetition.loss", "measure job: config": the place of a member, as messages begin with it.
+/// Returns "repetition.loss", "measure job: config": a member's place, which begins messages.
 std::string place_of(const std::string& where, const std::string& member);
 
 template <class T>
@@ -136,7 +136,7 @@ nlohmann::ordered_json json_of(const std::vector<T>& values);
 template <class T>
 nlohmann::ordered_json json_of(const std::map<std::string, T>& values);
 
-/// The value as JSON: of a struct its fields in their order, of an empty optional null.
+/// Returns the value as JSON: a struct as its fields in order, an empty optional as null.
 template <class T>
 nlohmann::ordered_json json_of(const T& value) {
   if constexpr (HasFields<const T>) {
@@ -169,8 +169,8 @@ nlohmann::ordered_json json_of(const std::map<std::string, T>& values) {
   return object;
 }
 
-/// Throws std::logic_error naming the first number below `value` that is NaN or infinite. JSON has
-/// no way to write one.
+/// Throws std::logic_error naming the first number below `value` that is NaN or infinite, which
+/// JSON cannot represent.
 template <class Json>
 void require_finite(const Json& value, const std::string& where) {
   if (value.is_number_float() && !std::isfinite(value.template get<double>())) {

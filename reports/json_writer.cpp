@@ -25,7 +25,7 @@ struct FamilyPosition {
   int instance = 0;
 };
 
-// What Google Benchmark reports of a repetition.
+// The values that Google Benchmark reports for a repetition.
 struct Sample {
   double real_time = 0;
   double cpu_time = 0;
@@ -44,7 +44,7 @@ Sample sample_of(const Row& row, const Repetition& repetition) {
   return sample;
 }
 
-/// Of a row that failed only what it was and why.
+/// Returns only the identity and the error of a row that failed.
 ordered_json summary_json(const RowSummary& row) {
   if (row.error) {
     return {{"workload", row.workload},
@@ -64,7 +64,7 @@ ordered_json stratagem_object(const Row& row, const Repetition& repetition) {
                       {"samples_per_step", row.samples_per_step},
                       {"config", to_json(row.config)}};
   ordered_json measured = to_json(repetition);
-  measured.erase("index");  // stands outside as repetition_index
+  measured.erase("index");  // written outside as repetition_index
   object.update(measured);
   return object;
 }
@@ -203,7 +203,7 @@ ordered_json results_json(const ResultFile& results) {
 }
 
 void write_results(const std::string& path, const ResultFile& results) {
-  // Messages of a crashed process may hold anything: what is not UTF-8 is replaced.
+  // Messages of a crashed process may hold anything: bytes that are not UTF-8 are replaced.
   const std::string text =
       results_json(results).dump(2, ' ', false, ordered_json::error_handler_t::replace);
   write_file_atomically(path, text + "\n");

@@ -1,9 +1,9 @@
 // results.json: Google Benchmark's JSON, with Stratagem's fields beside its own.
 //
-// Every repetition is an entry of run_type "iteration"; a row with two or more good repetitions
-// has Google Benchmark's aggregates behind them. real_time is the mean of step_ms. A failed
-// repetition has error_occurred and error_message, and no part in the aggregates. A row's first
-// repetition has its `stratagem.summary`: what reports/row_summary.h makes of all of them.
+// Every repetition is an entry of run_type "iteration"; Google Benchmark's aggregates follow if a
+// row has two or more good repetitions. real_time is the mean of step_ms. A failed repetition has
+// error_occurred and error_message, and no part in the aggregates. A row's first repetition has its
+// `stratagem.summary`: the summary of all of them by reports/row_summary.h.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -19,8 +19,8 @@ inline constexpr const char* results_schema = "stratagem/1";
 /// neither steps nor an error.
 nlohmann::ordered_json results_json(const ResultFile& results);
 
-/// results_json as text, whole or not at all; "-" is the standard output.
-/// Throws std::system_error when the path cannot be written.
+/// Writes results_json() as text, whole or not at all; "-" is the standard output. Throws
+/// std::system_error if the path cannot be written.
 void write_results(const std::string& path, const ResultFile& results);
 
 }  // namespace stratagem::reports

@@ -1,4 +1,4 @@
-// The record of a measurement: plain structs of standard types, and nothing that decides.
+// The record of a measurement: plain structs of standard types, without logic.
 //
 // Measuring fills them, writers only render them (reports/json_writer.h, console_table.h, ...).
 // Times are milliseconds, sizes bytes. An empty optional is written as null; no value is ever NaN
@@ -34,8 +34,8 @@ struct TimelineEvent {
   STRATAGEM_FIELDS(device, kind, stage, micro_batch, start_ms, end_ms)
 };
 
-/// Where a device's step went: the mean over the timed steps. The parts but
-/// `communication_hidden`, which lies inside compute, add up to the step.
+/// The parts of a device's step: the mean over the timed steps. All except `communication_hidden`,
+/// which lies inside compute, add up to the step.
 struct Breakdown {
   double compute = 0;
   double communication_exposed = 0;
@@ -58,11 +58,11 @@ struct Bubble {
   STRATAGEM_FIELDS(measured, ideal)
 };
 
-/// What a device held for one purpose.
+/// The memory of a device for one purpose.
 struct CategoryMemory {
   std::int64_t peak = 0;
-  std::int64_t at_peak = 0;             // when all purposes together were at their highest
-  std::optional<std::int64_t> formula;  // what `peak` has to be; none where no formula says it
+  std::int64_t at_peak = 0;             // at the peak of all purposes together
+  std::optional<std::int64_t> formula;  // required value of `peak`; none without a formula
 
   STRATAGEM_FIELDS(peak, at_peak, formula)
 };
@@ -73,12 +73,12 @@ struct DeviceRecord {
   Breakdown breakdown_ms;
   Bubble bubble;
   std::int64_t peak_memory_bytes = 0;
-  std::map<std::string, CategoryMemory> memory_bytes;  // by purpose; empty where it is not known
+  std::map<std::string, CategoryMemory> memory_bytes;  // by purpose; empty if unknown
 
   STRATAGEM_FIELDS(rank, device, breakdown_ms, bubble, peak_memory_bytes, memory_bytes)
 };
 
-/// What a rank handed to one kind of collective in one step.
+/// The calls and bytes of a rank in one kind of collective in one step.
 struct CollectiveCount {
   std::int64_t calls = 0;
   std::int64_t payload_bytes = 0;
@@ -87,22 +87,22 @@ struct CollectiveCount {
   STRATAGEM_FIELDS(calls, payload_bytes, wire_bytes)
 };
 
-/// How far a row's update is from another computation of it.
+/// The distance of a row's update from another computation of it.
 struct Verdict {
-  std::string oracle;  // what it was compared with
-  std::string scope;   // what was shrunk for it, or "full size"
+  std::string oracle;  // the other computation
+  std::string scope;   // sizes shrunk for it, or "full size"
   double max_relative_error = 0;
   double tolerance = 0;
   bool passed = false;
-  std::string message;  // where the largest error stands; empty when passed
+  std::string message;  // place of the largest error; empty if passed
 
   STRATAGEM_FIELDS(oracle, scope, max_relative_error, tolerance, passed, message)
 };
 
-/// The proof that a row computes the same update as one device, in float64. It has passed when both
-/// verdicts have; the message is that of the one that has not.
+/// The proof that a row computes the same update as one device, in float64. It passes if both
+/// verdicts pass; the message is that of the failed one.
 struct Verification : Verdict {
-  /// In the number format and on the kernels that are timed; none where the first one failed.
+  /// The verdict in the number format and on the kernels that are timed; none if the first failed.
   std::optional<Verdict> own_arithmetic;
 
   STRATAGEM_FIELDS(oracle, scope, max_relative_error, tolerance, passed, message, own_arithmetic)
@@ -110,15 +110,15 @@ struct Verification : Verdict {
 
 /// The comparison of a launch's own steps with those of one device.
 struct Proof {
-  std::string oracle;             // what they were compared with, and how many steps
-  double max_relative_error = 0;  // of the comparison that is nearest to its bound
+  std::string oracle;             // the other computation, and the number of steps
+  double max_relative_error = 0;  // error of the comparison nearest to its bound
   double tolerance = 0;           // the bound of that comparison
-  std::int64_t entries = 0;       // of parameters, buffers and optimizer state
-  std::int64_t shown = 0;         // entries whose bound is below what the steps changed them by
+  std::int64_t entries = 0;       // parameters, buffers and optimizer entries
+  std::int64_t shown = 0;         // entries whose bound is below their change by the steps
   bool passed = false;
-  std::string message;  // the first step and the first entry that differ; empty when passed
+  std::string message;  // the first step and the first entry that differ; empty if passed
 
-  /// Returns true if most entries would have shown an update that is missing.
+  /// Returns true if most entries would have shown a missing update.
   bool is_conclusive() const { return passed && 2 * shown >= entries; }
 
   STRATAGEM_FIELDS(oracle, max_relative_error, tolerance, entries, shown, passed, message)
@@ -136,34 +136,34 @@ struct Error {
 /// The kernel's counts on the row's own cores while its steps were timed. Times are sums over the
 /// cores. The kernel counts by ticks, so each time may be wrong by some multiples of 10 ms.
 struct OwnCores {
-  std::vector<std::int64_t> cores = {};  // of all ranks, each by its host's numbers
-  double seconds = 0;                    // of the longest rank, by the wall clock
-  double others_s = 0;                   // of other programs, and of the kernel for them
-  double stolen_s = 0;                   // taken by the hypervisor for other guests
-  std::int64_t page_faults = 0;          // of the row's processes
+  std::vector<std::int64_t> cores = {};  // cores of all ranks, in their hosts' numbers
+  double seconds = 0;                    // wall time of the longest rank
+  double others_s = 0;                   // time of other programs, and of the kernel for them
+  double stolen_s = 0;                   // time taken by the hypervisor for other guests
+  std::int64_t page_faults = 0;          // page faults of the row's processes
 
   STRATAGEM_FIELDS(cores, seconds, others_s, stolen_s, page_faults)
 };
 
-/// What else the machine did during a launch.
+/// The state of the machine during a launch.
 struct Conditions {
   std::string started = {};                   // ISO 8601 with offset
   std::int64_t place = 0;                     // in the order of the run's launches, from 1 on
   std::vector<double> canary_before_ms = {};  // [device]: a fixed product, on all at once
-  std::vector<double> canary_after_ms = {};   // the same, when the launch was done
-  std::optional<double> other_processes_cores = {};  // busy with other programs, where it is known
-  std::optional<OwnCores> own_cores = {};            // none on GPUs, and where cores are shared
+  std::vector<double> canary_after_ms = {};   // the same, after the launch
+  std::optional<double> other_processes_cores = {};  // cores busy with other programs, if known
+  std::optional<OwnCores> own_cores = {};            // none on GPUs or shared cores
 
   STRATAGEM_FIELDS(started, place, canary_before_ms, canary_after_ms, other_processes_cores,
                    own_cores)
 };
 
-/// What a prediction is made of.
+/// The basis of a prediction.
 struct PredictionBasis {
-  double age_s = 0;                   // of the costs, when the step was predicted
-  std::string doubt;                  // why they are not to be trusted; empty when they are
-  std::optional<double> low_ms = {};  // the step where each cost is the lower quartile of its times
-  std::optional<double> high_ms = {};  // and where each is the upper one
+  double age_s = 0;                    // age of the costs at the prediction
+  std::string doubt;                   // why the costs are doubtful, or empty
+  std::optional<double> low_ms = {};   // the step with the lower quartile of each cost
+  std::optional<double> high_ms = {};  // the step with the upper quartile
 
   STRATAGEM_FIELDS(age_s, doubt, low_ms, high_ms)
 };
@@ -178,12 +178,12 @@ struct Repetition {
   std::vector<std::vector<double>> per_rank_ms;  // [rank][step]
   double cpu_ms = 0;                             // processor time a step, summed over ranks
   std::vector<DeviceRecord> devices;
-  std::vector<TimelineEvent> timeline;  // of the median step
+  std::vector<TimelineEvent> timeline;  // events of the median step
   std::optional<double> predicted_ms;
-  std::optional<std::int64_t> predicted_peak_memory_bytes;  // of the fullest device
+  std::optional<std::int64_t> predicted_peak_memory_bytes;  // peak of the fullest device
   std::optional<PredictionBasis> predicted_from;
   std::map<std::string, CollectiveCount> communication;
-  std::optional<std::string> kernels;  // that computed; empty where none of ours could
+  std::optional<std::string> kernels;  // kernels that computed; none on GPUs
   double flops_per_step = 0;
   std::optional<double> mfu;
   std::vector<double> loss;  // [step]
@@ -192,7 +192,7 @@ struct Repetition {
   std::optional<Error> error;
   Conditions conditions;
   std::vector<std::string> marks;          // "shared", "oversubscribed", "disturbed", ...
-  std::map<std::string, double> counters;  // Google Benchmark's: further figures of this launch
+  std::map<std::string, double> counters;  // Google Benchmark's: further numbers of this launch
 
   STRATAGEM_FIELDS(index, step_ms, per_rank_ms, cpu_ms, devices, timeline, predicted_ms,
                    predicted_peak_memory_bytes, predicted_from, communication, kernels,
@@ -206,7 +206,7 @@ struct Row {
   std::string strategy;
   std::string model;
   std::string mesh;
-  std::string workload;  // what it computes, however; only rows of one workload are compared
+  std::string workload;  // what any strategy computes; only rows of one workload are compared
   std::int64_t samples_per_step = 0;
   Values config;
   std::vector<Repetition> repetitions;
@@ -215,7 +215,7 @@ struct Row {
 struct Metric {
   std::string name;
   std::string unit;
-  std::string better;  // "lower", "higher", or empty where neither is
+  std::string better;  // "lower", "higher", or empty if neither is
   bool deterministic = false;
 };
 
@@ -229,7 +229,7 @@ struct Cache {
   STRATAGEM_FIELDS(type, level, size, num_sharing)
 };
 
-/// What the whole file was made on and with.
+/// The machine and software that made the whole file.
 struct Context {
   std::string date;  // ISO 8601 with offset
   std::string host_name;
@@ -237,7 +237,7 @@ struct Context {
   int num_cpus = 0;
   double mhz_per_cpu = 0;
   bool cpu_scaling_enabled = false;
-  std::vector<Cache> caches;  // of processor 0
+  std::vector<Cache> caches;  // caches of processor 0
   std::vector<double> load_average;
   std::string build_type;
   std::string version;
@@ -246,8 +246,8 @@ struct Context {
   Values hardware;  // must match for a comparison
   Values software;  // reported
   Values calibration;
-  Values noise;                           // what the machine was like meanwhile
-  std::vector<std::string> disturbances;  // what may have made times untrue, with the remedy
+  Values noise;                           // state of the machine meanwhile
+  std::vector<std::string> disturbances;  // causes of wrong times, with their remedies
   std::vector<Metric> metrics;
 };
 

@@ -1,8 +1,8 @@
-// A repetition as JSON: what a results file holds; json_fields.h does the record's other structs.
+// Reads and writes a repetition in a results file; json_fields.h does the record's other structs.
 //
-// One spelling for both, the results file's. Reading accepts absent and unknown fields, never one
-// of the wrong type: std::invalid_argument names the place. Writing a number that is NaN or
-// infinite throws std::logic_error that names the field.
+// Both use the names of the results file. Reading accepts absent and unknown fields; for one of the
+// wrong type it throws std::invalid_argument with the place. Writing a number that is NaN or
+// infinite throws std::logic_error with the field.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -15,7 +15,7 @@ namespace stratagem::reports {
 nlohmann::ordered_json to_json(const Repetition& repetition);
 nlohmann::ordered_json to_json(const Values& values);
 
-/// `where` opens the messages: "repetition".
+/// `where` begins the messages: "repetition".
 Repetition repetition_from_json(const nlohmann::json& value, const std::string& where);
 
 }  // namespace stratagem::reports

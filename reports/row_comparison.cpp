@@ -9,7 +9,7 @@
 namespace stratagem::reports {
 namespace {
 
-/// `single` with the fewest cores that did the same work; nullptr without one.
+/// Returns `single` with the fewest cores that did the same work; nullptr without one.
 const RowSummary* baseline_of(const RowSummary& row, const std::vector<RowSummary>& rows) {
   const RowSummary* baseline = nullptr;
   for (const RowSummary& candidate : rows) {
@@ -22,7 +22,7 @@ const RowSummary* baseline_of(const RowSummary& row, const std::vector<RowSummar
   return baseline;
 }
 
-/// Whether at least two samples of each say what the ratio does, without exception.
+/// Returns whether at least two samples of each all agree with the ratio.
 bool calm_launches_agree(const RowSummary& row, const RowSummary& other, const Ratio& ratio) {
   const std::vector<double>& faster = ratio.value > 1 ? row.samples_ms : other.samples_ms;
   const std::vector<double>& slower = ratio.value > 1 ? other.samples_ms : row.samples_ms;
@@ -30,7 +30,7 @@ bool calm_launches_agree(const RowSummary& row, const RowSummary& other, const R
          std::ranges::max(faster) < std::ranges::min(slower);
 }
 
-/// Whether no value that all launches of the rounds allow is one that the calm ones allow.
+/// Returns whether the calm launches allow no value that all launches of the rounds allow.
 bool calm_launches_contradict(const RowSummary& row, const RowSummary& other, const Ratio& ratio,
                               double confidence) {
   if (std::min(row.samples_ms.size(), other.samples_ms.size()) < 2) return false;
@@ -38,7 +38,7 @@ bool calm_launches_contradict(const RowSummary& row, const RowSummary& other, co
   return calm.high < ratio.low || calm.low > ratio.high;
 }
 
-/// What a row's numbers say beside those of the others, each pair with its share of the level.
+/// Compares a row with the others, each pair with its share of the level.
 void compare(RowSummary& row, const std::vector<RowSummary>& rows, double confidence) {
   if (const RowSummary* baseline = baseline_of(row, rows)) row.baseline = baseline->name;
   const bool by_rounds = compared_by_rounds(rows);

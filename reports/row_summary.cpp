@@ -23,7 +23,7 @@ std::string one_line(std::string text) {
   return text;
 }
 
-/// Whether a line names rank 1, which "rank 12" does not.
+/// Returns whether a line names rank 1, which "rank 12" does not.
 bool names(const std::string& line, const std::string& rank) {
   for (std::size_t at = line.find(rank); at != std::string::npos; at = line.find(rank, at + 1)) {
     const std::size_t end = at + rank.size();
@@ -34,7 +34,7 @@ bool names(const std::string& line, const std::string& rank) {
 
 using Launches = std::vector<const Repetition*>;
 
-/// Over the launches that have one; empty where none has.
+/// Returns the median over the launches that have one; empty if none has.
 template <class Figure>
 std::optional<double> median_of(const Launches& launches, Figure figure) {
   std::vector<double> values;
@@ -90,7 +90,7 @@ std::optional<std::int64_t> peak_memory(const Row& row) {
   return peak > 0 ? std::optional(peak) : std::nullopt;
 }
 
-/// By the samples alone; `steps` make a sample.
+/// Adds the statistics of the samples; `steps` make a sample.
 void add_statistics(RowSummary& summary, std::int64_t samples_per_step, double steps) {
   const std::vector<double>& samples = summary.samples_ms;
   const Fences fences = tukey_fences(samples);
@@ -112,7 +112,7 @@ void add_prediction(RowSummary& summary, const Launches& samples) {
   summary.predicted_ms =
       median_of(samples, [](const Repetition& launch) { return launch.predicted_ms; });
   if (!summary.predicted_ms || summary.tutorial || summary.oversubscribed()) return;
-  if (summary.disturbed) return;  // the prediction is of the machine without what disturbed it
+  if (summary.disturbed) return;  // the prediction is for an undisturbed machine
   if (summary.median_ms > 0) {
     summary.prediction_error = *summary.predicted_ms / summary.median_ms - 1;
   }
@@ -135,7 +135,7 @@ double sample_of(const RowSummary& summary, const Repetition& repetition) {
   return summary.tutorial ? std::accumulate(step_ms.begin(), step_ms.end(), 0.0) : median(step_ms);
 }
 
-/// A disturbed launch is made again after the rounds.
+/// Returns false for the repeat of a disturbed launch, which follows the rounds.
 bool is_of_the_rounds(const Repetition& repetition, const Row& row) {
   const Value rounds = option(row, "repetitions");
   const auto* count = std::get_if<std::int64_t>(&rounds);

@@ -10,7 +10,7 @@
 namespace stratagem::reports {
 namespace {
 
-// Present or absent by the strategy and the model, never by an option's value.
+// The strategy and the model decide whether these are present, never an option's value.
 constexpr std::array<std::string_view, 6> always_named = {"devices",  "batch", "image",
                                                           "sequence", "split", "schedule"};
 

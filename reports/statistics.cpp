@@ -19,7 +19,7 @@ std::vector<double> sorted(std::span<const double> values) {
   return ordered;
 }
 
-// By logarithms: 2^-n underflows from 1075 samples on.
+// Uses logarithms: 2^-n underflows from 1075 samples on.
 double binomial_half(std::size_t count, std::size_t successes) {
   const auto n = static_cast<double>(count);
   const auto k = static_cast<double>(successes);
@@ -27,9 +27,9 @@ double binomial_half(std::size_t count, std::size_t successes) {
                   n * std::log(2.0));
 }
 
-/// P(U <= 0), P(U <= 1), ... of two alike groups of `n` and `m`: U counts the pairs in which the
-/// first is smaller, and the ways to draw a U are the coefficients of the Gaussian binomial. Where
-/// a double no longer holds them, the normal distribution with a correction for continuity.
+/// Returns P(U <= 0), P(U <= 1), ... of two alike groups of `n` and `m`: U counts the pairs in
+/// which the first is smaller; the ways to draw a U are the coefficients of the Gaussian binomial.
+/// Beyond a double's range, uses the normal distribution with a correction for continuity.
 std::vector<double> mann_whitney_tail(std::size_t n, std::size_t m) {
   std::vector<double> ways(n * m + 1);
   if (constexpr std::size_t exact = 50; n + m > exact) {

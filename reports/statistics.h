@@ -26,20 +26,20 @@ struct Interval {
 double mean(std::span<const double> values);
 double median(std::span<const double> values);
 
-/// Linear between the two neighbouring samples; `fraction` in [0, 1], else std::invalid_argument.
+/// Interpolates linearly; throws std::invalid_argument unless `fraction` is in [0, 1].
 double percentile(std::span<const double> values, double fraction);
 
-/// With n - 1 in the denominator; 0 for one value.
+/// Divides by n - 1; returns 0 for one value.
 double sample_standard_deviation(std::span<const double> values);
 
-/// With n in the denominator.
+/// Divides by n.
 double population_standard_deviation(std::span<const double> values);
 
-/// Probability that [x(rank), x(count + 1 - rank)] holds the median; ranks count from 1.
+/// Returns the probability that [x(rank), x(count + 1 - rank)] holds the median; ranks from 1.
 double order_statistic_coverage(std::size_t count, std::size_t rank);
 
 /// Tukey's fences: 1.5 interquartile ranges beyond the quartiles (Tukey, Exploratory Data Analysis,
-/// 1977). What lies outside is an outlier: marked, and counted like every other sample.
+/// 1977). A sample outside is an outlier: marked, and counted like every other sample.
 struct Fences {
   double low = 0;
   double high = 0;
@@ -50,7 +50,7 @@ Fences tukey_fences(std::span<const double> values);
 
 Interval median_interval(std::span<const double> values, double confidence = 0.95);
 
-/// How a group of positive times stands to another.
+/// The ratio of a group of positive times to another.
 struct Ratio {
   double value = 1;  // the median over all pairs (Hodges and Lehmann, 1963)
   double low = 1;
@@ -62,17 +62,17 @@ struct Ratio {
   STRATAGEM_FIELDS(value, low, high, coverage)
 };
 
-/// Of times in `above` over times in `below`, with the ratios that the exact test of Mann and
-/// Whitney (1947) does not refuse: of the n m sorted ratios of all pairs [r(k), r(nm+1-k)] covers
-/// with probability 1 - 2 P(U <= k - 1). The largest k that still reaches the confidence is taken;
-/// where none does, all ratios are given with the coverage that they really have.
+/// Returns the ratio of times in `above` to times in `below`, with those that the exact test of
+/// Mann and Whitney (1947) does not reject: of the n m sorted ratios of all pairs [r(k), r(nm+1-k)]
+/// covers with probability 1 - 2 P(U <= k - 1). The largest k that still reaches the confidence is
+/// taken; if none does, all ratios are given with their real coverage.
 Ratio ratio_of(std::span<const double> above, std::span<const double> below, double confidence);
 
-/// The share of the level that each of `pairs` comparisons has, so that all of them hold together
+/// Returns the share of the level of each of `pairs` comparisons, so that all of them hold together
 /// with `confidence` (Bonferroni).
 double confidence_of_each(std::size_t pairs, double confidence = 0.95);
 
-/// The smallest number of launches of every row with which one pair of `pairs` can be told apart at
+/// Returns the smallest number of launches of every row that can distinguish one pair of `pairs` at
 /// all: two groups of n that do not meet have probability 2 / (2n over n). At least four, so that a
 /// second file can be compared with this one.
 std::int64_t launches_to_tell_apart(std::size_t pairs);

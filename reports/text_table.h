@@ -13,15 +13,15 @@ struct TextColumn {
   std::vector<std::string> cells = {};
 };
 
-/// Lines without trailing blanks, header first. Columns with empty cells throughout are left out;
-/// `width` 0 is unlimited. When even the two most important columns are too wide, the widest
-/// left-aligned one is cut at its front, where names agree.
+/// Returns lines without trailing blanks, header first. Columns with empty cells throughout are
+/// left out; `width` 0 is unlimited. If even the two most important columns are too wide, the
+/// widest left-aligned one is cut at its front, where names agree.
 std::string render_table(std::vector<TextColumn> columns, int width);
 
-/// Returns a number with so many significant digits, trailing zeros included, without an exponent.
+/// Returns a number with `digits` significant digits, trailing zeros included, no exponent.
 std::string significant(double value, int digits = 3);
 
-/// Characters on a terminal, of UTF-8 text without wide or combining ones.
+/// Returns the terminal columns of UTF-8 text without wide or combining characters.
 std::size_t display_width(const std::string& text);
 
 }  // namespace stratagem::reports

@@ -38,7 +38,7 @@ ordered_json complete_event(const TimelineEvent& event, int process, int thread)
           {"args", std::move(arguments)}};
 }
 
-// Threads of one process: a device's lanes, each with the end of what lies on it.
+// Threads of one process: a device's lanes, each with the end of its last event.
 class Lanes {
  public:
   // Events must come in order of their start.

@@ -37,7 +37,7 @@ std::string over_single(const RowSummary& row) {
                      ratio->high);
 }
 
-/// Why the first cannot be told from its rivals, of which `pairs` have to hold together.
+/// Returns why the first cannot be distinguished from its rivals, of `pairs` compared ones.
 std::string reason(const Candidate& best, const std::vector<Candidate>& rivals, std::size_t pairs) {
   if (best.row->tutorial) return "the tutorial's protocol makes one launch of each";
   for (const Candidate* candidate : {&best, &rivals.front()}) {
@@ -74,10 +74,10 @@ std::string ranking(const std::vector<Candidate>& candidates, std::size_t pairs)
                      reason(best, rivals, pairs), gain.empty() ? "" : "; the first " + gain);
 }
 
-// One line, and a second one for the strategies over several devices where one device wins.
+// Returns one line, and a second for the strategies over several devices if one device wins.
 std::vector<std::string> verdict_lines(const std::vector<Candidate>& candidates,
                                        std::size_t pairs) {
-  if (candidates.size() < 2) return {};  // a row alone wins nothing
+  if (candidates.size() < 2) return {};  // a single row wins nothing
   std::vector<std::string> lines = {ranking(candidates, pairs)};
   std::vector<Candidate> parallel;
   std::copy_if(candidates.begin(), candidates.end(), std::back_inserter(parallel),

@@ -8,7 +8,7 @@
 
 namespace stratagem::reports {
 
-/// Returns 0, or the error number of what was not written.
+/// Returns 0, or the error number of a failed write.
 inline int write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(descriptor, text.data(), text.size());

@@ -13,9 +13,9 @@ namespace stratagem::models {
 DistributedSampler::DistributedSampler(const SamplerOptions& options) : options_(options) {
   if (options.rank < 0 || options.rank >= options.replicas) {
     throw std::invalid_argument("rank " + std::to_string(options.rank) + " of " +
-                                std::to_string(options.replicas) + " replicas cannot be");
+                                std::to_string(options.replicas) + " replicas does not exist");
   }
-  if (options.samples < 1) throw std::invalid_argument("a sampler needs samples");
+  if (options.samples < 1) throw std::invalid_argument("a sampler needs at least one sample");
   size_ = options.samples / options.replicas;
   const bool remainder = options.samples % options.replicas != 0;
   if (remainder && !options.drop_last) ++size_;

@@ -93,7 +93,7 @@ std::size_t find_layer(const LayerList& layers, std::string_view name) {
     if (lies_in(layers[i]->name(), name)) return i;
   }
   throw std::invalid_argument("no layer \"" + std::string(name) +
-                              "\" to cut before; there are: " + possible_cuts(layers));
+                              "\" to cut before; choices: " + possible_cuts(layers));
 }
 
 std::vector<LayerList> cut(LayerList&& layers, std::span<const std::size_t> boundaries) {
@@ -101,7 +101,7 @@ std::vector<LayerList> cut(LayerList&& layers, std::span<const std::size_t> boun
   for (const std::size_t boundary : boundaries) {
     if (boundary <= previous || boundary >= layers.size()) {
       throw std::invalid_argument(fmt::format(
-          "cannot cut {} layers before layer {}: boundaries must rise and leave no stage empty",
+          "cannot cut {} layers before layer {}: boundaries must increase and leave no stage empty",
           layers.size(), boundary));
     }
     previous = boundary;

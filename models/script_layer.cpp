@@ -181,7 +181,7 @@ class ScriptLayer::Source {
     const FlopCount count;
     const at::Tensor output = call(module_, at::zeros(sample, input_));
     if (output.dim() == 0 || output.size(0) != 1) {
-      throw std::invalid_argument("its output does not have the samples first");
+      throw std::invalid_argument("the first dimension of its output is not the batch");
     }
     return known_.emplace(sample, Sizes{output.sizes().vec(), count.flops()}).first->second;
   }
@@ -385,7 +385,7 @@ void require_chain(const ScriptFile& script, const Sources& sources, const Model
     const std::int64_t outputs = whole.dim() == 0 ? 0 : whole.size(-1);
     if (outputs != entry.classes) {
       refuse(script.name,
-             fmt::format("it returns {} outputs, and {} has {}", outputs, metadata, entry.classes));
+             fmt::format("it returns {} outputs, but {} has {}", outputs, metadata, entry.classes));
     }
     if (whole.equal(chained)) return;
   } catch (const std::invalid_argument&) {

@@ -34,17 +34,17 @@ void require_tokens(const ModelEntry& entry, const WorkloadOptions& options,
   }
   if (options.loss != Loss::cross_entropy) {
     throw std::invalid_argument("loss " + std::string(to_string(options.loss)) + ": " + entry.name +
-                                " predicts tokens and takes cross_entropy");
+                                " predicts tokens and needs cross_entropy");
   }
 }
 
 void require_targets(const WorkloadOptions& options, std::int64_t classes) {
   if (options.loss != Loss::cross_entropy) return;
   if (options.targets == Targets::real) {
-    throw std::invalid_argument("targets real: cross_entropy takes classes; use loss mse");
+    throw std::invalid_argument("targets real: cross_entropy needs class targets; use loss mse");
   }
   if (classes == 1) {
-    throw std::invalid_argument("loss cross_entropy: that of one class is always 0; use mse");
+    throw std::invalid_argument("loss cross_entropy: is always 0 with one class; use mse");
   }
 }
 
@@ -53,8 +53,8 @@ void require_targets(const WorkloadOptions& options, std::int64_t classes) {
 std::int64_t Batch::checked_size() const {
   if (size() < 1 || targets.size(0) != size()) {
     throw std::invalid_argument(
-        fmt::format("a batch of {} inputs and {} targets: as many of each, and one at least",
-                    size(), targets.size(0)));
+        fmt::format("a batch has {} inputs and {} targets: expected equal numbers above 0", size(),
+                    targets.size(0)));
   }
   return size();
 }

@@ -134,7 +134,7 @@ void check_outputs(const std::vector<std::string>& paths) {
     const Target target = resolve(path);
     if (target.in_place || seen.insert(fs::weakly_canonical(fs::absolute(target.path))).second)
       continue;
-    throw std::invalid_argument("two outputs go into " + path + "; give each a file of its own");
+    throw std::invalid_argument("two outputs share " + path + "; give each its own file");
   }
 }
 

@@ -120,7 +120,7 @@ std::string interval_note(const std::vector<RowSummary>& rows) {
   const std::size_t pairs = compared_pairs(rows);
   const std::string together =
       pairs > 1 && !fewest->tutorial
-          ? fmt::format("; rows are told apart with 95% for all {} pairs together", pairs)
+          ? fmt::format("; differences are significant at 95% for all {} pairs together", pairs)
           : "";
   if (fewest->samples_ms.size() < 2) return "one launch a row: no interval" + together;
   return fmt::format("interval: of the median, {:.1f}% by {} {}, within one run{}",
@@ -148,7 +148,7 @@ std::string spread_note(const std::vector<RowSummary>& rows,
   if (wide.empty()) return "";
   return fmt::format(
       "wide: {}: four fifths of the {} span more than {:.0f}% of the median; smaller "
-      "differences are not to be believed\n",
+      "differences are not reliable\n",
       first_of(wide), rows.front().tutorial ? "calls" : "launches", 100 * wide_spread);
 }
 
@@ -179,11 +179,11 @@ std::string prediction_note(const std::vector<Row>& rows, const std::vector<RowS
   if (!oldest_s) return "";
   const std::string spread =
       lowest < 0 || highest > 0
-          ? fmt::format(", whose quartiles give {:+.1f}% to {:+.1f}%", 100 * lowest, 100 * highest)
+          ? fmt::format(", quartiles {:+.1f}% to {:+.1f}%", 100 * lowest, 100 * highest)
           : "";
   return fmt::format("predicted: from stage costs measured {}{}{}{}\n",
                      *oldest_s > 0 ? ago(*oldest_s) : "in this run", spread,
-                     doubts.empty() ? "" : "; not to be trusted: ", fmt::join(doubts, ", "));
+                     doubts.empty() ? "" : "; unreliable: ", fmt::join(doubts, ", "));
 }
 
 /// Names the rows in which ATen computed instead of our kernels; empty without one.
@@ -218,9 +218,9 @@ std::string disturbance_note(const std::vector<Row>& rows,
       "disturbed: {} of {} launches, outside the intervals of rows that have others{}\n", disturbed,
       launches,
       compared_by_rounds(summaries)
-          ? "; rows are told apart by all launches of the rounds, where the calm ones agree"
+          ? "; rows are compared by all launches of the rounds if the undisturbed ones agree"
       : std::ranges::any_of(summaries, &RowSummary::disturbed)
-          ? "; a row without others has no speed-up and is told apart from none"
+          ? "; a row without others has no speed-up and no verdict"
           : "");
 }
 

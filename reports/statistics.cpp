@@ -12,7 +12,7 @@ namespace {
 
 std::vector<double> sorted(std::span<const double> values) {
   if (values.empty()) {
-    throw std::invalid_argument("statistics of no samples: at least one is needed");
+    throw std::invalid_argument("statistics need at least one sample");
   }
   std::vector<double> ordered(values.begin(), values.end());
   std::sort(ordered.begin(), ordered.end());

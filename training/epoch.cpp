@@ -32,7 +32,7 @@ std::int64_t steps_of_an_epoch(const EpochShape& shape) {
   if (steps > 0) return steps;
   if (shape.samples == 0) throw std::invalid_argument("the training set has no samples");
   throw std::invalid_argument(
-      fmt::format("--tail drop: {} samples make no whole batch of {}; pad or exact trains them",
+      fmt::format("--tail drop: {} samples are fewer than a batch of {}; use pad or exact",
                   shape.samples, shape.batch));
 }
 

@@ -49,8 +49,7 @@ std::int64_t steps_of(const TrainingOptions& options, const EpochShape& shape) {
   if (__builtin_mul_overflow(options.epochs, steps_of_an_epoch(shape), &all) || all > most_steps) {
     if (options.max_steps > 0) return options.max_steps;
     throw std::invalid_argument(fmt::format(
-        "--epochs {}: of {} steps each, more than the {} steps that a training may have; "
-        "--max-steps ends it earlier",
+        "--epochs {}: with {} steps each, exceeds the limit of {} steps; set --max-steps",
         options.epochs, steps_of_an_epoch(shape), most_steps));
   }
   return options.max_steps == 0 ? all : std::min(all, options.max_steps);

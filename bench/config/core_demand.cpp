@@ -91,11 +91,11 @@ std::vector<std::string> marks_of(const Config& config, std::size_t available_co
 std::string tf32_note(const Config& config, bool has_convolutions) {
   if (config.device != "cuda" || config.dtype != "float32") return "";
   if (config.tf32) {
-    return "products of matrices are made in TF32; PyTorch's default for them is float32";
+    return "matrix products run in TF32; PyTorch's default is float32";
   }
   if (!has_convolutions) return "";
-  return "convolutions are made in float32; PyTorch's default for them is TF32, which is faster: "
-         "--tf32 on uses it, for products of matrices too";
+  return "convolutions run in float32; PyTorch's default is TF32, which is faster; --tf32 on "
+         "enables it, also for matrix products";
 }
 
 }  // namespace stratagem::bench

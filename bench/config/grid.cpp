@@ -38,7 +38,7 @@ std::string where_of(const Chosen* chosen, const Option& option) {
 // An option that is not part of a row's name must have one value: two rows would share a name.
 void require_one_value(const Axis& axis) {
   if (axis.option != nullptr && !axis.option->in_row_name && axis.chosen->texts.size() > 1) {
-    throw std::invalid_argument(fmt::format("{}: {} values; it takes one, which holds for all rows",
+    throw std::invalid_argument(fmt::format("{}: {} values; give one, it applies to all rows",
                                             axis.chosen->where, axis.chosen->texts.size()));
   }
 }
@@ -160,7 +160,7 @@ class Grid {
     if (!by_user(find_chosen(selection_, "devices"))) config.devices = named;
     if (config.devices != named) {
       throw std::invalid_argument(fmt::format(
-          "{}: {} ids for {} devices; name {}, or set devices to {}",
+          "{}: {} ids for {} devices; give {}, or set devices to {}",
           where_of(ids, find_option("device_ids")), named, config.devices, config.devices, named));
     }
   }
@@ -216,8 +216,8 @@ class Grid {
   void settle_inputs(const Config& config) const {
     if (config.inputs != "device" || config.protocol != "tutorial") return;
     throw std::invalid_argument(fmt::format(
-        "{} device: each step of --protocol tutorial makes a batch of its own; leave one "
-        "of them out",
+        "{} device: --protocol tutorial makes a new batch for each step; leave one of them "
+        "out",
         where_of(find_chosen(selection_, "inputs"), find_option("inputs"))));
   }
 
@@ -286,12 +286,12 @@ class Grid {
       if (axis.option->name == "accumulation_steps" &&
           by_user(find_chosen(selection_, "split_size"))) {
         throw std::invalid_argument(
-            fmt::format("{}: --split-size cuts the batch of these rows; leave one of them out",
+            fmt::format("{}: --split-size already splits the batch; leave one of them out",
                         axis.chosen->where));
       }
       const std::string users = users_and_conditions(*axis.option, catalogue_);
       throw std::invalid_argument(
-          fmt::format("{}: no chosen row uses it; it is for {}", axis.chosen->where,
+          fmt::format("{}: no effect on the chosen rows; it applies to {}", axis.chosen->where,
                       users.empty() ? "no strategy or model of this build" : users));
     }
   }

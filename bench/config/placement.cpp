@@ -51,7 +51,7 @@ Mesh mesh_of(const Config& config, const StrategyEntry& strategy) {
   }
   if (mesh.size() != devices) {
     throw std::invalid_argument(fmt::format(
-        "--mesh {}: its product is {}, and --devices is {}; give a mesh whose product is "
+        "--mesh {}: its product is {}, but --devices is {}; give a mesh whose product is "
         "the number of devices",
         config.mesh, mesh.size(), devices));
   }
@@ -62,7 +62,7 @@ Mesh mesh_of(const Config& config, const StrategyEntry& strategy) {
 void require_samples(std::int64_t samples, std::int64_t parts) {
   if (samples >= parts) return;
   throw std::invalid_argument(
-      fmt::format("--global-batch-size: {} samples cannot be shared by {}", samples, parts));
+      fmt::format("--global-batch-size: {} samples cannot be split into {} parts", samples, parts));
 }
 
 /// Refuses more micro-batches than the plan of a step can hold.
@@ -193,7 +193,7 @@ Placement placement_of(const Config& config) {
   const int ranks = static_cast<int>(config.ranks);
   if (placement.tensor_ranks() > 1 && ranks != placement.devices()) {
     throw std::invalid_argument(fmt::format(
-        "--ranks {}: devices that share layers are a rank each; leave it out, or say {}", ranks,
+        "--ranks {}: tensor parallelism needs one rank per device; leave it out, or give {}", ranks,
         placement.devices()));
   }
   if (ranks % placement.replicas() != 0 || placement.devices() % ranks != 0) {

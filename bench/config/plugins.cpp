@@ -78,7 +78,7 @@ void require_interface(const std::string& file, const std::string& content) {
         "not a plug-in; expected a library made by stratagem_plugin() (docs/reference/plugins.md)");
   }
   if (built != own) {
-    refuse(file, fmt::format("built for {}, and this is {}; build it against this installation",
+    refuse(file, fmt::format("built for {}, but this is {}; build it against this installation",
                              built, own));
   }
 }
@@ -126,13 +126,13 @@ Plugin load(const std::string& file) {
     const bool lacks_symbol = message.find("undefined symbol") != std::string::npos;
     refuse(file, fmt::format("cannot be loaded: {}; {}", message,
                              lacks_symbol ? "define it in one of the plug-in's files"
-                                          : "the libraries that it was linked with must be found"));
+                                          : "check the libraries that it links to"));
   }
   if (const auto& errors = models::registration_errors(); !errors.empty()) {
     refuse(file, errors.front());
   }
   if (entry_count() == entries) {
-    refuse(file, "registers nothing that was not there; give each plug-in once");
+    refuse(file, "registers nothing new; give each plug-in once");
   }
   return {.path = path, .identity = identity_of(path, content)};
 }
@@ -195,8 +195,8 @@ void require_plugins(const std::vector<std::string>& identities) {
   const std::string loaded = fmt::format("{}", fmt::join(own, "+"));
   if (wanted == loaded) return;
   throw std::invalid_argument(
-      fmt::format("{}: the row is for \"{}\", and this process has loaded \"{}\"; give every rank "
-                  "the same files, and leave them until the run has ended",
+      fmt::format("{}: the row needs \"{}\", but this process has loaded \"{}\"; give every rank "
+                  "the same files, and do not change them during the run",
                   plugin_flag, wanted, loaded));
 }
 

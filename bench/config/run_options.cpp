@@ -259,13 +259,13 @@ std::string command_line_error(const CLI::ParseError& error) {
   const std::string text = runtime::first_line(error);
   constexpr std::string_view repeated = ": At Most 1 required but received ";
   if (const auto found = text.find(repeated); found != std::string::npos) {
-    return fmt::format("{}: is given {} times; once is enough", text.substr(0, found),
+    return fmt::format("{}: given {} times; give it once", text.substr(0, found),
                        text.substr(found + repeated.size()));
   }
   constexpr std::string_view unreadable = "Could not convert: ";
   const auto equals = text.find(" = ");
   if (text.starts_with(unreadable) && equals != std::string::npos) {
-    return fmt::format("{}: \"{}\" is not a number that it can have",
+    return fmt::format("{}: \"{}\" is not a valid number",
                        text.substr(unreadable.size(), equals - unreadable.size()),
                        text.substr(equals + 3));
   }

@@ -259,22 +259,22 @@ void refuse_unused(const CLI::App& app, const TrainOptions& options,
   need(own.validation != 0, "needs --validation",
        {"--evaluate-every", "--no-evaluate-first", "--keep-best", "--early-stop", "--monitor"});
   need(own.keep_best || own.early_stop > 0, "needs --keep-best or --early-stop", {"--monitor"});
-  need(own.monitor != "accuracy" || format.classes > 0, "accuracy is for targets that are classes",
+  need(own.monitor != "accuracy" || format.classes > 0, "accuracy needs targets that are classes",
        {"--monitor"});
-  need(!own.evaluate_only, "is for training, and --evaluate-only trains nothing",
+  need(!own.evaluate_only, "has no effect with --evaluate-only",
        {"--epochs", "--max-steps", "--evaluate-every", "--no-evaluate-first", "--early-stop",
         "--checkpoint-every", "--checkpoint-first", "--checkpoint-timeout", "--keep", "--keep-best",
         "--augment", "--show-shapes"});
   need(own.validation != 0 || own.test != 0, "needs --validation or --test", {"--evaluate-only"});
   need(!own.evaluate_only || own.validation != 0, "needs --validation", {"--require"});
   need(falls, "needs a --learning-rate-schedule", {"--schedule-steps", "--final-learning-rate"});
-  need(own.learning_rate_schedule != "step", "a schedule by steps has none",
+  need(own.learning_rate_schedule != "step", "has no effect with --learning-rate-schedule step",
        {"--final-learning-rate"});
-  need(format.kind == datasets::SampleKind::image, "is for images", {"--augment"});
-  need(data.drawn, "is for data that are drawn: random, shapes", {"--samples"});
-  need(data.name == "tokens", "is for --data tokens", {"--token-dtype"});
+  need(format.kind == datasets::SampleKind::image, "needs images", {"--augment"});
+  need(data.drawn, "needs generated data: random or shapes", {"--samples"});
+  need(data.name == "tokens", "needs --data tokens", {"--token-dtype"});
   if (options.requirement.kind == Requirement::Kind::accuracy) {
-    need(own.validation != 0, "an accuracy needs a --validation set to count in", {"--require"});
+    need(own.validation != 0, "accuracy needs a --validation set", {"--require"});
   }
 }
 

@@ -217,17 +217,17 @@ void require_same_work(const std::string& path, const std::string& then,
                        const nlohmann::ordered_json& now) {
   const auto was = nlohmann::ordered_json::parse(then, nullptr, /*allow_exceptions=*/false);
   if (!was.is_object())
-    throw std::invalid_argument(path + ": does not name the work that it is of");
+    throw std::invalid_argument(path + ": does not record the options of its training");
   for (const auto& [name, value] : now.items()) {
     const auto found = was.find(name);
     const nlohmann::ordered_json before = found == was.end() ? unnamed(was, name) : *found;
     if (before == value || before.is_null()) continue;
     if (name == data_content) {
       throw std::invalid_argument(
-          path + ": is of a training on other data: the samples or targets of --data differ");
+          path + ": belongs to a training on other data: the samples or targets of --data differ");
     }
     throw std::invalid_argument(
-        fmt::format("{}: is of a training with {} {}, this one has {}; {} must stay as it was",
+        fmt::format("{}: belongs to a training with {} {}, this one has {}; {} must not change",
                     path, name, before.dump(), value.dump(), kebab_flag(name)));
   }
 }

@@ -187,8 +187,8 @@ int measure_and_report(const BenchmarkProgram& program, const NamedRows& rows,
           [&] { reports::write_trace(selection.files.trace, measurement.traces); });
     }
   } else if (!options.out.empty()) {
-    runtime::print_line(stderr, fmt::format("{}: interrupted; the same command with --resume goes "
-                                            "on from {}",
+    runtime::print_line(stderr, fmt::format("{}: interrupted; the same command with --resume "
+                                            "continues from {}",
                                             program.name, partial_path(options.out).string()));
   }
   return exit_code(measurement);

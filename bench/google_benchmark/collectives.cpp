@@ -70,7 +70,7 @@ std::int64_t parse_bytes(std::string_view text, const std::string& where) {
   const auto scale = units.find(unit);
   if (error != std::errc() || number < 1 || scale == units.end()) {
     throw std::invalid_argument(
-        fmt::format("{}: \"{}\" is no size; expected bytes as 4096, 4K, 1M or 1G", where, text));
+        fmt::format("{}: \"{}\" is not a size; expected bytes, such as 4096 or 4K", where, text));
   }
   return number * scale->second;
 }

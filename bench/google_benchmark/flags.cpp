@@ -70,8 +70,8 @@ void add_context(BenchmarkFlags& flags, const std::string& value) {
 
 void refuse(const std::string& name) {
   throw std::invalid_argument(
-      fmt::format("--benchmark_{} has no meaning here: how long is measured is set by --steps and "
-                  "--repetitions, and counters come with every row",
+      fmt::format("--benchmark_{} is not supported: --steps and --repetitions set the length of "
+                  "the measurement, and every row has counters",
                   name));
 }
 

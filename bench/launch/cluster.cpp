@@ -67,7 +67,7 @@ std::string Cluster::who() const {
 void Cluster::register_rank() {
   const int own = options_.info.rank;
   if (store_->add(fmt::format("claim/{}", own), 1) > 1) {
-    throw std::invalid_argument(fmt::format("two processes say that they are {}", who()));
+    throw std::invalid_argument(fmt::format("two processes are started as {}", who()));
   }
   store_->set(arrival(own),
               json{{"world_size", options_.info.world_size}, {"host", host_name()}}.dump());
@@ -81,8 +81,9 @@ void Cluster::register_rank() {
                                           " was interrupted while it waited for the others");
       }
       if (Clock::now() > limit) {
-        throw runtime::CommunicationError(fmt::format(
-            "{} waited {:g} s in vain for rank {} to come", who(), options_.timeout.count(), rank));
+        throw runtime::CommunicationError(
+            fmt::format("{} waited {:g} s, but rank {} did not connect", who(),
+                        options_.timeout.count(), rank));
       }
       std::this_thread::sleep_for(cluster_poll_interval);
       note = store_->find(arrival(rank));
@@ -98,9 +99,7 @@ void Cluster::compare_with(int rank, const json& note) const {
   const int world = note.at("world_size").get<int>();
   if (world == options_.info.world_size) return;
   throw std::invalid_argument(
-      fmt::format("{}: rank {} says that there are {}; give all ranks the "
-                  "same --world-size",
-                  who(), rank, world));
+      fmt::format("{}: rank {} has --world-size {}; give all ranks the same", who(), rank, world));
 }
 
 /// Finds this rank's index on its host; a launcher's index holds for its own hosts only.
@@ -195,8 +194,8 @@ LaunchResult Cluster::launch(const Job& job, const LaunchOptions& options) {
     heartbeat.refresh();
     lost_.emplace(other->rank(),
                   Lost{heartbeat, other->failed(LaunchStatus::hung,
-                                                fmt::format("rank {} is lost: nothing was heard of "
-                                                            "it in an earlier launch",
+                                                fmt::format("rank {} is lost: it did not respond "
+                                                            "in an earlier launch",
                                                             other->rank()))});
   }
   return launched;
@@ -222,7 +221,7 @@ int Cluster::follow_the_first() {
     if (!note) {
       if (leader.since_last_heartbeat() > options_.timeout) {
         throw runtime::CommunicationError(
-            fmt::format("{}: nothing heard of rank 0 for {:g} s", who(), options_.timeout.count()));
+            fmt::format("{}: rank 0 did not respond for {:g} s", who(), options_.timeout.count()));
       }
       std::this_thread::sleep_for(cluster_poll_interval);
       continue;

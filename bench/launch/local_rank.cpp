@@ -107,15 +107,14 @@ void LocalRank::conclude() {
   const std::string message =
       answer_.empty() || WIFSIGNALED(worker_.wait_status())
           ? description_of_end()
-          : fmt::format("rank {} left a result of {} bytes that is not JSON", rank(),
-                        answer_.size());
+          : fmt::format("rank {} returned {} bytes that are not JSON", rank(), answer_.size());
   result_ = failed(LaunchStatus::failure, with_output(message));
 }
 
 LaunchResult LocalRank::answered(const json& answer) {
   if (!answer.is_object() || !answer.contains("ok")) {
     return failed(LaunchStatus::failure,
-                  fmt::format("rank {} left a result without \"ok\"", rank()));
+                  fmt::format("rank {} returned a result without \"ok\"", rank()));
   }
   if (answer.value("ok", false)) {
     LaunchResult launched;
@@ -136,13 +135,14 @@ LaunchResult LocalRank::answered(const json& answer) {
 std::string LocalRank::description_of_end() const {
   const int status = worker_.wait_status();
   if (!WIFSIGNALED(status)) {
-    return fmt::format("rank {} left without a result, exit status {}", rank(),
+    return fmt::format("rank {} exited without a result, exit status {}", rank(),
                        WEXITSTATUS(status));
   }
   const int signal = WTERMSIG(status);
   if (signal == SIGKILL) return fmt::format("rank {} was killed (out of memory?)", rank());
   const char* name = sigabbrev_np(signal);
-  return fmt::format("rank {} was ended by signal {} (SIG{})", rank(), signal, name ? name : "?");
+  return fmt::format("rank {} was terminated by signal {} (SIG{})", rank(), signal,
+                     name ? name : "?");
 }
 
 std::string LocalRank::with_output(const std::string& message) const {

@@ -123,7 +123,7 @@ LaunchResult RankSupervisor::absent(const RankHandle& rank) const {
   return rank.failed(
       LaunchStatus::hung,
       fmt::format("rank {} {}{}", rank.rank(), rank.stall_reason().value_or("went on"),
-                  ranks_.size() > 1 ? " and the others waited in vain" : ""));
+                  ranks_.size() > 1 ? " while the other ranks waited" : ""));
 }
 
 LaunchResult RankSupervisor::hung() {
@@ -135,7 +135,7 @@ LaunchResult RankSupervisor::hung() {
   const auto silent = std::ranges::find_if(ranks_, [](const auto& rank) { return !rank->ended(); });
   const RankHandle& rank = silent == ranks_.end() ? *ranks_.front() : **silent;
   const std::string action = rank.last_action();
-  const char* const missing = leaving() ? "it gave its result and did not leave" : "no result";
+  const char* const missing = leaving() ? "it returned its result but did not exit" : "no result";
   const double seconds = limit().count();
   kill_all();
   return rank.failed(LaunchStatus::hung,

@@ -82,7 +82,7 @@ void RemoteRank::kill() { store_.set(notes::abort(job_), "1"); }
 std::optional<std::string> RemoteRank::stall_reason() const {
   if (!ended_ && !heartbeat_.stall_reason().empty()) return heartbeat_.stall_reason();
   if (!silent()) return std::nullopt;
-  return fmt::format("{}was not heard of for {:.0f} s (killed, or stopped?)",
+  return fmt::format("{}did not respond for {:.0f} s (killed, or stopped?)",
                      heartbeat_.host().empty() ? "" : "on " + heartbeat_.host() + " ",
                      heartbeat_.since_last_heartbeat().count());
 }

@@ -76,12 +76,12 @@ ranks::RankInfo info_from(const LauncherOptions& options, const LauncherEnvironm
                           : options.world_size ? "--rank"
                                                : "--rank and --world-size";
     throw std::invalid_argument(
-        fmt::format("{}: needs {} too, or a launcher that says so", given, missing));
+        fmt::format("{}: needs {} too, or a launcher that sets it", given, missing));
   }
   if (options.rank) info.rank = *options.rank;
   if (options.world_size) info.world_size = *options.world_size;
   if (info.rank >= info.world_size) {
-    throw std::invalid_argument(fmt::format("--rank {}: of {} ranks the last is {}", info.rank,
+    throw std::invalid_argument(fmt::format("--rank {}: the last of {} ranks is {}", info.rank,
                                             info.world_size, info.world_size - 1));
   }
   return info;
@@ -97,7 +97,7 @@ void read_environment(const LauncherEnvironment& found, const ranks::Environment
     endpoint.address = address;
   } else if (found.info.local_world_size < found.info.world_size && found.info.world_size > 1) {
     throw std::invalid_argument(
-        fmt::format("{}: the ranks lie on several hosts and MASTER_ADDR is not set; set it and "
+        fmt::format("{}: the ranks are on several hosts but MASTER_ADDR is not set; set it and "
                     "MASTER_PORT (mpirun -x MASTER_ADDR=HOST, mpiexec -genv MASTER_ADDR HOST), or "
                     "give --init-method tcp://HOST:PORT",
                     launched_by.launcher));
@@ -163,7 +163,7 @@ void apply_world_size(Selection& selection, const LauncherContext& launcher_cont
   const std::string world = std::to_string(launcher_context.info.world_size);
   const auto ranks = selection.options.find("ranks");
   if (ranks != selection.options.end() && ranks->second.texts != std::vector{world}) {
-    throw std::invalid_argument(fmt::format("{}: {} started {} ranks; leave it out, or say {}",
+    throw std::invalid_argument(fmt::format("{}: {} started {} ranks; leave it out, or give {}",
                                             ranks->second.where, launcher_context.launcher, world,
                                             world));
   }
@@ -188,7 +188,7 @@ void fit_rows(std::vector<Config>& rows, const LauncherContext& launcher_context
     const int ranks = placement_of(row).ranks;
     if (ranks == 1 || ranks == launcher_context.info.world_size) continue;
     throw std::invalid_argument(fmt::format(
-        "--ranks: {} on {} devices needs {} ranks, and {} started {}", row.strategy, row.devices,
+        "--ranks: {} on {} devices needs {} ranks, but {} started {}", row.strategy, row.devices,
         ranks, launcher_context.launcher, launcher_context.info.world_size));
   }
 }

@@ -109,7 +109,7 @@ std::vector<NoiseSource> standing_noise_sources(const MachineFacts& facts,
     found.push_back({"governor", facts.governor, "cpupower frequency-set -g performance, as root"});
   }
   if (turbo(paths) == "on") {
-    found.push_back({"turbo", "on: the clock follows temperature and neighbours",
+    found.push_back({"turbo", "on: the clock rate depends on temperature and on the other cores",
                      "echo 0 > /sys/devices/system/cpu/cpufreq/boost, as root (Intel: echo 1 > "
                      "/sys/devices/system/cpu/intel_pstate/no_turbo)"});
   }
@@ -122,7 +122,7 @@ std::vector<NoiseSource> standing_noise_sources(const MachineFacts& facts,
     found.push_back(
         {"container",
          fmt::format("limited to {:.2f} of {} cores' time", *limit, facts.available_cores),
-         "give it whole cores (cpuset) in place of a share of time"});
+         "give it whole cores (cpuset) instead of a share of time"});
   }
   return found;
 }
@@ -190,7 +190,7 @@ std::vector<NoiseSource> noise_sources_between(const NoiseCounters& before,
   }
   if (const auto limited = after.limited_periods - before.limited_periods; limited > 0) {
     found.push_back({"container", fmt::format("stopped by its limit in {} periods", limited),
-                     "give it whole cores (cpuset) in place of a share of time"});
+                     "give it whole cores (cpuset) instead of a share of time"});
   }
   if (const auto others = other_processes_cores(before, after);
       others > disturbing_cores(after.processors)) {

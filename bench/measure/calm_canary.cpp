@@ -33,10 +33,11 @@ std::map<std::string, NoiseSource> slow_throughout(const MeasureEnvironment& env
     if (own_ms <= (1 + slower_canary) * calm_ms) continue;
     found[devices] = {
         "slow machine",
-        fmt::format("the canary ({}) took {:.0f}% longer all the time than in a calmer run "
+        fmt::format("the canary ({}) took {:.0f}% longer throughout the run than in a quieter run "
                     "of the last week",
                     devices, 100 * (own_ms / calm_ms - 1)),
-        "do not compare its times with another run's; look for heat, a lower clock, or neighbours"};
+        "do not compare its times with other runs; check for heat, a lower clock rate or other "
+        "guests"};
   }
   return found;
 }

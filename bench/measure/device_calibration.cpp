@@ -71,7 +71,7 @@ reports::Values calibrate_devices(std::vector<PreparedRow>& rows,
     facts.emplace_back(prefix + "age_s", basis.age_s);
     facts.emplace_back(prefix + "canary_ms", canary_ms(launched.conditions));
     facts.emplace_back(prefix + "doubt", basis.doubt);
-    if (!basis.doubt.empty()) observer.note(name + ": peak rates to be doubted: " + basis.doubt);
+    if (!basis.doubt.empty()) observer.note(name + ": peak rates are uncertain: " + basis.doubt);
     for (PreparedRow& row : rows) {
       if (calibration_name(row.config) != name || peak_of(launched.result) <= 0) continue;
       const std::int64_t cores = on_cpu(row.config) ? row.config.cores_per_device : 1;

@@ -45,7 +45,7 @@ LaunchResult wrong_world(int wanted, int world) {
   LaunchResult refused;
   refused.status = LaunchStatus::usage;
   refused.error.message =
-      fmt::format("the row needs {} ranks, and the launcher started {}", wanted, world);
+      fmt::format("the row needs {} ranks, but the launcher started {}", wanted, world);
   return refused;
 }
 

@@ -111,7 +111,7 @@ void write_results_and_clean_up(const std::filesystem::path& out,
 }
 
 std::string where_launches_stay(const Measurement& measurement, const std::filesystem::path& out) {
-  if (!measurement.kept) return "the printed table is all that is left";
+  if (!measurement.kept) return "only the printed table remains";
   return fmt::format(
       "the finished launches are in {}: free space, and the same command with "
       "--resume writes them",

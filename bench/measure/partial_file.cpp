@@ -41,7 +41,7 @@ std::string launch_line(const FinishedLaunch& launch) {
 
 [[noreturn]] void refuse(const std::filesystem::path& path, const std::string& reason) {
   throw std::invalid_argument(
-      fmt::format("--resume: {}: {}; run without --resume to begin anew", path.string(), reason));
+      fmt::format("--resume: {}: {}; run without --resume to start over", path.string(), reason));
 }
 
 /// Returns null if it is absent, or the value is not an object.
@@ -67,15 +67,15 @@ void require_same_plan(const std::filesystem::path& path, const json& header,
   }
   const json rows = member(header, "rows");
   if (!rows.is_array() || rows.size() != plan.rows.size()) {
-    refuse(path, fmt::format("it holds {} rows and this command has {}",
+    refuse(path, fmt::format("it has {} rows, but this command has {}",
                              rows.is_array() ? rows.size() : 0, plan.rows.size()));
   }
   for (std::size_t index = 0; index < plan.rows.size(); ++index) {
     for (const auto& [key, value] : plan.rows[index].items()) {
       const json found = member(rows[index], key);
       if (found == value) continue;
-      refuse(path, fmt::format("row {} has {} {} there and {} in this command", index + 1, key,
-                               text_of(found), text_of(value)));
+      refuse(path, fmt::format("row {} has {} {} in the file but {} in this command", index + 1,
+                               key, text_of(found), text_of(value)));
     }
   }
   const json identity = member(header, "identity");
@@ -84,7 +84,7 @@ void require_same_plan(const std::filesystem::path& path, const json& header,
   }
   for (const auto& [key, value] : plan.identity.items()) {
     if (const json found = member(identity, key); found != value) {
-      refuse(path, fmt::format("its launches have {} {}, and this run has {}", key, text_of(found),
+      refuse(path, fmt::format("its launches have {} {}, but this run has {}", key, text_of(found),
                                text_of(value)));
     }
   }
@@ -100,11 +100,11 @@ FinishedLaunch launch_of(const std::filesystem::path& path, const json& entry,
                          (round.is_null() || round.is_number_integer());
   if (!is_launch) refuse(path, "a line in it is not a finished launch");
   if (row < 0 || row >= plan.rows.size()) {
-    refuse(path, "a line in it is of a row that is not there");
+    refuse(path, "a line in it has an unknown row");
   }
   FinishedLaunch launch{.row = row.get<std::size_t>(),
                         .round = round.is_null() ? 0 : round.get<std::int64_t>()};
-  if (launch.round < 0) refuse(path, "a line in it is of a round that is not there");
+  if (launch.round < 0) refuse(path, "a line in it has an invalid round");
   try {
     for (const json& repetition : repetitions) {
       launch.repetitions.push_back(reports::repetition_from_json(repetition, "repetition"));
@@ -149,7 +149,7 @@ PartialFile::PartialFile(std::filesystem::path path) : path_(std::move(path)) {
     ::fstat(file_.get(), &opened);
     if (S_ISREG(opened.st_mode) && ::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
       throw std::invalid_argument(fmt::format(
-          "{}: another run writes it; choose another --out, or wait for its end", path_.string()));
+          "{}: in use by another run; choose another --out, or wait for its end", path_.string()));
     }
   } while (::stat(path_.c_str(), &named) != 0 || named.st_ino != opened.st_ino);
 }

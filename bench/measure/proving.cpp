@@ -168,7 +168,7 @@ void prove_rows(const std::vector<LaunchedRow>& rows, const MeasureEnvironment& 
 std::string wrong_skip(const Config& config, const Evidence& launch) {
   const bool scales = config.mixed_precision == "float16" && config.loss_scale == "dynamic";
   if (launch.skipped.empty() || scales) return "";
-  return fmt::format("step {} skipped its update, and the loss has no dynamic scale",
+  return fmt::format("step {} skipped its update without a dynamic loss scale",
                      launch.skipped.front());
 }
 

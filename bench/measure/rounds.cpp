@@ -299,8 +299,9 @@ Measurement Rounds::result(reports::Context context) {
     disturbed += static_cast<std::size_t>(std::ranges::count_if(launches, is_disturbed));
   }
   if (disturbed > 0) {
-    context.disturbances.push_back(fmt::format(
-        "launches: {} of {} had company or a slow machine; see their marks", disturbed, finished_));
+    context.disturbances.push_back(
+        fmt::format("launches: {} of {} were disturbed or ran on a slow machine; see their marks",
+                    disturbed, finished_));
   }
   Measurement measurement;
   measurement.results.context = std::move(context);

@@ -24,12 +24,12 @@ std::runtime_error failure(const std::string& path, const std::string& what) {
 runtime::UniqueFd connect_to(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof(address.sun_path)) throw failure(path, "a longer path than a socket's");
+  if (path.size() >= sizeof(address.sun_path)) throw failure(path, "too long for a socket's path");
   std::ranges::copy(path, address.sun_path);
   runtime::UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const auto* place = reinterpret_cast<const sockaddr*>(&address);  // NOLINT: sockets require it
   if (socket.get() < 0 || ::connect(socket.get(), place, sizeof(address)) != 0) {
-    throw failure(path, fmt::format("nobody listens there: {}", std::strerror(errno)));
+    throw failure(path, fmt::format("cannot connect: {}", std::strerror(errno)));
   }
   return socket;
 }
@@ -51,7 +51,7 @@ void Lockstep::wait() {
   if (found == 0) throw failure(path_, fmt::format("no turn within {:g} s", timeout_.count()));
   char message = 0;
   if (found < 0 || ::recv(socket_.get(), &message, 1, 0) != 1 || message != go) {
-    throw failure(path_, "whoever gives the turns has gone");
+    throw failure(path_, "the other end closed the socket");
   }
 }
 
@@ -59,7 +59,7 @@ void Lockstep::done() { send(finished); }
 
 void Lockstep::send(char message) {
   if (::send(socket_.get(), &message, 1, MSG_NOSIGNAL) == 1) return;
-  throw failure(path_, "whoever gives the turns has gone");
+  throw failure(path_, "the other end closed the socket");
 }
 
 }  // namespace stratagem::bench

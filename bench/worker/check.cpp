@@ -91,8 +91,8 @@ std::string note_of_sharing(const Config& config, std::int64_t degree) {
         static_cast<double>(most * degree) < noticeable * static_cast<double>(size)) {
       continue;
     }
-    return fmt::format("--mesh tensor={}: {} {} of {} in uneven shares of {} and {}", degree, size,
-                       what, config.model, most, most - 1);
+    return fmt::format("--mesh tensor={}: {} {} of {} are split unevenly into {} and {}", degree,
+                       size, what, config.model, most, most - 1);
   }
   return "";
 }
@@ -115,15 +115,15 @@ void check_sharing(const Config& config, const Placement& placement) {
   for (const models::ShardedSize& one : sizes) {
     if (can_share(one, degree)) continue;
     throw std::invalid_argument(
-        fmt::format("--mesh tensor={}: {} {} of {} cannot be shared by {}; {}", degree, one.size,
+        fmt::format("--mesh tensor={}: {} {} of {} cannot be split over {}; {}", degree, one.size,
                     one.what, config.model, degree, possible_degrees(sizes)));
   }
   const std::int64_t tokens = config.sequence_length;
   if (!strategy.shares_sequence || tokens % degree == 0) return;
   const std::int64_t below = tokens / degree * degree;
   throw std::invalid_argument(
-      fmt::format("--sequence-length {}: {} tokens of a sample of {} cannot be shared by {} ranks; "
-                  "possible: {}{}",
+      fmt::format("--sequence-length {}: {} tokens of a sample of {} cannot be split over {} "
+                  "ranks; possible: {}{}",
                   tokens, tokens, config.model, degree, below > 0 ? fmt::format("{}, ", below) : "",
                   below + degree));
 }
@@ -137,10 +137,9 @@ std::vector<std::string> cut_of(const Config& config, const models::Workload& wo
     const std::string option = config.cut.empty()
                                    ? fmt::format("--partition {}", config.partition)
                                    : fmt::format("--cut {}", fmt::join(config.cut, "+"));
-    throw std::invalid_argument(
-        option +
-        ": the row has one stage, which nothing cuts; leave it out, or give --mesh a "
-        "dimension pipeline");
+    throw std::invalid_argument(option +
+                                ": the row has one stage; leave it out, or give --mesh a "
+                                "dimension pipeline");
   }
   if (stages > static_cast<int>(model.layers.size())) {
     throw std::invalid_argument(
@@ -174,7 +173,7 @@ void check_sharding(const Config& config, int replicas) {
   const std::int64_t copies = config.replicas_of_shards;
   if (copies == replicas) {
     throw std::invalid_argument(fmt::format(
-        "--replicas-of-shards {}: in groups of one of the {} replicas nothing is sharded; use ddp",
+        "--replicas-of-shards {}: with {} replicas nothing is sharded; give fewer, or use ddp",
         copies, replicas));
   }
   if (replicas % copies == 0) return;
@@ -183,7 +182,7 @@ void check_sharding(const Config& config, int replicas) {
     if (replicas % each == 0) possible.push_back(each);
   }
   throw std::invalid_argument(
-      fmt::format("--replicas-of-shards {}: {} replicas cannot be cut into so many groups; "
+      fmt::format("--replicas-of-shards {}: {} replicas cannot be split into that many groups; "
                   "possible: {}",
                   copies, replicas, fmt::join(possible, ", ")));
 }
@@ -194,10 +193,10 @@ void check_batch_norm(const Config& config, const models::Workload& workload) {
   for (const schedules::Slice& slice : slices_of(config)) {
     if (slice.count != 1) continue;
     throw std::invalid_argument(fmt::format(
-        "--global-batch-size {}: replica {} has a part of 1 sample, of which BatchNorm sees one "
-        "value a channel of {}; parts of 2 or more{} will do",
+        "--global-batch-size {}: replica {} has a micro-batch of 1 sample; BatchNorm of {} needs "
+        "2 or more{}",
         config.global_batch_size, slice.replica, config.model,
-        workload.image_size() > 0 ? ", or larger images," : ""));
+        workload.image_size() > 0 ? ", or larger images" : ""));
   }
 }
 

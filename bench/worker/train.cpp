@@ -134,8 +134,8 @@ class Keeper {
     } catch (const std::system_error& error) {
       log_.write({{"event", "checkpoint"}, {"step", step}, {"error", error.what()}});
       if (++failures_ < most_failures) return;
-      throw std::runtime_error(
-          fmt::format("{} checkpoints in a row are lost: {}", most_failures, error.what()));
+      throw std::runtime_error(fmt::format("{} checkpoints in a row could not be written: {}",
+                                           most_failures, error.what()));
     }
     thin_out(step, path);
   }
@@ -148,7 +148,7 @@ class Keeper {
       log_.write({{"event", "checkpoint"},
                   {"step", step},
                   {"path", path.string()},
-                  {"error", fmt::format("an older one stays: {}", error.what())}});
+                  {"error", fmt::format("cannot remove an older one: {}", error.what())}});
     }
   }
 

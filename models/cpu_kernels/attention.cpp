@@ -166,7 +166,7 @@ class CausalAttention : public torch::autograd::Function<CausalAttention> {
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     TORCH_CHECK(!at::GradMode::is_enabled(),
-                "attention: no gradient of its gradient; ReferenceKernelsGuard takes ATen's");
+                "attention: no second derivative; use ATen's kernel by ReferenceKernelsGuard");
     const at::Tensor qkv = context->get_saved_variables()[0].contiguous();
     const at::Tensor gradient = gradients[0].contiguous();
     at::Tensor result = at::empty_like(qkv);
@@ -211,7 +211,8 @@ at::Tensor own_causal_attention(const at::Tensor& qkv, std::int64_t heads) {
 
 at::Tensor causal_attention(const at::Tensor& qkv, std::int64_t heads) {
   TORCH_CHECK(qkv.dim() == 3 && qkv.size(2) % (3 * heads) == 0, "attention of ", heads,
-              " heads takes [n, sequence, 3 features] with features for each, not ", qkv.sizes());
+              " heads expects [n, sequence, 3 * features], features divisible by heads, not ",
+              qkv.sizes());
   return takes_own_attention(qkv) ? own_causal_attention(qkv, heads) : atens(qkv, heads);
 }
 

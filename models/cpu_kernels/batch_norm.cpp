@@ -184,7 +184,7 @@ class BatchNormFunction : public torch::autograd::Function<BatchNormFunction> {
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     TORCH_CHECK(!at::GradMode::is_enabled(),
-                "batch_norm: no gradient of its gradient; ReferenceKernelsGuard takes ATen's");
+                "batch_norm: no second derivative; use ATen's kernel by ReferenceKernelsGuard");
     const variable_list saved = context->get_saved_variables();
     const at::Tensor& x = saved[0];
     const Statistics of_x{saved[1], saved[2], saved[3], saved[4]};

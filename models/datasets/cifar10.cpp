@@ -43,15 +43,15 @@ class Cifar10 final : public Dataset {
   static void require_records(const MappedFile& file) {
     constexpr std::size_t wanted = static_cast<std::size_t>(records) * record_bytes;
     if (file.bytes().size() != wanted) {
-      throw std::invalid_argument(fmt::format("--data: {}: has {} bytes, a file of CIFAR-10 {}",
+      throw std::invalid_argument(fmt::format("--data: {}: has {} bytes, expected {}",
                                               file.path().string(), file.bytes().size(), wanted));
     }
     for (std::int64_t number = 0; number < records; ++number) {
       const std::uint8_t label = record_of(file, number).front();
       if (label < cifar_classes) continue;
       throw std::invalid_argument(
-          fmt::format("--data: {}: label {} of record {}, 0 to {} are known", file.path().string(),
-                      label, number, cifar_classes - 1));
+          fmt::format("--data: {}: record {} has label {}, expected 0 to {}", file.path().string(),
+                      number, label, cifar_classes - 1));
     }
   }
 

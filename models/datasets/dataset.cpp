@@ -34,7 +34,7 @@ std::int64_t share(const char* option, double fraction, std::int64_t samples) {
       static_cast<std::int64_t>(std::llround(fraction * static_cast<double>(samples)));
   if (count > 0) return count;
   throw std::invalid_argument(
-      fmt::format("{} {:g}: of {} samples that is none", option, fraction, samples));
+      fmt::format("{} {:g}: selects none of {} samples", option, fraction, samples));
 }
 
 /// Returns the requested parts: the set's own, or fractions from the end of the training set.
@@ -45,7 +45,7 @@ Datasets cut(Datasets sets, const DatasetOptions& options) {
     if (fraction == 0) part = nullptr;
     if (fraction < 0 && !part) {
       throw std::invalid_argument(fmt::format(
-          "{} own: --data {} has no such part of its own; give a fraction", option, options.name));
+          "{} own: --data {} has no such split; give a fraction", option, options.name));
     }
     if (fraction <= 0) return;
     const std::int64_t count = share(option, fraction, samples);
@@ -57,7 +57,7 @@ Datasets cut(Datasets sets, const DatasetOptions& options) {
   take("--validation", options.validation, sets.validation);
   if (left <= 0) {
     throw std::invalid_argument(
-        fmt::format("--validation {:g}, --test {:g}: of {} samples none is left to train on",
+        fmt::format("--validation {:g}, --test {:g}: leave none of {} samples to train on",
                     options.validation, options.test, samples));
   }
   if (left < samples) sets.training = part_of(sets.training, 0, left);

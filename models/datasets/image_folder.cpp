@@ -84,7 +84,7 @@ class ImageFolder final : public Dataset {
     for (const std::string& name : subfolders(folder)) {
       const auto place = std::ranges::find(classes, name);
       if (place == classes.end()) {
-        refuse_folder(folder / name, fmt::format("is no class of the training set, which has {}",
+        refuse_folder(folder / name, fmt::format("is not a class of the training set; classes: {}",
                                                  fmt::join(classes, ", ")));
       }
       const std::vector<fs::path> found = images_below(folder / name);
@@ -120,7 +120,7 @@ class ImageFolder final : public Dataset {
 /// Reads a folder of classes, or its subfolders `train` and, if present, `val` and `test`.
 Datasets image_folders(const DatasetOptions& options) {
   if (options.image_size < 1) {
-    throw std::invalid_argument("--data images: needs --image-size, the pixels of a side");
+    throw std::invalid_argument("--data images: needs --image-size, the side in pixels");
   }
   const fs::path folder = options.path;
   const std::vector<std::string> names = subfolders(folder);

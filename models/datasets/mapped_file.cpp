@@ -18,7 +18,7 @@ std::string reason_of(const std::filesystem::path& path, int error) {
   const std::filesystem::path packed = path.string() + ".gz";
   std::error_code ignored;
   if (error == ENOENT && std::filesystem::exists(packed, ignored)) {
-    return fmt::format("there is only a packed one; unpack it: gunzip {}", packed.string());
+    return fmt::format("only the compressed file exists; run: gunzip {}", packed.string());
   }
   return std::strerror(error);
 }

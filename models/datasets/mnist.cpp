@@ -31,8 +31,8 @@ std::uint32_t header_number(const MappedFile& file, std::size_t index) {
 
 void require(const MappedFile& file, const char* what, std::uint64_t found, std::uint64_t wanted) {
   if (found == wanted) return;
-  throw std::invalid_argument(fmt::format("--data: {}: {} is {}, of MNIST's it is {}",
-                                          file.path().string(), what, found, wanted));
+  throw std::invalid_argument(
+      fmt::format("--data: {}: {} is {}, expected {}", file.path().string(), what, found, wanted));
 }
 
 /// Returns the number of images in an image file.
@@ -73,8 +73,8 @@ class Mnist final : public Dataset {
     const auto labels = labels_.bytes().subspan(labels_header);
     const auto wrong = std::ranges::find_if(labels, [](auto label) { return label >= digits; });
     if (wrong == labels.end()) return;
-    throw std::invalid_argument(fmt::format("--data: {}: label {} of sample {}, 0 to {} are digits",
-                                            labels_.path().string(), *wrong, wrong - labels.begin(),
+    throw std::invalid_argument(fmt::format("--data: {}: sample {} has label {}, expected 0 to {}",
+                                            labels_.path().string(), wrong - labels.begin(), *wrong,
                                             digits - 1));
   }
 

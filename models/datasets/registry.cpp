@@ -60,7 +60,7 @@ const DatasetEntry& entry_of(const std::string& name_and_path) {
 Datasets drawn_sets(const DatasetOptions& options,
                     const std::function<DatasetPointer(std::int64_t, std::int64_t)>& draw) {
   if (options.samples < 1) {
-    throw std::invalid_argument(fmt::format("--samples {}: 1 or more", options.samples));
+    throw std::invalid_argument(fmt::format("--samples {}: expected 1 or more", options.samples));
   }
   const std::int64_t count = options.samples;
   Datasets sets{.training = draw(0, count), .validation = nullptr, .test = nullptr};

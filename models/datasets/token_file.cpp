@@ -56,19 +56,20 @@ TokenRow tokens_in(const MappedFile& file, const std::string& dtype) {
   if (const auto header = llmc_header(file.bytes())) {
     const std::string found = header->token_bytes == 4 ? "uint32" : "uint16";
     if (dtype != "auto" && dtype != found) {
-      refuse_tokens(file.path(), fmt::format("--token-dtype {}: its header has {}", dtype, found));
+      refuse_tokens(file.path(),
+                    fmt::format("--token-dtype {}: the file's header has {}", dtype, found));
     }
     row.bytes = row.bytes.subspan(LlmcHeader::bytes);
     row.token_bytes = header->token_bytes;
     const std::size_t wanted = header->tokens * static_cast<std::size_t>(row.token_bytes);
     if (row.bytes.size() != wanted) {
-      refuse_tokens(file.path(), fmt::format("has {} bytes of tokens, its header has {} tokens, "
-                                             "which are {} bytes",
+      refuse_tokens(file.path(), fmt::format("has {} bytes of tokens, but its header counts {} "
+                                             "tokens, {} bytes",
                                              row.bytes.size(), header->tokens, wanted));
     }
   }
   if (row.bytes.size() % static_cast<std::size_t>(row.token_bytes) != 0) {
-    refuse_tokens(file.path(), fmt::format("has {} bytes, no whole number of tokens of {} bytes",
+    refuse_tokens(file.path(), fmt::format("has {} bytes, not a multiple of {}-byte tokens",
                                            row.bytes.size(), row.token_bytes));
   }
   return row;
@@ -88,8 +89,8 @@ void require_vocabulary(const fs::path& file, const TokenRow& row) {
                                                      : largest_token<std::uint16_t>(row.bytes);
   if (largest < row.vocabulary) return;
   refuse_tokens(
-      file, fmt::format("has token {}, the model's vocabulary is 0 to {}; is it of "
-                        "--token-dtype {}?",
+      file, fmt::format("has token {}, the model's vocabulary is 0 to {}; try "
+                        "--token-dtype {}",
                         largest, row.vocabulary - 1, row.token_bytes == 4 ? "uint16" : "uint32"));
 }
 

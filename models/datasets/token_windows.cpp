@@ -40,8 +40,8 @@ DatasetPointer token_windows(TokenRow row, std::int64_t sequence, const std::str
   auto windows = std::make_shared<TokenWindows>(std::move(row), sequence);
   if (windows->size() > 0) return windows;
   throw std::invalid_argument(
-      fmt::format("--sequence-length {}: {} has {} tokens, and a sample needs one more than its "
-                  "length",
+      fmt::format("--sequence-length {}: {} has {} tokens; a sample needs one more than the "
+                  "sequence length",
                   sequence, what, windows->tokens()));
 }
 

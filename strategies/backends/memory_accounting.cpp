@@ -197,8 +197,8 @@ void install_accounting_allocator() {
 
 MemoryAccount account_of(const runtime::DeviceDescription& device) {
   if (device.index < 0 || device.index >= runtime::most_devices) {
-    throw std::invalid_argument(fmt::format("{}: a process drives {} devices at most",
-                                            device.name(), runtime::most_devices));
+    throw std::invalid_argument(
+        fmt::format("{}: a process has at most {} devices", device.name(), runtime::most_devices));
   }
   return host_account + 1 + device.index;
 }

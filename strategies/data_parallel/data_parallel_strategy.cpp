@@ -31,8 +31,9 @@ Number sum_of(const std::vector<at::Tensor>& parts) {
 
 void check_options(const strategies::StrategyOptions& options, int devices) {
   if (options.output_device >= devices) {
-    throw std::invalid_argument(fmt::format("--output-device {}: the row has {} devices; 0 to {}",
-                                            options.output_device, devices, devices - 1));
+    throw std::invalid_argument(
+        fmt::format("--output-device {}: the row has {} devices; expected 0 to {}",
+                    options.output_device, devices, devices - 1));
   }
   if (options.output_device > 0 && options.loss_on == "replicas") {
     throw std::invalid_argument(fmt::format(
@@ -41,7 +42,7 @@ void check_options(const strategies::StrategyOptions& options, int devices) {
   }
   if (options.update == "everywhere" && options.replicate != "kept") {
     throw std::invalid_argument(
-        "--update everywhere: no device has all parameters to copy them in each step; add "
+        "--update everywhere: no device has all updated parameters to copy; add "
         "--replicate kept");
   }
 }

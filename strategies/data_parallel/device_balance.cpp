@@ -18,7 +18,7 @@ std::string imbalance_of(const std::vector<backends::DeviceCapacity>& devices) {
     const auto [least, most] = std::ranges::minmax_element(devices, {}, member);
     if ((*least).*member >= least_share * (*most).*member) return "";
     return fmt::format(
-        "{} has {:.0f}% of the {} of {}, and each step waits for the smallest device; leave it out "
+        "{} has {:.0f}% of the {} of {} and slows down each step; leave it out "
         "with --device-ids",
         least->name, 100 * (*least).*member / ((*most).*member), what, most->name);
   };

@@ -91,10 +91,10 @@ std::unique_ptr<ranks::KeyValueStore> connect_store(const ranks::StoreEndpoint& 
   } catch (const std::exception& error) {
     throw runtime::CommunicationError(
         fmt::format("{}: {}",
-                    place.serve ? fmt::format("{} cannot be served (MASTER_PORT or --init-method "
-                                              "tcp://HOST:PORT names another port)",
+                    place.serve ? fmt::format("cannot listen on {} (choose another port by "
+                                              "MASTER_PORT or --init-method tcp://HOST:PORT)",
                                               place.name())
-                                : fmt::format("nobody serves {} within {:g} s", place.name(),
+                                : fmt::format("cannot connect to {} within {:g} s", place.name(),
                                               std::chrono::duration<double>(place.timeout).count()),
                     runtime::first_line(error)));
   }

@@ -63,8 +63,9 @@ void wait_for(c10d::Work& work, std::chrono::milliseconds limit) {
   const auto deadline = std::chrono::steady_clock::now() + limit;
   while (!work.isCompleted()) {
     if (std::chrono::steady_clock::now() > deadline) {
-      throw std::runtime_error(fmt::format("not every rank has come within {:.3g} s (--timeout)",
-                                           std::chrono::duration<double>(limit).count()));
+      throw std::runtime_error(
+          fmt::format("not every rank reached the barrier within {:.3g} s (--timeout)",
+                      std::chrono::duration<double>(limit).count()));
     }
     std::this_thread::sleep_for(poll_interval);
   }
@@ -154,16 +155,16 @@ void ProcessGroup::check_reduce_scatter(const at::Tensor& output, const at::Tens
                                         bool by_exchange) const {
   if (output.numel() * size() != input.numel()) {
     throw std::invalid_argument(
-        fmt::format("reduce_scatter{}: {} elements of an input of {}; expected {}", members_,
-                    output.numel(), input.numel(), input.numel() / size()));
+        fmt::format("reduce_scatter{}: output has {} elements for an input of {}; expected {}",
+                    members_, output.numel(), input.numel(), input.numel() / size()));
   }
   if (by_exchange ? holds_sum_of(output, input) : output.scalar_type() == input.scalar_type()) {
     return;
   }
-  throw std::invalid_argument(fmt::format("reduce_scatter{}: {} of an input of {}; expected {}",
-                                          members_, c10::toString(output.scalar_type()),
-                                          c10::toString(input.scalar_type()),
-                                          c10::toString(input.scalar_type())));
+  throw std::invalid_argument(
+      fmt::format("reduce_scatter{}: output is {} for an input of {}; expected {}", members_,
+                  c10::toString(output.scalar_type()), c10::toString(input.scalar_type()),
+                  c10::toString(input.scalar_type())));
 }
 
 TransferPointer ProcessGroup::all_gather(at::Tensor output, at::Tensor input) {

@@ -67,8 +67,9 @@ void RankContext::leave() {
     store_->set(key(info_.rank), "1");
     for (other = 0; serves_ && other < info_.world_size; ++other) store_->wait({key(other)});
   } catch (const std::exception& error) {
-    throw runtime::CommunicationError(fmt::format("rank {} waited in vain for rank {} to leave: {}",
-                                                  info_.rank, other, runtime::first_line(error)));
+    throw runtime::CommunicationError(
+        fmt::format("rank {} timed out waiting for rank {} to leave: {}", info_.rank, other,
+                    runtime::first_line(error)));
   }
 }
 

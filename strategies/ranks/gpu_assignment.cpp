@@ -10,8 +10,7 @@
 namespace stratagem::ranks {
 namespace {
 
-constexpr const char* sharing =
-    "a number twice in --device-ids, as in 0+0, lets devices share a GPU";
+constexpr const char* sharing = "repeat a number in --device-ids, as in 0+0, to share a GPU";
 
 std::string gpus(std::size_t count) {
   return fmt::format("{} GPU{}", count, count == 1 ? "" : "s");
@@ -30,7 +29,7 @@ std::string are_gpus(std::size_t count) {
                     are_gpus(seen.identities.size()), sharing));
   }
   throw std::invalid_argument(
-      fmt::format("--device cuda: rank {} on {} needs {}, and of the {} that it sees {} free; {} "
+      fmt::format("--device cuda: rank {} on {} needs {}, but of its {} visible GPUs {} free; {} "
                   "over --backend gloo",
                   rank, seen.host, gpus(static_cast<std::size_t>(wanted)), seen.identities.size(),
                   left == 1 ? "1 is" : fmt::format("{} are", left), sharing));

@@ -81,7 +81,7 @@ class Reader {
 void require_order(const LauncherEnvironment& found) {
   const auto& [rank, world_size, local_rank, local_world_size] = found.info;
   if (rank < world_size && local_rank < local_world_size && local_world_size <= world_size) return;
-  throw std::invalid_argument(fmt::format("{}: rank {} of {}, on its host {} of {}, cannot be",
+  throw std::invalid_argument(fmt::format("{}: rank {} of {}, local rank {} of {}: out of range",
                                           to_string(found.launcher), rank, world_size, local_rank,
                                           local_world_size));
 }

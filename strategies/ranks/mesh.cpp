@@ -17,8 +17,8 @@ constexpr std::array<std::string_view, 3> names = {"data", "pipeline", "tensor"}
 
 MeshDimension parse_dimension(std::string_view part, std::string_view whole) {
   const auto refuse = [&] {
-    return std::invalid_argument(fmt::format(
-        "--mesh: \"{}\" in \"{}\" is not NAME=SIZE with a size from 1 on", part, whole));
+    return std::invalid_argument(
+        fmt::format("--mesh: \"{}\" in \"{}\" is not NAME=SIZE with SIZE >= 1", part, whole));
   };
   const auto equals = part.find('=');
   if (equals == std::string_view::npos) throw refuse();
@@ -45,18 +45,16 @@ Mesh::Mesh(const std::vector<MeshDimension>& dimensions) {
   for (const auto& [name, size] : dimensions) {
     const std::size_t index = index_of(name);
     if (size > 1) in_order = in_order && index >= std::exchange(last, index);
-    if (seen[index]) throw std::invalid_argument(fmt::format("--mesh: {} stands twice", name));
+    if (seen[index]) throw std::invalid_argument(fmt::format("--mesh: {} appears twice", name));
     if (size < 1) {
-      throw std::invalid_argument(fmt::format("--mesh: {}={} is not from 1 on", name, size));
+      throw std::invalid_argument(fmt::format("--mesh: {}={} is below 1", name, size));
     }
     seen[index] = true;
     dimensions_[index].size = size;
   }
   if (in_order) return;
-  throw std::invalid_argument(
-      fmt::format("--mesh: devices are placed in the order written, of which data before pipeline "
-                  "before tensor is the only one; write {}",
-                  shortest()));
+  throw std::invalid_argument(fmt::format(
+      "--mesh: dimensions must be in the order data, pipeline, tensor; write {}", shortest()));
 }
 
 int Mesh::size() const {
@@ -97,7 +95,7 @@ std::size_t Mesh::index_of(std::string_view dimension) const {
   const auto found = std::ranges::find(names, dimension);
   if (found == names.end()) {
     throw std::invalid_argument(
-        fmt::format("--mesh: unknown dimension \"{}\"; data, pipeline or tensor", dimension));
+        fmt::format("--mesh: unknown dimension \"{}\"; use data, pipeline or tensor", dimension));
   }
   return static_cast<std::size_t>(found - names.begin());
 }

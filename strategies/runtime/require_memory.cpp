@@ -13,8 +13,8 @@ void require_memory(double bytes, const std::string& option) {
   if (bytes <= memory) return;
   constexpr double gib = 1024.0 * 1024 * 1024;
   throw std::invalid_argument(
-      fmt::format("{}: takes {:.1f} GiB of memory, {:.1f} GiB are there; fewer, or smaller ones",
-                  option, bytes / gib, memory / gib));
+      fmt::format("{}: needs {:.1f} GiB of memory, this machine has {:.1f} GiB", option,
+                  bytes / gib, memory / gib));
 }
 
 }  // namespace stratagem::runtime

@@ -33,8 +33,8 @@ WorkQueue::~WorkQueue() {
     drops_work = !shared_->items.empty();
   });
   if (drops_work) {  // a peer that waits for it would wait forever
-    shared_->monitor->fail(std::make_exception_ptr(
-        std::runtime_error(fmt::format("{} was closed with work left", shared_->options.name))));
+    shared_->monitor->fail(std::make_exception_ptr(std::runtime_error(
+        fmt::format("{} was closed with unfinished work", shared_->options.name))));
   }
   bool ended = false;
   const auto deadline =

@@ -55,7 +55,7 @@ std::string first_difference(const std::vector<strategies::CallLists>& by_rank) 
         const auto [here, there] = std::ranges::mismatch(own, other);
         if (here == own.end() && there == other.end()) continue;
         return fmt::format(
-            "rank {}: call {} in group {} is {}; that of rank {} is {}; its ranks are to run the "
+            "rank {}: call {} in group {} is {}; that of rank {} is {}; its ranks must run the "
             "same strategy with the same options",
             rank, here - own.begin() + 1, name, here == own.end() ? "missing" : *here, member,
             there == other.end() ? "missing" : *there);

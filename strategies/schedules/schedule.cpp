@@ -166,16 +166,16 @@ void validate(const Schedule& lowered) {
         refuse(fmt::format("{} names a micro-batch that does not exist", to_string(action)));
       }
       if (lowered.device_of_stage[static_cast<std::size_t>(action.stage)] != device) {
-        refuse(fmt::format("{} stands on device {}, its stage lives on another", to_string(action),
+        refuse(fmt::format("{} is on device {}, but its stage is on another", to_string(action),
                            device));
       }
       const bool of_halves =
           action.kind == ActionKind::backward_input || action.kind == ActionKind::backward_weight;
       if (lowered.split_backward ? action.kind == ActionKind::backward : of_halves) {
-        refuse(fmt::format("{} stands in it, and its backward passes are {}", to_string(action),
+        refuse(fmt::format("{} is not allowed: backward passes are {}", to_string(action),
                            lowered.split_backward ? "split" : "whole"));
       }
-      if (!listed.insert(action)) refuse(fmt::format("{} stands in it twice", to_string(action)));
+      if (!listed.insert(action)) refuse(fmt::format("{} appears twice", to_string(action)));
     }
   }
   for (int stage = 0; stage < lowered.stages(); ++stage) {

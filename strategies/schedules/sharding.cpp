@@ -209,7 +209,7 @@ class ShardingCheck {
 
   void require(bool holds, const Action& action, const char* what) const {
     if (holds) return;
-    throw std::invalid_argument(fmt::format("schedule {} is not sharded right: {} {}\n{}",
+    throw std::invalid_argument(fmt::format("schedule {} is sharded incorrectly: {} {}\n{}",
                                             schedule_.name, to_string(action), what,
                                             grid(schedule_)));
   }
@@ -222,7 +222,7 @@ class ShardingCheck {
         group.asked = 1;
         return require(within_window(), action, "makes more groups whole than the window has");
       case ActionKind::unshard_wait:
-        require(group.asked == 1, action, "waits for what nobody gathers");
+        require(group.asked == 1, action, "waits for a gather that never started");
         group.asked = 0;
         group.whole = true;
         return;
@@ -241,7 +241,7 @@ class ShardingCheck {
         group.summed = false;
         return;
       case ActionKind::gradient_wait:
-        require(group.unfinished > 0, action, "waits for what nobody scatters");
+        require(group.unfinished > 0, action, "waits for a reduce-scatter that never started");
         --unfinished_;
         --group.unfinished;
         return;
@@ -249,12 +249,12 @@ class ShardingCheck {
         if (!scatters(sharding_)) group.unscattered = 0;
         require(sharding_.copies && group.unscattered == 0 && group.unfinished == 0, action,
                 "sums before its gradients are there");
-        require(!group.summing && !group.summed, action, "sums what is summed");
+        require(!group.summing && !group.summed, action, "sums gradients twice");
         require(++sums_ <= 2 || !scatters(sharding_), action, "is the third in flight");
         group.summing = true;
         return;
       case ActionKind::all_reduce_wait:
-        require(group.summing, action, "waits for what nobody sums");
+        require(group.summing, action, "waits for an all-reduce that never started");
         --sums_;
         group.summing = false;
         group.summed = true;

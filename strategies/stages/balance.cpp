@@ -13,7 +13,7 @@ std::vector<std::size_t> balance(std::span<const double> costs, int stages) {
   const auto parts = static_cast<std::size_t>(std::max(stages, 0));
   if (parts < 1 || parts > layers) {
     throw std::invalid_argument(
-        fmt::format("cannot cut {} layers into {} stages: 1 to {} work", layers, stages, layers));
+        fmt::format("cannot cut {} layers into {} stages; use 1 to {}", layers, stages, layers));
   }
   std::vector<double> sum_before(layers + 1, 0);
   for (std::size_t i = 0; i < layers; ++i) sum_before[i + 1] = sum_before[i] + costs[i];

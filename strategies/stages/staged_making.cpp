@@ -34,7 +34,7 @@ void StagedStrategy::make_stages(const strategies::StrategyContext& context,
                  : boundaries_of(model.layers, context.options.cut);
   std::vector<models::LayerList> parts = models::cut(std::move(model.layers), boundaries);
   if (static_cast<int>(parts.size()) != stages_->count()) {
-    throw std::invalid_argument(fmt::format("--cut: {} cuts make {} stages, {} are needed",
+    throw std::invalid_argument(fmt::format("--cut: {} cuts make {} stages, expected {}",
                                             boundaries.size(), parts.size(), stages_->count()));
   }
   make_layout(context, layout, boundaries);

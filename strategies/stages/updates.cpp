@@ -75,8 +75,8 @@ void Updates::settle_scale(int stage, bool finite, GradientNorms& norms) {
     if (name.empty() && stages_.device_of(other) == device) name = stages_.not_finite(other);
   }
   throw std::runtime_error(fmt::format(
-      "loss scale {}: the gradient of {} is not finite, and the scale cannot fall; a smaller "
-      "learning rate, or --mixed-precision bfloat16, has a wider range",
+      "loss scale {}: the gradient of {} is not finite, and the scale is at its minimum; lower "
+      "--learning-rate or use --mixed-precision bfloat16",
       scale.value(), name.empty() ? "another rank" : name));
 }
 

@@ -97,7 +97,7 @@ def test_a_training_goes_on_as_if_it_had_never_stopped(commands, tmp_path, strat
     for path in sorted(parts.glob("step-*.pt"))[2:]:  # of steps 5 and 10 of 12
         path.unlink()
     done = train(commands, parts, *arguments, "--log", tmp_path / "parts.log", "--resume", "auto")
-    assert f"goes on from {parts}/step-00000010.pt" in done.stdout
+    assert f"continues from {parts}/step-00000010.pt" in done.stdout
     assert told(tmp_path / "parts.log") == told(tmp_path / "whole.log")
     assert same(state_of(last_of(parts)), state_of(last_of(whole)))
 
@@ -146,7 +146,7 @@ def test_a_scaled_training_that_is_killed_goes_on(commands, tmp_path):
         path.unlink()
     done = commands.stratagem("train", *again)
     assert done.returncode == 0, done.stderr
-    assert f"goes on from {parts}/step-00000500.pt" in done.stdout
+    assert f"continues from {parts}/step-00000500.pt" in done.stdout
     assert f"{len(skipped)} of all 2500 updates skipped" in done.stdout
     assert told(log) == told(tmp_path / "whole.log")
     assert same(state_of(last_of(parts)), state_of(last_of(whole)))
@@ -176,7 +176,7 @@ def test_what_sharded_mixed_precision_has_written_any_strategy_takes(commands, t
     for other in ([], ["--mixed-precision", "bfloat16"]):
         options = [*SCALED[:-2], *other, "--epochs", 2, "--resume", "auto"]
         done = train(commands, kept, *options, code=2)
-        assert 'is of a training with mixed_precision "float16", this one has' in done.stderr
+        assert 'belongs to a training with mixed_precision "float16", this one has' in done.stderr
 
 
 def test_another_strategy_goes_on_along_the_same_curve(commands, tmp_path):
@@ -215,7 +215,7 @@ def test_a_training_that_is_killed_goes_on(commands, tmp_path, deaths, least_res
             time.sleep(0.005)
         time.sleep(order.uniform(0, 0.3))
         process.kill()
-        resumptions += "goes on from" in commands.finish(process).stdout
+        resumptions += "continues from" in commands.finish(process).stdout
     done = commands.stratagem("train", *again)
     assert done.returncode == 0, done.stderr
     assert resumptions >= least_resumptions
@@ -237,7 +237,7 @@ def test_a_signal_ends_the_training_after_its_step(commands, tmp_path, strategy)
     os.kill(process.pid, signal.SIGTERM)
     done = commands.finish(process)
     assert done.returncode == 130
-    assert "the same command with --resume auto goes on" in done.stderr
+    assert "the same command with --resume auto continues" in done.stderr
     steps = [line["step"] for line in told(tmp_path / "log") if line["event"] == "step"]
     assert f"interrupted after step {steps[-1]};" in done.stderr
     assert last_of(tmp_path / "c").name == f"step-{steps[-1]:08}.pt"
@@ -246,14 +246,14 @@ def test_a_signal_ends_the_training_after_its_step(commands, tmp_path, strategy)
 def test_what_cannot_go_on_is_one_line(commands, tmp_path):
     train(commands, tmp_path, *example())
     for arguments, message in [
-        ([], "has checkpoints up to step 6; --resume auto goes on from there"),
-        (["--resume", "auto", "--seed", 2], "is of a training with seed 1, this one has 2"),
+        ([], "has checkpoints up to step 6; --resume auto continues from there"),
+        (["--resume", "auto", "--seed", 2], "belongs to a training with seed 1, this one has 2"),
         (["--resume", "auto", "--model", "linear"], 'with model "toy", this one has "linear"'),
         (["--resume", "auto", "--validation", 0.5], 'with validation "own", this one has 0.5'),
-        (["--resume", "auto", "--samples", 46], "is of a training on other data"),
+        (["--resume", "auto", "--samples", 46], "belongs to a training on other data"),
         (["--resume", "auto", "--max-steps", 5], "is of step 6, and the training ends at step 5"),
         (["--resume", "nowhere.pt"], "--resume nowhere.pt: expected auto, none or an existing"),
-        (["--strategy", "single,ddp"], "--checkpoint-dir, --resume: of one training"),
+        (["--strategy", "single,ddp"], "--checkpoint-dir, --resume: need one training"),
     ]:
         done = train(commands, tmp_path, *example(*arguments), code=2)
         assert message in done.stderr
@@ -286,7 +286,7 @@ def test_a_training_that_continues_from_an_earlier_step_owns_its_folder(commands
     assert steps_in(kept) == [15], "the newest belongs to this course, whatever the other's number"
     assert steps_in(kept / "abandoned-1") == [20, 30]
     done = train(commands, kept, *arguments, "--resume", "auto")
-    assert f"goes on from {kept}/step-00000015.pt" in done.stdout
+    assert f"continues from {kept}/step-00000015.pt" in done.stdout
 
 
 def test_a_log_that_is_shorter_than_its_checkpoint_stays(commands, tmp_path):
@@ -350,7 +350,7 @@ def test_sigusr1_without_a_folder_is_one_line_and_ends_nothing(commands, tmp_pat
     os.kill(process.pid, signal.SIGTERM)
     done = commands.finish(process)
     assert done.returncode == 130
-    assert "SIGUSR1 asks for a checkpoint; --checkpoint-dir has to name a folder" in done.stderr
+    assert "SIGUSR1 asks for a checkpoint, but --checkpoint-dir is not given" in done.stderr
 
 
 def first_loss(commands, *arguments) -> float:

@@ -69,8 +69,8 @@ def one_line(text: str) -> str:
         (["simulate", "--stages", "99999999999"], ['--stages: "99999999999" is not a number']),
         (["simulate", "--link-ms", "1e400"], ["--link-ms: inf is out of range; 0 to 1e+12"]),
         (["simulate", "--forward-ms", "1e308"], ['--forward-ms: "1e308"', "0 to 1e+12"]),
-        (["run", *TOY, "--model", "linear"], ["--model: is given 2 times; once is enough"]),
-        (["run", *TOY, "--out", "r.json", "--trace", "./r.json"], ["two outputs go into ./r.json"]),
+        (["run", *TOY, "--model", "linear"], ["--model: given 2 times; give it once"]),
+        (["run", *TOY, "--out", "r.json", "--trace", "./r.json"], ["two outputs share ./r.json"]),
         (["train", "--model", "toy", "--checkpoint-dir", "/dev/null"], ["--checkpoint-dir /dev/null"]),
         (
             ["run", *TOY, "--strategy", "pipeline", "--mesh", "data=2", "--partition", "flops"],
@@ -183,7 +183,7 @@ def test_turns_need_one_row_and_somebody_who_gives_them(commands, tmp_path):
         "run", *TOY, "--strategy", "ddp", "--repetitions", "1", "--turns", absent, "--quiet"
     )
     assert done.returncode == 4
-    assert f"--turns {absent}: nobody listens there" in done.stderr
+    assert f"--turns {absent}: cannot connect" in done.stderr
 
 
 def test_simulate(commands, tmp_path):

@@ -49,8 +49,11 @@ def test_rungs_stand_beside_ddp(commands, out):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--update", "everywhere"], "--update: no chosen row uses it; it is for --replicate kept"),
-        (["--bucket-mb", 4], "--bucket-mb: no chosen row uses it"),
+        (
+            ["--update", "everywhere"],
+            "--update: no effect on the chosen rows; it applies to --replicate kept",
+        ),
+        (["--bucket-mb", 4], "--bucket-mb: no effect on the chosen rows"),
         (
             ["--loss-on", "replicas", "--output-device", 1],
             "--output-device 1: --loss-on replicas gathers no outputs; leave one of them out",

@@ -73,7 +73,7 @@ def test_mpirun_ends_a_stopped_rank_when_the_other_has_given_it_up(commands, out
     *finished, failed = rows_of(commands.results(out))["ddp"]
     assert len(finished) >= 1
     assert failed["stratagem"]["error"]["rank"] == 1
-    assert "was not heard of" in failed["stratagem"]["error"]["message"]
+    assert "did not respond" in failed["stratagem"]["error"]["message"]
 
 
 @pytest.mark.parametrize("lost", [0, 1])

@@ -73,7 +73,7 @@ def test_what_is_no_folder_of_images_is_one_line(commands, pictures):
     images = ["--model", "resnet18", "--data", f"images:{pictures}"]
     (pictures / "train" / "red" / "notes.txt").write_text("?", encoding="utf-8")
     assert "/train/red/notes.txt: expected images in" in refusal(commands, *images)
-    assert "--token-dtype: is for --data tokens" in refusal(
+    assert "--token-dtype: needs --data tokens" in refusal(
         commands, "--model", "toy", "--token-dtype", "uint32")
     assert "trains on vectors: random" in refusal(
         commands, "--model", "toy", "--data", f"images:{pictures}")

@@ -145,8 +145,8 @@ def test_half_formats_halve_what_travels_and_keep_float32(commands, out):
         (["--strategy", "zero1", "--no-reshard-after-forward"], "--no-reshard-after-forward"),
         (["--strategy", "ddp", "--prefetch-groups", 2], "--prefetch-groups"),
         (["--strategy", "ddp", "--replicas-of-shards", 2], "--replicas-of-shards"),
-        (["--strategy", "zero1", "--replicas-of-shards", 2], "nothing is sharded; use ddp"),
-        (["--strategy", "zero3", "--replicas-of-shards", 3], "2 replicas cannot be cut"),
+        (["--strategy", "zero1", "--replicas-of-shards", 2], "nothing is sharded; give fewer"),
+        (["--strategy", "zero3", "--replicas-of-shards", 3], "2 replicas cannot be split"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_line(commands, out, options, message):

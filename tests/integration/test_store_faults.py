@@ -87,7 +87,7 @@ def test_a_port_in_use(commands):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         done = meet_in_vain(commands, port, rank=0)
-    expect_one_line(done, 4, f"127.0.0.1:{port} cannot be served", "MASTER_PORT")
+    expect_one_line(done, 4, f"cannot listen on 127.0.0.1:{port}", "MASTER_PORT")
 
 
 def test_world_sizes_that_differ(commands):
@@ -97,7 +97,7 @@ def test_world_sizes_that_differ(commands):
     ranks = [by_hand(commands, method, rank, world, *options) for rank, world in ((0, 2), (1, 3))]
     first, second = finish(commands, *ranks)
     assert time.monotonic() - started < 30, "they know as soon as they have met"
-    expect_one_line(first, 2, "rank 0 of 2", "rank 1 says that there are 3")
+    expect_one_line(first, 2, "rank 0 of 2", "rank 1 has --world-size 3")
     # The store may be gone before rank 1 has read rank 0's facts.
     expect_one_line(second, 4 if "is gone" in second.stderr else 2)
     commands.marked.expect_none()

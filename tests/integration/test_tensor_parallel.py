@@ -86,20 +86,29 @@ def test_a_mesh_of_three_dimensions_equals_one_device(commands):
     ("arguments", "words"),
     [
         (["--model", "resnet18"], "cannot shard resnet18; it can column_linear, gpt-small"),
-        (["--mesh", "tensor=5", "--oversubscribe"], "4 heads of gpt-tiny cannot be shared by 5; possible: 2 to 4"),
+        (
+            ["--mesh", "tensor=5", "--oversubscribe"],
+            "4 heads of gpt-tiny cannot be split over 5; possible: 2 to 4",
+        ),
         (
             ["--model", "column_linear", "--mesh", "tensor=3", "--outputs", 10, "--oversubscribe"],
-            "10 outputs of column_linear cannot be shared by 3; possible: 2, 5, 10",
+            "10 outputs of column_linear cannot be split over 3; possible: 2, 5, 10",
         ),
-        (["--ranks", 1], "--ranks 1: devices that share layers are a rank each"),
+        (["--ranks", 1], "--ranks 1: tensor parallelism needs one rank per device"),
         (["--mesh", "data=2/tensor=2", "--devices", 2], "product is the number of devices"),
-        (["--mesh", "data=2", "--no-async"], "--no-async: no chosen row uses it"),
-        (["--keep-gathered"], "--keep-gathered: no chosen row uses it; it is for sequence_parallel"),
-        (["--reduce-scatter", "library"], "--reduce-scatter: no chosen row uses it"),
-        (["--split-size", 2], "--split-size: no chosen row uses it"),
+        (["--mesh", "data=2", "--no-async"], "--no-async: no effect on the chosen rows"),
+        (
+            ["--keep-gathered"],
+            "--keep-gathered: no effect on the chosen rows; it applies to sequence_parallel",
+        ),
+        (["--reduce-scatter", "library"], "--reduce-scatter: no effect on the chosen rows"),
+        (["--split-size", 2], "--split-size: no effect on the chosen rows"),
         (["--sequence-length", 33], "33 is too long for gpt-tiny; 1 to 32"),
-        (["--loss", "mse"], "--loss: no chosen row uses it"),
-        (["--model", "gpt-small", "--image-size", 64], "--image-size: no chosen row uses it"),
+        (["--loss", "mse"], "--loss: no effect on the chosen rows"),
+        (
+            ["--model", "gpt-small", "--image-size", 64],
+            "--image-size: no effect on the chosen rows",
+        ),
     ],
 )
 def test_what_cannot_be_shared_is_refused(commands, arguments, words):
@@ -116,7 +125,7 @@ def test_a_note_about_several_rows_is_one_line(commands):
     rows = ["--model", "gpt-tiny", "--devices", 3, "--sequence-length", "8,16", "--oversubscribe"]
     quick = ["--global-batch-size", 3, "--repetitions", 1, "--steps", 1, "--no-predict"]
     run = ["run", *rows, *quick, "--no-verify"]
-    note = "--mesh tensor=3: 4 heads of gpt-tiny in uneven shares of 2 and 1"
+    note = "--mesh tensor=3: 4 heads of gpt-tiny are split unevenly into 2 and 1"
     done = commands.stratagem(*run, "--strategy", "tensor_parallel")
     assert [line for line in done.stderr.splitlines() if note in line] == [f"all rows: {note}"]
     done = commands.stratagem(*run, "--strategy", "tensor_parallel,single")
@@ -129,7 +138,7 @@ def test_a_sequence_that_ranks_cannot_share_is_refused(commands):
         "run", *GPT, "--strategy", "sequence_parallel", "--sequence-length", 15
     )
     assert done.returncode == 2
-    told = "15 tokens of a sample of gpt-tiny cannot be shared by 2 ranks; possible: 14, 16"
+    told = "15 tokens of a sample of gpt-tiny cannot be split over 2 ranks; possible: 14, 16"
     assert f"--sequence-length 15: {told}" in done.stderr
 
 

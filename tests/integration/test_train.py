@@ -151,28 +151,28 @@ def test_the_whole_training_is_written_at_its_end(commands, tmp_path):
         (["--data", "random", "--model", "gpt-tiny"], "gpt-tiny trains on tokens: text"),
         (["--initial-state", "nowhere.pt", "--model", "toy"], "nowhere.pt: no such file"),
         (["--data", "mnist:nowhere", "--model", "resnet18"], "nowhere"),
-        (["--tail", "drop", "--samples", 4, "--model", "toy"], "make no whole batch"),
-        (["--validation", 0.9, "--test", 0.2, "--model", "toy"], "none is left to train on"),
-        (["--validation", 0.001, "--samples", 9, "--model", "toy"], "of 9 samples that is none"),
+        (["--tail", "drop", "--samples", 4, "--model", "toy"], "are fewer than a batch"),
+        (["--validation", 0.9, "--test", 0.2, "--model", "toy"], "samples to train on"),
+        (["--validation", 0.001, "--samples", 9, "--model", "toy"], "selects none of 9 samples"),
         (["--preset", "toy_adm"], 'did you mean "toy_adam"?'),
         (["--epochs", 0, "--model", "toy"], "--epochs"),
         (["--model", "linear", "--outputs", 1, "--loss", "cross_entropy"], "use mse"),
         (["--model", "resnet18", "--samples", 33, "--global-batch-size", 32],
-         "--tail pad: the last batch of an epoch has 1 of 32 samples: replica 0 has a part of 1"),
-        (["--model", "toy", "--samples", 2**62], "GiB are there; fewer, or smaller ones"),
-        (["--model", "toy", "--epochs", 2**62], "--max-steps ends it earlier"),
+         "--tail pad: the last batch of an epoch has 1 of 32 samples: replica 0 has a micro-batch"),
+        (["--model", "toy", "--samples", 2**62], "GiB of memory, this machine has"),
+        (["--model", "toy", "--epochs", 2**62], "set --max-steps"),
         (["--model", "toy", "--global-batch-size", 2**62], "--global-batch-size"),
         (["--model", "toy", "--learning-rate-schedule", "step"], "needs --schedule-steps"),
         (["--model", "toy", "--learning-rate-schedule", "cosine", "--warmup-steps", 99],
          "--warmup-steps 99: the schedule"),
-        (["--model", "toy", "--loader-threads", 2], "is made between two steps, by no thread"),
-        (["--model", "toy", "--require", "accuracy:0.5"], "needs a --validation set to count in"),
+        (["--model", "toy", "--loader-threads", 2], "are made between the steps"),
+        (["--model", "toy", "--require", "accuracy:0.5"], "needs a --validation set"),
         (["--model", "toy", "--require", "accuracy:0"], "which is above 0 and at most 1"),
         (["--strategy", "data_parallel", "--model", "toy", "--output-device", 2],
-         "--output-device 2: the row has 2 devices; 0 to 1"),
+         "--output-device 2: the row has 2 devices; expected 0 to 1"),
         (["--model", "toy", "--keep", 2], "--keep: needs --checkpoint-dir"),
-        (["--model", "toy", "--augment"], "--augment: is for images"),
-        (["--model", "gpt-tiny", "--samples", 9], "--samples: is for data that are drawn"),
+        (["--model", "toy", "--augment"], "--augment: needs images"),
+        (["--model", "gpt-tiny", "--samples", 9], "--samples: needs generated data"),
         (["--model", "toy", "--evaluate-every", 2], "--evaluate-every: needs --validation"),
         (["--model", "toy", "--final-learning-rate", 0.1], "needs a --learning-rate-schedule"),
         (["--require", "speed:3", "--model", "toy"], "expected loss:VALUE"),
@@ -216,7 +216,7 @@ def test_the_log_takes_no_other_file(commands, tmp_path):
     notes.write_text("mine\n")
     done = commands.stratagem("train", "--preset", "toy_ddp", "--log", notes)
     assert done.returncode == 2
-    assert f"--log {notes}: is a file that no training has written" in done.stderr
+    assert f"--log {notes}: is not the log of a training" in done.stderr
     assert notes.read_text() == "mine\n"
     for _ in range(2):
         assert commands.stratagem("train", "--preset", "toy_ddp", "--log", log).returncode == 0

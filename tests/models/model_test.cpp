@@ -25,7 +25,7 @@ TEST(Model, UnknownLayerListsThePossibleCuts) {
     FAIL() << "found";
   } catch (const std::invalid_argument& error) {
     EXPECT_STREQ(error.what(),
-                 "no layer \"layer\" to cut before; there are: bn1, relu, maxpool, layer1, "
+                 "no layer \"layer\" to cut before; choices: bn1, relu, maxpool, layer1, "
                  "layer1.0, layer1.1, layer2, layer2.0, layer2.1, layer3, layer3.0, layer3.1, "
                  "layer4, layer4.0, layer4.1, avgpool, fc");
   }

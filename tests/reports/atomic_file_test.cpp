@@ -95,7 +95,7 @@ TEST_F(AtomicFileTest, TwoOutputsOfOneCommandAreTwoFiles) {
   for (const std::string& other : {path("one"), path("./one"), path("link")}) {
     const auto check = [&] { check_outputs({path("one"), other}); };
     EXPECT_THAT(check, testing::ThrowsMessage<std::invalid_argument>(
-                           HasSubstr("two outputs go into " + other)));
+                           HasSubstr("two outputs share " + other)));
   }
 }
 

@@ -105,7 +105,7 @@ def test_only_a_quiet_run_has_a_winner(run, results):
     words = sentences(results, select(results))
     if run["neighbour"]:
         assert words[0].startswith("Lowest median of 7: ")
-        assert re.match("Cannot tell it apart from .*: disturbed launches", words[1])
+        assert re.match("It is not significantly different from .*: disturbed launches", words[1])
     else:
         assert words[0].startswith("Fastest of 7: Single, all cores, ")
         assert not any(word.startswith("Cannot tell it apart") for word in words)
@@ -115,7 +115,7 @@ def test_no_run_names_a_best_split_where_another_may_be_it(run, results):
     selection = select(results)
     assert [row.split_size for row in selection.splits] == [2, 4, 6, 12]
     best = next(word for word in sentences(results, selection) if word.startswith("Best split"))
-    assert "cannot be told apart from split" in best
+    assert "is not significantly different from split" in best
     assert selection.single_all_cores.name == ALL_CORES
 
 

@@ -143,7 +143,7 @@ def test_rows_that_disturbed_launches_would_decide_are_not_set_beside_each_other
     page = Page((tmp_path / "report.html").read_text(encoding="utf-8"))
     text = " ".join(page.text)
     assert "disturbed launches would decide it" in text
-    assert "cannot be told apart from it" in text
+    assert "is not significantly different from it" in text
     assert not re.search(r"\d\.\d\d\u00d7", text)
     ranked = [row[3] for row in page.rows if row and "resnet50/" in row[0]]
     assert ranked[0] and set(ranked[1:]) == {"cannot telldisturbed"}
@@ -183,7 +183,7 @@ def test_overlapping_rows_are_not_ranked(make):
         if "stratagem" in row and not row.get("error_occurred"):
             row["stratagem"]["step_ms"] = [100.0, 140.0]
     text, _ = make(document)
-    assert "Cannot tell it apart from" in text
+    assert "It is not significantly different from" in text
     assert text.count(">cannot tell<") == 10
     assert "Lowest median of 11" in text and ">lowest median<" in text
     assert "Fastest of" not in text and ">fastest<" not in text
@@ -229,7 +229,7 @@ def test_what_predictions_and_intervals_rest_on_is_said(make):
             own["marks"] = [*own["marks"], "disturbed"]
     text, _ = make(document)
     assert "Predictions are made from stage costs that were measured in this run." in text
-    assert "4 of 28 launches were disturbed" in text and "Not to be trusted" not in text
+    assert "4 of 28 launches were disturbed" in text and "Unreliable predictions" not in text
     for entry in document["benchmarks"]:
         if entry["run_type"] == "iteration":
             own = entry["stratagem"]
@@ -240,7 +240,7 @@ def test_what_predictions_and_intervals_rest_on_is_said(make):
     text, _ = make(document)
     assert "With the quartiles of the costs they are 2.0% shorter to 4.0% longer." in text
     assert "were measured 600 s before" in text
-    assert "Not to be trusted are those of " in text and text.count("(a neighbour)") == 4
+    assert "Unreliable predictions: " in text and text.count("(a neighbour)") == 4
 
 
 def test_what_aten_computed_in_place_of_our_kernels_is_said_beside_the_row(make):

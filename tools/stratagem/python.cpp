@@ -54,7 +54,7 @@ void become_python(const std::string& subcommand, const Arguments& arguments) {
   const std::string package = find_reports_package();
   if (package.empty()) {
     throw std::invalid_argument(
-        "the Python package stratagem_reports lies neither in reports/ of a source tree around "
+        "the Python package stratagem_reports is neither in reports/ of a source tree around "
         "this executable nor in ../share/stratagem/reports; install with `cmake --install`");
   }
   const std::string others = ranks::process_environment("PYTHONPATH").value_or("");

@@ -34,8 +34,8 @@ double milliseconds_in(std::string_view text, const std::string& flag) {
   const auto value = runtime::number_in<double>(text);
   if (value && *value >= 0 && *value <= most_milliseconds) return *value;
   throw std::invalid_argument(
-      fmt::format("{}: \"{}\" is not a number of milliseconds; 0 to {:g}, one a stage joined by +",
-                  flag, text, most_milliseconds));
+      fmt::format("{}: \"{}\" is not a time in ms; 0 to {:g}, one for each stage joined by +", flag,
+                  text, most_milliseconds));
 }
 
 /// Parses "1.5" for every stage, or "1+2" with one for each.
@@ -73,12 +73,12 @@ Simulation simulate_given(const GivenCosts& given) {
   const auto& entry = schedules::find_schedule(given.schedule);
   const int each = entry.stages_for(given.virtual_stages.value_or(2));
   if (given.virtual_stages && each != *given.virtual_stages) {
-    throw std::invalid_argument(fmt::format("--virtual-stages: {} on every device of {}, not {}",
+    throw std::invalid_argument(fmt::format("--virtual-stages: {} on each device with {}, not {}",
                                             each, given.schedule, *given.virtual_stages));
   }
   if (given.stages % std::max(each, 1) != 0) {
     throw std::invalid_argument(fmt::format(
-        "--stages {}: each device of {} has {} (--virtual-stages); give a multiple of that",
+        "--stages {}: with {} each device has {} (--virtual-stages); give a multiple of that",
         given.stages, given.schedule, each));
   }
   simulation.devices = given.stages / std::max(each, 1);

@@ -58,7 +58,7 @@ void report_build() {
      fmt::format("{} ({}), compiled by {}", build.version, build.git_commit, build.compiler));
   tell(build.build_type == "Release" && build.sanitizers.empty(), "build", "Release",
        fmt::format("{} {}", build.build_type, build.sanitizers),
-       "times mean nothing; measure with cmake --preset release");
+       "times are not representative; measure with cmake --preset release");
   ok("LibTorch", fmt::format("{} in {}", bench::torch_version(), bench::torch_library_path()));
   tell(bench::allocator_name() == "jemalloc", "allocator", "jemalloc, linked in",
        bench::allocator_name(),
@@ -153,10 +153,10 @@ void report_python() {
       "numpy.__version__, \"vl-convert\", vl_convert.__version__)' 2>&1";
   const auto [answer, succeeded] = output_of("'" + python + "'" + question);
   tell(succeeded, "Python", fmt::format("{} in {}", answer, python),
-       fmt::format("{} says {}", python, answer.substr(answer.rfind('\n') + 1)),
+       fmt::format("{} reports: {}", python, answer.substr(answer.rfind('\n') + 1)),
        "run tools/run once, or set STRATAGEM_PYTHON; only charts and reports need it");
   const std::string package = find_reports_package();
-  tell(!package.empty(), "reports", package, "the package stratagem_reports is not there",
+  tell(!package.empty(), "reports", package, "the package stratagem_reports is missing",
        "install with cmake --install");
 }
 

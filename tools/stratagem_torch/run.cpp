@@ -54,7 +54,7 @@ bool keeps_unfinished(const std::string& out) {
 
 void require_places(const bench::RunFiles& files) {
   if (files.resume && !keeps_unfinished(files.out)) {
-    throw std::invalid_argument("--resume needs the --out FILE of the run to go on with");
+    throw std::invalid_argument("--resume needs the --out FILE of the interrupted run");
   }
   reports::check_outputs({files.out, files.trace});
 }
@@ -80,9 +80,10 @@ void tell_how_to_resume(const bench::Measurement& measurement, const std::string
       fmt::format("interrupted: {} of {} launches are finished", measurement.finished_launches,
                   measurement.planned_launches);
   if (keeps_unfinished(out)) {
-    runtime::print_line(
-        stderr, fmt::format("stratagem: {} and kept in {}; the same command with --resume goes on",
-                            counted, bench::partial_path(out).string()));
+    runtime::print_line(stderr,
+                        fmt::format("stratagem: {} and kept in {}; the same command with --resume "
+                                    "continues",
+                                    counted, bench::partial_path(out).string()));
   } else {
     runtime::print_line(
         stderr, fmt::format("stratagem: {}; with --out FILE they would have been kept", counted));

@@ -41,13 +41,13 @@ bench::Config one_row(bench::Selection selection, const bench::LauncherSession& 
   session.fit(rows);
   if (rows.size() != 1) {
     throw std::invalid_argument(fmt::format(
-        "simulate --calibrated takes one row and these options make {}; give one value an option",
+        "simulate --calibrated takes one row, but these options make {}; give each one value",
         rows.size()));
   }
   if (!bench::can_be_simulated(rows.front())) {
     throw std::invalid_argument(fmt::format(
-        "simulate --calibrated: {} on this mesh cannot be simulated; stages and replicas can, "
-        "without the dimension tensor",
+        "simulate --calibrated: {} on this mesh cannot be simulated; use a mesh without the "
+        "dimension tensor",
         rows.front().strategy));
   }
   return rows.front();
@@ -107,7 +107,7 @@ Simulation simulated(const bench::Config& config, const bench::Selection& select
   bench::Calibrator calibrator(environment);
   const auto [priced, basis] = bench::price_stages(row, environment, calibrator);
   bench::require_result("calibrating the stages", priced.status, priced.error);
-  if (!basis.doubt.empty()) progress.note("costs to be doubted: " + basis.doubt);
+  if (!basis.doubt.empty()) progress.note("costs are uncertain: " + basis.doubt);
   progress.end(std::nullopt);
   progress.finish();
   const bench::Config chosen =

@@ -41,8 +41,8 @@ std::optional<checkpoint::Entry> start_of(const bench::TrainOptions& options,
   if (options.resume == "none") {
     if (kept.empty()) return std::nullopt;
     throw std::invalid_argument(fmt::format(
-        "--checkpoint-dir {}: has checkpoints up to step {}; --resume auto goes on from there, or "
-        "take another folder",
+        "--checkpoint-dir {}: has checkpoints up to step {}; --resume auto continues from there, "
+        "or give another folder",
         options.training.checkpoint_dir, kept.back().step));
   }
   if (options.resume == "auto") {
@@ -55,7 +55,8 @@ std::optional<checkpoint::Entry> start_of(const bench::TrainOptions& options,
         "--resume {}: expected auto, none or an existing step-NUMBER.pt", options.resume));
   }
   if (!initial.empty()) {
-    throw std::invalid_argument("--resume, --initial-state: a training begins with one of them");
+    throw std::invalid_argument(
+        "--resume and --initial-state exclude each other; give one of them");
   }
   return checkpoint::Entry{*step, options.resume};
 }
@@ -65,7 +66,7 @@ std::string model_to_evaluate(const bench::TrainOptions& options) {
   const std::string& initial = options.training.initial_state;
   const bool resumes = options.resume != "none";
   if (resumes == !initial.empty()) {
-    throw std::invalid_argument("--evaluate-only: needs --resume or --initial-state, one of them");
+    throw std::invalid_argument("--evaluate-only: needs either --resume or --initial-state");
   }
   std::string path = resumes ? options.resume : initial;
   if (options.resume == "auto") {
@@ -110,7 +111,7 @@ void refuse_unused_loader(const CLI::App& app, const std::vector<bench::Config>&
   for (const char* flag : {"--loader-threads", "--prefetch"}) {
     if (!none || app.count(flag) == 0) continue;
     throw std::invalid_argument(fmt::format(
-        "{}: a batch of at most 8192 numbers is made between two steps, by no thread", flag));
+        "{}: no effect; batches of at most 8192 numbers are made between the steps", flag));
   }
 }
 
@@ -160,7 +161,7 @@ int train(const Arguments& arguments) {
     const bool keeps = !options.training.checkpoint_dir.empty();
     if (rows.size() > 1 && (keeps || options.resume != "none")) {
       throw std::invalid_argument(
-          fmt::format("--checkpoint-dir, --resume: of one training; these are {}", rows.size()));
+          fmt::format("--checkpoint-dir, --resume: need one training, not {}", rows.size()));
     }
     std::optional<checkpoint::Folder> folder;
     if (keeps) folder.emplace(options.training.checkpoint_dir);

@@ -178,7 +178,7 @@ void TrainRun::open(const bench::PreparedRow& row, const ordered_json& start) {
   const bool is_first = document_.at("trainings").empty();
   if (is_first) writer_->require_written();
   if (!resumed_) return;
-  view_.print(fmt::format("goes on from {}", resumed_->path.string()));
+  view_.print(fmt::format("continues from {}", resumed_->path.string()));
 }
 
 void TrainRun::conclude(const bench::PreparedRow& row, const ordered_json& start,
@@ -225,8 +225,8 @@ void TrainRun::conclude(const bench::PreparedRow& row, const ordered_json& start
 void TrainRun::tell_how_to_resume(std::int64_t step) {
   const bool kept = !options_.training.checkpoint_dir.empty();
   runtime::print_line(stderr, fmt::format("stratagem: interrupted after step {}; {}", step,
-                                          kept ? "the same command with --resume auto goes on"
-                                               : "with --checkpoint-dir FOLDER it could go on"));
+                                          kept ? "the same command with --resume auto continues"
+                                               : "to continue, give --checkpoint-dir FOLDER"));
   code_ = bench::exit_codes::interrupted;
 }
 
@@ -248,7 +248,7 @@ void TrainRun::require_own_log(const std::vector<bench::PreparedRow>& rows) cons
   if (is_own || (is_log && resumed_)) return;
   throw std::invalid_argument(
       fmt::format("--log {}: is {}; name another file, or remove it", path,
-                  is_log ? "the log of another training" : "a file that no training has written"));
+                  is_log ? "the log of another training" : "not the log of a training"));
 }
 
 /// Begins with the log up to the checkpoint, or with an empty one.
@@ -277,7 +277,7 @@ void TrainRun::keep_log_aside() {
     aside = fmt::format("{}.{}", log_, number);
   }
   std::filesystem::rename(log_, aside);
-  view_.print(fmt::format("no checkpoint to go on from: the earlier log is now {}", aside));
+  view_.print(fmt::format("no checkpoint to continue from: the earlier log is now {}", aside));
 }
 
 std::string TrainRun::work_of(const bench::Config& row) const {

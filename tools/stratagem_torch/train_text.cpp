@@ -30,7 +30,7 @@ std::string shortfall(const bench::Requirement& wanted, const bench::TrainResult
   }
   if (wanted.kind == Kind::accuracy) {
     if (!found.accuracy) {
-      return "--require accuracy: needs classes and a --validation set to count in";
+      return "--require accuracy: needs classes and a --validation set";
     }
     if (*found.accuracy >= wanted.value) return "";
     return fmt::format("--require accuracy:{:g}: the training reached {:g}", wanted.value,
@@ -88,7 +88,7 @@ std::string first_loss_text(double loss, std::int64_t classes, std::int64_t samp
                                  std::log(static_cast<double>(classes)));
   if (loss < usual.low || loss > usual.high) {
     text += fmt::format(
-        ": outside {:.3g} to {:.3g}, where logits of variance 1 have it on {} samples; check the "
+        ": outside {:.3g} to {:.3g}, the usual range for {} samples; check the "
         "initial parameters and the scale of the inputs",
         usual.low, usual.high, samples);
   }

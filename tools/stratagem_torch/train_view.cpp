@@ -44,7 +44,7 @@ void TrainView::ask_for_checkpoint() {
   if (save_file_.empty()) {
     progress_.finish();
     runtime::print_line(
-        stderr, "stratagem: SIGUSR1 asks for a checkpoint; --checkpoint-dir has to name a folder");
+        stderr, "stratagem: SIGUSR1 asks for a checkpoint, but --checkpoint-dir is not given");
     return;
   }
   asked_to_save_ = std::ofstream(save_file_).good();

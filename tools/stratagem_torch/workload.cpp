@@ -57,9 +57,8 @@ RowAndFile parse_row_and_file(CLI::App& app, const Arguments& arguments, const s
   if (!parse(app, arguments)) return parsed;
   const auto rows = bench::make_grid(bench::select(typed), catalogue, bench::no_baselines);
   if (rows.size() != 1) {
-    throw std::invalid_argument(
-        fmt::format("expected the options of one row, and these make {}; give one value an option",
-                    rows.size()));
+    throw std::invalid_argument(fmt::format(
+        "expected the options of one row, but these make {}; give each one value", rows.size()));
   }
   parsed.row = rows.front();
   parsed.is_asked_for = true;

@@ -39,7 +39,7 @@ Folder::Folder(fs::path path) : path_(std::move(path)) {
   if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
     ::close(lock_);
     throw std::invalid_argument(
-        fmt::format("{}: another run writes there; take another folder", where));
+        fmt::format("{}: another run is writing there; use another folder", where));
   }
   for (const auto& entry : fs::directory_iterator(path_)) {
     const std::string name = entry.path().filename().string();

@@ -98,7 +98,9 @@ std::string names_text(const Candidate& candidate) {
 /// Returns the wanted tensors, or the reason why the candidate is not the model's.
 std::variant<TensorsByName, std::string> taken(const Candidate& candidate,
                                                std::span<const std::string> wanted) {
-  if (candidate.twice) return std::string("two of its tensors have one name without wrappers");
+  if (candidate.twice) {
+    return std::string("two of its tensors have one name without wrapper prefixes");
+  }
   const std::string begin = prefix_of(candidate, wanted);
   TensorsByName tensors;
   for (const std::string& name : wanted) {
@@ -132,7 +134,7 @@ TensorsByName model_tensors(const Value& whole, std::span<const std::string> wan
     }
     if (found) {
       throw std::invalid_argument(
-          fmt::format("has two models{} and{}; write one of them", where, candidate.where));
+          fmt::format("has two models{} and{}; save only one", where, candidate.where));
     }
     found = std::get<TensorsByName>(std::move(result));
     where = candidate.where;

@@ -42,7 +42,7 @@ constexpr std::array storage_types = {
 
 std::uint64_t size_of(std::int64_t elements, const std::string& type) {
   const auto found = std::ranges::find(storage_types, std::string_view(type), &StorageType::name);
-  if (found == storage_types.end()) unreadable(fmt::format("{} is not known", type));
+  if (found == storage_types.end()) unreadable(fmt::format("storage type {} is unknown", type));
   std::uint64_t size = 0;
   if (elements < 0 ||
       __builtin_mul_overflow(static_cast<std::uint64_t>(elements), found->element_size, &size)) {
@@ -108,13 +108,14 @@ void SavedFile::read_archive(Bytes bytes) {
     unreadable("is an archive without data.pkl, which torch.save writes");
   folder_ = found->first.substr(0, found->first.size() - pickle_name.size());
   if (records_.contains(folder_ + "constants.pkl")) {
-    unreadable(
-        "is a TorchScript archive; torch.save(module.state_dict(), FILE) writes what is read here");
+    unreadable("is a TorchScript archive; write it with torch.save(module.state_dict(), FILE)");
   }
   if (const auto order = records_.find(folder_ + "byteorder"); order != records_.end()) {
     constexpr std::size_t longest = 16;
     const Bytes text = unpacked(order->second, longest);
-    if (std::string(text.begin(), text.end()) != "little") unreadable("is of a big-endian machine");
+    if (std::string(text.begin(), text.end()) != "little") {
+      unreadable("is from a big-endian machine");
+    }
   }
   value_ = read_pickle(unpacked(found->second, most_pickle_memory / 4));
 }
@@ -125,11 +126,11 @@ void SavedFile::read_pickles(Bytes bytes) {
   constexpr std::int64_t version = 1001;
   const Value written_version = take_pickle(bytes);
   const auto* number = written_version.as<std::int64_t>();
-  if (number == nullptr || *number != version) unreadable("is of an unknown version of torch.save");
+  if (number == nullptr || *number != version) unreadable("has an unknown torch.save version");
   const Value machine = take_pickle(bytes);
   const Value* little = machine.find("little_endian");
   const bool* is_little = little == nullptr ? nullptr : little->as<bool>();
-  if (is_little == nullptr || !*is_little) unreadable("is of a big-endian machine");
+  if (is_little == nullptr || !*is_little) unreadable("is from a big-endian machine");
   value_ = take_pickle(bytes);
   const Value names = take_pickle(bytes);
   const auto* list = names.as<List>();
@@ -139,7 +140,7 @@ void SavedFile::read_pickles(Bytes bytes) {
   for (const Value& name : list->items) {
     const auto* text = name.as<std::string>();
     const auto type = text == nullptr ? types.end() : types.find(*text);
-    if (type == types.end()) unreadable("has a storage that no tensor lies in");
+    if (type == types.end()) unreadable("has a storage without a tensor");
     const std::int64_t elements = take_integer(bytes);
     storages_.emplace(*text, take(bytes, size_of(elements, type->second)));
   }

@@ -70,7 +70,7 @@ void require_fit(const models::Workload& workload, const datasets::SampleFormat&
       (entry.input_kind == models::InputKind::tokens && format.kind == SampleKind::tokens);
   if (!same_kind) {
     throw std::invalid_argument(
-        fmt::format("--data: {} trains on other samples than the data set's", entry.name));
+        fmt::format("--data: {} trains on another kind of sample", entry.name));
   }
   switch (format.kind) {
     case SampleKind::image:

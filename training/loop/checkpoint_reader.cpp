@@ -66,7 +66,7 @@ class File {
     const auto element =
         std::ranges::find(elements, std::string_view(pickled.storage_type), &Element::storage_type);
     if (element == elements.end()) {
-      fail(fmt::format("its \"{}\" is of {}, which no model has", name, pickled.storage_type));
+      fail(fmt::format("its \"{}\" is of {}, an unsupported type", name, pickled.storage_type));
     }
     const std::span<const std::uint8_t> storage = storage_of(pickled);
     const bool as_it_lies = is_contiguous(pickled);
@@ -110,14 +110,14 @@ class File {
 
 const Value& part(const File& file, const Value& whole, const char* name) {
   const Value* found = whole.find(name);
-  if (found == nullptr) file.fail(fmt::format("has no \"{}\", as a checkpoint has", name));
+  if (found == nullptr) file.fail(fmt::format("is not a checkpoint: it has no \"{}\"", name));
   return *found;
 }
 
 template <class Kind>
 const Kind& part_as(const File& file, const Value& whole, const char* name) {
   const Kind* found = part(file, whole, name).as<Kind>();
-  if (found == nullptr) file.fail(fmt::format("\"{}\" is of another type", name));
+  if (found == nullptr) file.fail(fmt::format("\"{}\" has the wrong type", name));
   return *found;
 }
 
@@ -225,7 +225,7 @@ Position position_of(const File& file, const Value& whole, const std::filesystem
   }
   const auto named = checkpoint::Folder::step_of(path);
   if (named && *named != position.step) {
-    file.fail(fmt::format("is of step {}, which its name does not state", position.step));
+    file.fail(fmt::format("is of step {}, but its name has another step", position.step));
   }
   return position;
 }

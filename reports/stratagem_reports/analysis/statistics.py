@@ -62,7 +62,7 @@ def distinguishable(first: Summary, second: Summary) -> bool:
 
 
 def rivals(row: Row, others: list[Row]) -> list[Row]:
-    """Those of the others that cannot be told apart from the row."""
+    """Return the other rows that are not significantly different from the row."""
     return [
         other
         for other in others

@@ -162,7 +162,7 @@ def _best_note(selection: Selection, best: Row) -> str:
             words.append(f"{ratio.value:.2f}\u00d7 as fast as model parallel")
     close = [str(row.split_size) for row in rivals(best, selection.splits)]
     if close:
-        words.append(f"cannot tell it from split {listing(close)}")
+        words.append(f"not significantly different from split {listing(close)}")
     return marks.lines(*words)
 
 

@@ -69,7 +69,7 @@ def _predictions(results: Results) -> list[str]:
         )
     doubts = [f"{name} ({basis.doubt})" for name, basis in bases if basis.doubt]
     if doubts:
-        words.append(f"Not to be trusted are those of {'; '.join(doubts)}.")
+        words.append(f"Unreliable predictions: {'; '.join(doubts)}.")
     return words
 
 
@@ -89,7 +89,7 @@ def _noise(results: Results) -> list[str]:
         words.append(
             f"{len(wide)} of {len(measured)} rows scatter widely: the middle four fifths of their "
             f"samples span {percent(min(wide), 0)} to {percent(max(wide), 0)} of the median, so "
-            "differences of that size are not to be believed."
+            "differences of that size are not reliable."
         )
     outliers = sum(len(summary.outliers) for summary in measured)
     if outliers:

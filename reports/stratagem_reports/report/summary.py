@@ -28,7 +28,7 @@ class PredictionError:
 
 
 def first_place(selection: Selection) -> str:
-    """What may be said of the first row: that it is the fastest only where it is told apart from
+    """Return the verdict on the first row: it is the fastest only if it differs significantly from
     every other."""
     what = "mean" if selection.tutorial else "median"
     if len(selection.rows) == 1:
@@ -149,7 +149,7 @@ def _winner(selection: Selection) -> list[str]:
             else "the launches' times overlap, or there are too few launches; more repetitions may "
             "decide"
         )
-        found.append(f"Cannot tell it apart from {listing(close)}: {why}.")
+        found.append(f"It is not significantly different from {listing(close)}: {why}.")
     elif len(selection.rows) > 1:
         second = selection.rows[1]
         ratio = speed_up(second.summary, summary)
@@ -157,8 +157,8 @@ def _winner(selection: Selection) -> list[str]:
             return found
         found.append(
             f"It is {_times(ratio)} as fast as the next, {short_label(selection, second)} "
-            f"({_extremes(ratio)}), and told apart from every other row, with 95% for all pairs "
-            "of rows together. The intervals speak of this run alone."
+            f"({_extremes(ratio)}), and significantly different from every other row, at 95% for "
+            "all pairs of rows together. The intervals are for this run only."
         )
     return found
 
@@ -178,11 +178,11 @@ def _pipeline(selection: Selection) -> list[str]:
     if close:
         word = "split" if len(close) == 1 else "splits"
         found.append(
-            f"Best split {best.split_size}, though it cannot be told apart from {word} "
+            f"Best split {best.split_size}, but it is not significantly different from {word} "
             f"{listing(close)}."
         )
     elif len(selection.splits) > 1:
-        found.append(f"Best split {best.split_size}, told apart from every other split.")
+        found.append(f"Best split {best.split_size}: every other split differs significantly.")
     return found
 
 
@@ -203,7 +203,7 @@ def _all_cores(selection: Selection) -> list[str]:
         return []
     ratio = speed_up(single.summary, best.summary)
     if not distinguishable(single.summary, best.summary):
-        verdict = "cannot be told apart from"
+        verdict = "is not significantly different from"
     else:
         verdict = "is slower than" if ratio and ratio.value < 1.0 else "is faster than"
     factor = f": {_times(ratio)} as fast ({_extremes(ratio)})" if ratio else ""

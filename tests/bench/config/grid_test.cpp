@@ -52,8 +52,8 @@ TEST(Grid, RowsThatBecomeEqualAreMeasuredOnce) {
 
 TEST(Grid, TheTutorialsStepsHaveNoBatchThatStaysOnTheDevice) {
   EXPECT_EQ(refusal({{"protocol", "steady,tutorial"}, {"inputs", "device"}}),
-            "--inputs device: each step of --protocol tutorial makes a batch of its own; leave one "
-            "of them out");
+            "--inputs device: --protocol tutorial makes a new batch for each step; "
+            "leave one of them out");
 }
 
 TEST(Grid, KernelsAreAnAxisOnCpus) {
@@ -61,7 +61,7 @@ TEST(Grid, KernelsAreAnAxisOnCpus) {
               ElementsAre("single/resnet50/devices:1/batch:48/image:128",
                           "single/resnet50/devices:1/batch:48/image:128/kernels:reference"));
   EXPECT_EQ(refusal({{"strategy", "single"}, {"device", "cuda"}, {"kernels", "reference"}}),
-            "--kernels: no chosen row uses it; it is for --device cpu");
+            "--kernels: no effect on the chosen rows; it applies to --device cpu");
   EXPECT_EQ(rows_of({{"strategy", "single"}, {"device", "cpu,cuda"}, {"kernels", "reference"}})
                 .back()
                 .kernels.name(),
@@ -155,7 +155,7 @@ TEST(Grid, DeviceIdsGiveTheNumberOfDevices) {
   EXPECT_THAT(rows[0].device_ids, ElementsAre(3));
   EXPECT_EQ(rows[1].devices, 3);
   EXPECT_EQ(refusal({{"strategy", "pipeline"}, {"devices", "2"}, {"device_ids", "0+1+2"}}),
-            "--device-ids: 3 ids for 2 devices; name 2, or set devices to 3");
+            "--device-ids: 3 ids for 2 devices; give 2, or set devices to 3");
 }
 
 TEST(Grid, IdsInOrderAreTheDefault) {
@@ -195,17 +195,17 @@ TEST(Grid, RefusesASplitAboveTheBatch) {
 
 TEST(Grid, RefusesWhatNoRowUses) {
   EXPECT_EQ(refusal({{"strategy", "single,model_parallel"}, {"split_size", "4"}}),
-            "--split-size: no chosen row uses it; it is for pipeline");
+            "--split-size: no effect on the chosen rows; it applies to pipeline");
   EXPECT_EQ(refusal({{"strategy", "single"}, {"cut", "layer3"}}),
-            "--cut: no chosen row uses it; it is for model_parallel, pipeline");
+            "--cut: no effect on the chosen rows; it applies to model_parallel, pipeline");
   EXPECT_EQ(refusal({{"strategy", "single"}, {"tf32", "on"}}),
-            "--tf32: no chosen row uses it; it is for --device cuda");
+            "--tf32: no effect on the chosen rows; it applies to --device cuda");
   EXPECT_EQ(refusal({{"model", "mlp"}, {"image_size", "64"}}),
-            "--image-size: no chosen row uses it; it is for resnet50, resnet18");
+            "--image-size: no effect on the chosen rows; it applies to resnet50, resnet18");
   EXPECT_EQ(refusal({{"optimizer", "adam"}, {"momentum", "0.9"}}),
-            "--momentum: no chosen row uses it; it is for --optimizer sgd");
+            "--momentum: no effect on the chosen rows; it applies to --optimizer sgd");
   EXPECT_EQ(refusal({{"device", "cuda"}, {"cores_per_device", "2"}}),
-            "--cores-per-device: no chosen row uses it; it is for --device cpu");
+            "--cores-per-device: no effect on the chosen rows; it applies to --device cpu");
 }
 
 /// Rows of nn.DataParallel, by what sets their names apart.
@@ -235,13 +235,12 @@ TEST(Grid, OptionsOfDataParallelAreUsedWhereAnotherMakesRoomForThem) {
   EXPECT_EQ(error_of([] {
               rungs_of({{"update", "everywhere"}});
             }),
-            "--update: no chosen row uses it; it is for --replicate kept");
-  EXPECT_EQ(
-      error_of([] {
-        rungs_of({{"bucket_mb", "4"}});
-      }),
-      "--bucket-mb: no chosen row uses it; it is for data_parallel with --reduce overlapped or "
-      "--replicate kept");
+            "--update: no effect on the chosen rows; it applies to --replicate kept");
+  EXPECT_EQ(error_of([] {
+              rungs_of({{"bucket_mb", "4"}});
+            }),
+            "--bucket-mb: no effect on the chosen rows; it applies to data_parallel with --reduce "
+            "overlapped or --replicate kept");
 }
 
 /// The names of a grid's rows.
@@ -279,8 +278,7 @@ TEST(Grid, ASizeOrANumberCutsTheBatchOfStages) {
   EXPECT_EQ(error_of([&] {
               names({staged, {"split_size", "4"}, {"accumulation_steps", "2"}});
             }),
-            "--accumulation-steps: --split-size cuts the batch of these rows; leave one of them "
-            "out");
+            "--accumulation-steps: --split-size already splits the batch; leave one of them out");
   // State is sharded over replicas.
   EXPECT_THAT(
       names({{"mesh", "auto,pipeline=4"}, {"shard", "optimizer"}}),
@@ -288,7 +286,7 @@ TEST(Grid, ASizeOrANumberCutsTheBatchOfStages) {
   EXPECT_EQ(error_of([&] {
               names({{"mesh", "pipeline=4"}, {"shard", "optimizer"}});
             }),
-            "--shard: no chosen row uses it; it is for test_wide with replicas");
+            "--shard: no effect on the chosen rows; it applies to test_wide with replicas");
 }
 
 TEST(Grid, ARowWhoseOptionsNameTheUsualArrangementIsOneRow) {
@@ -345,8 +343,7 @@ TEST(Grid, RefusesEmptyAndUnknownValues) {
 }
 
 TEST(Grid, WhatIsNoPartOfTheNameTakesOneValue) {
-  EXPECT_EQ(refusal({{"steps", "2,3"}}),
-            "--steps: 2 values; it takes one, which holds for all rows");
+  EXPECT_EQ(refusal({{"steps", "2,3"}}), "--steps: 2 values; give one, it applies to all rows");
 }
 
 TEST(Grid, RowsOfAGridHaveDifferentNames) {

@@ -70,7 +70,7 @@ TEST_F(PluginsTest, WhatIsNoneIsRefused) {
 TEST_F(PluginsTest, AnotherVersionIsRefusedBeforeItIsLoaded) {
   const std::string message = refusal_of("..." + reports::plugin_interface_mark() +
                                          "stratagem 0.0.1" + std::string(1, '\0'));
-  EXPECT_THAT(message, HasSubstr("built for stratagem 0.0.1, and this is " +
+  EXPECT_THAT(message, HasSubstr("built for stratagem 0.0.1, but this is " +
                                  reports::build_information().plugin_interface));
 }
 
@@ -83,7 +83,7 @@ TEST_F(PluginsTest, WhatTheLoaderRefusesIsToldInOneLine) {
 TEST_F(PluginsTest, ARowNeedsThoseItWasMadeWith) {
   require_plugins({});
   EXPECT_THAT(error_of([] { require_plugins({"libmine.so@1"}); }),
-              HasSubstr("the row is for \"libmine.so@1\", and this process has loaded \"\""));
+              HasSubstr("the row needs \"libmine.so@1\", but this process has loaded \"\""));
 }
 
 TEST_F(PluginsTest, EveryRowNamesThem) {

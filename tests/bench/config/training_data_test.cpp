@@ -68,7 +68,7 @@ TEST(TrainingWork, EveryOptionDecidesWhetherItMayChange) {
     if (option.at_resume == strategies::AtResume::may_change) {
       EXPECT_EQ(found, accepted);
     } else {
-      EXPECT_THAT(found, HasSubstr("file.pt: is of a training with " + option.name));
+      EXPECT_THAT(found, HasSubstr("file.pt: belongs to a training with " + option.name));
     }
   }
 }
@@ -93,8 +93,8 @@ TEST(TrainingWork, EveryOptionOfTheTrainingIsOfOneKind) {
 TEST(TrainingWork, PartsOfTheDataAndRatesAreKept) {
   const ordered_json then = work(Config(), {.validation = 0.1});
   EXPECT_EQ(refusal(then, work(Config(), {.validation = 0.5})),
-            "file.pt: is of a training with validation 0.1, this one has 0.5; --validation must "
-            "stay as it was");
+            "file.pt: belongs to a training with validation 0.1, this one has 0.5; "
+            "--validation must not change");
   EXPECT_THAT(refusal(work(Config()), work(Config(), {.test = -1})),
               HasSubstr("test \"none\", this one has \"own\""));
   EXPECT_THAT(refusal(work(Config()), work(Config(), {.learning_rate_schedule = "cosine"})),
@@ -117,7 +117,8 @@ TEST(TrainingWork, DataAreComparedByTheirContent) {
   EXPECT_EQ(refusal(then, work(Config(), {.data = "mnist:there"}, Numbers({1, 2, 3}))), accepted);
   for (const Numbers& other : {Numbers({1, 2, 4}), Numbers({1, 2, 3}, 1), Numbers({1, 2})}) {
     EXPECT_EQ(refusal(then, work(Config(), {.data = "mnist:here"}, other)),
-              "file.pt: is of a training on other data: the samples or targets of --data differ");
+              "file.pt: belongs to a training on other data: the samples or targets of --data "
+              "differ");
   }
 }
 
@@ -140,7 +141,7 @@ TEST(TrainingWork, WhatAFileDoesNotNameHadItsDefaultOrIsNotKnown) {
   then.erase("mixed_precision");
   row.mixed_precision = "bfloat16";
   EXPECT_THAT(refusal(then, work(row)), HasSubstr("mixed_precision \"none\""));
-  EXPECT_THAT(refusal("nothing", work(row)), HasSubstr("file.pt: does not name"));
+  EXPECT_THAT(refusal("nothing", work(row)), HasSubstr("file.pt: does not record"));
 }
 
 }  // namespace

@@ -104,19 +104,19 @@ TEST(Cluster, ALostRankIsWaitedForOnce) {
   const Job job = some_job(2, 0.5);
   const LaunchResult first = cluster.launch(job, options);
   EXPECT_EQ(first.status, LaunchStatus::hung);
-  EXPECT_THAT(first.error.message, HasSubstr("was not heard of for"));
+  EXPECT_THAT(first.error.message, HasSubstr("did not respond for"));
 
   const auto start = std::chrono::steady_clock::now();
   const LaunchResult second = cluster.launch(job, options);
   EXPECT_EQ(second.status, LaunchStatus::hung);
   EXPECT_EQ(second.error.rank, 1);
-  EXPECT_EQ(second.error.message, "rank 1 is lost: nothing was heard of it in an earlier launch");
+  EXPECT_EQ(second.error.message, "rank 1 is lost: it did not respond in an earlier launch");
   EXPECT_LT(std::chrono::steady_clock::now() - start, 2500ms);
   EXPECT_FALSE(own.find("job/1").has_value());
 
   // It is there again: the next job is made for it too.
   own.set("heartbeat/1", R"({"count": 1, "host": "there"})");
-  EXPECT_THAT(cluster.launch(job, options).error.message, HasSubstr("was not heard of for"));
+  EXPECT_THAT(cluster.launch(job, options).error.message, HasSubstr("did not respond for"));
   EXPECT_TRUE(own.find("job/1").has_value());
 }
 
@@ -199,7 +199,7 @@ TEST(Cluster, ARankThatNeverComesIsNamed) {
     Cluster cluster(std::make_unique<MemoryStore>(page), options);
     FAIL() << "did not wait";
   } catch (const CommunicationError& error) {
-    EXPECT_STREQ(error.what(), "rank 0 of 2 (a test) waited 0.3 s in vain for rank 1 to come");
+    EXPECT_STREQ(error.what(), "rank 0 of 2 (a test) waited 0.3 s, but rank 1 did not connect");
   }
 }
 
@@ -215,7 +215,7 @@ TEST(Cluster, ARankThatLeavesIsNamed) {
   EXPECT_EQ(launched.status, LaunchStatus::hung);
   EXPECT_EQ(launched.error.rank, 1);
   EXPECT_EQ(launched.error.last_action, "0F0");
-  EXPECT_THAT(launched.error.message, HasSubstr("rank 1 on h was not heard of for"));
+  EXPECT_THAT(launched.error.message, HasSubstr("rank 1 on h did not respond for"));
 }
 
 TEST(Cluster, AFollowerLeavesWhenRankZeroFallsSilent) {
@@ -229,7 +229,7 @@ TEST(Cluster, AFollowerLeavesWhenRankZeroFallsSilent) {
     cluster.follow();
     FAIL() << "waits on";
   } catch (const CommunicationError& error) {
-    EXPECT_STREQ(error.what(), "rank 1 of 2 (a test): nothing heard of rank 0 for 0.5 s");
+    EXPECT_STREQ(error.what(), "rank 1 of 2 (a test): rank 0 did not respond for 0.5 s");
   }
 }
 
@@ -248,7 +248,7 @@ TEST(Cluster, AnotherWorldSizeIsRefused) {
     Cluster cluster(std::make_unique<MemoryStore>(page), place_of(0, 2));
     FAIL() << "accepted";
   } catch (const std::invalid_argument& error) {
-    EXPECT_THAT(error.what(), HasSubstr("rank 1 says that there are 3"));
+    EXPECT_THAT(error.what(), HasSubstr("rank 1 has --world-size 3"));
   }
 }
 

@@ -105,7 +105,7 @@ TEST(Launch, NamesTheSignalOfACrash) {
   const LaunchResult launched =
       launch(some_job(), worker("echo 'about to crash' >&2; kill -SEGV $$"));
   EXPECT_EQ(launched.status, LaunchStatus::failure);
-  EXPECT_EQ(launched.error.message, "rank 0 was ended by signal 11 (SIGSEGV): about to crash");
+  EXPECT_EQ(launched.error.message, "rank 0 was terminated by signal 11 (SIGSEGV): about to crash");
   EXPECT_FALSE(launched.error.host.empty());
 }
 
@@ -118,19 +118,19 @@ TEST(Launch, ReportsAnExitWithoutAResult) {
   const LaunchResult launched =
       launch(some_job(), worker("printf 'first\\nlast words\\n\\n' >&2; exit 3"));
   EXPECT_EQ(launched.status, LaunchStatus::failure);
-  EXPECT_EQ(launched.error.message, "rank 0 left without a result, exit status 3: last words");
+  EXPECT_EQ(launched.error.message, "rank 0 exited without a result, exit status 3: last words");
 }
 
 TEST(Launch, ReportsAResultThatIsNotJson) {
   const LaunchResult launched = launch(some_job(), worker("printf '{\"ok\":tr' >&4"));
   EXPECT_EQ(launched.status, LaunchStatus::failure);
-  EXPECT_EQ(launched.error.message, "rank 0 left a result of 8 bytes that is not JSON");
+  EXPECT_EQ(launched.error.message, "rank 0 returned 8 bytes that are not JSON");
 }
 
 TEST(Launch, NamesTheCrashWhenTheResultWasCutOff) {
   const LaunchResult launched =
       launch(some_job(), worker("printf '{\"ok\":tr' >&4; kill -ABRT $$"));
-  EXPECT_EQ(launched.error.message, "rank 0 was ended by signal 6 (SIGABRT)");
+  EXPECT_EQ(launched.error.message, "rank 0 was terminated by signal 6 (SIGABRT)");
 }
 
 TEST(Launch, EndsAHangAndEverythingThatItStarted) {
@@ -177,7 +177,7 @@ TEST(Launch, LetsTheWorkerReceiveSignals) {
   LaunchOptions options = worker("kill -TERM $$; sleep 1000");
   options.interrupt = &interrupt;
   const LaunchResult launched = launch(some_job(), options);
-  EXPECT_EQ(launched.error.message, "rank 0 was ended by signal 15 (SIGTERM)");
+  EXPECT_EQ(launched.error.message, "rank 0 was terminated by signal 15 (SIGTERM)");
   EXPECT_FALSE(interrupt.raised());
 }
 
@@ -320,7 +320,7 @@ TEST(LaunchRanks, ARankThatGoesOnAloneIsEnded) {
   const LaunchResult launched =
       launch_ranks(2, R"(if [ "$rank" = 1 ]; then exit 3; fi; sleep 100)");
   EXPECT_EQ(launched.error.rank, 1);
-  EXPECT_EQ(launched.error.message, "rank 1 left without a result, exit status 3");
+  EXPECT_EQ(launched.error.message, "rank 1 exited without a result, exit status 3");
   EXPECT_LT(std::chrono::steady_clock::now() - start, 15s);
 }
 
@@ -333,8 +333,7 @@ TEST(LaunchRanks, AStoppedRankIsNamed) {
         launch_ranks(2, R"(if [ "$rank" = 1 ]; then kill -STOP $$; fi; )" + answer);
     EXPECT_EQ(launched.status, LaunchStatus::hung);
     EXPECT_EQ(launched.error.rank, 1);
-    EXPECT_EQ(launched.error.message,
-              "rank 1 was stopped (SIGSTOP?) and the others waited in vain");
+    EXPECT_EQ(launched.error.message, "rank 1 was stopped (SIGSTOP?) while the other ranks waited");
   }
 }
 

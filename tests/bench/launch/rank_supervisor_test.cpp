@@ -56,13 +56,13 @@ std::string said_of(const std::vector<bool>& leaving, const Limits& limits) {
 
 TEST(RankSupervisor, AWorkerThatDoesNotLeaveIsNotWaitedForAsOneThatWorks) {
   EXPECT_EQ(said_of({true, true}, {.result = 3s, .leave = 10ms}),
-            "rank 0 hung: it gave its result and did not leave within 0.01 s; last action none");
+            "rank 0 hung: it returned its result but did not exit within 0.01 s; last action none");
   EXPECT_EQ(LaunchOptions().leave_limit, 5s);
 }
 
 TEST(RankSupervisor, AWorkerMayNotTakeLongerToLeaveThanToWork) {
   EXPECT_EQ(said_of({true}, {.result = 10ms, .leave = 3s}),
-            "rank 0 hung: it gave its result and did not leave within 0.01 s; last action none");
+            "rank 0 hung: it returned its result but did not exit within 0.01 s; last action none");
 }
 
 TEST(RankSupervisor, WhoeverLeavesMayWaitForAnotherRanksWork) {

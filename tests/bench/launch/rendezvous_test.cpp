@@ -143,7 +143,7 @@ TEST(FitToWorld, RefusesAnotherNumberOfRanks) {
     apply_world_size(selection, *launched_by({}, by_torchrun));
     FAIL() << "accepted";
   } catch (const std::invalid_argument& error) {
-    EXPECT_STREQ(error.what(), "--ranks: torchrun started 2 ranks; leave it out, or say 2");
+    EXPECT_STREQ(error.what(), "--ranks: torchrun started 2 ranks; leave it out, or give 2");
   }
 }
 

@@ -202,12 +202,11 @@ Config row_on(decltype(Config::device) device, bool tf32, Dtype dtype = "float32
 }
 
 TEST(Tf32Note, SaysWhereThePyTorchDefaultIsAnotherOne) {
-  EXPECT_THAT(tf32_note(row_on("cuda", false), true),
-              HasSubstr("PyTorch's default for them is TF32"));
+  EXPECT_THAT(tf32_note(row_on("cuda", false), true), HasSubstr("PyTorch's default is TF32"));
   EXPECT_EQ(tf32_note(row_on("cuda", false), false), "") << "no convolutions";
   for (const bool convolutions : {false, true}) {
     EXPECT_THAT(tf32_note(row_on("cuda", true), convolutions),
-                HasSubstr("PyTorch's default for them is float32"));
+                HasSubstr("PyTorch's default is float32"));
     EXPECT_EQ(tf32_note(row_on("cpu", false), convolutions), "");
     EXPECT_EQ(tf32_note(row_on("cuda", false, "float16"), convolutions), "");
   }

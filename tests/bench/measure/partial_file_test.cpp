@@ -107,9 +107,9 @@ TEST_F(PartialFileTest, SaysWhichOptionDiffers) {
   file.begin(plan_, {});
   EXPECT_THAT(
       refusal({.rows = {{{"split_size", 1}}, {{"split_size", 3}}}, .identity = plan_.identity}),
-      HasSubstr("row 2 has split_size 2 there and 3 in this command"));
+      HasSubstr("row 2 has split_size 2 in the file but 3 in this command"));
   EXPECT_THAT(refusal({.rows = {{{"split_size", 1}}}, .identity = plan_.identity}),
-              HasSubstr("2 rows and this command has 1"));
+              HasSubstr("2 rows, but this command has 1"));
 }
 
 TEST_F(PartialFileTest, RefusesLaunchesOfAnotherBuildMachineOrEnvironment) {
@@ -121,11 +121,11 @@ TEST_F(PartialFileTest, RefusesLaunchesOfAnotherBuildMachineOrEnvironment) {
   other = plan_;
   other.identity["environment"] = "A=2";
   EXPECT_THAT(refusal(other),
-              HasSubstr(R"(its launches have environment "A=1", and this run has "A=2")"));
+              HasSubstr(R"(its launches have environment "A=1", but this run has "A=2")"));
   other = plan_;
   other.identity["host"] = "elsewhere";
   EXPECT_THAT(refusal(other),
-              HasSubstr(R"(its launches have host null, and this run has "elsewhere")"));
+              HasSubstr(R"(its launches have host null, but this run has "elsewhere")"));
 }
 
 TEST_F(PartialFileTest, RefusesAFileOfSomethingElse) {
@@ -169,7 +169,7 @@ TEST_F(PartialFileTest, KeepsASecondRunAwayUntilItEnds) {
       PartialFile second(path_);
       FAIL() << "two runs write one file";
     } catch (const std::invalid_argument& error) {
-      EXPECT_THAT(error.what(), HasSubstr("another run writes it"));
+      EXPECT_THAT(error.what(), HasSubstr("in use by another run"));
     }
     first.append(launch(0, 0));
     EXPECT_EQ(read_partial(path_, plan_).size(), 1u);

@@ -151,7 +151,7 @@ TEST_F(ProvingTest, AnUpdateIsSkippedForADynamicScaleAlone) {
   const Measurement measured = measure_rows({row(1)});
   EXPECT_EQ(exit_code(measured), 1);
   EXPECT_THAT(measured.results.rows.front().repetitions.back().error->message,
-              HasSubstr("step 1 skipped its update, and the loss has no dynamic scale"));
+              HasSubstr("step 1 skipped its update without a dynamic loss scale"));
   EXPECT_EQ(workers_.count<ReferenceJob>(), 2) << "one for each pattern of skipped updates";
 }
 

@@ -241,7 +241,7 @@ void expect_refusal(const Combination& of, const std::string& line) {
   EXPECT_THAT(line, testing::Not(testing::HasSubstr("\n")));
   // What would work: strategies that have it, or a mesh.
   EXPECT_THAT(line,
-              testing::AnyOf(testing::HasSubstr("it is for ddp"), testing::HasSubstr("mesh")));
+              testing::AnyOf(testing::HasSubstr("it applies to ddp"), testing::HasSubstr("mesh")));
 }
 
 class Combinations : public testing::TestWithParam<std::string> {};

@@ -94,7 +94,7 @@ TEST_F(DatasetFiles, ABadFileOfMnistIsNamedWithWhatIsWrong) {
                                     "train-labels-idx1-ubyte: the number of labels is 29")));
   write("train-labels-idx1-ubyte", big_endian({0x801, 30}) + std::string(30, 11));
   EXPECT_THAT(refusal("mnist"),
-              ThrowsMessage<std::invalid_argument>(HasSubstr("label 11 of sample 0")));
+              ThrowsMessage<std::invalid_argument>(HasSubstr("sample 0 has label 11")));
   write("train-images-idx3-ubyte", big_endian({0x803, 30, 28, 28}) + std::string(30, 11));
   EXPECT_THAT(refusal("mnist"),
               ThrowsMessage<std::invalid_argument>(HasSubstr("its size in bytes is 46")));
@@ -121,12 +121,11 @@ TEST_F(DatasetFiles, Cifar10IsRead) {
   EXPECT_EQ(sets.validation->sample(0).bytes.size(), 3072U);
   EXPECT_EQ(sets.test, nullptr);
   write("data_batch_3.bin", "short");
-  EXPECT_THAT(refusal("cifar10"),
-              ThrowsMessage<std::invalid_argument>(
-                  HasSubstr("data_batch_3.bin: has 5 bytes, a file of CIFAR-10 30730000")));
+  EXPECT_THAT(refusal("cifar10"), ThrowsMessage<std::invalid_argument>(HasSubstr(
+                                      "data_batch_3.bin: has 5 bytes, expected 30730000")));
   write("data_batch_3.bin", std::string(30'730'000, 12));
   EXPECT_THAT(refusal("cifar10"),
-              ThrowsMessage<std::invalid_argument>(HasSubstr("label 12 of record 0")));
+              ThrowsMessage<std::invalid_argument>(HasSubstr("record 0 has label 12")));
 }
 
 TEST(Dataset, DrawnPartsHaveSamplesOfTheirOwn) {
@@ -231,10 +230,10 @@ TEST(Dataset, WhatCannotBeIsRefusedInOneLine) {
   refused({.name = "cifar100:x"}, "--data cifar100:x: unknown");
   refused({.name = "random", .samples = 0}, "--samples 0");
   refused({.name = "random", .samples = 10, .validation = 0.01},
-          "--validation 0.01: of 10 samples");
-  refused({.name = "random", .samples = 10, .validation = 0.5, .test = 0.5}, "none is left");
+          "--validation 0.01: selects none of 10 samples");
+  refused({.name = "random", .samples = 10, .validation = 0.5, .test = 0.5}, "leave none of");
   refused({.name = "text", .sequence = 5, .validation = -1},
-          "--validation own: --data text has no such part");
+          "--validation own: --data text has no such split");
 }
 
 }  // namespace

@@ -146,7 +146,7 @@ TEST_F(ImageFolders, FoldersTrainValAndTestAreTheSetsOwnParts) {
   EXPECT_THAT(labels(sets.test), ElementsAre(0, 1));
   write("val/c/1.png", png);
   EXPECT_THAT(making(), ThrowsMessage<std::invalid_argument>(
-                            AllOf(HasSubstr("/val/c"), HasSubstr("no class of the training set"))));
+                            AllOf(HasSubstr("/val/c"), HasSubstr("not a class of the training"))));
 }
 
 TEST_F(ImageFolders, AFolderNamedTrainMayBeAClass) {

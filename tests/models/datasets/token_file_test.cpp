@@ -82,11 +82,11 @@ TEST_F(TokenFiles, AreOfUint32WhereTheOptionOrTheHeaderOfLlmcHasIt) {
     EXPECT_EQ(numbers(sets.training->sample(0).bytes)[12], 4);
   }
   wide.token_dtype = "uint16";
-  expect_refused(wide, "--token-dtype uint16: its header has uint32");
+  expect_refused(wide, "--token-dtype uint16: the file's header has uint32");
   write("tokens.bin", header(20240520, 1, 4) + little_endian({1, 2, 3, 4}, 2));
   EXPECT_EQ(make_datasets(options(), "").training->format().token_bytes, 2);
   write("tokens.bin", header(20240520, 1, 5) + little_endian({1, 2, 3, 4}, 2));
-  expect_refused(options(), "has 8 bytes of tokens, its header has 5 tokens, which are 10 bytes");
+  expect_refused(options(), "has 8 bytes of tokens, but its header counts 5 tokens, 10 bytes");
 }
 
 TEST_F(TokenFiles, InAFolderAreTrainValAndTest) {
@@ -106,7 +106,7 @@ TEST_F(TokenFiles, OutsideTheVocabularyOrOfPartsOfTokensAreRefused) {
   write("tokens.bin", little_endian({1, 2, 3, 1000}, 2));
   expect_refused(options(), "tokens.bin: has token 1000, the model's vocabulary is 0 to 999");
   write("tokens.bin", "odd");
-  expect_refused(options(), "tokens.bin: has 3 bytes, no whole number of tokens of 2 bytes");
+  expect_refused(options(), "tokens.bin: has 3 bytes, not a multiple of 2-byte tokens");
   write("tokens.bin", little_endian({1, 2, 3}, 2));
   expect_refused(options(), "--sequence-length 3: ");
   write("tokens.bin", "");

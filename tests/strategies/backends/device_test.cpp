@@ -365,7 +365,7 @@ TEST(CpuDevice, HasAnAccountOfItsOwnHoweverManyThereAre) {
       ADD_FAILURE() << "accepted: " << index;
     } catch (const std::invalid_argument& error) {
       EXPECT_STREQ(error.what(),
-                   fmt::format("cpu:{}: a process drives 1024 devices at most", index).c_str());
+                   fmt::format("cpu:{}: a process has at most 1024 devices", index).c_str());
     }
   }
   EXPECT_THROW(use_account(memory_accounts), std::out_of_range);

@@ -103,7 +103,7 @@ TEST(DeviceBalance, NamesADeviceWithLessThanThreeQuartersOfAnother) {
   };
   EXPECT_EQ(of(60, 75), "");
   EXPECT_EQ(of(32, 100),
-            "cuda:1 has 40% of the memory of cuda:0, and each step waits for the smallest device; "
+            "cuda:1 has 40% of the memory of cuda:0 and slows down each step; "
             "leave it out with --device-ids");
   EXPECT_THAT(of(80, 60), HasSubstr("cuda:1 has 60% of the cores of cuda:0"));
   EXPECT_THAT(of(80, 200), HasSubstr("cuda:0 has 50% of the cores of cuda:1"));
@@ -208,7 +208,7 @@ TEST(DataParallelLadder, OptionsThatContradictEachOtherAreRefused) {
   EXPECT_EQ(refusal_of({.output_device = 1, .loss_on = "replicas"}),
             "--output-device 1: --loss-on replicas gathers no outputs; leave one of them out");
   EXPECT_EQ(refusal_of({.update = "everywhere"}),
-            "--update everywhere: no device has all parameters to copy them in each step; add "
+            "--update everywhere: no device has all updated parameters to copy; add "
             "--replicate kept");
   EXPECT_EQ(refusal_of({.replicate = "kept", .update = "everywhere"}), "");
 }

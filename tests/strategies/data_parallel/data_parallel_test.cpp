@@ -119,7 +119,7 @@ TEST(DataParallel, AnOutputDeviceThatIsNotThereIsRefused) {
     training.make("data_parallel", {.output_device = 2});
     FAIL() << "accepted";
   } catch (const std::invalid_argument& error) {
-    EXPECT_STREQ(error.what(), "--output-device 2: the row has 2 devices; 0 to 1");
+    EXPECT_STREQ(error.what(), "--output-device 2: the row has 2 devices; expected 0 to 1");
   }
 }
 

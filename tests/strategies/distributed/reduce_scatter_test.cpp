@@ -180,11 +180,12 @@ TEST(ReduceScatter, RefusesSizesAndTypesThatDoNotFit) {
       return refusal([&] { group.reduce_scatter(output, input, by)->wait(); });
     };
     EXPECT_EQ(reduce(at::empty({3}), at::ones({4}), ReduceScatter("exchange")),
-              "reduce_scatter in group all (ranks 0, 1): 3 elements of an input of 4; expected 2");
+              "reduce_scatter in group all (ranks 0, 1): output has 3 elements for an input of 4; "
+              "expected 2");
     EXPECT_THAT(reduce(at::empty({2}), at::ones({4}, at::kDouble), ReduceScatter("exchange")),
-                HasSubstr("Float of an input of Double; expected Double"));
+                HasSubstr("Float for an input of Double; expected Double"));
     EXPECT_THAT(reduce(at::empty({2}), at::ones({4}, at::kHalf), ReduceScatter("library")),
-                HasSubstr("Float of an input of Half; expected Half"));
+                HasSubstr("Float for an input of Half; expected Half"));
   });
 }
 

@@ -63,20 +63,19 @@ TEST(GpuAssignment, UnderAMaskEveryRanksGpuIsItsFirst) {
 TEST(GpuAssignment, MasksThatOverlapLeaveWhatNoRankHas) {
   EXPECT_THAT(assign_gpus({sees("n0", 0, 2), sees("n0", 0, 3)}, 1, {}),
               ElementsAre(ElementsAre(0), ElementsAre(1)));
-  EXPECT_EQ(
-      refusal({sees("n0", 0, 1), sees("n0", 0, 1)}, 1),
-      "--device cuda: rank 1 on n0 needs 1 GPU, and of the 1 that it sees 0 are free; "
-      "a number twice in --device-ids, as in 0+0, lets devices share a GPU over --backend gloo");
+  EXPECT_EQ(refusal({sees("n0", 0, 1), sees("n0", 0, 1)}, 1),
+            "--device cuda: rank 1 on n0 needs 1 GPU, but of its 1 visible GPUs 0 are free; "
+            "repeat a number in --device-ids, as in 0+0, to share a GPU over --backend gloo");
 }
 
 TEST(GpuAssignment, TooFewNameTheRankAndItsHost) {
   EXPECT_THAT(refusal({sees("n0", 0, 2), sees("n1", 0, 1)}, 2),
-              HasSubstr("rank 1 on n1 needs 2 GPUs, and of the 1 that it sees 1 is free"));
+              HasSubstr("rank 1 on n1 needs 2 GPUs, but of its 1 visible GPUs 1 is free"));
   EXPECT_EQ(refusal({sees("n0", 0, 2)}, 4),
-            "--device cuda: 4 devices need a GPU each, and there are 2 GPUs; a number twice in "
-            "--device-ids, as in 0+0, lets devices share a GPU");
+            "--device cuda: 4 devices need a GPU each, and there are 2 GPUs; repeat a number in "
+            "--device-ids, as in 0+0, to share a GPU");
   EXPECT_THAT(refusal({sees("n0", 0, 1), {.host = "n1", .identities = {}}}, 1),
-              HasSubstr("rank 1 on n1 needs 1 GPU, and of the 0 that it sees 0 are free"));
+              HasSubstr("rank 1 on n1 needs 1 GPU, but of its 0 visible GPUs 0 are free"));
 }
 
 TEST(GpuAssignment, RanksThatShareAGpuAreRefusedForNccl) {

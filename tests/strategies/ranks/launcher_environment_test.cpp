@@ -173,7 +173,7 @@ TEST(Launcher, TheInnermostLauncherIsAsked) {
 TEST(Launcher, RefusesWhatCannotBe) {
   auto variables = torchrun;
   variables["RANK"] = "4";
-  EXPECT_EQ(refusal(variables), "torchrun: rank 4 of 4, on its host 1 of 2, cannot be");
+  EXPECT_EQ(refusal(variables), "torchrun: rank 4 of 4, local rank 1 of 2: out of range");
   variables["RANK"] = "two";
   EXPECT_EQ(refusal(variables), "torchrun: RANK=two is not a whole number from 0 on");
   variables.erase("RANK");

@@ -71,10 +71,11 @@ TEST(Mesh, RefusesWhatIsNoMesh) {
   EXPECT_THAT(refusal("data"), HasSubstr("\"data\" in \"data\" is not NAME=SIZE"));
   EXPECT_THAT(refusal(""), HasSubstr("is not NAME=SIZE"));
   EXPECT_THAT(refusal("data=2/"), HasSubstr("is not NAME=SIZE"));
-  EXPECT_THAT(refusal("data=0"), HasSubstr("with a size from 1 on"));
-  EXPECT_THAT(refusal("data=2x"), HasSubstr("with a size from 1 on"));
-  EXPECT_THAT(refusal("rows=2"), HasSubstr("unknown dimension \"rows\"; data, pipeline or tensor"));
-  EXPECT_THAT(refusal("data=2/data=2"), HasSubstr("data stands twice"));
+  EXPECT_THAT(refusal("data=0"), HasSubstr("with SIZE >= 1"));
+  EXPECT_THAT(refusal("data=2x"), HasSubstr("with SIZE >= 1"));
+  EXPECT_THAT(refusal("rows=2"),
+              HasSubstr("unknown dimension \"rows\"; use data, pipeline or tensor"));
+  EXPECT_THAT(refusal("data=2/data=2"), HasSubstr("data appears twice"));
   EXPECT_THAT(refusal("tensor=2/pipeline=1/data=3"), HasSubstr("; write data=3/tensor=2"));
 }
 

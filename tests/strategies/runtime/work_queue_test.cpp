@@ -178,7 +178,7 @@ TEST(WorkQueue, DroppedWorkReleasesWhoWaitsForIt) {
     });
     while (started < 2) std::this_thread::yield();
   }
-  EXPECT_EQ(failure_of(waiting), "cpu:0 was closed with work left");
+  EXPECT_EQ(failure_of(waiting), "cpu:0 was closed with unfinished work");
   EXPECT_TRUE(released);
 }
 

@@ -146,7 +146,7 @@ TEST(CollectiveCalls, TheFirstThatDifferIsNamedWithItsRanks) {
   const auto with = [](std::vector<std::string> calls) {
     return CallLists{{"data (ranks 0, 1)", {.ranks = {0, 1}, .calls = std::move(calls)}}};
   };
-  const std::string rest = "; its ranks are to run the same strategy with the same options";
+  const std::string rest = "; its ranks must run the same strategy with the same options";
   EXPECT_EQ(first_difference({first, first}), "");
   EXPECT_EQ(first_difference({first, with({"a", "c", "b"})}),
             "rank 0: call 2 in group data (ranks 0, 1) is b; that of rank 1 is c" + rest);

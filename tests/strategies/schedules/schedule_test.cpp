@@ -173,15 +173,15 @@ TEST(Schedule, AMissingCopyIsRefused) {
 TEST(Schedule, AnActionTwiceIsRefused) {
   const std::string why =
       refusal(two_devices(1, {{F, 0, 0}, {F, 0, 0}, {B, 0, 0}}, {{F, 1, 0}, {B, 1, 0}}));
-  EXPECT_THAT(why, HasSubstr("0L0 stands in it twice\ndevice 0 | 0L0 0F0 0L0 0F0"));
+  EXPECT_THAT(why, HasSubstr("0L0 appears twice\ndevice 0 | 0L0 0F0 0L0 0F0"));
   Schedule lowered = two_devices(1, {{F, 0, 0}, {B, 0, 0}}, {{F, 1, 0}, {B, 1, 0}});
   lowered.actions[0].push_back({B, 0, 0});
-  EXPECT_THAT(refusal(lowered), HasSubstr("0B0 stands in it twice"));
+  EXPECT_THAT(refusal(lowered), HasSubstr("0B0 appears twice"));
 }
 
 TEST(Schedule, AnActionOnAnotherDeviceThanItsStageIsRefused) {
   const std::string why = refusal(two_devices(1, {{F, 0, 0}, {B, 0, 0}, {F, 1, 0}}, {{B, 1, 0}}));
-  EXPECT_THAT(why, HasSubstr("stands on device 0, its stage lives on another\ndevice 0 |"));
+  EXPECT_THAT(why, HasSubstr("is on device 0, but its stage is on another\ndevice 0 |"));
 }
 
 TEST(Schedule, AnUnknownStageIsRefused) {

@@ -209,10 +209,10 @@ TEST(Sharding, WhatIsNotValidIsNamed) {
     rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(index));
     return refusal(rest, all);
   };
-  EXPECT_THAT(without(0), HasSubstr("0UW0 waits for what nobody gathers"));
+  EXPECT_THAT(without(0), HasSubstr("0UW0 waits for a gather that never started"));
   EXPECT_THAT(without(1), HasSubstr("0F0 finds parameters that are not whole"));
   EXPECT_THAT(without(4), HasSubstr("0X0 is missing"));
-  EXPECT_THAT(without(5), HasSubstr("0R waits for what nobody scatters"));
+  EXPECT_THAT(without(5), HasSubstr("0R waits for a reduce-scatter that never started"));
   EXPECT_THAT(without(6), HasSubstr("0O updates before its gradients are there"));
   const Sharding with_copies{.sharded = "parameters", .copies = true};
   constexpr auto AS = ActionKind::all_reduce_start;
@@ -225,9 +225,9 @@ TEST(Sharding, WhatIsNotValidIsNamed) {
   EXPECT_EQ(with({{AS, 0, 0}, {AW, 0, 0}}, 7), "");
   EXPECT_THAT(with({}, 7), HasSubstr("0O updates before its gradients are summed over copies"));
   EXPECT_THAT(with({{AS, 0, 0}}, 7), HasSubstr("0O updates before its gradients are summed"));
-  EXPECT_THAT(with({{AW, 0, 0}}, 7), HasSubstr("0AW waits for what nobody sums"));
+  EXPECT_THAT(with({{AW, 0, 0}}, 7), HasSubstr("0AW waits for an all-reduce that never started"));
   EXPECT_THAT(with({{AS, 0, 0}, {AW, 0, 0}}, 6), HasSubstr("0AS sums before its gradients are"));
-  EXPECT_THAT(with({{AS, 0, 0}, {AW, 0, 0}, {AS, 0, 0}}, 7), HasSubstr("0AS sums what is summed"));
+  EXPECT_THAT(with({{AS, 0, 0}, {AW, 0, 0}, {AS, 0, 0}}, 7), HasSubstr("0AS sums gradients twice"));
   EXPECT_THAT(
       refusal({{F, 0, 0}, {B, 0, 0}, {AS, 0, 0}, {B, 0, 1}}, {.sharded = "none", .copies = true}),
       HasSubstr("0B1 adds to gradients that are summed"));

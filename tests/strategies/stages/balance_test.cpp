@@ -93,7 +93,7 @@ TEST(Balance, MoreStagesThanLayersAreRefused) {
     cuts({1, 2, 3}, 4);
     FAIL() << "accepted";
   } catch (const std::invalid_argument& error) {
-    EXPECT_STREQ(error.what(), "cannot cut 3 layers into 4 stages: 1 to 3 work");
+    EXPECT_STREQ(error.what(), "cannot cut 3 layers into 4 stages; use 1 to 3");
   }
   EXPECT_THROW(cuts({1, 2, 3}, 0), std::invalid_argument);
   EXPECT_THROW(cuts({1, 2, 3}, -1), std::invalid_argument);

@@ -208,11 +208,11 @@ TEST(BatchSizes, ABatchThatIsNoneIsRefusedInOneLine) {
       return "accepted";
     };
     EXPECT_EQ(refusal(whole.slice(0, 0)),
-              "a batch of 0 inputs and 0 targets: as many of each, and one at least");
+              "a batch has 0 inputs and 0 targets: expected equal numbers above 0");
     EXPECT_EQ(refusal({whole.inputs, whole.targets.narrow(0, 0, 5)}),
-              "a batch of 6 inputs and 5 targets: as many of each, and one at least");
+              "a batch has 6 inputs and 5 targets: expected equal numbers above 0");
     EXPECT_EQ(refusal({whole.inputs.narrow(0, 0, 4), whole.targets}),
-              "a batch of 4 inputs and 6 targets: as many of each, and one at least");
+              "a batch has 4 inputs and 6 targets: expected equal numbers above 0");
     strategy.step(whole);
     EXPECT_NO_THROW(strategy.state());
   }

@@ -316,7 +316,7 @@ TEST(StagedStrategy, ACutThatMakesTheWrongNumberOfStagesIsRefused) {
     training.make("pipeline", {.split_size = 2, .cut = {"fc3", "fc5"}});
     FAIL() << "accepted";
   } catch (const std::invalid_argument& error) {
-    EXPECT_STREQ(error.what(), "--cut: 2 cuts make 3 stages, 2 are needed");
+    EXPECT_STREQ(error.what(), "--cut: 2 cuts make 3 stages, expected 2");
   }
 }
 

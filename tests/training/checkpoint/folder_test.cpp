@@ -58,7 +58,7 @@ TEST(CheckpointFolder, OnlyOneRunHasIt) {
     const Folder other(path);
     FAIL();
   } catch (const std::invalid_argument& error) {
-    EXPECT_THAT(error.what(), HasSubstr("another run writes there"));
+    EXPECT_THAT(error.what(), HasSubstr("another run is writing there"));
   }
 }
 

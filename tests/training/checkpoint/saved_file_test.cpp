@@ -135,7 +135,7 @@ TEST(SavedFile, NamesWhatElseAFileIs) {
     at = std::search(at, big_endian.end(), order.begin(), order.end());
     if (at != big_endian.end()) *at = 'L';
   }
-  refused(big_endian, "is of a big-endian machine");
+  refused(big_endian, "is from a big-endian machine");
 }
 
 Value tensor() { return {PickledTensor()}; }
@@ -201,9 +201,9 @@ TEST(ModelTensors, TwoModelsAreAmbiguous) {
   const Value whole = {Dictionary{{{{std::string("model")}, dictionary_of(wanted)},
                                    {{std::string("state_dict")}, dictionary_of(wanted)}}}};
   EXPECT_EQ(refusal(whole),
-            "has two models under \"model\" and under \"state_dict\"; write one of them");
+            "has two models under \"model\" and under \"state_dict\"; save only one");
   EXPECT_THAT(refusal(dictionary_of({"_orig_mod.0.weight", "0.weight", "0.bias"})),
-              HasSubstr("two of its tensors have one name without wrappers"));
+              HasSubstr("two of its tensors have one name without wrapper prefixes"));
 }
 
 }  // namespace

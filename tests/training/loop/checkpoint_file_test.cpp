@@ -191,7 +191,7 @@ TEST(CheckpointFile, ItsNameStatesItsStep) {
   const TemporaryFolder folder;
   const auto path = folder / "step-00000007.pt";
   some_checkpoint(training, path);
-  EXPECT_THAT(refusal(path, options), HasSubstr("is of step 2, which its name does not state"));
+  EXPECT_THAT(refusal(path, options), HasSubstr("is of step 2, but its name has another step"));
 }
 
 TEST(CheckpointFile, WhatIsDamagedIsRefusedInOneLine) {

@@ -12,9 +12,9 @@ void require_memory(double bytes, const std::string& option) {
       static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
   if (bytes <= memory) return;
   constexpr double gib = 1024.0 * 1024 * 1024;
-  throw std::invalid_argument(
-      fmt::format("{}: needs {:.1f} GiB of memory, this machine has {:.1f} GiB", option,
-                  bytes / gib, memory / gib));
+  throw std::invalid_argument(fmt::format(
+      "{}: needs {:.1f} GiB of memory, this machine has {:.1f} GiB; use a smaller value", option,
+      bytes / gib, memory / gib));
 }
 
 }  // namespace stratagem::runtime

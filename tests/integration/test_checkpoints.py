@@ -277,7 +277,7 @@ def test_a_training_that_continues_from_an_earlier_step_owns_its_folder(commands
     changed = ["--resume", kept / "step-00000010.pt", "--max-steps", 15, "--keep", 1]
     other = example("--epochs", 5, "--learning-rate", 0.5)
     done = train(commands, kept, *other, *files, *changed, code=2)
-    assert "learning_rate 0.01, this one has 0.5; --learning-rate must stay" in done.stderr
+    assert "learning_rate 0.01, this one has 0.5; --learning-rate must not change" in done.stderr
     assert steps_in(kept) == [10, 20, 30], "a refused training changes nothing"
     assert told(log)[-1]["step"] == 30
 

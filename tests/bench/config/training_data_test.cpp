@@ -108,7 +108,7 @@ TEST(TrainingWork, MoreEpochsAreTakenWhereTheRateDoesNotDependOnThem) {
   };
   EXPECT_EQ(longer({}), accepted);
   EXPECT_THAT(longer({.learning_rate_schedule = "cosine"}),
-              HasSubstr("schedule_steps 40, this one has 80; --schedule-steps must stay"));
+              HasSubstr("schedule_steps 40, this one has 80; --schedule-steps must not change"));
   EXPECT_EQ(longer({.learning_rate_schedule = "cosine", .schedule_steps = 40}), accepted);
 }
 

@@ -44,7 +44,7 @@ TEST_F(CalmCanaryTest, IsTheLeastOfAllRuns) {
   ASSERT_THAT(slow, SizeIs(1));
   EXPECT_THAT(to_string(slow.at("one device")),
               AllOf(HasSubstr("slow machine"), HasSubstr("one device"),
-                    HasSubstr("10% longer all the time")));
+                    HasSubstr("10% longer throughout the run")));
   EXPECT_THAT(slow_throughout(environment_, {{"two devices", 30}}), IsEmpty());
 }
 
@@ -77,7 +77,7 @@ TEST_F(CalmCanaryTest, IsNotComparedWhereOtherHostsTakePart) {
 
 TEST_F(CalmCanaryTest, ARunSaysThatItWasSlowThroughout) {
   EXPECT_THAT(disturbances_of_a_run(20), Not(Contains(HasSubstr("slow machine"))));
-  EXPECT_THAT(disturbances_of_a_run(24), Contains(HasSubstr("20% longer all the time")));
+  EXPECT_THAT(disturbances_of_a_run(24), Contains(HasSubstr("20% longer throughout the run")));
   EXPECT_THAT(notes_.lines, Contains(HasSubstr("disturbed by slow machine")));
 }
 

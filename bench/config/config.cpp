@@ -59,8 +59,7 @@ std::vector<Option> device_options() {
        &Config::interface},
       {{.name = "timeout",
         .meaning = "time limit of each action, of each wait for another rank and of the wait for "
-                   "cores that "
-                   "another run uses",
+                   "cores that another run uses",
         .unit = "seconds",
         .bounds = {.low = 0, .high = 1e9, .low_excluded = true},
         .in_row_name = false,
@@ -181,7 +180,7 @@ std::vector<Option> numerics_options() {
         .of_work = true},
        &Config::memory_format},
       {{.name = "kernels",
-        .used_when = When::on_cpu,
+        .used_when = When::own_layers_on_cpu,
         .meaning = "kernels: Stratagem's own where they are faster, or only ATen's",
         .at_resume = AtResume::may_change},
        &Config::kernels}};
@@ -219,8 +218,7 @@ std::vector<Option> measurement_options() {
            &Config::steps},
           {{.name = "repetitions",
             .meaning = "number of launches of each row; 0: as many as a significant difference "
-                       "between all rows "
-                       "needs (4 for two rows, 6 for seven, 7 for thirteen)",
+                       "between all rows needs (4 for two rows, 6 for seven, 7 for thirteen)",
             .bounds = {0, 100'000},
             .in_row_name = false,
             .of_run = true},

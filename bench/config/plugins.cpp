@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "bench/config/config_file.h"
+#include "bench/config/run_options.h"
 #include "models/datasets/registry.h"
 #include "models/registry/named_entries.h"
 #include "models/registry/registry.h"
@@ -175,7 +176,7 @@ void add_plugin_option(CLI::App& app) {
          "load a plug-in with models, data sets, schedules or strategies "
          "(docs/reference/plugins.md); may be repeated")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
-      ->group("Files and output")
+      ->group(file_group)
       ->type_name("FILE");
 }
 

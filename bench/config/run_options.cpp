@@ -26,7 +26,6 @@ constexpr std::array common_options = {
     "global_batch_size", "split_size",      "schedule", "mesh",
     "optimizer",         "mixed_precision", "steps",    "repetitions"};
 constexpr const char* common_group = "Common options";
-constexpr const char* file_group = "Files and output";
 
 bool is_common(const Option& option) {
   return std::ranges::find(common_options, option.name) != common_options.end();
@@ -38,7 +37,7 @@ std::string group_title(const Option& option, const Catalogue& catalogue) {
 }
 
 /// Stands behind the option's flag in the help.
-struct Placeholder {
+struct ValueHint {
   const char* operator()(bool Config::*) const { return "on|off"; }
   const char* operator()(std::int64_t Config::*) const { return "N"; }
   const char* operator()(double Config::*) const { return "X"; }
@@ -67,7 +66,7 @@ void add_valued(CLI::App& app, const Option& option, RunOptions& options,
         options.values[option.name] = is_boolean && text.empty() ? "on" : text;
       },
       help_text(option, catalogue));
-  added->group(group_title(option, catalogue))->type_name(std::visit(Placeholder(), option.member));
+  added->group(group_title(option, catalogue))->type_name(std::visit(ValueHint(), option.member));
   if (is_boolean) {
     added->expected(0, 1);  // the flag without a value turns it on
   }

@@ -19,6 +19,9 @@ namespace stratagem::bench {
 
 struct Preset;
 
+/// The group of the help for options about files.
+inline constexpr const char* file_group = "Files and output";
+
 /// The options as typed; CLI11 fills them while the App lives.
 struct RunOptions {
   std::map<std::string, std::string> values;  // by snake_case name, "8,12,24"

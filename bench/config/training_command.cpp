@@ -172,7 +172,7 @@ void add_evaluation_options(CLI::App& app, TrainOptions& options) {
 }
 
 void add_output_options(CLI::App& app, TrainOptions& options) {
-  Adder add(app, "Files and output");
+  Adder add(app, file_group);
   std::vector<std::string> names;
   for (const TrainingPreset& preset : training_presets()) names.push_back(preset.row.name);
   add.text("--preset", options.row.preset,
@@ -212,7 +212,7 @@ void add_output_options(CLI::App& app, TrainOptions& options) {
          [&options](const std::string& text) { options.requirement = Requirement::parse(text); },
          "exit with 1 unless loss:VALUE or accuracy:FRACTION is reached (on the validation set if "
          "there is one)")
-      ->group("Files and output")
+      ->group(file_group)
       ->type_name("");
 }
 

@@ -143,6 +143,14 @@ constexpr auto conditions = std::to_array<Condition>({
      {.holds = [](const RowFacts& row) { return row.config.device == "cpu"; },
       .users = [](const Catalogue&) { return std::string("--device cpu"); }}},
 
+    {When::own_layers_on_cpu,
+     {.holds =
+          [](const RowFacts& row) {
+            const bool of_a_file = row.model != nullptr && row.model->fixed_size;
+            return row.config.device == "cpu" && !of_a_file;
+          },
+      .users = [](const Catalogue&) { return std::string("--device cpu"); }}},
+
     {When::on_cuda,
      {.holds = [](const RowFacts& row) { return row.config.device == "cuda"; },
       .users = [](const Catalogue&) { return std::string("--device cuda"); }}},

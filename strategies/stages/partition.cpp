@@ -83,8 +83,13 @@ std::vector<std::string> choose_cut(const models::Workload& workload, int stages
   const bool two = stages == 2 && !workload.entry().default_cut.empty();
   if (rule == "tutorial" || (rule == "auto" && two)) {
     if (!two) {
-      throw std::invalid_argument(fmt::format(
-          "--partition tutorial: it cuts into two stages, not {}; use flops or balanced", stages));
+      throw std::invalid_argument(
+          stages == 2 ? fmt::format("--partition tutorial: {} has no default cut; use flops or "
+                                    "balanced",
+                                    workload.entry().name)
+                      : fmt::format("--partition tutorial: it cuts into two stages, not {}; use "
+                                    "flops or balanced",
+                                    stages));
     }
     return workload.entry().default_cut;
   }

@@ -99,9 +99,9 @@ def files(tmp_path_factory) -> dict[str, Path]:
     return {name: folder / f"{name}.pt" for name in MODELS}
 
 
-def torchvision_resnet() -> nn.Module:
+def torchvision_resnet(classes: int = 10) -> nn.Module:
     """Return torchvision's ResNet-18 as a list of layers: its forward() flattens before fc."""
-    net = importlib.import_module("torchvision").models.resnet18(num_classes=10)
+    net = importlib.import_module("torchvision").models.resnet18(num_classes=classes)
     *before, (name, head) = net.named_children()
     return nn.Sequential(OrderedDict([*before, ("flatten", nn.Flatten(1)), (name, head)]))
 
@@ -191,6 +191,28 @@ def test_a_run_names_the_file_and_proves_its_steps(commands, files, tmp_path):
         assert entry["stratagem"]["proof"]["passed"]
 
 
+def flops_of(commands, folder: Path, *row: str) -> list[float]:
+    """Return the operations of a step of each row's first launch."""
+    out = folder / "flops.json"
+    done = commands.stratagem("run", "--strategy", "single", "--global-batch-size", "4", "--no-verify",
+                              "--no-predict", "--steps", "1", "--repetitions", "1", "--out", out, *row)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    launches = json.loads(out.read_text())["benchmarks"]
+    rows = {each["run_name"]: each["stratagem"] for each in launches if each["run_type"] == "iteration"}
+    return [row["flops_per_step"] for name, row in rows.items() if "cores:" not in name]
+
+
+def test_operations_are_those_of_stratagems_own_models(commands, tmp_path):
+    resnet = written(tmp_path, torchvision_resnet(1000), sample_shape=[3, 64, 64], outputs=1000)
+    own, of_file = flops_of(commands, tmp_path, "--model", f"resnet18,script:{resnet}", "--image-size", "64")
+    assert own == of_file
+    layers = [Embedding(256, 32, 64), Block(64, 2), Block(64, 2), nn.LayerNorm(64)]
+    tiny = nn.Sequential(*layers, nn.Linear(64, 256, bias=False))
+    gpt_tiny = written(tmp_path, tiny, sequence_length=32, outputs=256)
+    own, of_file = flops_of(commands, tmp_path, "--model", f"gpt-tiny,script:{gpt_tiny}")
+    assert own == of_file
+
+
 def written(folder: Path, model: nn.Module, **facts) -> Path:
     export_model(model, str(folder / "m.pt"), **(facts or {"sample_shape": [4], "outputs": 2}))
     return folder / "m.pt"
@@ -206,6 +228,14 @@ class Branching(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Return [n, 2]."""
         return self.two(self.one(x) + x)
+
+
+class Noisy(nn.Module):
+    """It has no dropout layer, and draws numbers."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Return a tensor of the same shape."""
+        return x + torch.rand_like(x) if self.training else x
 
 
 class Childless(nn.Module):
@@ -239,13 +269,14 @@ def frozen() -> nn.Module:
         (Childless, {}, ["no children"]),
         (tied, {"sample_shape": [4], "outputs": 4}, ["1.weight is shared"]),
         (frozen, {}, ["0.bias is frozen"]),
-        (lambda: nn.Sequential(nn.Linear(4, 2), nn.Dropout(0.1)), {}, ["p=0"]),
+        (lambda: nn.Sequential(nn.Linear(4, 400), nn.Dropout(0.5)), {"sample_shape": [4], "outputs": 400}, ["p=0"]),
+        (lambda: nn.Sequential(Noisy(), nn.Linear(4, 2)), {}, ["random"]),
         (lambda: nn.Sequential(nn.Linear(4, 2)), {"sample_shape": [3, 4, 5], "outputs": 2}, ["[3,4,5]"]),
         (lambda: nn.Sequential(nn.Linear(4, 2)), {"sample_shape": [4], "outputs": 3}, ["returns 2 outputs"]),
         (lambda: nn.Sequential(nn.Linear(4, 2)), {"outputs": 2}, ["sample_shape"]),
         (lambda: nn.Sequential(nn.Linear(5, 2)), {}, ["cannot be called one after the other"]),
     ],
-    ids=["branching", "childless", "tied", "frozen", "dropout", "oblong", "outputs", "no shape", "sizes"],
+    ids=["branching", "childless", "tied", "frozen", "dropout", "noise", "oblong", "outputs", "no shape", "sizes"],
 )  # fmt: skip
 def test_what_cannot_be_trained_is_refused_in_one_line(commands, tmp_path, make, facts, words):
     file = written(tmp_path, make(), **facts)
@@ -278,6 +309,8 @@ def test_without_metadata_the_remedy_is_named(commands, tmp_path):
         (["--strategy", "pipeline", "--schedule", "zb_h1", "--split-size", "4"], ["zb_h1", "1f1b"]),
         (["--strategy", "tensor_parallel"], ["cannot shard", "it can"]),
         (["--strategy", "ddp", "--mixed-precision", "bfloat16"], ["--dtype"]),
+        (["--strategy", "ddp", "--kernels", "reference"], ["--kernels", "no effect"]),
+        (["--strategy", "pipeline", "--partition", "tutorial", "--split-size", "4"], ["no default cut", "flops"]),
     ],
 )
 def test_strategies_that_need_more_of_a_layer_are_refused(commands, files, options, words):

@@ -38,7 +38,7 @@ int calibrate(const Arguments& arguments) {
   bench::RunOptions typed;
   bool as_json = false;
   bench::add_run_options(app, typed, catalogue);
-  app.add_flag("--json", as_json, "print a JSON object")->group("Files and output");
+  app.add_flag("--json", as_json, "print a JSON object")->group(bench::file_group);
   if (!parse(app, arguments)) return 0;
   bench::Selection selection = bench::select(typed);
   // Chooses a strategy over all the job's devices: the link between them is measured too.

@@ -192,7 +192,7 @@ int run(const Arguments& arguments) {
   bench::LauncherOptions launcher;
   bench::add_launcher_options(app, launcher);
   bool verbose = false;
-  app.add_flag("--verbose", verbose, "show the output of the workers")->group("Files and output");
+  app.add_flag("--verbose", verbose, "show the output of the workers")->group(bench::file_group);
   std::string only;
   app.add_option("--only", only,
                  "measure only the row of this name, or the rows whose names contain it")

@@ -135,14 +135,14 @@ int simulate_calibrated(const Arguments& arguments) {
   bool calibrated = true;
   bench::add_run_options(app, typed, catalogue);
   bench::add_launcher_options(app, launcher);
-  app.add_flag("--calibrated", calibrated, "measure the costs of a row")->group("Files and output");
+  app.add_flag("--calibrated", calibrated, "measure the costs of a row")->group(bench::file_group);
   add_chart_option(app, output.chart);
   std::string budget;
   app.add_option("--memory-budget", budget,
                  "choose the fastest prefetch and resharding of sharded state whose peak memory on "
                  "each device is within BYTES, such as 800M or 40G")
       ->type_name("BYTES")
-      ->group("Files and output");
+      ->group(bench::file_group);
   if (!parse(app, arguments)) return 0;
   output.out = typed.files.out;
 

@@ -175,6 +175,17 @@ def test_a_batch_norm_over_one_position_has_enough_samples(commands, resnet18):
     assert "batch 8 -> 16" in done.stdout
 
 
+def test_relus_inside_a_layer_are_no_difference(commands, tmp_path):
+    """Rounding decides about units near zero; those inside a layer of a file cannot be masked."""
+    torch.manual_seed(0)
+    file = written(tmp_path, torchvision_resnet(), sample_shape=[3, 64, 64], outputs=10)
+    done = commands.stratagem("verify", "--strategy", "single", "--model", f"script:{file}",
+                              "--global-batch-size", "16", "--loss", "cross_entropy",
+                              "--devices", "1")  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "layers" not in done.stdout and "a step of" in done.stdout
+
+
 def test_a_run_names_the_file_and_proves_its_steps(commands, files, tmp_path):
     out = tmp_path / "r.json"
     row = ["--model", f"script:{files['resnet']},mlp", "--global-batch-size", "8"]

@@ -130,7 +130,7 @@ at::Tensor call(const Module& module, const at::Tensor& input) {
   const torch::jit::GraphOptimizerEnabledGuard unoptimized(false);
   Module callee = module;  // a handle: operator() is not const
   const c10::IValue output = callee({input});
-  if (!output.isTensor()) throw std::invalid_argument("it returns no tensor");
+  if (!output.isTensor()) throw std::invalid_argument("the output is no tensor");
   return output.toTensor();
 }
 
@@ -148,7 +148,7 @@ ScriptSource::Sizes ScriptSource::sizes(Shape sample) const {
   const FlopCount count;
   const at::Tensor output = call(module_, at::zeros(sample, input_));
   if (output.dim() == 0 || output.size(0) != 1) {
-    throw std::invalid_argument("the first dimension of its output is not the batch");
+    throw std::invalid_argument("the first dimension of the output is not the batch");
   }
   return known_.emplace(sample, Sizes{output.sizes().vec(), count.flops()}).first->second;
 }

@@ -14,22 +14,23 @@ namespace stratagem::models {
 
 TokenEmbeddingLayer::TokenEmbeddingLayer(std::string name, const TokenEmbeddingOptions& options,
                                          const InitialValues& initial)
-    : Layer(std::move(name)) {
+    : Layer(std::move(name)), longest_sequence_(options.longest_sequence) {
   token_ = register_parameter("token.weight", {options.vocabulary, options.features}, initial);
+  if (!options.has_positions) return;
   position_ =
       register_parameter("position.weight", {options.longest_sequence, options.features}, initial);
 }
 
 at::Tensor TokenEmbeddingLayer::forward(const at::Tensor& input) {
+  if (!position_.defined()) return models::embedding(token_, input);
   const at::Tensor positions = at::arange(input.size(1), input.options());
   return models::embedding(token_, input).add_(models::embedding(position_, positions));
 }
 
 Shape TokenEmbeddingLayer::output_shape(const Shape& input) const {
-  const std::int64_t longest = position_.size(0);
-  if (input.size() != 2 || input[1] > longest) {
+  if (input.size() != 2 || input[1] > longest_sequence_) {
     throw std::invalid_argument("layer " + name() + " takes tokens [n, sequence up to " +
-                                std::to_string(longest) + "], not " + to_string(input));
+                                std::to_string(longest_sequence_) + "], not " + to_string(input));
   }
   return {input[0], input[1], token_.size(1)};
 }
@@ -85,10 +86,14 @@ LayerFlops TransformerBlock::flops(const Shape& input) const {
   all += parts_.projection->flops(mixed);
   all += parts_.up->flops(input);
   all += parts_.down->flops(hidden);
+  all += attention_flops(mixed);
+  return all;
+}
+
+LayerFlops attention_flops(const Shape& mixed) {
   const double scores = 2.0 * static_cast<double>(mixed[0]) * static_cast<double>(mixed[1]) *
                         static_cast<double>(mixed[1]) * static_cast<double>(mixed[2]);
-  all += {2 * scores, 4 * scores, 0};
-  return all;
+  return {2 * scores, 4 * scores, 0};
 }
 
 }  // namespace stratagem::models

@@ -11,9 +11,11 @@ struct TokenEmbeddingOptions {
   std::int64_t vocabulary = 0;
   std::int64_t longest_sequence = 0;
   std::int64_t features = 0;
+  bool has_positions = true;  // adds a row for each position
 };
 
-/// Maps token ids [n, sequence] (int64) to token row plus position row: [n, sequence, features].
+/// Maps token ids [n, sequence] (int64) to token row, plus position row if positions have rows:
+/// [n, sequence, features].
 class TokenEmbeddingLayer : public Layer {
  public:
   TokenEmbeddingLayer(std::string name, const TokenEmbeddingOptions& options,
@@ -22,9 +24,12 @@ class TokenEmbeddingLayer : public Layer {
   Shape output_shape(const Shape& input) const override;
 
   const at::Tensor& token() const { return token_; }
+  /// Undefined without positions.
   const at::Tensor& position() const { return position_; }
+  std::int64_t longest_sequence() const { return longest_sequence_; }
 
  private:
+  std::int64_t longest_sequence_;
   at::Tensor token_;
   at::Tensor position_;
 };
@@ -40,6 +45,11 @@ class LayerNormLayer : public Layer {
   at::Tensor weight_;
   at::Tensor bias_;
 };
+
+/// Returns the operations of attention with outputs [n, sequence, features of all heads]: two
+/// products over the whole square of positions, as is usual. The mask saves a kernel work, but not
+/// the model.
+LayerFlops attention_flops(const Shape& mixed);
 
 /// Computes x + projection(attention(qkv(norm1(x)))), then x + down(gelu(up(norm2(x)))). Attention
 /// is causal. `qkv` gives query, key and value in a row, each of `heads` heads.
@@ -58,8 +68,7 @@ class TransformerBlock : public Layer {
   TransformerBlock(std::string name, Parts parts);
   at::Tensor forward(const at::Tensor& input) override;
   Shape output_shape(const Shape& input) const override;
-  /// Counts attention as two products over the whole square of positions, as is usual: the mask
-  /// saves a kernel work, but not the model.
+  /// Counts attention by attention_flops().
   LayerFlops flops(const Shape& input) const override;
 
   /// Moves the parts out of the block.

@@ -92,6 +92,7 @@ std::vector<Column> figures(const std::string& time_header) {
           {"bubble / ideal", true, 3, bubble},
           {"predicted ms", true, 2, prediction},
           {"MFU", true, 1, [](Row row) { return text_of(row.mfu, percent); }},
+          {"HFU", true, 1, [](Row row) { return text_of(row.hfu, percent); }},
           {"memory", true, 0, [](Row row) { return text_of(row.peak_memory_bytes, memory); }},
           {"verified", false, 7, verified},
           {"proven", false, 7, proven},
@@ -123,9 +124,10 @@ std::string interval_note(const std::vector<RowSummary>& rows) {
           ? fmt::format("; differences are significant at 95% for all {} pairs together", pairs)
           : "";
   if (fewest->samples_ms.size() < 2) return "one launch a row: no interval" + together;
-  return fmt::format("interval: of the median, {:.1f}% by {} {}, within one run{}",
-                     100 * fewest->interval_ms->coverage, fewest->samples_ms.size(),
-                     fewest->tutorial ? "calls" : "launches", together);
+  return fmt::format(
+      "interval: {:.1f}% confidence interval of the median, from {} {} of this run{}",
+      100 * fewest->interval_ms->coverage, fewest->samples_ms.size(),
+      fewest->tutorial ? "calls" : "launches", together);
 }
 
 /// Returns the first few of them: "a, b, c and 4 more".
@@ -147,7 +149,7 @@ std::string spread_note(const std::vector<RowSummary>& rows,
   }
   if (wide.empty()) return "";
   return fmt::format(
-      "wide: {}: four fifths of the {} span more than {:.0f}% of the median; smaller "
+      "wide: {}: the middle four fifths of the {} span more than {:.0f}% of the median; smaller "
       "differences are not reliable\n",
       first_of(wide), rows.front().tutorial ? "calls" : "launches", 100 * wide_spread);
 }
@@ -215,8 +217,8 @@ std::string disturbance_note(const std::vector<Row>& rows,
   }
   if (disturbed == 0) return "";
   return fmt::format(
-      "disturbed: {} of {} launches, outside the intervals of rows that have others{}\n", disturbed,
-      launches,
+      "disturbed: {} of {} launches; intervals leave them out where a row has others{}\n",
+      disturbed, launches,
       compared_by_rounds(summaries)
           ? "; rows are compared by all launches of the rounds if the undisturbed ones agree"
       : std::ranges::any_of(summaries, &RowSummary::disturbed)

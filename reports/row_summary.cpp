@@ -173,6 +173,7 @@ void add_measurements(RowSummary& summary, const Row& row) {
   summary.tokens_per_second =
       median_of(samples, [](const Repetition& one) { return counter(one, "tokens_per_second"); });
   summary.mfu = median_of(samples, [](const Repetition& one) { return one.mfu; });
+  summary.hfu = median_of(samples, [](const Repetition& one) { return counter(one, "hfu"); });
   summary.peak_memory_bytes = peak_memory(row);
 }
 

@@ -58,9 +58,10 @@ struct RowSummary {
   RowBubble bubble;
   std::optional<Breakdown> breakdown_ms;  // mean over devices and samples' launches
   std::optional<CommunicationShare> communication_share;
-  std::optional<double> samples_per_second;  // at the median
-  std::optional<double> tokens_per_second;   // for models that read text
-  std::optional<double> mfu;
+  std::optional<double> samples_per_second;       // at the median
+  std::optional<double> tokens_per_second;        // for models that read text
+  std::optional<double> mfu;                      // without recomputed forward passes
+  std::optional<double> hfu;                      // with them; only of rows that recompute
   std::optional<std::int64_t> peak_memory_bytes;  // peak of the fullest device
   std::optional<double> predicted_ms;             // time of one step, under every protocol
   std::optional<double> prediction_error;         // over the median, if both are of one step of
@@ -86,7 +87,7 @@ struct RowSummary {
 
   STRATAGEM_FIELDS(workload, baseline, samples_ms, mean_ms, median_ms, deviation_ms, interval_ms,
                    spread, wide, outliers, bubble, breakdown_ms, communication_share,
-                   samples_per_second, tokens_per_second, mfu, peak_memory_bytes, predicted_ms,
+                   samples_per_second, tokens_per_second, mfu, hfu, peak_memory_bytes, predicted_ms,
                    prediction_error, ratios, cannot_tell, verification, proven, marks, error)
 };
 

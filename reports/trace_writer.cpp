@@ -15,8 +15,11 @@ namespace {
 using nlohmann::ordered_json;
 
 const std::map<std::string, std::string>& letters() {
-  static const std::map<std::string, std::string> known = {
-      {"forward", "F"}, {"backward", "B"}, {"backward_input", "I"}, {"backward_weight", "W"}};
+  static const std::map<std::string, std::string> known = {{"forward", "F"},
+                                                           {"backward", "B"},
+                                                           {"backward_input", "I"},
+                                                           {"backward_weight", "W"},
+                                                           {"recompute", "C"}};
   return known;
 }
 

@@ -60,7 +60,8 @@ struct StateBytes {
 /// The costs of a step by formula.
 struct Costs {
   CommunicationCounts collectives;  // per rank and step
-  double flops = 0;                 // the whole job's
+  double flops = 0;                 // the whole job's, each forward pass counted once
+  double recomputed_flops = 0;      // the whole job's, of repeated forward passes
   double ideal_bubble = 0;          // fraction of the step
   int stages = 1;
   int live_micro_batches = 1;           // the most on this rank's devices

@@ -18,7 +18,7 @@ Table of_cuts() {
            &StrategyOptions::split_size},
           {{.name = "schedule",
             .used_when = When::several_stages,
-            .meaning = "pipeline schedule",
+            .meaning = "pipeline schedule, or csv:FILE with an order of its passes",
             .choices = Choices::schedules},
            &StrategyOptions::schedule},
           {{.name = "virtual_stages",
@@ -36,11 +36,16 @@ Table of_cuts() {
            &StrategyOptions::partition},
           {{.name = "accumulation_steps",
             .used_when = When::cut_by_count,
-            .meaning = "number of micro-batches whose gradients are accumulated before they are "
-                       "exchanged and applied; in a pipeline it replaces --split-size",
+            .meaning = "number of micro-batches whose gradients are summed before the update; in a "
+                       "pipeline, instead of --split-size",
             .bounds = positive_count,
             .row_name_key = "accumulation"},
-           &StrategyOptions::accumulation_steps}};
+           &StrategyOptions::accumulation_steps},
+          {{.name = "recompute",
+            .used_when = When::strategy_says,
+            .meaning = "activations to recompute in the backward pass instead of keeping them: "
+                       "none, full (all but the input of each group of layers)"},
+           &StrategyOptions::recompute}};
 }
 
 Table of_replicas() {
@@ -59,7 +64,7 @@ Table of_replicas() {
            &StrategyOptions::overlap},
           {{.name = "compression",
             .used_when = When::several_replicas,
-            .meaning = "format of gradients in the all-reduce: unchanged, or fp16",
+            .meaning = "format of gradients in the all-reduce: none (unchanged), fp16",
             .of_work = true},
            &StrategyOptions::compression}};
 }
@@ -69,13 +74,14 @@ Table of_shards() {
   return {
       {{.name = "shard",
         .used_when = When::replicas,
-        .meaning = "shard over replicas: optimizer state, plus gradients, plus parameters"},
+        .meaning = "state that is sharded over replicas: none, optimizer, gradients (and "
+                   "optimizer), parameters (and both)"},
        &StrategyOptions::shard},
       {{.name = "shard_group_mb",
         .used_when = When::state_sharded,
         .meaning =
-            "size of a group of parameters that is gathered and reduce-scattered together; 0: one "
-            "group a block",
+            "size of a group of parameters that is gathered and reduce-scattered together; 0: each "
+            "block is a group",
         .unit = "MiB",
         .bounds = zero_or_more,
         .row_name_key = "group"},
@@ -95,13 +101,15 @@ Table of_shards() {
        &StrategyOptions::prefetch},
       {{.name = "reduce_dtype",
         .used_when = When::halves_are_summed,
-        .meaning = "format in which half-precision gradients are summed over ranks",
+        .meaning = "format in which half-precision gradients are summed over ranks: float32, same "
+                   "(theirs)",
         .of_work = true},
        &StrategyOptions::reduce_dtype},
       {{.name = "replicas_of_shards",
         .used_when = When::state_sharded,
         .meaning =
-            "number of groups of neighbouring replicas; state is sharded within a group (HSDP)",
+            "number of groups of neighbouring replicas; each group holds the whole state, sharded "
+            "over its replicas (HSDP)",
         .bounds = {1, runtime::most_devices}},
        &StrategyOptions::replicas_of_shards}};
 }
@@ -117,27 +125,27 @@ Table of_replicas_in_one_process() {
        &StrategyOptions::output_device},
       {{.name = "scatter",
         .used_when = When::strategy_says,
-        .meaning = "source of each replica's samples: the first device, or the host"},
+        .meaning = "source of each replica's samples: first (the first device), host"},
        &StrategyOptions::scatter},
       {{.name = "loss_on",
         .used_when = When::strategy_says,
-        .meaning = "where the loss is computed: on the output device, or on each replica"},
+        .meaning =
+            "device that computes the loss: gathered (the output device), replicas (each device)"},
        &StrategyOptions::loss_on},
       {{.name = "replicate",
         .used_when = When::strategy_says,
-        .meaning = "when the model is copied to the other devices: before each forward pass, or in "
-                   "buckets "
-                   "after each update"},
+        .meaning = "when the model is copied to the other devices: step (before each forward "
+                   "pass), kept (in buckets after each update)"},
        &StrategyOptions::replicate},
       {{.name = "reduce",
         .used_when = When::strategy_says,
-        .meaning =
-            "when gradients are summed: after the backward pass, or in buckets overlapped with it"},
+        .meaning = "when gradients are summed: after (the backward pass), overlapped (with it, in "
+                   "buckets)"},
        &StrategyOptions::reduce},
       {{.name = "update",
         .used_when = When::copies_kept,
-        .meaning = "devices that sum gradients and update parameters: the first, or each for its "
-                   "own buckets"},
+        .meaning = "devices that sum gradients and update parameters: first, everywhere (each for "
+                   "its own buckets)"},
        &StrategyOptions::update}};
 }
 
@@ -146,8 +154,8 @@ Table of_sharded_layers() {
       {{.name = "async",
         .flag = "--no-async",
         .used_when = When::sharded_layers,
-        .meaning =
-            "wait for each input gradient's all-reduce before the weight gradient is computed",
+        .meaning = "do not overlap the all-reduce of input gradients with the computation of "
+                   "weight gradients",
         .is_switch = true},
        &StrategyOptions::async_reduce},
       {{.name = "keep_gathered",
@@ -159,7 +167,8 @@ Table of_sharded_layers() {
        &StrategyOptions::keep_gathered},
       {{.name = "reduce_scatter",
         .used_when = When::sums_are_shared,
-        .meaning = "implementation of reduce-scatter on CPUs: Stratagem's exchange, or Gloo's"},
+        .meaning =
+            "implementation of reduce-scatter on CPUs: exchange (Stratagem's), library (Gloo's)"},
        &StrategyOptions::reduce_scatter}};
 }
 

@@ -46,7 +46,8 @@ struct StrategyOptions {
   bool reshard_after_forward = true;  // frees sharded parameters after each use
   std::int64_t prefetch = 1;          // the number of uses ahead at which a group is gathered
   Choice<"float32", "same"> reduce_dtype = "float32";  // the format of sums of 16-bit gradients
-  std::int64_t replicas_of_shards = 1;  // groups of replicas that each shard the state
+  Choice<"none", "full"> recompute = "none";  // the forward passes whose activations are made again
+  std::int64_t replicas_of_shards = 1;        // groups of replicas that each shard the state
 
   bool operator==(const StrategyOptions&) const = default;
 };
@@ -63,6 +64,7 @@ inline constexpr std::array shard_options = {"shard_group_mb", "prefetch_groups"
                                              "replicas_of_shards"};
 inline constexpr std::array reshard_options = {"reshard_after_forward"};
 inline constexpr std::array shard_choice = {"shard"};
+inline constexpr std::array recompute_options = {"recompute"};
 inline constexpr std::array precision_options = {"mixed_precision", "loss_scale",
                                                  "loss_scale_hysteresis"};
 inline constexpr std::array reduction_options = {"reduce_dtype"};

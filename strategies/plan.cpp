@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "strategies/schedules/lowering.h"
+#include "strategies/schedules/recomputation.h"
 #include "strategies/schedules/registry.h"
 #include "strategies/schedules/sharding.h"
 
@@ -38,6 +39,10 @@ void add_groups(const PlanRequest& request, StepPlan& plan) {
 
 bool has_layer_groups(const PlanRequest& request, const PlanOutline& outline) {
   if (outline.in_one_process) return false;
+  return has_flat_groups(request) || request.options.recompute != "none";
+}
+
+bool has_flat_groups(const PlanRequest& request) {
   return request.options.shard != "none" || request.mixed_precision ||
          request.arrangement.replicas > 1;
 }
@@ -89,6 +94,9 @@ StepPlan plan_of(const PlanRequest& request, const PlanOutline& outline) {
     plan.of_stages = plan.schedule;
     plan.evaluation = schedules::forward_only(plan.schedule);
     if (has_layer_groups(request, outline)) add_groups(request, plan);
+  }
+  if (request.options.recompute == "full") {
+    plan.schedule = schedules::add_recomputation(plan.schedule);
   }
   if (outline.has_partial_gradients) {
     plan.schedule = schedules::add_gradient_reduction(plan.schedule);

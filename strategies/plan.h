@@ -76,9 +76,12 @@ StepPlan plan_of(const PlanRequest& request, const PlanOutline& outline);
 /// Returns the shape for replicas in one process.
 schedules::DataParallelShape data_parallel_shape(const PlanRequest& request);
 
-/// Returns whether layers are cut into groups that are together gathered, summed over replicas or
-/// kept in two formats.
+/// Returns whether layers are cut into groups that are together gathered, summed over replicas,
+/// kept in two formats, or recomputed.
 bool has_layer_groups(const PlanRequest& request, const PlanOutline& outline = {});
+
+/// Returns whether a group's parameters lie in one buffer: unless groups are only recomputed.
+bool has_flat_groups(const PlanRequest& request);
 
 /// Returns the number of replicas with the same part of the state: all if nothing is sharded.
 int copies_of(const PlanRequest& request);

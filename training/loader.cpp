@@ -95,8 +95,9 @@ std::size_t Loader::next() {
   const bool came =
       changed_.wait_for(lock, options_.timeout, [&] { return filled_.contains(batch); });
   if (!came) {
-    throw std::runtime_error(fmt::format("loader: batch {} did not come within {} s", batch,
-                                         options_.timeout.count() / 1000));
+    throw std::runtime_error(fmt::format(
+        "loader: batch {} was not ready within {} s; raise --timeout or --loader-threads", batch,
+        options_.timeout.count() / 1000));
   }
   const std::exception_ptr error = filled_.extract(batch).mapped();
   ++taken_;

@@ -65,7 +65,7 @@ LearningRateSchedule schedule_of(const TrainingOptions& options, double base, st
   if (kind != DecayKind::constant && options.warmup_steps >= of_schedule) {
     throw std::invalid_argument(fmt::format(
         "--warmup-steps {}: the schedule \"{}\" has {} steps in all, so the rate would never fall; "
-        "fewer, or more --schedule-steps",
+        "give fewer warm-up steps, or more --schedule-steps",
         options.warmup_steps, options.learning_rate_schedule, of_schedule));
   }
   return {.kind = kind,

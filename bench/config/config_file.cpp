@@ -97,16 +97,10 @@ bool read_special(ConfigFile& file, const std::string& key, const json& value,
 
 }  // namespace
 
-std::vector<std::string> plugins_in_config_file(const std::string& path) {
+std::vector<std::string> names_in_config_file(const std::string& path, const std::string& key) {
   const json document = parse(path);
-  if (!document.is_object() || !document.contains("plugin")) return {};
-  return one_or_several(document["plugin"], path + ": plugin");
-}
-
-std::vector<std::string> models_in_config_file(const std::string& path) {
-  const json document = parse(path);
-  if (!document.is_object() || !document.contains("model")) return {};
-  return one_or_several(document["model"], path + ": model");
+  if (!document.is_object() || !document.contains(key)) return {};
+  return one_or_several(document[key], path + ": " + key);
 }
 
 ConfigFile read_config_file(const std::string& path) {

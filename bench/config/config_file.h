@@ -22,9 +22,7 @@ struct ConfigFile {
 /// the file and the key or the position, if its content is not as described above.
 ConfigFile read_config_file(const std::string& path);
 
-/// Returns the files under the key "plugin", one or a list. Throws like read_config_file().
-std::vector<std::string> plugins_in_config_file(const std::string& path);
-/// Returns the texts under the key "model". Throws as read_config_file does.
-std::vector<std::string> models_in_config_file(const std::string& path);
+/// Returns the texts under a key, one or a list. Throws like read_config_file().
+std::vector<std::string> names_in_config_file(const std::string& path, const std::string& key);
 
 }  // namespace stratagem::bench

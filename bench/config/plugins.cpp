@@ -21,6 +21,7 @@
 #include "strategies/runtime/content_hash.h"
 #include "strategies/runtime/parse.h"
 #include "strategies/schedules/registry.h"
+#include "strategies/schedules/schedule_file.h"
 
 namespace stratagem::bench {
 namespace {
@@ -29,6 +30,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view plugin_flag = "--plugin";
 constexpr std::string_view script_prefix = "script:";  // of a model, models::ModelFormat
+constexpr std::string_view order_prefix = "csv:";      // of a schedule, read_schedule()
 
 std::vector<Plugin>& plugins() {
   static std::vector<Plugin> loaded;
@@ -116,8 +118,16 @@ Plugin load_script(const std::string& text) {
   return {.path = text, .identity = identity_of(name, content)};
 }
 
+Plugin load_order(const std::string& text) {
+  const std::string file = text.substr(order_prefix.size());
+  const std::string content = reports::read_file(file, "an order of actions");
+  schedules::ScheduleEntry::registry().add(schedules::read_schedule(text, content));
+  return {.path = text, .identity = identity_of(file, content)};
+}
+
 Plugin load(const std::string& file) {
   if (file.starts_with(script_prefix)) return load_script(file);
+  if (file.starts_with(order_prefix)) return load_order(file);
   const std::string content = reports::read_file(file, "a library made by stratagem_plugin()");
   require_interface(file, content);
   const fs::path path = fs::absolute(file);
@@ -141,17 +151,23 @@ Plugin load(const std::string& file) {
 }  // namespace
 
 std::vector<std::string> requested_plugins(const std::vector<std::string>& arguments) {
-  std::vector<std::string> files = values_of(plugin_flag, arguments);
   const std::vector<std::string> configs = values_of("--config", arguments);
-  if (files.empty() && !configs.empty()) files = plugins_in_config_file(configs.back());
-  std::vector<std::string> models = values_of("--model", arguments);
-  if (models.empty() && !configs.empty()) models = models_in_config_file(configs.back());
-  for (const std::string& text : models) {
-    for (const std::string_view model : runtime::split(text, ',')) {
-      const bool is_new = std::ranges::find(files, model) == files.end();
-      if (model.starts_with(script_prefix) && is_new) files.emplace_back(model);
+  const auto chosen = [&](std::string_view flag, const char* key) {
+    std::vector<std::string> values = values_of(flag, arguments);
+    if (values.empty() && !configs.empty()) values = names_in_config_file(configs.back(), key);
+    return values;
+  };
+  std::vector<std::string> files = chosen(plugin_flag, "plugin");
+  const auto add = [&](std::string_view prefix, const std::vector<std::string>& values) {
+    for (const std::string& text : values) {
+      for (const std::string_view name : runtime::split(text, ',')) {
+        const bool is_new = std::ranges::find(files, name) == files.end();
+        if (name.starts_with(prefix) && is_new) files.emplace_back(name);
+      }
     }
-  }
+  };
+  add(script_prefix, chosen("--model", "model"));
+  add(order_prefix, chosen("--schedule", "schedule"));
   return files;
 }
 

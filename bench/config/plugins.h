@@ -1,6 +1,7 @@
 // Plug-ins: a user's shared libraries with models, schedules and strategies
 // (docs/reference/plugins.md).
-// A model's file (`--model script:FILE`) is loaded as a plug-in is.
+// A file with a model (`--model script:FILE`) or a schedule (`--schedule csv:FILE`) is loaded as a
+// plug-in is.
 //
 // Every process of a job loads them at its start, before anything reads a registry: their static
 // objects register like those of this tree. A plug-in is refused, in one line, if it was built
@@ -17,7 +18,7 @@ class App;
 namespace stratagem::bench {
 
 struct Plugin {
-  std::string path;      // absolute; of a model's file as it was given, "script:FILE"
+  std::string path;      // absolute; of another file as it was given, "script:FILE"
   std::string identity;  // the file's name and a hash of its content: "libmine.so@1f0c..."
 };
 
@@ -30,7 +31,7 @@ void load_plugins(const std::vector<std::string>& arguments);
 const std::vector<Plugin>& loaded_plugins();
 
 /// Returns the files of each `--plugin FILE` or `--plugin=FILE` before a `--`, else those of the
-/// config file; then each `script:FILE` among the models.
+/// config file; then each `script:FILE` among the models and `csv:FILE` among the schedules.
 std::vector<std::string> requested_plugins(const std::vector<std::string>& arguments);
 
 /// Returns the arguments without --plugin, for programs without plug-ins.

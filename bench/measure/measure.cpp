@@ -29,6 +29,7 @@ std::vector<reports::Metric> metrics() {
       {.name = "items_per_second", .unit = "samples/s", .better = "higher", .deterministic = false},
       {.name = "tokens_per_second", .unit = "tokens/s", .better = "higher", .deterministic = false},
       {.name = "mfu", .unit = "fraction", .better = "higher", .deterministic = false},
+      {.name = "hfu", .unit = "fraction", .better = "higher", .deterministic = false},
       {.name = "bubble_measured", .unit = "fraction", .better = "lower", .deterministic = false},
       {.name = "peak_memory_bytes", .unit = "bytes", .better = "lower", .deterministic = false},
       {.name = "prediction_error", .unit = "fraction", .better = "lower", .deterministic = false},

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "models/basic_layers.h"
-#include "models/residual_block.h"
+#include "models/resnet.h"
 #include "models/script_layer.h"
 
 namespace stratagem::bench {

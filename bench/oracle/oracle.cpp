@@ -252,7 +252,8 @@ void require_gradients(const OracleStep& step) {
     if (!name.starts_with(prefix)) continue;
     if (tensor.defined() && tensor.abs().max().item<double>() > 0) continue;
     throw std::runtime_error(
-        fmt::format("the oracle's gradient of {} is zero: a comparison with it would prove nothing",
+        fmt::format("verification: the gradient of {} is zero on one device, so a comparison "
+                    "proves nothing; use another seed or batch",
                     name.substr(prefix.size())));
   }
 }

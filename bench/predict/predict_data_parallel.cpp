@@ -55,6 +55,7 @@ class Prices {
                    ? Cost()
                    : find(ActionKind::copy_gradient, segment, samples_of(replica));
       case ActionKind::forward:
+      case ActionKind::recompute:
       case ActionKind::backward:
         return find(action.kind, segment, samples_of(replica));
       case ActionKind::sum_gradients:

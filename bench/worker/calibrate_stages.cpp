@@ -141,6 +141,11 @@ class StageCalibration {
                 stages::Stage::Position position, const models::Shape& shape,
                 std::int64_t samples) {
     runtime::Device& device = *group_.devices[replica];
+    std::vector<schedules::Action> passes = {{schedules::ActionKind::forward},
+                                             {schedules::ActionKind::backward}};
+    if (config_.recompute == "full" && !position.last) {
+      passes.insert(passes.begin() + 1, {schedules::ActionKind::recompute});
+    }
     const std::size_t index = segment * group_.devices.size() + replica;
     device_of_loop_[index] = replica;
     device.enqueue(runtime::Stream::compute, "set-up", [&, index] {
@@ -149,10 +154,7 @@ class StageCalibration {
           workload_, device,
           std::make_unique<stages::Stage>(workload_, std::move(layers), position,
                                           device.description(), 1),
-          position, shape, samples,
-          std::vector<schedules::Action>{{schedules::ActionKind::forward},
-                                         {schedules::ActionKind::backward}},
-          effort_.now);
+          position, shape, samples, passes, effort_.now);
       loop->exchange_with_a_replica();
     });
     device.synchronize(to_milliseconds(config_.timeout));

@@ -107,7 +107,7 @@ void check_sharing(const Config& config, const Placement& placement) {
     return strategy.can_train ? strategy.can_train(one) : !one.sharded_sizes.empty();
   };
   if (!can_be_sharded(model)) {
-    throw std::invalid_argument(fmt::format("--strategy {}: cannot shard {}; it can {}",
+    throw std::invalid_argument(fmt::format("--strategy {}: cannot shard {}; it can shard {}",
                                             config.strategy, config.model,
                                             fmt::join(models_that(can_be_sharded), ", ")));
   }
@@ -115,8 +115,8 @@ void check_sharing(const Config& config, const Placement& placement) {
   for (const models::ShardedSize& one : sizes) {
     if (can_share(one, degree)) continue;
     throw std::invalid_argument(
-        fmt::format("--mesh tensor={}: {} {} of {} cannot be split over {}; {}", degree, one.size,
-                    one.what, config.model, degree, possible_degrees(sizes)));
+        fmt::format("--mesh tensor={}: {} {} of {} cannot be split over {} ranks; {}", degree,
+                    one.size, one.what, config.model, degree, possible_degrees(sizes)));
   }
   const std::int64_t tokens = config.sequence_length;
   if (!strategy.shares_sequence || tokens % degree == 0) return;
@@ -192,11 +192,11 @@ void check_batch_norm(const Config& config, const models::Workload& workload) {
   if (!workload.entry().has_batch_norm || fewest_positions(workload) > 1) return;
   for (const schedules::Slice& slice : slices_of(config)) {
     if (slice.count != 1) continue;
-    throw std::invalid_argument(fmt::format(
-        "--global-batch-size {}: replica {} has a micro-batch of 1 sample; BatchNorm of {} needs "
-        "2 or more{}",
-        config.global_batch_size, slice.replica, config.model,
-        workload.image_size() > 0 ? ", or larger images" : ""));
+    throw std::invalid_argument(
+        fmt::format("--global-batch-size {}: replica {} has a micro-batch of 1 sample, too few for "
+                    "the BatchNorm of {}; use a larger batch or split{}",
+                    config.global_batch_size, slice.replica, config.model,
+                    workload.image_size() > 0 ? ", or larger images" : ""));
   }
 }
 

@@ -228,11 +228,15 @@ reports::Repetition record_of(const Session& session, const TaskContext& context
   repetition.devices = device_records(session, run);
   repetition.timeline = median_timeline(session, run);
   repetition.communication = communication_of_a_step(run.communication, steps);
-  repetition.flops_per_step = costs_of_a_step(session).flops;
+  const strategies::Costs costs = costs_of_a_step(session);
+  repetition.flops_per_step = costs.flops;
   const double typical_ms = reports::median(repetition.step_ms);
   repetition.mfu = utilisation(session, peak_gflops, repetition.flops_per_step, typical_ms);
   for (const auto& step : run.steps) repetition.loss.push_back(step->loss());
-  repetition.counters["live_micro_batches"] = costs_of_a_step(session).live_micro_batches;
+  repetition.counters["live_micro_batches"] = costs.live_micro_batches;
+  if (repetition.mfu && costs.recomputed_flops > 0) {
+    repetition.counters["hfu"] = *repetition.mfu * (1 + costs.recomputed_flops / costs.flops);
+  }
   if (operators) repetition.counters["aten_operators"] = static_cast<double>(*operators);
   if (const auto tokens = static_cast<double>(session.workload->sequence_length() *
                                               session.config.global_batch_size);

@@ -35,6 +35,9 @@ StageLoop::StageLoop(const models::Workload& workload, runtime::Device& device,
       samples_(samples),
       passes_(std::move(passes)),
       micro_batches_(micro_batches_of(passes_)),
+      recomputes_(std::ranges::any_of(
+          passes_,
+          [](const schedules::Action& pass) { return pass.kind == ActionKind::recompute; })),
       now_(std::move(now)),
       batch_(workload.make_batch(0).slice(0, samples)) {
   stage_->make_room(static_cast<std::size_t>(micro_batches_));
@@ -123,7 +126,7 @@ void StageLoop::run_step(bool keep) {
     const bool first = begun.insert(pass.kind).second;
     if (pass.kind == ActionKind::forward) {
       bring_input(pass.micro_batch, keep);
-    } else if (pass.kind != ActionKind::backward_weight && !position_.last) {
+    } else if (schedules::is_backward(pass.kind) && !position_.last) {
       time(ActionKind::copy_gradient, false, keep,
            [&] { stage_->receive_gradient(pass.micro_batch, gradient_); });
     }
@@ -143,8 +146,11 @@ void StageLoop::bring_input(int micro_batch, bool keep) {
 }
 
 void StageLoop::perform(const schedules::Action& pass) {
-  if (pass.kind == ActionKind::forward)
-    return stage_->forward(pass.micro_batch, 1.0 / micro_batches_);
+  const double weight = 1.0 / micro_batches_;
+  if (pass.kind == ActionKind::forward) {
+    return stage_->forward(pass.micro_batch, weight, /*keeps=*/!recomputes_);
+  }
+  if (pass.kind == ActionKind::recompute) return stage_->recompute(pass.micro_batch, weight);
   if (pass.kind == ActionKind::backward_weight) return stage_->backward_weight(pass.micro_batch);
   stage_->backward(pass.micro_batch);
 }

@@ -64,6 +64,7 @@ class StageLoop {
   std::int64_t samples_;
   std::vector<schedules::Action> passes_;
   int micro_batches_;
+  bool recomputes_;
   Now now_;
   models::Batch batch_;
   at::Tensor activation_;

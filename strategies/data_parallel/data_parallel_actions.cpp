@@ -29,9 +29,11 @@ void DataParallelStrategy::perform(const Action& action, Work& work) {
     case ActionKind::gather:
       return gather(work);
     case ActionKind::forward:
-      return is_loss(action, work) ? forward_loss(work) : forward(place, work);
+      return is_loss(action, work) ? forward_loss(work) : forward(action, work);
     case ActionKind::backward:
       return is_loss(action, work) ? backward_loss(work) : backward(place, work);
+    case ActionKind::recompute:
+      return recompute(place, work);
     case ActionKind::scatter_gradient:
       return scatter_gradient(place.replica, work);
     case ActionKind::sum_gradients:
@@ -130,17 +132,28 @@ void DataParallelStrategy::gather(Work& work) {
   work.outputs = at::cat(parts);
 }
 
-void DataParallelStrategy::forward(Place place, Work& work) {
+void DataParallelStrategy::forward(const Action& action, Work& work) {
+  const Place place = place_of(action);
   stages::Stage& own = stage_at(place.replica, place.segment);
   if (place.segment > 0) {
     own.set_input(0, stage_at(place.replica, place.segment - 1).output(0).detach());
   }
+  own.forward(0, weight(place, work), /*keeps=*/!work.plan.recomputed.contains(action));
   const auto replica = static_cast<std::size_t>(place.replica);
-  own.forward(0,
-              loss_on_replicas_ ? work.plan.step.partition[replica].weight(work.batch.size()) : 1);
   if (!work.evaluates || !loss_on_replicas_ || place.segment + 1 < segments()) return;
   work.losses[replica] = own.take_loss(0);
   work.correct[replica] = own.take_correct(0);
+}
+
+void DataParallelStrategy::recompute(Place place, const Work& work) {
+  stage_at(place.replica, place.segment).recompute(0, weight(place, work));
+}
+
+/// Returns the share of the replica's loss in the batch's; the loss of gathered outputs is whole.
+double DataParallelStrategy::weight(Place place, const Work& work) const {
+  if (!loss_on_replicas_) return 1;
+  const auto replica = static_cast<std::size_t>(place.replica);
+  return work.plan.step.partition.at(replica).weight(work.batch.size());
 }
 
 void DataParallelStrategy::forward_loss(Work& work) {

@@ -10,7 +10,15 @@ strategies::Costs DataParallelStrategy::costs(std::int64_t samples) const {
   const std::vector<schedules::Slice> chunks = batch_partition(samples);
   const auto others = static_cast<std::int64_t>(chunks.size()) - 1;
   strategies::Costs costs;
-  costs.flops = flops_of_a_sample_ * static_cast<double>(samples);
+  for (const models::PassFlops& flops : flops_) {
+    costs.flops += flops.total() * static_cast<double>(samples);
+  }
+  for (const schedules::Action& pass : make_plan(samples).recomputed) {
+    const Place place = place_of(pass);
+    costs.recomputed_flops +=
+        flops_.at(static_cast<std::size_t>(place.segment)).forward *
+        static_cast<double>(chunks.at(static_cast<std::size_t>(place.replica)).count);
+  }
   costs.stages = static_cast<int>(chunks.size()) + 1;
   costs.collectives = costs_of_copies(static_cast<int>(chunks.size()));
   costs.memory = memory_of_state(static_cast<int>(chunks.size()));

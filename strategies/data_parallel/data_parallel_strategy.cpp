@@ -11,6 +11,7 @@
 #include "strategies/backends/backend.h"
 #include "strategies/data_parallel/layer_buckets.h"
 #include "strategies/schedules/batch_split.h"
+#include "strategies/schedules/recomputation.h"
 #include "strategies/stages/stage_state.h"
 
 namespace stratagem::data_parallel {
@@ -42,8 +43,8 @@ void check_options(const strategies::StrategyOptions& options, int devices) {
   }
   if (options.update == "everywhere" && options.replicate != "kept") {
     throw std::invalid_argument(
-        "--update everywhere: no device has all updated parameters to copy; add "
-        "--replicate kept");
+        "--update everywhere: needs --replicate kept, because no device has all updated "
+        "parameters");
   }
 }
 
@@ -78,8 +79,6 @@ DataParallelStrategy::DataParallelStrategy(const strategies::StrategyContext& co
   check_options(context.options, devices);
   const models::Model model = workload_.make_meta_model();
   const models::Shape input = workload_.input_shape(1);
-  flops_of_a_sample_ =
-      models::flops(model.layers, input, /*first_input_needs_gradient=*/false).total();
   output_shape_ = models::output_shape(model.layers, input);
   const Segments cut =
       segments_of(model.layers, context.options, devices, workload_.options().width);
@@ -88,7 +87,21 @@ DataParallelStrategy::DataParallelStrategy(const strategies::StrategyContext& co
       .arrangement = {.replicas = devices},
       .parts = {.has_buffers = !models::buffers(model.layers).empty(), .owners = cut.owners},
       .needs_norm = clips()};
+  note_flops(model, cut.boundaries);
   make_replicas(cut.boundaries);
+}
+
+void DataParallelStrategy::note_flops(const models::Model& model,
+                                      std::span<const std::size_t> boundaries) {
+  models::Shape shape = workload_.input_shape(1);
+  std::size_t begin = 0;
+  for (std::size_t segment = 0; segment <= boundaries.size(); ++segment) {
+    const std::size_t end = segment < boundaries.size() ? boundaries[segment] : model.layers.size();
+    const auto layers = models::LayerSpan(model.layers).subspan(begin, end - begin);
+    flops_.push_back(models::flops(layers, shape, /*first_input_needs_gradient=*/segment > 0));
+    shape = models::output_shape(layers, shape);
+    begin = end;
+  }
 }
 
 void DataParallelStrategy::make_replicas(std::span<const std::size_t> boundaries) {
@@ -120,14 +133,19 @@ void DataParallelStrategy::synchronize() {
   last_step_.clear();
 }
 
-const DataParallelStrategy::Plan& DataParallelStrategy::plan_of(std::int64_t samples) {
-  const auto found = plans_.find(samples);
-  if (found != plans_.end()) return found->second;
+DataParallelStrategy::Plan DataParallelStrategy::make_plan(std::int64_t samples) const {
   strategies::PlanRequest request = request_;
   request.samples = samples;
   Plan plan{.step = strategies::plan_of(request, {.in_one_process = true}),
             .shape = strategies::data_parallel_shape(request)};
-  return plans_.emplace(samples, std::move(plan)).first->second;
+  plan.recomputed = schedules::recomputed_passes(plan.step.schedule);
+  return plan;
+}
+
+const DataParallelStrategy::Plan& DataParallelStrategy::plan_of(std::int64_t samples) {
+  const auto found = plans_.find(samples);
+  if (found != plans_.end()) return found->second;
+  return plans_.emplace(samples, make_plan(samples)).first->second;
 }
 
 /// Forgets kept inputs if they belong to another batch.

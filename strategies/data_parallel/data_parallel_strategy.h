@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -43,6 +44,7 @@ class DataParallelStrategy : public strategies::Strategy {
   struct Plan {
     strategies::StepPlan step = {};
     schedules::DataParallelShape shape = {};
+    std::set<schedules::Action> recomputed = {};  // see recomputed_passes()
   };
   /// The tensors of a step.
   struct Work {
@@ -76,7 +78,9 @@ class DataParallelStrategy : public strategies::Strategy {
     int segment = 0;
   };
 
+  void note_flops(const models::Model& model, std::span<const std::size_t> boundaries);
   void make_replicas(std::span<const std::size_t> boundaries);
+  Plan make_plan(std::int64_t samples) const;
   const Plan& plan_of(std::int64_t samples);
   void keep_inputs_of(const models::Batch& batch);
   void bring_copies_up_to_date(int replicas);
@@ -108,8 +112,10 @@ class DataParallelStrategy : public strategies::Strategy {
   }
   void replicate(Place to);
   void gather(Work& work);
-  void forward(Place place, Work& work);
+  void forward(const schedules::Action& action, Work& work);
   void forward_loss(Work& work);
+  void recompute(Place place, const Work& work);
+  double weight(Place place, const Work& work) const;
   void backward(Place place, Work& work);
   void backward_loss(Work& work);
   void scatter_gradient(int replica, const Work& work);
@@ -133,8 +139,8 @@ class DataParallelStrategy : public strategies::Strategy {
   bool copies_kept_;
   bool keep_inputs_;
   double learning_rate_;
-  double flops_of_a_sample_ = 0;
-  models::Shape output_shape_;  // the shape for one sample
+  std::vector<models::PassFlops> flops_;  // [segment], for one sample
+  models::Shape output_shape_;            // the shape for one sample
   strategies::PlanRequest request_;
   std::map<std::int64_t, Plan> plans_;  // by number of samples
   // [device][segment]. The first device's stages are the module.

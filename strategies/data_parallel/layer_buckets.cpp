@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "strategies/stages/layer_groups.h"
 #include "strategies/stages/partition.h"
 
 namespace stratagem::data_parallel {
@@ -30,6 +31,8 @@ Segments segments_of(models::LayerSpan layers, const strategies::StrategyOptions
   if (strategies::exchanges_buckets(options)) {
     segments.boundaries =
         stages::bucket_boundaries(layers, strategies::bucket_bytes(options) * width * width);
+  } else if (options.recompute == "full") {
+    segments.boundaries = stages::group_boundaries(layers, /*group_bytes=*/0);
   }
   segments.owners.assign(segments.boundaries.size() + 1, 0);
   if (options.update != "everywhere") return segments;

@@ -22,9 +22,9 @@ struct Segments {
   std::vector<int> owners = {};              // [segment]: the device that updates it
 };
 
-/// Returns one segment of all layers unless buckets are exchanged. `width` is that of the layers
-/// (ModelOptions). Parameters shrink by its square, and buckets with them, so that a narrow copy of
-/// a model has about as many.
+/// Returns one segment of all layers, unless buckets are exchanged or layers recomputed. `width` is
+/// that of the layers (ModelOptions). Parameters shrink by its square, and buckets with them, so
+/// that a narrow copy of a model has about as many.
 Segments segments_of(models::LayerSpan layers, const strategies::StrategyOptions& options,
                      int devices, double width);
 

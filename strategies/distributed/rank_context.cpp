@@ -55,7 +55,7 @@ std::vector<std::string> RankContext::all_gather(const std::string& text) {
     return texts;
   } catch (const std::exception& error) {
     throw runtime::CommunicationError(fmt::format(
-        "rank {} waited {:g} s for rank {}: {}", info_.rank,
+        "rank {} waited {:g} s (--timeout) for rank {} in vain: {}", info_.rank,
         std::chrono::duration<double>(timeout_).count(), other, runtime::first_line(error)));
   }
 }

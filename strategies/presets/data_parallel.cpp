@@ -11,7 +11,8 @@ namespace stratagem::presets {
 STRATAGEM_REGISTER(strategies::StrategyEntry{
     .name = "data_parallel",
     .summary = "the whole model on every device, copied from the first in each step",
-    .options = strategies::option_names({strategies::data_parallel_options}),
+    .options = strategies::option_names({strategies::data_parallel_options,
+                                         strategies::recompute_options}),
     .multi_device = true,
     .dimensions = {"data"},
     .outline =

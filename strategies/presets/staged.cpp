@@ -41,7 +41,8 @@ std::vector<std::string> options_of(const StagedPreset& preset) {
   const auto add = [&names](auto... groups) {
     for (const std::string& name : strategies::option_names({groups...})) names.push_back(name);
   };
-  add(strategies::accumulation_options, strategies::precision_options);
+  add(strategies::accumulation_options, strategies::recompute_options,
+      strategies::precision_options);
   if (preset.usual_dimensions.empty()) return names;
   add(strategies::rank_options, strategies::stage_options, strategies::tensor_options,
       strategies::shard_options, strategies::reduction_options, strategies::reduce_scatter_options);

@@ -28,11 +28,11 @@ std::string are_gpus(std::size_t count) {
         fmt::format("--device cuda: {} devices need a GPU each, and there {}; {}", wanted,
                     are_gpus(seen.identities.size()), sharing));
   }
-  throw std::invalid_argument(
-      fmt::format("--device cuda: rank {} on {} needs {}, but of its {} visible GPUs {} free; {} "
-                  "over --backend gloo",
-                  rank, seen.host, gpus(static_cast<std::size_t>(wanted)), seen.identities.size(),
-                  left == 1 ? "1 is" : fmt::format("{} are", left), sharing));
+  throw std::invalid_argument(fmt::format(
+      "--device cuda: rank {} on {} needs {}, but {} of its {} visible GPUs {} free; {} "
+      "with --backend gloo",
+      rank, seen.host, gpus(static_cast<std::size_t>(wanted)), left, seen.identities.size(),
+      left == 1 ? "is" : "are", sharing));
 }
 
 [[noreturn]] void refuse_number(const std::vector<VisibleGpus>& ranks, std::size_t rank,
@@ -80,11 +80,10 @@ void require_gpus_of_their_own(const std::vector<VisibleGpus>& ranks,
       const auto [other, others_number] =
           drivers.try_emplace({host, identity}, rank, number).first->second;
       if (other == rank) continue;
-      throw std::invalid_argument(
-          fmt::format("--backend nccl: ranks {} and {} share a GPU of {} (number {} of rank {}, {} "
-                      "of rank {}), "
-                      "and NCCL needs one for each; use --backend gloo",
-                      other, rank, host, others_number, other, number, rank));
+      throw std::invalid_argument(fmt::format(
+          "--backend nccl: ranks {} and {} share a GPU of {} (GPU {} of rank {} is GPU {} "
+          "of rank {}), but NCCL needs one for each rank; use --backend gloo",
+          other, rank, host, others_number, other, number, rank));
     }
   }
 }

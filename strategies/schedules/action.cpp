@@ -51,6 +51,7 @@ const Description& describe(ActionKind kind) {
       Description{backward, "B", "backward", none, input_gradient | weight_gradients},
       Description{backward_input, "I", "backward_input", none, input_gradient},
       Description{backward_weight, "W", "backward_weight", none, weight_gradients},
+      Description{recompute, "C", "recompute"},
       Description{copy_input, "L", "copy_input", copy, evaluation},
       Description{copy_activation, "CF", "copy_activation", copy, evaluation},
       Description{copy_gradient, "CB", "copy_gradient", copy},
@@ -133,7 +134,8 @@ bool is_backward(ActionKind kind) { return describe(kind).has(input_gradient); }
 bool makes_weight_gradients(ActionKind kind) { return describe(kind).has(weight_gradients); }
 
 bool is_pass(ActionKind kind) {
-  return kind == ActionKind::forward || is_backward(kind) || makes_weight_gradients(kind);
+  return kind == ActionKind::forward || kind == ActionKind::recompute || is_backward(kind) ||
+         makes_weight_gradients(kind);
 }
 
 bool is_in_flight(ActionKind kind) { return describe(kind).has(in_flight); }

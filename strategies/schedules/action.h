@@ -15,6 +15,7 @@ enum class ActionKind {
   backward,            // B: gradients of input and weights
   backward_input,      // I: the gradient of the input only; a W follows
   backward_weight,     // W: the weights' gradients that an I has deferred
+  recompute,           // C: repeat F to make its activations again, which were not kept
   copy_input,          // L: load the batch's inputs (first stage) and targets (last stage)
   copy_activation,     // CF: bring the previous stage's output to this stage's device
   copy_gradient,       // CB: bring the next stage's input gradient to this stage's device
@@ -87,7 +88,7 @@ bool is_evaluation(ActionKind kind);
 bool is_backward(ActionKind kind);
 /// Returns whether it adds to the gradients of the stage's weights.
 bool makes_weight_gradients(ActionKind kind);
-/// Returns whether it is a forward pass, a backward pass or a half of one.
+/// Returns whether it is a forward pass, its repetition, a backward pass or a half of one.
 bool is_pass(ActionKind kind);
 /// Returns whether it overlaps its device's list: it is in timelines, but not in schedules.
 bool is_in_flight(ActionKind kind);

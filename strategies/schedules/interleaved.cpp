@@ -2,9 +2,14 @@
 // device several times and the ramp at both ends is shorter: bubble (p - 1) / (v m + p - 1) with v
 // stages a device, for more transfers and more live micro-batches (Narayanan et al. 2021,
 // "Efficient Large-Scale Language Model Training", section 2.2.2).
+//
+// interleaved_zero_bubble: the same with the backward pass in two halves. Device d may owe d weight
+// gradients, as in zb_h1, and with equal F, I and W the bubble is a third.
+// ScheduleInterleavedZeroBubble in torch.distributed.pipelining is like it.
 #include <algorithm>
+#include <deque>
 
-#include "strategies/schedules/registry.h"
+#include "strategies/schedules/v_shape.h"
 
 namespace stratagem::schedules {
 namespace {
@@ -61,9 +66,45 @@ double ideal_bubble(const ScheduleSize& size) {
          (size.stages_per_device * size.micro_batches + size.devices - 1);
 }
 
+std::vector<Action> in_halves(const std::vector<Action>& actions, std::size_t most_owed) {
+  std::vector<Action> halves;
+  std::deque<Action> owed;
+  const auto pay = [&] {
+    halves.push_back(owed.front());
+    owed.pop_front();
+  };
+  for (const auto& [kind, stage, micro_batch] : actions) {
+    if (kind == ActionKind::forward) {
+      halves.push_back({kind, stage, micro_batch});
+      continue;
+    }
+    halves.push_back({ActionKind::backward_input, stage, micro_batch});
+    owed.push_back({ActionKind::backward_weight, stage, micro_batch});
+    if (owed.size() > most_owed) pay();
+  }
+  while (!owed.empty()) pay();
+  return halves;
+}
+
+Schedule interleaved_zero_bubble(const ScheduleSize& size) {
+  Schedule schedule = interleaved(size);
+  schedule.name = "interleaved_zero_bubble";
+  schedule.split_backward = true;
+  for (std::size_t device = 0; device < schedule.actions.size(); ++device) {
+    schedule.actions[device] = in_halves(schedule.actions[device], /*most_owed=*/device);
+  }
+  return schedule;
+}
+
 STRATAGEM_REGISTER(ScheduleEntry{"interleaved_1f1b", "1f1b over several stages a device",
                                  interleaved, ideal_bubble,
                                  /*stages_per_device=*/any_number});
+
+STRATAGEM_REGISTER(ScheduleEntry{
+    "interleaved_zero_bubble", "interleaved_1f1b with a third of its bubble",
+    interleaved_zero_bubble,
+    [](const ScheduleSize& size) { return bubble_of_equal_passes(interleaved_zero_bubble(size)); },
+    /*stages_per_device=*/any_number});
 
 }  // namespace
 }  // namespace stratagem::schedules

@@ -80,6 +80,8 @@ bool all_needs(const Schedule& lowered, const Action& action, const ActionTest& 
              test({kind, stage + 1, micro_batch});
     case backward_weight:
       return test({backward_input, stage, micro_batch});
+    case recompute:
+      return test({forward, stage, micro_batch});
     case optimizer:
       for (int index = 0; index < lowered.micro_batches; ++index) {
         if (!test({lowered.weight_gradient_kind(), stage, index})) return false;

@@ -5,54 +5,25 @@
 // step if F, I and W take equally long (ZB-V; Qi et al. 2023, section 6). ScheduleZBVZeroBubble in
 // torch.distributed.pipelining has the same order.
 #include <algorithm>
-#include <initializer_list>
-#include <map>
-#include <utility>
 
+#include "strategies/schedules/v_shape.h"
 #include "strategies/schedules/zero_bubble.h"
 
 namespace stratagem::schedules {
 namespace {
 
-/// A device's actions, with each kind of each stage in the order of the micro-batches.
-class Order {
- public:
-  explicit Order(int micro_batches) : micro_batches_(micro_batches) {}
-
-  using Turn = std::pair<ActionKind, int>;  // a kind and a stage
-
-  /// Appends `turns` `times` times, each with its stage's next micro-batch, and skips turns beyond
-  /// the last micro-batch.
-  void repeat(int times, std::initializer_list<Turn> turns) {
-    for (int time = 0; time < times; ++time) {
-      for (const Turn& turn : turns) {
-        const int micro_batch = next_[turn]++;
-        if (micro_batch >= micro_batches_) continue;
-        actions_.push_back({turn.first, turn.second, micro_batch});
-      }
-    }
-  }
-
-  std::vector<Action> take() { return std::move(actions_); }
-
- private:
-  int micro_batches_;
-  std::map<Turn, int> next_;  // the next micro-batch
-  std::vector<Action> actions_;
-};
-
 /// Returns the order of the device with `above` devices before it in the V; `below` counts it and
 /// the devices after it.
 std::vector<Action> order_of(int above, const ScheduleSize& size) {
   const int below = size.devices - above;
-  const int down = above;
-  const int up = 2 * size.devices - 1 - above;
-  const Order::Turn f0{ActionKind::forward, down}, f1{ActionKind::forward, up};
-  const Order::Turn i0{ActionKind::backward_input, down}, i1{ActionKind::backward_input, up};
-  const Order::Turn w0{ActionKind::backward_weight, down}, w1{ActionKind::backward_weight, up};
+  const auto [down, up] = v_place(above, size);
+  using Turn = TurnList::Turn;
+  const Turn f0{ActionKind::forward, down}, f1{ActionKind::forward, up};
+  const Turn i0{ActionKind::backward_input, down}, i1{ActionKind::backward_input, up};
+  const Turn w0{ActionKind::backward_weight, down}, w1{ActionKind::backward_weight, up};
   // From 2 p - 1 micro-batches on no device idles; the further ones come on top.
   const int beyond = std::max(0, size.micro_batches - (2 * size.devices - 1));
-  Order order(size.micro_batches);
+  TurnList order(size.micro_batches);
   order.repeat(2 * below - 1, {f0});  // until the first micro-batch reaches the foot
   order.repeat(above, {f1, f0});      // until its first gradient comes from the top
   order.repeat(below, {f1, i1, w1});  // until that gradient reaches the foot
@@ -66,10 +37,8 @@ std::vector<Action> order_of(int above, const ScheduleSize& size) {
 }
 
 Schedule zb_v(const ScheduleSize& size) {
-  Schedule schedule = empty_schedule("zb_v", size);
-  schedule.split_backward = true;
+  Schedule schedule = empty_v("zb_v", size);
   for (int device = 0; device < size.devices; ++device) {
-    schedule.device_of_stage.rbegin()[device] = device;
     schedule.actions[static_cast<std::size_t>(device)] = order_of(device, size);
   }
   return schedule;

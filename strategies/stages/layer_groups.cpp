@@ -13,8 +13,18 @@ namespace {
 
 using Boundaries = std::vector<std::size_t>;
 
-/// Returns the boundaries of groups that are filled from the first layer on.
-Boundaries group_boundaries(models::LayerSpan layers, double group_bytes) {
+/// Returns the boundaries of buckets; without overlap one bucket takes everything.
+Boundaries buckets_of(models::LayerSpan layers, const strategies::StrategyOptions& options,
+                      double shrunk) {
+  constexpr double everything = std::numeric_limits<double>::infinity();
+  return options.overlap ? bucket_boundaries(layers, strategies::bucket_bytes(options) * shrunk,
+                                             first_bucket_bytes * shrunk)
+                         : bucket_boundaries(layers, everything, everything);
+}
+
+}  // namespace
+
+std::vector<std::size_t> group_boundaries(models::LayerSpan layers, double group_bytes) {
   Boundaries boundaries;
   double filled = 0;
   for (std::size_t index = 0; index < layers.size(); ++index) {
@@ -27,17 +37,6 @@ Boundaries group_boundaries(models::LayerSpan layers, double group_bytes) {
   }
   return boundaries;
 }
-
-/// Returns the boundaries of buckets; without overlap one bucket takes everything.
-Boundaries buckets_of(models::LayerSpan layers, const strategies::StrategyOptions& options,
-                      double shrunk) {
-  constexpr double everything = std::numeric_limits<double>::infinity();
-  return options.overlap ? bucket_boundaries(layers, strategies::bucket_bytes(options) * shrunk,
-                                             first_bucket_bytes * shrunk)
-                         : bucket_boundaries(layers, everything, everything);
-}
-
-}  // namespace
 
 LayerGroups groups_of(const models::LayerList& layers, const strategies::PlanRequest& request,
                       double width) {

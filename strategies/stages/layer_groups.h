@@ -17,6 +17,10 @@ struct LayerGroups {
   std::set<int> empty = {};                  // groups without parameters
 };
 
+/// Returns the layers that begin groups of up to this many bytes; each group has a layer with
+/// parameters. Layers without parameters stay with those before them.
+std::vector<std::size_t> group_boundaries(models::LayerSpan layers, double group_bytes);
+
 /// Makes groups of one layer with parameters each or, with --shard-group-mb, of layers with up to
 /// this many MiB together. Several replicas sum gradients that they keep whole in buckets, whose
 /// sizes are those of whole layers: see bucket_boundaries(). Without overlap each stage is one

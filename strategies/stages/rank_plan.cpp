@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "strategies/schedules/lowering.h"
+#include "strategies/schedules/recomputation.h"
 
 namespace stratagem::stages {
 namespace {
@@ -19,7 +20,8 @@ void note_receives(const std::vector<schedules::Action>& actions, RankPlan& made
 
 }  // namespace
 
-RankPlan::RankPlan(StepPlan of, int replica, int first_device, int devices) : plan(std::move(of)) {
+RankPlan::RankPlan(StepPlan of, int replica, int first_device, int devices)
+    : plan(std::move(of)), recomputed(schedules::recomputed_passes(plan.schedule)) {
   for (const schedules::Slice& slice : plan.partition) {
     if (slice.replica == replica) slices.push_back(slice);
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <vector>
 
 #include "strategies/plan.h"
@@ -15,7 +16,8 @@ struct RankPlan {
   RankPlan(StepPlan of, int replica, int first_device, int devices);
 
   StepPlan plan;
-  std::vector<schedules::Slice> slices;  // this replica's
+  std::vector<schedules::Slice> slices;    // this replica's
+  std::set<schedules::Action> recomputed;  // see recomputed_passes()
   // The next receive of the same device and kind, which comes from the same rank.
   std::map<schedules::Action, schedules::Action> next_receive;
   schedules::Edges answered;  // by receive: the sends that have arrived by then

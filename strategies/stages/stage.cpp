@@ -34,6 +34,7 @@ Stage::Stage(const models::Workload& workload, models::LayerList layers, Positio
     : workload_(&workload),
       layers_(placed_on(device, workload, std::move(layers))),
       parameters_(tensors_of(models::parameters(layers_))),
+      buffers_(tensors_of(models::buffers(layers_))),
       position_(position),
       device_(std::move(device)),
       optimizer_(workload.make_optimizer(models::parameters(layers_))),
@@ -66,30 +67,57 @@ void Stage::receive_gradient(int micro_batch, const at::Tensor& next_input_gradi
   slot(micro_batch).output_gradient = backends::copy_to(next_input_gradient, device_);
 }
 
-void Stage::forward(int micro_batch, double weight) {
+void Stage::forward(int micro_batch, double weight, bool keeps) {
   const MemoryCategoryGuard activations(MemoryCategory::activations);
   const bool trains = c10::GradMode::is_enabled();
   if (trains && std::exchange(gradients_are_old_, false)) optimizer_.zero_grad();
   Slot& own = slot(micro_batch);
   backends::mark_used(own.input);
+  if (trains && !keeps) {
+    const c10::AutoGradMode no_gradient(false);
+    own.output = models::forward(layers_, own.input);
+    if (position_.last) own.output.reset();
+    return;
+  }
+  compute_output(own);
+  if (!position_.last) return;
+  compute_loss(own, weight);
+  if (!trains) {
+    own.correct =
+        correct ? correct(own.output, own.targets) : workload_->correct(own.output, own.targets);
+  }
+  own.output.reset();
+}
+
+void Stage::recompute(int micro_batch, double weight) {
+  const MemoryCategoryGuard activations(MemoryCategory::activations);
+  std::vector<at::Tensor> before;
+  for (const at::Tensor& buffer : buffers_) before.push_back(buffer.clone());
+  Slot& own = slot(micro_batch);
+  compute_output(own);
+  // A change of the buffer itself would be an error in the backward pass.
+  for (std::size_t index = 0; index < buffers_.size(); ++index) {
+    buffers_[index].variable_data().copy_(before[index]);
+  }
+  if (!position_.last) return;
+  compute_loss(own, weight);
+  own.output.reset();
+}
+
+void Stage::compute_output(Slot& own) {
+  const bool trains = c10::GradMode::is_enabled();
   if (!position_.first) own.input.requires_grad_(trains);
   if (split_backward && trains) {
     own.weight_gradients = c10::make_intrusive<models::DeferredWeightGradients>();
   }
-  {
-    const models::DeferWeightGradientsGuard deferring(own.weight_gradients);
-    own.output = models::forward(layers_, own.input);
-  }
-  if (position_.last) {
-    backends::mark_used(own.targets);
-    own.loss = loss ? loss(own.output, own.targets, weight)
-                    : workload_->loss(own.output, own.targets, weight);
-    if (!trains) {
-      own.correct =
-          correct ? correct(own.output, own.targets) : workload_->correct(own.output, own.targets);
-    }
-    own.output.reset();
-  }
+  const models::DeferWeightGradientsGuard deferring(own.weight_gradients);
+  own.output = models::forward(layers_, own.input);
+}
+
+void Stage::compute_loss(Slot& own, double weight) const {
+  backends::mark_used(own.targets);
+  own.loss = loss ? loss(own.output, own.targets, weight)
+                  : workload_->loss(own.output, own.targets, weight);
 }
 
 void Stage::backward(int micro_batch) {

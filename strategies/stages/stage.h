@@ -43,7 +43,12 @@ class Stage {
   void set_output_gradient(int micro_batch, at::Tensor output_gradient) {
     slot(micro_batch).output_gradient = std::move(output_gradient);
   }
-  void forward(int micro_batch, double weight);
+  /// The activations for a backward pass are kept, unless `keeps` is false: then the input is, and
+  /// recompute() makes them again.
+  void forward(int micro_batch, double weight, bool keeps = true);
+  /// Repeats the forward pass from the kept input. Buffers, such as the running statistics of
+  /// BatchNorm, keep their values.
+  void recompute(int micro_batch, double weight);
   /// If `split_backward` is set, backward() is the first half and backward_weight() the second.
   void backward(int micro_batch);
   void backward_weight(int micro_batch);
@@ -111,11 +116,14 @@ class Stage {
   const Slot& slot(int micro_batch) const {
     return slots_.at(static_cast<std::size_t>(micro_batch));
   }
+  void compute_output(Slot& own);
+  void compute_loss(Slot& own, double weight) const;
   void retag_gradients() const;
 
   const models::Workload* workload_;
   models::LayerList layers_;
   std::vector<at::Tensor> parameters_;
+  std::vector<at::Tensor> buffers_;
   Position position_;
   runtime::DeviceDescription device_;
   models::Optimizer optimizer_;

@@ -17,7 +17,9 @@ using schedules::ActionKind;
 void StagedStrategy::note_shapes(const std::vector<models::LayerList>& parts) {
   models::Shape shape = workload_.input_shape(1);
   for (std::size_t stage = 0; stage < parts.size(); ++stage) {
-    flops_of_a_sample_ += models::flops(parts[stage], shape, stage > 0).total();
+    const models::PassFlops flops = models::flops(parts[stage], shape, stage > 0);
+    flops_of_a_sample_ += flops.total();
+    forward_flops_.push_back(flops.forward);
     shape = models::output_shape(parts[stage], shape);
     output_shapes_.push_back(layout_ ? layout_->boundary(shape) : shape);
   }
@@ -37,6 +39,7 @@ strategies::Costs StagedStrategy::costs(std::int64_t samples) const {
   const schedules::Schedule& stages = plan.plan.of_stages;
   costs.stages = stages.stages();
   costs.flops = flops_of_a_sample_ * static_cast<double>(samples);
+  costs.recomputed_flops = recomputed_flops(plan) * groups_.replicas;
   const auto live = schedules::peak_live_micro_batches(stages);
   costs.live_micro_batches = *std::max_element(
       live.begin() + first_device_,
@@ -54,6 +57,16 @@ strategies::Costs StagedStrategy::costs(std::int64_t samples) const {
   }
   costs.calls = calls_of(plan);
   return costs;
+}
+
+/// Returns those of a replica's stages on all its ranks.
+double StagedStrategy::recomputed_flops(const RankPlan& plan) const {
+  double flops = 0;
+  for (const auto& [kind, stage, micro_batch] : plan.recomputed) {
+    const auto samples = plan.slices.at(static_cast<std::size_t>(micro_batch)).count;
+    flops += forward_flops_.at(static_cast<std::size_t>(stage)) * static_cast<double>(samples);
+  }
+  return flops;
 }
 
 const distributed::ProcessGroup* StagedStrategy::group_of(schedules::RankGroup group,
@@ -170,20 +183,27 @@ void StagedStrategy::add_collectives(strategies::Costs& costs, const RankPlan& p
   const auto bytes_of = [](at::ScalarType dtype) {
     return static_cast<std::int64_t>(c10::elementSize(dtype));
   };
-  for (const int index : stages_->list()) {
+  const auto add_passes = [&](int index, int micro_batch, bool is_recomputed) {
     // The data needs no gradient, unless the model itself computes it.
     const models::Layer& front = *stages_->at(index).layers().front();
     const bool takes_data =
         index == 0 && dynamic_cast<const models::InputGradientLayer*>(&front) == nullptr;
-    for (const schedules::Slice& slice : plan.slices) {
-      const std::int64_t positions =
-          slice.count * std::max<std::int64_t>(workload_.sequence_length(), 1);
-      const tensor_parallel::LayerInput work{.positions = positions,
-                                             .element_bytes = bytes_of(workload_.options().dtype),
-                                             .loss_bytes = bytes_of(workload_.master_dtype()),
-                                             .input_needs_gradient = !takes_data};
-      add(costs.collectives, layout_->communication(index, work));
+    const std::int64_t positions = plan.slices.at(static_cast<std::size_t>(micro_batch)).count *
+                                   std::max<std::int64_t>(workload_.sequence_length(), 1);
+    add(costs.collectives,
+        layout_->communication(index, {.positions = positions,
+                                       .element_bytes = bytes_of(workload_.options().dtype),
+                                       .loss_bytes = bytes_of(workload_.master_dtype()),
+                                       .input_needs_gradient = !takes_data,
+                                       .is_recomputed = is_recomputed}));
+  };
+  for (const int index : stages_->list()) {
+    for (int micro_batch = 0; micro_batch < plan.plan.schedule.micro_batches; ++micro_batch) {
+      add_passes(index, micro_batch, /*is_recomputed=*/false);
     }
+  }
+  for (const auto& [kind, index, micro_batch] : plan.recomputed) {
+    if (stages_->has(index)) add_passes(index, micro_batch, /*is_recomputed=*/true);
   }
   for (const auto& actions : plan.plan.schedule.actions) {
     for (const Action& action : actions) {

@@ -28,7 +28,8 @@ void StagedStrategy::make_stages(const strategies::StrategyContext& context,
   models::Model model = workload_.make_meta_model();
   const strategies::PlanRequest request = plan_request(context);
   const bool has_groups = strategies::has_layer_groups(request);
-  if (has_groups) require_groups(request);
+  const bool has_flat = strategies::has_flat_groups(request);
+  if (has_flat) require_groups(request);
   const std::vector<std::size_t> boundaries =
       has_groups ? groups_of(model.layers, request, workload_.options().width).boundaries
                  : boundaries_of(model.layers, context.options.cut);
@@ -44,7 +45,7 @@ void StagedStrategy::make_stages(const strategies::StrategyContext& context,
   for (const int index : stages_->list()) {
     stages_->device(index).enqueue(runtime::Stream::compute, "set-up", [&, this, index] {
       stages_->add(index, make_stage(index, std::move(parts[static_cast<std::size_t>(index)])));
-      if (has_groups) stages_->add_group(index, make_group(index, context, layout));
+      if (has_flat) stages_->add_group(index, make_group(index, context, layout));
     });
   }
   synchronize();

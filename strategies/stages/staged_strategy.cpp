@@ -243,6 +243,8 @@ void StagedStrategy::compute(const Action& action, StepInProgress& step) {
       return backward(action, step);
     case ActionKind::backward_weight:
       return own.backward_weight(micro_batch);
+    case ActionKind::recompute:
+      return own.recompute(micro_batch, scaled_weight(action, step));
     case ActionKind::broadcast:
       return broadcast_buffers(index);
     case ActionKind::reduce_gradients:
@@ -266,8 +268,14 @@ void StagedStrategy::forward(const Action& action, const StepInProgress& step) {
   if (index > 0 && stages_->on_one_device(index, index - 1)) {
     stage(index).set_input(micro_batch, stage(index - 1).output(micro_batch).detach());
   }
-  const double scale = c10::GradMode::is_enabled() ? updates_->scale(index) : 1.0;
-  stage(index).forward(micro_batch, weight(micro_batch, step) * scale);
+  stage(index).forward(micro_batch, scaled_weight(action, step),
+                       /*keeps=*/!step.plan.recomputed.contains(action));
+}
+
+/// Returns the micro-batch's weight, scaled for a backward pass.
+double StagedStrategy::scaled_weight(const Action& action, const StepInProgress& step) {
+  const double scale = c10::GradMode::is_enabled() ? updates_->scale(action.stage) : 1.0;
+  return weight(action.micro_batch, step) * scale;
 }
 
 void StagedStrategy::backward(const Action& action, StepInProgress& step) {

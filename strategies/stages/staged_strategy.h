@@ -108,6 +108,7 @@ class StagedStrategy : public strategies::Strategy {
   void note_collectives(const schedules::Action& action, StepInProgress& step);
   void load_input(const schedules::Action& action, const StepInProgress& step);
   void forward(const schedules::Action& action, const StepInProgress& step);
+  double scaled_weight(const schedules::Action& action, const StepInProgress& step);
   void backward(const schedules::Action& action, StepInProgress& step);
   void broadcast_buffers(int stage);
   Mailbox& mailbox(int stage) { return *mailboxes_.at(stages_->device_of(stage)); }
@@ -118,6 +119,7 @@ class StagedStrategy : public strategies::Strategy {
 
   // Functions of the costs.
   models::Shape output_shape(int stage, std::int64_t samples) const;
+  double recomputed_flops(const RankPlan& plan) const;
   strategies::CollectiveCount broadcast_cost(std::size_t device) const;
   strategies::CollectiveCount payload_of(const schedules::Action& action,
                                          const schedules::Schedule& schedule) const;
@@ -141,6 +143,7 @@ class StagedStrategy : public strategies::Strategy {
   bool split_backward_ = false;
   int first_device_ = 0;  // this rank's first, among the plans' devices
   double flops_of_a_sample_ = 0;
+  std::vector<double> forward_flops_;                      // [stage], for one sample
   std::vector<models::Shape> output_shapes_;               // [stage], for one sample
   std::unique_ptr<tensor_parallel::TensorLayout> layout_;  // null: layers are whole
   std::unique_ptr<OwnStages> stages_;

@@ -12,19 +12,21 @@ void add_call(Communication& communication, const std::string& collective, std::
 /// Adds the calls for a column-parallel layer's input: in the backward pass the sum of its
 /// gradient. By sequence it is gathered, and, unless it is kept, again in the backward pass.
 void add_input(Communication& calls, std::int64_t bytes, const ExchangeWay& way,
-               bool needs_gradient) {
+               const LayerInput& work) {
   const bool by_sequence = way.layout == Layout::sequence;
-  const int gathers = !by_sequence ? 0 : way.keep_gathered ? 1 : 2;
+  const int gathers = !by_sequence ? 0 : way.keep_gathered || work.is_recomputed ? 1 : 2;
   for (int gather = 0; gather < gathers; ++gather) {
     add_call(calls, "all_gather", bytes / way.ranks);
   }
-  if (needs_gradient) add_call(calls, by_sequence ? "reduce_scatter" : "all_reduce", bytes);
+  if (!work.input_needs_gradient || work.is_recomputed) return;
+  add_call(calls, by_sequence ? "reduce_scatter" : "all_reduce", bytes);
 }
 
-void add_sum(Communication& calls, std::int64_t bytes, const ExchangeWay& way) {
+void add_sum(Communication& calls, std::int64_t bytes, const ExchangeWay& way,
+             const LayerInput& work) {
   if (way.layout == Layout::tensor) return add_call(calls, "all_reduce", bytes);
   add_call(calls, "reduce_scatter", bytes);
-  add_call(calls, "all_gather", bytes / way.ranks);
+  if (!work.is_recomputed) add_call(calls, "all_gather", bytes / way.ranks);
 }
 
 }  // namespace
@@ -49,15 +51,16 @@ Communication communication_of(const std::vector<Exchange>& exchanges, const Exc
     const std::int64_t bytes = work.positions * features * work.element_bytes;
     switch (kind) {
       case Exchange::Kind::input:
-        add_input(calls, bytes, way, work.input_needs_gradient);
+        add_input(calls, bytes, way, work);
         break;
       case Exchange::Kind::sum:
-        add_sum(calls, bytes, way);
+        add_sum(calls, bytes, way, work);
         break;
       case Exchange::Kind::outputs:
         add_call(calls, "all_gather", bytes / way.ranks);
         break;
       case Exchange::Kind::loss:
+        if (work.is_recomputed) break;  // the loss is computed once
         add_call(calls, "all_reduce", work.positions * work.loss_bytes);
         add_call(calls, "all_reduce", 2 * work.positions * work.loss_bytes);
         break;

@@ -47,6 +47,7 @@ struct LayerInput {
   std::int64_t element_bytes = 0;
   std::int64_t loss_bytes = 0;  // the size of an element of the loss
   bool input_needs_gradient = true;
+  bool is_recomputed = false;  // only the forward pass, up to the loss
 };
 
 /// Returns the calls and bytes of one rank.

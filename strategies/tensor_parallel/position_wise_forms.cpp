@@ -1,4 +1,5 @@
 // Layers that work on each position separately: each rank has them whole.
+#include "models/llama.h"
 #include "models/transformer.h"
 #include "strategies/tensor_parallel/sharded_form.h"
 
@@ -6,7 +7,8 @@ namespace stratagem::tensor_parallel {
 namespace {
 
 bool is_normalisation(const models::Layer& layer) {
-  return dynamic_cast<const models::LayerNormLayer*>(&layer) != nullptr;
+  return dynamic_cast<const models::LayerNormLayer*>(&layer) != nullptr ||
+         dynamic_cast<const models::RmsNormLayer*>(&layer) != nullptr;
 }
 
 bool is_element_wise(const models::Layer& layer) {

@@ -18,12 +18,16 @@ LayerPointer part_of_embedding(LayerPointer whole, Sharder& sharder) {
   const std::int64_t vocabulary = layer.token().size(0);
   return std::make_unique<VocabParallelEmbedding>(
       layer.name(), sharder.slice(layer.name() + ".token.weight", layer.token(), by_rows),
-      layer.position().detach(), vocabulary, sharder.group(), sharder.layout());
+      layer.position().defined() ? layer.position().detach() : at::Tensor(),
+      models::TokenEmbeddingOptions{.vocabulary = vocabulary,
+                                    .longest_sequence = layer.longest_sequence(),
+                                    .has_positions = layer.position().defined()},
+      sharder.group(), sharder.layout());
 }
 
 std::vector<Exchange> exchanges_of_embedding(const PlacedLayer& whole) {
   const auto& layer = dynamic_cast<const TokenEmbeddingLayer&>(whole.layer);
-  return {{Exchange::Kind::sum, layer.position().size(1)}};
+  return {{Exchange::Kind::sum, layer.token().size(1)}};
 }
 
 STRATAGEM_REGISTER(ShardedForm{.name = "token embedding",

@@ -68,35 +68,37 @@ class CrossEntropy : public torch::autograd::Function<CrossEntropy> {
 }  // namespace
 
 VocabParallelEmbedding::VocabParallelEmbedding(std::string name, at::Tensor token,
-                                               at::Tensor position, std::int64_t vocabulary,
+                                               at::Tensor position,
+                                               const models::TokenEmbeddingOptions& whole,
                                                TensorGroup& group, Layout layout)
     : Layer(std::move(name)),
-      first_(share_of(vocabulary, group.rank(), group.size()).first),
+      longest_sequence_(whole.longest_sequence),
+      first_(share_of(whole.vocabulary, group.rank(), group.size()).first),
       group_(group),
       layout_(layout) {
   token_ = register_parameter("token.weight", std::move(token));
-  position_ = register_parameter("position.weight", std::move(position));
+  if (whole.has_positions) position_ = register_parameter("position.weight", std::move(position));
 }
 
 at::Tensor VocabParallelEmbedding::forward(const at::Tensor& input) {
   const OwnIds own = own_ids(input, first_, token_.size(0));
   const at::Tensor partial_sum =
       models::embedding(token_, own.ids).masked_fill(own.theirs.unsqueeze(2), 0);
+  const bool by_sequence = layout_ == Layout::sequence;
+  const at::Tensor sum = by_sequence ? scatter_to_ranks(partial_sum, group_, sequence_dimension)
+                                     : reduce_from_ranks(partial_sum, group_);
+  if (!position_.defined()) return sum;
   at::Tensor positions = at::arange(input.size(1), input.options());
-  if (layout_ == Layout::tensor) {
-    return reduce_from_ranks(partial_sum, group_) + models::embedding(position_, positions);
-  }
-  positions = group_.own_part(positions, 0);
-  return scatter_to_ranks(partial_sum, group_, sequence_dimension) +
-         models::embedding(position_, positions);
+  if (by_sequence) positions = group_.own_part(positions, 0);
+  return sum + models::embedding(position_, positions);
 }
 
 models::Shape VocabParallelEmbedding::output_shape(const models::Shape& input) const {
-  const std::int64_t longest = position_.size(0);
   const std::int64_t share = layout_ == Layout::sequence ? group_.size() : 1;
-  if (input.size() != 2 || input[1] > longest || input[1] % share != 0) {
+  if (input.size() != 2 || input[1] > longest_sequence_ || input[1] % share != 0) {
     throw std::invalid_argument("layer " + name() + " takes tokens [n, sequence up to " +
-                                std::to_string(longest) + "], not " + models::to_string(input));
+                                std::to_string(longest_sequence_) + "], not " +
+                                models::to_string(input));
   }
   return {input[0], input[1] / share, token_.size(1)};
 }

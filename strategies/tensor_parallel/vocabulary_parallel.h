@@ -13,16 +13,18 @@ namespace stratagem::tensor_parallel {
 /// Tokens of other ranks are zero here and come with the sum.
 class VocabParallelEmbedding : public models::Layer {
  public:
-  /// `token` has this rank's rows of a vocabulary of size `vocabulary`; `position` is [longest
-  /// sequence, features], whole.
+  /// `token` has this rank's rows of the vocabulary of `whole`; `position` is [longest sequence,
+  /// features], whole, and undefined without positions.
   VocabParallelEmbedding(std::string name, at::Tensor token, at::Tensor position,
-                         std::int64_t vocabulary, TensorGroup& group, Layout layout);
+                         const models::TokenEmbeddingOptions& whole, TensorGroup& group,
+                         Layout layout);
   at::Tensor forward(const at::Tensor& input) override;
   models::Shape output_shape(const models::Shape& input) const override;
 
  private:
   at::Tensor token_;
   at::Tensor position_;
+  std::int64_t longest_sequence_;
   std::int64_t first_;  // this rank's first entry
   TensorGroup& group_;
   Layout layout_;

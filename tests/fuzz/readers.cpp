@@ -78,7 +78,7 @@ void read_saved_file(Bytes bytes) {
 void read_config(Bytes bytes) {
   refusing([&] {
     const std::string path = file_with(bytes);
-    bench::plugins_in_config_file(path);
+    bench::names_in_config_file(path, "plugin");
     bench::ConfigFile file = bench::read_config_file(path);
     std::size_t rows = 1;
     for (const auto& [name, chosen] : file.selection.options) {

@@ -87,6 +87,7 @@ def _measured(entries: list[dict], marks: list[str]) -> dict:
             [own.get("counters", {}).get("tokens_per_second") for own in launches]
         ),
         "mfu": _median([own.get("mfu") for own in launches]),
+        "hfu": _median([own.get("counters", {}).get("hfu") for own in launches]),
         "peak_memory_bytes": max(
             (use.get("peak_memory_bytes") or 0 for own in whole for use in _devices(own)),
             default=0,

@@ -41,7 +41,7 @@ inline models::WorkloadOptions small_workload(const std::string& model, std::int
   if (model == "mlp") {
     options.width = 0.02;
     options.classes = 7;
-  } else if (model.starts_with("gpt")) {
+  } else if (model.starts_with("gpt") || model.starts_with("llama")) {
     options.width = 0.125;
     options.sequence_length = 8;
     options.loss = models::Loss::cross_entropy;

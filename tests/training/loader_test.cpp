@@ -70,7 +70,7 @@ TEST(Loader, NoWaitIsWithoutLimit) {
       while (!ended) std::this_thread::yield();
     });
     EXPECT_THAT([&] { loader.next(); },
-                ThrowsMessage<std::runtime_error>(HasSubstr("batch 0 did not come within")));
+                ThrowsMessage<std::runtime_error>(HasSubstr("batch 0 was not ready within")));
     ended = true;
   }
   Loader none(0, {}, [](std::size_t, std::size_t) {});

@@ -22,7 +22,7 @@ from command_line import Parser
 from torch_peers import launched, ranks
 from torch_peers.placement import RANKED, SCHEDULES, Placement, place
 
-MODELS = ("resnet50", "gpt-small", "gpt-tiny")
+MODELS = ("resnet50", "gpt-small", "gpt-tiny", "llama-small", "llama-tiny")
 ONE_DEVICE = ("single", "autocast")
 STRATEGIES = (*ONE_DEVICE, "data_parallel", *RANKED)
 SHARE_A_GPU = ("single", "ddp")  # Gloo reduces tensors of GPUs, and sends none
@@ -131,7 +131,8 @@ def job_of(model: str, workload: str | None = None):
     if model == "resnet50":
         job = importlib.import_module("torch_peers.resnet50")
     else:
-        job = importlib.import_module("torch_peers.gpt").JOBS[model]
+        family = model.partition("-")[0]  # "gpt" or "llama"
+        job = importlib.import_module(f"torch_peers.{family}").JOBS[model]
     if workload is None:
         return job
     return importlib.import_module("torch_peers.exported").Exported(job, workload)

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -18,12 +19,16 @@ using schedules::ActionKind;
 constexpr std::size_t most_devices = 40;
 
 /// The marks of a cell, in the order of the legend.
-constexpr std::string_view fills = "=#o~";
+constexpr std::string_view fills = "=#+o~";
+
+/// The fill of copies and transfers.
+constexpr std::size_t copies = fills.size() - 1;
 
 std::size_t fill_of(ActionKind kind) {
   if (kind == ActionKind::forward) return 0;
-  if (kind == ActionKind::optimizer) return 2;
-  return schedules::is_pass(kind) ? 1 : 3;
+  if (kind == ActionKind::recompute) return 2;
+  if (kind == ActionKind::optimizer) return 3;
+  return schedules::is_pass(kind) ? 1 : copies;
 }
 
 /// Returns whether it overlaps all other work of the device.
@@ -44,9 +49,9 @@ class Cell {
   char mark() const {
     constexpr double rounding = 1e-6;
     std::array<double, fills.size()> shown = filled_;
-    const double computing = shown[0] + shown[1] + shown[2];
-    shown[3] = std::clamp(1 - computing, 0.0, shown[3]);
-    double most = 1 - computing - shown[3];
+    const double computing = std::accumulate(shown.begin(), shown.begin() + copies, 0.0);
+    shown[copies] = std::clamp(1 - computing, 0.0, shown[copies]);
+    double most = 1 - computing - shown[copies];
     const double earliest = *std::ranges::min_element(first_);
     double begin = earliest > rounding ? 0 : 1;  // begin of the idle time
     char mark = most > rounding ? '.' : ' ';
@@ -62,7 +67,7 @@ class Cell {
 
  private:
   std::array<double, fills.size()> filled_{};
-  std::array<double, fills.size()> first_{1, 1, 1, 1};
+  std::array<double, fills.size()> first_{1, 1, 1, 1, 1};
 };
 
 class DeviceLine {
@@ -139,7 +144,9 @@ std::string gantt_text(const schedules::Timeline& timeline, int devices, int wid
     if (!of_device.in_flight.is_used()) continue;
     text += fmt::format("{:>{}}{}|\n", "link |", head_columns, of_device.in_flight.text());
   }
-  text += "= forward  # backward  o optimizer  ~ copy or transfer  . idle; F0: micro-batch 0\n";
+  text +=
+      "= forward  # backward  + recompute  o optimizer  ~ copy or transfer  . idle; F0: "
+      "micro-batch 0\n";
   if (drawn.size() < static_cast<std::size_t>(devices)) {
     text += fmt::format("{} of {} devices, spread evenly\n", drawn.size(), devices);
   }

@@ -92,7 +92,7 @@ SavedFile::SavedFile(Bytes bytes) {
   } else if (bytes.size() > 2 && bytes[0] == 0x80 && starts_with(bytes.subspan(2), magic_number)) {
     read_pickles(bytes.subspan(2 + magic_number.size()));
   } else {
-    unreadable("is not a complete archive of torch.save or of a training");
+    unreadable("is not a complete file of torch.save or of stratagem train");
   }
 }
 

@@ -27,7 +27,7 @@ constexpr std::size_t end64_size = 56;
 constexpr std::size_t locator64_size = 20;
 
 [[noreturn]] void damaged(const std::string& reason) {
-  throw std::invalid_argument("is not a complete archive of torch.save or of a training: " +
+  throw std::invalid_argument("is not a complete file of torch.save or of stratagem train: " +
                               reason);
 }
 

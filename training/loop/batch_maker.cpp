@@ -28,8 +28,9 @@ ImageTransform transform_of(const models::WorkloadOptions& options,
 void require(bool fits, const models::Workload& workload, const char* what, std::int64_t wanted,
              std::int64_t found) {
   if (fits) return;
-  throw std::invalid_argument(fmt::format("--data: {} takes {} {}, the data set has {}",
-                                          workload.options().model, wanted, what, found));
+  throw std::invalid_argument(
+      fmt::format("--data: the model {} expects {} {}, but the data set has {}",
+                  workload.options().model, wanted, what, found));
 }
 
 /// Returns random bits that differ in every epoch for the same sample.

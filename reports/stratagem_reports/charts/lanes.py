@@ -22,6 +22,7 @@ LETTERS = {
     "backward": "B",
     "backward_input": "I",
     "backward_weight": "W",
+    "recompute": "C",
     "optimizer": "opt",
 }
 

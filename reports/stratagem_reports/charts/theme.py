@@ -78,6 +78,7 @@ ACTIONS = {
     "backward": _BACKWARD,
     "backward_input": _BACKWARD,
     "backward_weight": pair("#C8553D", "#C8553D"),
+    "recompute": pair("#7C9CBF", "#7FA6CF"),
     "gradient_norm": _OPTIMIZER,
     "norm_sum": _STALLED,
     "optimizer": _OPTIMIZER,

@@ -25,6 +25,7 @@ _SUMMARY = {
     "samples per second": "samples_per_second",
     "tokens per second": "tokens_per_second",
     "MFU (fraction)": "mfu",
+    "HFU (fraction)": "hfu",
     "bubble (fraction)": "bubble.measured",
     "ideal bubble (fraction)": "bubble.ideal",
     "exposed communication (fraction)": "communication_exposed",

@@ -89,6 +89,7 @@ class Summary(msgspec.Struct, frozen=True):
     samples_per_second: float | None = None
     tokens_per_second: float | None = None
     mfu: float | None = None
+    hfu: float | None = None
     peak_memory_bytes: float | None = None
     predicted_ms: float | None = None
     prediction_error: float | None = None

@@ -175,7 +175,8 @@ TEST(Oracle, AZeroGradientIsAnError) {
   } catch (const std::runtime_error& error) {
     EXPECT_STREQ(
         error.what(),
-        "the oracle's gradient of net1.weight is zero: a comparison with it would prove nothing");
+        "verification: the gradient of net1.weight is zero on one device, so a comparison proves "
+        "nothing; use another seed or batch");
   }
 }
 

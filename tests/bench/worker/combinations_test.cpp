@@ -1,8 +1,8 @@
 // Every strategy with what can be combined with it: dimensions of the mesh, state sharded over
-// replicas, mixed precision, clipping, accumulation, and a short last batch. Each combination
-// computes the update of one device by the actions that a simulation of its plan has, or is refused
-// in one line that names what would work. The combinations are generated, so a new strategy is
-// among them.
+// replicas, mixed precision, clipping, accumulation, recomputation, and a short last batch. Each
+// combination computes the update of one device by the actions that a simulation of its plan has,
+// or is refused in one line that names what would work. The combinations are generated, so a new
+// strategy is among them.
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -40,6 +40,7 @@ struct Combination {
   std::string mixed_precision = "none";
   bool clips = false;
   bool accumulates = false;
+  bool recomputes = false;
   bool in_own_arithmetic = true;  // too
 };
 
@@ -60,6 +61,7 @@ std::map<std::string, std::string> options_of(const Combination& of) {
   if (of.mixed_precision != "none") options["mixed_precision"] = of.mixed_precision;
   if (of.clips) options["clip_gradients"] = "0.1";
   if (of.accumulates) options["accumulation_steps"] = "2";
+  if (of.recomputes) options["recompute"] = "full";
   return options;
 }
 
@@ -135,6 +137,7 @@ std::vector<Combination> combinations_of(const std::string& strategy) {
                          .mixed_precision = precisions[precision],
                          .clips = way >= 2,
                          .accumulates = way % 2 == 1,
+                         .recomputes = (shard + precision + way / 2) % 2 == 0,
                          .in_own_arithmetic = mesh == 0 || tries_all()});
         }
       }

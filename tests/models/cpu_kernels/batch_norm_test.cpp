@@ -19,7 +19,7 @@
 #include "models/cpu_kernels/deferred_weight_gradients.h"
 #include "models/cpu_kernels/reference_kernels.h"
 #include "models/model.h"
-#include "models/residual_block.h"
+#include "models/resnet.h"
 #include "tests/models/single_thread.h"
 
 namespace stratagem::models::batch_norm_test {

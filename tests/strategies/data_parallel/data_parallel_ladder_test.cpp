@@ -208,8 +208,8 @@ TEST(DataParallelLadder, OptionsThatContradictEachOtherAreRefused) {
   EXPECT_EQ(refusal_of({.output_device = 1, .loss_on = "replicas"}),
             "--output-device 1: --loss-on replicas gathers no outputs; leave one of them out");
   EXPECT_EQ(refusal_of({.update = "everywhere"}),
-            "--update everywhere: no device has all updated parameters to copy; add "
-            "--replicate kept");
+            "--update everywhere: needs --replicate kept, because no device has all updated "
+            "parameters");
   EXPECT_EQ(refusal_of({.replicate = "kept", .update = "everywhere"}), "");
 }
 

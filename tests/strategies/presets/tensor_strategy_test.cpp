@@ -126,6 +126,14 @@ std::vector<Case> cases() {
                  .spread = {.replicas = 2, .tensor_ranks = 2},
                  .classes = 257});
   all.push_back({.model = "toy", .spread = {.tensor_ranks = 4}});
+  for (const char* strategy : {"tensor_parallel", "sequence_parallel"}) {
+    for (const char* schedule : {"1f1b", "zb_h1"}) {
+      all.push_back({.model = "llama-tiny",
+                     .strategy = strategy,
+                     .schedule = schedule,
+                     .spread = {.pipeline_ranks = 2, .tensor_ranks = 2}});
+    }
+  }
   for (const int ranks : {2, 4}) {  // the gradient of its input is all-reduced, too
     all.push_back({.model = "column_linear", .spread = {.tensor_ranks = ranks}});
   }
@@ -142,6 +150,11 @@ std::vector<Case> cases_without_tensor_ranks() {
            .schedule = "gpipe",
            .spread = {.replicas = 2, .pipeline_ranks = 2}},
           {.strategy = "pipeline", .schedule = "zb_h1", .spread = {.pipeline_ranks = 2}},
+          {.model = "llama-tiny", .strategy = "ddp", .spread = {.replicas = 2}},
+          {.model = "llama-tiny",
+           .strategy = "pipeline",
+           .schedule = "zb_h1",
+           .spread = {.pipeline_ranks = 2}},
           {.strategy = "pipeline",
            .schedule = "interleaved_1f1b",
            .spread = {.pipeline_ranks = 2},

@@ -64,18 +64,18 @@ TEST(GpuAssignment, MasksThatOverlapLeaveWhatNoRankHas) {
   EXPECT_THAT(assign_gpus({sees("n0", 0, 2), sees("n0", 0, 3)}, 1, {}),
               ElementsAre(ElementsAre(0), ElementsAre(1)));
   EXPECT_EQ(refusal({sees("n0", 0, 1), sees("n0", 0, 1)}, 1),
-            "--device cuda: rank 1 on n0 needs 1 GPU, but of its 1 visible GPUs 0 are free; "
-            "repeat a number in --device-ids, as in 0+0, to share a GPU over --backend gloo");
+            "--device cuda: rank 1 on n0 needs 1 GPU, but 0 of its 1 visible GPUs are free; "
+            "repeat a number in --device-ids, as in 0+0, to share a GPU with --backend gloo");
 }
 
 TEST(GpuAssignment, TooFewNameTheRankAndItsHost) {
   EXPECT_THAT(refusal({sees("n0", 0, 2), sees("n1", 0, 1)}, 2),
-              HasSubstr("rank 1 on n1 needs 2 GPUs, but of its 1 visible GPUs 1 is free"));
+              HasSubstr("rank 1 on n1 needs 2 GPUs, but 1 of its 1 visible GPUs is free"));
   EXPECT_EQ(refusal({sees("n0", 0, 2)}, 4),
             "--device cuda: 4 devices need a GPU each, and there are 2 GPUs; repeat a number in "
             "--device-ids, as in 0+0, to share a GPU");
   EXPECT_THAT(refusal({sees("n0", 0, 1), {.host = "n1", .identities = {}}}, 1),
-              HasSubstr("rank 1 on n1 needs 1 GPU, but of its 0 visible GPUs 0 are free"));
+              HasSubstr("rank 1 on n1 needs 1 GPU, but 0 of its 0 visible GPUs are free"));
 }
 
 TEST(GpuAssignment, RanksThatShareAGpuAreRefusedForNccl) {
@@ -89,8 +89,8 @@ TEST(GpuAssignment, RanksThatShareAGpuAreRefusedForNccl) {
   } catch (const std::invalid_argument& error) {
     EXPECT_STREQ(
         error.what(),
-        "--backend nccl: ranks 0 and 1 share a GPU of n0 (number 1 of rank 0, 0 of rank 1), "
-        "and NCCL needs one for each; use --backend gloo");
+        "--backend nccl: ranks 0 and 1 share a GPU of n0 (GPU 1 of rank 0 is GPU 0 of rank 1), "
+        "but NCCL needs one for each rank; use --backend gloo");
   }
 }
 

@@ -246,7 +246,9 @@ TEST(Schedule, IdealBubbleIsWhatTheSimulatorFinds) {
                              .backward_ms = std::vector<double>(count, 1.5 * backward_to_forward)});
           const auto timeline = simulate(schedule, cost);
           EXPECT_NEAR(idle_fraction(timeline, stages),
-                      find_schedule(name).ideal_bubble({stages, micro_batches}), 1e-12)
+                      find_schedule(name).ideal_bubble(
+                          {stages, micro_batches, find_schedule(name).stages_for(1)}),
+                      1e-12)
               << name << ", " << stages << " stages, " << micro_batches << " micro-batches";
         }
       }

@@ -293,7 +293,7 @@ void expect_deferred(distributed::RankContext& ranks, Layout layout) {
   ColumnParallelLinear column("up", values({8, 4}), values({8}, 1), *rank.group, {layout, false});
   RowParallelLinear row("down", values({4, 8}, 2), values({4}, 3), *rank.group, layout);
   VocabParallelEmbedding embedding("embedding", values({5, 4}, 6), values({6, 4}, 7),
-                                   /*vocabulary=*/10, *rank.group, layout);
+                                   {.vocabulary = 10, .longest_sequence = 6}, *rank.group, layout);
   const at::Tensor ids = at::tensor({0, 4, 5, 9, 7, 2}, at::kLong).view({1, 6});
   std::vector<at::Tensor> all;
   for (models::Layer* layer : std::initializer_list<models::Layer*>{&column, &row, &embedding}) {
@@ -413,7 +413,7 @@ void expect_embedding_of_the_whole_table(Layout layout, std::int64_t vocabulary)
     whole.token().detach().copy_(table);
     whole.position().detach().copy_(positions);
     VocabParallelEmbedding shared("embedding", slice_of(table, {0, 1}, rank.group->rank(), 2),
-                                  positions.clone(), vocabulary, *rank.group, layout);
+                                  positions.clone(), {vocabulary, 6, 4}, *rank.group, layout);
     const at::Tensor ids = at::tensor({0, 4, 5, 9, 7, 2, 2, 5}, at::kLong).view({2, 4});
     const auto part = [&](const at::Tensor& t) {
       return layout == Layout::sequence ? rank.group->own_part(t, 1).contiguous() : t;

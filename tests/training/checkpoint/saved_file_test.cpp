@@ -128,7 +128,7 @@ TEST(SavedFile, NamesWhatElseAFileIs) {
   const auto refused = [](const Bytes& bytes, const char* words) {
     EXPECT_THAT([&] { SavedFile{bytes}; }, ThrowsMessage<std::invalid_argument>(HasSubstr(words)));
   };
-  refused({'h', 'e', 'l', 'l', 'o'}, "is not a complete archive of torch.save or of a training");
+  refused({'h', 'e', 'l', 'l', 'o'}, "is not a complete file of torch.save or of stratagem train");
   Bytes big_endian = file_of("zip");
   const std::string order = "little";
   for (auto at = big_endian.begin(); at != big_endian.end();) {

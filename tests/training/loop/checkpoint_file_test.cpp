@@ -204,7 +204,7 @@ TEST(CheckpointFile, WhatIsDamagedIsRefusedInOneLine) {
   for (const auto part : {size - 1, size / 2, std::uintmax_t{10}, std::uintmax_t{0}}) {
     std::filesystem::resize_file(path, part);
     EXPECT_THAT(refusal(path, options),
-                HasSubstr(part == 0 ? "is empty" : "is not a complete archive"))
+                HasSubstr(part == 0 ? "is empty" : "is not a complete file"))
         << part << " bytes";
   }
   std::filesystem::remove(path);

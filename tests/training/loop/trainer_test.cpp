@@ -328,7 +328,7 @@ TEST(Trainer, DataThatTheModelDoesNotTakeIsRefused) {
     trained({}, datasets::make_datasets(options, ""), {});
     FAIL();
   } catch (const std::invalid_argument& error) {
-    EXPECT_STREQ(error.what(), "--data: toy takes 10 features, the data set has 7");
+    EXPECT_STREQ(error.what(), "--data: the model toy expects 10 features, but the data set has 7");
   }
 }
 

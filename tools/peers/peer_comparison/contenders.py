@@ -30,6 +30,8 @@ JOBS = {
     "resnet50": "--loss mse --optimizer sgd --momentum 0",
     "gpt-small": "--optimizer adamw",
     "gpt-tiny": "--optimizer adamw",
+    "llama-small": "--optimizer adamw",
+    "llama-tiny": "--optimizer adamw",
 }
 # Strategies that drive all devices from one process, unless --ranks says otherwise.
 ONE_PROCESS = ("single", "data_parallel", "model_parallel", "pipeline")

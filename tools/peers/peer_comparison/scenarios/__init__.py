@@ -11,6 +11,7 @@ from peer_comparison.contenders import Scenario, Settings
 from peer_comparison.scenarios.data_parallel import data_parallel
 from peer_comparison.scenarios.every_way import every_way
 from peer_comparison.scenarios.gpt import gpt
+from peer_comparison.scenarios.llama import llama
 from peer_comparison.scenarios.mixed_precision import mixed_precision
 from peer_comparison.scenarios.resnet import resnet_single_and_pipeline
 from peer_comparison.scenarios.resnet_ddp import resnet_ddp
@@ -36,6 +37,13 @@ SCENARIOS: dict[str, Entry] = {
     ),
     "gpt": Entry(
         gpt, batch=8, splits=(1, 2), quick_splits=(1,), lacks=("image", "cuts", "devices")
+    ),
+    "llama": Entry(
+        llama,
+        batch=8,
+        splits=(),
+        quick_splits=(),
+        lacks=("image", "splits", "cuts", "devices"),
     ),
     "every_way": Entry(every_way, splits=(12,)),
     "data_parallel": Entry(

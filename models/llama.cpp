@@ -1,0 +1,226 @@
+#include "models/llama.h"
+
+#include <ATen/ATen.h>
+#include <ATen/OpMathType.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+#include "models/basic_layers.h"
+#include "models/cpu_kernels/attention.h"
+#include "models/cpu_kernels/functions.h"
+#include "models/model.h"
+#include "models/transformer.h"
+
+namespace stratagem::models {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+constexpr double deviation = 0.02;  // of initial values
+
+/// Writes x, [..., features of a head], rotated by the angles or, with the negative sine, back.
+void rotate(const at::Tensor& x, const at::Tensor& cosine, const at::Tensor& sine,
+            const at::Tensor& rotated) {
+  const std::int64_t half = x.size(-1) / 2;
+  const at::Tensor first = x.narrow(-1, 0, half);
+  const at::Tensor second = x.narrow(-1, half, half);
+  at::Tensor to_first = rotated.narrow(-1, 0, half);
+  at::Tensor to_second = rotated.narrow(-1, half, half);
+  at::mul_out(to_first, first, cosine).addcmul_(second, sine, -1);
+  at::mul_out(to_second, second, cosine).addcmul_(first, sine);
+}
+
+/// Turns grouped heads, [n, sequence, groups (queries + 2) d], into the rotated queries, the
+/// rotated keys and the values of all heads, [n, sequence, 3 heads d].
+class SpreadHeads : public torch::autograd::Function<SpreadHeads> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& wide,
+                            const at::Tensor& cosine, const at::Tensor& sine, std::int64_t groups,
+                            std::int64_t queries) {
+    context->save_for_backward({cosine, sine});
+    context->saved_data["groups"] = groups;
+    context->saved_data["queries"] = queries;
+    const at::Tensor heads = wide.unflatten(2, {groups, queries + 2, -1});
+    at::Tensor spread =
+        at::empty({wide.size(0), wide.size(1), 3, groups, queries, heads.size(-1)}, wide.options());
+    rotate(heads.narrow(3, 0, queries), cosine, sine, spread.select(2, 0));
+    const at::Tensor keys = spread.select(2, 1);
+    rotate(heads.narrow(3, queries, 1), cosine, sine, keys.narrow(3, 0, 1));
+    if (queries > 1) keys.narrow(3, 1, queries - 1).copy_(keys.narrow(3, 0, 1));
+    spread.select(2, 2).copy_(heads.narrow(3, queries + 1, 1));
+    return spread.flatten(2);
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const std::int64_t groups = context->saved_data.at("groups").toInt();
+    const std::int64_t queries = context->saved_data.at("queries").toInt();
+    const at::Tensor spread = gradients[0].unflatten(2, {3, groups, queries, -1});
+    at::Tensor heads = at::empty(
+        {spread.size(0), spread.size(1), groups, queries + 2, spread.size(-1)}, spread.options());
+    const at::Tensor back = saved[1].neg();
+    rotate(spread.select(2, 0), saved[0], back, heads.narrow(3, 0, queries));
+    rotate(spread.select(2, 1).sum(3, /*keepdim=*/true), saved[0], back,
+           heads.narrow(3, queries, 1));
+    at::Tensor values = heads.select(3, queries + 1);
+    at::sum_out(values, spread.select(2, 2), at::IntArrayRef{3});
+    return {heads.flatten(2), {}, {}, {}, {}};
+  }
+};
+
+class LlamaMaker {
+ public:
+  LlamaMaker(const LlamaSize& size, const ModelOptions& options)
+      : size_(size),
+        head_features_(2 * scaled_width(size.features / size.heads.count() / 2, options.width)),
+        features_(size.heads.count() * head_features_),
+        hidden_(scaled_width(size.hidden, options.width)),
+        residual_deviation_(deviation / std::sqrt(2.0 * static_cast<double>(size.blocks))) {}
+
+  std::int64_t features() const { return features_; }
+
+  std::unique_ptr<Layer> block(const std::string& name) const {
+    const std::int64_t wide = (size_.heads.count() + 2 * size_.heads.groups) * head_features_;
+    LlamaBlock::Parts parts;
+    parts.norm1 = std::make_unique<RmsNormLayer>(name + ".norm1", features_);
+    parts.qkv = linear(name + ".attention.qkv", features_, wide);
+    parts.projection =
+        linear(name + ".attention.projection", features_, features_, residual_deviation_);
+    parts.norm2 = std::make_unique<RmsNormLayer>(name + ".norm2", features_);
+    parts.gate_up = linear(name + ".mlp.gate_up", features_, 2 * hidden_);
+    parts.down = linear(name + ".mlp.down", hidden_, features_, residual_deviation_);
+    parts.heads = size_.heads;
+    parts.rotary_base = size_.rotary_base;
+    return std::make_unique<LlamaBlock>(name, std::move(parts));
+  }
+
+  std::unique_ptr<Layer> linear(const std::string& name, std::int64_t in, std::int64_t out,
+                                double of_values = deviation) const {
+    return std::make_unique<LinearLayer>(name, in, out, InitialValues::normal(of_values),
+                                         std::nullopt);
+  }
+
+ private:
+  LlamaSize size_;
+  std::int64_t head_features_;
+  std::int64_t features_;
+  std::int64_t hidden_;
+  double residual_deviation_;
+};
+
+Model make_llama(const std::string& name, const LlamaSize& size, const ModelOptions& options) {
+  const LlamaMaker maker(size, options);
+  const std::int64_t vocabulary = class_count(options, size.vocabulary);
+  Model model{name, {}};
+  model.layers.push_back(std::make_unique<TokenEmbeddingLayer>(
+      "embedding",
+      TokenEmbeddingOptions{vocabulary, size.longest_sequence, maker.features(),
+                            /*has_positions=*/false},
+      InitialValues::normal(deviation)));
+  for (std::int64_t index = 0; index < size.blocks; ++index) {
+    model.layers.push_back(maker.block("blocks." + std::to_string(index)));
+  }
+  model.layers.push_back(std::make_unique<RmsNormLayer>("norm", maker.features()));
+  model.layers.push_back(maker.linear("head", maker.features(), vocabulary));
+  return model;
+}
+
+}  // namespace
+
+RmsNormLayer::RmsNormLayer(std::string name, std::int64_t features) : Layer(std::move(name)) {
+  weight_ = register_parameter("weight", {features}, InitialValues::constant(1));
+}
+
+at::Tensor RmsNormLayer::forward(const at::Tensor& input) {
+  return models::rms_norm(input, weight_);
+}
+
+Shape RmsNormLayer::output_shape(const Shape& input) const {
+  if (input.empty() || input.back() != weight_.size(0)) {
+    throw std::invalid_argument("layer " + name() + " takes [..., " +
+                                std::to_string(weight_.size(0)) + "], not " + to_string(input));
+  }
+  return input;
+}
+
+LlamaBlock::LlamaBlock(std::string name, Parts parts)
+    : Layer(std::move(name)), parts_(std::move(parts)) {
+  for (const auto* part : {&parts_.norm1, &parts_.qkv, &parts_.projection, &parts_.norm2,
+                           &parts_.gate_up, &parts_.down}) {
+    adopt(**part);
+  }
+}
+
+at::Tensor LlamaBlock::forward(const at::Tensor& input) {
+  const auto [groups, queries] = parts_.heads;
+  const at::Tensor wide = parts_.qkv->forward(parts_.norm1->forward(input));
+  const Rotation& angles = rotation(wide, wide.size(2) / (groups * (queries + 2)));
+  const at::Tensor spread = SpreadHeads::apply(wide, angles.cosine, angles.sine, groups, queries);
+  const at::Tensor mixed = causal_attention(spread, parts_.heads.count());
+  const at::Tensor middle = input + parts_.projection->forward(mixed);
+  const auto gated = parts_.gate_up->forward(parts_.norm2->forward(middle)).chunk(2, -1);
+  return middle + parts_.down->forward(at::silu(gated[0]) * gated[1]);
+}
+
+/// The angles of 16-bit formats are float32.
+const LlamaBlock::Rotation& LlamaBlock::rotation(const at::Tensor& wide,
+                                                 std::int64_t head_features) {
+  const std::int64_t sequence = wide.size(1);
+  const at::ScalarType type = at::toOpMathType(wide.scalar_type());
+  const at::Tensor& known = rotation_.cosine;
+  if (known.defined() && known.size(0) == sequence && known.scalar_type() == type) {
+    return rotation_;
+  }
+  const at::TensorOptions options = wide.options().dtype(at::kDouble).requires_grad(false);
+  const at::Tensor exponents =
+      at::arange(0, head_features, 2, options) / static_cast<double>(head_features);
+  const at::Tensor angles =
+      at::outer(at::arange(sequence, options), at::pow(parts_.rotary_base, exponents.neg()))
+          .view({sequence, 1, 1, head_features / 2});
+  rotation_ = {.cosine = angles.cos().to(type), .sine = angles.sin().to(type)};
+  return rotation_;
+}
+
+Shape LlamaBlock::output_shape(const Shape& input) const {
+  if (input.size() != 3) {
+    throw std::invalid_argument("layer " + name() + " takes [n, sequence, features], not " +
+                                to_string(input));
+  }
+  return parts_.norm1->output_shape(input);
+}
+
+LayerFlops LlamaBlock::flops(const Shape& input) const {
+  output_shape(input);
+  const auto [groups, queries] = parts_.heads;
+  const Shape wide = parts_.qkv->output_shape(input);
+  const Shape mixed = {wide[0], wide[1], wide[2] / (queries + 2) * queries};
+  const Shape gated = parts_.gate_up->output_shape(input);
+  LayerFlops all;
+  all += parts_.qkv->flops(input);
+  all += parts_.projection->flops(mixed);
+  all += parts_.gate_up->flops(input);
+  all += parts_.down->flops({gated[0], gated[1], gated[2] / 2});
+  all += attention_flops(mixed);
+  return all;
+}
+
+ModelEntry llama_entry(const std::string& name, const std::string& summary, const LlamaSize& size) {
+  return {
+      .name = name,
+      .summary = summary,
+      .input_kind = InputKind::tokens,
+      .classes = size.vocabulary,
+      .make = [name, size](const ModelOptions& options) { return make_llama(name, size, options); },
+      .default_cut = {"blocks." + std::to_string((size.blocks + 1) / 2)},
+      .layers = size.blocks + 3,
+      .longest_sequence = size.longest_sequence,
+      .sharded_sizes = {{"key and value heads", size.heads.groups},
+                        {"vocabulary", size.vocabulary}},
+      .family = "llama"};
+}
+
+}  // namespace stratagem::models

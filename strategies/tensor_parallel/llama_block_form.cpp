@@ -1,0 +1,56 @@
+// Llama blocks: each rank has its share of the key and value heads, with their query heads, and of
+// the features of the MLP.
+#include <utility>
+
+#include "models/llama.h"
+#include "strategies/tensor_parallel/sharded_form.h"
+#include "strategies/tensor_parallel/share.h"
+
+namespace stratagem::tensor_parallel {
+namespace {
+
+using models::LinearLayer;
+using models::LlamaBlock;
+
+bool is_llama_block(const models::Layer& layer) {
+  return dynamic_cast<const LlamaBlock*>(&layer) != nullptr;
+}
+
+LayerPointer part_of_llama_block(LayerPointer whole, Sharder& sharder) {
+  auto& block = dynamic_cast<LlamaBlock&>(*whole);
+  const std::string name = block.name();
+  LlamaBlock::Parts parts = std::move(block).take_parts();
+  whole.reset();  // it lists the parts' tensors and is dropped with them
+  const auto linear = [](const LayerPointer& part) -> LinearLayer& {
+    return dynamic_cast<LinearLayer&>(*part);
+  };
+  const auto [groups, queries] = parts.heads;
+  const std::int64_t of_head = linear(parts.projection).weight().size(1) / parts.heads.count();
+  parts.qkv = sharder.column(linear(parts.qkv), {.dimension = 0, .unit = (queries + 2) * of_head},
+                             /*gather_output=*/false);
+  parts.projection =
+      sharder.row(linear(parts.projection), {.dimension = 1, .unit = queries * of_head});
+  parts.gate_up = sharder.column(linear(parts.gate_up), {.dimension = 0, .parts = 2},
+                                 /*gather_output=*/false);
+  parts.down = sharder.row(linear(parts.down), by_columns);
+  parts.heads.groups = share_of(groups, sharder.group().rank(), sharder.group().size()).count;
+  return std::make_unique<LlamaBlock>(name, std::move(parts));
+}
+
+std::vector<Exchange> exchanges_of_llama_block(const PlacedLayer& whole) {
+  using Kind = Exchange::Kind;
+  // The first parameter is a normalisation's weight over the features.
+  const std::int64_t features = whole.layer.parameters().front().tensor.size(0);
+  return {{Kind::input, features},
+          {Kind::sum, features},
+          {Kind::input, features},
+          {Kind::sum, features}};
+}
+
+STRATAGEM_REGISTER(ShardedForm{.name = "Llama block",
+                               .is_of = is_llama_block,
+                               .make = part_of_llama_block,
+                               .exchanges = exchanges_of_llama_block});
+
+}  // namespace
+}  // namespace stratagem::tensor_parallel

@@ -1,0 +1,126 @@
+// Recomputed activations: the same bits of the update, the statistics of one forward pass, less
+// memory, and exchanges as counted.
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "strategies/registry.h"
+#include "tests/strategies/accounting.h"
+#include "tests/strategies/rank_training.h"
+
+namespace stratagem::stages::recomputation_test {
+namespace {
+
+struct Case {
+  std::string strategy;
+  strategies::Spread spread = {};
+  strategies::StrategyOptions options = {.split_size = 2};
+  std::string model = "resnet18";
+  std::int64_t batch = 4;
+  bool mixed = false;
+};
+
+std::ostream& operator<<(std::ostream& out, const Case& of) {
+  return out << of.strategy << " of " << of.model << ", " << of.options.schedule
+             << (of.mixed ? ", mixed" : "");
+}
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all = {
+      {"single"},
+      {"single", {}, {.accumulation_steps = 2}, "gpt-tiny"},
+      {"single", {}, {}, "gpt-tiny", 4, true},
+      {"model_parallel", {.devices_per_rank = 2}},
+      {"pipeline", {.devices_per_rank = 2}, {.split_size = 1}},
+      {"pipeline", {.devices_per_rank = 2}, {.split_size = 1, .schedule = "gpipe"}},
+      {"pipeline", {.pipeline_ranks = 2}, {.split_size = 1, .schedule = "zb_h1"}, "gpt-tiny"},
+      {"pipeline", {.devices_per_rank = 2}, {.split_size = 1, .schedule = "zb_v"}, "gpt-tiny"},
+      {"ddp", {.replicas = 2}, {.bucket_mb = 0.01}},
+      {"ddp", {.replicas = 2}, {.accumulation_steps = 2, .bucket_mb = 0.01}, "gpt-tiny"},
+      {"zero1", {.replicas = 2}, {.accumulation_steps = 2}},
+      {"zero2", {.replicas = 2}, {}, "gpt-tiny", 4, true},
+      {"zero3", {.replicas = 2}, {.accumulation_steps = 2}},
+      {"zero3", {.replicas = 2}, {.reshard_after_forward = false}, "gpt-tiny"},
+      {"tensor_parallel", {.tensor_ranks = 2}, {}, "gpt-tiny"},
+      {"sequence_parallel", {.tensor_ranks = 2}, {.accumulation_steps = 2}, "gpt-tiny"},
+      {"sequence_parallel",
+       {.pipeline_ranks = 2, .tensor_ranks = 2},
+       {.split_size = 1, .schedule = "zb_h1"},
+       "gpt-tiny"},
+      {"pipeline", {.devices_per_rank = 2}, {.split_size = 1, .schedule = "v_half"}, "llama-tiny"},
+      {"data_parallel", {.devices_per_rank = 2}},
+      {"data_parallel", {.devices_per_rank = 2}, {.loss_on = "replicas", .reduce = "overlapped"}}};
+  return all;
+}
+
+struct Found {
+  strategies::StateDictionary state;
+  double loss = 0;
+};
+
+/// Trains three steps; returns what rank 0 has.
+Found trained(const Case& of, decltype(strategies::StrategyOptions::recompute) recompute) {
+  models::WorkloadOptions workload = strategies::small_workload(of.model, of.batch);
+  workload.dtype = of.mixed ? at::kBFloat16 : at::kDouble;
+  workload.mixed = of.mixed;
+  strategies::Spread spread = of.spread;
+  spread.sharded = of.strategy.starts_with("zero");
+  strategies::StrategyOptions options = of.options;
+  options.recompute = recompute;
+  Found found;
+  runtime::on_ranks(spread.ranks(), [&](distributed::RankContext& ranks) {
+    strategies::RankTraining training(ranks, workload, spread);
+    training.strategy = strategies::find_strategy(of.strategy).make(training.rank_context(options));
+    double loss = 0;
+    for (int step = 0; step < 3; ++step) {
+      loss = training.strategy->step(training.workload.make_batch(step))->loss();
+    }
+    const strategies::StateDictionary state = training.strategy->state();
+    if (training.rank == 0) found = {.state = state, .loss = loss};
+  });
+  return found;
+}
+
+TEST(Recomputation, LeavesTheBitsOfTheUpdate) {
+  for (const Case& of : cases()) {
+    SCOPED_TRACE(testing::Message() << of);
+    const Found kept = trained(of, "none");
+    const Found recomputed = trained(of, "full");
+    EXPECT_EQ(recomputed.loss, kept.loss);
+    ASSERT_EQ(recomputed.state.size(), kept.state.size());
+    for (const auto& [name, tensor] : kept.state) {
+      EXPECT_TRUE(at::equal(recomputed.state.at(name), tensor)) << name;
+    }
+  }
+}
+
+/// The peak of activations of one step on one device, in bytes.
+std::int64_t peak_activations(decltype(strategies::StrategyOptions::recompute) recompute) {
+  models::WorkloadOptions workload = strategies::small_workload("gpt-tiny", 8);
+  workload.sequence_length = 32;
+  workload.width = 1;
+  strategies::Training training(workload, 1);
+  strategies::Strategy& strategy = training.make("single", {.recompute = recompute});
+  const models::Batch batch = training.workload.make_batch(0);
+  runtime::Device& device = *training.group.devices.front();
+  std::int64_t peak = 0;
+  for (int step = 0; step < 2; ++step) {
+    device.reset_peak_memory();
+    strategy.step(batch);
+    runtime::synchronize_all(training.group.devices, std::chrono::seconds(60));
+    peak = device.memory().by_category.value().peak[runtime::MemoryCategory::activations];
+  }
+  return peak;
+}
+
+TEST(Recomputation, HoldsOneGroupsActivationsAndTheOthersInputs) {
+  const std::int64_t kept = peak_activations("none");
+  const std::int64_t recomputed = peak_activations("full");
+  EXPECT_GT(recomputed, 0);
+  EXPECT_LT(recomputed, kept * 3 / 4);
+}
+
+}  // namespace
+}  // namespace stratagem::stages::recomputation_test

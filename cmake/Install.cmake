@@ -6,7 +6,7 @@ if(STRATAGEM_TORCH)
   get_property(_programs GLOBAL PROPERTY stratagem_programs)
   install(TARGETS ${_programs} DESTINATION bin OPTIONAL)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/reports/stratagem_reports" DESTINATION share/stratagem/reports
-    COMPONENT reports FILES_MATCHING PATTERN "*.py" PATTERN "*.css" PATTERN "*.js" PATTERN "*.schema.json"
+    COMPONENT reports FILES_MATCHING PATTERN "*.py" PATTERN "*.css" PATTERN "*.html" PATTERN "*.js" PATTERN "*.schema.json"
     PATTERN "__pycache__" EXCLUDE)
   install(FILES "${PROJECT_SOURCE_DIR}/tools/setup/requirements-run.txt" DESTINATION share/stratagem
     COMPONENT reports RENAME requirements.txt)

@@ -21,7 +21,7 @@ std::vector<Option> device_options() {
   return {
       {{.name = "device", .meaning = "kind of device", .of_work = true}, &Config::device},
       {{.name = "devices",
-        .meaning = "number of devices of the job; a strategy for one device uses the first",
+        .meaning = "number of devices; single uses the first",
         .bounds = {1, most_devices}},
        &Config::devices},
       {{.name = "device_ids",
@@ -42,7 +42,8 @@ std::vector<Option> device_options() {
       {{.name = "ranks",
         .used_when = When::strategy_says,
         .meaning =
-            "number of processes that share the devices; 0: one for each replica of the model",
+            "number of processes, each with an equal part of the devices; 0: one for each replica "
+            "(one for each device with tensor parallelism)",
         .bounds = {0, most_devices}},
        &Config::ranks},
       {{.name = "mesh",
@@ -51,7 +52,7 @@ std::vector<Option> device_options() {
        &Config::mesh},
       {{.name = "backend",
         .used_when = When::between_ranks,
-        .meaning = "library of the collectives; auto: gloo on CPUs, nccl on CUDA"},
+        .meaning = "library of the collectives: gloo, nccl, auto (gloo on CPUs, nccl on CUDA)"},
        &Config::backend},
       {{.name = "interface",
         .used_when = When::between_ranks,
@@ -122,12 +123,12 @@ std::vector<Option> work_options() {
            &Config::bias},
           {{.name = "targets",
             .used_when = When::model_has_labels,
-            .meaning = "target type: class indices, or real values (mse)",
+            .meaning = "target type: class (indices), real (numbers, for --loss mse)",
             .at_resume = AtResume::must_match},
            &Config::targets},
           {{.name = "data",
             .used_when = When::model_has_tokens,
-            .meaning = "training data: random tokens, or the bytes of a text by Shakespeare",
+            .meaning = "training data: random (tokens), text (the bytes of a text by Shakespeare)",
             .at_resume = AtResume::may_change,
             .of_work = true},
            &Config::data}};
@@ -143,8 +144,8 @@ std::vector<Option> numerics_options() {
        &Config::dtype},
       {{.name = "mixed_precision",
         .used_when = When::strategy_says,
-        .meaning = "half-precision format of layers and of gradient communication; parameters, "
-                   "statistics, sums and optimizer state stay in float32",
+        .meaning = "half-precision format in which layers compute; master parameters, running "
+                   "statistics and optimizer state stay in float32",
         .row_name_key = "mixed",
         .at_resume = AtResume::must_match},
        &Config::mixed_precision},
@@ -157,8 +158,8 @@ std::vector<Option> numerics_options() {
       {{.name = "loss_scale_hysteresis",
         .used_when = When::scaled_dynamically,
         .meaning =
-            "consecutive overflows before the dynamic loss scale is halved; each further overflow "
-            "halves it again until it grows",
+            "halve the dynamic loss scale at the N-th overflow since it last doubled, and at each "
+            "later one",
         .bounds = positive_count,
         .at_resume = AtResume::must_match},
        &Config::loss_scale_hysteresis},
@@ -181,7 +182,7 @@ std::vector<Option> numerics_options() {
        &Config::memory_format},
       {{.name = "kernels",
         .used_when = When::own_layers_on_cpu,
-        .meaning = "kernels: Stratagem's own where they are faster, or only ATen's",
+        .meaning = "kernels: own (Stratagem's, where they are faster), reference (only ATen's)",
         .at_resume = AtResume::may_change},
        &Config::kernels}};
 }
@@ -217,14 +218,14 @@ std::vector<Option> measurement_options() {
             .in_row_name = false},
            &Config::steps},
           {{.name = "repetitions",
-            .meaning = "number of launches of each row; 0: as many as a significant difference "
-                       "between all rows needs (4 for two rows, 6 for seven, 7 for thirteen)",
+            .meaning = "number of launches of each row; 0: the fewest with which all pairs of rows "
+                       "can differ significantly (4 for two rows, 6 for seven, 7 for thirteen)",
             .bounds = {0, 100'000},
             .in_row_name = false,
             .of_run = true},
            &Config::repetitions},
           {{.name = "order",
-            .meaning = "order of launches: random within each round, or block (all launches of a "
+            .meaning = "order of launches: random (within each round), block (all launches of a "
                        "row in sequence)",
             .in_row_name = false,
             .of_run = true},
@@ -237,19 +238,19 @@ std::vector<Option> measurement_options() {
             .of_run = true},
            &Config::order_seed},
           {{.name = "protocol",
-            .meaning =
-                "timed unit: consecutive steps, steps with a synchronisation after each, or whole "
-                "training calls as in PyTorch's tutorial",
+            .meaning = "timed unit: steady (consecutive steps), isolated (a synchronisation after "
+                       "each), tutorial (whole training calls, as in PyTorch's tutorial)",
             .of_work = true},
            &Config::protocol},
           {{.name = "inputs",
-            .meaning = "location of the batches; host: a step includes the copy to the device",
+            .meaning = "location of the batches: host (a step includes the copy to the device), "
+                       "device",
             .of_work = true},
            &Config::inputs},
           {{.name = "straggler",
             .used_when = When::between_ranks,
             .meaning =
-                "delay rank RANK by MS milliseconds in each step (RANK:MS); these rows are marked"},
+                "RANK:MS: delay this rank by MS milliseconds in each step; these rows are marked"},
            &Config::straggler},
           {{.name = "plugin",
             .meaning = "plug-ins of the processes that run the row",

@@ -73,8 +73,8 @@ void require_cores(const Config& config, std::size_t available, std::int64_t dev
   const std::string remedy = fitting > 0 ? fmt::format("--devices {}", fitting)
                                          : fmt::format("--cores-per-device {}", available);
   throw std::invalid_argument(fmt::format(
-      "--devices {} with {} each needs {} and {} available; use {}, or --oversubscribe (marked, "
-      "never in a timing chart)",
+      "--devices {} with {} each needs {} and {} available; use {}, or --oversubscribe (the row is "
+      "marked and not ranked)",
       needed / per_device, counted(per_device, "core"), counted(needed, "core"),
       available == 1 ? "1 is" : fmt::format("{} are", available), remedy));
 }

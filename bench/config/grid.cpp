@@ -38,8 +38,9 @@ std::string where_of(const Chosen* chosen, const Option& option) {
 // An option that is not part of a row's name must have one value: two rows would share a name.
 void require_one_value(const Axis& axis) {
   if (axis.option != nullptr && !axis.option->in_row_name && axis.chosen->texts.size() > 1) {
-    throw std::invalid_argument(fmt::format("{}: {} values; give one, it applies to all rows",
-                                            axis.chosen->where, axis.chosen->texts.size()));
+    throw std::invalid_argument(
+        fmt::format("{}: {} values; give one value, which applies to all rows", axis.chosen->where,
+                    axis.chosen->texts.size()));
   }
 }
 
@@ -291,7 +292,7 @@ class Grid {
       }
       const std::string users = users_and_conditions(*axis.option, catalogue_);
       throw std::invalid_argument(
-          fmt::format("{}: no effect on the chosen rows; it applies to {}", axis.chosen->where,
+          fmt::format("{}: has no effect on the chosen rows; it applies to {}", axis.chosen->where,
                       users.empty() ? "no strategy or model of this build" : users));
     }
   }

@@ -253,13 +253,20 @@ std::string users_and_conditions(const Option& option, const Catalogue& catalogu
   return words;
 }
 
+std::string with_choices(std::string meaning, const std::vector<std::string>& choices) {
+  const auto is_named = [&meaning](const std::string& choice) {
+    return meaning.find(choice) != std::string::npos;
+  };
+  if (std::ranges::all_of(choices, is_named)) return meaning;
+  return meaning.insert(std::min(meaning.find(';'), meaning.size()),
+                        fmt::format(": {}", fmt::join(choices, ", ")));
+}
+
 std::string help_text(const Option& option, const Catalogue& catalogue) {
-  std::string text = option.meaning;
+  std::string text = with_choices(option.meaning, choices_of(option, &catalogue));
   if (!option.unit.empty())
     text.insert(std::min(text.find(';'), text.size()), ", in " + option.unit);
-  if (const auto choices = choices_of(option, &catalogue); !choices.empty()) {
-    text += fmt::format(": {}", fmt::join(choices, ", "));
-  } else if (std::holds_alternative<bool Config::*>(option.member) && !option.is_switch) {
+  if (std::holds_alternative<bool Config::*>(option.member) && !option.is_switch) {
     text += ": on, off";
   }
   if (const std::string standard = default_text(option); !option.is_switch && !standard.empty()) {

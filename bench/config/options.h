@@ -53,6 +53,10 @@ std::string users_of(const Option& option, const Catalogue& catalogue);
 /// Adds what those rows need besides: "tensor_parallel with sharded layers".
 std::string users_and_conditions(const Option& option, const Catalogue& catalogue);
 
+/// Returns "order of launches: random, block": the choices stand before the first semicolon. A
+/// meaning that contains them all is returned as it is.
+std::string with_choices(std::string meaning, const std::vector<std::string>& choices);
+
 /// Returns "size of a micro-batch, in samples [12]": meaning, unit, choices, default, and the rows
 /// that read it. A strategy's own option is listed under the strategy instead.
 std::string help_text(const Option& option, const Catalogue& catalogue);

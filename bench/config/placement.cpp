@@ -43,17 +43,16 @@ Mesh mesh_of(const Config& config, const StrategyEntry& strategy) {
   const Mesh mesh = ranks::parse_mesh(config.mesh);
   for (const auto& [name, size] : mesh.dimensions()) {
     if (size > 1 && !strategy.spreads_over(name)) {
-      throw std::invalid_argument(
-          fmt::format("--mesh {}: {} has no dimension {}; it has {}, and {} is for {}", config.mesh,
-                      strategy.name, name, fmt::join(strategy.dimensions, ", "), name,
-                      fmt::join(strategies_over(name), ", ")));
+      throw std::invalid_argument(fmt::format(
+          "--mesh {}: {} has no dimension {}; its dimensions are {}; strategies with {} are {}",
+          config.mesh, strategy.name, name, fmt::join(strategy.dimensions, ", "), name,
+          fmt::join(strategies_over(name), ", ")));
     }
   }
   if (mesh.size() != devices) {
-    throw std::invalid_argument(fmt::format(
-        "--mesh {}: its product is {}, but --devices is {}; give a mesh whose product is "
-        "the number of devices",
-        config.mesh, mesh.size(), devices));
+    throw std::invalid_argument(
+        fmt::format("--mesh {}: has {} devices, but --devices is {}; give equal numbers",
+                    config.mesh, mesh.size(), devices));
   }
   return mesh;
 }
@@ -197,9 +196,11 @@ Placement placement_of(const Config& config) {
         placement.devices()));
   }
   if (ranks % placement.replicas() != 0 || placement.devices() % ranks != 0) {
-    throw std::invalid_argument(fmt::format(
-        "--ranks {}: {} over {} needs a multiple of {} that divides its {} devices", ranks,
-        strategy.name, placement.mesh.to_string(), placement.replicas(), placement.devices()));
+    throw std::invalid_argument(
+        fmt::format("--ranks {}: {} over {} takes a multiple of {} (its replicas) that divides {} "
+                    "(its devices)",
+                    ranks, strategy.name, placement.mesh.to_string(), placement.replicas(),
+                    placement.devices()));
   }
   placement.ranks = ranks;
   return placement;

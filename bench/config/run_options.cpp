@@ -111,8 +111,8 @@ void refuse_unknown(const CLI::App& app) {
         fmt::format("unknown option {}{}", name,
                     models::did_you_mean(name, flags, "; --help lists the options")));
   }
-  throw std::invalid_argument(
-      fmt::format("unexpected \"{}\": the values of an option are joined by commas", name));
+  throw std::invalid_argument(fmt::format(
+      "unexpected argument \"{}\"; join several values of an option with commas", name));
 }
 
 std::vector<std::string> split_at_commas(const std::string& text, const std::string& where) {
@@ -203,7 +203,7 @@ void add_sources(CLI::App& app, RunOptions& options) {
   std::vector<std::string> names;
   for (const Preset& preset : presets()) names.push_back(preset.name);
   app.add_option("--preset", options.preset,
-                 fmt::format("use the preset's value of each option that is not given: {}",
+                 fmt::format("take the options that you do not give from a preset: {}",
                              fmt::join(names, ", ")))
       ->group(common_group)
       ->type_name("NAME");

@@ -36,7 +36,7 @@ CLI::Option* add_part(CLI::App& app, const char* flag, double& part, const char*
                 "{} \"{}\": expected a fraction between 0 and 1, own or none", flag, text));
           },
           meaning)
-      ->type_name("");
+      ->type_name("FRACTION");
 }
 
 class Adder {
@@ -60,7 +60,7 @@ class Adder {
             },
             fmt::format("{} [{}]", meaning, target))
         ->group(group_)
-        ->type_name("");
+        ->type_name(std::numeric_limits<Value>::is_integer ? "N" : "X");
   }
 
   void choice(const char* flag, std::string& target, const std::vector<std::string>& choices,
@@ -74,9 +74,9 @@ class Adder {
               }
               target = text;
             },
-            fmt::format("{}: {} [{}]", meaning, fmt::join(choices, ", "), target))
+            fmt::format("{} [{}]", with_choices(meaning, choices), target))
         ->group(group_)
-        ->type_name("");
+        ->type_name("NAME");
   }
 
   void text(const char* flag, std::string& target, const std::string& meaning, const char* type) {
@@ -111,26 +111,26 @@ void add_data_options(CLI::App& app, TrainOptions& options) {
   add.text("--data", own.data,
            fmt::format("data set: {}; auto: chosen by the model's inputs [{}]",
                        datasets::dataset_usages(), own.data),
-           "");
+           "NAME");
   add.choice("--token-dtype", own.token_dtype, {"auto", "uint16", "uint32"},
-             "integer type of a token file; auto: from llm.c's header, uint16 without one");
+             "integer type of a token file: uint16, uint32, auto (llm.c's header, else uint16)");
   add.number<std::int64_t>("--samples", own.samples, 1, any_count,
                            "number of training samples of a generated data set");
   add.part("--validation", own.validation,
-           "validation set: a fraction of the training set, own (the data set's test set), or none "
-           "[none]");
+           "validation set: a fraction of the training set, own (the data set's validation set, or "
+           "its test set if it has none), or none [none]");
   add.part("--test", own.test,
            "test set, evaluated once at the end: a fraction, own, or none [none]");
   add.choice(
       "--tail", own.tail, training::tail_names(),
-      "last incomplete batch: fill it with the first samples as DistributedSampler does, drop it, "
-      "or train on it as it is");
+      "last incomplete batch: pad (with the first samples, as DistributedSampler), drop, exact "
+      "(train on it as it is)");
   add.turn("--no-shuffle", own.shuffle, false, "do not shuffle the samples");
   add.turn("--augment", own.augment, true, "shift and mirror images at random");
   add.number<std::int64_t>(
       "--loader-threads", own.loader_threads, 1, 256,
       "number of threads of each process that load batches; batches of at most 8192 "
-      "numbers are made between the steps");
+      "numbers need no thread");
   add.number<std::int64_t>("--prefetch", own.prefetch, 1, 1024,
                            "number of batches that are loaded ahead");
 }
@@ -142,13 +142,14 @@ void add_length_options(CLI::App& app, TrainOptions& options) {
   add.number<std::int64_t>("--max-steps", own.max_steps, 0, any_count,
                            "maximum number of steps; 0: no maximum");
   add.choice("--learning-rate-schedule", own.learning_rate_schedule, training::decay_names(),
-             "learning-rate schedule");
+             "how the learning rate changes after the warm-up (docs/guide/training.md)");
   add.number<std::int64_t>("--warmup-steps", own.warmup_steps, 0, any_count,
                            "number of steps in which the rate rises to --learning-rate");
   add.number<double>("--final-learning-rate", own.final_learning_rate, 0,
                      std::numeric_limits<double>::max(), "rate at the end of the schedule");
   add.number<std::int64_t>("--schedule-steps", own.schedule_steps, 0, any_count,
-                           "length of the schedule in steps; 0: the whole training");
+                           "number of steps to the end of the decay (step: to the first drop); "
+                           "0: the whole training");
 }
 
 void add_evaluation_options(CLI::App& app, TrainOptions& options) {
@@ -176,9 +177,9 @@ void add_output_options(CLI::App& app, TrainOptions& options) {
   std::vector<std::string> names;
   for (const TrainingPreset& preset : training_presets()) names.push_back(preset.row.name);
   add.text("--preset", options.row.preset,
-           fmt::format("use the preset's value of each option that is not given: {}",
+           fmt::format("take the options that you do not give from a preset: {}",
                        fmt::join(names, ", ")),
-           "");
+           "NAME");
   add.number<std::int64_t>("--log-every", options.training.log_every, 1, any_count,
                            "number of steps between lines of the log");
   add.text("--log", options.training.log, "write progress to FILE as JSON lines", "FILE");
@@ -200,7 +201,7 @@ void add_output_options(CLI::App& app, TrainOptions& options) {
   add.text(
       "--resume", options.resume,
       "continue from a checkpoint: a path, auto (the folder's last one, if any), or none [none]",
-      "");
+      "PATH");
   add.text("--initial-state", options.training.initial_state,
            "load initial parameters from a checkpoint or a state_dict() saved by torch.save",
            "FILE");
@@ -210,10 +211,10 @@ void add_output_options(CLI::App& app, TrainOptions& options) {
   app.add_option_function<std::string>(
          "--require",
          [&options](const std::string& text) { options.requirement = Requirement::parse(text); },
-         "exit with 1 unless loss:VALUE or accuracy:FRACTION is reached (on the validation set if "
+         "exit with 1 unless the training reaches this loss or accuracy (on the validation set if "
          "there is one)")
       ->group(file_group)
-      ->type_name("");
+      ->type_name("loss:VALUE|accuracy:FRACTION");
 }
 
 }  // namespace

@@ -68,15 +68,15 @@ void add_context(BenchmarkFlags& flags, const std::string& value) {
   }
 }
 
-void refuse(const std::string& name) {
-  throw std::invalid_argument(
-      fmt::format("--benchmark_{} is not supported: --steps and --repetitions set the length of "
-                  "the measurement, and every row has counters",
-                  name));
-}
-
 using Setter =
     std::function<void(BenchmarkFlags&, const std::string& name, const std::string& value)>;
+
+/// Returns a setter that throws for a flag that is not supported.
+Setter refused(const char* reason) {
+  return [reason](BenchmarkFlags&, const std::string& name, const std::string&) {
+    throw std::invalid_argument(fmt::format("--benchmark_{} is not supported; {}", name, reason));
+  };
+}
 
 template <class Member, class Convert>
 Setter setter(Member BenchmarkFlags::*member, Convert convert) {
@@ -87,9 +87,7 @@ Setter setter(Member BenchmarkFlags::*member, Convert convert) {
 
 const std::map<std::string, Setter>& setters() {
   const auto text = [](const std::string&, const std::string& value) { return value; };
-  const Setter refused = [](BenchmarkFlags&, const std::string& name, const std::string&) {
-    refuse(name);
-  };
+  constexpr const char* length = "use --steps and --repetitions";
   const Setter color = [](BenchmarkFlags& flags, const std::string& name,
                           const std::string& value) {
     flags.console.color = value == "auto" ? std::nullopt : std::optional<bool>(truth(name, value));
@@ -117,9 +115,9 @@ const std::map<std::string, Setter>& setters() {
       {"color", color},
       {"counters_tabular", tabular},
       {"time_unit", time_unit},
-      {"min_time", refused},
-      {"min_warmup_time", refused},
-      {"perf_counters", refused}};
+      {"min_time", refused(length)},
+      {"min_warmup_time", refused(length)},
+      {"perf_counters", refused("no hardware events are counted")}};
   return all;
 }
 

@@ -1,7 +1,6 @@
 #include "bench/google_benchmark/replay.h"
 
 #include <benchmark/benchmark.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -16,6 +15,7 @@
 #include <utility>
 
 #include "bench/google_benchmark/library_versions.h"
+#include "bench/machine/terminal.h"
 
 namespace stratagem::bench {
 
@@ -189,15 +189,9 @@ class Silence : public BenchmarkReporter {
   void ReportRuns(const std::vector<Run>&) override {}
 };
 
-bool terminal_has_color() {
-  const char* terminal = std::getenv("TERM");
-  return ::isatty(STDOUT_FILENO) != 0 && terminal != nullptr &&
-         std::string_view(terminal) != "dumb";
-}
-
 ReporterPointer console_reporter(const ConsoleFlags& flags) {
   using Console = benchmark::ConsoleReporter;
-  const int color = flags.color.value_or(terminal_has_color()) ? Console::OO_Color : 0;
+  const int color = flags.color.value_or(has_color(stdout)) ? Console::OO_Color : 0;
   const int tabular = flags.counters_tabular ? Console::OO_Tabular : 0;
   return std::make_unique<Console>(static_cast<Console::OutputOptions>(color | tabular));
 }

@@ -64,8 +64,8 @@ ranks::RankInfo info_from(const LauncherOptions& options, const LauncherEnvironm
   const bool told = found.launcher != ranks::Launcher::none;
   if (!found.unknown_rank.empty() && (!options.rank || !options.world_size)) {
     throw std::invalid_argument(fmt::format(
-        "{}: an unknown MPI started this process; give --init-method tcp://HOST:PORT, --rank and "
-        "--world-size (sh -c '... --rank ${}')",
+        "{}: an MPI that Stratagem does not know started this process; give --init-method "
+        "tcp://HOST:PORT, --rank and --world-size, for example with sh -c '... --rank ${}'",
         found.unknown_rank, found.unknown_rank.substr(0, found.unknown_rank.find('='))));
   }
   if (!told && (!options.rank || !options.world_size)) {
@@ -81,8 +81,8 @@ ranks::RankInfo info_from(const LauncherOptions& options, const LauncherEnvironm
   if (options.rank) info.rank = *options.rank;
   if (options.world_size) info.world_size = *options.world_size;
   if (info.rank >= info.world_size) {
-    throw std::invalid_argument(fmt::format("--rank {}: the last of {} ranks is {}", info.rank,
-                                            info.world_size, info.world_size - 1));
+    throw std::invalid_argument(fmt::format("--rank {}: expected 0 to {}, for {} ranks", info.rank,
+                                            info.world_size - 1, info.world_size));
   }
   return info;
 }
@@ -122,11 +122,11 @@ void add_launcher_options(CLI::App& app, LauncherOptions& options) {
       ->group(group);
   app.add_option("--rank", options.rank, "rank of this process; default: from the launcher")
       ->check(CLI::NonNegativeNumber)
-      ->type_name("N")
+      ->option_text("N")
       ->group(group);
   app.add_option("--world-size", options.world_size, "number of ranks; default: from the launcher")
       ->check(CLI::PositiveNumber)
-      ->type_name("N")
+      ->option_text("N")
       ->group(group);
 }
 
@@ -163,9 +163,9 @@ void apply_world_size(Selection& selection, const LauncherContext& launcher_cont
   const std::string world = std::to_string(launcher_context.info.world_size);
   const auto ranks = selection.options.find("ranks");
   if (ranks != selection.options.end() && ranks->second.texts != std::vector{world}) {
-    throw std::invalid_argument(fmt::format("{}: {} started {} ranks; leave it out, or give {}",
-                                            ranks->second.where, launcher_context.launcher, world,
-                                            world));
+    throw std::invalid_argument(
+        fmt::format("{}: {} started {} ranks; leave the option out, or give {}",
+                    ranks->second.where, launcher_context.launcher, world, world));
   }
   const auto offer = [&](const char* option) {
     selection.options.try_emplace(option,

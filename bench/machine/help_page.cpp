@@ -1,12 +1,13 @@
 #include "bench/machine/help_page.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 
 #include <algorithm>
 #include <memory>
 #include <sstream>
 #include <utility>
+
+#include "bench/machine/terminal.h"
 
 namespace stratagem::bench {
 namespace {
@@ -16,12 +17,6 @@ constexpr std::size_t widest = 100;
 constexpr std::size_t meaning_column = 30;
 
 }  // namespace
-
-std::optional<int> terminal_width(std::FILE* out) {
-  winsize size{};
-  const bool known = ::ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return known ? std::optional<int>(size.ws_col) : std::nullopt;
-}
 
 std::string wrapped(const std::string& text, std::size_t width, std::size_t indent) {
   std::string lines;

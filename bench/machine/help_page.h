@@ -2,14 +2,9 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
-#include <optional>
 #include <string>
 
 namespace stratagem::bench {
-
-/// Returns the columns of a terminal; nullopt if `out` is not one.
-std::optional<int> terminal_width(std::FILE* out);
 
 /// Lays a help page out for a width in columns: one option a line, its meaning wrapped beside it.
 class HelpPage : public CLI::Formatter {

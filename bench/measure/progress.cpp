@@ -1,12 +1,11 @@
 #include "bench/measure/progress.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "bench/machine/help_page.h"
+#include "bench/machine/terminal.h"
 #include "reports/text_table.h"
 #include "strategies/runtime/print_line.h"
 
@@ -42,7 +41,7 @@ std::string ProgressLine::render(std::size_t width) const {
 
 Progress::Style Progress::style(bool quiet) {
   if (quiet) return Style::silent;
-  return ::isatty(STDERR_FILENO) != 0 ? Style::line : Style::notes;
+  return can_replace_lines(stderr) ? Style::line : Style::notes;
 }
 
 Progress::Progress(Style style, std::FILE* out)

@@ -2,9 +2,9 @@
 //
 //   [ 7/33] pipeline split:12 round 2/3  step 1.59 s  ETA 3:40
 //
-// It is updated in place. If standard error is not a terminal, a line is written after each round
-// and if a phase has lasted half a minute since the last one. A quiet one prints nothing but the
-// notes that report trouble to the caller's own channel.
+// It is updated in place. If standard error is a file, a pipe or a dumb terminal, a line is written
+// after each round and if a phase has lasted half a minute since the last one. A quiet one prints
+// nothing but the notes that report trouble to the caller's own channel.
 #pragma once
 
 #include <chrono>

@@ -261,7 +261,7 @@ def test_what_cannot_go_on_is_one_line(commands, tmp_path):
     path = last_of(tmp_path)
     path.write_bytes(path.read_bytes()[:-100])
     done = train(commands, tmp_path, *example("--resume", "auto"), code=2)
-    assert f"{path}: is not a complete archive of torch.save or of a training" in done.stderr
+    assert f"{path}: is not a complete file of torch.save or of stratagem train" in done.stderr
 
 
 def steps_in(folder) -> list[int]:
@@ -428,7 +428,7 @@ def test_a_state_of_another_model_is_one_line(commands, tmp_path):
     for name, message in [
         ("resnet18.pt", 'is of another model: it has no tensor "'),
         ("list.pt", 'is of another model: it has no tensor "'),
-        ("text.pt", "is not a complete archive of torch.save or of a training"),
+        ("text.pt", "is not a complete file of torch.save or of stratagem train"),
         ("missing.pt", "no such file"),
     ]:
         done = commands.stratagem("train", *example(), "--initial-state", tmp_path / name)

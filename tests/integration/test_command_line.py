@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 
 import pytest
 
@@ -27,7 +28,8 @@ def one_line(text: str) -> str:
         (["run", "--devces", "2"], ["--devces", "--devices"]),
         (["verify", "--steps", "3"], ["unknown option --steps"]),
         (["verify", "--out", "x.json"], ["unknown option --out"]),
-        (["export", "nowhere/x.pt", "--strategy", "single,ddp"], ["one row", "make 2"]),
+        (["calibrate", "--model", "toy"], ["unknown option --model"]),
+        (["export", "nowhere/x.pt", "--strategy", "single,ddp"], ["make 2 rows", "one is expected"]),
         (["export", "nowhere/x.pt", "--model", "toy"], ["cannot write nowhere/x.pt"]),
         (["prove", "nowhere.json", "--model", "toy"], ["cannot read nowhere.json"]),
         (["run", "--device", "tpu"], ["--device", "cpu"]),
@@ -60,7 +62,7 @@ def one_line(text: str) -> str:
         (["simulate", "--schedule", "zigzag"], ["zigzag", "1f1b"]),
         (["simulate", "--forward-ms", "1+2+3"], ["--forward-ms", "3 values for 2 stages"]),
         (["simulate", "--micro-batches", "0"], ["micro-batch"]),
-        (["simulate", "--schedule", "zb_v", "--virtual-stages", "3"], ["--virtual-stages: 2", "3"]),
+        (["simulate", "--schedule", "zb_v", "--virtual-stages", "3"], ["--virtual-stages 3: zb_v has 2"]),
         (
             ["run", "--strategy", "pipeline", "--schedule", "zb_v", "--virtual-stages", "2"],
             ["--virtual-stages", "interleaved_1f1b"],
@@ -150,6 +152,15 @@ def test_help_and_version(commands):
         assert option in help_text
 
 
+@pytest.mark.parametrize("name", ["list", "doctor", "simulate", "export", "run", "train"])
+def test_help_uses_one_notation_and_hides_what_only_compare_gives(commands, name):
+    text = commands.stratagem(name, "--help").stdout
+    assert "print this page" in text and "--turns" not in text
+    assert not re.search(r"^ +--\S+ (INT|TEXT:|\w+:(NONNEGATIVE|POSITIVE))", text, re.MULTILINE)
+    bare = re.findall(r"^ +(--\S+)  +\w.*\[\d", text, re.MULTILINE)
+    assert not bare, "an option with a default has a value"
+
+
 def test_list(commands):
     listing = json.loads(commands.stratagem("list", "--json").stdout)
     assert set(listing) == {"strategies", "models", "datasets", "schedules", "devices", "benchmarks"}
@@ -201,6 +212,39 @@ def test_simulate(commands, tmp_path):
     assert simulation["bubble"] == pytest.approx(2 / 8)
     kinds = [event["kind"] for event in simulation["timeline"]]
     assert kinds.count("forward") == kinds.count("backward") == 18
+
+
+def test_simulate_writes_a_trace(commands, tmp_path):
+    path = tmp_path / "trace.json"
+    done = commands.stratagem("simulate", "--schedule", "zb_v", "--stages", 4, "--trace", path)
+    assert done.returncode == 0, done.stderr
+    events = json.loads(path.read_text())["traceEvents"]
+    names = {event["name"] for event in events if event["ph"] == "X"}
+    assert {"F0 s0", "I3 s3", "W0 s2"} <= names
+    processes = [event["args"]["name"] for event in events if event["name"] == "process_name"]
+    assert processes == ["zb_v: 4 stages, 4 micro-batches"]
+
+
+def test_an_order_from_a_file_is_simulated_and_run(commands, tmp_path):
+    order = tmp_path / "order.csv"
+    order.write_text("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n")
+    row = ["--schedule", f"csv:{order}"]
+    done = commands.stratagem("simulate", *row, "--stages", 2, "--micro-batches", 2)
+    assert done.returncode == 0, done.stderr
+    assert "makespan  9 ms" in done.stdout  # as 1f1b
+    out = tmp_path / "r.json"
+    done = commands.stratagem(
+        "run", *TOY, *row, "--strategy", "pipeline", "--split-size", "10", "--no-predict",
+        "--out", out,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    runs = [entry["stratagem"] for entry in json.loads(out.read_text())["benchmarks"]
+            if entry["run_type"] == "iteration"]
+    assert any(run["config"]["schedule"] == f"csv:{order}" for run in runs if "config" in run)
+    order.write_text("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1,1Q1\n")
+    done = commands.stratagem("simulate", *row, "--stages", 2)
+    assert done.returncode == 2
+    assert 'line 2, cell 5: "1Q1" is not an action' in one_line(done.stderr)
 
 
 @pytest.mark.parametrize(("option", "value", "makespan"), [

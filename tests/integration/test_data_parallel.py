@@ -51,9 +51,9 @@ def test_rungs_stand_beside_ddp(commands, out):
     [
         (
             ["--update", "everywhere"],
-            "--update: no effect on the chosen rows; it applies to --replicate kept",
+            "--update: has no effect on the chosen rows; it applies to --replicate kept",
         ),
-        (["--bucket-mb", 4], "--bucket-mb: no effect on the chosen rows"),
+        (["--bucket-mb", 4], "--bucket-mb: has no effect on the chosen rows"),
         (
             ["--loss-on", "replicas", "--output-device", 1],
             "--output-device 1: --loss-on replicas gathers no outputs; leave one of them out",

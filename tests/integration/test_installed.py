@@ -69,15 +69,32 @@ def test_without_the_packages_the_error_has_the_commands_that_install_them(insta
     assert done.stderr.count("\n") == 1
 
 
-def completed(*words: str) -> list[str]:
-    """Return what bash's completion offers for the last word."""
-    script = ROOT / "tools" / "shell" / "stratagem.bash"
-    line = " ".join(f"'{word}'" for word in (ROOT / "build" / "bin" / "stratagem", *words))
-    commands = f"""
-        source {script}; COMP_WORDS=({line}); COMP_CWORD={len(words)}
-        _stratagem; printf '%s\\n' "${{COMPREPLY[@]}}"
-    """
-    done = subprocess.run(["bash", "-c", commands], capture_output=True, text=True, check=True)
+# Prints what the shell offers for the last of the arguments; $SHELLS is the folder of the scripts.
+COMPLETE = {
+    "bash": r"""
+        source "$SHELLS/stratagem.bash"; COMP_WORDS=(stratagem "$@"); COMP_CWORD=$#
+        _stratagem; printf '%s\n' "${COMPREPLY[@]}"
+    """,
+    "zsh": r"""
+        zmodload zsh/zpty; zpty shell zsh -f -i; ln -s "$SHELLS/stratagem.zsh" _stratagem
+        zpty -w shell 'fpath=($PWD $fpath); autoload -Uz compinit; compinit -u -D
+            show() print -r "line=${(q)BUFFER}="; zle -N show; bindkey "^X" show'
+        zpty -w -n shell "stratagem $*"$'\t\x18'; zpty -r shell shown '*line=stratagem*=*'
+        line=${${shown##*line=}%%=*}; print -r -- ${${=${(Q)line}}[-1]}
+    """,
+    "fish": 'source "$SHELLS/stratagem.fish"; complete -C "stratagem $argv"',
+}
+
+
+def completed(shell: str, words: list[str], folder: Path) -> list[str]:
+    """Return what the shell's completion offers for the last word."""
+    path = f"{ROOT / 'build' / 'bin'}:{os.environ['PATH']}"
+    name = [] if shell == "fish" else ["name"]
+    done = subprocess.run(
+        [shell, "-c", COMPLETE[shell], *name, *words], cwd=folder, timeout=60, check=True,
+        env={**os.environ, "PATH": path, "HOME": str(folder), "SHELLS": str(ROOT / "tools" / "shell")},
+        capture_output=True, text=True,
+    )  # fmt: skip
     assert not done.stderr
     return done.stdout.split()
 
@@ -90,11 +107,13 @@ def completed(*words: str) -> list[str]:
         (["compare", "--exact"], ["--exact-only"]),
         (["run", "--model", "resnet1"], ["resnet18"]),
         (["run", "--strategy", "single,pipe"], ["single,pipeline"]),
+        (["run", "--schedule", "1"], ["1f1b"]),
     ],
     ids=lambda value: value[-1],
 )
-def test_the_shell_completes_subcommands_options_and_names(words, offered):
-    assert completed(*words) == offered
+@pytest.mark.parametrize("shell", COMPLETE)
+def test_the_shell_completes_subcommands_options_and_names(shell, words, offered, tmp_path):
+    assert completed(shell, words, tmp_path) == offered
 
 
 def test_shell_files_are_installed_and_removed(tmp_path):

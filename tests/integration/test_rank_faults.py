@@ -184,8 +184,8 @@ def test_no_rank_outlives_the_command(commands, out, number):
 @pytest.mark.parametrize(
     ("strategy", "option", "value", "words"),
     [
-        ("ddp", "--mesh", "data=3", "product is the number of devices"),
-        ("ddp_model_parallel", "--mesh", "data=2/pipeline=2", "product is the number of devices"),
+        ("ddp", "--mesh", "data=3", "give equal numbers"),
+        ("ddp_model_parallel", "--mesh", "data=2/pipeline=2", "give equal numbers"),
         ("ddp", "--ranks", 3, "--ranks 3"),
     ],
 )

@@ -85,29 +85,29 @@ def test_a_mesh_of_three_dimensions_equals_one_device(commands):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--model", "resnet18"], "cannot shard resnet18; it can column_linear, gpt-small"),
+        (["--model", "resnet18"], "cannot shard resnet18; it can shard column_linear, gpt-small"),
         (
             ["--mesh", "tensor=5", "--oversubscribe"],
-            "4 heads of gpt-tiny cannot be split over 5; possible: 2 to 4",
+            "4 heads of gpt-tiny cannot be split over 5 ranks; possible: 2 to 4",
         ),
         (
             ["--model", "column_linear", "--mesh", "tensor=3", "--outputs", 10, "--oversubscribe"],
-            "10 outputs of column_linear cannot be split over 3; possible: 2, 5, 10",
+            "10 outputs of column_linear cannot be split over 3 ranks; possible: 2, 5, 10",
         ),
         (["--ranks", 1], "--ranks 1: tensor parallelism needs one rank per device"),
-        (["--mesh", "data=2/tensor=2", "--devices", 2], "product is the number of devices"),
-        (["--mesh", "data=2", "--no-async"], "--no-async: no effect on the chosen rows"),
+        (["--mesh", "data=2/tensor=2", "--devices", 2], "give equal numbers"),
+        (["--mesh", "data=2", "--no-async"], "--no-async: has no effect on the chosen rows"),
         (
             ["--keep-gathered"],
-            "--keep-gathered: no effect on the chosen rows; it applies to sequence_parallel",
+            "--keep-gathered: has no effect on the chosen rows; it applies to sequence_parallel",
         ),
-        (["--reduce-scatter", "library"], "--reduce-scatter: no effect on the chosen rows"),
-        (["--split-size", 2], "--split-size: no effect on the chosen rows"),
+        (["--reduce-scatter", "library"], "--reduce-scatter: has no effect on the chosen rows"),
+        (["--split-size", 2], "--split-size: has no effect on the chosen rows"),
         (["--sequence-length", 33], "33 is too long for gpt-tiny; 1 to 32"),
-        (["--loss", "mse"], "--loss: no effect on the chosen rows"),
+        (["--loss", "mse"], "--loss: has no effect on the chosen rows"),
         (
             ["--model", "gpt-small", "--image-size", 64],
-            "--image-size: no effect on the chosen rows",
+            "--image-size: has no effect on the chosen rows",
         ),
     ],
 )

@@ -165,7 +165,7 @@ def test_the_whole_training_is_written_at_its_end(commands, tmp_path):
         (["--model", "toy", "--learning-rate-schedule", "step"], "needs --schedule-steps"),
         (["--model", "toy", "--learning-rate-schedule", "cosine", "--warmup-steps", 99],
          "--warmup-steps 99: the schedule"),
-        (["--model", "toy", "--loader-threads", 2], "are made between the steps"),
+        (["--model", "toy", "--loader-threads", 2], "are loaded between the steps"),
         (["--model", "toy", "--require", "accuracy:0.5"], "needs a --validation set"),
         (["--model", "toy", "--require", "accuracy:0"], "which is above 0 and at most 1"),
         (["--strategy", "data_parallel", "--model", "toy", "--output-device", 2],

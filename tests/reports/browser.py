@@ -61,6 +61,55 @@ def until(holds: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
+_BROKEN_WORDS = """() => {
+  const broken = [];
+  for (const part of document.querySelectorAll("main :is(li, p, dd, h3, figcaption), h1")) {
+    const walker = document.createTreeWalker(part, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+      for (const word of walker.currentNode.data.matchAll(/[^\\s-]+/g)) {
+        const range = document.createRange();
+        range.setStart(walker.currentNode, word.index);
+        range.setEnd(walker.currentNode, word.index + word[0].length);
+        const lines = new Set([...range.getClientRects()].map((line) => Math.round(line.top)));
+        if (lines.size > 1) broken.push(word[0]);
+      }
+    }
+  }
+  return broken;
+}"""
+
+
+@dataclass(frozen=True)
+class Box:
+    """Where a text stands, in pixels."""
+
+    text: str
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def holds(self, other: Box, slack: float = 1.0) -> bool:
+        """Whether the other lies inside."""
+        across = self.left - slack <= other.left and other.right <= self.right + slack
+        return across and self.top - slack <= other.top and other.bottom <= self.bottom + slack
+
+    def meets(self, other: Box) -> bool:
+        """Whether the other covers a part."""
+        across = self.left < other.right and other.left < self.right
+        return across and self.top < other.bottom and other.top < self.bottom
+
+
+def boxes(locator) -> list[Box]:
+    """The boxes of the elements that are seen, in their order."""
+    found = locator.evaluate_all(
+        "all => all.filter(one => one.getClientRects().length && getComputedStyle(one).opacity > 0)"
+        ".map(one => [one.textContent, one.getBoundingClientRect().toJSON()])"
+    )
+    edges = ("left", "top", "right", "bottom")
+    return [Box(text, *(box[edge] for edge in edges)) for text, box in found]
+
+
 @dataclass
 class Seen:
     """An open page with its complaints and the requests it made."""
@@ -74,6 +123,10 @@ class Seen:
         for figure in self.page.locator("figure[data-chart]").all():
             figure.scroll_into_view_if_needed()
             figure.locator(".plot svg.marks").first.wait_for(state="visible")
+
+    def broken_words(self) -> list[str]:
+        """The words of sentences that go on in another line, except behind a hyphen."""
+        return self.page.evaluate(_BROKEN_WORDS)
 
     def hover(self, figure: str) -> object:
         """Brings a chart onto the screen, draws it, and points at it; gives the figure."""

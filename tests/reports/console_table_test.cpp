@@ -107,7 +107,7 @@ TEST(ConsoleTable, SaysHowManyLaunchesWereDisturbed) {
   rows[1].repetitions[2].marks = {"disturbed"};
   EXPECT_THAT(
       console_table(rows, {}),
-      HasSubstr("disturbed: 2 of 12 launches, outside the intervals of rows that have others\n"));
+      HasSubstr("disturbed: 2 of 12 launches; intervals leave them out where a row has others\n"));
 }
 
 TEST(ConsoleTable, SaysWhatAtenComputedInPlaceOfOurKernels) {

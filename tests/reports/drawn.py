@@ -33,7 +33,12 @@ def rows(chart, *keys):
 
 def legend(chart):
     """The labels of the legend."""
-    return [row["label"] for row in layers(chart)[-1]["data"]["values"]]
+    return [entry.label for entry in chart.legend]
+
+
+def axis_title(chart, axis):
+    """The title of an axis."""
+    return chart.view["encoding"][axis]["axis"]["title"]
 
 
 def names(chart, axis):

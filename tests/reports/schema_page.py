@@ -1,8 +1,9 @@
-"""The tables of docs/reference/results.md, made from the schema of results.json; as a program, writes them.
+"""Makes the tables of docs/reference/results.md from the schema of results.json.
 
     python tests/reports/schema_page.py
 
-One section for each object with fields of its own. A description that ends in [ms] has that unit.
+Each object with fields of its own has a section. A description that ends in [ms] has that unit,
+which the table prints instead of "number".
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reference" / "results.md"
 SCHEMA = ROOT / "reports" / "stratagem_reports" / "schemas" / "results.schema.json"
 HEADING = "## Fields\n"
-TYPES = {"boolean": "true or false", "integer": "whole number"}
+NUMBERS = {"number", "integer"}
 
 
 def tables(schema: dict) -> str:
@@ -34,16 +35,16 @@ def _section(described: dict, definitions: dict) -> str:
     lines = [
         f"### {described['title']}\n",
         textwrap.fill(described["description"], 100, break_on_hyphens=False) + "\n",
-        "| field | type | unit | meaning |",
-        "| --- | --- | --- | --- |",
+        "| field | type: meaning |",
+        "|---|---|",
     ]
     for name, field in fields:
         meaning, unit = re.fullmatch(r"(.*?)(?: \[(.*)\])?", field["description"]).groups()
-        lines.append(f"| {name} | {_type(field, definitions)} | {unit or ''} | {meaning} |")
+        lines.append(f"| {name} | {_type(field, definitions, unit)}: {meaning} |")
     return "\n".join(lines) + "\n"
 
 
-def _type(field: dict, definitions: dict) -> str:
+def _type(field: dict, definitions: dict, unit: str | None = None) -> str:
     if "$ref" in field:
         target = definitions[field["$ref"].rpartition("/")[2]]
         if "title" not in target:
@@ -57,11 +58,11 @@ def _type(field: dict, definitions: dict) -> str:
     if field.get("maxProperties") == 0:
         return "`{}`"
     if field["type"] == "array":
-        return f"list of {_items(field['items'], definitions)}" if "items" in field else "list"
+        return f"list of {unit or _items(field['items'], definitions)}"
     if field["type"] == "object":
         return f"object of {_items(field['additionalProperties'], definitions)}"
     kinds = field["type"] if isinstance(field["type"], list) else [field["type"]]
-    return " or ".join(TYPES.get(kind, kind) for kind in kinds)
+    return " or ".join(unit if unit and kind in NUMBERS else kind for kind in kinds)
 
 
 def _items(items: dict, definitions: dict) -> str:

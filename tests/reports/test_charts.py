@@ -4,7 +4,7 @@ import copy
 
 import fixture_results
 import pytest
-from drawn import charts_of, layers, legend, names, rows
+from drawn import axis_title, charts_of, layers, legend, names, rows
 from reference_summaries import summarised
 from stratagem_reports.analysis.selection import select
 from stratagem_reports.charts.registry import draw_charts
@@ -100,7 +100,7 @@ def test_rows_that_disturbed_launches_would_decide_have_no_factor(write_json):
             entry["stratagem"]["marks"] = ["disturbed"]
     charts = charts_of(write_json, document).charts
     assert {bar["factor"] for bar in rows(charts["mp_vs_rn_vs_pp"], "factor")} == {""}
-    (note,) = (row["text"] for row in rows(charts["split_size_tradeoff"], "text", "from"))
+    note = charts["split_size_tradeoff"].caption
     assert "not significantly different from" in note and "as fast as" not in note
 
 
@@ -120,7 +120,8 @@ def test_tradeoff_has_every_split_the_best_one_and_the_predictions(built):
     assert all(point["predicted"] for point in points)
     assert "simulator's prediction" in legend(chart)
     (best,) = rows(chart, "from")
-    assert best["x"] == splits.index(12) and best["text"].startswith("best: split 12, 1.64 s\n")
+    assert best["x"] == splits.index(12) and best["text"] == "best: split 12\n1.64 s"
+    assert "The best split, 12, is 1.34\u00d7 as fast as model parallel" in chart.caption
     assert best["y"] == min(point["value"] for point in points)
     levels = rows(chart, "color", "text")
     assert first_lines(levels) == ["Single device", "Single, all cores", "Model parallel"]
@@ -163,7 +164,22 @@ def test_breakdown_adds_up_to_the_step(built):
     own = [row for row in rows(chart, "start") if row["words"].startswith("Single device\n")]
     assert [row["start"] for row in own[1:]] == [row["end"] for row in own[:-1]]
     assert own[0]["start"] == 0.0 and own[-1]["end"] == pytest.approx(2.16, rel=1e-6)
-    assert rows(chart, "text")[0]["text"] == "2.16 s"
+    assert rows(chart, "text")[0]["text"] == "mean 2.16 s"
+    assert axis_title(chart, "x") == "Mean step time (seconds)" and "mean step" in chart.caption
+
+
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        (fixture_results.results(failed=False), "Median step time"),
+        (fixture_results.results("tutorial", (1, 12), False, 10), "Mean time of one training call"),
+    ],
+    ids=["steady", "tutorial"],
+)
+def test_every_axis_of_rows_times_names_the_statistic(built, document, words):
+    _, charts = built(document)
+    for name in ("mp_vs_rn", "mp_vs_rn_vs_pp", "split_size_tradeoff", "time_and_memory"):
+        assert axis_title(charts.charts[name], "y") == f"{words} (seconds)", name
 
 
 def test_hidden_communication_stripes_the_end_of_compute(built):

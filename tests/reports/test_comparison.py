@@ -187,7 +187,7 @@ def properties(path):
 def test_junit_says_what_two_files_cannot_tell(compare, tmp_path):
     compare(scaled(1), scaled(1), "--junit", str(tmp_path / "c.xml"))
     text = properties(tmp_path / "c.xml")["separate_files"]
-    assert "cannot tell a regression from a busy neighbour" in text
+    assert "cannot distinguish a regression from a busy neighbour" in text
     assert ElementTree.parse(tmp_path / "c.xml").getroot()[0].tag == "properties"
 
 
@@ -281,7 +281,7 @@ def test_markdown_and_junit_say_the_same(compare, tmp_path):
     files = ["--markdown", str(tmp_path / "c.md"), "--junit", str(tmp_path / "c.xml")]
     compare(scaled(1), scaled(1.05, calls=3), *files)
     text = (tmp_path / "c.md").read_text(encoding="utf-8")
-    assert text.startswith("### Regression: 1 row, 1 slower and 1 with a deterministic metric that grew.")
+    assert text.startswith("### Regression: 1 row, 1 slower and 1 with an increased deterministic metric.")
     assert f"| **slower** | `{ROW}` | 100 ms (6) | 105 ms (6) | +5.0% |" in text
     suite = ElementTree.parse(tmp_path / "c.xml").getroot()
     assert suite.attrib["failures"] == "1"

@@ -102,20 +102,23 @@ def test_no_row_is_both_faster_and_smaller_than_one_on_the_frontier(charts):
     assert len(frontier) > 2
 
 
-def test_names_do_not_lie_on_each_other(charts):
+@pytest.mark.parametrize(("form", "room", "most"), [("!narrow", 560, 8), ("narrow", 230, 6)])
+def test_names_do_not_lie_on_each_other(charts, form, room, most):
     chart = charts["time_and_memory"]
     x, y = (chart.view["encoding"][axis]["scale"]["domain"] for axis in "xy")
     boxes = []
     for layer in layers(chart, "text"):
-        if "stroke" in layer["mark"]:
+        if "stroke" in layer["mark"] or layer["transform"] != [{"filter": form}]:
             continue
         for row in layer["data"]["values"]:
-            width, mark = 5.5 * len(row["text"]), layer["mark"]
-            left = 560 * (row["x"] - x[0]) / (x[1] - x[0]) + mark["dx"]
+            lines, mark = row["text"].split("\n"), layer["mark"]
+            width = 5.5 * max(map(len, lines))
+            left = room * (row["x"] - x[0]) / (x[1] - x[0]) + mark["dx"]
             left -= width * {"left": 0.0, "center": 0.5, "right": 1.0}[mark["align"]]
             down = 380 * (y[1] - row["y"]) / (y[1] - y[0]) + mark["dy"]
-            boxes.append((left, left + width, down - 6, down + 6))
-    assert len(boxes) >= 8
+            boxes.append((left, left + width, down - 6, down - 8 + 14 * len(lines)))
+            assert left >= 0 and left + width <= room
+    assert len(boxes) >= most
     for one, other in combinations(boxes, 2):
         apart = one[1] <= other[0] or other[1] <= one[0] or one[3] <= other[2] or other[3] <= one[2]
         assert apart

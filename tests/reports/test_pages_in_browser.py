@@ -81,6 +81,12 @@ def test_a_page_asks_for_nothing_complains_of_nothing_and_fits(chromium, any_pag
         assert seen.complaints == [] and seen.outside_requests() == []
 
 
+def test_no_word_of_a_note_is_broken_on_a_phone(chromium, any_page):
+    with headless.opened(chromium, any_page, 390) as seen:
+        seen.draw_all()
+        assert seen.broken_words() == []
+
+
 def test_the_comparison_sorts_by_mouse(chromium, comparison_page):
     with headless.opened(chromium, comparison_page) as seen:
         page = seen.page
@@ -191,7 +197,7 @@ def test_the_bandwidth_chart_is_in_the_report_of_collectives(chromium, collectiv
         assert page.locator("h1").inner_text() == "Collectives: Gloo, 2 ranks"
         figure = seen.hover("#bandwidth")
         names = {"All reduce", "Reduce scatter", "All gather", "Broadcast", "Send"}
-        assert set(figure.locator(".plot .role-legend-label").all_text_contents()) == names
+        assert set(figure.locator(".legend li").all_inner_texts()) == names
         figure.locator(".plot").focus()
         page.keyboard.press("Home")
         assert page.locator("#announcement").inner_text().startswith("All reduce, 1 KiB, ")

@@ -113,7 +113,8 @@ def test_the_table_has_every_row_by_time_and_failures_last(whole):
     times = [float(row[1].split()[0]) for row in rows[:-1]]
     assert times == sorted(times)
     assert rows[0][0].startswith("Single device, 2 cores") and rows[0][3] == "fastest"
-    assert rows[-1][1] == "failed: rank 0: out of memory <allocating 4 GiB> (host localhost, last action: 0F0)"
+    error = "rank 0: out of memory <allocating 4 GiB> (host localhost, last action: 0F0)"
+    assert rows[-1][1] == f"failed: {error}"
     best = next(row for row in rows if "split:12/" in row[0])
     assert "98.4%, 7 samples" in best[2]
     assert re.fullmatch(r"\d+\.\d% / 20\.0%", best[6])
@@ -121,13 +122,27 @@ def test_the_table_has_every_row_by_time_and_failures_last(whole):
     assert next(row for row in rows if "split:16/" in row[0])[11].startswith("waited")
 
 
-def test_the_summary_says_who_wins_by_how_much_and_how_sure(whole):
+def verdict(text):
+    """The first words of the summary."""
+    summary = text.split('id="summary-title">Summary</h2>')[1]
+    assert summary.split()[0] == "<p", "nothing stands before the verdict"
+    return re.search('<p class="verdict">(.*?)</p>', summary)[1]
+
+
+def test_the_report_begins_with_who_wins_by_how_much_and_how_sure(whole):
+    assert verdict(whole[0]) == (
+        "Single (all cores) is the fastest of 11 rows at 95% confidence. With a median step time "
+        "of 1.34 s, it is 1.23\u00d7 as fast as the next row, Pipeline (split 12, 1F1B)."
+    )
+
+
+def test_the_summary_adds_intervals_baselines_and_predictions(whole):
     text = " ".join(" ".join(whole[1].text).split())
-    assert "Fastest of 11: Single, all cores" in text
     assert re.search(r"1\.3\d\u00d7 as fast as the single device", text)
     assert re.search(r"1\.3\d\u00d7 as fast as model parallel", text)
     assert "within this run" in text
     assert "best pipeline is slower than it" in text
+    assert "Fastest row: median step time" in text and "Best split: median step time" in text
     assert re.search(r"prediction is off by 3\.\d% on average", text)
     assert "1 row failed" in text
 
@@ -183,10 +198,25 @@ def test_overlapping_rows_are_not_ranked(make):
         if "stratagem" in row and not row.get("error_occurred"):
             row["stratagem"]["step_ms"] = [100.0, 140.0]
     text, _ = make(document)
-    assert "It is not significantly different from" in text
+    assert verdict(text) == (
+        "No row is clearly the fastest at 95% confidence. Single device has the lowest median step "
+        "time, 120 ms, but Single (all cores), with 120 ms, and 9 other rows are not significantly "
+        "slower."
+    )
     assert text.count(">cannot tell<") == 10
-    assert "Lowest median of 11" in text and ">lowest median<" in text
-    assert "Fastest of" not in text and ">fastest<" not in text
+    assert "Lowest median step time" in text and ">lowest median<" in text
+    assert ">fastest<" not in text
+
+
+def test_a_single_row_is_no_winner(make):
+    document = fixture_results.results()
+    document["benchmarks"] = [
+        row for row in document["benchmarks"] if row["run_name"].endswith("cores:2")
+    ]
+    text, _ = make(document)
+    assert verdict(text) == (
+        "Only Single (all cores) can be ranked. Its median step time is 1.34 s."
+    )
 
 
 def test_fewer_than_six_samples_say_so(make):
@@ -212,10 +242,14 @@ def test_left_out_charts_are_listed(make):
 def test_names_are_escaped(make):
     document = fixture_results.results()
     document["context"]["stratagem"]["fingerprint"]["hardware"]["cpu_model"] = "<script>x</script>"
+    for entry in document["benchmarks"]:
+        entry["run_name"] = entry["name"] = f"{entry['run_name']}/cut:<script>x</script>"
     document["benchmarks"][0]["stratagem"]["marks"] = ['"><img src=x>']
+    document["context"]["stratagem"]["command_line"] = "run </code><script>x</script>"
+    document["context"]["stratagem"]["disturbances"] = ["</li><script>x</script>"]
     text, page = make(document)
-    assert "<script>x" not in text
-    assert page.all("img") == []
+    assert "<script>x" not in text and text.count("&lt;script&gt;x&lt;") >= 24
+    assert page.all("img") == [] and len(page.all("script")) == 2 + len(page.all("figure"))
 
 
 def test_what_predictions_and_intervals_rest_on_is_said(make):
@@ -254,8 +288,8 @@ def test_what_aten_computed_in_place_of_our_kernels_is_said_beside_the_row(make)
         elif entry["run_type"] == "iteration":
             entry["stratagem"]["config"]["kernels"] = "reference"
     text, page = make(document)
-    shown = kernels.replace("'", "&#x27;")
+    shown = kernels.replace("'", "&#39;")
     assert f"computed with these kernels: {shown}." in text
-    assert "Rows with kernels:reference computed with ATen&#x27;s functions alone." in text
+    assert "Rows with kernels:reference computed with ATen&#39;s functions alone." in text
     beside = [row[0] for row in page.rows if kernels in row[-1]]
     assert beside and all(name.startswith("Single device") for name in beside)

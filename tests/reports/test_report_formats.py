@@ -68,7 +68,7 @@ def test_csv_of_tutorial_rows_and_of_an_odd_name(written):
 def test_markdown_has_summary_table_and_links_to_pictures_that_exist(written):
     folder = written(fixture_results.results(), "markdown")
     text = (folder / "report.md").read_text(encoding="utf-8")
-    assert "- Fastest of 11: Single, all cores" in text
+    assert "## Summary\n\nSingle (all cores) is the fastest of 11 rows" in text
     links = [line.rsplit("](", 1)[1].rstrip(")") for line in text.splitlines() if line[:2] == "!["]
     assert len(links) == 12 and all((folder / link).is_file() for link in links)
     assert not (folder / "report.html").exists()

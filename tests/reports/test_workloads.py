@@ -93,7 +93,7 @@ def test_the_table_ranks_the_charted_work_alone_and_keeps_workloads_together(bot
     assert {row.cells[3].text for row in others} == {"\u2013"}
     assert sum(one != two for one, two in zip(workloads, workloads[1:], strict=False)) == 2
     text = render_markdown(both[0], select(both[0]), drawn(both[0]))
-    assert "Fastest of 11: Single, all cores" in text.decode()
+    assert "Single (all cores) is the fastest of 11 rows" in text.decode()
 
 
 def test_the_page_can_be_filtered_by_workload(write_json, tmp_path):

@@ -13,9 +13,9 @@ _stratagem() {
       --model) words=models ;;
       --schedule) words=schedules ;;
     esac
-    [[ -z $words ]] || words=$("$program" list "$words" | awk 'NR > 1 { print $1 }')
+    [[ -z $words ]] || words=$("$program" list "$words" | awk '{ print $1 }')
   fi
   [[ $word != *,* ]] || kept=${word%,*},  # one more value of a list
-  mapfile -t COMPREPLY < <(compgen -P "$kept" -W "$words" -- "${word##*,}")
+  COMPREPLY=($(compgen -P "$kept" -W "$words" -- "${word##*,}"))  # zsh has no mapfile
 }
 complete -o default -F _stratagem stratagem

@@ -4,3 +4,4 @@
 autoload -Uz bashcompinit && bashcompinit
 source "${${(%):-%x}:A:h}/stratagem.bash" 2>/dev/null ||
   source "${${(%):-%x}:A:h:h:h}/bash-completion/completions/stratagem"
+_bash_complete -o default -F _stratagem  # "complete" registers it for the next time only

@@ -12,6 +12,7 @@ namespace stratagem::tools {
 
 bool parse(CLI::App& app, const Arguments& arguments) {
   bench::add_plugin_option(app);
+  app.get_help_ptr()->description("print this page");
   try {
     app.parse(Arguments(arguments.rbegin(), arguments.rend()));
     return true;

@@ -73,13 +73,13 @@ Simulation simulate_given(const GivenCosts& given) {
   const auto& entry = schedules::find_schedule(given.schedule);
   const int each = entry.stages_for(given.virtual_stages.value_or(2));
   if (given.virtual_stages && each != *given.virtual_stages) {
-    throw std::invalid_argument(fmt::format("--virtual-stages: {} on each device with {}, not {}",
-                                            each, given.schedule, *given.virtual_stages));
+    throw std::invalid_argument(fmt::format("--virtual-stages {}: {} has {} on each device",
+                                            *given.virtual_stages, given.schedule, each));
   }
   if (given.stages % std::max(each, 1) != 0) {
     throw std::invalid_argument(fmt::format(
-        "--stages {}: with {} each device has {} (--virtual-stages); give a multiple of that",
-        given.stages, given.schedule, each));
+        "--stages {}: {} has {} stages on each device (--virtual-stages); give a multiple of {}",
+        given.stages, given.schedule, each, each));
   }
   simulation.devices = given.stages / std::max(each, 1);
   simulation.schedule =
@@ -100,30 +100,33 @@ Simulation simulate_given(const GivenCosts& given) {
 }  // namespace
 
 int simulate(const Arguments& arguments) {
-  CLI::App app("Simulates a pipeline schedule from given costs.", "stratagem simulate");
+  CLI::App app("Simulates a pipeline schedule from given or measured costs.", "stratagem simulate");
   GivenCosts given;
   SimulationOutput output;
   bool calibrated = false;
-  const auto add = [&app](const char* flag, auto& target, const std::string& meaning) {
-    app.add_option(flag, target, meaning)->type_name("");
+  const auto add = [&app](const char* flag, const char* value, auto& target,
+                          const std::string& meaning) {
+    app.add_option(flag, target, meaning)->type_name(value);
   };
-  add("--schedule", given.schedule,
-      fmt::format("{} [1f1b]", fmt::join(schedules::schedule_names(), ", ")));
-  add("--stages", given.stages, "number of stages [2]");
-  add("--virtual-stages", given.virtual_stages,
-      "stages of each device, for schedules that accept several [2]");
-  add("--micro-batches", given.micro_batches, "number of micro-batches [4]");
-  add("--forward-ms", given.forward_ms,
-      "time of a forward; one value, or one for each stage joined by + [1]");
-  add("--backward-ms", given.backward_ms,
-      "time of a backward; one value, or one for each stage joined by + [2]");
-  add("--optimizer-ms", given.optimizer_ms, "time of a stage's optimizer [0]");
-  add("--link-latency-ms", given.link_latency_ms, "latency of a transfer [0]");
-  add("--link-ms", given.link_ms, "time of a transfer in addition to the latency [0]");
+  add("--schedule", "NAME", given.schedule,
+      fmt::format("pipeline schedule: {} [1f1b]", fmt::join(schedules::schedule_names(), ", ")));
+  add("--stages", "N", given.stages, "number of stages [2]");
+  add("--virtual-stages", "N", given.virtual_stages,
+      "number of stages of each device, for schedules with several [2]");
+  add("--micro-batches", "N", given.micro_batches, "number of micro-batches [4]");
+  add("--forward-ms", "X+X", given.forward_ms,
+      "time of a forward pass; one value, or one for each stage joined by + [1]");
+  add("--backward-ms", "X+X", given.backward_ms,
+      "time of a backward pass; one value, or one for each stage joined by + [2]");
+  add("--optimizer-ms", "X", given.optimizer_ms, "time of a stage's optimizer [0]");
+  add("--link-latency-ms", "X", given.link_latency_ms, "latency of a transfer [0]");
+  add("--link-ms", "X", given.link_ms, "time of a transfer in addition to the latency [0]");
   app.add_flag("--calibrated", calibrated,
                "measure the costs of a row; accepts the options of `run`");
   app.add_option("--out", output.out,
                  "write the simulation to FILE as JSON; \"-\" is the standard output")
+      ->type_name("FILE");
+  app.add_option("--trace", output.trace, "write the timeline to FILE for ui.perfetto.dev")
       ->type_name("FILE");
   add_chart_option(app, output.chart);
   if (!parse(app, arguments)) return 0;

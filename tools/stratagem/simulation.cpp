@@ -9,12 +9,13 @@
 #include <stdexcept>
 #include <vector>
 
-#include "bench/machine/help_page.h"
+#include "bench/machine/terminal.h"
 #include "bench/timing/breakdown.h"
 #include "reports/atomic_file.h"
 #include "reports/json_fields.h"
 #include "reports/json_writer.h"
 #include "reports/text_table.h"
+#include "reports/trace_writer.h"
 #include "reports/write_all.h"
 #include "strategies/schedules/registry.h"
 #include "strategies/schedules/simulate.h"
@@ -29,11 +30,15 @@ reports::Breakdown breakdown_of_a_replica(const Simulation& simulation) {
   return bench::breakdown(simulation.timeline, 0, 1);
 }
 
-nlohmann::ordered_json document_of(const Simulation& simulation) {
+std::vector<reports::TimelineEvent> events_of(const schedules::Timeline& timeline) {
   std::vector<reports::TimelineEvent> events;
-  for (const schedules::TimelineEntry& entry : simulation.timeline.entries) {
+  for (const schedules::TimelineEntry& entry : timeline.entries) {
     events.push_back(bench::event_of(entry, entry.device));
   }
+  return events;
+}
+
+nlohmann::ordered_json document_of(const Simulation& simulation) {
   nlohmann::ordered_json body;
   body["title"] = simulation.title;
   body["makespan_ms"] = simulation.timeline.step_ms;
@@ -47,7 +52,7 @@ nlohmann::ordered_json document_of(const Simulation& simulation) {
     body["communication_hidden_ms"] = parts.communication_hidden;
   }
   if (simulation.peak_bytes) body["peak_memory_bytes"] = *simulation.peak_bytes;
-  body["timeline"] = reports::json_fields::json_of(events);
+  body["timeline"] = reports::json_fields::json_of(events_of(simulation.timeline));
   return {{"schema", reports::results_schema}, {"simulation", body}};
 }
 
@@ -112,11 +117,15 @@ void add_chart_option(CLI::App& app, std::string& chart) {
 
 void check_places(const SimulationOutput& output) {
   require_chart_name(output.chart);
-  reports::check_outputs({output.out, output.chart});
+  reports::check_outputs({output.out, output.trace, output.chart});
 }
 
 int finish(const Simulation& simulation, const SimulationOutput& output) {
   if (output.out != "-") print(simulation);
+  if (!output.trace.empty()) {
+    const reports::TraceProcess process{simulation.title, events_of(simulation.timeline)};
+    reports::write_trace(output.trace, {&process, 1});
+  }
   if (output.out.empty() && output.chart.empty()) return 0;
   const nlohmann::ordered_json document = document_of(simulation);
   if (!output.out.empty()) reports::write_file_atomically(output.out, document.dump(1) + "\n");

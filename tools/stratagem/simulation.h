@@ -24,17 +24,18 @@ struct Simulation {
   std::optional<std::int64_t> peak_bytes = {};  // peak of the fullest device
 };
 
-/// The outputs. `out`: a file as JSON, "-" for standard output, empty for none; `chart`: a file
-/// that ends in .png or .svg, or none.
+/// The files to write; an empty name writes none. `out`: JSON, "-" for standard output; `trace`: a
+/// trace for Perfetto; `chart`: a picture that ends in .png or .svg.
 struct SimulationOutput {
   std::string out;
+  std::string trace;
   std::string chart;
 };
 
 /// Adds --chart.
 void add_chart_option(CLI::App& app, std::string& chart);
 
-/// Throws std::invalid_argument unless both can be written.
+/// Throws std::invalid_argument unless all can be written.
 void check_places(const SimulationOutput& output);
 
 /// Prints it unless the JSON goes to standard output, and writes the files. Returns the exit code;

@@ -13,10 +13,19 @@
 #include "bench/measure/preparation.h"
 #include "bench/worker/worker_main.h"
 #include "reports/text_table.h"
+#include "strategies/option.h"
 #include "tools/stratagem/parse.h"
 
 namespace stratagem::tools {
 namespace {
+
+/// Returns whether an option is about the devices and their arithmetic, whatever they train.
+bool is_of_devices(const bench::Option& option) {
+  using strategies::When;
+  const bool by_device = option.used_when == When::always || option.used_when == When::on_cpu ||
+                         option.used_when == When::on_cuda;
+  return by_device && (option.group == "Devices" || option.group == "Numerics");
+}
 
 void print_rates(const bench::CalibrateDeviceResult& rates) {
   const auto line = [](double rate, const char* meaning, const char* unit) {
@@ -37,7 +46,9 @@ int calibrate(const Arguments& arguments) {
                "stratagem calibrate");
   bench::RunOptions typed;
   bool as_json = false;
-  bench::add_run_options(app, typed, catalogue);
+  bench::add_row_options(app, typed, catalogue,
+                         [](const bench::Option& option) { return !is_of_devices(option); });
+  app.add_flag("--quiet", typed.files.quiet, "print no progress")->group(bench::file_group);
   app.add_flag("--json", as_json, "print a JSON object")->group(bench::file_group);
   if (!parse(app, arguments)) return 0;
   bench::Selection selection = bench::select(typed);

@@ -149,7 +149,8 @@ std::pair<std::string, bool> output_of(const std::string& command) {
 void report_python() {
   const std::string python = find_python();
   constexpr const char* question =
-      " -c 'import sys, msgspec, numpy, vl_convert; print(sys.version.split()[0], \"numpy\", "
+      " -c 'import sys, jinja2, msgspec, numpy, vl_convert; print(sys.version.split()[0], "
+      "\"numpy\", "
       "numpy.__version__, \"vl-convert\", vl_convert.__version__)' 2>&1";
   const auto [answer, succeeded] = output_of("'" + python + "'" + question);
   tell(succeeded, "Python", fmt::format("{} in {}", answer, python),

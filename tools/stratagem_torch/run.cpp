@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <stdexcept>
@@ -14,7 +13,7 @@
 #include "bench/config/run_options.h"
 #include "bench/launch/exit_codes.h"
 #include "bench/launch/launcher_session.h"
-#include "bench/machine/help_page.h"
+#include "bench/machine/terminal.h"
 #include "bench/measure/environment.h"
 #include "bench/measure/measure.h"
 #include "bench/measure/partial_file.h"
@@ -61,7 +60,7 @@ void require_places(const bench::RunFiles& files) {
 
 reports::TableStyle table_style() {
   reports::TableStyle style;
-  style.terminal = ::isatty(STDOUT_FILENO) != 0;
+  style.terminal = bench::has_color(stdout);
   style.width = bench::terminal_width(stdout).value_or(style.width);
   return style;
 }
@@ -189,6 +188,8 @@ int run(const Arguments& arguments) {
   app.footer(examples);
   bench::RunOptions typed;
   bench::add_run_options(app, typed, catalogue);
+  std::string turns;  // a socket that permits one step at a time; only `compare` gives it
+  app.add_option("--turns", turns)->group("");
   bench::LauncherOptions launcher;
   bench::add_launcher_options(app, launcher);
   bool verbose = false;
@@ -198,11 +199,6 @@ int run(const Arguments& arguments) {
                  "measure only the row of this name, or the rows whose names contain it")
       ->group("Measurement")
       ->type_name("NAME");
-  std::string turns;
-  app.add_option("--turns", turns,
-                 "take one step at a time when the socket permits it (used by compare)")
-      ->group("Measurement")
-      ->type_name("SOCKET");
   if (!parse(app, arguments)) return 0;
 
   bench::Selection selection = bench::select(typed);

@@ -41,7 +41,8 @@ bench::Config one_row(bench::Selection selection, const bench::LauncherSession& 
   session.fit(rows);
   if (rows.size() != 1) {
     throw std::invalid_argument(fmt::format(
-        "simulate --calibrated takes one row, but these options make {}; give each one value",
+        "simulate --calibrated: these options make {} rows, but one is expected; give each option "
+        "one value",
         rows.size()));
   }
   if (!bench::can_be_simulated(rows.front())) {
@@ -145,6 +146,7 @@ int simulate_calibrated(const Arguments& arguments) {
       ->group(bench::file_group);
   if (!parse(app, arguments)) return 0;
   output.out = typed.files.out;
+  output.trace = typed.files.trace;
 
   const bench::Selection selection = bench::select(typed);
   const bench::LauncherSession session(launcher);
@@ -154,7 +156,7 @@ int simulate_calibrated(const Arguments& arguments) {
     for (const char* chosen : {"prefetch_groups", "reshard_after_forward"}) {
       if (!selection.options.contains(chosen)) continue;
       throw std::invalid_argument(
-          fmt::format("--memory-budget chooses {} itself; leave one of them out",
+          fmt::format("--memory-budget chooses {}; leave one of the two options out",
                       bench::find_option(chosen).flag));
     }
     if (bench::sharded_state(row) == "none") {

@@ -111,7 +111,8 @@ void refuse_unused_loader(const CLI::App& app, const std::vector<bench::Config>&
   for (const char* flag : {"--loader-threads", "--prefetch"}) {
     if (!none || app.count(flag) == 0) continue;
     throw std::invalid_argument(fmt::format(
-        "{}: no effect; batches of at most 8192 numbers are made between the steps", flag));
+        "{}: has no effect, because batches of at most 8192 numbers are loaded between the steps",
+        flag));
   }
 }
 

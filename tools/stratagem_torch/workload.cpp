@@ -46,19 +46,23 @@ struct RowAndFile {
   bool is_asked_for = false;  // false: --help was requested
 };
 
+/// `add_others` adds options behind those of the row.
 RowAndFile parse_row_and_file(CLI::App& app, const Arguments& arguments, const std::string& file,
-                              const bench::Catalogue& catalogue) {
+                              const bench::Catalogue& catalogue,
+                              const std::function<void()>& add_others) {
   RowAndFile parsed;
   bench::RunOptions typed;
   app.add_option("FILE", parsed.file, file)->required();
   bench::add_row_options(app, typed, catalogue,
                          [](const bench::Option& option) { return option.of_run; });
   bench::add_sources(app, typed);
+  add_others();
   if (!parse(app, arguments)) return parsed;
   const auto rows = bench::make_grid(bench::select(typed), catalogue, bench::no_baselines);
   if (rows.size() != 1) {
-    throw std::invalid_argument(fmt::format(
-        "expected the options of one row, but these make {}; give each one value", rows.size()));
+    throw std::invalid_argument(
+        fmt::format("these options make {} rows, but one is expected; give each option one value",
+                    rows.size()));
   }
   parsed.row = rows.front();
   parsed.is_asked_for = true;
@@ -177,12 +181,17 @@ int export_workload(const Arguments& arguments) {
       "device.",
       "stratagem export");
   std::int64_t steps = 0;
-  app.add_option("--reference-steps", steps,
-                 "compute this number of reference steps now and cache them for prove and run")
-      ->check(CLI::Range(std::int64_t{0}, most_reference_steps))
-      ->capture_default_str();
-  const RowAndFile asked =
-      parse_row_and_file(app, arguments, "file to write, such as workload.pt", catalogue);
+  const auto add_reference_steps = [&] {
+    app.add_option("--reference-steps", steps,
+                   fmt::format("compute this number of reference steps now and cache them for "
+                               "prove and run; at most {} [0]",
+                               most_reference_steps))
+        ->check(CLI::Range(std::int64_t{0}, most_reference_steps))
+        ->option_text("N")
+        ->group(bench::file_group);
+  };
+  const RowAndFile asked = parse_row_and_file(app, arguments, "file to write, such as workload.pt",
+                                              catalogue, add_reference_steps);
   if (!asked.is_asked_for) return bench::exit_codes::done;
   // Comes first, because workers may be forks of this process, which has used no tensor yet.
   if (steps > 0) {
@@ -199,14 +208,12 @@ int prove(const Arguments& arguments) {
   const bench::Catalogue catalogue = bench::registered_catalogue();
   CLI::App app(
       "Compares another program's training steps with one device, as `stratagem run` compares its "
-      "timed steps. FILE is JSON: \"loss\" of every step since the initial state, \"skipped\" "
-      "steps, "
-      "and \"state\", the fingerprints of the last state's entries. Exit code 1: the program's "
-      "steps "
-      "differ from the row's.",
+      "timed steps (docs/explanation/verification.md). FILE is JSON: \"loss\" of every step since "
+      "the initial state, \"skipped\" steps, and \"state\", the fingerprints of the last state's "
+      "entries. Exit code 1: the program's steps differ from the row's.",
       "stratagem prove");
   const RowAndFile asked =
-      parse_row_and_file(app, arguments, "evidence of the program, as JSON", catalogue);
+      parse_row_and_file(app, arguments, "evidence of the program, as JSON", catalogue, [] {});
   if (!asked.is_asked_for) return bench::exit_codes::done;
   const bench::Evidence evidence = read_evidence(asked.file);
   const std::string skip = bench::wrong_skip(asked.row, evidence);

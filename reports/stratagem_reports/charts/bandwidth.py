@@ -79,7 +79,8 @@ def draw(results: Results) -> Drawn:
         group_label(results),
         "Bus bandwidth as nccl-tests defines it; bars reach from the slowest to the fastest round.",
         f"Bus bandwidth by message size. {marks.described(every)}",
-        marks.view(560, 330, x, y, [*layers, marks.legend(entries, 5)]),
+        marks.view(560, 330, x, y, layers),
+        entries,
     )
 
 

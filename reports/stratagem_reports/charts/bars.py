@@ -13,6 +13,7 @@ from .registry import Drawn, Registered
 from .theme import BACKGROUND, MUTED, TEXT, strategy_color
 
 _HALF = 0.31
+_LETTERS = 9  # of a bar's name on a line of a narrow chart
 
 
 def draw(_: Results, selection: Selection, with_pipeline: bool) -> Drawn:
@@ -25,7 +26,7 @@ def draw(_: Results, selection: Selection, with_pipeline: bool) -> Drawn:
     divisor, unit = marks.unit_of(longest)
     bars, dotted = _marks(selection, found, divisor, error)
     centre = "mean" if selection.tutorial else "median"
-    x = marks.named(list(found), -0.55, len(bars) - 0.45, folding=True)
+    x = marks.named(list(found), -0.55, len(bars) - 0.45, letters=_LETTERS)
     title = f"{axis_title(selection)} ({unit})"
     y = marks.quantity(title, 0.0, longest / divisor * 1.2, grid=True, tickCount=6)
     entries = [
@@ -38,12 +39,8 @@ def draw(_: Results, selection: Selection, with_pipeline: bool) -> Drawn:
         marks.texts(bars, text="factor", color=MUTED, dy=-9),
         marks.dots(dotted, size=26, fill=BACKGROUND, stroke=TEXT, xOffset=SHIFT),
         marks.intervals(bars, xOffset=-14),
-        marks.legend(entries, 1),
     ]
-    folding = {
-        "params": [{"name": "folded", "value": False}],
-        "usermeta": {"room": 75 + len(bars) * _name_width(list(found))},
-    }
+    narrow = marks.narrowing(75 + len(bars) * _name_width(list(found)))
     return Chart(
         "Model parallel, single device and pipeline"
         if with_pipeline
@@ -52,7 +49,8 @@ def draw(_: Results, selection: Selection, with_pipeline: bool) -> Drawn:
         f"Bar: {centre}. Error bar: {error}. Dot: one sample. "
         "The factor is the speed relative to the single device, as the table has it.",
         f"Bars. {marks.described(bars)}",
-        marks.view(max(470, 120 * len(bars)), 300, x, y, layers) | folding,
+        marks.view(max(470, 120 * len(bars)), 300, x, y, layers) | narrow,
+        entries,
     )
 
 

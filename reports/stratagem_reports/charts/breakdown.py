@@ -6,6 +6,7 @@ from ..results.load import Results
 from . import marks
 from .chart import Chart
 from .chart_limits import fastest_bars
+from .measured import axis_title
 from .registry import Drawn, Registered
 from .theme import HIDDEN, IDLE, part_color
 
@@ -29,23 +30,26 @@ def draw(_: Results, selection: Selection) -> Drawn:
         for piece in _pieces(place, label, own, parts, divisor)
     ]
     ends = [
-        {"x": marks.short(total / divisor), "y": place, "text": time_text(total)}
+        {"x": marks.short(total / divisor), "y": place, "text": f"mean {time_text(total)}"}
         for place, total in enumerate(totals)
     ]
     entries = [marks.Entry(sentence(part), marks.BOX, _fill(part)) for part in parts]
     if any(piece["color"] == HIDDEN for piece in pieces):
         ground = part_color("compute")
         entries.append(marks.Entry("Communication hidden", marks.BOX, HIDDEN, ground))
-    layers = [marks.boxes(pieces), marks.texts(ends, align="left", dx=7), marks.legend(entries, 4)]
-    high = 1.02 * max(totals) / divisor
+    layers = [marks.boxes(pieces), marks.texts(ends, align="left", dx=7)]
+    high = max(totals) / divisor
+    x = marks.quantity(f"Mean step time ({unit})", 0.0, high, grid=True, tickCount=marks.TICKS)
     return Chart(
         "Where the step goes",
-        f"{selection.workload}; mean over the devices of a row",
-        "Parts of the step, means over devices and timed steps. Hidden communication lies "
-        "inside compute and is striped there. Bubble: idle for want of another stage's output. "
+        f"{selection.workload}; means over the devices and timed steps of a row",
+        "A bar is as long as the mean step; other charts show the "
+        f"{axis_title(selection).lower()}. Hidden communication lies inside compute and is striped "
+        "there. Bubble: the device was idle because another stage had no output yet. "
         f"Wait: inside a collective before its last peer came.{shown}",
         f"Stacked bars. {marks.described(pieces)}",
-        marks.lying(list(steps), f"Step time ({unit})", high, layers),
+        marks.lying(list(steps), x, layers),
+        entries,
     )
 
 

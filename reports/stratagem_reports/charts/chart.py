@@ -1,9 +1,10 @@
 """A chart: what it says in words, and its Vega-Lite specification."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .marks import wrapped
+from .marks import Entry, legend, wrapped
 from .theme import BACKGROUND, FONT, GRID, MUTED, TEXT
 
 VERSION = "6.4"
@@ -20,6 +21,7 @@ _CONFIG = {
         "titlePadding": 10,
         "labelPadding": 6,
         "labelLimit": 0,
+        "labelSeparation": 8,
         "ticks": False,
         "gridColor": GRID,
         "domainColor": MUTED,
@@ -61,8 +63,8 @@ _ZOOM = {
 class Chart:
     """A chart in words and as a Vega-Lite view (width, height, encoding, layer).
 
-    `words` give what it shows to readers who do not see it; `caption` explains its marks. One that
-    `zooms` can be stretched along its horizontal axis in a page.
+    `words` give what it shows to readers who do not see it; `caption` and `legend` explain its
+    marks. One that `zooms` can be stretched along its horizontal axis in a page.
     """
 
     title: str
@@ -70,6 +72,7 @@ class Chart:
     caption: str
     words: str
     view: dict[str, Any]
+    legend: Sequence[Entry] = ()
     zooms: bool = False
 
     @property
@@ -79,17 +82,21 @@ class Chart:
 
     @property
     def specification(self) -> dict[str, Any]:
-        """The chart at its own width and with its title, for a picture, where nothing moves."""
+        """The chart with title and legend at its own width, for a picture, where nothing moves."""
         room = self.view["width"] + 60
         below = {"subtitle": wrapped(self.subtitle, room, 12)}
         title = {"title": {"text": wrapped(self.title, room, 17), **below}}
-        return _with_datasets(_SHARED | self.view | {"padding": 16} | title)
+        explained = [legend(self.legend, room)] if self.legend else []
+        whole = {"padding": 16, "layer": self.view["layer"] + explained}
+        return _with_datasets(_SHARED | self.view | whole | title)
 
     @property
     def page_specification(self) -> dict[str, Any]:
-        """The chart for a page, which has the title and says how wide the chart is."""
+        """The chart for a page, which has title and legend and determines the chart's width."""
         fit = {"type": "fit-x", "contains": "padding"}
-        wide = {"width": "container", "autosize": fit, "padding": 4}
+        # Words at the right end move when the chart is made to fit: the padding is their room.
+        padding = {"left": 4, "top": 4, "bottom": 4, "right": 12}
+        wide = {"width": "container", "autosize": fit, "padding": padding}
         return _with_datasets(_SHARED | self.view | wide | self._zoomed_layers())
 
     def _zoomed_layers(self) -> dict[str, Any]:

@@ -30,6 +30,17 @@ def labelled(selection: Selection) -> list[tuple[str, Row]]:
     return [(_label(selection, item), item) for item in baselines + others + pipelines]
 
 
+def without_shared(names: list[str]) -> tuple[list[str], str]:
+    """Names without the parts that all of them have, and words for a caption.
+
+    The first part of a name stays.
+    """
+    parts = [name.split(", ") for name in names]
+    shared = [part for part in parts[0][1:] if all(part in own[1:] for own in parts)]
+    short = [", ".join(part for part in own if part not in shared) for own in parts]
+    return short, f" All rows: {', '.join(shared)}." if shared else ""
+
+
 def fastest_series(lines: list[list[Row]]) -> tuple[list[list[Row]], str]:
     """The series with the fastest rows in the order given, and words for a caption."""
     if len(lines) <= MOST_SERIES:

@@ -47,12 +47,10 @@ def draw(_: Results, selection: Selection) -> Drawn:
         marks.intervals([start, *bars], along="x"),
         marks.dots([start], shape="diamond", size=110, fill=strategy_color("data_parallel")),
         marks.texts([start, *bars], x="last", align="left", dx=9),
-        marks.legend(entries, 3),
     ]
-    margin = 0.08 * (max(ends) - min(ends))
-    low, high = ((min(ends) - margin) / divisor, (max(ends) + margin) / divisor)
-    x = marks.quantity(f"{axis_title(selection)} ({unit})", low, high, grid=True, tickCount=6)
-    y = marks.named([name for name, _ in steps], downwards=True)
+    low, high = (1.08 * min(ends) - 0.08 * max(ends)) / divisor, max(ends) / divisor
+    title = f"{axis_title(selection)} ({unit})"
+    x = marks.quantity(title, low, high, grid=True, tickCount=marks.TICKS)
     return Chart(
         "From DataParallel to DDP",
         selection.workload,
@@ -60,7 +58,8 @@ def draw(_: Results, selection: Selection) -> Drawn:
         f"and all those above. Error bar: of the step with the change, {error}. The axis does not "
         "begin at zero.",
         f"Bars. {marks.described([start, *bars])}",
-        marks.view(520, 40 * len(steps) + 8, x, y, layers),
+        marks.lying([name for name, _ in steps], x, layers, each=40),
+        entries,
     )
 
 

@@ -20,17 +20,12 @@ def draw_data_wait(trainings: list[Training]) -> Chart | str:
     labels = [strategy_label(training.strategy) for training in shown]
     high = max(1.0, *(row["y"] for rows in curves for row in rows)) * 1.05
     right = max(row["x"] for rows in curves for row in rows)
-    layers = [
-        *(marks.line(rows, color, 1.6) for rows, color in zip(curves, colors, strict=True)),
-        marks.legend(
-            [
-                marks.Entry(label, marks.LINE, stroke=color)
-                for label, color in zip(labels, colors, strict=True)
-            ],
-            4,
-        ),
+    layers = [marks.line(rows, color, 1.6) for rows, color in zip(curves, colors, strict=True)]
+    entries = [
+        marks.Entry(label, marks.LINE, stroke=color)
+        for label, color in zip(labels, colors, strict=True)
     ]
-    x = marks.quantity("Samples trained", 0.0, marks.short(right * 1.02), tickCount=7)
+    x = marks.quantity("Samples trained", 0.0, marks.short(right * 1.02), tickCount=marks.TICKS)
     y = marks.quantity("Waiting for data, %", 0.0, marks.short(high), grid=True, tickCount=5)
     return Chart(
         "Waiting for data",
@@ -45,6 +40,7 @@ def draw_data_wait(trainings: list[Training]) -> Chart | str:
         )
         + ".",
         marks.view(560, 160, x, y, layers),
+        entries,
     )
 
 

@@ -49,9 +49,9 @@ def timeline(title: str, subtitle: str, actions: list[Action], caption: str = ""
     layers = [
         marks.boxes(rows, stroke={"expr": _EDGE}, strokeWidth=0.7),
         labels | {"transform": [{"filter": "datum.label"}]},
-        marks.legend([marks.Entry(name, marks.BOX, fill) for name, fill in fills.items()], 8),
     ]
-    x = marks.quantity("Time (ms)", 0.0, max(end - start, 1e-9), grid=True, tickCount=8)
+    reach = max(end - start, 1e-9)
+    x = marks.quantity("Time (ms)", 0.0, reach, grid=True, tickCount=marks.TICKS)
     y = marks.named(devices, -0.08, len(devices), 0.46, downwards=True)
     return Chart(
         title,
@@ -59,6 +59,7 @@ def timeline(title: str, subtitle: str, actions: list[Action], caption: str = ""
         caption,
         f"Timeline of {count} actions on {', '.join(devices)} over {time_text(end - start)}.",
         marks.view(_WIDTH, _LANE * len(devices) + 6, x, y, layers),
+        [marks.Entry(name, marks.BOX, fill) for name, fill in fills.items()],
         zooms=True,
     )
 

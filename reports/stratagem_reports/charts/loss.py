@@ -1,5 +1,4 @@
-"""The loss of trainings over samples, where strategies lie on one another, and over time, where
-they part."""
+"""The loss of trainings: over samples strategies lie on one another, over time they part."""
 
 from collections.abc import Callable
 from statistics import median
@@ -57,23 +56,23 @@ def _draw(
         ),
         *(_ticks(curve, index) for index, curve in enumerate(every) if curve.skips),
         marks.dots([curve.smooth[-1] for curve in every], size=60, fill=TEXT),
-        marks.legend(_entries(every), 4),
     ]
     config = trainings[0].config
     where = (
         f"{config.get('model')}, {config.get('loss')}, batch {config.get('global_batch_size')}, "
         f"{trainings[0].training_samples} samples"
     )
-    x = marks.quantity(axis, 0.0, marks.short(right * 1.02), tickCount=7)
+    x = marks.quantity(axis, 0.0, marks.short(right * 1.02), tickCount=marks.TICKS)
     y = marks.quantity("Loss", low, high, grid=True, tickCount=6)
     return Chart(
         title,
         f"{where}; {counted(len(trainings), 'training')}",
-        f"Pale: each line of the log. Dark: the median of {_WINDOW} lines, to the training's end at "
-        "the dot. Diamond: the validation set. The axis of losses does not start at zero."
+        f"Pale: each line of the log. Dark: the median of {_WINDOW} lines, to the training's end "
+        "at the dot. Diamond: the validation set. The axis of losses does not start at zero."
         + (_OF_TICKS if any(curve.skips for curve in every) else ""),
         "; ".join(curve.words for curve in every) + ".",
         marks.view(560, _HEIGHT, x, y, layers),
+        _entries(every),
     )
 
 

@@ -6,6 +6,7 @@ a reader who points at its mark, or steps to it by keyboard, is told: lines, the
 
 import json
 import textwrap
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -35,6 +36,9 @@ POINTS = (
 )
 _NAME = {"align": "left", "baseline": "line-bottom", "dx": 20, "dy": -2}
 _NAME_HEIGHT = 34.0
+_LETTERS, _LETTER = 20, 6.2  # of a lying bar's name on a line where it is narrow; pixels of one
+# How many ticks a horizontal axis has, so that their labels do not touch.
+TICKS = {"expr": "ceil(width / 60)"}
 _PLACES = {"x": "x", "y": "y", "tooltip": "words"}
 
 
@@ -123,12 +127,14 @@ def names_at_right(rows: list[Datum], span: float, height: float, start: str | d
     return [joins, texts(rows, x=fixed("width"), y="at", **_NAME)]
 
 
-def legend(entries: list[Entry], columns: int) -> Layer:
-    """The legend above the chart, carried by marks that are not seen."""
+def legend(entries: Sequence[Entry], width: float) -> Layer:
+    """The legend below a picture of `width` pixels, carried by marks that are not seen."""
+    widths = [48 + 6 * len(entry.label) for entry in entries]
+    columns = max(1, int(width / max(widths))) if sum(widths) > width else len(entries)
     if len(entries) == 1:  # Vega puts the label of an only entry over its symbol
         entries = [*entries, Entry(" ", LINE)]
     labels, *looks = zip(*entries, strict=True)
-    settings = {"title": None, "orient": "top", "direction": "horizontal", "columns": columns}
+    settings = {"title": None, "orient": "bottom", "direction": "horizontal", "columns": columns}
     settings |= {"gridAlign": "each", "columnPadding": 18, "rowPadding": 4, "offset": 12}
     settings |= {"symbolSize": 110, "symbolOpacity": 1, "symbolStrokeWidth": 1.6}
     settings |= {"labelLimit": 0, "labelOffset": 7}
@@ -154,18 +160,20 @@ def named(
     shift: float = 0.0,
     title: str | None = None,
     downwards: bool = False,
-    folding: bool = False,
+    letters: int = 0,
 ) -> dict:
     """An axis on which position n, moved by `shift`, has the n-th name; from the top `downwards`.
 
-    A `folding` one has one word a line where the view's parameter "folded" is true.
+    With `letters`, a line of a name has no more where the view is narrow (see `narrowing`).
+    Without, names that do not fit are left out.
     """
     words = json.dumps([name.split("\n") for name in names])
-    if folding:
-        words = f"(folded ? {json.dumps([name.split() for name in names])} : {words})"
+    if letters:
+        folded = json.dumps([textwrap.wrap(name, letters) for name in names])
+        words = f"(narrow ? {folded} : {words})"
     found = f"{words}[round(datum.value - {shift})]"
     at = [index + shift for index in range(len(names))]
-    look = {"labelExpr": found, "labelOverlap": False, "domain": not downwards}
+    look = {"labelExpr": found, "labelOverlap": not letters, "domain": not downwards}
     axis = quantity(title, low, len(names) - 0.4 if high is None else high, values=at, **look)
     axis["scale"]["reverse"] = downwards
     return axis
@@ -176,10 +184,23 @@ def view(width: int, height: int, x: dict, y: dict, layers: list[Layer]) -> dict
     return {"width": width, "height": height, "encoding": {"x": x, "y": y}, "layer": layers}
 
 
-def lying(names: list[str], title: str, high: float, layers: list[Layer], each: int = 27) -> dict:
-    """The view of lying bars, one of `each` pixels a name."""
-    x = quantity(title, 0.0, high, grid=True, tickCount=8)
-    return view(520, each * len(names) + 8, x, named(names, downwards=True), layers)
+def narrowing(room: float, height: float | None = None) -> dict:
+    """Members of a view that make its parameter "narrow" true in a page with less `room` for it.
+
+    Both are pixels; the view has the `height` there.
+    """
+    narrow = {"room": room} | ({"height": height} if height else {})
+    return {"params": [{"name": "narrow", "value": False}], "usermeta": narrow}
+
+
+def lying(names: list[str], x: dict, layers: list[Layer], each: int = 27) -> dict:
+    """The view of lying bars over the axis `x`, one of `each` pixels a name."""
+    lines = max(len(textwrap.wrap(name, _LETTERS)) for name in names)
+    room = 330 + _LETTER * max(map(len, names))
+    narrow = narrowing(room, max(each, 14 * lines + 8) * len(names) + 8)
+    y = named(names, downwards=True, letters=_LETTERS)
+    y["axis"]["labelOffset"] = {"expr": f"narrow ? {-7 * (lines - 1)} : 0"}
+    return view(520, each * len(names) + 8, x, y, layers) | narrow
 
 
 def wrapped(text: str, width: float, size: float) -> list[str]:

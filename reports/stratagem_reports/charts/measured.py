@@ -51,8 +51,8 @@ def samples(item: Row, divisor: float, name: str, width: float = 0.0) -> list[Da
 
 
 def axis_title(selection: Selection) -> str:
-    """What the charts' times are of."""
-    return "Time of one training call" if selection.tutorial else "Step time"
+    """What the charts' times are, with the statistic."""
+    return "Mean time of one training call" if selection.tutorial else "Median step time"
 
 
 def error_label(selection: Selection, rows: list[Row]) -> str:

@@ -33,16 +33,17 @@ def draw(_: Results, selection: Selection) -> Drawn:
         marks.texts(bars, x="end", align="left", dx=9),
         marks.dots(dotted, size=34, fill=BACKGROUND, stroke=TEXT),
     ]
-    if dotted:
-        layers.append(marks.legend([marks.Entry("one device", marks.CIRCLE, BACKGROUND, TEXT)], 1))
-    names, high = [label for label, *_ in found], 1.02 * longest / divisor
+    entries = [marks.Entry("one device", marks.CIRCLE, BACKGROUND, TEXT)] if dotted else []
+    held, high = f"Peak memory of a device ({unit})", longest / divisor
+    x = marks.quantity(held, 0.0, high, grid=True, tickCount=marks.TICKS)
     return Chart(
         "Memory by device",
         selection.workload,
         "The most tensor memory that a device held during the timed steps; a bar is as "
         f"long as the row's fullest device.{shown}",
         f"Bars. {marks.described(bars)}",
-        marks.lying(names, f"Peak memory of a device ({unit})", high, layers),
+        marks.lying([label for label, *_ in found], x, layers),
+        entries,
     )
 
 

@@ -35,13 +35,13 @@ def draw(_: Results, selection: Selection) -> Drawn:
     if ticks:
         entries.append(marks.Entry("Model state by formula", marks.BAR, stroke=TEXT))
     reach = max([*totals, *(row["x"] * divisor for row in ticks)])
-    names, high = [label for label, _ in found], 1.02 * reach / divisor
+    high = reach / divisor
+    x = marks.quantity(f"Memory ({unit})", 0.0, high, grid=True, tickCount=marks.TICKS)
     layers = [
         marks.boxes(pieces, stroke=BACKGROUND, strokeWidth=0.7),
         _rule(ticks, BACKGROUND, 4),
         _rule(ticks, TEXT, 2),
         marks.texts(ends, align="left", dx=9),
-        marks.legend(entries, 4),
     ]
     return Chart(
         "Memory by purpose",
@@ -50,7 +50,8 @@ def draw(_: Results, selection: Selection) -> Drawn:
         "tick: where parameters, gradients and the optimizer's state end by formula. At the peak "
         f"some gradients may not have been made yet: the state then ends before it.{shown}",
         f"Stacked bars. {marks.described(pieces)}",
-        marks.lying(names, f"Memory ({unit})", high, layers),
+        marks.lying([label for label, _ in found], x, layers),
+        entries,
     )
 
 

@@ -62,17 +62,18 @@ def draw(results: Results, selection: Selection) -> Drawn:
         marks.line(ideal, MUTED, 1.4, strokeDash=[6, 4]),
         *(part for name, found in rows.items() for part in _layers(name, found)),
         *marks.names_at_right([found[-1] for found in rows.values()], top, _HEIGHT, "x"),
-        marks.legend(entries, 3),
     ]
     x = marks.quantity("Devices", 0.0, most * 1.04, values=devices, format="d")
     y = marks.quantity("Samples a second", 0.0, top, grid=True, tickCount=6)
     return Chart(
         "Throughput by number of devices",
         f"{selection.workload}; the best row of each strategy, the same global batch throughout",
-        "Samples a second over devices, each with cores of its own. Dashed: a single device's "
-        f"throughput times the number of devices.{_HOLLOW if simulated else ''}",
+        "Samples a second at the median step time over devices, each with cores of its own. "
+        "Dashed: a single device's throughput times the number of devices."
+        f"{_HOLLOW if simulated else ''}",
         marks.described([row for found in rows.values() for row in found]),
         marks.view(470, _HEIGHT, x, y, layers),
+        entries,
     )
 
 

@@ -6,11 +6,16 @@ from ..analysis.statistics import counter, median_or_none
 from ..results.load import Results, Row
 from . import marks
 from .chart import Chart
-from .measured import error_label, point, samples, values_ms
+from .measured import axis_title, error_label, point, samples, values_ms
 from .registry import Drawn, Registered
 from .theme import BACKGROUND, TEXT, part_color, strategy_color
 
 _SIMULATED, _CLOSED_FORM = part_color("communication_exposed"), part_color("optimizer")
+_ENTRIES = (
+    marks.Entry("simulated", marks.DIAMOND, BACKGROUND, _SIMULATED),
+    marks.Entry("closed form", marks.BAR, stroke=_CLOSED_FORM),
+    marks.Entry("one sample", marks.CIRCLE, TEXT),
+)
 
 
 def draw(_: Results, selection: Selection) -> Drawn:
@@ -43,15 +48,17 @@ def draw(_: Results, selection: Selection) -> Drawn:
         points["sample"] += [
             row | {"x": row["value"], "y": place} for row in samples(item, divisor, label)
         ]
-    names, high = [schedule_label(name) for name, _ in found], 1.03 * max(last) / divisor
+    title, high = f"{axis_title(selection)} ({unit})", max(last) / divisor
+    x = marks.quantity(title, 0.0, high, grid=True, tickCount=marks.TICKS)
     return Chart(
         "Pipeline schedules",
         f"{selection.workload}, split {split}",
-        "Step time of each schedule at one split. Simulated: the schedule played with the "
+        "Median step time of each schedule at one split. Simulated: the schedule played with the "
         "calibrated costs of its stages. Closed form: what the devices computed on average, over "
         "one minus the schedule's ideal bubble, as if stages were equal and transfers free.",
         f"Bars. {marks.described([*bars, *points['simulated'], *points['closed form']])}",
-        marks.lying(names, f"Step time ({unit})", high, _layers(bars, points, error), each=50),
+        marks.lying([schedule_label(name) for name, _ in found], x, _layers(bars, points), each=50),
+        [*_ENTRIES, marks.Entry(error, marks.INTERVAL, stroke=TEXT)],
     )
 
 
@@ -80,18 +87,10 @@ def _row(place: int, label: str, item: Row, divisor: float, error: str) -> marks
     )
 
 
-def _layers(
-    bars: list[marks.Datum], points: dict[str, list[marks.Datum]], error: str
-) -> list[marks.Layer]:
+def _layers(bars: list[marks.Datum], points: dict[str, list[marks.Datum]]) -> list[marks.Layer]:
     tick = {"type": "tick", "orient": "vertical", "size": 24, "thickness": 2.5, "opacity": 1}
     tick |= {"color": _CLOSED_FORM}
     diamond = {"shape": "diamond", "size": 80, "strokeWidth": 1.8}
-    entries = [
-        marks.Entry("simulated", marks.DIAMOND, BACKGROUND, _SIMULATED),
-        marks.Entry("closed form", marks.BAR, stroke=_CLOSED_FORM),
-        marks.Entry("one sample", marks.CIRCLE, TEXT),
-        marks.Entry(error, marks.INTERVAL, stroke=TEXT),
-    ]
     return [
         marks.boxes(bars, fillOpacity=0.45),
         marks.dots(points["sample"], size=20, fill=TEXT, strokeWidth=0, opacity=0.55),
@@ -99,7 +98,6 @@ def _layers(
         marks.layer(points["closed form"], tick, x="x", y="y", tooltip="words"),
         marks.dots(points["simulated"], fill=BACKGROUND, stroke=_SIMULATED, **diamond),
         marks.texts(bars, x="last", align="left", dx=11),
-        marks.legend(entries, 4),
     ]
 
 

@@ -76,16 +76,16 @@ def draw(_: Results, selection: Selection) -> Drawn:
     layers = [
         *_level_layers(levels, high - low),
         *(part for one in every for part in one.layers(len(every) > 1)),
-        *_best_layers(selection, best, places, divisor),
-        marks.legend(entries, 2),
+        *_best_layers(best, places, divisor),
     ]
     return Chart(
         "Split-size trade-off of the pipeline",
         selection.workload,
         f"{centre} over split size (samples in a micro-batch); splits are evenly spaced. "
-        f"Error bar: {error}. Dot: one sample.{shown}",
+        f"Error bar: {error}. Dot: one sample.{_best_note(selection, best)}{shown}",
         marks.described([row for one in every for row in one.rows] + levels),
         marks.view(max(520, 34 * len(splits)), _HEIGHT, x, y, layers),
+        entries,
     )
 
 
@@ -136,15 +136,14 @@ def _level_layers(rows: list[marks.Datum], span: float) -> list[marks.Layer]:
     return [whole, *marks.names_at_right(rows, span, _HEIGHT, marks.fixed("width"))]
 
 
-def _best_layers(
-    selection: Selection, best: Row, places: dict[int, int], divisor: float
-) -> list[marks.Layer]:
-    """A ring around the best split, and what there is to say of it below."""
-    note, place = _best_note(selection, best), places[best.split_size]
-    row = {"x": place, "y": marks.short(best.time_ms / divisor), "text": note}
+def _best_layers(best: Row, places: dict[int, int], divisor: float) -> list[marks.Layer]:
+    """A ring around the best split, and its name below."""
+    place = places[best.split_size]
+    name = f"best: split {best.split_size}\n{time_text(best.time_ms)}"
+    row = {"x": place, "y": marks.short(best.time_ms / divisor), "text": name}
     row |= {"from": marks.short(min(values_ms(best)) / divisor)}
     side = "left" if place < 1 else "right" if place > len(places) - 2 else "center"
-    foot = 15 * (note.count("\n") + 1) + 8
+    foot = 38
     rule = {"type": "rule", "color": _OWN, "strokeWidth": 1.2, "yOffset": 8}
     ring = {"type": "point", "size": 320, "strokeWidth": 2, "color": _OWN, "opacity": 1}
     below = {"align": side, "baseline": "line-top", "lineHeight": 15, "dy": -foot}
@@ -156,14 +155,14 @@ def _best_layers(
 
 
 def _best_note(selection: Selection, best: Row) -> str:
-    words = [f"best: split {best.split_size}, {time_text(best.time_ms)}"]
-    if selection.model_parallel:
-        if ratio := speed_up(selection.model_parallel.summary, best.summary):
-            words.append(f"{ratio.value:.2f}\u00d7 as fast as model parallel")
+    """How the best split stands to model parallel and to the other splits; "" if unknown."""
+    words, beside = [], selection.model_parallel
+    if beside and (ratio := speed_up(beside.summary, best.summary)):
+        words.append(f"{ratio.value:.2f}\u00d7 as fast as model parallel")
     close = [str(row.split_size) for row in rivals(best, selection.splits)]
     if close:
         words.append(f"not significantly different from split {listing(close)}")
-    return marks.lines(*words)
+    return f" The best split, {best.split_size}, is {' and '.join(words)}." if words else ""
 
 
 CHARTS = (Registered("split_size_tradeoff", 20, draw),)

@@ -49,16 +49,16 @@ def draw(trend: Any, changes: list[tuple[Any, tuple[str, ...]]], timed: bool) ->
         marks.dots(runs, size=22, fill=_LINE, strokeWidth=0),
         marks.layer(levels, _RULE | {"color": TEXT}, x="start", x2="end", y="y"),
         *_change_layers(points),
-        marks.legend(_entries(trend, bool(launches)), 5),
     ]
     return Chart(
         trend.series.name,
         where,
         f"{count}{': ' if points else ''}"
-        f"{'; '.join(row['text'].replace(chr(10), ' at ') for row in points)}. By Apache Otava; "
+        f"{'; '.join(row['told'] for row in points)}. By Apache Otava; "
         "one value a run, the median of its launches. The axis does not start at zero.",
         f"{where}: {told or 'no change point'}.",
         marks.view(760, 330, _dates(trend.runs), y, layers),
+        _entries(trend, bool(launches)),
     )
 
 
@@ -83,7 +83,7 @@ def _run(at: int, run: Any, value: float, divisor: float, unit: str, timed: bool
 
 def _dates(runs: list[Any]) -> dict:
     shown = range(0, len(runs), -(-len(runs) // _MOST_TICKS))
-    names = " : ".join(f"datum.value == {at} ? '{runs[at].time:%Y-%m-%d}'" for at in shown)
+    names = " : ".join(f"datum.value == {at} ? ['{runs[at].time:%Y', '%m-%d}']" for at in shown)
     return marks.quantity(
         None, -0.7, len(runs) - 0.3, values=list(shown), labelExpr=f"{names} : ''"
     )
@@ -118,7 +118,8 @@ def _change(
         "x": change.index - 0.5,
         "y": marks.short((levels[number]["y"] + levels[number + 1]["y"]) / 2.0),
         "color": change_color(change.worse),
-        "text": f"{size}\n{where}",
+        "text": f"{size}\n{where.replace('..', '..' + chr(10))}",
+        "told": f"{size} at {where}",
         "upper": number % 2 == 0,
         "words": marks.lines(size, f"{before} to {after}", f"commits {where}", f"p {p_value}"),
     }
@@ -131,7 +132,7 @@ def _change_layers(rows: list[marks.Datum]) -> list[marks.Layer]:
     for upper, late in sorted({(row["upper"], row["late"]) for row in rows}):
         beside = [row for row in rows if (row["upper"], row["late"]) == (upper, late)]
         side = {"align": "right", "dx": -6} if late else {"align": "left", "dx": 6}
-        level = {"baseline": "line-top", "dy": 4 if upper else -34}
+        level = {"baseline": "line-top", "dy": 4 if upper else -48}
         layers.append(marks.texts(beside, y=marks.fixed(0 if upper else "height"), **side, **level))
     diamonds = marks.dots(rows, shape="diamond", size=110)
     diamonds["encoding"]["fill"] = {"field": "color", "type": "nominal", "scale": None}

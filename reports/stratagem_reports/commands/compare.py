@@ -8,6 +8,7 @@ from ..comparison.launch import LaunchError
 from ..results.errors import InputError
 from ..results.files import write_together
 from .argument_types import acceptance, count, percentage, positive
+from .terminal import Progress, has_color
 
 _NOTHING_MATCHED, _LAUNCH_FAILED, _INTERRUPTED = 3, 4, 130
 _CONFIDENCE, _INTERLEAVED_CONFIDENCE, _THRESHOLD = 0.95, 0.97, 0.01
@@ -27,17 +28,20 @@ def register(commands: argparse._SubParsersAction) -> None:
         description="Compares rows of the same name: step times by launches, deterministic metrics "
         "(calls, bytes, FLOPs, live micro-batches, operators) by equality. Exit codes: 0 no "
         "regression; 1 a regression; 2 bad input; 3 no row (with --exact-only: no metric) in "
-        "common; 4 a launch failed; 5 ambiguous, with --fail-on-ambiguous.",
+        "common; 4 a launch failed; 5 a row is ambiguous (cannot tell, or too few launches), with "
+        "--fail-on-ambiguous.",
     )
     parser.add_argument(
         "base", metavar="BASE", help="a results file, several joined by commas, or a build"
     )
-    parser.add_argument("head", metavar="HEAD", nargs="?", help="what is compared with BASE: the same kind as BASE")
+    parser.add_argument(
+        "head", metavar="HEAD", nargs="?", help="results files or build to compare with BASE"
+    )
     parser.add_argument(
         "--exact-only", action="store_true",
         help="compare deterministic metrics and peak memory (tolerance 1%%), not times; one launch "
-        "per side is enough. Different hardware is allowed; peak memory is then left out. With "
-        "--interleave each build is launched once",
+        "per side is enough. On different hardware, metrics that depend on it are left out "
+        "(--across-machines includes them). With --interleave each build is launched once",
     )  # fmt: skip
     interleaved = parser.add_argument_group("interleaved comparison of two builds")
     interleaved.add_argument(
@@ -45,7 +49,10 @@ def register(commands: argparse._SubParsersAction) -> None:
         help="BASE and HEAD are builds: folders with bin/stratagem, or executables",
     )  # fmt: skip
     interleaved.add_argument(
-        "--minutes", type=positive, metavar="MINUTES", help="time budget of the comparison (default 30)"
+        "--minutes",
+        type=positive,
+        metavar="MINUTES",
+        help="time budget of the comparison (default 30)",
     )
     interleaved.add_argument(
         "--rounds", type=count, metavar="N",
@@ -71,7 +78,7 @@ def register(commands: argparse._SubParsersAction) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--confidence", type=percentage, metavar="X%",
-        help="family-wise confidence of the verdicts (default 95%%; interleaved 97%%)",
+        help="confidence of all verdicts together (default 95%%; interleaved 97%%)",
     )  # fmt: skip
     parser.add_argument(
         "--across-machines", action="store_true",
@@ -86,7 +93,9 @@ def register(commands: argparse._SubParsersAction) -> None:
         help="accept an intended increase of a deterministic metric; * and ? are wildcards; may be "
         "repeated",
     )  # fmt: skip
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write the comparison as an HTML page")
+    parser.add_argument(
+        "--html", type=Path, metavar="FILE", help="write the comparison as an HTML page"
+    )
     for name, what in (("markdown", "Markdown"), ("json", "JSON"), ("junit", "JUnit XML")):
         meaning = f"write the comparison as {what}; - is the standard output"
         parser.add_argument(f"--{name}", type=Path, metavar="FILE", help=meaning)
@@ -144,14 +153,14 @@ def _interleaved(options: argparse.Namespace) -> int:
     check_run_options(options.run_options)
     base = find_build("base", Path(options.base))
     head = find_build("head", Path(options.base if options.control else options.head))
+    progress = Progress()
     try:
-        comparison = _launched(base, head, options)
+        comparison = _launched(base, head, options, progress)
     except LaunchError as error:
         print(f"stratagem compare: a launch gave no results: {error}", file=sys.stderr)
         return _LAUNCH_FAILED
     finally:
-        if sys.stderr.isatty():
-            print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
+        progress.finish()
     code = _finish(comparison, options)
     if comparison.interleaved["interrupted"]:
         return _INTERRUPTED
@@ -159,7 +168,7 @@ def _interleaved(options: argparse.Namespace) -> int:
     return _LAUNCH_FAILED if failed else code
 
 
-def _launched(base, head, options: argparse.Namespace):
+def _launched(base, head, options: argparse.Namespace, progress: Progress):
     """The comparison of two builds, launched as often as it takes; LaunchError without results."""
     from ..comparison.deterministic_only import compare_builds_by_metrics
     from ..comparison.interleave import Settings, interleave
@@ -167,7 +176,7 @@ def _launched(base, head, options: argparse.Namespace):
     if options.exact_only:
         rounds = options.rounds or 1
         return compare_builds_by_metrics(
-            base, head, options.run_options, rounds, options.control, _progress
+            base, head, options.run_options, rounds, options.control, progress
         )
     settings = Settings(
         run_options=options.run_options,
@@ -180,15 +189,7 @@ def _launched(base, head, options: argparse.Namespace):
         record=options.record,
         turns=not options.whole_launches,
     )
-    return interleave(base, head, settings, _progress)
-
-
-def _progress(what: str, left_s: float | None) -> None:
-    """One line on a terminal, rewritten; nothing elsewhere."""
-    if not sys.stderr.isatty():
-        return
-    rest = "" if left_s is None else f", at most {max(1, round(left_s / 60))} min left"
-    print(f"\r\x1b[2K{what}{rest}", end="", file=sys.stderr, flush=True)
+    return interleave(base, head, settings, progress)
 
 
 def _finish(comparison, options: argparse.Namespace) -> int:
@@ -240,7 +241,7 @@ def show(comparison, options: argparse.Namespace) -> None:
     if alone:
         sys.stdout.write(renderers[alone[0]](comparison))
     else:
-        sys.stdout.write(render_console(comparison, sys.stdout.isatty()))
+        sys.stdout.write(render_console(comparison, has_color(sys.stdout)))
     for path, data in files.items():
         write_together(path.parent, {path.name: data})
 

@@ -15,8 +15,8 @@ _TREND = """Apache Otava finds change points in the medians of the runs, in one 
 and kind of hardware. A change that is small relative to the noise appears only after several
 runs."""
 _METRIC = """metric (default: step_ms); step_in_canaries combines the runs of all hardware"""
-_FAIL = """exit with 1 if the newest change point of a series is a slowdown and its first run is
-among the last --window runs; older slowdowns are ignored"""
+_FAIL = """exit with 1 if the newest change point of a series is a slowdown within the last
+--window runs; older slowdowns are ignored"""
 
 
 def register(commands: argparse._SubParsersAction) -> None:
@@ -24,9 +24,17 @@ def register(commands: argparse._SubParsersAction) -> None:
     history = commands.add_parser("history", help="shows results over time and detects changes")
     kinds = history.add_subparsers(dest="kind", required=True, metavar="KIND")
     add = _parser(kinds, "add", _add, "append results files to the history")
-    add.add_argument("results", type=Path, nargs="+", metavar="RESULTS.json")
+    add.add_argument(
+        "results",
+        type=Path,
+        nargs="+",
+        metavar="RESULTS.json",
+        help="results files of `stratagem run`",
+    )
     add.add_argument("--commit", metavar="SHA", help="git commit (default: the file's)")
-    add.add_argument("--date", metavar="ISO", help="time of the runs, UTC (default: the file's)")
+    add.add_argument(
+        "--date", metavar="ISO", help="time of the runs, ISO 8601 in UTC (default: the file's)"
+    )
     show = _parser(kinds, "show", _show, "print a table of the rows")
     _add_name(show)
     show.add_argument(
@@ -41,7 +49,9 @@ def register(commands: argparse._SubParsersAction) -> None:
 def _register_trend(kinds: argparse._SubParsersAction) -> None:
     trend = _parser(kinds, "trend", _trend, "detect where rows became slower or faster", _TREND)
     _add_name(trend)
-    trend.add_argument("--out-dir", type=Path, metavar="DIR", help="draw charts (.png, .svg) in DIR")
+    trend.add_argument(
+        "--out-dir", type=Path, metavar="DIR", help="draw charts (.png, .svg) in DIR"
+    )
     trend.add_argument(
         "--format", choices=("text", "json", "markdown", "html"), default="text",
         help="output format; html writes trend.html to --out-dir (default: text)",
@@ -49,7 +59,7 @@ def _register_trend(kinds: argparse._SubParsersAction) -> None:
     trend.add_argument("--metric", default="step_ms", help=_METRIC)
     trend.add_argument(
         "--max-p", type=probability, default=0.001, metavar="P",
-        help="significance of Otava's t-test (default: 0.001)",
+        help="largest p-value of a change point in Otava's t-test (default: 0.001)",
     )  # fmt: skip
     trend.add_argument(
         "--min-change", type=percent, default=1.0, metavar="PERCENT",
@@ -57,7 +67,11 @@ def _register_trend(kinds: argparse._SubParsersAction) -> None:
     )  # fmt: skip
     trend.add_argument("--fail-on-regression", action="store_true", help=_FAIL)
     trend.add_argument(
-        "--window", type=whole_number, default=10, metavar="N", help="number of recent runs (default: 10)"
+        "--window",
+        type=whole_number,
+        default=10,
+        metavar="N",
+        help="number of recent runs (default: 10)",
     )
 
 
@@ -65,8 +79,12 @@ def _register_export(kinds: argparse._SubParsersAction) -> None:
     write = _parser(kinds, "export", _export, "write the history for another tool")
     _add_name(write)
     write.add_argument("--format", choices=FORMATS, required=True)
-    write.add_argument("--commit", metavar="SHA", help="the run to write in formats of one run (default: newest)")
-    write.add_argument("--out", type=Path, metavar="FILE", help="output file (default: standard output)")
+    write.add_argument(
+        "--commit", metavar="SHA", help="the run to write in formats of one run (default: newest)"
+    )
+    write.add_argument(
+        "--out", type=Path, metavar="FILE", help="output file (default: standard output)"
+    )
 
 
 def _parser(
@@ -78,14 +96,20 @@ def _parser(
 ) -> argparse.ArgumentParser:
     parser = kinds.add_parser(name, help=summary, description=description or summary)
     parser.add_argument(
-        "--dir", type=Path, default=Path("history"), metavar="DIR", help="folder of the history (default: history)"
+        "--dir",
+        type=Path,
+        default=Path("history"),
+        metavar="DIR",
+        help="folder of the history (default: history)",
     )
     parser.set_defaults(run=run, work=work)
     return parser
 
 
 def _add_name(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name_part", nargs="?", metavar="NAME", help="only rows whose names contain NAME")
+    parser.add_argument(
+        "name_part", nargs="?", metavar="NAME", help="only rows whose names contain NAME"
+    )
 
 
 def run(options: argparse.Namespace) -> int:

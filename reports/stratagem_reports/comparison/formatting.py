@@ -11,17 +11,16 @@ _UNDECIDED = {Verdict.CANNOT_TELL, Verdict.TOO_FEW}
 NONE = "\u2013"
 
 SEPARATE_FILES = (
-    "Two files measured apart cannot tell a regression from a busy neighbour: the machine may have "
-    "been another one at the other time. `stratagem compare --interleave BASE_BUILD HEAD_BUILD` "
-    "launches both in turns and can."
+    "Files measured at different times cannot distinguish a regression from a busy neighbour. "
+    "`stratagem compare --interleave BASE_BUILD HEAD_BUILD` runs both builds in turn."
 )
 DETERMINISTIC_ONLY = (
     "Deterministic metrics only: times were not compared. Calls, bytes, FLOPs, live micro-batches "
-    "and operators follow from code and configuration, so one launch tells on any machine."
+    "and operators follow from code and configuration, so one launch on any machine is enough."
 )
 OUTLIERS = (
-    "Outlying steps and launches lie beyond Tukey's fences (1.5 interquartile ranges) of all that "
-    "the side has of the row; they are marked, and kept."
+    "Outlying steps and launches lie beyond Tukey's fences (1.5 interquartile ranges) among all "
+    "steps or launches of the row in base or head. They are marked and still counted."
 )
 
 
@@ -34,7 +33,7 @@ def headline(comparison: Comparison) -> str:
     parts = [f"{count} {word}" for count, word in counts if count]
     worse = sum(1 for row in comparison.rows if any(item.regression for item in row.changes))
     if worse and not comparison.deterministic_only:
-        parts.append(f"{worse} with a deterministic metric that grew")
+        parts.append(f"{worse} with an increased deterministic metric")
     rows = counted(len(comparison.rows), "row")
     told = {row.timing.verdict for row in comparison.rows} - _UNDECIDED
     verdict = "Regression" if comparison.regressions else "No regression found"

@@ -1,9 +1,7 @@
 """The comparison as a page of its own: comparison.html, one file with everything inside."""
 
-from html import escape
-
-from ..report.page import listed, render_page
-from ..report.sortable_table import NO_MARK, Cell, Column, Line, choices, render_sortable
+from ..report.page import render_page
+from ..report.sortable_table import NO_MARK, Cell, Column, Line, Table, choices
 from .formatting import NONE, details, headline, notes, table
 from .verdicts import Comparison, RowComparison, Timing, Verdict
 
@@ -20,25 +18,21 @@ _MEANINGS = {
 
 def render_html(comparison: Comparison) -> bytes:
     """Outcome, table of the rows, what changed exactly, and how to read it."""
-    changes = "".join(
-        f"<h3><code>{escape(name)}</code></h3>{listed(lines)}"
-        for name, lines in details(comparison)
-    )
+    sides = (comparison.base, comparison.head)
     timed = "" if comparison.deterministic_only else " Base and head: median step time of a launch."
     return render_page(
-        "Comparison: " + ("regression" if comparison.regressions else "no regression found"),
-        f"{', '.join(comparison.base.sources)} \u2192 {', '.join(comparison.head.sources)}",
-        [
-            ("summary", "Summary", f"<p>{escape(headline(comparison))}</p>"),
-            ("rows", "Rows", _table(comparison)),
-            ("changes", "What changed", changes or "<p>No deterministic metric changed.</p>"),
-            ("method", "How to read this", listed(notes(comparison))),
-        ],
-        f"Stratagem.{timed}",
+        "comparison.html",
+        title="Comparison: " + ("regression" if comparison.regressions else "no regression found"),
+        subtitle=" \u2192 ".join(", ".join(side.sources) for side in sides),
+        headline=headline(comparison),
+        table=_table(comparison),
+        details=details(comparison),
+        notes=notes(comparison),
+        footer=f"Stratagem.{timed}",
     )
 
 
-def _table(comparison: Comparison) -> str:
+def _table(comparison: Comparison) -> Table:
     rows = table(comparison)
     names = ["Row", *(name for name in rows[0] if name != "Row")]
     lines = [
@@ -46,7 +40,7 @@ def _table(comparison: Comparison) -> str:
         for row, shown in zip(comparison.rows, rows, strict=True)
     ]
     order = "" if comparison.deterministic_only else ", then by change of the step time"
-    return render_sortable(
+    return Table(
         "Table of the rows",
         f"Regressions first{order}; a heading sorts by its column.",
         [Column(name, _MEANINGS.get(name, ""), name in _NUMBERS) for name in names],

@@ -4,9 +4,8 @@ from ..analysis.labels import counted
 from ..charts.chart import Chart
 from ..charts.registry import ChartSet
 from ..charts.trend import draw
-from ..report.figures import render_figures
-from ..report.page import listed, render_page
-from ..report.sortable_table import Cell, Column, Line, choices, render_sortable
+from ..report.page import render_page
+from ..report.sortable_table import Cell, Column, Line, Table, choices
 from .points import STEP
 from .trend import Change, Trend
 from .trend_text import change_cells
@@ -29,15 +28,13 @@ def render_html(trends: list[Trend], notes: list[str]) -> bytes:
     changes = sum(len(trend.changes) for trend in trends)
     charts = {f"trend_{number}": trend_chart(trend) for number, trend in enumerate(trends, 1)}
     return render_page(
-        f"Trends: {counted(changes, 'change point')} in {len(trends)} series",
-        f"{trends[0].metric}, {_span(trends)}",
-        [
-            ("changes", "Change points", _table(trends)),
-            ("charts", "Charts", render_figures(ChartSet(charts))),
-            ("notes", "Notes", listed(notes) if notes else "<p>None.</p>"),
-        ],
-        "Stratagem. Change points by Apache Otava, in the medians of the runs.",
-        charts=True,
+        "trend.html",
+        ChartSet(charts),
+        title=f"Trends: {counted(changes, 'change point')} in {len(trends)} series",
+        subtitle=f"{trends[0].metric}, {_span(trends)}",
+        table=_table(trends),
+        notes=notes,
+        footer="Stratagem. Change points by Apache Otava, in the medians of the runs.",
     )
 
 
@@ -52,16 +49,14 @@ def _span(trends: list[Trend]) -> str:
     return f"{min(times):%Y-%m-%d} to {max(times):%Y-%m-%d}"
 
 
-def _table(trends: list[Trend]) -> str:
+def _table(trends: list[Trend]) -> Table:
     found = [(trend, change) for trend in trends for change in trend.changes]
     found.sort(key=lambda item: item[1].after.time, reverse=True)
-    if not found:
-        return "<p>No series changed.</p>"
     lines = [_line(trend, change) for trend, change in found]
-    return render_sortable(
+    return Table(
         "Table of the change points",
         "Newest first; before and after are means. A heading sorts by its column.",
-        list(_COLUMNS),
+        _COLUMNS,
         lines,
         choices(lines, direction="Direction", hardware="Hardware"),
         _SORTED_AT_FIRST,

@@ -1,6 +1,5 @@
 // Draws each chart when it comes near the screen. Until then, without JavaScript, and in print its
 // picture stands in its place. Colours follow the page's style by themselves.
-const narrow = 560;
 const told = document.createElement("div");
 told.className = "told";
 told.hidden = true;
@@ -9,9 +8,9 @@ document.body.append(told);
 async function draw(figure) {
   const specification = JSON.parse(figure.querySelector("script").textContent);
   const plot = figure.querySelector(".plot");
-  plot.style.minHeight = `${specification.height}px`;
   figure.classList.add("drawn");
   fit(specification, plot.clientWidth);
+  plot.style.minHeight = `${specification.height}px`;
   const place = plot.appendChild(document.createElement("div"));
   await vegaEmbed(place, specification, {
     mode: "vega-lite", renderer: "svg", actions: false, ast: true,
@@ -21,19 +20,12 @@ async function draw(figure) {
   plot.style.minHeight = "";
   byKeyboard(plot);
 }
-// Legends and names are folded, and on a narrow screen long names cut, to the room there is.
+// A chart that needs more room is drawn in its narrow form, which may be higher.
 function fit(specification, width) {
-  if (width < specification.usermeta?.room) specification.params[0].value = true;
-  if (width < narrow) specification.config.axis.labelLimit = Math.round(0.34 * width);
-  for (const {encoding} of specification.layer) {
-    const legend = encoding?.shape?.legend;
-    if (!legend) continue;
-    const longest = Math.max(...encoding.shape.scale.domain.map((label) => label.length));
-    const columns = Math.max(1, Math.min(legend.columns, Math.floor(width / (60 + 6 * longest))));
-    for (const {legend} of [encoding.shape, encoding.fill, encoding.stroke]) {
-      Object.assign(legend, {columns, labelLimit: Math.round(0.8 * width)});
-    }
-  }
+  const {room, height} = specification.usermeta ?? {};
+  if (!(width < room)) return;
+  specification.params[0].value = true;
+  specification.height = height ?? specification.height;
 }
 // Shows what a mark says of itself, beside a point of the window.
 function tell(words, x, y) {

@@ -6,7 +6,7 @@ from ..charts.bandwidth import BUS, group_label, rates
 from ..charts.registry import ChartSet
 from ..results.load import Results, Row
 from .facts import render_results
-from .sortable_table import NO_MARK, Cell, Column, Line, choices, render_sortable
+from .sortable_table import NO_MARK, Cell, Column, Line, Table, choices
 from .summary import Figure, failures
 from .table import interval_cell
 
@@ -39,11 +39,12 @@ def render_collectives(results: Results, charts: ChartSet) -> bytes:
     return render_results(
         results,
         charts,
-        f"Collectives: {group_label(results)}",
-        _best(results),
-        [*_links(results), *failures(results)],
-        _table(results),
-        list(_MEASURED),
+        title=f"Collectives: {group_label(results)}",
+        verdict=None,
+        headlines=_best(results),
+        sentences=[*_links(results), *failures(results)],
+        table=_table(results),
+        measured=_MEASURED,
     )
 
 
@@ -52,7 +53,9 @@ def _best(results: Results) -> list[Figure]:
     best = {name: max(line, key=lambda rate: rate.rate) for name, line in rates(results).items()}
     return [
         Figure(
-            sentence(name), f"{significant(rate.rate)} GB/s", f"on the bus at {size_text(rate.size)}"
+            sentence(name),
+            f"{significant(rate.rate)} GB/s",
+            f"on the bus at {size_text(rate.size)}",
         )
         for name, rate in best.items()
     ]
@@ -72,13 +75,13 @@ def _links(results: Results) -> list[str]:
     return words
 
 
-def _table(results: Results) -> str:
+def _table(results: Results) -> Table:
     lines = [_line(row) for row in results.rows]
-    return render_sortable(
+    return Table(
         "Table of all rows",
         "In the file's order; a heading sorts by its column, and pointing at it says what it "
         "means.",
-        list(_COLUMNS),
+        _COLUMNS,
         lines,
         choices(lines, collective="Collective", marks="Marks"),
     )

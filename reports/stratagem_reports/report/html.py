@@ -1,8 +1,6 @@
-"""Renders report.html: one file with everything inside, readable without network or JavaScript.
+"""Renders report.html of rows that have a step."""
 
-Charts are interactive where JavaScript runs; a picture stands in the place of each where it does
-not, and in print. Their colours follow the reader's light or dark setting; print is light.
-"""
+from dataclasses import replace
 
 from ..analysis.labels import strategy_label
 from ..analysis.selection import Selection
@@ -10,8 +8,8 @@ from ..charts.registry import ChartSet
 from ..results.load import Results
 from .facts import render_results
 from .measurement import how_it_was_measured
-from .sortable_table import NO_MARK, Choice, Line, choice, choices, render_sortable
-from .summary import headlines, sentences
+from .sortable_table import NO_MARK, Choice, Table, choice, choices
+from .summary import headlines, sentences, verdict
 from .table import COLUMNS, build_table
 
 _SORTED_AT_FIRST = (1, "ascending")
@@ -22,24 +20,28 @@ def render_report(results: Results, selection: Selection, charts: ChartSet) -> b
     return render_results(
         results,
         charts,
-        f"Parallelism strategies: {selection.workload or 'no working row'}",
-        headlines(selection),
-        sentences(results, selection),
-        _table(build_table(results, selection)),
-        how_it_was_measured(results),
+        title=f"Parallelism strategies: {selection.workload or 'no working row'}",
+        verdict=verdict(selection),
+        headlines=headlines(selection),
+        sentences=sentences(results, selection),
+        table=_table(results, selection),
+        measured=how_it_was_measured(results),
     )
 
 
-def _table(lines: list[Line]) -> str:
-    """The filters and the table, workload by workload, of each the fastest row first."""
+def _table(results: Results, selection: Selection) -> Table:
+    """The table with its filters, workload by workload, of each the fastest row first."""
+    lines = build_table(results, selection)
+    name, time, *others = COLUMNS
+    time = replace(time, name="Mean time" if selection.tutorial else "Median time")
     strategies = choice("strategy", "Strategy", lines).words
     marks = choice("marks", "Marks", lines).words
     several = choices(lines, workload="Workload")
-    return render_sortable(
+    return Table(
         "Table of all rows",
         f"{'Workload by workload, the f' if several else 'F'}astest first; a heading sorts by its "
         "column, and pointing at it says what it means.",
-        list(COLUMNS),
+        [name, time, *others],
         lines,
         [
             *several,

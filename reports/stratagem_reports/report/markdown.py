@@ -6,7 +6,7 @@ from ..charts.registry import ChartSet
 from ..results.load import Results
 from .measurement import how_it_was_measured
 from .sortable_table import Cell, Line
-from .summary import sentences
+from .summary import sentences, verdict
 from .table import COLUMNS, build_table
 
 
@@ -15,6 +15,7 @@ def render_markdown(results: Results, selection: Selection, charts: ChartSet) ->
     blocks = [
         f"# Parallelism strategies: {markdown_text(selection.workload or 'no working row')}",
         "## Summary",
+        markdown_text(verdict(selection)),
         _list(sentences(results, selection)),
     ]
     if charts.charts:

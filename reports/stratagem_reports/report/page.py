@@ -1,88 +1,68 @@
-"""The frame of every HTML page: one file with everything inside, readable without JavaScript.
+"""Makes the HTML pages from templates: one file each, readable without network or JavaScript.
 
-A content policy forbids every outside request, and every script but those of the page, which are
-known by their hashes.
+Charts are interactive where JavaScript runs; elsewhere, and in print, a picture replaces each.
+Their colours follow the reader's light or dark setting; print is light. A content policy forbids
+every outside request, and every script but those of the page, which are known by their hashes.
+The templates escape every value that is not `Markup`.
 """
 
 import base64
 import functools
 import hashlib
 import re
-from html import escape
 from pathlib import Path
-from string import Template
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from ..charts.chart import VERSION
+from ..charts.marks import BOX
+from ..charts.registry import ChartSet
+from ..charts.render import page_picture
+from ..charts.theme import PATTERNS
 
+_HERE = Path(__file__).parent
 _SNIPPET = "window.vegaEmbed = vegaEmbed;"
 # Addresses of Vega's editor and bug tracker: a page without network has no use for them.
 _ADDRESS = re.compile(r"https?://(?!www\.w3\.org/)[\w./-]*")
-
-_PAGE = Template("""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta http-equiv="Content-Security-Policy"
- content="default-src 'none'; base-uri 'none'; form-action 'none';
- img-src data:; style-src 'unsafe-inline'; script-src $policy">
-<title>$title</title>
-<style>
-$css</style>
-</head>
-<body>
-<a class="skip" href="#summary">Skip to the summary</a>
-<header>
-<h1>$title</h1>
-<p class="muted">$subtitle</p>
-<nav aria-label="Sections"><ul>$links</ul></nav>
-</header>
-<main>
-$sections
-</main>
-<footer>$footer</footer>
-<p class="unseen" role="status" id="announcement"></p>
-$scripts
-</body>
-</html>
-""")
-
-# An identifier, the heading, and the body as HTML.
-Section = tuple[str, str, str]
+_JSON = {"ensure_ascii": False, "allow_nan": False, "separators": (",", ":")}
+# Where a line may end inside a long name, as in "devices:2/batch:8" or "all_reduce.calls".
+_JOINT = re.compile(r"(?<=/)(?=\w{3})|(?<=[a-z]{3}\.)(?=[a-z]{3})")
 
 
-def render_page(
-    title: str, subtitle: str, sections: list[Section], footer: str, charts: bool = False
-) -> bytes:
-    """The page; title, subtitle, headings and footer are text, the sections' bodies HTML.
+def render_page(template: str, charts: ChartSet | None = None, **values: object) -> bytes:
+    """The page of a template in `templates`, with the scripts that draw charts if there are any.
 
-    With `charts` the page holds the scripts that draw them.
+    `values` are text, or what the template takes apart into text.
     """
-    here = Path(__file__)
-    names = ("table.js", "charts.js") if charts else ("table.js",)
-    own = "".join(here.with_name(name).read_text(encoding="utf-8") for name in names)
-    scripts = [_library(), own] if charts else [own]
-    page = _PAGE.substitute(
-        title=escape(title),
-        subtitle=escape(subtitle),
-        css=here.with_name("page.css").read_text(encoding="utf-8"),
+    drawn = bool(charts and charts.charts)
+    names = ("table.js", "charts.js") if drawn else ("table.js",)
+    own = "".join((_HERE / name).read_text(encoding="utf-8") for name in names)
+    scripts = [_library(), own] if drawn else [own]
+    page = _environment().get_template(template).render(
+        css=Markup((_HERE / "page.css").read_text(encoding="utf-8")),
         policy=" ".join(map(_policy_hash, scripts)),
-        scripts="\n".join(f"<script>{script}</script>" for script in scripts),
-        links="".join(f'<li><a href="#{key}">{name}</a></li>' for key, name, _ in sections),
-        sections="\n".join(
-            f'<section id="{key}" aria-labelledby="{key}-title">\n'
-            f'<h2 id="{key}-title">{name}</h2>\n{body}\n</section>'
-            for key, name, body in sections
-        ),
-        footer=escape(footer),
-    )
+        scripts=map(Markup, scripts),
+        charts=charts,
+        **values,
+    )  # fmt: skip
     return page.encode("utf-8")
 
 
-def listed(items: list[str]) -> str:
-    """Sentences as a list."""
-    return "<ul>" + "".join(f"<li>{escape(item)}</li>" for item in items) + "</ul>"
+@functools.cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.policies["json.dumps_kwargs"] = _JSON
+    made.filters["breakable"] = lambda text: Markup("<wbr>").join(_JOINT.split(text))
+    made.filters["picture"] = lambda chart: Markup(page_picture(chart))
+    made.globals |= {"patterns": Markup(PATTERNS), "box": BOX}
+    return made
 
 
 @functools.cache

@@ -4,15 +4,11 @@
 stays in the order of its rows.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from html import escape
 
 # What a row without a mark has in the choice of marks.
 NO_MARK = "no mark"
-# No more rows than these are all seen at once and need no filter.
-_FEW = 5
-# A table of more rows scrolls in its own frame, so that its headings stay in view.
-_LONG = 30
 
 
 @dataclass(frozen=True)
@@ -69,87 +65,16 @@ def choices(lines: list[Line], **labels: str) -> list[Choice]:
     return [offered for offered in found if len(offered.words) > 1]
 
 
-def render_sortable(
-    label: str,
-    caption: str,
-    columns: list[Column],
-    lines: list[Line],
-    choices: list[Choice],
-    sorted_by: tuple[int, str] | None = None,
-) -> str:
-    """The filters (for JavaScript alone, which unhides them) and the table in a frame that scrolls.
+@dataclass(frozen=True)
+class Table:
+    """A table whose lines are in the order of the column `sorted_by`: (place, direction).
 
-    `sorted_by` is the column by which the lines already are in order and "ascending" or
-    "descending"; None where their order is no column's.
+    A direction is "ascending" or "descending"; None stands for the order of no column.
     """
-    order = dict([sorted_by]) if sorted_by else {}
-    head = "".join(
-        f'<th scope="col"{_attribute("title", column.meaning or None)}{_number(column)}'
-        f"{_attribute('aria-sort', order.get(index))}>{escape(column.name)}</th>"
-        for index, column in enumerate(columns)
-    )
-    body = "\n".join(_line(line, columns) for line in lines)
-    return (
-        f'<div class="sortable">{_filters(choices, lines) if len(lines) > _FEW else ""}'
-        f'<div class="scroll{" long" if len(lines) > _LONG else ""}" tabindex="0" role="region" '
-        f'aria-label="{escape(label)}"><table data-sortable><caption>{escape(caption)}</caption>'
-        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div></div>"
-    )
 
-
-def _filters(choices: list[Choice], lines: list[Line]) -> str:
-    return (
-        '<form class="filters" hidden aria-label="Filter the rows">'
-        '<label>Text <input type="search" name="text" autocomplete="off" '
-        'placeholder="part of a row"></label>'
-        f"{''.join(map(_choice, choices))}"
-        '<button type="reset">All rows</button>'
-        f'<p role="status" class="muted">{len(lines):,} rows</p></form>'
-    )
-
-
-def _choice(offered: Choice) -> str:
-    options = "".join(
-        f'<option value="{escape(value)}">{escape(words)}</option>'
-        for value, words in offered.words.items()
-    )
-    return (
-        f'<label>{escape(offered.label)} <select name="{offered.name}"><option value="">all'
-        f"</option>{options}</select></label>"
-    )
-
-
-def _line(line: Line, columns: list[Column]) -> str:
-    name, *cells = line.cells
-    spanned = len(columns) - len(line.cells) + 1
-    spans = [1] * (len(cells) - 1) + [spanned]
-    rest = "".join(
-        f"<td{_attribute('colspan', span) if span > 1 else _number(column)}"
-        f"{_attribute('data-key', cell.key)}>{_text(cell)}</td>"
-        for cell, column, span in zip(cells, columns[1:], spans, strict=False)
-    )
-    facts = "".join(
-        _attribute(f"data-{key}", "\n".join(values)) for key, values in line.facts.items()
-    )
-    style = _attribute("class", line.style or None)
-    return f'<tr{style}{facts}><th scope="row">{_text(name, breaks=True)}</th>{rest}</tr>'
-
-
-def _text(cell: Cell, breaks: bool = False) -> str:
-    """The cell's HTML; with `breaks` a line may end behind a slash, as names have them."""
-    text, detail = (
-        escape(words).replace("/", "/<wbr>" if breaks else "/")
-        for words in (cell.text, cell.detail)
-    )
-    text = f'<span class="{cell.style}">{text}</span>' if cell.style else text
-    return text + (f'<span class="detail">{detail}</span>' if detail else "")
-
-
-def _number(column: Column) -> str:
-    return _attribute("class", "number" if column.number else None)
-
-
-def _attribute(name: str, value: float | str | None) -> str:
-    """An attribute of an element; nothing for None."""
-    text = f"{value:.9g}" if isinstance(value, float) else str(value)
-    return "" if value is None else f' {name}="{escape(text)}"'
+    label: str
+    caption: str
+    columns: Sequence[Column]
+    lines: list[Line]
+    choices: list[Choice]
+    sorted_by: tuple[int, str] | None = None

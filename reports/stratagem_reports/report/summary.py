@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ..analysis.labels import counted, listing, percent, row_label, time_text
 from ..analysis.selection import Selection, working_rows
-from ..analysis.statistics import distinguishable, rivals, speed_up
+from ..analysis.statistics import CONFIDENCE, distinguishable, rivals, speed_up
 from ..results.load import Results, Row
 from ..results.row_summary import Ratio
 
@@ -28,8 +28,7 @@ class PredictionError:
 
 
 def first_place(selection: Selection) -> str:
-    """Return the verdict on the first row: it is the fastest only if it differs significantly from
-    every other."""
+    """Return "fastest" where the first row differs significantly from every other."""
     what = "mean" if selection.tutorial else "median"
     if len(selection.rows) == 1:
         return what
@@ -40,12 +39,13 @@ def headlines(selection: Selection) -> list[Figure]:
     """The few numbers that stand at the top; none when no row worked."""
     if not selection.rows:
         return []
-    fastest = selection.rows[0]
-    found = [Figure(first_place(selection).capitalize(), time_text(fastest.time_ms), short_label(selection, fastest))]
+    fastest, time = selection.rows[0], _time_of(selection)
+    place = f"Fastest row: {time}" if first_place(selection) == "fastest" else f"Lowest {time}"
+    found = [Figure(place, time_text(fastest.time_ms), short_label(selection, fastest))]
     pipeline = selection.best_pipeline
     if pipeline and pipeline is not fastest:
         label = short_label(selection, pipeline)
-        found.append(Figure("Best split", time_text(pipeline.time_ms), label))
+        found.append(Figure(f"Best split: {time}", time_text(pipeline.time_ms), label))
     chosen = pipeline or fastest
     name = f"Split {chosen.split_size}" if pipeline else short_label(selection, chosen)
     for words, ratio in _over_baselines(selection, chosen).items():
@@ -58,13 +58,35 @@ def headlines(selection: Selection) -> list[Figure]:
     return found
 
 
-def sentences(results: Results, selection: Selection) -> list[str]:
-    """The summary as sentences, the most important first."""
+def verdict(selection: Selection) -> str:
+    """Which row is the fastest, by how much, and with what confidence, in at most two sentences."""
     if not selection.rows:
-        return [
-            "No row gave a time that can be ranked; the table has what is known.",
-            *_state(results),
-        ]
+        return "No row gave a time that can be ranked. The table has what is known."
+    fastest, time = selection.rows[0], _time_of(selection)
+    name, value = _in_words(selection, fastest), time_text(fastest.time_ms)
+    if len(selection.rows) == 1:
+        return f"Only {name} can be ranked. Its {time} is {value}."
+    close, sure = rivals(fastest, selection.rows), percent(CONFIDENCE, 0)
+    if close:
+        more = f"and {counted(len(close) - 1, 'other row')} are" if len(close) > 1 else "is"
+        return (
+            f"No row is clearly the fastest at {sure} confidence. {name} has the lowest {time}, "
+            f"{value}, but {_in_words(selection, close[0])}, with {time_text(close[0].time_ms)}, "
+            f"{more} not significantly slower."
+        )
+    second = selection.rows[1]
+    ratio = speed_up(second.summary, fastest.summary)
+    faster = f"{_times(ratio)} as fast as" if ratio else "faster than"
+    return (
+        f"{name} is the fastest of {len(selection.rows)} rows at {sure} confidence. With a {time} "
+        f"of {value}, it is {faster} the next row, {_in_words(selection, second)}."
+    )
+
+
+def sentences(results: Results, selection: Selection) -> list[str]:
+    """What the summary adds to the verdict, the most important first."""
+    if not selection.rows:
+        return _state(results)
     return [
         *_winner(selection),
         *_pipeline(selection),
@@ -79,6 +101,17 @@ def sentences(results: Results, selection: Selection) -> list[str]:
 def short_label(selection: Selection, item: Row) -> str:
     """The row's label, or its role's name for the all-cores baseline."""
     return "Single, all cores" if item is selection.single_all_cores else row_label(item)
+
+
+def _in_words(selection: Selection, item: Row) -> str:
+    """The row's label as it stands in a sentence: Pipeline (split 6, 1F1B)."""
+    name, _, rest = short_label(selection, item).partition(", ")
+    return f"{name} ({rest})" if rest else name
+
+
+def _time_of(selection: Selection) -> str:
+    """What the times of the rows are."""
+    return "mean time of a training call" if selection.tutorial else "median step time"
 
 
 def error_of_predictions(selection: Selection) -> PredictionError | None:
@@ -107,7 +140,7 @@ def _waits(selection: Selection) -> list[str]:
         if waits[waiting] < worth_telling * item.summary.median:
             continue
         found.append(
-            f"{short_label(selection, item)}: {waiting} waited {time_text(waits[waiting])} of each "
+            f"{_in_words(selection, item)}: {waiting} waited {time_text(waits[waiting])} of each "
             f"step for {late}, which waited {time_text(waits[late])} itself."
         )
     return found
@@ -124,24 +157,17 @@ def mean_waits(item: Row) -> dict[str, float]:
 
 def _winner(selection: Selection) -> list[str]:
     fastest = selection.rows[0]
-    summary, interval = fastest.summary, fastest.summary.interval
-    what = "mean" if selection.tutorial else "median"
-    unit = "training call" if selection.tutorial else "step"
-    if summary.count < 2:
-        sure = "from one sample, so that nothing can be said about its spread"
-    else:
-        sure = (
-            f"the {percent(interval.coverage)} interval of its median, within this run, is "
-            f"{time_text(interval.low)} to {time_text(interval.high)} "
-            f"({summary.count} samples)"
-        )
+    name, summary = _in_words(selection, fastest), fastest.summary
+    interval = summary.interval
     found = [
-        f"{first_place(selection).capitalize()} of {len(selection.rows)}: {short_label(selection, fastest)}, with a {what} of "
-        f"{time_text(fastest.time_ms)} a {unit}; {sure}."
+        f"{name}: the {percent(interval.coverage)} interval of the median is "
+        f"{time_text(interval.low)} to {time_text(interval.high)} within this run "
+        f"({summary.count} samples)."
+        if summary.count > 1
+        else f"{name} has one sample, so its spread is not known."
     ]
     others = rivals(fastest, selection.rows)
-    close = [short_label(selection, item) for item in others]
-    if close:
+    if others:
         disturbed = any(speed_up(summary, item.summary) is None for item in others)
         why = (
             "disturbed launches would decide it; a quiet machine may"
@@ -149,16 +175,12 @@ def _winner(selection: Selection) -> list[str]:
             else "the launches' times overlap, or there are too few launches; more repetitions may "
             "decide"
         )
-        found.append(f"It is not significantly different from {listing(close)}: {why}.")
-    elif len(selection.rows) > 1:
-        second = selection.rows[1]
-        ratio = speed_up(second.summary, summary)
-        if ratio is None:  # of a row that is not ranked
-            return found
+        close = listing([_in_words(selection, item) for item in others])
+        found.append(f"{name} is not significantly different from {close}: {why}.")
+    elif len(selection.rows) > 1 and (ratio := speed_up(selection.rows[1].summary, summary)):
         found.append(
-            f"It is {_times(ratio)} as fast as the next, {short_label(selection, second)} "
-            f"({_extremes(ratio)}), and significantly different from every other row, at 95% for "
-            "all pairs of rows together. The intervals are for this run only."
+            f"{name} is {_times(ratio)} as fast as the next row ({_extremes(ratio)}). The "
+            "confidence is for all pairs of rows together, and for this run only."
         )
     return found
 
@@ -173,16 +195,17 @@ def _pipeline(selection: Selection) -> list[str]:
     ]
     found = []
     if parts:
-        found.append(f"The best pipeline ({row_label(best)}) is {listing(parts)}.")
+        name = row_label(best).removeprefix("Pipeline, ")
+        found.append(f"The best pipeline ({name}) is {listing(parts)}.")
     close = [str(row.split_size) for row in rivals(best, selection.splits)]
     if close:
         word = "split" if len(close) == 1 else "splits"
         found.append(
-            f"Best split {best.split_size}, but it is not significantly different from {word} "
-            f"{listing(close)}."
+            f"The best split is {best.split_size}, but it is not significantly different from "
+            f"{word} {listing(close)}."
         )
     elif len(selection.splits) > 1:
-        found.append(f"Best split {best.split_size}: every other split differs significantly.")
+        found.append(f"The best split is {best.split_size}: every other split is slower.")
     return found
 
 
@@ -203,13 +226,13 @@ def _all_cores(selection: Selection) -> list[str]:
         return []
     ratio = speed_up(single.summary, best.summary)
     if not distinguishable(single.summary, best.summary):
-        verdict = "is not significantly different from"
+        outcome = "is not significantly different from"
     else:
-        verdict = "is slower than" if ratio and ratio.value < 1.0 else "is faster than"
+        outcome = "is slower than" if ratio and ratio.value < 1.0 else "is faster than"
     factor = f": {_times(ratio)} as fast ({_extremes(ratio)})" if ratio else ""
     return [
-        f"Against one process that uses all cores ({time_text(single.time_ms)}), what a user would "
-        f"do instead, the best pipeline {verdict} it{factor}."
+        f"One process that uses all cores, the simplest alternative, has a {_time_of(selection)} "
+        f"of {time_text(single.time_ms)}. The best pipeline {outcome} it{factor}."
     ]
 
 

@@ -61,7 +61,7 @@ TEST(Grid, KernelsAreAnAxisOnCpus) {
               ElementsAre("single/resnet50/devices:1/batch:48/image:128",
                           "single/resnet50/devices:1/batch:48/image:128/kernels:reference"));
   EXPECT_EQ(refusal({{"strategy", "single"}, {"device", "cuda"}, {"kernels", "reference"}}),
-            "--kernels: no effect on the chosen rows; it applies to --device cpu");
+            "--kernels: has no effect on the chosen rows; it applies to --device cpu");
   EXPECT_EQ(rows_of({{"strategy", "single"}, {"device", "cpu,cuda"}, {"kernels", "reference"}})
                 .back()
                 .kernels.name(),
@@ -195,17 +195,17 @@ TEST(Grid, RefusesASplitAboveTheBatch) {
 
 TEST(Grid, RefusesWhatNoRowUses) {
   EXPECT_EQ(refusal({{"strategy", "single,model_parallel"}, {"split_size", "4"}}),
-            "--split-size: no effect on the chosen rows; it applies to pipeline");
+            "--split-size: has no effect on the chosen rows; it applies to pipeline");
   EXPECT_EQ(refusal({{"strategy", "single"}, {"cut", "layer3"}}),
-            "--cut: no effect on the chosen rows; it applies to model_parallel, pipeline");
+            "--cut: has no effect on the chosen rows; it applies to model_parallel, pipeline");
   EXPECT_EQ(refusal({{"strategy", "single"}, {"tf32", "on"}}),
-            "--tf32: no effect on the chosen rows; it applies to --device cuda");
+            "--tf32: has no effect on the chosen rows; it applies to --device cuda");
   EXPECT_EQ(refusal({{"model", "mlp"}, {"image_size", "64"}}),
-            "--image-size: no effect on the chosen rows; it applies to resnet50, resnet18");
+            "--image-size: has no effect on the chosen rows; it applies to resnet50, resnet18");
   EXPECT_EQ(refusal({{"optimizer", "adam"}, {"momentum", "0.9"}}),
-            "--momentum: no effect on the chosen rows; it applies to --optimizer sgd");
+            "--momentum: has no effect on the chosen rows; it applies to --optimizer sgd");
   EXPECT_EQ(refusal({{"device", "cuda"}, {"cores_per_device", "2"}}),
-            "--cores-per-device: no effect on the chosen rows; it applies to --device cpu");
+            "--cores-per-device: has no effect on the chosen rows; it applies to --device cpu");
 }
 
 /// Rows of nn.DataParallel, by what sets their names apart.
@@ -235,12 +235,13 @@ TEST(Grid, OptionsOfDataParallelAreUsedWhereAnotherMakesRoomForThem) {
   EXPECT_EQ(error_of([] {
               rungs_of({{"update", "everywhere"}});
             }),
-            "--update: no effect on the chosen rows; it applies to --replicate kept");
-  EXPECT_EQ(error_of([] {
-              rungs_of({{"bucket_mb", "4"}});
-            }),
-            "--bucket-mb: no effect on the chosen rows; it applies to data_parallel with --reduce "
-            "overlapped or --replicate kept");
+            "--update: has no effect on the chosen rows; it applies to --replicate kept");
+  EXPECT_EQ(
+      error_of([] {
+        rungs_of({{"bucket_mb", "4"}});
+      }),
+      "--bucket-mb: has no effect on the chosen rows; it applies to data_parallel with --reduce "
+      "overlapped or --replicate kept");
 }
 
 /// The names of a grid's rows.
@@ -286,7 +287,7 @@ TEST(Grid, ASizeOrANumberCutsTheBatchOfStages) {
   EXPECT_EQ(error_of([&] {
               names({{"mesh", "pipeline=4"}, {"shard", "optimizer"}});
             }),
-            "--shard: no effect on the chosen rows; it applies to test_wide with replicas");
+            "--shard: has no effect on the chosen rows; it applies to test_wide with replicas");
 }
 
 TEST(Grid, ARowWhoseOptionsNameTheUsualArrangementIsOneRow) {
@@ -343,7 +344,8 @@ TEST(Grid, RefusesEmptyAndUnknownValues) {
 }
 
 TEST(Grid, WhatIsNoPartOfTheNameTakesOneValue) {
-  EXPECT_EQ(refusal({{"steps", "2,3"}}), "--steps: 2 values; give one, it applies to all rows");
+  EXPECT_EQ(refusal({{"steps", "2,3"}}),
+            "--steps: 2 values; give one value, which applies to all rows");
 }
 
 TEST(Grid, RowsOfAGridHaveDifferentNames) {

@@ -228,7 +228,10 @@ TEST(HelpText, HasUnitChoicesDefaultAndUsers) {
   EXPECT_EQ(help_text(find_option("split_size"), catalogue),
             "micro-batch size of a pipeline, in samples [12]");
   EXPECT_THAT(help_text(find_option("dtype"), catalogue),
-              HasSubstr(": float32, bfloat16, float16, float64 [float32]"));
+              HasSubstr("optimizer state: float32, bfloat16, float16, float64; use"));
+  EXPECT_EQ(help_text(find_option("order"), catalogue),
+            "order of launches: random (within each round), block (all launches of a row in "
+            "sequence) [random]");
   EXPECT_THAT(help_text(find_option("tf32"), catalogue),
               HasSubstr(": on, off [off] (--device cuda)"));
   EXPECT_THAT(help_text(find_option("image_size"), catalogue),

@@ -101,11 +101,13 @@ TEST(Placement, RefusesInOneLine) {
   EXPECT_THAT(refusal(config_of("place_both", 4, 1)), HasSubstr("--ranks 1"));
   EXPECT_THAT(refusal(config_of("place_both", 3)), HasSubstr("an even number"));
   EXPECT_THAT(refusal(config_of("place_both", 4, 0, "data=3/pipeline=2")),
-              HasSubstr("its product is 6, but --devices is 4"));
-  EXPECT_THAT(refusal(config_of("place_replicated", 4, 0, "data=2/pipeline=2")),
-              HasSubstr("has no dimension pipeline; it has data, and pipeline is for "));
+              HasSubstr("has 6 devices, but --devices is 4"));
+  EXPECT_THAT(
+      refusal(config_of("place_replicated", 4, 0, "data=2/pipeline=2")),
+      HasSubstr(
+          "has no dimension pipeline; its dimensions are data; strategies with pipeline are "));
   EXPECT_THAT(refusal(config_of("place_replicated", 4, 0, "data=2/tensor=2")),
-              HasSubstr("tensor is for "));
+              HasSubstr("strategies with tensor are "));
   EXPECT_THAT(refusal(config_of("place_both", 4, 0, "data=two")), HasSubstr("data=two"));
 }
 

@@ -87,7 +87,7 @@ TEST_F(RunOptionsTest, UnknownOptionsAreAnsweredWithTheNearest) {
   EXPECT_EQ(error_of([&] {
               parse({"--split-size", "4", "8"});
             }),
-            "unexpected \"8\": the values of an option are joined by commas");
+            "unexpected argument \"8\"; join several values of an option with commas");
 }
 
 TEST_F(RunOptionsTest, TheCommandLineWinsOverTheFileOverThePreset) {

@@ -104,8 +104,8 @@ TEST(LauncherContext, MpiexecsRanksNeedAPort) {
 TEST(LauncherContext, AnUnknownMpiNeedsRankAndWorldSize) {
   const Variables variables = {{"PMIX_RANK", "1"}};
   const std::string one_line =
-      "PMIX_RANK=1: an unknown MPI started this process; give --init-method tcp://HOST:PORT, "
-      "--rank and --world-size (sh -c '... --rank $PMIX_RANK')";
+      "PMIX_RANK=1: an MPI that Stratagem does not know started this process; give --init-method "
+      "tcp://HOST:PORT, --rank and --world-size, for example with sh -c '... --rank $PMIX_RANK'";
   EXPECT_EQ(refusal({}, variables), one_line);
   EXPECT_EQ(refusal({.init_method = "tcp://h:7"}, variables), one_line);
   EXPECT_FALSE(launched_by({.rank = 0, .world_size = 1}, variables).has_value());
@@ -122,7 +122,7 @@ TEST(LauncherContext, RefusesInOneLine) {
     EXPECT_THAT(refusal({.init_method = wrong, .rank = 0, .world_size = 2}), HasSubstr(wrong));
   }
   EXPECT_THAT(refusal({.init_method = "tcp://x:1", .rank = 0}), HasSubstr("--world-size"));
-  EXPECT_THAT(refusal({.rank = 2, .world_size = 2}), HasSubstr("--rank 2"));
+  EXPECT_THAT(refusal({.rank = 2, .world_size = 2}), HasSubstr("--rank 2: expected 0 to 1"));
   EXPECT_THAT(refusal({.rank = 1, .world_size = 2}), HasSubstr("MASTER_PORT"));
 }
 
@@ -143,7 +143,8 @@ TEST(FitToWorld, RefusesAnotherNumberOfRanks) {
     apply_world_size(selection, *launched_by({}, by_torchrun));
     FAIL() << "accepted";
   } catch (const std::invalid_argument& error) {
-    EXPECT_STREQ(error.what(), "--ranks: torchrun started 2 ranks; leave it out, or give 2");
+    EXPECT_STREQ(error.what(),
+                 "--ranks: torchrun started 2 ranks; leave the option out, or give 2");
   }
 }
 

@@ -168,7 +168,7 @@ TEST(CoreDemand, RefusesMoreDevicesThanCoresAndSaysWhatFits) {
   } catch (const std::invalid_argument& error) {
     EXPECT_STREQ(error.what(),
                  "--devices 4 with 1 core each needs 4 cores and 2 are available; use --devices 2, "
-                 "or --oversubscribe (marked, never in a timing chart)");
+                 "or --oversubscribe (the row is marked and not ranked)");
   }
   EXPECT_NO_THROW(require_cores(config_of("test_spreading", 2, 1), 2));
   EXPECT_NO_THROW(require_cores(config_of("test_alone", 4, 1), 2));

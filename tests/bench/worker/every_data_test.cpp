@@ -148,7 +148,7 @@ TEST_F(EveryData, OfTooManyClassesOrAnotherNumberOfInputsIsRefused) {
   row.outputs = 4;
   EXPECT_THAT([&] { first_batch(row, options); },
               ThrowsMessage<std::invalid_argument>(
-                  AllOf(HasSubstr("resnet18 takes 4 classes"), HasSubstr("has 10"))));
+                  AllOf(HasSubstr("resnet18 expects 4 classes"), HasSubstr("has 10"))));
 }
 
 }  // namespace

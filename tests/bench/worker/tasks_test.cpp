@@ -68,7 +68,7 @@ TEST(CheckTask, PartsThatBatchNormCannotNormaliseAreRefused) {
   row.global_batch_size = 3;  // parts of 2 and 1
   EXPECT_EQ(refusal(row), "accepted") << "2x2 positions are enough";
   row.image_size = 32;
-  EXPECT_THAT(refusal(row), HasSubstr("replica 1 has a micro-batch of 1 sample; BatchNorm"));
+  EXPECT_THAT(refusal(row), HasSubstr("replica 1 has a micro-batch of 1 sample, too few"));
   row.global_batch_size = 4;
   EXPECT_EQ(refusal(row), "accepted");
 }

@@ -7,7 +7,7 @@ ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "docs" / "figures"
 GPT = "--model gpt-small --devices 2 --global-batch-size 8 --split-size 1 --optimizer adamw"
 RESNET = "--model resnet50 --devices 2 --global-batch-size 24 --image-size 128"
-SCHEDULES = "gpipe,1f1b,interleaved_1f1b,zb_h1,zb_h2,zb_v"
+SCHEDULES = "gpipe,1f1b,interleaved_1f1b,zb_h1,zb_h2,zb_v,dual_pipe_v,v_half,v_min"
 LAUNCHES = "--steps 2 --repetitions 6"
 ZERO = "ddp,zero1,zero2,zero3"
 
@@ -53,7 +53,12 @@ SCENARIOS = {
             f"data_parallel,{ZERO} {GPT} {LAUNCHES}",
             10,
         ),
-        _run("schedules", f"--strategy pipeline --schedule {SCHEDULES} {GPT} {LAUNCHES}", 6),
+        _run("schedules", f"--strategy pipeline --schedule {SCHEDULES} {GPT} {LAUNCHES}", 10),
+        _run(
+            "recomputation",
+            f"--strategy single,pipeline,ddp,zero3 --recompute none,full {GPT} {LAUNCHES}",
+            12,
+        ),
         _run(
             "kernels",
             f"--strategy single,pipeline --kernels own,reference {RESNET} --split-size 2,4,6,12"

@@ -57,4 +57,4 @@ def _label(selection: Selection, item: Row) -> str:
         return "Single, all cores"
     if item.strategy == "pipeline" and len(selection.pipelines) == 1:
         return f"Pipeline, split {item.split_size}"
-    return row_label(item) if item.strategy != "single" else strategy_label("single")
+    return strategy_label("single") if item is selection.single else row_label(item)

@@ -156,3 +156,11 @@ def test_the_command_names_a_scenario_that_there_is_not():
     )
     assert run.returncode == 2
     assert "unknown scenario nothing; the scenarios are main_job, " in run.stderr
+
+
+def test_a_long_description_of_a_picture_keeps_whole_values():
+    words = "Bars. " + "; ".join(f"row {number}: 1 s" for number in range(40))
+    short = pages.shortened(words)
+    assert short.endswith("; and further rows in the recorded file.")
+    assert words.startswith(short.removesuffix(" and further rows in the recorded file."))
+    assert pages.shortened("Bars. row 1: 1 s") == "Bars. row 1: 1 s"

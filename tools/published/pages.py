@@ -37,6 +37,7 @@ IMAGES = ROOT / "docs" / "images"
 # The hash of the recorded file that each picture was drawn from.
 DRAWN_FROM = RECORDED / "pictures.json"
 BLOCK = re.compile(r"(<!-- figures: (\w+) ([\w ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+MOST_WORDS = 50  # of the text that stands for a picture
 LEFT_OUT = ("Samples/s", "MFU", "Verification")  # columns that the results file has
 
 
@@ -51,6 +52,15 @@ class Block:
 def blocks_of(text: str) -> list[Block]:
     """Return the places of a page that have figures."""
     return [Block(name, tuple(shown.split())) for _, name, shown, _ in BLOCK.findall(text)]
+
+
+def shortened(description: str) -> str:
+    """Return the first values of a long description; the recorded file has them all."""
+    words = description.split()
+    if len(words) <= MOST_WORDS:
+        return description
+    kept = " ".join(words[:MOST_WORDS])
+    return f"{kept[: kept.rfind(';') + 1] or kept} and further rows in the recorded file."
 
 
 def markdown_table(rows: list[list[str]]) -> str:
@@ -94,7 +104,7 @@ class Recorded:
             return self._ratios()
         chart = self.charts().charts[what]
         path = os.path.relpath(IMAGES / picture(self.scenario.name, what), page.parent)
-        return f"![{markdown_text(chart.description)}]({path})"
+        return f"![{markdown_text(shortened(chart.description))}]({path})"
 
     def _table(self) -> str:
         """Return the table of a results file's rows, without columns that are empty."""

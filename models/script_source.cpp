@@ -130,7 +130,7 @@ at::Tensor call(const Module& module, const at::Tensor& input) {
   const torch::jit::GraphOptimizerEnabledGuard unoptimized(false);
   Module callee = module;  // a handle: operator() is not const
   const c10::IValue output = callee({input});
-  if (!output.isTensor()) throw std::invalid_argument("the output is no tensor");
+  if (!output.isTensor()) throw std::invalid_argument("the output is not a tensor");
   return output.toTensor();
 }
 

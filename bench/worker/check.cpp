@@ -13,9 +13,12 @@
 #include "models/model.h"
 #include "models/registry/registry.h"
 #include "strategies/data_parallel/device_balance.h"
+#include "strategies/data_parallel/layer_buckets.h"
 #include "strategies/distributed/network_interface.h"
 #include "strategies/runtime/require_memory.h"
+#include "strategies/schedules/recomputation.h"
 #include "strategies/schedules/registry.h"
+#include "strategies/stages/layer_groups.h"
 #include "strategies/stages/partition.h"
 
 namespace stratagem::bench {
@@ -250,6 +253,22 @@ void check_layers_of_a_file(const Config& config) {
                   config.schedule, config.model, fmt::join(whole, ", ")));
 }
 
+/// Refuses recomputation if each backward pass of the row follows its own forward pass.
+void check_recomputation(const Config& config, const models::Model& model, int devices) {
+  if (config.recompute == "none") return;
+  const auto groups = stages::groups_of(model.layers, plan_request(config), /*width=*/1);
+  const strategies::ModelParts parts{
+      .groups_of_stage = groups.per_stage,
+      .empty_groups = groups.empty,
+      .owners = data_parallel::segments_of(model.layers, config, devices, /*width=*/1).owners};
+  if (!schedules::recomputed_passes(plan_of(config, parts).schedule).empty()) return;
+  throw std::invalid_argument(
+      fmt::format("--recompute {}: {} of {} has nothing to recompute, because each backward pass "
+                  "follows its own forward pass; leave it out, or use more micro-batches, or "
+                  "smaller groups (--bucket-mb, --shard-group-mb)",
+                  config.recompute, config.strategy, config.model));
+}
+
 /// Throws if the row cannot work.
 CheckedRow checked_row(Config config, bool ranks_are_here, const TaskContext& context) {
   const Placement placement = placement_of(config);
@@ -274,6 +293,7 @@ CheckedRow checked_row(Config config, bool ranks_are_here, const TaskContext& co
   check_batch_norm(config, workload);
   schedules::find_schedule(config.schedule);
   config.cut = cut_of(config, workload, model, context);
+  check_recomputation(config, model, placement.devices());
   const int stages = stages_of(config);
   std::vector<std::string> notes = {note_of_devices(config, placement.devices()),
                                     note_of_numerics(config),

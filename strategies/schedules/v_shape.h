@@ -61,7 +61,7 @@ struct VBlock {
 /// Returns the schedule that repeats the block as early as possible.
 Schedule repeat_block(std::string name, const ScheduleSize& size, const VBlock& block);
 
-/// Returns the idle fraction of one of many steps of equal F, I and W with free transfers, by
+/// Returns the idle fraction of a steady step with equal F, I and W and free transfers, by
 /// simulation.
 double bubble_of_equal_passes(const Schedule& compute);
 

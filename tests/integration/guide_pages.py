@@ -27,7 +27,7 @@ SUBSTITUTIONS = [
     ),
     (r"\btools/run( --full)? (?=\w)", "build/bin/stratagem "),
     (r"stratagem (?=bench_)", ""),
-    # What the reader fills in.
+    # The reader completes these commands.
     (r"^stratagem (train|run|report|history trend|compare --[\w-]+)$", r"\g<0> --help"),
     (
         r"torchrun --standalone --nproc-per-node 2$",
@@ -127,7 +127,7 @@ def commands_of(page: str) -> list[tuple[str, str]]:
 
 
 def made_small(command: str) -> str:
-    """Return what a test runs in place of the command."""
+    """Return what a test runs instead of the command."""
     for pattern, replacement in SUBSTITUTIONS:
         command = re.sub(pattern, replacement, command)
     return command

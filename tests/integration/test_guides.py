@@ -29,7 +29,7 @@ RUN = [
 ]
 FILES = {"cpp": "model.cpp", "cmake": "CMakeLists.txt"}  # in the folder MINE
 
-# What a page takes for granted.
+# These results exist before the commands of a page.
 RESULTS = (
     "stratagem run --model toy --strategy single,pipeline --split-size 8 --repetitions 1"
     " --no-repeat-disturbed --out base.json; tee head.json results.json r.json <base.json >c.json"

@@ -156,6 +156,14 @@ STRATEGIES = ["single", "model_parallel", "pipeline", "data_parallel", "ddp", "d
 
 
 @pytest.mark.parametrize("name", MODELS)
+def test_recomputation_keeps_the_update_and_the_statistics(commands, files, name):
+    row = ["--model", f"script:{files[name]}", *MODELS[name][2], "--recompute", "full"]
+    done = commands.stratagem("verify", "--strategy", "single,pipeline,zero3,data_parallel", *row,
+                              "--devices", "2", "--oversubscribe")  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", MODELS)
 def test_strategies_compute_the_update_of_one_device(commands, files, name):
     devices = ["--devices", "2", "--oversubscribe"]
     row = ["--model", f"script:{files[name]}", *MODELS[name][2]]

@@ -7,8 +7,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "models/cpu_kernels/linear.h"
@@ -17,6 +15,7 @@
 #include "models/optimizer.h"
 #include "models/token_data.h"
 #include "models/workload.h"
+#include "tests/models/language_model_reference.h"
 #include "tests/models/parameter_count.h"
 #include "tests/models/reference_values.h"
 #include "tests/models/single_thread.h"
@@ -24,64 +23,15 @@
 namespace stratagem::models::gpt_test {
 namespace {
 
-constexpr double kTolerance = 1e-9;
 constexpr GptSize kTiny{64, 2, 4, 32, 256};
 constexpr GptSize kSmall{512, 8, 8, 128, 8192};
-
-void expect_close(double actual, double expected, double scale, const std::string& what) {
-  EXPECT_LE(std::abs(actual - expected), kTolerance * std::max(std::abs(expected), scale)) << what;
-}
 
 class GptReference : public testing::TestWithParam<bool> {};
 
 TEST_P(GptReference, IsPyTorchs) {
   const SingleThread single_thread;
   const ReferenceKernelsGuard guard(!GetParam());
-  std::ifstream file(STRATAGEM_TEST_DATA "/models/reference_gpt.json");
-  const auto expected = nlohmann::json::parse(file);
-  const Model model = find_model("gpt-tiny").make({});
-  std::vector<std::string> names;
-  auto all = parameters(model.layers);
-  for (const auto& layer : model.layers)
-    layer->materialise(0, at::kCPU, at::kDouble, at::MemoryFormat::Contiguous);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const at::NoGradGuard no_grad;
-    names.push_back(all[i].name);
-    all[i].tensor.copy_(value(all[i].name, i, all[i].tensor.sizes()));
-  }
-  EXPECT_EQ(names, expected.at("parameters").get<std::vector<std::string>>());
-
-  const std::int64_t batch = expected.at("batch");
-  const at::Tensor drawn =
-      ((uniform(expected.at("input_index"), {batch, kTiny.longest_sequence + 1}) + 0.5) *
-       static_cast<double>(kTiny.vocabulary))
-          .to(at::kLong);
-  const at::Tensor output =
-      forward(model.layers, drawn.narrow(1, 0, kTiny.longest_sequence).contiguous());
-  const at::Tensor value =
-      loss(Loss::cross_entropy, output, drawn.narrow(1, 1, kTiny.longest_sequence), 1.0);
-  expect_close(checksum(output), expected.at("output_checksum"), 1, "output");
-  for (std::int64_t i = 0; i < 8; ++i) {
-    expect_close(output[0][0][i].item<double>(),
-                 expected.at("output_first")[static_cast<std::size_t>(i)], 1, "first outputs");
-  }
-  expect_close(value.item<double>(), expected.at("loss"), 0, "loss");
-  value.backward();
-  std::vector<at::Tensor> before;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const double norm = expected.at("gradients")[i][0];
-    const at::Tensor gradient = all[i].tensor.grad();
-    expect_close(gradient.norm().item<double>(), norm, norm, names[i] + " norm");
-    expect_close(checksum(gradient), expected.at("gradients")[i][1], norm, names[i] + " checksum");
-    before.push_back(all[i].tensor.detach().clone());
-  }
-  Optimizer(all,
-            {.kind = OptimizerOptions::Kind::adamw, .learning_rate = 1e-3, .weight_decay = 0.1})
-      .step();
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    expect_close(checksum(all[i].tensor.detach() - before[i]), expected.at("update_checksums")[i],
-                 1, names[i] + " update");
-  }
+  expect_pytorchs("gpt-tiny", "reference_gpt.json", 1e-9);
 }
 
 INSTANTIATE_TEST_SUITE_P(Linear, GptReference, testing::Bool(),

@@ -3,18 +3,13 @@
 #include "models/llama.h"
 
 #include <ATen/ATen.h>
-#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
-
-#include <cmath>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "models/cpu_kernels/deferred_weight_gradients.h"
 #include "models/cpu_kernels/functions.h"
 #include "models/cpu_kernels/reference_kernels.h"
-#include "models/loss.h"
 #include "models/model.h"
+#include "tests/models/language_model_reference.h"
 #include "tests/models/parameter_count.h"
 #include "tests/models/reference_values.h"
 #include "tests/models/single_thread.h"
@@ -22,55 +17,12 @@
 namespace stratagem::models::llama_test {
 namespace {
 
-constexpr double tolerance = 1e-10;
-
-void expect_close(double actual, double expected, double scale, const std::string& what) {
-  EXPECT_LE(std::abs(actual - expected), tolerance * std::max(std::abs(expected), scale)) << what;
-}
-
 class LlamaReference : public testing::TestWithParam<bool> {};
 
 TEST_P(LlamaReference, IsPyTorchs) {
   const SingleThread single_thread;
   const ReferenceKernelsGuard guard(!GetParam());
-  std::ifstream file(STRATAGEM_TEST_DATA "/models/reference_llama.json");
-  const auto expected = nlohmann::json::parse(file);
-  const ModelEntry& entry = find_model("llama-tiny");
-  const Model model = entry.make({});
-  std::vector<std::string> names;
-  auto all = parameters(model.layers);
-  for (const auto& layer : model.layers) {
-    layer->materialise(0, at::kCPU, at::kDouble, at::MemoryFormat::Contiguous);
-  }
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const at::NoGradGuard no_grad;
-    names.push_back(all[i].name);
-    all[i].tensor.copy_(value(all[i].name, i, all[i].tensor.sizes()));
-  }
-  EXPECT_EQ(names, expected.at("parameters").get<std::vector<std::string>>());
-
-  const std::int64_t batch = expected.at("batch");
-  const at::Tensor drawn =
-      ((uniform(expected.at("input_index"), {batch, entry.longest_sequence + 1}) + 0.5) *
-       static_cast<double>(entry.classes))
-          .to(at::kLong);
-  const at::Tensor output =
-      forward(model.layers, drawn.narrow(1, 0, entry.longest_sequence).contiguous());
-  const at::Tensor value =
-      loss(Loss::cross_entropy, output, drawn.narrow(1, 1, entry.longest_sequence), 1.0);
-  expect_close(checksum(output), expected.at("output_checksum"), 1, "output");
-  for (std::int64_t i = 0; i < 8; ++i) {
-    expect_close(output[0][0][i].item<double>(),
-                 expected.at("output_first")[static_cast<std::size_t>(i)], 1, "first outputs");
-  }
-  expect_close(value.item<double>(), expected.at("loss"), 0, "loss");
-  value.backward();
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const double norm = expected.at("gradients")[i][0];
-    const at::Tensor gradient = all[i].tensor.grad();
-    expect_close(gradient.norm().item<double>(), norm, norm, names[i] + " norm");
-    expect_close(checksum(gradient), expected.at("gradients")[i][1], norm, names[i] + " checksum");
-  }
+  expect_pytorchs("llama-tiny", "reference_llama.json", 1e-10);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, LlamaReference, testing::Bool(),

@@ -82,12 +82,12 @@ class Gpt(nn.Module):
         return self.head(self.norm(self.blocks(self.embedding(tokens))))
 
 
-def main() -> None:
-    model = Gpt().double()
+def write_reference(model: nn.Module, name: str, sequence: int, vocabulary: int) -> None:
+    """Write what a language model in float64 computes for a batch, and its update by AdamW."""
     with torch.no_grad():
-        for index, (name, tensor) in enumerate(model.named_parameters()):
-            tensor.copy_(value(name, index, tuple(tensor.shape)))
-    drawn = (uniform(INPUT_INDEX, (BATCH, SEQUENCE + 1)) + 0.5) * VOCABULARY
+        for index, (parameter, tensor) in enumerate(model.named_parameters()):
+            tensor.copy_(value(parameter, index, tuple(tensor.shape)))
+    drawn = (uniform(INPUT_INDEX, (BATCH, sequence + 1)) + 0.5) * vocabulary
     tokens = drawn.long()
     output = model(tokens[:, :-1])
     loss = nn.functional.cross_entropy(output.flatten(0, 1), tokens[:, 1:].flatten())
@@ -107,10 +107,10 @@ def main() -> None:
             checksum(p - b) for p, b in zip(model.parameters(), before, strict=True)
         ],
     }
-    path = Path(__file__).with_name("reference_gpt.json")
+    path = Path(__file__).with_name(name)
     path.write_text(json.dumps(document, separators=(",", ":")) + "\n", encoding="utf-8")
     print(path)
 
 
 if __name__ == "__main__":
-    main()
+    write_reference(Gpt().double(), "reference_gpt.json", SEQUENCE, VOCABULARY)

@@ -6,18 +6,13 @@ Run by hand, with torch installed, when the checks change:
 Parameters and tokens are a formula of their position; see make_reference.py. Everything is float64.
 """
 
-import json
-from pathlib import Path
-
 import torch
-from make_reference import checksum, gradients, uniform, value
+from make_gpt_reference import write_reference
 from torch import nn
 
 FEATURES, BLOCKS, GROUPS, QUERIES, HIDDEN, SEQUENCE, VOCABULARY = 64, 2, 2, 2, 176, 32, 256
 HEAD = FEATURES // (GROUPS * QUERIES)
 BASE = 10_000.0
-BATCH = 3
-INPUT_INDEX = 1000
 
 
 def rotated(x: torch.Tensor) -> torch.Tensor:
@@ -94,30 +89,5 @@ class Llama(nn.Module):
         return self.head(self.norm(self.blocks(self.embedding(tokens))))
 
 
-def main() -> None:
-    model = Llama().double()
-    with torch.no_grad():
-        for index, (name, tensor) in enumerate(model.named_parameters()):
-            tensor.copy_(value(name, index, tuple(tensor.shape)))
-    drawn = (uniform(INPUT_INDEX, (BATCH, SEQUENCE + 1)) + 0.5) * VOCABULARY
-    tokens = drawn.long()
-    output = model(tokens[:, :-1])
-    loss = nn.functional.cross_entropy(output.flatten(0, 1), tokens[:, 1:].flatten())
-    loss.backward()
-    document = {
-        "torch": torch.__version__.split("+")[0],
-        "batch": BATCH,
-        "input_index": INPUT_INDEX,
-        "parameters": [n for n, _ in model.named_parameters()],
-        "output_first": output[0, 0, :8].tolist(),
-        "output_checksum": checksum(output),
-        "loss": loss.item(),
-        "gradients": gradients(model),
-    }
-    path = Path(__file__).with_name("reference_llama.json")
-    path.write_text(json.dumps(document, separators=(",", ":")) + "\n", encoding="utf-8")
-    print(path)
-
-
 if __name__ == "__main__":
-    main()
+    write_reference(Llama().double(), "reference_llama.json", SEQUENCE, VOCABULARY)

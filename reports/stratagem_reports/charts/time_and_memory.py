@@ -153,7 +153,7 @@ def _named(
 ) -> dict[tuple, list[marks.Datum]]:
     """The rows whose names have room, by the side where it is; the chart is `width` pixels wide.
 
-    Those of the frontier go first, and cover lines where there is no other room.
+    The names of the frontier are placed first. They cover lines where no free place is left.
     """
 
     def pixels(across: float, along: float) -> Point:
@@ -195,7 +195,7 @@ def _around(one: Point, room: float, other: Point | None = None) -> Box:
 
 
 def _name_box(text: str, at: Point, side: tuple[str, int, int]) -> tuple[tuple, Box]:
-    """Where the text begins beside its point, and the room of its lines.
+    """Where the text begins beside its point, and the area of its lines.
 
     Lines above a point end there, those below it begin there, and others have it in their middle.
     """

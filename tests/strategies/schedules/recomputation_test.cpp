@@ -82,7 +82,7 @@ TEST(Recomputation, IsValidInEverySchedule) {
   }
 }
 
-// Of two groups the first is repeated, once in each of four micro-batches.
+// The first of two groups is repeated, once in each of four micro-batches.
 TEST(Recomputation, IsSimulatedLikeAnyPass) {
   const auto cost = [](const Action& action) {
     return Cost(action.kind == ActionKind::forward || action.kind == ActionKind::recompute ? 1

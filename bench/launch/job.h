@@ -192,9 +192,9 @@ struct ReferenceJob {
   Config config = {};
   std::vector<std::int64_t> lengths = {};  // steps of the launches, ascending
   std::vector<std::int64_t> skipped = {};  // see Evidence::skipped
-  bool shaken = false;                     // whether Reference::shaken is needed
+  std::int64_t shakings = 0;               // the least Reference::shakings, if that may be above 0
 
-  STRATAGEM_FIELDS(header, config, lengths, skipped, shaken)
+  STRATAGEM_FIELDS(header, config, lengths, skipped, shakings)
 };
 
 /// The times of a collective at one message size.

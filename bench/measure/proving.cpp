@@ -77,16 +77,14 @@ void fill_between(std::vector<std::int64_t>& lengths) {
   std::iota(lengths.begin(), lengths.end(), first);
 }
 
-bool is_shaken(const Reference& reference) { return !reference.shaken.loss.empty(); }
-
 /// Returns whether a kept reference has what the job asks for. If not, adds the reference's own to
 /// the job, so that the answer that replaces it has both.
 bool has_what_is_asked(const ReferenceResult& kept, ReferenceJob& job) {
   const Trajectory& exact = kept.reference.exact;
   const bool has_all = std::ranges::all_of(
       job.lengths, [&](std::int64_t length) { return exact.after(length) != nullptr; });
-  if (has_all && (!job.shaken || is_shaken(kept.reference))) return true;
-  job.shaken = job.shaken || is_shaken(kept.reference);
+  if (has_all && job.shakings <= kept.reference.shakings) return true;
+  job.shakings = std::max(job.shakings, kept.reference.shakings);
   for (const StateAt& each : exact.states) {
     if (each.steps > 0) add_length(job.lengths, each.steps);
   }
@@ -175,10 +173,10 @@ std::string wrong_skip(const Config& config, const Evidence& launch) {
 Launched<ReferenceResult> reference_for(ReferenceJob job, const MeasureEnvironment& environment,
                                         const std::function<bool(const Reference&)>& shows_enough) {
   fill_between(job.lengths);
-  // Gives each step of three trajectories the time limit of an action.
+  // Gives each step of all trajectories the time limit of an action.
   constexpr double least_s = 600;
-  job.header.timeout =
-      std::max(least_s, job.config.timeout * 3 * static_cast<double>(job.lengths.back()));
+  job.header.timeout = std::max(
+      least_s, job.config.timeout * (2 + most_shakings) * static_cast<double>(job.lengths.back()));
   const auto launch = [&] {
     return cached_launch(
         environment, question_of(job.config, job.skipped, environment.catalogue), job,
@@ -187,8 +185,8 @@ Launched<ReferenceResult> reference_for(ReferenceJob job, const MeasureEnvironme
   auto launched = launch();
   const Reference& found = launched.result.reference;
   const bool can_show_more = launched.status == LaunchStatus::ok && found.magnifies;
-  if (!can_show_more || is_shaken(found) || shows_enough(found)) return launched;
-  job.shaken = true;
+  if (!can_show_more || found.shakings >= most_shakings || shows_enough(found)) return launched;
+  job.shakings = most_shakings;
   return launch();
 }
 

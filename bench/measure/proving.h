@@ -32,12 +32,16 @@ void prove_rows(const std::vector<LaunchedRow>& rows, const MeasureEnvironment& 
 /// Returns why a launch of the row may not have skipped an update; empty if it may.
 std::string wrong_skip(const Config& config, const Evidence& launch);
 
+/// The most shaken trajectories of a reference. Chance decides how far one goes: of a model that
+/// magnifies roundings a thousandfold, two may differ by a factor of three.
+inline constexpr std::int64_t most_shakings = 4;
+
 /// Returns the steps of one device that the job asks for, from the cache or from a worker. A kept
 /// answer without one of the job's lengths is replaced by one that has all.
 ///
 /// Most launches are right by the rounded trajectory. If `shows_enough` returns false for a
-/// reference without the shaken one, and the row magnifies roundings, that one is computed, too: it
-/// allows more.
+/// reference with fewer than `most_shakings` shaken ones, and the row magnifies roundings, those
+/// are computed, too: they allow more.
 Launched<ReferenceResult> reference_for(ReferenceJob job, const MeasureEnvironment& environment,
                                         const std::function<bool(const Reference&)>& shows_enough);
 

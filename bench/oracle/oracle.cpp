@@ -205,9 +205,10 @@ Oracle::Oracle(const models::Workload& workload, const models::Batch& batch,
 
 Oracle::~Oracle() = default;
 
-void Oracle::shake(double deviation) {
+void Oracle::shake(double deviation, std::int64_t draw) {
   const c10::AutoGradMode no_gradient(false);
-  const at::Generator generator = at::detail::createCPUGenerator(workload_.options().seed);
+  const std::uint64_t seed = workload_.options().seed + static_cast<std::uint64_t>(draw);
+  const at::Generator generator = at::detail::createCPUGenerator(seed);
   for (const auto& [name, tensor] : parameters_) {
     tensor.mul_(1 + deviation * at::randn(tensor.sizes(), generator, tensor.options()));
   }

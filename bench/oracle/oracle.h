@@ -43,9 +43,9 @@ class Oracle {
   ~Oracle();
 
   OracleStep step(const OracleUpdate& update = {});
-  /// Multiplies each element of the parameters by 1 plus a normal number of this deviation, with
-  /// the same numbers each time.
-  void shake(double deviation);
+  /// Multiplies each element of the parameters by 1 plus a normal number of this deviation. Equal
+  /// `draw` give the same numbers.
+  void shake(double deviation, std::int64_t draw);
   /// Trains later steps on `batch`, which has as many samples.
   void set_batch(const models::Batch& batch);
   /// Evaluates with the first replica's statistics. Changes the buffers of the last step.

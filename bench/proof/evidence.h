@@ -69,9 +69,11 @@ struct Reference {
   Trajectory exact = {};  // steps in float64
   /// The steps in the row's number format; empty if that is float64.
   Trajectory rounded = {};
-  /// The steps in the same format, from parameters that were changed by many roundings. Empty if
-  /// they were not requested.
+  /// The steps in the same format, from parameters that were changed by many roundings: of several
+  /// such trajectories, each loss and entry is the one that is furthest from the exact one. Empty
+  /// if none was requested.
   Trajectory shaken = {};
+  std::int64_t shakings = 0;  // the number of these trajectories
   /// True if rectified units are likely to lie within a rounding of zero, few enough to matter:
   /// `shaken` then shows more than `rounded`.
   bool magnifies = false;
@@ -85,8 +87,8 @@ struct Reference {
   double loss_tolerance = 0;  // relative: allowed for a loss in any case
   std::string oracle = {};    // "one device in float64, 8 batches"
 
-  STRATAGEM_FIELDS(exact, rounded, shaken, magnifies, coarser, roundoff, sign_flip, undecided,
-                   shaken_factor, loss_tolerance, oracle)
+  STRATAGEM_FIELDS(exact, rounded, shaken, shakings, magnifies, coarser, roundoff, sign_flip,
+                   undecided, shaken_factor, loss_tolerance, oracle)
 };
 
 }  // namespace stratagem::bench

@@ -185,9 +185,12 @@ ReferenceResult reference(const ReferenceJob& job, const TaskContext& /*context*
   const bool is_exact = format == at::kDouble;
   if (!is_exact) found.rounded = trajectory_of(workload_in(row, format), slices, request);
   found.magnifies = is_exact || (format == at::kFloat && found.undecided > 0);
-  if (is_exact || (job.shaken && found.magnifies)) {
-    request.shaken = many_roundings * unit_roundoff(format);
-    found.shaken = trajectory_of(workload_in(row, format), slices, request);
+  found.shakings = found.magnifies ? std::max<std::int64_t>(job.shakings, is_exact ? 1 : 0) : 0;
+  request.shaken = many_roundings * unit_roundoff(format);
+  for (request.draw = 0; request.draw < found.shakings; ++request.draw) {
+    Trajectory shaken = trajectory_of(workload_in(row, format), slices, request);
+    const bool is_first = request.draw == 0;
+    found.shaken = is_first ? std::move(shaken) : furthest(found.shaken, shaken, found.exact);
   }
   return {.reference = std::move(found)};
 }

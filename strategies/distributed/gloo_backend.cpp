@@ -72,6 +72,16 @@ bool gloo_takes_the_loopback(const BackendOptions& options) {
   return chosen.empty() || chosen == "lo";
 }
 
+/// Waits until every rank has all its connections. A rank that dropped its group earlier would
+/// close a connection that another rank has not seen yet (pytorch pull request 61396).
+void await_connections(c10d::Store& store, int rank, int size, std::chrono::milliseconds limit) {
+  const auto key = [](int of) { return fmt::format("connected/{}", of); };
+  store.set(key(rank), std::string("1"));
+  std::vector<std::string> all;
+  for (int each = 0; each < size; ++each) all.push_back(key(each));
+  store.wait(all, limit);
+}
+
 c10::intrusive_ptr<c10d::ProcessGroup> make_gloo_group(const c10::intrusive_ptr<c10d::Store>& store,
                                                        int rank, int size,
                                                        const BackendOptions& options) {
@@ -81,6 +91,7 @@ c10::intrusive_ptr<c10d::ProcessGroup> make_gloo_group(const c10::intrusive_ptr<
   try {
     auto group = c10::make_intrusive<c10d::ProcessGroup>(store, rank, size);
     const auto backend = c10::make_intrusive<c10d::ProcessGroupGloo>(store, rank, size, settings);
+    await_connections(*store, rank, size, options.timeout);
     for (const auto device : {c10::DeviceType::CPU, c10::DeviceType::CUDA}) {
       group->setBackend(device, c10d::ProcessGroup::BackendType::GLOO, backend);
     }

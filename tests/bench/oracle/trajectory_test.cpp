@@ -320,5 +320,32 @@ TEST(Trajectory, LeavesOutTheSkippedUpdates) {
   EXPECT_NE(after(skipped, 2), after(updated, 2));
 }
 
+TEST(Trajectory, OfSeveralShakenOnesTheFurthestValuesCount) {
+  models::WorkloadOptions options = strategies::small_workload("mlp", 4);
+  options.dtype = at::kDouble;
+  const models::Workload workload(options);
+  TrajectoryRequest request{.lengths = {2}, .skipped = {}};
+  const Trajectory exact = trajectory_of(workload, {{0, 4}}, request);
+  request.shaken = 1e-6;
+  const Trajectory one = trajectory_of(workload, {{0, 4}}, request);
+  request.draw = 1;
+  const Trajectory other = trajectory_of(workload, {{0, 4}}, request);
+  const Trajectory both = furthest(one, other, exact);
+  for (std::size_t step = 0; step < exact.loss.size(); ++step) {
+    const double expected = exact.loss[step];
+    EXPECT_EQ(std::abs(both.loss[step] - expected),
+              std::max(std::abs(one.loss[step] - expected), std::abs(other.loss[step] - expected)));
+  }
+  std::size_t changed = 0;
+  for (const auto& [name, fingerprint] : *exact.after(2)) {
+    const auto off = [&](const Trajectory& of) {
+      return distance(of.after(2)->at(name), fingerprint);
+    };
+    EXPECT_EQ(off(both), std::max(off(one), off(other))) << name;
+    changed += off(both) != off(one) ? 1 : 0;
+  }
+  EXPECT_GT(changed, 0U) << "two draws have other numbers";
+}
+
 }  // namespace
 }  // namespace stratagem::bench::trajectory_test

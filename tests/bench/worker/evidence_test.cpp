@@ -74,6 +74,7 @@ TEST(Evidence, OfAFloat64ResNetPasses) {
   const Evidence launch = evidence_of_launch(row);
   const Reference reference = reference_to(row, launch);
   EXPECT_TRUE(reference.rounded.loss.empty());
+  EXPECT_EQ(reference.shakings, 1);
   EXPECT_FALSE(reference.shaken.loss.empty());
   const reports::Proof verdict = judge(launch, reference);
   EXPECT_TRUE(verdict.passed) << verdict.message;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <numeric>
 #include <thread>
 
 #include "strategies/backends/backend.h"
@@ -363,6 +364,19 @@ TEST(ProcessGroup, ARankThatNeverComesIsAnErrorThatNamesTheCall) {
       EXPECT_THAT(error.what(), HasSubstr("all_reduce of 16 bytes in group all (ranks 0, 1)"));
     }
     context.all_gather("gave up");
+  });
+}
+
+TEST(ProcessGroup, ARankThatDropsItsGroupAtOnceClosesNoConnectionTooEarly) {
+  constexpr int ranks = 6;
+  constexpr int times = 30;
+  runtime::on_ranks(ranks, [&](RankContext& context) {
+    const backends::DeviceGroup devices = strategies::unpinned_devices(1);
+    std::vector<int> everyone(ranks);
+    std::iota(everyone.begin(), everyone.end(), 0);
+    for (int time = 0; time < times; ++time) {
+      context.make_group("short", everyone, "gloo", *devices.devices[0], {});
+    }
   });
 }
 

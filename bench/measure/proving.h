@@ -32,8 +32,7 @@ void prove_rows(const std::vector<LaunchedRow>& rows, const MeasureEnvironment& 
 /// Returns why a launch of the row may not have skipped an update; empty if it may.
 std::string wrong_skip(const Config& config, const Evidence& launch);
 
-/// The most shaken trajectories of a reference. Chance decides how far one goes: of a model that
-/// magnifies roundings a thousandfold, two may differ by a factor of three.
+/// The most shaken trajectories of a reference. Chance decides how far a single one goes.
 inline constexpr std::int64_t most_shakings = 4;
 
 /// Returns the steps of one device that the job asks for, from the cache or from a worker. A kept

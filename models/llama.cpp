@@ -2,7 +2,6 @@
 
 #include <ATen/ATen.h>
 #include <ATen/OpMathType.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <cmath>
 #include <stdexcept>
@@ -10,67 +9,13 @@
 
 #include "models/basic_layers.h"
 #include "models/cpu_kernels/attention.h"
-#include "models/cpu_kernels/functions.h"
 #include "models/model.h"
 #include "models/transformer.h"
 
 namespace stratagem::models {
 namespace {
 
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-
 constexpr double deviation = 0.02;  // of initial values
-
-/// Writes x, [..., features of a head], rotated by the angles or, with the negative sine, back.
-void rotate(const at::Tensor& x, const at::Tensor& cosine, const at::Tensor& sine,
-            const at::Tensor& rotated) {
-  const std::int64_t half = x.size(-1) / 2;
-  const at::Tensor first = x.narrow(-1, 0, half);
-  const at::Tensor second = x.narrow(-1, half, half);
-  at::Tensor to_first = rotated.narrow(-1, 0, half);
-  at::Tensor to_second = rotated.narrow(-1, half, half);
-  at::mul_out(to_first, first, cosine).addcmul_(second, sine, -1);
-  at::mul_out(to_second, second, cosine).addcmul_(first, sine);
-}
-
-/// Turns grouped heads, [n, sequence, groups (queries + 2) d], into the rotated queries, the
-/// rotated keys and the values of all heads, [n, sequence, 3 heads d].
-class SpreadHeads : public torch::autograd::Function<SpreadHeads> {
- public:
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& wide,
-                            const at::Tensor& cosine, const at::Tensor& sine, std::int64_t groups,
-                            std::int64_t queries) {
-    context->save_for_backward({cosine, sine});
-    context->saved_data["groups"] = groups;
-    context->saved_data["queries"] = queries;
-    const at::Tensor heads = wide.unflatten(2, {groups, queries + 2, -1});
-    at::Tensor spread =
-        at::empty({wide.size(0), wide.size(1), 3, groups, queries, heads.size(-1)}, wide.options());
-    rotate(heads.narrow(3, 0, queries), cosine, sine, spread.select(2, 0));
-    const at::Tensor keys = spread.select(2, 1);
-    rotate(heads.narrow(3, queries, 1), cosine, sine, keys.narrow(3, 0, 1));
-    if (queries > 1) keys.narrow(3, 1, queries - 1).copy_(keys.narrow(3, 0, 1));
-    spread.select(2, 2).copy_(heads.narrow(3, queries + 1, 1));
-    return spread.flatten(2);
-  }
-
-  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const variable_list saved = context->get_saved_variables();
-    const std::int64_t groups = context->saved_data.at("groups").toInt();
-    const std::int64_t queries = context->saved_data.at("queries").toInt();
-    const at::Tensor spread = gradients[0].unflatten(2, {3, groups, queries, -1});
-    at::Tensor heads = at::empty(
-        {spread.size(0), spread.size(1), groups, queries + 2, spread.size(-1)}, spread.options());
-    const at::Tensor back = saved[1].neg();
-    rotate(spread.select(2, 0), saved[0], back, heads.narrow(3, 0, queries));
-    rotate(spread.select(2, 1).sum(3, /*keepdim=*/true), saved[0], back,
-           heads.narrow(3, queries, 1));
-    at::Tensor values = heads.select(3, queries + 1);
-    at::sum_out(values, spread.select(2, 2), at::IntArrayRef{3});
-    return {heads.flatten(2), {}, {}, {}, {}};
-  }
-};
 
 class LlamaMaker {
  public:
@@ -159,16 +104,15 @@ at::Tensor LlamaBlock::forward(const at::Tensor& input) {
   const auto [groups, queries] = parts_.heads;
   const at::Tensor wide = parts_.qkv->forward(parts_.norm1->forward(input));
   const Rotation& angles = rotation(wide, wide.size(2) / (groups * (queries + 2)));
-  const at::Tensor spread = SpreadHeads::apply(wide, angles.cosine, angles.sine, groups, queries);
+  const at::Tensor spread = spread_heads(wide, angles, parts_.heads);
   const at::Tensor mixed = causal_attention(spread, parts_.heads.count());
   const at::Tensor middle = input + parts_.projection->forward(mixed);
-  const auto gated = parts_.gate_up->forward(parts_.norm2->forward(middle)).chunk(2, -1);
-  return middle + parts_.down->forward(at::silu(gated[0]) * gated[1]);
+  const at::Tensor gate_up = parts_.gate_up->forward(parts_.norm2->forward(middle));
+  return middle + parts_.down->forward(gated_silu(gate_up));
 }
 
 /// The angles of 16-bit formats are float32.
-const LlamaBlock::Rotation& LlamaBlock::rotation(const at::Tensor& wide,
-                                                 std::int64_t head_features) {
+const Rotation& LlamaBlock::rotation(const at::Tensor& wide, std::int64_t head_features) {
   const std::int64_t sequence = wide.size(1);
   const at::ScalarType type = at::toOpMathType(wide.scalar_type());
   const at::Tensor& known = rotation_.cosine;
@@ -181,7 +125,8 @@ const LlamaBlock::Rotation& LlamaBlock::rotation(const at::Tensor& wide,
   const at::Tensor angles =
       at::outer(at::arange(sequence, options), at::pow(parts_.rotary_base, exponents.neg()))
           .view({sequence, 1, 1, head_features / 2});
-  rotation_ = {.cosine = angles.cos().to(type), .sine = angles.sin().to(type)};
+  rotation_ = {.cosine = angles.cos().to(type).contiguous(),
+               .sine = angles.sin().to(type).contiguous()};
   return rotation_;
 }
 

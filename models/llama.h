@@ -5,6 +5,7 @@
 // features].
 #pragma once
 
+#include "models/cpu_kernels/row_functions.h"
 #include "models/layer.h"
 #include "models/registry/registry.h"
 
@@ -20,15 +21,6 @@ class RmsNormLayer : public Layer {
 
  private:
   at::Tensor weight_;
-};
-
-/// The heads of a block: `groups` pairs of a key and a value head, each shared by `queries` query
-/// heads (Ainslie et al. 2023, "GQA").
-struct GroupedHeads {
-  std::int64_t groups = 1;
-  std::int64_t queries = 1;  // of a group
-
-  std::int64_t count() const { return groups * queries; }
 };
 
 /// Computes x + projection(attention(rotated qkv(norm1(x)))), then x + down(silu(g) * u) with
@@ -59,11 +51,6 @@ class LlamaBlock : public Layer {
   Parts take_parts() && { return std::move(parts_); }
 
  private:
-  /// Cosines and sines of the rotations, [sequence, 1, 1, half a head's features] each.
-  struct Rotation {
-    at::Tensor cosine;
-    at::Tensor sine;
-  };
   const Rotation& rotation(const at::Tensor& wide, std::int64_t head_features);
 
   Parts parts_;

@@ -78,6 +78,18 @@ struct DeviceRecord {
   STRATAGEM_FIELDS(rank, device, breakdown_ms, bubble, peak_memory_bytes, memory_bytes)
 };
 
+/// The memory that a device holds over a step. All lists have a value for each moment, which is
+/// valid until the next one.
+struct MemoryCurve {
+  int rank = 0;
+  int device = 0;
+  std::vector<double> ms;                                  // from the start of the step, ascending
+  std::map<std::string, std::vector<std::int64_t>> bytes;  // by purpose; without unused ones
+  std::vector<std::int64_t> most_bytes;                    // the most until the next moment
+
+  STRATAGEM_FIELDS(rank, device, ms, bytes, most_bytes)
+};
+
 /// The calls and bytes of a rank in one kind of collective in one step.
 struct CollectiveCount {
   std::int64_t calls = 0;
@@ -179,6 +191,10 @@ struct Repetition {
   double cpu_ms = 0;                             // processor time a step, summed over ranks
   std::vector<DeviceRecord> devices;
   std::vector<TimelineEvent> timeline;  // events of the median step
+  // Only a row's first launch has the two: during one more step after the timed ones, and
+  // predicted.
+  std::vector<MemoryCurve> memory_curve;  // [device]
+  std::vector<MemoryCurve> predicted_memory_curve;
   std::optional<double> predicted_ms;
   std::optional<std::int64_t> predicted_peak_memory_bytes;  // peak of the fullest device
   std::optional<PredictionBasis> predicted_from;
@@ -194,10 +210,10 @@ struct Repetition {
   std::vector<std::string> marks;          // "shared", "oversubscribed", "disturbed", ...
   std::map<std::string, double> counters;  // Google Benchmark's: further numbers of this launch
 
-  STRATAGEM_FIELDS(index, step_ms, per_rank_ms, cpu_ms, devices, timeline, predicted_ms,
-                   predicted_peak_memory_bytes, predicted_from, communication, kernels,
-                   flops_per_step, mfu, loss, verification, proof, error, conditions, marks,
-                   counters)
+  STRATAGEM_FIELDS(index, step_ms, per_rank_ms, cpu_ms, devices, timeline, memory_curve,
+                   predicted_memory_curve, predicted_ms, predicted_peak_memory_bytes,
+                   predicted_from, communication, kernels, flops_per_step, mfu, loss, verification,
+                   proof, error, conditions, marks, counters)
 };
 
 /// One row of the table: a configuration and its launches.

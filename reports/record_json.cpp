@@ -12,6 +12,8 @@ using nlohmann::ordered_json;
 ordered_json to_json(const Repetition& repetition) {
   ordered_json object = json_fields::json_of(repetition);
   if (repetition.counters.empty()) object.erase("counters");
+  if (repetition.memory_curve.empty()) object.erase("memory_curve");
+  if (repetition.predicted_memory_curve.empty()) object.erase("predicted_memory_curve");
   json_fields::require_finite(object, "repetition");
   return object;
 }

@@ -144,12 +144,12 @@ struct CalibrateStagesResult {
   static constexpr const char* job = "calibrate_stages";
 
   std::vector<ActionCost> costs = {};
-  std::vector<std::int64_t> owners = {};         // for a row with replicas in one process
-  std::vector<LayerGroup> groups = {};           // for a row whose layers have groups
-  bool has_buffers = false;                      // whether its model has buffers
-  std::vector<std::int64_t> resting_bytes = {};  // [device of a replica]
+  std::vector<std::int64_t> owners = {};  // for a row with replicas in one process
+  std::vector<LayerGroup> groups = {};    // for a row whose layers have groups
+  bool has_buffers = false;               // whether its model has buffers
+  StepMemory memory = {};
 
-  STRATAGEM_FIELDS(costs, owners, groups, has_buffers, resting_bytes)
+  STRATAGEM_FIELDS(costs, owners, groups, has_buffers, memory)
 };
 
 using CalibrateStagesJob = JobAboutRow<CalibrateStagesResult>;
@@ -172,9 +172,10 @@ struct MeasureJob {
   std::optional<double> peak_gflops = {};    // peak of each device, for its utilisation
   std::string turns = {};                    // socket of the process that gives turns; empty: none
   bool evidence = false;
+  bool memory = false;  // whether one more step shows what the devices hold
   bool trace = false;
 
-  STRATAGEM_FIELDS(header, config, first_loss, peak_gflops, turns, evidence, trace)
+  STRATAGEM_FIELDS(header, config, first_loss, peak_gflops, turns, evidence, memory, trace)
 };
 
 struct ReferenceResult {

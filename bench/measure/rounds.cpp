@@ -34,14 +34,26 @@ std::int64_t drawn_seed() {
   return 1 + std::chrono::duration_cast<std::chrono::milliseconds>(now).count() % 999'999'999;
 }
 
-MeasureJob measure_job(const PreparedRow& row, const MeasureOptions& options, bool trace) {
+MeasureJob measure_job(const PreparedRow& row, const MeasureOptions& options, bool memory,
+                       bool trace) {
   auto job = job_about<MeasureJob>(row.config, row.placement.ranks);
   job.peak_gflops = row.peak_gflops;
   job.turns = options.turns;
   job.evidence = row.config.verify && options.turns.empty();
+  job.memory = memory;
   job.trace = trace;
   if (row.verification) job.first_loss = row.verification->first_loss;
   return job;
+}
+
+std::vector<reports::MemoryCurve> predicted_curve(const PreparedRow& row) {
+  const int devices_of_rank = row.placement.devices() / row.placement.ranks;
+  std::vector<reports::MemoryCurve> curves;
+  for (const std::vector<MemoryAt>& moments : row.predicted->memory) {
+    const int device = static_cast<int>(curves.size());
+    curves.push_back(curve_of(device / devices_of_rank, device, moments));
+  }
+  return curves;
 }
 
 void add_marks(reports::Repetition& repetition, const PreparedRow& row) {
@@ -208,7 +220,8 @@ bool Rounds::run(const PlannedLaunch& planned) {
   const bool trace = options_.trace && traces_[planned.row].empty();
   const std::string started = time_now();
   ++last_place_;
-  auto launched = launch_job(environment_, measure_job(row, options_, trace));
+  auto launched =
+      launch_job(environment_, measure_job(row, options_, /*memory=*/planned.round == 0, trace));
   interrupted_ = launched.status == LaunchStatus::interrupted;
   if (interrupted_) return false;
   ++finished_;
@@ -333,6 +346,9 @@ reports::Row Rounds::record(std::size_t index) {
     if (row.predicted) {
       repetition.predicted_ms = row.predicted->step_ms;
       repetition.predicted_peak_memory_bytes = row.predicted->peak_bytes;
+      if (!repetition.memory_curve.empty()) {
+        repetition.predicted_memory_curve = predicted_curve(row);
+      }
     }
     repetition.predicted_from = row.predicted_from;
   }

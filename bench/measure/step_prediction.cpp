@@ -154,7 +154,7 @@ Calibrated<StageCosts> price_stages(const PreparedRow& row, const MeasureEnviron
                                                  .owners = found.owners,
                                                  .groups = found.groups,
                                                  .has_buffers = found.has_buffers,
-                                                 .resting_bytes = found.resting_bytes});
+                                                 .memory = found.memory});
   if (priced.status != LaunchStatus::ok) return {priced, basis};
   StageCosts& costs = priced.result;
   if (is_oversubscribed(row)) costs.costs = costs_alone(std::move(costs.costs));

@@ -14,25 +14,35 @@ void GroupCostTable::add(const schedules::Execution& execution) {
 
 void GroupCostTable::add(const std::vector<MemoryMark>& marks) {
   for (std::size_t index = 0; index + 1 < marks.size(); ++index) {
-    const std::int64_t held = marks[index].held;
-    memory_[keys_.of(marks[index].action)] = {marks[index + 1].held - held,
-                                              marks[index + 1].peak - held};
+    const MemoryMark& before = marks[index];
+    const MemoryMark& after = marks[index + 1];
+    const GroupCostKeys::Key key = keys_.of(before.action);
+    const auto& [kind, group, samples, first] = key;
+    memory_[key] = {.kind = kind,
+                    .stage = group,
+                    .samples = samples,
+                    .first = first,
+                    .kept = difference(after.held, before.held),
+                    .most_bytes = after.peak - sum(before.held)};
   }
+}
+
+std::vector<ActionMemory> GroupCostTable::memory() const {
+  std::vector<ActionMemory> all;
+  for (const auto& [key, memory] : memory_) all.push_back(memory);
+  return all;
 }
 
 std::vector<ActionCost> GroupCostTable::costs() {
   std::vector<ActionCost> all;
   for (auto& [key, times] : times_) {
     const auto& [kind, group, samples, first] = key;
-    const auto [kept, most] = memory_[key];
     all.push_back({.kind = kind,
                    .stage = group,
                    .samples = samples,
                    .first = first,
                    .ms = mean_cost(times),
-                   .spread = spread_of(times),
-                   .kept_bytes = kept,
-                   .most_bytes = most});
+                   .spread = spread_of(times)});
   }
   return all;
 }

@@ -7,17 +7,11 @@
 #include <vector>
 
 #include "bench/predict/group_cost_keys.h"
+#include "bench/predict/memory_watch.h"
 #include "bench/predict/stage_costs.h"
 #include "strategies/schedules/executor.h"
 
 namespace stratagem::bench {
-
-/// The bytes that a device holds before an action, and its peak since the action before.
-struct MemoryMark {
-  schedules::Action action;
-  std::int64_t held = 0;
-  std::int64_t peak = 0;
-};
 
 class GroupCostTable {
  public:
@@ -29,11 +23,12 @@ class GroupCostTable {
   void add(const std::vector<MemoryMark>& marks);
 
   std::vector<ActionCost> costs();
+  std::vector<ActionMemory> memory() const;
 
  private:
   GroupCostKeys keys_;
   std::map<GroupCostKeys::Key, std::vector<double>> times_;
-  std::map<GroupCostKeys::Key, std::pair<std::int64_t, std::int64_t>> memory_;
+  std::map<GroupCostKeys::Key, ActionMemory> memory_;
 };
 
 }  // namespace stratagem::bench

@@ -110,19 +110,27 @@ bool scatters_by_exchange(const Config& config) {
          backend_of(config) == "gloo";
 }
 
-std::vector<std::int64_t> predict_peak_bytes(const Config& config, const StageCosts& calibration) {
+std::vector<std::vector<MemoryAt>> predict_memory(const Config& config,
+                                                  const StageCosts& calibration) {
+  std::vector<std::vector<MemoryAt>> all;
+  if (calibration.memory.resting.empty()) return all;
   const PricedPlan plan(config, calibration);
-  std::vector<std::int64_t> peaks;
-  for (std::size_t device = 0; device < calibration.resting_bytes.size(); ++device) {
-    std::int64_t held = calibration.resting_bytes[device];
-    std::int64_t peak = held;
-    for (const Action& action : plan.schedule().actions.at(device)) {
-      peak = std::max(peak, held + plan.of(action).most_bytes);
-      held += plan.of(action).kept_bytes;
+  const schedules::Timeline timeline = predict_timeline(config, calibration);
+  const int devices = plan.schedule().devices();
+  for (int device = 0; device < placement_of(config).replicas() * devices; ++device) {
+    BytesByPurpose held = calibration.memory.resting.at(static_cast<std::size_t>(device % devices));
+    std::vector<MemoryAt>& moments = all.emplace_back();
+    double end_ms = 0;
+    for (const schedules::TimelineEntry& entry : timeline.of_device(device)) {
+      if (schedules::is_in_flight(entry.action.kind)) continue;
+      const ActionMemory& memory = plan.memory_of(entry.action);
+      moments.push_back({entry.start_ms, held, sum(held) + memory.most_bytes});
+      add(held, memory.kept);
+      end_ms = entry.end_ms;
     }
-    peaks.push_back(peak);
+    moments.push_back({end_ms, held, sum(held)});
   }
-  return peaks;
+  return all;
 }
 
 schedules::Timeline predict_timeline(const Config& config, const StageCosts& costs) {
@@ -140,8 +148,10 @@ Prediction predict(const Config& config, const StageCosts& costs) {
   Prediction prediction{.step_ms = predict_step_ms(config, costs),
                         .low_ms = predict_step_ms(config, at_quartile(costs, &Spread::low)),
                         .high_ms = predict_step_ms(config, at_quartile(costs, &Spread::high))};
-  if (has_layer_groups(config)) {
-    prediction.peak_bytes = std::ranges::max(predict_peak_bytes(config, costs));
+  prediction.memory = predict_memory(config, costs);
+  for (const auto& moments : prediction.memory) {
+    const auto fullest = std::ranges::max_element(moments, {}, &MemoryAt::most_bytes);
+    prediction.peak_bytes = std::max(prediction.peak_bytes.value_or(0), fullest->most_bytes);
   }
   return prediction;
 }

@@ -34,8 +34,11 @@ bool scatters_by_exchange(const Config& config);
 /// Predicts the step of replicas in one process. Throws like predict_timeline().
 schedules::Timeline predict_data_parallel(const Config& config, const StageCosts& calibration);
 
-/// Returns the peak of each device of a replica [bytes], for rows whose layers have groups.
-std::vector<std::int64_t> predict_peak_bytes(const Config& config, const StageCosts& calibration);
+/// Predicts what each device holds before each of its actions, and at the end: the calibrated
+/// changes in the order and at the times of predict_timeline(). [device of the row] Empty if
+/// calibration measured no memory.
+std::vector<std::vector<MemoryAt>> predict_memory(const Config& config,
+                                                  const StageCosts& calibration);
 
 /// Predicts the row's step: its plan with these costs. Throws std::invalid_argument if they lack an
 /// action.
@@ -47,7 +50,8 @@ struct Prediction {
   double step_ms = 0;
   double low_ms = 0;                            // with the lower quartile of each action's times
   double high_ms = 0;                           // with the upper quartile
-  std::optional<std::int64_t> peak_bytes = {};  // peak of the fullest device, if layers have groups
+  std::optional<std::int64_t> peak_bytes = {};  // of the fullest device, if memory was calibrated
+  std::vector<std::vector<MemoryAt>> memory = {};  // [device]
 };
 Prediction predict(const Config& config, const StageCosts& costs);
 

@@ -22,10 +22,14 @@ class PricedPlan {
   /// ranks, which cost nothing.
   const ActionCost& of(const schedules::Action& action) const;
 
+  /// Returns the memory of the action; nothing for one that calibration does not have.
+  const ActionMemory& memory_of(const schedules::Action& action) const;
+
  private:
   strategies::StepPlan plan_;
   GroupCostKeys keys_;
   std::map<GroupCostKeys::Key, ActionCost> table_;
+  std::map<GroupCostKeys::Key, ActionMemory> memory_;
 };
 
 }  // namespace stratagem::bench

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/predict/memory_watch.h"
 #include "reports/fields.h"
 
 namespace stratagem::bench {
@@ -34,13 +35,31 @@ struct ActionCost {
   int stage = 0;
   std::int64_t samples = 0;
   bool first = false;
-  double ms = 0;                // mean, while the other devices are busy
-  double alone_ms = -1;         // while they are idle; negative: same as `ms`
-  Spread spread = {};           // spread of the times behind `ms`
-  std::int64_t kept_bytes = 0;  // memory that a group of layers holds after it
-  std::int64_t most_bytes = 0;  // memory that it holds at most meanwhile
+  double ms = 0;         // mean, while the other devices are busy
+  double alone_ms = -1;  // while they are idle; negative: same as `ms`
+  Spread spread = {};    // spread of the times behind `ms`
 
-  STRATAGEM_FIELDS(kind, stage, samples, first, ms, alone_ms, spread, kept_bytes, most_bytes)
+  STRATAGEM_FIELDS(kind, stage, samples, first, ms, alone_ms, spread)
+};
+
+/// How one kind of action changes what its device holds; the names are those of ActionCost.
+struct ActionMemory {
+  std::string kind;
+  int stage = 0;
+  std::int64_t samples = 0;
+  bool first = false;
+  BytesByPurpose kept = {};     // held after it minus held before it
+  std::int64_t most_bytes = 0;  // the most that is held meanwhile, minus what was held before it
+
+  STRATAGEM_FIELDS(kind, stage, samples, first, kept, most_bytes)
+};
+
+/// The memory of a row's actions. Empty if it was not measured.
+struct StepMemory {
+  std::vector<ActionMemory> actions = {};
+  std::vector<BytesByPurpose> resting = {};  // [device of a replica]: held between steps
+
+  STRATAGEM_FIELDS(actions, resting)
 };
 
 /// Layers of a stage whose parameters are gathered, and whose gradients are scattered or summed,
@@ -75,10 +94,10 @@ struct Links {
 struct StageCosts {
   std::vector<ActionCost> costs = {};
   Links links = {};
-  std::vector<std::int64_t> owners = {};         // [segment]
-  std::vector<LayerGroup> groups = {};           // [group]
-  bool has_buffers = false;                      // buffers that replicas keep equal
-  std::vector<std::int64_t> resting_bytes = {};  // [device of a replica]: held between steps
+  std::vector<std::int64_t> owners = {};  // [segment]
+  std::vector<LayerGroup> groups = {};    // [group]
+  bool has_buffers = false;               // buffers that replicas keep equal
+  StepMemory memory = {};
 };
 
 /// Returns the costs with each one's lower, or upper, quartile of its times.

@@ -32,12 +32,8 @@ using GroupPointer = std::unique_ptr<distributed::ProcessGroup>;
 /// Runs the row's strategy on the devices of one replica.
 class LonelyReplica {
  public:
-  LonelyReplica(const Config& config, const models::Workload& workload,
-                const schedules::Schedule& schedule, runtime::DeviceSpan devices)
-      : device_of_stage_(schedule.device_of_stage),
-        devices_(devices),
-        marks_(devices.size()),
-        batch_(workload.make_batch(0)) {
+  LonelyReplica(const Config& config, const models::Workload& workload, runtime::DeviceSpan devices)
+      : devices_(devices), batch_(workload.make_batch(0)) {
     const int replicas = placement_of(config).replicas();
     strategies::RankGroups view{.replica = 0, .replicas = replicas};
     const int copies = static_cast<int>(config.replicas_of_shards);
@@ -53,13 +49,14 @@ class LonelyReplica {
       view.copies.push_back(without_others("copies", copies));
     }
     if (sharded_state(config) != "none") view.norm = view.data.front();
-    strategy_ = strategies::find_strategy(config.strategy)
-                    .make({.workload = workload,
-                           .devices = devices,
-                           .options = config,
-                           .groups = view,
-                           .timeout = to_milliseconds(config.timeout),
-                           .before_action = [this](const Action& action) { mark(action); }});
+    strategy_ =
+        strategies::find_strategy(config.strategy)
+            .make({.workload = workload,
+                   .devices = devices,
+                   .options = config,
+                   .groups = view,
+                   .timeout = to_milliseconds(config.timeout),
+                   .before_action = [this](const Action& action) { memory_.before(action); }});
     // The data received are not the others', so no parameter may follow them.
     strategy_->set_learning_rate(0);
   }
@@ -67,36 +64,20 @@ class LonelyReplica {
   void step() { pending_ = strategy_->step(batch_); }
   const schedules::Execution& execution() const { return pending_->execution(); }
 
-  /// Notes the memory before each action of later steps; called between steps.
-  void watch_memory() { watches_ = true; }
-
-  /// Returns one step's marks, in the order of the device's list; the last is at its end.
-  std::vector<MemoryMark> marks(std::size_t device) const {
-    std::vector<MemoryMark> all = marks_[device];
-    const runtime::MemoryStatistics memory = devices_[device]->memory();
-    all.push_back({.action = {}, .held = memory.current_bytes, .peak = memory.peak_bytes});
-    return all;
+  /// Runs one more step. Returns the marks of its devices' memory.
+  std::vector<std::vector<MemoryMark>> watched_step(std::chrono::milliseconds limit) {
+    memory_.begin(devices_, execution());
+    step();
+    runtime::synchronize_all(devices_, limit);
+    return memory_.end();
   }
 
  private:
-  /// Runs on the thread of the action's device.
-  void mark(const Action& action) {
-    if (!watches_) return;
-    const int device = device_of_stage_.at(static_cast<std::size_t>(action.stage));
-    const auto index = static_cast<std::size_t>(device);
-    const runtime::MemoryStatistics memory = devices_[index]->memory();
-    marks_[index].push_back(
-        {.action = action, .held = memory.current_bytes, .peak = memory.peak_bytes});
-    devices_[index]->reset_peak_memory();
-  }
-
-  std::vector<int> device_of_stage_;
   runtime::DeviceSpan devices_;
-  std::vector<std::vector<MemoryMark>> marks_;  // [device]
+  MemoryWatch memory_;
   models::Batch batch_;
   std::vector<GroupPointer> groups_;
   std::unique_ptr<strategies::PendingStep> pending_;
-  bool watches_ = false;
   std::unique_ptr<strategies::Strategy> strategy_;
 };
 
@@ -159,12 +140,43 @@ std::size_t replicas_here(const Config& config, std::size_t devices) {
       fmt::format("a replica's {} devices are not all here, or share cores", each));
 }
 
+/// A fixed scale costs the same as any other, and does not overflow.
+Config with_fixed_scale(Config row) {
+  if (scales_loss(row)) row.loss_scale = std::string("2");
+  return row;
+}
+
+/// Runs one more step. Returns what its actions do to the memory.
+StepMemory memory_of(LonelyReplica& replica, GroupCostTable& table,
+                     std::chrono::milliseconds limit) {
+  StepMemory memory;
+  for (const std::vector<MemoryMark>& marks : replica.watched_step(limit)) {
+    memory.resting.push_back(marks.front().held);
+    table.add(marks);
+  }
+  memory.actions = table.memory();
+  return memory;
+}
+
 }  // namespace
 
+StepMemory calibrate_memory(const Config& row, const TaskContext& context) {
+  const Config config = with_fixed_scale(row);
+  const Placement placement = placement_of(config);
+  const models::Workload workload(workload_options(config));
+  const auto limit = to_milliseconds(config.timeout);
+  const strategies::StepPlan plan = plan_of_one_process(config, {});
+  const backends::DeviceGroup group = open_devices(config, placement, context);
+  const auto each = static_cast<std::size_t>(placement.pipeline_devices());
+  LonelyReplica replica(config, workload, runtime::DeviceSpan(group.devices).subspan(0, each));
+  for (int index = 0; index < warm_up_steps; ++index) replica.step();
+  runtime::synchronize_all(group.devices, limit);
+  GroupCostTable table(GroupCostKeys(plan.schedule, samples_of(plan)));
+  return memory_of(replica, table, limit);
+}
+
 CalibrateStagesResult calibrate_sharded(const Config& row, const TaskContext& context) {
-  Config config = row;
-  // A fixed scale costs the same as any other, and does not overflow.
-  if (scales_loss(row)) config.loss_scale = std::string("2");
+  const Config config = with_fixed_scale(row);
   const Placement placement = placement_of(config);
   const models::Workload workload(workload_options(config));
   const auto limit = to_milliseconds(config.timeout);
@@ -181,8 +193,8 @@ CalibrateStagesResult calibrate_sharded(const Config& row, const TaskContext& co
   const runtime::DeviceSpan devices(group.devices);
   std::vector<std::unique_ptr<LonelyReplica>> replicas;
   for (std::size_t index = 0; index < replicas_here(config, group.devices.size()); ++index) {
-    replicas.push_back(std::make_unique<LonelyReplica>(config, workload, plan.schedule,
-                                                       devices.subspan(index * each, each)));
+    replicas.push_back(
+        std::make_unique<LonelyReplica>(config, workload, devices.subspan(index * each, each)));
   }
   const auto step = [&] {
     for (const auto& replica : replicas) replica->step();
@@ -195,13 +207,7 @@ CalibrateStagesResult calibrate_sharded(const Config& row, const TaskContext& co
     step();
     for (const auto& replica : replicas) table.add(replica->execution());
   }
-  replicas.front()->watch_memory();
-  step();
-  for (std::size_t device = 0; device < each; ++device) {
-    const std::vector<MemoryMark> marks = replicas.front()->marks(device);
-    result.resting_bytes.push_back(marks.front().held);
-    table.add(marks);
-  }
+  result.memory = memory_of(*replicas.front(), table, limit);
   result.costs = table.costs();
   return result;
 }

@@ -216,6 +216,12 @@ CalibrateStagesResult calibrate_stages(const CalibrateStagesJob& job, const Task
   result.has_buffers = !models::buffers(model.layers).empty();
   if (is_data_parallel(job.config)) {
     result.owners = owners_of_segments(job.config, model);
+  } else {
+    const auto sizes = micro_batch_sizes(job.config);
+    const bool is_even = sizes.front() == sizes.back();
+    result.memory = calibrate_memory(
+        is_even ? shorter(job.config, sizes.front(), static_cast<int>(sizes.size())) : job.config,
+        context);
   }
   return result;
 }

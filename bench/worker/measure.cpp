@@ -9,10 +9,12 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/config/batches.h"
 #include "bench/oracle/fingerprint.h"
+#include "bench/predict/memory_watch.h"
 #include "bench/timing/lockstep.h"
 #include "bench/timing/straggler.h"
 #include "bench/timing/warm_up.h"
@@ -208,13 +210,25 @@ reports::Repetition record_of_turns(const Session& session, const TaskContext& c
   return record;
 }
 
-MeasureResult steady(Session& session, const TaskContext& context, const MeasureJob& job) {
+/// Runs one more step, untimed. Returns what the devices hold in it. Collective.
+std::vector<reports::MemoryCurve> watched_step(const Session& session, const TaskContext& context,
+                                               StepsInTurn& steps, MemoryWatch& watch,
+                                               const schedules::Execution& like) {
+  watch.begin(session.group.devices, like);
+  const auto step = steps.next();
+  synchronize(session);
+  return memory_curve_of(session, context, step->execution(), watch.end());
+}
+
+MeasureResult steady(Session& session, const TaskContext& context, const MeasureJob& job,
+                     MemoryWatch& watch) {
   StepsInTurn steps(session);
   WarmUp warm = warm_up(session, context, steps);
   check_first_loss(job.first_loss, warm.steps.loss.front());
   for (const auto& device : session.group.devices) device->reset_peak_memory();
   MeasureResult result;
   reports::Repetition& repetition = result.repetitions.emplace_back();
+  schedules::Execution last;
   if (!job.turns.empty()) {
     const auto runs = run_in_turns(session, context, steps, job.turns);
     repetition = record_of_turns(session, context, runs, job.peak_gflops, warm.operators);
@@ -224,10 +238,14 @@ MeasureResult steady(Session& session, const TaskContext& context, const Measure
     repetition = record_of(session, context, run, job.peak_gflops, warm.operators);
     if (job.trace) result.trace = trace_of(session, context, run);
     for (const auto& step : run.steps) warm.steps.add(*step);
+    last = run.executions.back();
   }
   check_memory(session);
   check_losses(repetition);
   if (job.evidence) result.evidence.push_back(evidence_of(session, context, warm.steps));
+  if (job.memory && !last.empty()) {
+    repetition.memory_curve = watched_step(session, context, steps, watch, last);
+  }
   repetition.counters["warm_up_steps"] = warm.end.steps();
   if (!warm.end.stationary()) repetition.marks.emplace_back("not_stationary");
   return result;
@@ -265,20 +283,29 @@ MeasureResult tutorial(Session& session, const TaskContext& context, const Measu
   return result;
 }
 
+/// Returns a hook that calls `watch` before `hook`, which may be empty.
+ActionHook watched(MemoryWatch& watch, ActionHook hook) {
+  return [&watch, hook = std::move(hook)](const schedules::Action& action) {
+    watch.before(action);
+    if (hook) hook(action);
+  };
+}
+
 }  // namespace
 
 MeasureResult measure(const MeasureJob& job, const TaskContext& context) {
   const Config& config = job.config;
   const int rank = context.ranks ? context.ranks->info().rank : 0;
   const auto straggler = straggler_of(config, placement_of(config).ranks);
+  MemoryWatch watch;  // outlives the devices' threads
   std::optional<Session> session;
   const AllRanks all_ranks = [&session] { return session->groups.view().all; };
-  session.emplace(
-      config, workload_options(config), context,
-      with_straggler(straggler, rank,
-                     injected_fault(FaultyTask::measure, config.strategy, rank, all_ranks)));
+  ActionHook hook = with_straggler(
+      straggler, rank, injected_fault(FaultyTask::measure, config.strategy, rank, all_ranks));
+  if (job.memory) hook = watched(watch, std::move(hook));
+  session.emplace(config, workload_options(config), context, std::move(hook));
   MeasureResult result = config.protocol == "tutorial" ? tutorial(*session, context, job)
-                                                       : steady(*session, context, job);
+                                                       : steady(*session, context, job, watch);
   if (faults_are_injected()) {
     for (auto& repetition : result.repetitions) repetition.marks.emplace_back("test_fault");
   }

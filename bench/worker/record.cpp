@@ -267,4 +267,33 @@ std::vector<reports::TimelineEvent> trace_of(const Session& session, const TaskC
   return all;
 }
 
+std::vector<reports::MemoryCurve> memory_curve_of(
+    const Session& session, const TaskContext& context, const schedules::Execution& step,
+    const std::vector<std::vector<MemoryMark>>& marks) {
+  std::map<schedules::Action, std::chrono::steady_clock::time_point> starts;
+  auto origin = std::chrono::steady_clock::time_point::max();
+  for (const schedules::ExecutedAction& entry : step) {
+    starts[entry.action] = entry.start->time();
+    origin = std::min(origin, entry.start->time());
+  }
+  std::vector<reports::MemoryCurve> own;
+  for (const std::vector<MemoryMark>& of_device : marks) {
+    std::vector<MemoryAt> moments;
+    for (std::size_t index = 0; index + 1 < of_device.size(); ++index) {
+      moments.push_back({.ms = milliseconds(starts.at(of_device[index].action) - origin),
+                         .held = of_device[index].held,
+                         .most_bytes = of_device[index + 1].peak});
+    }
+    const BytesByPurpose& after = of_device.back().held;
+    moments.push_back({milliseconds(schedules::end_of(step) - origin), after, sum(after)});
+    const int device = number_in_job(session, static_cast<int>(own.size()));
+    own.push_back(curve_of(session.rank(), device, moments));
+  }
+  std::vector<reports::MemoryCurve> all;
+  for (const nlohmann::json& rank : all_gather_json(context, json_of(own))) {
+    append(all, rank, "memory_curve");
+  }
+  return all;
+}
+
 }  // namespace stratagem::bench

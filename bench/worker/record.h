@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "bench/predict/memory_watch.h"
 #include "bench/worker/session.h"
 #include "bench/worker/timed_run.h"
 #include "reports/record.h"
@@ -22,6 +23,11 @@ reports::Repetition record_of(const Session& session, const TaskContext& context
 /// Returns every rank's part of the trace. Collective.
 std::vector<reports::TimelineEvent> trace_of(const Session& session, const TaskContext& context,
                                              const TimedRun& run);
+
+/// Returns every rank's memory during a step, from the marks of its devices. Collective.
+std::vector<reports::MemoryCurve> memory_curve_of(
+    const Session& session, const TaskContext& context, const schedules::Execution& step,
+    const std::vector<std::vector<MemoryMark>>& marks);
 
 /// Returns the step whose duration is the (lower) median.
 std::size_t median_step(const std::vector<double>& durations);

@@ -1,7 +1,6 @@
 #include "models/cpu_kernels/functions.h"
 
 #include <ATen/ATen.h>
-#include <ATen/OpMathType.h>
 
 #include <array>
 
@@ -15,7 +14,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr double kLayerNormEpsilon = 1e-5;  // also of the root mean square
+constexpr double kLayerNormEpsilon = 1e-5;
 
 // Returns [entries, features], or undefined after accumulating the rows (see
 // gradient_accumulation_fusion.h).
@@ -75,46 +74,6 @@ class SplitLayerNorm : public torch::autograd::Function<SplitLayerNorm> {
     });
     deferred->defer(saved[2], [gradient = gradients[0]] { return gradient.flatten(0, -2).sum(0); });
     return {std::get<0>(derivative(saved[1], {true, false, false})), {}, {}};
-  }
-};
-
-/// Returns x over its root mean square, in the format of sums.
-at::Tensor over_root_mean_square(const at::Tensor& x, const at::Tensor& inverse_root) {
-  return x.to(inverse_root.scalar_type()).mul(inverse_root);
-}
-
-class RmsNorm : public torch::autograd::Function<RmsNorm> {
- public:
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& x,
-                            const at::Tensor& weight) {
-    const at::Tensor wide = x.to(at::toOpMathType(x.scalar_type()));
-    const at::Tensor inverse_root =
-        wide.square().mean(-1, /*keepdim=*/true).add_(kLayerNormEpsilon).rsqrt_();
-    context->save_for_backward({x, weight, inverse_root});
-    save_deferred_weight_gradients(*context);
-    return wide.mul(inverse_root).mul_(weight).to(x.scalar_type());
-  }
-
-  static variable_list backward(AutogradContext* context, variable_list gradients) {
-    const variable_list saved = context->get_saved_variables();
-    const at::Tensor& x = saved[0];
-    const at::Tensor& weight = saved[1];
-    const at::Tensor& inverse_root = saved[2];
-    const at::Tensor normalised = over_root_mean_square(x, inverse_root);
-    const at::Tensor wide = gradients[0].to(inverse_root.scalar_type());
-    const at::Tensor scaled = wide.mul(weight);
-    const at::Tensor share = scaled.mul(normalised).mean(-1, /*keepdim=*/true);
-    const at::Tensor of_x = scaled.sub(normalised.mul(share)).mul_(inverse_root);
-    const auto of_weight = [x, inverse_root, gradient = gradients[0], type = weight.scalar_type()] {
-      const at::Tensor by_position =
-          over_root_mean_square(x, inverse_root).mul_(gradient.to(inverse_root.scalar_type()));
-      return by_position.flatten(0, -2).sum(0).to(type);
-    };
-    if (const auto deferred = saved_deferred_weight_gradients(*context)) {
-      deferred->defer(weight, of_weight);
-      return {of_x.to(x.scalar_type()), {}};
-    }
-    return {of_x.to(x.scalar_type()), of_weight()};
   }
 };
 
@@ -202,13 +161,6 @@ at::Tensor embedding(const at::Tensor& weight, const at::Tensor& indices) {
 at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
   if (current_deferred_weight_gradients()) return SplitLayerNorm::apply(x, weight, bias);
   return at::layer_norm(x, weight.sizes(), weight, bias, kLayerNormEpsilon);
-}
-
-at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight) {
-  if (uses_reference_kernels() && !current_deferred_weight_gradients()) {
-    return at::rms_norm(x, weight.sizes(), weight, kLayerNormEpsilon);
-  }
-  return RmsNorm::apply(x, weight);
 }
 
 at::Tensor add_bias(at::Tensor x, const at::Tensor& bias) {

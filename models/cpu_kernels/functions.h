@@ -15,10 +15,6 @@ at::Tensor embedding(const at::Tensor& weight, const at::Tensor& indices);
 /// Normalises the last dimension, epsilon 1e-5, then scales and shifts it.
 at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
 
-/// Divides the last dimension by its root mean square, epsilon 1e-5, then scales it. Sums of 16-bit
-/// values are float32.
-at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight);
-
 /// Adds bias [features] to x [..., features] in place.
 at::Tensor add_bias(at::Tensor x, const at::Tensor& bias);
 

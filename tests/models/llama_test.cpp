@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "models/cpu_kernels/deferred_weight_gradients.h"
-#include "models/cpu_kernels/functions.h"
 #include "models/cpu_kernels/reference_kernels.h"
+#include "models/cpu_kernels/row_functions.h"
 #include "models/model.h"
 #include "tests/models/language_model_reference.h"
 #include "tests/models/parameter_count.h"

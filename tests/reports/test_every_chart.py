@@ -9,6 +9,7 @@ import fixture_collectives
 import fixture_history
 import fixture_ladder
 import fixture_many_rows
+import fixture_memory_curves
 import fixture_results
 import fixture_trainings
 import pytest
@@ -55,6 +56,8 @@ def every(tmp_path_factory):
     strategies = charts_of(written, fixture_many_rows.many_rows(60))
     ladder = charts_of(written, fixture_ladder.ladder()).charts
     strategies.charts["data_parallel_ladder"] = ladder["data_parallel_ladder"]
+    curves = charts_of(written, fixture_memory_curves.with_curves()).charts
+    strategies.charts["memory_over_time_pipeline"] = curves["memory_over_time_pipeline"]
     return {
         "strategies": strategies,
         "collectives": draw_charts("collectives", collectives),

@@ -4,5 +4,6 @@
 
 #include "models/cpu_kernels/kernels/attention_loops.h"
 #include "models/cpu_kernels/kernels/batch_norm_loops.h"
+#include "models/cpu_kernels/kernels/row_loops.h"
 #include "models/cpu_kernels/kernels/transposed_product_loops.h"
 #include "models/cpu_kernels/kernels/winograd_loops.h"

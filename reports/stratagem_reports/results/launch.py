@@ -47,6 +47,44 @@ class DeviceUse(msgspec.Struct, frozen=True):
         force_setattr(self, "device", device_name(self.device))
 
 
+class MemoryPoint(msgspec.Struct, frozen=True):
+    """What a device holds from `ms` of a step to the next point, in bytes by purpose.
+
+    `most_bytes` is the highest total until the next point: an action's temporary memory counts
+    there.
+    """
+
+    ms: float
+    held: dict[str, float] = {}
+    most_bytes: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """What the device holds for all purposes."""
+        return sum(self.held.values())
+
+
+class MemoryCurve(msgspec.Struct, frozen=True):
+    """A device's memory over a step, a value of each list for each time.
+
+    `device` is its number in the job.
+    """
+
+    rank: int
+    device: int
+    ms: list[float]
+    most_bytes: list[float]
+    held: dict[str, list[float]] = field(name="bytes", default_factory=dict)
+
+    @property
+    def points(self) -> list[MemoryPoint]:
+        """The curve's points by time."""
+        return [
+            MemoryPoint(ms, {name: own[index] for name, own in self.held.items()}, most)
+            for index, (ms, most) in enumerate(zip(self.ms, self.most_bytes, strict=True))
+        ]
+
+
 class Verification(msgspec.Struct, frozen=True):
     """How far a row's update was from the one it was compared with, and how far it may be."""
 
@@ -93,7 +131,8 @@ class Repetition(msgspec.Struct, frozen=True):
     """One launch of a row: its timed steps and what was recorded with them.
 
     `index`, `items_per_second` and `cpu_ms`, the processor time of a step on all ranks together,
-    are the entry's. `kernels` is what computed, "own" or "reference"; None on GPUs.
+    are the entry's. `kernels` is what computed, "own" or "reference"; None on GPUs. The curves of
+    memory, measured in a step after the timed ones and predicted, are a row's first launch's.
     """
 
     index: int = 0
@@ -105,6 +144,8 @@ class Repetition(msgspec.Struct, frozen=True):
     items_per_second: float | None = None
     devices: list[DeviceUse] = []
     timeline: list[Action] = []
+    memory_curve: list[MemoryCurve] = []
+    predicted_memory_curve: list[MemoryCurve] = []
     mfu: float | None = None
     verification: Verification | None = None
     proof: Proof | None = None

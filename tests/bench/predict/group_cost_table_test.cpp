@@ -62,14 +62,33 @@ TEST(GroupCostTable, TransfersInFlightAreTheLinks) {
 TEST(GroupCostTable, MemoryIsThatOfTheActionBetweenTwoMarks) {
   GroupCostTable found = table();
   found.add({executed(forward_0, 0, 1), executed(forward_1, 1, 2)});
-  found.add(std::vector<MemoryMark>{{.action = forward_0, .held = 100, .peak = 900},
-                                    {.action = forward_1, .held = 150, .peak = 180},
-                                    {.action = {}, .held = 120, .peak = 155}});
-  const auto costs = found.costs();
-  EXPECT_EQ(cost_of(costs, "forward", 4).kept_bytes, 50);
-  EXPECT_EQ(cost_of(costs, "forward", 4).most_bytes, 80);
-  EXPECT_EQ(cost_of(costs, "forward", 3).kept_bytes, -30);
-  EXPECT_EQ(cost_of(costs, "forward", 3).most_bytes, 5);
+  const auto held = [](std::int64_t parameters, std::int64_t activations) {
+    return BytesByPurpose{{"parameters", parameters}, {"activations", activations}};
+  };
+  found.add(std::vector<MemoryMark>{{.action = forward_0, .held = held(80, 20), .peak = 900},
+                                    {.action = forward_1, .held = held(80, 70), .peak = 180},
+                                    {.action = {}, .held = {{"parameters", 80}}, .peak = 155}});
+  const std::vector<ActionMemory> memory = found.memory();
+  ASSERT_EQ(memory.size(), 2U);
+  const ActionMemory& first = memory[memory[0].samples == 4 ? 0 : 1];
+  const ActionMemory& second = memory[memory[0].samples == 4 ? 1 : 0];
+  EXPECT_EQ(first.kept, (BytesByPurpose{{"activations", 50}}));
+  EXPECT_EQ(first.most_bytes, 80);
+  EXPECT_EQ(second.kept, (BytesByPurpose{{"activations", -70}}));
+  EXPECT_EQ(second.most_bytes, 5);
+}
+
+TEST(MemoryCurve, LeavesOutMomentsThatChangeNothing) {
+  const BytesByPurpose few = {{"parameters", 1}};
+  const BytesByPurpose more = {{"parameters", 1}, {"activations", 2}};
+  const reports::MemoryCurve curve =
+      curve_of(1, 3, {{0, few, 1}, {1, few, 9}, {2.0009, more, 3}, {3, more, 4}});
+  EXPECT_EQ(curve.rank, 1);
+  EXPECT_EQ(curve.device, 3);
+  EXPECT_EQ(curve.ms, (std::vector<double>{0, 2.001, 3}));
+  EXPECT_EQ(curve.most_bytes, (std::vector<std::int64_t>{9, 3, 4}));
+  EXPECT_EQ(curve.bytes.at("parameters"), (std::vector<std::int64_t>{1, 1, 1}));
+  EXPECT_EQ(curve.bytes.at("activations"), (std::vector<std::int64_t>{0, 2, 2}));
 }
 
 }  // namespace

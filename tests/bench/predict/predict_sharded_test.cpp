@@ -38,12 +38,28 @@ Config row_of(std::int64_t batch, std::int64_t split) {
   return row;
 }
 
+ActionMemory memory_of(const ActionCost& cost, ActionKind kind) {
+  ActionMemory memory{
+      .kind = cost.kind, .stage = cost.stage, .samples = cost.samples, .first = cost.first};
+  const auto keeps = [&](const char* purpose, std::int64_t bytes, std::int64_t most) {
+    memory.kept = {{purpose, bytes}};
+    memory.most_bytes = most;
+  };
+  if (kind == ActionKind::forward) keeps("activations", 10, 12);
+  if (kind == ActionKind::backward) keeps("activations", -10, 20);
+  if (kind == ActionKind::unshard) keeps("communication", 100, 100);
+  if (kind == ActionKind::reshard) keeps("communication", -100, 0);
+  if (kind == ActionKind::reduce_scatter) keeps("gradients", 30, 30);
+  if (kind == ActionKind::gradient_wait) keeps("gradients", -30, 0);
+  return memory;
+}
+
 /// Two groups with parameters of 3 MiB, forward passes of 2 ms, backward passes of 4 and updates of
 /// 1; a link that carries 1 MiB a millisecond. A pass keeps 10 bytes until its backward pass, whole
 /// parameters take 100, and what is scattered 30.
 StageCosts calibration_of(const Config& row) {
   StageCosts costs{.groups = {{0, 3 * mebi, 3 * mebi}, {0, 3 * mebi, 3 * mebi}},
-                   .resting_bytes = {1000}};
+                   .memory = {.resting = {{{"parameters", 1000}}}}};
   costs.links.gather = {{mebi, 1.0, 0.0}, {8 * mebi, 8.0, 0.0}};
   costs.links.scatter = costs.links.gather;
   const strategies::StepPlan plan = plan_of(row, parts_of(costs));
@@ -51,15 +67,10 @@ StageCosts calibration_of(const Config& row) {
   for (const schedules::Action& action : plan.schedule.actions.front()) {
     const auto [kind, group, samples, first] = keys.of(action);
     ActionCost cost{.kind = kind, .stage = group, .samples = samples, .first = first};
-    if (action.kind == ActionKind::forward) cost.ms = 2, cost.kept_bytes = 10, cost.most_bytes = 12;
-    if (action.kind == ActionKind::backward) {
-      cost.ms = 4, cost.kept_bytes = -10, cost.most_bytes = 20;
-    }
+    if (action.kind == ActionKind::forward) cost.ms = 2;
+    if (action.kind == ActionKind::backward) cost.ms = 4;
     if (action.kind == ActionKind::optimizer) cost.ms = 1;
-    if (action.kind == ActionKind::unshard) cost.kept_bytes = cost.most_bytes = 100;
-    if (action.kind == ActionKind::reshard) cost.kept_bytes = -100;
-    if (action.kind == ActionKind::reduce_scatter) cost.kept_bytes = cost.most_bytes = 30;
-    if (action.kind == ActionKind::gradient_wait) cost.kept_bytes = -30;
+    costs.memory.actions.push_back(memory_of(cost, action.kind));
     costs.costs.push_back(cost);
   }
   return costs;
@@ -114,8 +125,17 @@ TEST(PredictSharded, TransfersTakeTheProcessorFromTheCoreOfACpuDeviceAlone) {
 TEST(PredictSharded, HoldsAtMostWhatTheListHasAllocatedByThen) {
   const Config row = row_of(4, 4);
   // Both groups whole and both passes kept when the second group's backward pass runs.
-  EXPECT_THAT(predict_peak_bytes(row, calibration_of(row)), ElementsAre(1000 + 200 + 20 + 20));
-  EXPECT_EQ(predict(row, calibration_of(row)).peak_bytes, 1240);
+  const Prediction found = predict(row, calibration_of(row));
+  EXPECT_EQ(found.peak_bytes, 1000 + 200 + 20 + 20);
+  const BytesByPurpose resting = {{"parameters", 1000}};
+  const BytesByPurpose held = {{"parameters", 1000}, {"activations", 20}, {"communication", 200}};
+  ASSERT_EQ(found.memory.size(), 2U);
+  for (const std::vector<MemoryAt>& own : found.memory) {
+    EXPECT_EQ(std::ranges::max_element(own, {}, &MemoryAt::most_bytes)->held, held);
+    EXPECT_EQ(own.front().held, resting);
+    EXPECT_EQ(own.back().held, resting) << "the step leaves what it found";
+    EXPECT_TRUE(std::ranges::is_sorted(own, {}, &MemoryAt::ms));
+  }
 }
 
 TEST(PredictSharded, ReplicasOfUnequalSharesHaveAsManyMicroBatches) {

@@ -260,7 +260,6 @@ TEST(PredictReplicated, WhatIsReadyEarlyHides) {
 TEST(PredictReplicated, QuartilesOfTheLinkCount) {
   const Config row = row_of("predict_replicated", 8, 8);
   StageCosts costs = replica_calibration();
-  costs.resting_bytes = {0};
   for (LinkTime& time : costs.links.all_reduce) time.spread.high = 4;
   const Prediction found = predict(row, costs);
   EXPECT_GT(found.high_ms, found.step_ms);

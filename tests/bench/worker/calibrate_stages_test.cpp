@@ -86,6 +86,25 @@ TEST(CalibrateStages, PricesEveryActionOfTheRow) {
   expect_unit_step(row, costs);
 }
 
+/// The calibrated steps have four micro-batches, the row has eight.
+TEST(CalibrateStages, TheMemoryOfAFewMicroBatchesPredictsThatOfMany) {
+  for (const char* schedule : {"1f1b", "zb_h1", "gpipe"}) {
+    SCOPED_TRACE(schedule);
+    Config row = small_row("pipeline", "mlp");
+    row.global_batch_size = 16;
+    row.schedule = std::string(schedule);
+    const CalibrateStagesResult found = calibrate_stages({.config = row}, quick());
+    const Prediction predicted = predict(row, {.costs = found.costs, .memory = found.memory});
+    const MeasureResult launch = measure({.config = row}, {});
+    std::int64_t most = 0;
+    for (const auto& device : launch.repetitions.at(0).devices) {
+      most = std::max(most, device.peak_memory_bytes);
+    }
+    ASSERT_TRUE(predicted.peak_bytes);
+    EXPECT_NEAR(static_cast<double>(*predicted.peak_bytes) / static_cast<double>(most), 1, 0.02);
+  }
+}
+
 TEST(CalibrateStages, PricesTheNormOfGradientsThatAreClipped) {
   for (const char* strategy : {"pipeline", "data_parallel"}) {
     Config row = small_row(strategy, "toy");
@@ -169,7 +188,7 @@ TEST(CalibrateStages, PricesGroupsOfLayersWithoutTheOtherReplicas) {
         .links = {.gather = {{1000, 1.0}, {2000, 2.0}}, .scatter = {{1000, 1.0}, {2000, 2.0}}},
         .groups = found.groups,
         .has_buffers = found.has_buffers,
-        .resting_bytes = found.resting_bytes};
+        .memory = found.memory};
     EXPECT_GT(costs.groups.size(), 2U);
     int relus = 0;
     for (const ActionCost& cost : costs.costs) {
@@ -184,7 +203,7 @@ TEST(CalibrateStages, PricesGroupsOfLayersWithoutTheOtherReplicas) {
     constexpr int relus_of_the_model = 7;
     const double least = micro_batches * relus_of_the_model * 3 * SleepingRelus::forward_ms;
     EXPECT_GT(predict_step_ms(row, costs), least) << precision;
-    EXPECT_GT(predict_peak_bytes(row, costs).at(0), costs.resting_bytes.at(0)) << precision;
+    EXPECT_GT(predict(row, costs).peak_bytes, sum(costs.memory.resting.at(0))) << precision;
     row.prefetch = 0;
     row.reshard_after_forward = false;
     EXPECT_GT(predict_step_ms(row, costs), least) << "the costs are other windows' too";

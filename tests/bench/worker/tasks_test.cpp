@@ -317,6 +317,28 @@ TEST(MeasureTask, ATraceHoldsEveryStep) {
   EXPECT_THAT(result.trace, SizeIs(3 * actions));
 }
 
+TEST(MeasureTask, OneMoreStepShowsTheMemory) {
+  for (const char* strategy : {"single", "pipeline", "data_parallel"}) {
+    SCOPED_TRACE(strategy);
+    const Config row = small_row(strategy, "mlp");
+    EXPECT_TRUE(measured(row).memory_curve.empty()) << "not asked for";
+    const MeasureResult result = measure({.config = row, .memory = true}, {});
+    const reports::Repetition& launch = result.repetitions.at(0);
+    EXPECT_THAT(launch.step_ms, SizeIs(3));
+    ASSERT_THAT(launch.memory_curve, SizeIs(launch.devices.size()));
+    for (const reports::DeviceRecord& device : launch.devices) {
+      const auto& curve = launch.memory_curve.at(static_cast<std::size_t>(device.device));
+      EXPECT_TRUE(std::ranges::is_sorted(curve.ms));
+      EXPECT_THAT(curve.most_bytes, SizeIs(curve.ms.size()));
+      EXPECT_THAT(curve.bytes.at("parameters"), SizeIs(curve.ms.size()));
+      const std::int64_t most = std::ranges::max(curve.most_bytes);
+      // What a device sends is freed when the other one has it: not always at the same action.
+      const auto peak = static_cast<double>(device.peak_memory_bytes);
+      EXPECT_NEAR(static_cast<double>(most) / peak, 1, 0.05);
+    }
+  }
+}
+
 TEST(CalibrateDevice, FindsPositiveRates) {
   const Config row = small_row("pipeline", "toy");
   const CalibrateDeviceResult rates = calibrate_device({.config = row}, {});

@@ -30,6 +30,7 @@ LayerFlops& LayerFlops::operator+=(const LayerFlops& other) {
   forward += other.forward;
   backward_input += other.backward_input;
   backward_weight += other.backward_weight;
+  remade += other.remade;
   return *this;
 }
 

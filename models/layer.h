@@ -38,6 +38,7 @@ struct LayerFlops {
   double forward = 0;
   double backward_input = 0;
   double backward_weight = 0;
+  double remade = 0;  // the forward operations that selective recomputation repeats
 
   LayerFlops& operator+=(const LayerFlops& other);
 };

@@ -102,13 +102,15 @@ LlamaBlock::LlamaBlock(std::string name, Parts parts)
 
 at::Tensor LlamaBlock::forward(const at::Tensor& input) {
   const auto [groups, queries] = parts_.heads;
-  const at::Tensor wide = parts_.qkv->forward(parts_.norm1->forward(input));
+  const at::Tensor wide = remade(*parts_.qkv, function_of(*parts_.norm1), input);
   const Rotation& angles = rotation(wide, wide.size(2) / (groups * (queries + 2)));
+  const auto attention = [heads = parts_.heads.count()](const at::Tensor& qkv) {
+    return causal_attention(qkv, heads);
+  };
   const at::Tensor spread = spread_heads(wide, angles, parts_.heads);
-  const at::Tensor mixed = causal_attention(spread, parts_.heads.count());
-  const at::Tensor middle = input + parts_.projection->forward(mixed);
-  const at::Tensor gate_up = parts_.gate_up->forward(parts_.norm2->forward(middle));
-  return middle + parts_.down->forward(gated_silu(gate_up));
+  const at::Tensor middle = input + remade(*parts_.projection, attention, spread);
+  const at::Tensor gate_up = remade(*parts_.gate_up, function_of(*parts_.norm2), middle);
+  return middle + remade(*parts_.down, gated_silu, gate_up);
 }
 
 /// The angles of 16-bit formats are float32.

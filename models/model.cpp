@@ -81,6 +81,7 @@ PassFlops flops(LayerSpan layers, const Shape& input, bool first_input_needs_gra
   for (const auto& layer : layers) {
     const LayerFlops one = layer->flops(shape);
     total.forward += one.forward;
+    total.remade += one.remade;
     total.backward += one.backward_weight + (input_needs_gradient ? one.backward_input : 0);
     input_needs_gradient = true;
     shape = layer->output_shape(shape);

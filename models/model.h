@@ -23,6 +23,7 @@ using LayerSpan = std::span<const std::unique_ptr<Layer>>;
 struct PassFlops {
   double forward = 0;
   double backward = 0;
+  double remade = 0;  // see LayerFlops
 
   double total() const { return forward + backward; }
 };

@@ -61,11 +61,22 @@ TransformerBlock::TransformerBlock(std::string name, Parts parts)
 }
 
 at::Tensor TransformerBlock::forward(const at::Tensor& input) {
-  const at::Tensor mixed =
-      causal_attention(parts_.qkv->forward(parts_.norm1->forward(input)), parts_.heads);
-  const at::Tensor middle = input + parts_.projection->forward(mixed);
-  const at::Tensor hidden = at::gelu(parts_.up->forward(parts_.norm2->forward(middle)));
-  return middle + parts_.down->forward(hidden);
+  const auto attention = [heads = parts_.heads](const at::Tensor& qkv) {
+    return causal_attention(qkv, heads);
+  };
+  const auto gelu = [](const at::Tensor& x) { return at::gelu(x); };
+  const at::Tensor qkv = remade(*parts_.qkv, function_of(*parts_.norm1), input);
+  const at::Tensor middle = input + remade(*parts_.projection, attention, qkv);
+  const at::Tensor hidden = remade(*parts_.up, function_of(*parts_.norm2), middle);
+  return middle + remade(*parts_.down, gelu, hidden);
+}
+
+TensorFunction function_of(Layer& layer) {
+  return [&layer](const at::Tensor& x) { return layer.forward(x); };
+}
+
+at::Tensor remade(Layer& layer, const TensorFunction& make, const at::Tensor& from) {
+  return on_remade_input(function_of(layer), make, from);
 }
 
 Shape TransformerBlock::output_shape(const Shape& input) const {
@@ -93,7 +104,7 @@ LayerFlops TransformerBlock::flops(const Shape& input) const {
 LayerFlops attention_flops(const Shape& mixed) {
   const double scores = 2.0 * static_cast<double>(mixed[0]) * static_cast<double>(mixed[1]) *
                         static_cast<double>(mixed[1]) * static_cast<double>(mixed[2]);
-  return {2 * scores, 4 * scores, 0};
+  return {2 * scores, 4 * scores, 0, 2 * scores};
 }
 
 }  // namespace stratagem::models

@@ -3,6 +3,7 @@
 // [n, sequence, features].
 #pragma once
 
+#include "models/cpu_kernels/remade_inputs.h"
 #include "models/layer.h"
 
 namespace stratagem::models {
@@ -45,6 +46,11 @@ class LayerNormLayer : public Layer {
   at::Tensor weight_;
   at::Tensor bias_;
 };
+
+TensorFunction function_of(Layer& layer);
+
+/// Calls the layer on make(from), which selective recomputation does not keep.
+at::Tensor remade(Layer& layer, const TensorFunction& make, const at::Tensor& from);
 
 /// Returns the operations of attention with outputs [n, sequence, features of all heads]: two
 /// products over the whole square of positions, as is usual. The mask saves a kernel work, but not

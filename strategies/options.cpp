@@ -44,7 +44,9 @@ Table of_cuts() {
           {{.name = "recompute",
             .used_when = When::strategy_says,
             .meaning = "activations to recompute in the backward pass instead of keeping them: "
-                       "none, full (all but the input of each group of layers)"},
+                       "none, selective (the inputs of a block's linear layers, which norms, attention "
+                       "and activation functions make), full (all but the input of each group of "
+                       "layers)"},
            &StrategyOptions::recompute}};
 }
 

@@ -39,7 +39,7 @@ void add_groups(const PlanRequest& request, StepPlan& plan) {
 
 bool has_layer_groups(const PlanRequest& request, const PlanOutline& outline) {
   if (outline.in_one_process) return false;
-  return has_flat_groups(request) || request.options.recompute != "none";
+  return has_flat_groups(request) || request.options.recompute == "full";
 }
 
 bool has_flat_groups(const PlanRequest& request) {

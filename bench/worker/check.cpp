@@ -253,9 +253,16 @@ void check_layers_of_a_file(const Config& config) {
                   config.schedule, config.model, fmt::join(whole, ", ")));
 }
 
-/// Refuses recomputation if each backward pass of the row follows its own forward pass.
+/// Refuses recomputation that would repeat nothing: selective without attention, full if each
+/// backward pass of the row follows its own forward pass.
 void check_recomputation(const Config& config, const models::Model& model, int devices) {
   if (config.recompute == "none") return;
+  if (config.recompute == "selective") {
+    const models::Workload workload(workload_options(config));
+    if (models::flops(model.layers, workload.input_shape(1), false).remade > 0) return;
+    throw std::invalid_argument(fmt::format(
+        "--recompute selective: {} has no block with attention; choose full or none", config.model));
+  }
   const auto groups = stages::groups_of(model.layers, plan_request(config), /*width=*/1);
   const strategies::ModelParts parts{
       .groups_of_stage = groups.per_stage,

@@ -10,6 +10,7 @@
 #include "models/cpu_kernels/kernels/wide_vectors.h"
 #include "models/cpu_kernels/parallel_rows.h"
 #include "models/cpu_kernels/reference_kernels.h"
+#include "models/cpu_kernels/remade_inputs.h"
 
 namespace stratagem::models {
 namespace {
@@ -85,7 +86,7 @@ void compute_transposed_product(const at::Tensor& sum, const at::Tensor& left,
 
 at::Tensor forward_pass(AutogradContext& context, const at::Tensor& x, const at::Tensor& weight,
                         const at::Tensor& bias) {
-  context.save_for_backward({x, weight, bias});
+  context.save_for_backward({kept_input(context, x), weight, bias});
   save_deferred_weight_gradients(context);
   const at::Tensor y = linear_product(x.flatten(0, -2), weight, bias);
   std::vector<std::int64_t> shape = x.sizes().vec();
@@ -95,14 +96,17 @@ at::Tensor forward_pass(AutogradContext& context, const at::Tensor& x, const at:
 
 variable_list backward_pass(AutogradContext& context, const at::Tensor& y_gradient) {
   const variable_list saved = context.get_saved_variables();
-  const at::Tensor rows = saved[0].flatten(0, -2);
   const at::Tensor gradient = y_gradient.contiguous().flatten(0, -2);
   const at::Tensor& weight = saved[1];
   const at::Tensor& bias = saved[2];
   variable_list result(bias.defined() ? 3 : 2);
   if (context.needs_input_grad(0)) {
-    result[0] = linear_input_gradient(gradient, weight).view(saved[0].sizes());
+    std::vector<std::int64_t> shape = y_gradient.sizes().vec();
+    shape.back() = weight.size(1);
+    result[0] = linear_input_gradient(gradient, weight).view(shape);
   }
+  // Made again now also for a deferred gradient: a norm's weight may be freed by then.
+  const at::Tensor rows = input_again(context, saved[0]).flatten(0, -2);
   if (const auto deferred = saved_deferred_weight_gradients(context)) {
     deferred->defer(weight, [weight, rows, gradient] {
       return accumulated_weight_gradient(weight, rows, gradient);
@@ -187,7 +191,7 @@ at::Tensor accumulated_weight_gradient(const at::Tensor& weight, const at::Tenso
 }
 
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
-  if (uses_reference_kernels() && !current_deferred_weight_gradients()) {
+  if (uses_reference_kernels() && !current_deferred_weight_gradients() && !remakes_inputs()) {
     return at::linear(x, weight, bias.defined() ? std::optional(bias) : std::nullopt);
   }
   return bias.defined() ? LinearFunction::apply(x, bias, weight)

@@ -12,6 +12,9 @@ strategies::Costs DataParallelStrategy::costs(std::int64_t samples) const {
   strategies::Costs costs;
   for (const models::PassFlops& flops : flops_) {
     costs.flops += flops.total() * static_cast<double>(samples);
+    if (workload_.options().remakes_inputs) {
+      costs.recomputed_flops += flops.remade * static_cast<double>(samples);
+    }
   }
   for (const schedules::Action& pass : make_plan(samples).recomputed) {
     const Place place = place_of(pass);

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "models/cpu_kernels/remade_inputs.h"
 #include "models/gradient_clipping.h"
 #include "strategies/backends/backend.h"
 #include "strategies/backends/memory_accounting.h"
@@ -111,6 +112,7 @@ void Stage::compute_output(Slot& own) {
     own.weight_gradients = c10::make_intrusive<models::DeferredWeightGradients>();
   }
   const models::DeferWeightGradientsGuard deferring(own.weight_gradients);
+  const models::RemadeInputsGuard remaking(workload_->options().remakes_inputs);
   own.output = models::forward(layers_, own.input);
 }
 

@@ -20,6 +20,7 @@ void StagedStrategy::note_shapes(const std::vector<models::LayerList>& parts) {
     const models::PassFlops flops = models::flops(parts[stage], shape, stage > 0);
     flops_of_a_sample_ += flops.total();
     forward_flops_.push_back(flops.forward);
+    remade_flops_of_a_sample_ += flops.remade;
     shape = models::output_shape(parts[stage], shape);
     output_shapes_.push_back(layout_ ? layout_->boundary(shape) : shape);
   }
@@ -39,7 +40,9 @@ strategies::Costs StagedStrategy::costs(std::int64_t samples) const {
   const schedules::Schedule& stages = plan.plan.of_stages;
   costs.stages = stages.stages();
   costs.flops = flops_of_a_sample_ * static_cast<double>(samples);
-  costs.recomputed_flops = recomputed_flops(plan) * groups_.replicas;
+  costs.recomputed_flops = workload_.options().remakes_inputs
+                               ? remade_flops_of_a_sample_ * static_cast<double>(samples)
+                               : recomputed_flops(plan) * groups_.replicas;
   const auto live = schedules::peak_live_micro_batches(stages);
   costs.live_micro_batches = *std::max_element(
       live.begin() + first_device_,

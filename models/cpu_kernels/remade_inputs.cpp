@@ -1,0 +1,63 @@
+#include "models/cpu_kernels/remade_inputs.h"
+
+#include <ATen/core/grad_mode.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <utility>
+
+namespace stratagem::models {
+namespace {
+
+constexpr const char* remade_key = "remade_input";
+
+struct RemadeInput : torch::CustomClassHolder {
+  at::Tensor made;
+  std::function<at::Tensor()> make;
+};
+
+using RemadeInputPointer = c10::intrusive_ptr<RemadeInput>;
+
+thread_local bool remakes = false;
+thread_local RemadeInputPointer current_input;
+
+}  // namespace
+
+bool remakes_inputs() { return remakes; }
+
+RemadeInputsGuard::RemadeInputsGuard(bool now) : previous_(std::exchange(remakes, now)) {}
+
+RemadeInputsGuard::~RemadeInputsGuard() { remakes = previous_; }
+
+at::Tensor on_remade_input(const TensorFunction& layer, const TensorFunction& make,
+                           const at::Tensor& from) {
+  const at::Tensor made = make(from);
+  if (!remakes || !at::GradMode::is_enabled()) return layer(made);
+  current_input = c10::make_intrusive<RemadeInput>();
+  current_input->made = made;
+  current_input->make = [make, from = from.detach()] { return make(from); };
+  at::Tensor result = layer(made);
+  current_input.reset();
+  return result;
+}
+
+at::Tensor kept_input(torch::autograd::AutogradContext& context, const at::Tensor& x) {
+  const RemadeInputPointer remade = std::exchange(current_input, nullptr);
+  if (!remade) return x;
+  const bool is_it = x.const_data_ptr() == remade->made.const_data_ptr() &&
+                     x.numel() == remade->made.numel();
+  if (!is_it) return x;
+  remade->made.reset();
+  context.saved_data[remade_key] = c10::IValue::make_capsule(remade);
+  return {};
+}
+
+at::Tensor input_again(const torch::autograd::AutogradContext& context, const at::Tensor& kept) {
+  if (kept.defined()) return kept;
+  const auto remade = c10::static_intrusive_pointer_cast<RemadeInput>(
+      context.saved_data.at(remade_key).toCapsule());
+  const at::NoGradGuard no_gradient;
+  // The function's input must not be kept longer than by the node.
+  return std::exchange(remade->make, nullptr)();
+}
+
+}  // namespace stratagem::models

@@ -1,0 +1,48 @@
+// Selective recomputation: a linear layer's input that a cheap function makes, such as a norm, an
+// activation function or attention, is made again in the backward pass instead of being kept. The
+// function's own input is kept anyway, for its own derivative (Korthikanti et al. 2022, "Reducing
+// Activation Recomputation in Large Transformer Models", section 5).
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+#include <c10/util/intrusive_ptr.h>
+
+#include <functional>
+
+namespace torch::autograd {
+struct AutogradContext;
+}
+
+namespace stratagem::models {
+
+using TensorFunction = std::function<at::Tensor(const at::Tensor&)>;
+
+/// Returns whether forward passes on this thread leave inputs to be made again.
+bool remakes_inputs();
+
+/// Sets this until the end of the scope.
+class RemadeInputsGuard {
+ public:
+  explicit RemadeInputsGuard(bool remakes);
+  ~RemadeInputsGuard();
+  RemadeInputsGuard(const RemadeInputsGuard&) = delete;
+  RemadeInputsGuard& operator=(const RemadeInputsGuard&) = delete;
+
+ private:
+  bool previous_;
+};
+
+/// Returns layer(make(from)). While inputs are remade, linear() in `layer`, called on exactly
+/// make(from), keeps `from` in place of it. `make` must be alive in the backward pass, and must
+/// return equal bits then.
+at::Tensor on_remade_input(const TensorFunction& layer, const TensorFunction& make,
+                           const at::Tensor& from);
+
+/// What a node keeps of an input. It keeps `x` itself, or what makes it again.
+at::Tensor kept_input(torch::autograd::AutogradContext& context, const at::Tensor& x);
+
+/// Returns the input in the node's backward pass; once. `kept` is what kept_input() returned.
+at::Tensor input_again(const torch::autograd::AutogradContext& context, const at::Tensor& kept);
+
+}  // namespace stratagem::models

@@ -20,6 +20,7 @@ enum class When {
   always,
   between_ranks,
   schedule_asks,
+  schedule_is_searched,
   model_has_images,
   model_has_tokens,
   model_has_labels,

@@ -7,6 +7,8 @@ namespace {
 
 using Table = std::vector<OptionOf<StrategyOptions>>;
 
+constexpr double most_live_micro_batches = 1'000'000;
+
 /// Returns the options that cut the work.
 Table of_cuts() {
   return {{{.name = "split_size",
@@ -26,6 +28,18 @@ Table of_cuts() {
             .meaning = "number of stages of each device",
             .bounds = {2, runtime::most_devices}},
            &StrategyOptions::virtual_stages},
+          {{.name = "pass_times",
+            .used_when = When::schedule_is_searched,
+            .meaning = "times of forward, input-gradient and weight-gradient passes and of a "
+                       "transfer, in any unit, for which the schedule is searched"},
+           &StrategyOptions::pass_times},
+          {{.name = "live_micro_batches",
+            .used_when = When::schedule_is_searched,
+            .meaning = "number of micro-batches whose activations a device may hold; 0: twice the "
+                       "devices",
+            .bounds = {0, most_live_micro_batches},
+            .row_name_key = "live"},
+           &StrategyOptions::live_micro_batches},
           {{.name = "cut",
             .used_when = When::several_stages,
             .meaning = "first layer of each stage after the first, joined by +"},

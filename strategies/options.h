@@ -29,6 +29,8 @@ struct StrategyOptions {
   Choice<"none", "fp16"> compression = "none";  // the format of gradients in flight
   std::string schedule = "1f1b";                // see strategies/schedules/registry.h
   std::int64_t virtual_stages = 2;              // per device, unless the schedule decides
+  std::string pass_times = "1+1+1+0";           // for a search: of F, I, W and a transfer
+  std::int64_t live_micro_batches = 0;          // the limit of a search; 0: the schedule's
   bool async_reduce = true;                     // overlaps input gradients' all-reduces with W
   bool keep_gathered = false;  // by sequence: gathered inputs are kept for the backward pass
   Choice<"exchange", "library"> reduce_scatter = "exchange";  // the implementation over Gloo
@@ -54,7 +56,8 @@ struct StrategyOptions {
 
 /// The groups in StrategyEntry::options, in the command line's words.
 inline constexpr std::array rank_options = {"ranks", "mesh", "backend", "interface", "straggler"};
-inline constexpr std::array schedule_options = {"schedule", "virtual_stages"};
+inline constexpr std::array schedule_options = {"schedule", "virtual_stages", "pass_times",
+                                                "live_micro_batches"};
 inline constexpr std::array stage_options = {"cut", "partition"};
 inline constexpr std::array replica_options = {"bucket_mb", "overlap", "compression"};
 inline constexpr std::array accumulation_options = {"accumulation_steps"};

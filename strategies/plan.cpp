@@ -88,7 +88,9 @@ StepPlan plan_of(const PlanRequest& request, const PlanOutline& outline) {
         .devices = request.arrangement.devices,
         .micro_batches = static_cast<int>(
             std::ranges::count(plan.partition, request.replica, &schedules::Slice::replica)),
-        .stages_per_device = stages_per_device(request, outline)};
+        .stages_per_device = stages_per_device(request, outline),
+        .pass_times = schedules::pass_times_in(request.options.pass_times),
+        .live_limit = static_cast<int>(request.options.live_micro_batches)};
     plan.ideal_bubble = schedules::find_schedule(outline.schedule).ideal_bubble(size);
     plan.schedule = schedules::make_schedule(outline.schedule, size, request.arrangement.ranks);
     plan.of_stages = plan.schedule;

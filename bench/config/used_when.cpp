@@ -24,6 +24,22 @@ std::string models_that(const Catalogue& catalogue, Test test) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+/// `test` is a member of ScheduleEntry.
+template <class Test>
+std::string schedules_that(const Catalogue& catalogue, Test test) {
+  std::vector<std::string> users;
+  for (const schedules::ScheduleEntry& schedule : catalogue.schedules) {
+    if (std::invoke(test, schedule)) users.push_back("--schedule " + schedule.name);
+  }
+  return fmt::format("{}", fmt::join(users, ", "));
+}
+
+template <class Test>
+bool has_schedule_that(const RowFacts& row, Test test) {
+  return row.schedule != nullptr && std::invoke(test, *row.schedule) && row.strategy != nullptr &&
+         row.strategy->reads("schedule") && row.has("pipeline");
+}
+
 /// Returns an empty text for a strategy that always has stages.
 std::string stages_in_mesh(const strategies::StrategyEntry& strategy) {
   return strategy.usually_spreads_over("pipeline") ? "" : "stages in --mesh";
@@ -97,17 +113,21 @@ constexpr auto conditions = std::to_array<Condition>({
     {When::schedule_asks,
      {.holds =
           [](const RowFacts& row) {
-            return row.schedule != nullptr && row.schedule->asks_for_stages() &&
-                   row.strategy != nullptr && row.strategy->reads("schedule") &&
-                   row.has("pipeline");
+            return has_schedule_that(row, &schedules::ScheduleEntry::asks_for_stages);
           },
       .users =
           [](const Catalogue& catalogue) {
-            std::vector<std::string> users;
-            for (const schedules::ScheduleEntry& schedule : catalogue.schedules) {
-              if (schedule.asks_for_stages()) users.push_back("--schedule " + schedule.name);
-            }
-            return fmt::format("{}", fmt::join(users, ", "));
+            return schedules_that(catalogue, &schedules::ScheduleEntry::asks_for_stages);
+          }}},
+
+    {When::schedule_is_searched,
+     {.holds =
+          [](const RowFacts& row) {
+            return has_schedule_that(row, &schedules::ScheduleEntry::is_searched);
+          },
+      .users =
+          [](const Catalogue& catalogue) {
+            return schedules_that(catalogue, &schedules::ScheduleEntry::is_searched);
           }}},
 
     {When::model_has_images,

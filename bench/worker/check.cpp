@@ -283,6 +283,7 @@ CheckedRow checked_row(Config config, bool ranks_are_here, const TaskContext& co
   check_devices(config, placement, ranks_are_here);
   slices_of(config);
   straggler_of(config, placement.ranks);
+  schedules::pass_times_in(config.pass_times);
   check_sharing(config, placement);
   if (config.mixed_precision != "none" && config.dtype != "float32") {
     throw std::invalid_argument(fmt::format(

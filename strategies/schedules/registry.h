@@ -11,11 +11,28 @@
 
 namespace stratagem::schedules {
 
-/// The size of a schedule; all numbers are at least 1.
+/// The times of F, I and W on any stage, and of a transfer to a neighbour, in any unit.
+struct PassTimes {
+  double forward = 1;
+  double input = 1;
+  double weight = 1;
+  double transfer = 0;
+
+  double of_micro_batch() const { return forward + input + weight; }
+};
+
+/// Parses "2+2+1+0.1": F, I, W, transfer. Throws std::invalid_argument for other text, passes that
+/// take no time, and negative or immense times.
+PassTimes pass_times_in(std::string_view text);
+
+/// The size of a schedule; the first three numbers are at least 1.
 struct ScheduleSize {
   int devices = 1;
   int micro_batches = 1;
   int stages_per_device = 1;  // "virtual stages"; the schedule's number
+  // For schedules that are searched:
+  PassTimes pass_times = {};
+  int live_limit = 0;  // micro-batches held by a device; 0: the schedule's number
 };
 
 /// The user chooses the number of stages of a device (--virtual-stages).
@@ -30,6 +47,7 @@ struct ScheduleEntry {
   /// ratio of B to F, or equal F, I and W. A device that has ended its part begins the next step.
   std::function<double(const ScheduleSize& size)> ideal_bubble = {};
   int stages_per_device = 1;  // or `any_number`
+  bool is_searched = false;   // its order depends on pass_times and live_limit
 
   bool asks_for_stages() const { return stages_per_device == any_number; }
   /// Returns the stages of a device if the user asks for `asked`.

@@ -63,6 +63,17 @@ def one_line(text: str) -> str:
         (["simulate", "--forward-ms", "1+2+3"], ["--forward-ms", "3 values for 2 stages"]),
         (["simulate", "--micro-batches", "0"], ["micro-batch"]),
         (["simulate", "--schedule", "zb_v", "--virtual-stages", "3"], ["--virtual-stages 3: zb_v has 2"]),
+        (["simulate", "--pass-times", "2+2+1+0"], ["--pass-times: 1f1b is not searched; use --schedule zb_auto"]),
+        (["simulate", "--schedule", "zb_auto", "--pass-times", "2+2"], ["--pass-times 2+2: expected the times"]),
+        (["simulate", "--schedule", "zb_auto", "--live-micro-batches", "-1"], ["-1 is out of range; 0 or more"]),
+        (
+            ["run", "--strategy", "pipeline", "--schedule", "zb_h1", "--live-micro-batches", "2"],
+            ["--live-micro-batches", "zb_auto"],
+        ),
+        (
+            ["run", "--strategy", "pipeline", "--schedule", "zb_auto", "--pass-times", "2,1"],
+            ["--pass-times 2: expected the times"],
+        ),
         (
             ["run", "--strategy", "pipeline", "--schedule", "zb_v", "--virtual-stages", "2"],
             ["--virtual-stages", "interleaved_1f1b"],

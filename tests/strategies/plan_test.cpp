@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <set>
+#include <stdexcept>
 
 #include "strategies/schedules/lowering.h"
 #include "strategies/schedules/registry.h"
@@ -52,6 +53,18 @@ TEST(Plan, StagesHaveTheMicroBatchesOfTheSplitSizeOrTheirNumber) {
   request.options.virtual_stages = 3;
   EXPECT_EQ(stages_of(request, {.schedule = "interleaved_1f1b"}), 6);
   EXPECT_EQ(stages_of(request, {.schedule = "zb_v"}), 4);
+}
+
+TEST(Plan, ASearchHasTheTimesAndTheLimitOfTheOptions) {
+  PlanRequest request{
+      .options = {.split_size = 1, .pass_times = "2+2+1+0.5", .live_micro_batches = 3},
+      .arrangement = {.devices = 4},
+      .samples = 12};
+  const PlanOutline outline{.schedule = "zb_auto", .cut_by = by_size};
+  EXPECT_EQ(grid(plan_of(request, outline).schedule),
+            grid(schedules::make_schedule("zb_auto", {4, 12, 1, {2, 2, 1, 0.5}, 3})));
+  request.options.pass_times = "2,2,1,0.5";
+  EXPECT_THROW(plan_of(request, outline), std::invalid_argument);
 }
 
 TEST(Plan, AReplicaMayHaveAMicroBatchLess) {

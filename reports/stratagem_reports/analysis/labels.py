@@ -23,6 +23,7 @@ _MODELS |= {"gpt2": "GPT-2", "gpt2-xl": "GPT-2 XL"}
 _SCHEDULES = {"gpipe": "GPipe", "1f1b": "1F1B", "naive": "naive"}
 _SCHEDULES |= {"interleaved_1f1b": "Interleaved 1F1B", "zb_h1": "ZB-H1"}
 _SCHEDULES |= {"zb_h2": "ZB-H2", "zb_v": "ZB-V", "v_half": "V-Half", "v_min": "V-Min"}
+_SCHEDULES |= {"zb_auto": "ZB-auto"}
 _SCHEDULES |= {"dual_pipe_v": "DualPipeV", "looped_bfs": "looped BFS"}
 _SCHEDULES |= {"interleaved_zero_bubble": "Interleaved zero bubble"}
 _USUAL = {"devices", "batch", "image", "sequence", "cores", "split", "schedule"}

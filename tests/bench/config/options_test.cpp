@@ -78,6 +78,22 @@ TEST(OptionTable, WhichSchedulesAskForStagesTheCatalogueSays) {
   EXPECT_FALSE(is_used(option, config, catalogue));
 }
 
+TEST(OptionTable, OnlyRowsOfSearchedSchedulesReadTheOptionsOfASearch) {
+  Catalogue catalogue = example_catalogue();
+  catalogue.schedules.push_back({.name = "test_searched", .is_searched = true});
+  for (const char* name : {"pass_times", "live_micro_batches"}) {
+    const Option& option = find_option(name);
+    Config config;
+    config.strategy = "pipeline";
+    EXPECT_FALSE(is_used(option, config, catalogue)) << name;
+    config.schedule = "test_searched";
+    EXPECT_TRUE(is_used(option, config, catalogue)) << name;
+    EXPECT_EQ(users_of(option, catalogue), "--schedule test_searched");
+  }
+  EXPECT_EQ(refusal("live_micro_batches", "-1"),
+            "--live-micro-batches: -1 is out of range; 0 to 1000000");
+}
+
 TEST(OptionTable, WhoReducesAndScattersIsAQuestionOfRowsOnCpus) {
   Catalogue catalogue = example_catalogue();
   catalogue.strategies.push_back({.name = "test_sharded", .options = {"reduce_scatter"}});

@@ -49,6 +49,17 @@ TEST(RowName, OtherOptionsStandInTheTablesOrderAndCoresLast) {
             "/inputs:device/cores:4");
 }
 
+TEST(RowName, HasTheTimesAndTheLimitOfASearchedSchedule) {
+  Catalogue catalogue = example_catalogue();
+  catalogue.schedules.push_back({.name = "test_searched", .is_searched = true});
+  Config config = pipeline();
+  config.schedule = "test_searched";
+  const std::string usual = row_name(config, catalogue);
+  config.pass_times = "2+2+1+0.5";
+  config.live_micro_batches = 3;
+  EXPECT_EQ(row_name(config, catalogue), usual + "/pass_times:2+2+1+0.5/live:3");
+}
+
 TEST(RowName, BooleansAreTheirNameAlone) {
   Config config = pipeline();
   config.device = "cuda";

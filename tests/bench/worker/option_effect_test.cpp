@@ -174,13 +174,16 @@ std::vector<Config> rows_of(const strategies::StrategyEntry& strategy) {
       {{"devices", "4"}, {"mixed_precision", "float16"}},
       {{"devices", "4"}, {"shard", "parameters"}},
       {{"schedule", "interleaved_1f1b"}},
+      {{"schedule", "zb_auto"}},
       {{"mesh", "data=2/pipeline=2"}},
       {{"mesh", "data=2/pipeline=2"}, {"schedule", "interleaved_1f1b"}},
+      {{"mesh", "data=2/pipeline=2"}, {"schedule", "zb_auto"}},
       {{"mesh", "data=4/tensor=2"}, {"mixed_precision", "bfloat16"}},
       {{"mesh", "data=4/tensor=2"}, {"shard", "optimizer"}},
       {{"mesh", "data=4/pipeline=2"}, {"shard", "parameters"}},
       {{"mesh", "data=2/pipeline=2"}, {"accumulation_steps", "2"}},
       {{"mesh", "pipeline=2/tensor=2"}, {"schedule", "interleaved_1f1b"}},
+      {{"mesh", "pipeline=2/tensor=2"}, {"schedule", "zb_auto"}},
       {{"replicate", "kept"}, {"reduce", "overlapped"}},
       {{"loss_on", "replicas"}, {"replicate", "kept"}}};
   std::vector<Config> rows;
@@ -197,6 +200,7 @@ std::vector<std::string> others(const Config& row, const Option& option) {
   static const std::map<std::string, std::vector<std::string>> numbers = {
       {"split_size", {"2"}},          {"accumulation_steps", {"1", "2"}},
       {"bucket_mb", {"25"}},          {"virtual_stages", {"3"}},
+      {"pass_times", {"1+1+4+0"}},    {"live_micro_batches", {"1"}},
       {"schedule", {"gpipe"}},        {"cut", {"blocks.0+head", "blocks.1"}},
       {"shard_group_mb", {"100"}},    {"prefetch_groups", {"0"}},
       {"output_device", {"1"}},       {"replicas_of_shards", {"2"}},

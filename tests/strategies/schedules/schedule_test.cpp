@@ -306,7 +306,7 @@ TEST(Validate, RefusesHalvesAmongWholeBackwards) {
 TEST(ScheduleRegistry, HoldsEverySchedule) {
   // A schedule whose self-registration is lost in linking would be missing here.
   EXPECT_THAT(schedule_names(), testing::IsSupersetOf({"1f1b", "gpipe", "interleaved_1f1b", "naive",
-                                                       "zb_h1", "zb_h2", "zb_v"}));
+                                                       "zb_auto", "zb_h1", "zb_h2", "zb_v"}));
   for (const std::string& name : schedule_names()) {
     EXPECT_FALSE(find_schedule(name).summary.empty()) << name;
     EXPECT_EQ(find_schedule(name).name, name);

@@ -11,57 +11,58 @@ constexpr double most_live_micro_batches = 1'000'000;
 
 /// Returns the options that cut the work.
 Table of_cuts() {
-  return {{{.name = "split_size",
-            .used_when = When::cut_by_size,
-            .meaning = "micro-batch size of a pipeline",
-            .unit = "samples",
-            .bounds = positive_count,
-            .row_name_key = "split"},
-           &StrategyOptions::split_size},
-          {{.name = "schedule",
-            .used_when = When::several_stages,
-            .meaning = "pipeline schedule, or csv:FILE with an order of its passes",
-            .choices = Choices::schedules},
-           &StrategyOptions::schedule},
-          {{.name = "virtual_stages",
-            .used_when = When::schedule_asks,
-            .meaning = "number of stages of each device",
-            .bounds = {2, runtime::most_devices}},
-           &StrategyOptions::virtual_stages},
-          {{.name = "pass_times",
-            .used_when = When::schedule_is_searched,
-            .meaning = "times of forward, input-gradient and weight-gradient passes and of a "
-                       "transfer, in any unit, for which the schedule is searched"},
-           &StrategyOptions::pass_times},
-          {{.name = "live_micro_batches",
-            .used_when = When::schedule_is_searched,
-            .meaning = "number of micro-batches whose activations a device may hold; 0: twice the "
-                       "devices",
-            .bounds = {0, most_live_micro_batches},
-            .row_name_key = "live"},
-           &StrategyOptions::live_micro_batches},
-          {{.name = "cut",
-            .used_when = When::several_stages,
-            .meaning = "first layer of each stage after the first, joined by +"},
-           &StrategyOptions::cut},
-          {{.name = "partition",
-            .used_when = When::several_stages,
-            .meaning = "rule that chooses the stages without --cut"},
-           &StrategyOptions::partition},
-          {{.name = "accumulation_steps",
-            .used_when = When::cut_by_count,
-            .meaning = "number of micro-batches whose gradients are summed before the update; in a "
-                       "pipeline, instead of --split-size",
-            .bounds = positive_count,
-            .row_name_key = "accumulation"},
-           &StrategyOptions::accumulation_steps},
-          {{.name = "recompute",
-            .used_when = When::strategy_says,
-            .meaning = "activations to recompute in the backward pass instead of keeping them: "
-                       "none, selective (the inputs of a block's linear layers, which norms, attention "
-                       "and activation functions make), full (all but the input of each group of "
-                       "layers)"},
-           &StrategyOptions::recompute}};
+  return {
+      {{.name = "split_size",
+        .used_when = When::cut_by_size,
+        .meaning = "micro-batch size of a pipeline",
+        .unit = "samples",
+        .bounds = positive_count,
+        .row_name_key = "split"},
+       &StrategyOptions::split_size},
+      {{.name = "schedule",
+        .used_when = When::several_stages,
+        .meaning = "pipeline schedule, or csv:FILE with an order of its passes",
+        .choices = Choices::schedules},
+       &StrategyOptions::schedule},
+      {{.name = "virtual_stages",
+        .used_when = When::schedule_asks,
+        .meaning = "number of stages of each device",
+        .bounds = {2, runtime::most_devices}},
+       &StrategyOptions::virtual_stages},
+      {{.name = "pass_times",
+        .used_when = When::schedule_is_searched,
+        .meaning = "times of forward, input-gradient and weight-gradient passes and of a "
+                   "transfer, in any unit, for which the schedule is searched"},
+       &StrategyOptions::pass_times},
+      {{.name = "live_micro_batches",
+        .used_when = When::schedule_is_searched,
+        .meaning = "number of micro-batches whose activations a device may hold; 0: twice the "
+                   "devices",
+        .bounds = {0, most_live_micro_batches},
+        .row_name_key = "live"},
+       &StrategyOptions::live_micro_batches},
+      {{.name = "cut",
+        .used_when = When::several_stages,
+        .meaning = "first layer of each stage after the first, joined by +"},
+       &StrategyOptions::cut},
+      {{.name = "partition",
+        .used_when = When::several_stages,
+        .meaning = "rule that chooses the stages without --cut"},
+       &StrategyOptions::partition},
+      {{.name = "accumulation_steps",
+        .used_when = When::cut_by_count,
+        .meaning = "number of micro-batches whose gradients are summed before the update; in a "
+                   "pipeline, instead of --split-size",
+        .bounds = positive_count,
+        .row_name_key = "accumulation"},
+       &StrategyOptions::accumulation_steps},
+      {{.name = "recompute",
+        .used_when = When::strategy_says,
+        .meaning = "activations to recompute in the backward pass instead of keeping them: "
+                   "none, selective (the inputs of a block's linear layers, which norms, attention "
+                   "and activation functions make), full (all but the input of each group of "
+                   "layers)"},
+       &StrategyOptions::recompute}};
 }
 
 Table of_replicas() {

@@ -47,9 +47,9 @@ struct StrategyOptions {
   double shard_group_mb = 0;          // MiB of parameters gathered at once; 0: one block
   bool reshard_after_forward = true;  // frees sharded parameters after each use
   std::int64_t prefetch = 1;          // the number of uses ahead at which a group is gathered
-  Choice<"float32", "same"> reduce_dtype = "float32";  // the format of sums of 16-bit gradients
+  Choice<"float32", "same"> reduce_dtype = "float32";      // the format of sums of 16-bit gradients
   Choice<"none", "selective", "full"> recompute = "none";  // the activations that are made again
-  std::int64_t replicas_of_shards = 1;        // groups of replicas that each shard the state
+  std::int64_t replicas_of_shards = 1;  // groups of replicas that each shard the state
 
   bool operator==(const StrategyOptions&) const = default;
 };

@@ -260,8 +260,9 @@ void check_recomputation(const Config& config, const models::Model& model, int d
   if (config.recompute == "selective") {
     const models::Workload workload(workload_options(config));
     if (models::flops(model.layers, workload.input_shape(1), false).remade > 0) return;
-    throw std::invalid_argument(fmt::format(
-        "--recompute selective: {} has no block with attention; choose full or none", config.model));
+    throw std::invalid_argument(
+        fmt::format("--recompute selective: {} has no block with attention; choose full or none",
+                    config.model));
   }
   const auto groups = stages::groups_of(model.layers, plan_request(config), /*width=*/1);
   const strategies::ModelParts parts{

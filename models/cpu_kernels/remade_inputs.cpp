@@ -43,8 +43,8 @@ at::Tensor on_remade_input(const TensorFunction& layer, const TensorFunction& ma
 at::Tensor kept_input(torch::autograd::AutogradContext& context, const at::Tensor& x) {
   const RemadeInputPointer remade = std::exchange(current_input, nullptr);
   if (!remade) return x;
-  const bool is_it = x.const_data_ptr() == remade->made.const_data_ptr() &&
-                     x.numel() == remade->made.numel();
+  const bool is_it =
+      x.const_data_ptr() == remade->made.const_data_ptr() && x.numel() == remade->made.numel();
   if (!is_it) return x;
   remade->made.reset();
   context.saved_data[remade_key] = c10::IValue::make_capsule(remade);

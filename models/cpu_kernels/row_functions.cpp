@@ -105,7 +105,7 @@ class RmsNorm : public torch::autograd::Function<RmsNorm> {
                                        std::array<bool, 2> wanted) {
     const at::Tensor& x = saved[0];
     const at::Tensor gradient = of_y.contiguous();
-    const at::Tensor weight = saved[1].contiguous();
+    const at::Tensor weight = wanted[0] ? saved[1].contiguous() : at::Tensor();
     const std::int64_t features = x.size(-1);
     const std::int64_t all_rows = x.numel() / features;
     const std::int64_t parts = parallel_parts(all_rows, features);
@@ -118,7 +118,7 @@ class RmsNorm : public torch::autograd::Function<RmsNorm> {
         kernels.rms_norm_gradients(
             {.gradient = gradient.const_data_ptr<T>() + begin,
              .x = x.const_data_ptr<T>() + begin,
-             .weight = weight.const_data_ptr<T>(),
+             .weight = wanted[0] ? weight.const_data_ptr<T>() : nullptr,
              .inverse = saved[2].const_data_ptr<T>() + first,
              .of_x = wanted[0] ? of_x.mutable_data_ptr<T>() + begin : nullptr,
              .of_weight = wanted[1] ? of_weight.mutable_data_ptr<T>() + part * features : nullptr},

@@ -20,7 +20,7 @@ struct RmsNormWork {
   T epsilon;
 };
 
-/// Computes the derivatives; one that is null is left out.
+/// Computes the derivatives; one that is null is left out. Only that of x reads `weight`.
 template <typename T>
 struct RmsNormGradients {
   const T* gradient;  // [rows, features], as x

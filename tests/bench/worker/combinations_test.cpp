@@ -61,7 +61,8 @@ std::map<std::string, std::string> options_of(const Combination& of) {
   if (of.mixed_precision != "none") options["mixed_precision"] = of.mixed_precision;
   if (of.clips) options["clip_gradients"] = "0.1";
   if (of.accumulates) options["accumulation_steps"] = "2";
-  if (of.recomputes) options["recompute"] = "full";
+  const bool has_attention = options["model"] == "gpt-tiny";
+  if (of.recomputes) options["recompute"] = has_attention && of.clips ? "selective" : "full";
   const bool has_buckets =
       entry.reads("bucket_mb") && of.shard == "none" && of.mesh.find("data") != std::string::npos;
   if (of.recomputes && has_buckets) options["bucket_mb"] = "0.0001";  // a layer

@@ -59,6 +59,7 @@ class FirstRank {
       text += fmt::format("{}+{}+{} bytes\n", bytes.parameters, bytes.gradients, bytes.optimizer);
     }
     text += in_words(costs.collectives);
+    text += fmt::format("{} operations repeated\n", costs.recomputed_flops);
     if (placement_.pipeline_ranks() > 1) return text;  // nobody would answer
     strategy_->step(batch);
     runtime::synchronize_all(devices_.devices, std::chrono::seconds(20));

@@ -50,10 +50,14 @@ const std::vector<Case>& cases() {
        {.split_size = 1, .schedule = "zb_h1"},
        "gpt-tiny"},
       {"pipeline", {.devices_per_rank = 2}, {.split_size = 1, .schedule = "v_half"}, "llama-tiny"},
+      {"zero3", {.replicas = 2, .pipeline_ranks = 2}, {.schedule = "zb_h1"}, "llama-tiny"},
+      {"tensor_parallel", {.tensor_ranks = 2}, {}, "llama-tiny", 4, true},
       {"data_parallel", {.devices_per_rank = 2}},
       {"data_parallel", {.devices_per_rank = 2}, {.loss_on = "replicas", .reduce = "overlapped"}}};
   return all;
 }
+
+using Recompute = decltype(strategies::StrategyOptions::recompute);
 
 struct Found {
   strategies::StateDictionary state;
@@ -61,10 +65,11 @@ struct Found {
 };
 
 /// Trains three steps; returns what rank 0 has.
-Found trained(const Case& of, decltype(strategies::StrategyOptions::recompute) recompute) {
+Found trained(const Case& of, const Recompute& recompute) {
   models::WorkloadOptions workload = strategies::small_workload(of.model, of.batch);
   workload.dtype = of.mixed ? at::kBFloat16 : at::kDouble;
   workload.mixed = of.mixed;
+  workload.remakes_inputs = recompute == "selective";
   strategies::Spread spread = of.spread;
   spread.sharded = of.strategy.starts_with("zero");
   strategies::StrategyOptions options = of.options;
@@ -87,18 +92,22 @@ TEST(Recomputation, LeavesTheBitsOfTheUpdate) {
   for (const Case& of : cases()) {
     SCOPED_TRACE(testing::Message() << of);
     const Found kept = trained(of, "none");
-    const Found recomputed = trained(of, "full");
-    EXPECT_EQ(recomputed.loss, kept.loss);
-    ASSERT_EQ(recomputed.state.size(), kept.state.size());
-    for (const auto& [name, tensor] : kept.state) {
-      EXPECT_TRUE(at::equal(recomputed.state.at(name), tensor)) << name;
+    for (const Recompute recompute : {Recompute("selective"), Recompute("full")}) {
+      SCOPED_TRACE(recompute);
+      const Found recomputed = trained(of, recompute);
+      EXPECT_EQ(recomputed.loss, kept.loss);
+      ASSERT_EQ(recomputed.state.size(), kept.state.size());
+      for (const auto& [name, tensor] : kept.state) {
+        EXPECT_TRUE(at::equal(recomputed.state.at(name), tensor)) << name;
+      }
     }
   }
 }
 
 /// The peak of activations of one step on one device, in bytes.
-std::int64_t peak_activations(decltype(strategies::StrategyOptions::recompute) recompute) {
-  models::WorkloadOptions workload = strategies::small_workload("gpt-tiny", 8);
+std::int64_t peak_activations(const Recompute& recompute, const char* model = "gpt-tiny") {
+  models::WorkloadOptions workload = strategies::small_workload(model, 8);
+  workload.remakes_inputs = recompute == "selective";
   workload.sequence_length = 32;
   workload.width = 1;
   strategies::Training training(workload, 1);
@@ -120,6 +129,18 @@ TEST(Recomputation, HoldsOneGroupsActivationsAndTheOthersInputs) {
   const std::int64_t recomputed = peak_activations("full");
   EXPECT_GT(recomputed, 0);
   EXPECT_LT(recomputed, kept * 3 / 4);
+}
+
+/// Of each block of h features, all keep about 16 h a position without recomputation: the norms'
+/// and the activation function's inputs (6 h), q, k and v (3 h), and the inputs of linear layers (7
+/// h).
+TEST(Recomputation, SelectiveKeepsNoInputOfALinearLayer) {
+  for (const char* model : {"gpt-tiny", "llama-tiny"}) {
+    const std::int64_t kept = peak_activations("none", model);
+    const std::int64_t recomputed = peak_activations("selective", model);
+    EXPECT_LT(recomputed, kept * 8 / 10) << model;
+    EXPECT_GT(recomputed, kept / 3) << model;
+  }
 }
 
 }  // namespace

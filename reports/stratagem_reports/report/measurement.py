@@ -75,21 +75,21 @@ def _predictions(results: Results) -> list[str]:
 
 def _noise(results: Results) -> list[str]:
     """What disturbed the machine, and which rows scatter too much for a small claim."""
-    words = [f"Disturbed by {line}." for line in results.stratagem.disturbances]
+    others = [line for line in results.stratagem.disturbances if not line.startswith("launches: ")]
+    words = [f"Disturbed by {line}." for line in others]
     launches = [launch for row in results.rows for launch in row.repetitions]
     disturbed = sum(launch.disturbed for launch in launches)
     if disturbed:
         words.append(
-            f"{disturbed} of {counted(len(launches), 'launch')} were disturbed; they are "
-            "outside the intervals of rows that have others."
+            f"{disturbed} of {counted(len(launches), 'launch')} were disturbed; intervals leave them "
+            "out where a row has others."
         )
     measured = [row.summary for row in working_rows(results)]
     wide = [summary.spread for summary in measured if summary.wide]
     if wide:
         words.append(
-            f"{len(wide)} of {len(measured)} rows scatter widely: the middle four fifths of their "
-            f"samples span {percent(min(wide), 0)} to {percent(max(wide), 0)} of the median, so "
-            "differences of that size are not reliable."
+            f"{len(wide)} of {len(measured)} rows scatter by {percent(min(wide), 0)} to "
+            f"{percent(max(wide), 0)} (middle four fifths); smaller differences are not reliable."
         )
     outliers = sum(len(summary.outliers) for summary in measured)
     if outliers:

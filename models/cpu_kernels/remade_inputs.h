@@ -39,7 +39,8 @@ class RemadeInputsGuard {
 at::Tensor on_remade_input(const TensorFunction& layer, const TensorFunction& make,
                            const at::Tensor& from);
 
-/// What a node keeps of an input. It keeps `x` itself, or what makes it again.
+/// Returns what a node keeps of an input `x` in its forward pass: `x`, or nothing if the context
+/// got what makes it again.
 at::Tensor kept_input(torch::autograd::AutogradContext& context, const at::Tensor& x);
 
 /// Returns the input in the node's backward pass; once. `kept` is what kept_input() returned.

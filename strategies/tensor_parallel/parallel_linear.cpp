@@ -10,6 +10,7 @@
 #include "models/cpu_kernels/deferred_weight_gradients.h"
 #include "models/cpu_kernels/functions.h"
 #include "models/cpu_kernels/linear.h"
+#include "models/cpu_kernels/remade_inputs.h"
 #include "strategies/tensor_parallel/group_capsule.h"
 #include "strategies/tensor_parallel/mappings.h"
 
@@ -57,7 +58,9 @@ class ColumnFunction : public torch::autograd::Function<ColumnFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
                             TensorGroup* group, bool by_sequence) {
     const at::Tensor whole = by_sequence ? group->all_gather(x, sequence_dimension).wait() : x;
-    context->save_for_backward({group->options().keep_gathered ? whole : x, weight});
+    const at::Tensor kept =
+        group->options().keep_gathered ? whole : models::kept_input(*context, x);
+    context->save_for_backward({kept, weight});
     context->saved_data["group"] = capsule_of(*group);
     context->saved_data["by_sequence"] = by_sequence;
     models::save_deferred_weight_gradients(*context);
@@ -72,8 +75,9 @@ class ColumnFunction : public torch::autograd::Function<ColumnFunction> {
     const bool by_sequence = context->saved_data.at("by_sequence").toBool();
     const at::Tensor& weight = saved[1];
     const at::Tensor gradient = gradients[0].contiguous().flatten(0, -2);
-    const auto input = std::make_shared<KeptInput>(
-        saved[0].detach(), by_sequence && !keep_gathered ? &group : nullptr);
+    const auto input =
+        std::make_shared<KeptInput>(models::input_again(*context, saved[0]).detach(),
+                                    by_sequence && !keep_gathered ? &group : nullptr);
     const auto weight_gradient = [weight, input, gradient] {
       return models::accumulated_weight_gradient(weight, input->rows(), gradient);
     };

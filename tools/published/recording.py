@@ -15,7 +15,7 @@ from peer_comparison.contenders import commit_of
 from published.scenarios import ROOT, Scenario
 
 WORK = ROOT / "results" / "figures"
-MOST_BYTES = 400_000
+MOST_BYTES = 700_000
 INTERRUPTED = 130  # the exit code of an interrupted command
 # Digits of a number in a recorded file; a clock has fewer.
 DIGITS = 6

@@ -56,8 +56,8 @@ SCENARIOS = {
         _run("schedules", f"--strategy pipeline --schedule {SCHEDULES} {GPT} {LAUNCHES}", 10),
         _run(
             "recomputation",
-            f"--strategy single,pipeline,ddp,zero3 --recompute none,full {GPT} {LAUNCHES}",
-            12,
+            f"--strategy single,pipeline,zero3 --recompute none,selective,full {GPT} {LAUNCHES}",
+            15,
         ),
         _run(
             "kernels",

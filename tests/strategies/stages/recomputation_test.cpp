@@ -49,6 +49,7 @@ const std::vector<Case>& cases() {
        {.pipeline_ranks = 2, .tensor_ranks = 2},
        {.split_size = 1, .schedule = "zb_h1"},
        "gpt-tiny"},
+      {"sequence_parallel", {.tensor_ranks = 2}, {.keep_gathered = true}, "llama-tiny"},
       {"pipeline", {.devices_per_rank = 2}, {.split_size = 1, .schedule = "v_half"}, "llama-tiny"},
       {"zero3", {.replicas = 2, .pipeline_ranks = 2}, {.schedule = "zb_h1"}, "llama-tiny"},
       {"tensor_parallel", {.tensor_ranks = 2}, {}, "llama-tiny", 4, true},

@@ -128,7 +128,8 @@ class Attempt {
 
   static double arrival(const std::vector<double>& times, int micro_batch) {
     const auto index = static_cast<std::size_t>(micro_batch);
-    return index < times.size() ? times[index] : unknown;
+    if (index >= times.size()) return unknown;
+    return times[index];
   }
 
   bool has_room(const Worker& worker) const {

@@ -112,10 +112,10 @@ void gate_gradient(const T* gradient, const T* gate_up, T* of_gate_up, std::int6
   }
 }
 
-/// Rotates one head. `rotated` may be `head`.
+/// Rotates one head.
 template <typename T, bool back>
-void rotate(const T* head, T* rotated, const T* cosine, const T* sine, std::int64_t half) {
-#pragma GCC ivdep
+void rotate(const T* __restrict head, T* __restrict rotated, const T* __restrict cosine,
+            const T* __restrict sine, std::int64_t half) {
   for (std::int64_t i = 0; i < half; ++i) {
     const T first = head[i];
     const T second = head[half + i];
@@ -182,9 +182,10 @@ void gather_heads(const T* spread, T* grouped, const Angles<T>& angles, const Gr
         rotate<T, true>(from + query * features, to + query * features, cosine, sine, half);
       }
       T* key = to + queries * features;
-      sum_heads(from + all, key, queries, features);
-      rotate<T, true>(key, key, cosine, sine, half);
-      sum_heads(from + 2 * all, key + features, queries, features);
+      T* value = key + features;  // holds the keys' sum first
+      sum_heads(from + all, value, queries, features);
+      rotate<T, true>(value, key, cosine, sine, half);
+      sum_heads(from + 2 * all, value, queries, features);
       from += queries * features;
       to += (queries + 2) * features;
     }

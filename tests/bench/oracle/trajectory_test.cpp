@@ -338,8 +338,8 @@ TEST(Trajectory, OfSeveralShakenOnesTheFurthestValuesCount) {
   }
   std::size_t changed = 0;
   for (const auto& [name, fingerprint] : *exact.after(2)) {
-    const auto off = [&](const Trajectory& of) {
-      return distance(of.after(2)->at(name), fingerprint);
+    const auto off = [&name = name, &from = fingerprint](const Trajectory& of) {
+      return distance(of.after(2)->at(name), from);
     };
     EXPECT_EQ(off(both), std::max(off(one), off(other))) << name;
     changed += off(both) != off(one) ? 1 : 0;

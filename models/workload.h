@@ -44,7 +44,6 @@ struct WorkloadOptions {
   at::MemoryFormat format = at::MemoryFormat::ChannelsLast;  // for images and 4-d parameters
   Loss loss = Loss::mse;
   OptimizerOptions optimizer = {};
-  bool remakes_inputs = false;  // in training, see cpu_kernels/remade_inputs.h
   std::uint64_t seed = 0;
   std::int64_t classes = 0;   // 0: the model's default
   std::int64_t features = 0;  // for a model that takes sizes; 0: its default

@@ -150,11 +150,11 @@ class StageCalibration {
     device_of_loop_[index] = replica;
     device.enqueue(runtime::Stream::compute, "set-up", [&, index] {
       auto& loop = loops_[index];
-      loop = std::make_unique<StageLoop>(
-          workload_, device,
-          std::make_unique<stages::Stage>(workload_, std::move(layers), position,
-                                          device.description(), 1),
-          position, shape, samples, passes, effort_.now);
+      auto stage = std::make_unique<stages::Stage>(workload_, std::move(layers), position,
+                                                   device.description(), 1);
+      stage->remade_inputs = stages::remade_by(config_);
+      loop = std::make_unique<StageLoop>(workload_, device, std::move(stage), position, shape,
+                                         samples, passes, effort_.now);
       loop->exchange_with_a_replica();
     });
     device.synchronize(to_milliseconds(config_.timeout));
@@ -183,6 +183,7 @@ class StageCalibration {
         auto stage = std::make_unique<stages::Stage>(workload_, std::move(parts[index]), position,
                                                      device.description(), 1);
         stage->split_backward = schedule.split_backward;
+        stage->remade_inputs = stages::remade_by(config_);
         loops_[first + index] = std::make_unique<StageLoop>(
             workload_, device, std::move(stage), position, shape, samples,
             passes_of(schedule, static_cast<int>(index)), effort_.now);

@@ -144,7 +144,6 @@ models::WorkloadOptions workload_options(const Config& config) {
       config.memory_format.pick(at::MemoryFormat::ChannelsLast, at::MemoryFormat::Contiguous);
   options.loss = config.loss.pick(models::Loss::mse, models::Loss::cross_entropy);
   options.optimizer = optimizer_options(config);
-  options.remakes_inputs = config.recompute == "selective";
   options.seed = static_cast<std::uint64_t>(config.seed);
   options.classes = config.outputs;
   options.features = config.features;

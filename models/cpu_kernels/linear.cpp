@@ -105,17 +105,16 @@ variable_list backward_pass(AutogradContext& context, const at::Tensor& y_gradie
     shape.back() = weight.size(1);
     result[0] = linear_input_gradient(gradient, weight).view(shape);
   }
-  // Made again now also for a deferred gradient: a norm's weight may be freed by then.
-  const at::Tensor rows = input_again(context, saved[0]).flatten(0, -2);
+  const auto weight_gradient = [weight, gradient, input = input_of(context, saved[0])] {
+    return accumulated_weight_gradient(weight, input().flatten(0, -2), gradient);
+  };
   if (const auto deferred = saved_deferred_weight_gradients(context)) {
-    deferred->defer(weight, [weight, rows, gradient] {
-      return accumulated_weight_gradient(weight, rows, gradient);
-    });
+    deferred->defer(weight, weight_gradient);
     if (bias.defined()) deferred->defer(bias, [gradient] { return gradient.sum(0); });
     return result;
   }
   if (bias.defined()) result[1] = gradient.sum(0);
-  result.back() = accumulated_weight_gradient(weight, rows, gradient);
+  result.back() = weight_gradient();
   return result;
 }
 
@@ -191,7 +190,8 @@ at::Tensor accumulated_weight_gradient(const at::Tensor& weight, const at::Tenso
 }
 
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
-  if (uses_reference_kernels() && !current_deferred_weight_gradients() && !remakes_inputs()) {
+  if (uses_reference_kernels() && !current_deferred_weight_gradients() &&
+      remade_inputs() == RemadeInputs::never) {
     return at::linear(x, weight, bias.defined() ? std::optional(bias) : std::nullopt);
   }
   return bias.defined() ? LinearFunction::apply(x, bias, weight)

@@ -13,28 +13,34 @@ constexpr const char* remade_key = "remade_input";
 struct RemadeInput : torch::CustomClassHolder {
   at::Tensor made;
   std::function<at::Tensor()> make;
+  bool at_once = false;
 };
 
 using RemadeInputPointer = c10::intrusive_ptr<RemadeInput>;
 
-thread_local bool remakes = false;
+thread_local RemadeInputs current_remade = RemadeInputs::never;
 thread_local RemadeInputPointer current_input;
 
 }  // namespace
 
-bool remakes_inputs() { return remakes; }
+RemadeInputs remade_inputs() { return current_remade; }
 
-RemadeInputsGuard::RemadeInputsGuard(bool now) : previous_(std::exchange(remakes, now)) {}
+RemadeInputsGuard::RemadeInputsGuard(RemadeInputs remade)
+    : previous_(std::exchange(current_remade, remade)) {}
 
-RemadeInputsGuard::~RemadeInputsGuard() { remakes = previous_; }
+RemadeInputsGuard::~RemadeInputsGuard() { current_remade = previous_; }
 
 at::Tensor on_remade_input(const TensorFunction& layer, const TensorFunction& make,
                            const at::Tensor& from) {
   const at::Tensor made = make(from);
-  if (!remakes || !at::GradMode::is_enabled()) return layer(made);
+  if (current_remade == RemadeInputs::never || !at::GradMode::is_enabled()) return layer(made);
   current_input = c10::make_intrusive<RemadeInput>();
   current_input->made = made;
-  current_input->make = [make, from = from.detach()] { return make(from); };
+  current_input->make = [make, from = from.detach()] {
+    const at::NoGradGuard no_gradient;
+    return make(from);
+  };
+  current_input->at_once = current_remade == RemadeInputs::at_once;
   at::Tensor result = layer(made);
   current_input.reset();
   return result;
@@ -51,13 +57,15 @@ at::Tensor kept_input(torch::autograd::AutogradContext& context, const at::Tenso
   return {};
 }
 
-at::Tensor input_again(const torch::autograd::AutogradContext& context, const at::Tensor& kept) {
-  if (kept.defined()) return kept;
+std::function<at::Tensor()> input_of(const torch::autograd::AutogradContext& context,
+                                     const at::Tensor& kept) {
+  if (kept.defined()) return [kept = kept.detach()] { return kept; };
   const auto remade = c10::static_intrusive_pointer_cast<RemadeInput>(
       context.saved_data.at(remade_key).toCapsule());
-  const at::NoGradGuard no_gradient;
-  // The function's input must not be kept longer than by the node.
-  return std::exchange(remade->make, nullptr)();
+  // The node must not keep the function's input any longer.
+  std::function<at::Tensor()> make = std::exchange(remade->make, nullptr);
+  if (!remade->at_once) return make;
+  return [made = make()] { return made; };
 }
 
 }  // namespace stratagem::models

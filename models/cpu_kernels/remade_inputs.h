@@ -18,23 +18,31 @@ namespace stratagem::models {
 
 using TensorFunction = std::function<at::Tensor(const at::Tensor&)>;
 
-/// Returns whether forward passes on this thread leave inputs to be made again.
-bool remakes_inputs();
+/// The part of a backward pass that makes an input again. One in two halves has the weights'
+/// gradients in the second (deferred_weight_gradients.h).
+enum class RemadeInputs {
+  never,              // inputs are kept
+  at_once,            // in the first half: parameters may be freed before the second
+  with_the_gradient,  // just before it is used
+};
+
+/// Returns what forward passes on this thread leave to backward passes.
+RemadeInputs remade_inputs();
 
 /// Sets this until the end of the scope.
 class RemadeInputsGuard {
  public:
-  explicit RemadeInputsGuard(bool remakes);
+  explicit RemadeInputsGuard(RemadeInputs remade);
   ~RemadeInputsGuard();
   RemadeInputsGuard(const RemadeInputsGuard&) = delete;
   RemadeInputsGuard& operator=(const RemadeInputsGuard&) = delete;
 
  private:
-  bool previous_;
+  RemadeInputs previous_;
 };
 
 /// Returns layer(make(from)). While inputs are remade, linear() in `layer`, called on exactly
-/// make(from), keeps `from` in place of it. `make` must be alive in the backward pass, and must
+/// make(from), keeps `from` instead. `make` must be alive in the backward pass, and must
 /// return equal bits then.
 at::Tensor on_remade_input(const TensorFunction& layer, const TensorFunction& make,
                            const at::Tensor& from);
@@ -43,7 +51,9 @@ at::Tensor on_remade_input(const TensorFunction& layer, const TensorFunction& ma
 /// got what makes it again.
 at::Tensor kept_input(torch::autograd::AutogradContext& context, const at::Tensor& x);
 
-/// Returns the input in the node's backward pass; once. `kept` is what kept_input() returned.
-at::Tensor input_again(const torch::autograd::AutogradContext& context, const at::Tensor& kept);
+/// Called in the node's backward pass, once; `kept` is what kept_input() returned. Returns what
+/// gives the input, once.
+std::function<at::Tensor()> input_of(const torch::autograd::AutogradContext& context,
+                                     const at::Tensor& kept);
 
 }  // namespace stratagem::models

@@ -12,7 +12,7 @@ strategies::Costs DataParallelStrategy::costs(std::int64_t samples) const {
   strategies::Costs costs;
   for (const models::PassFlops& flops : flops_) {
     costs.flops += flops.total() * static_cast<double>(samples);
-    if (workload_.options().remakes_inputs) {
+    if (request_.options.recompute == "selective") {
       costs.recomputed_flops += flops.remade * static_cast<double>(samples);
     }
   }

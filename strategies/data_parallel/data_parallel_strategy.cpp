@@ -114,6 +114,7 @@ void DataParallelStrategy::make_replicas(std::span<const std::size_t> boundaries
         replicas_[index].push_back(std::make_unique<stages::Stage>(
             workload_, std::move(parts[segment]), position, devices_[index]->description(),
             /*micro_batches=*/1));
+        replicas_[index].back()->remade_inputs = stages::remade_by(request_.options);
       }
     });
   }

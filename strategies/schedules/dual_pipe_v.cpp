@@ -56,7 +56,7 @@ Schedule dual_pipe_v(const ScheduleSize& size) {
 
 STRATAGEM_REGISTER(ScheduleEntry{
     "dual_pipe_v", "alternates forward and backward passes of two stages a device, as a V",
-    dual_pipe_v, [](const ScheduleSize& size) { return bubble_of_equal_passes(dual_pipe_v(size)); },
+    dual_pipe_v, [](const ScheduleSize& size) { return simulated_bubble(dual_pipe_v(size)); },
     /*stages_per_device=*/2});
 
 }  // namespace

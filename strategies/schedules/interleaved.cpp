@@ -103,7 +103,7 @@ STRATAGEM_REGISTER(ScheduleEntry{"interleaved_1f1b", "1f1b over several stages a
 STRATAGEM_REGISTER(ScheduleEntry{
     "interleaved_zero_bubble", "interleaved_1f1b with a third of its bubble",
     interleaved_zero_bubble,
-    [](const ScheduleSize& size) { return bubble_of_equal_passes(interleaved_zero_bubble(size)); },
+    [](const ScheduleSize& size) { return simulated_bubble(interleaved_zero_bubble(size)); },
     /*stages_per_device=*/any_number});
 
 }  // namespace

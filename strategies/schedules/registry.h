@@ -44,7 +44,8 @@ struct ScheduleEntry {
   /// Returns the compute order.
   std::function<Schedule(const ScheduleSize& size)> generate = {};
   /// Returns the idle fraction of one of many steps with equal stages and free transfers, for any
-  /// ratio of B to F, or equal F, I and W. A device that has ended its part begins the next step.
+  /// ratio of B to F, or equal F, I and W, or, if it is searched, for `pass_times`. A device that
+  /// has ended its part begins the next step.
   std::function<double(const ScheduleSize& size)> ideal_bubble = {};
   int stages_per_device = 1;  // or `any_number`
   bool is_searched = false;   // its order depends on pass_times and live_limit

@@ -168,9 +168,7 @@ ScheduleEntry read_schedule(const std::string& name, const std::string& text) {
           .summary = "the order of a file",
           .generate = [order](const ScheduleSize& size) { return of_size(order, size); },
           .ideal_bubble =
-              [order](const ScheduleSize& size) {
-                return bubble_of_equal_passes(of_size(order, size));
-              },
+              [order](const ScheduleSize& size) { return simulated_bubble(of_size(order, size)); },
           .stages_per_device = order.stages() / order.devices()};
 }
 

@@ -18,7 +18,7 @@ Schedule v_half(const ScheduleSize& size) {
 
 STRATAGEM_REGISTER(ScheduleEntry{
     "v_half", "half the activations of 1f1b and half its bubble: two stages a device, as a V",
-    v_half, [](const ScheduleSize& size) { return bubble_of_equal_passes(v_half(size)); },
+    v_half, [](const ScheduleSize& size) { return simulated_bubble(v_half(size)); },
     /*stages_per_device=*/2});
 
 }  // namespace

@@ -15,7 +15,7 @@ Schedule v_min(const ScheduleSize& size) {
 
 STRATAGEM_REGISTER(ScheduleEntry{
     "v_min", "a third of the activations of 1f1b, two thirds of its bubble: two stages a device",
-    v_min, [](const ScheduleSize& size) { return bubble_of_equal_passes(v_min(size)); },
+    v_min, [](const ScheduleSize& size) { return simulated_bubble(v_min(size)); },
     /*stages_per_device=*/2});
 
 }  // namespace

@@ -92,9 +92,25 @@ Schedule repeat_block(std::string name, const ScheduleSize& size, const VBlock& 
   return schedule;
 }
 
-double bubble_of_equal_passes(const Schedule& compute) {
-  const Timeline timeline = simulate(
-      lower(compute), [](const Action& action) { return Cost(is_pass(action.kind) ? 1 : 0); });
+double simulated_bubble(const Schedule& compute, const PassTimes& times) {
+  const auto cost = [&](const Action& action) -> Cost {
+    switch (action.kind) {
+      case ActionKind::forward:
+        return times.forward;
+      case ActionKind::backward:
+        return times.input + times.weight;
+      case ActionKind::backward_input:
+        return times.input;
+      case ActionKind::backward_weight:
+        return times.weight;
+      case ActionKind::copy_activation:
+      case ActionKind::copy_gradient:
+        return times.transfer;
+      default:
+        return 0.0;
+    }
+  };
+  const Timeline timeline = simulate(lower(compute), cost, {.separate_copy_stream = true});
   return idle_fraction(timeline, compute.devices());
 }
 

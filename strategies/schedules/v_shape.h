@@ -61,8 +61,7 @@ struct VBlock {
 /// Returns the schedule that repeats the block as early as possible.
 Schedule repeat_block(std::string name, const ScheduleSize& size, const VBlock& block);
 
-/// Returns the idle fraction of a steady step with equal F, I and W and free transfers, by
-/// simulation.
-double bubble_of_equal_passes(const Schedule& compute);
+/// Returns the idle fraction of a steady step in which passes take `times`, by simulation.
+double simulated_bubble(const Schedule& compute, const PassTimes& times = {});
 
 }  // namespace stratagem::schedules

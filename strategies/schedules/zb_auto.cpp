@@ -7,17 +7,15 @@
 namespace stratagem::schedules {
 namespace {
 
-Schedule search(const ScheduleSize& size, const PassTimes& times) {
+Schedule zb_auto(const ScheduleSize& size) {
   const int limit = size.live_limit > 0 ? size.live_limit : 2 * size.devices;
-  Schedule schedule = zero_bubble_search(size, times, limit);
+  Schedule schedule = zero_bubble_search(size, size.pass_times, limit);
   schedule.name = "zb_auto";
   return schedule;
 }
 
-Schedule zb_auto(const ScheduleSize& size) { return search(size, size.pass_times); }
-
 double ideal_bubble(const ScheduleSize& size) {
-  return bubble_of_equal_passes(search(size, PassTimes()));
+  return simulated_bubble(zb_auto(size), size.pass_times);
 }
 
 STRATAGEM_REGISTER(ScheduleEntry{

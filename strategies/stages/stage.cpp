@@ -5,7 +5,6 @@
 
 #include <cmath>
 
-#include "models/cpu_kernels/remade_inputs.h"
 #include "models/gradient_clipping.h"
 #include "strategies/backends/backend.h"
 #include "strategies/backends/memory_accounting.h"
@@ -29,6 +28,12 @@ std::vector<at::Tensor> tensors_of(const std::vector<models::NamedTensor>& named
 }
 
 }  // namespace
+
+models::RemadeInputs remade_by(const strategies::StrategyOptions& options) {
+  if (options.recompute != "selective") return models::RemadeInputs::never;
+  return options.shard == "parameters" ? models::RemadeInputs::at_once
+                                       : models::RemadeInputs::with_the_gradient;
+}
 
 Stage::Stage(const models::Workload& workload, models::LayerList layers, Position position,
              runtime::DeviceDescription device, int micro_batches)
@@ -112,7 +117,7 @@ void Stage::compute_output(Slot& own) {
     own.weight_gradients = c10::make_intrusive<models::DeferredWeightGradients>();
   }
   const models::DeferWeightGradientsGuard deferring(own.weight_gradients);
-  const models::RemadeInputsGuard remaking(workload_->options().remakes_inputs);
+  const models::RemadeInputsGuard remaking(remade_inputs);
   own.output = models::forward(layers_, own.input);
 }
 

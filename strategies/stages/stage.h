@@ -12,11 +12,16 @@
 #include <vector>
 
 #include "models/cpu_kernels/deferred_weight_gradients.h"
+#include "models/cpu_kernels/remade_inputs.h"
 #include "models/workload.h"
 #include "strategies/costs.h"
+#include "strategies/options.h"
 #include "strategies/runtime/device.h"
 
 namespace stratagem::stages {
+
+/// Returns what the stages of such a row leave to their backward passes.
+models::RemadeInputs remade_by(const strategies::StrategyOptions& options);
 
 class Stage {
  public:
@@ -86,6 +91,7 @@ class Stage {
   std::optional<std::vector<at::Tensor>> counted = {};
   bool keep_inputs = false;  // inputs stay on the device after loading
   bool split_backward = false;
+  models::RemadeInputs remade_inputs = models::RemadeInputs::never;
   /// The last stage's loss of outputs, targets and weight; empty: the workload's.
   std::function<at::Tensor(const at::Tensor&, const at::Tensor&, double)> loss = {};
   /// The correct predictions of outputs and targets; empty: the workload's.

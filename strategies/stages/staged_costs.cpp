@@ -40,7 +40,7 @@ strategies::Costs StagedStrategy::costs(std::int64_t samples) const {
   const schedules::Schedule& stages = plan.plan.of_stages;
   costs.stages = stages.stages();
   costs.flops = flops_of_a_sample_ * static_cast<double>(samples);
-  costs.recomputed_flops = workload_.options().remakes_inputs
+  costs.recomputed_flops = remade_inputs_ != models::RemadeInputs::never
                                ? remade_flops_of_a_sample_ * static_cast<double>(samples)
                                : recomputed_flops(plan) * groups_.replicas;
   const auto live = schedules::peak_live_micro_batches(stages);

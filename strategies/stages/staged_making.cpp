@@ -59,6 +59,7 @@ std::unique_ptr<Stage> StagedStrategy::make_stage(int index, models::LayerList l
                                       /*micro_batches=*/0);
   made->keep_inputs = keep_inputs_;
   made->split_backward = split_backward_;
+  made->remade_inputs = remade_inputs_;
   if (layout_) {
     made->counted = layout_->counted(made->layers());
     made->loss = [this](const at::Tensor& output, const at::Tensor& targets, double weight) {

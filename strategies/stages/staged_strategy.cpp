@@ -63,6 +63,7 @@ StagedStrategy::StagedStrategy(const strategies::StrategyContext& context, Plann
       before_action_(context.before_action),
       groups_(with_copies(context)),
       keep_inputs_(context.options.inputs == "device"),
+      remade_inputs_(remade_by(context.options)),
       reduced_format_(strategies::reduces_in_float32(context.options) ? workload_.master_dtype()
                                                                       : workload_.options().dtype),
       learning_rate_(workload_.options().optimizer.learning_rate),

@@ -135,6 +135,7 @@ class StagedStrategy : public strategies::Strategy {
   std::function<void(const schedules::Action&)> before_action_;
   strategies::RankGroups groups_;
   bool keep_inputs_;
+  models::RemadeInputs remade_inputs_;
   at::ScalarType reduced_format_;  // for sums over the ranks of a tensor-parallel group
   double learning_rate_;
   Planner planner_;

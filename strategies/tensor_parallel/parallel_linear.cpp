@@ -24,21 +24,22 @@ using torch::autograd::variable_list;
 /// which is gathered again. The whole would take as much memory as without parts.
 class KeptInput {
  public:
-  /// `gathers`: the group with the other parts; null if `kept` is whole.
-  KeptInput(at::Tensor kept, TensorGroup* gathers) : kept_(std::move(kept)), gathers_(gathers) {}
+  /// `kept` gives the input, once. `gathers`: the group with the other parts; null if it is whole.
+  KeptInput(std::function<at::Tensor()> kept, TensorGroup* gathers)
+      : kept_(std::move(kept)), gathers_(gathers) {}
 
   bool gathers() const { return gathers_ != nullptr; }
-  void begin() { gather_ = gathers_->all_gather(kept_, sequence_dimension); }
+  void begin() { gather_ = gathers_->all_gather(kept_(), sequence_dimension); }
 
   /// Returns the whole, [positions, features]; once.
   at::Tensor rows() {
-    if (!gathers()) return kept_.flatten(0, -2);
+    if (!gathers()) return kept_().flatten(0, -2);
     if (!gather_) begin();
     return std::exchange(gather_, std::nullopt)->wait().flatten(0, -2);
   }
 
  private:
-  at::Tensor kept_;
+  std::function<at::Tensor()> kept_;
   TensorGroup* gathers_;
   std::optional<PendingCollective> gather_;
 };
@@ -75,9 +76,8 @@ class ColumnFunction : public torch::autograd::Function<ColumnFunction> {
     const bool by_sequence = context->saved_data.at("by_sequence").toBool();
     const at::Tensor& weight = saved[1];
     const at::Tensor gradient = gradients[0].contiguous().flatten(0, -2);
-    const auto input =
-        std::make_shared<KeptInput>(models::input_again(*context, saved[0]).detach(),
-                                    by_sequence && !keep_gathered ? &group : nullptr);
+    const auto input = std::make_shared<KeptInput>(
+        models::input_of(*context, saved[0]), by_sequence && !keep_gathered ? &group : nullptr);
     const auto weight_gradient = [weight, input, gradient] {
       return models::accumulated_weight_gradient(weight, input->rows(), gradient);
     };

@@ -63,8 +63,7 @@ def one_line(text: str) -> str:
         (["simulate", "--forward-ms", "1+2+3"], ["--forward-ms", "3 values for 2 stages"]),
         (["simulate", "--micro-batches", "0"], ["micro-batch"]),
         (["simulate", "--schedule", "zb_v", "--virtual-stages", "3"], ["--virtual-stages 3: zb_v has 2"]),
-        (["simulate", "--pass-times", "2+2+1+0"], ["--pass-times: 1f1b is not searched; use --schedule zb_auto"]),
-        (["simulate", "--schedule", "zb_auto", "--pass-times", "2+2"], ["--pass-times 2+2: expected the times"]),
+        (["simulate", "--live-micro-batches", "3"], ["--live-micro-batches: 1f1b is not searched; use --schedule zb_auto"]),
         (["simulate", "--schedule", "zb_auto", "--live-micro-batches", "-1"], ["-1 is out of range; 0 or more"]),
         (
             ["run", "--strategy", "pipeline", "--schedule", "zb_h1", "--live-micro-batches", "2"],
@@ -223,6 +222,18 @@ def test_simulate(commands, tmp_path):
     assert simulation["bubble"] == pytest.approx(2 / 8)
     kinds = [event["kind"] for event in simulation["timeline"]]
     assert kinds.count("forward") == kinds.count("backward") == 18
+
+
+@pytest.mark.parametrize(("limit", "backward"), [("1", "2"), ("4", "2"), ("8", "5")])
+def test_a_searched_order_has_the_bubble_that_is_called_ideal(commands, limit, backward):
+    """The order is searched for the given times and room, and so is its ideal bubble."""
+    run = commands.stratagem(
+        "simulate", "--schedule", "zb_auto", "--stages", "4", "--micro-batches", "12",
+        "--live-micro-batches", limit, "--backward-ms", backward,
+    )  # fmt: skip
+    measured, ideal = re.search(r"bubble +([\d.]+)% .* ideal ([\d.]+)%", run.stdout).groups()
+    assert measured == ideal
+    assert float(ideal) > 0 or limit == "8"
 
 
 def test_simulate_writes_a_trace(commands, tmp_path):

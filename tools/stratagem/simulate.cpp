@@ -3,8 +3,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <stdexcept>
+#include <vector>
 
 #include "strategies/runtime/parse.h"
 #include "strategies/runtime/require_memory.h"
@@ -21,7 +23,6 @@ struct GivenCosts {
   int stages = 2;
   int micro_batches = 4;
   std::optional<int> virtual_stages = std::nullopt;      // default: the schedule's, or 2
-  std::optional<std::string> pass_times = std::nullopt;  // default: equal
   std::optional<int> live_micro_batches = std::nullopt;  // default: 0
   std::string forward_ms = "1";
   std::string backward_ms = "2";
@@ -66,21 +67,29 @@ void require_memory_of_schedule(const GivenCosts& given) {
       bytes, fmt::format("--stages {}, --micro-batches {}", given.stages, given.micro_batches));
 }
 
-/// Refuses options of a search for a schedule that has one order.
+/// Refuses the limit of a search for a schedule that has one order.
 void require_search(const GivenCosts& given, const schedules::ScheduleEntry& entry) {
   if (given.live_micro_batches && *given.live_micro_batches < 0) {
     throw std::invalid_argument(fmt::format("--live-micro-batches: {} is out of range; 0 or more",
                                             *given.live_micro_batches));
   }
-  if (entry.is_searched || !(given.pass_times || given.live_micro_batches)) return;
+  if (entry.is_searched || !given.live_micro_batches) return;
   std::vector<std::string> searched = schedules::schedule_names();
   std::erase_if(searched, [](const std::string& name) {
     return !schedules::find_schedule(name).is_searched;
   });
   throw std::invalid_argument(
-      fmt::format("{}: {} is not searched; use --schedule {}",
-                  given.pass_times ? "--pass-times" : "--live-micro-batches", given.schedule,
+      fmt::format("--live-micro-batches: {} is not searched; use --schedule {}", given.schedule,
                   fmt::join(searched, ", ")));
+}
+
+/// Returns the times for which a schedule is searched: the means over the stages.
+schedules::PassTimes mean_pass_times(const schedules::UniformCosts& costs) {
+  const auto mean = [](const std::vector<double>& ms) {
+    return std::accumulate(ms.begin(), ms.end(), 0.0) / static_cast<double>(ms.size());
+  };
+  const double half = mean(costs.backward_ms) / 2;
+  return {mean(costs.forward_ms), half, half, costs.transfer_ms};
 }
 
 Simulation simulate_given(const GivenCosts& given) {
@@ -102,18 +111,18 @@ Simulation simulate_given(const GivenCosts& given) {
   }
   simulation.devices = given.stages / std::max(each, 1);
   require_search(given, entry);
-  simulation.schedule = schedules::make_schedule(
-      given.schedule, {.devices = simulation.devices,
-                       .micro_batches = given.micro_batches,
-                       .stages_per_device = each,
-                       .pass_times = given.pass_times ? schedules::pass_times_in(*given.pass_times)
-                                                      : schedules::PassTimes(),
-                       .live_limit = given.live_micro_batches.value_or(0)});
   schedules::UniformCosts costs;
   costs.forward_ms = per_stage(given.forward_ms, given.stages, "--forward-ms");
   costs.backward_ms = per_stage(given.backward_ms, given.stages, "--backward-ms");
   costs.optimizer_ms = given.optimizer_ms;
   costs.transfer_ms = given.link_latency_ms + given.link_ms;
+  const schedules::ScheduleSize size{.devices = simulation.devices,
+                                     .micro_batches = given.micro_batches,
+                                     .stages_per_device = each,
+                                     .pass_times = mean_pass_times(costs),
+                                     .live_limit = given.live_micro_batches.value_or(0)};
+  simulation.schedule = schedules::make_schedule(given.schedule, size);
+  simulation.ideal_bubble = entry.ideal_bubble(size);
   simulation.timeline = schedules::simulate(*simulation.schedule, schedules::cost_function(costs));
   simulation.title = fmt::format("{}: {} stages, {} micro-batches", given.schedule, given.stages,
                                  given.micro_batches);
@@ -136,9 +145,6 @@ int simulate(const Arguments& arguments) {
   add("--stages", "N", given.stages, "number of stages [2]");
   add("--virtual-stages", "N", given.virtual_stages,
       "number of stages of each device, for schedules with several [2]");
-  add("--pass-times", "F+I+W+T", given.pass_times,
-      "times of forward, input-gradient and weight-gradient passes and of a transfer, in any unit, "
-      "for which a schedule is searched [1+1+1+0]");
   add("--live-micro-batches", "N", given.live_micro_batches,
       "number of micro-batches whose activations a device of a searched schedule may hold; 0: "
       "twice the devices [0]");

@@ -17,7 +17,6 @@
 #include "reports/text_table.h"
 #include "reports/trace_writer.h"
 #include "reports/write_all.h"
-#include "strategies/schedules/registry.h"
 #include "strategies/schedules/simulate.h"
 #include "tools/stratagem/gantt_text.h"
 #include "tools/stratagem/python.h"
@@ -57,15 +56,11 @@ nlohmann::ordered_json document_of(const Simulation& simulation) {
 }
 
 void print_schedule(const Simulation& simulation, const schedules::Schedule& schedule) {
-  const auto& entry = schedules::find_schedule(schedule.name);
   fmt::print("of many   {:.6g} ms a step\n",
              schedules::steady_step_ms(simulation.timeline, schedule.devices()));
-  fmt::print(
-      "bubble    {:.1f}% of the devices' time; ideal {:.1f}%\n",
-      100 * schedules::idle_fraction(simulation.timeline, schedule.devices()),
-      100 * entry.ideal_bubble({.devices = schedule.devices(),
-                                .micro_batches = schedule.micro_batches,
-                                .stages_per_device = schedule.stages() / schedule.devices()}));
+  fmt::print("bubble    {:.1f}% of the devices' time; ideal {:.1f}%\n",
+             100 * schedules::idle_fraction(simulation.timeline, schedule.devices()),
+             100 * simulation.ideal_bubble);
   fmt::print("peak live micro-batches by device  {}\n\n",
              fmt::join(schedules::peak_live_micro_batches(schedule), " "));
 }

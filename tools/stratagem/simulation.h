@@ -19,6 +19,7 @@ inline constexpr double mebibyte = 1024.0 * 1024.0;  // bytes
 struct Simulation {
   std::string title;
   std::optional<schedules::Schedule> schedule = {};  // empty for replicas
+  double ideal_bubble = 0;                           // of the schedule
   schedules::Timeline timeline;
   int devices = 1;
   std::optional<std::int64_t> peak_bytes = {};  // peak of the fullest device

@@ -117,7 +117,9 @@ Simulation simulated(const bench::Config& config, const bench::Selection& select
   simulation.title = bench::row_name(chosen, environment.catalogue);
   simulation.devices = row.placement.devices();
   if (row.placement.replicas() == 1 && !bench::is_data_parallel(chosen)) {
-    simulation.schedule = bench::plan_of(chosen).of_stages;
+    const strategies::StepPlan plan = bench::plan_of(chosen);
+    simulation.schedule = plan.of_stages;
+    simulation.ideal_bubble = plan.ideal_bubble;
   }
   simulation.timeline = bench::predict_timeline(chosen, priced.result);
   simulation.peak_bytes = bench::predict(chosen, priced.result).peak_bytes;

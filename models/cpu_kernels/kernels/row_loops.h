@@ -130,18 +130,35 @@ void copy(const T* from, T* to, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) to[i] = from[i];
 }
 
+/// Where the values of a row begin.
+template <typename T>
+struct RowPlace {
+  const T* cosine;
+  const T* sine;
+  std::int64_t grouped;
+  std::int64_t spread;
+};
+
+template <typename T>
+RowPlace<T> row_place(const Angles<T>& angles, const GroupedHeads& heads, std::int64_t row) {
+  const std::int64_t angle = row % heads.sequence * heads.features / 2;
+  const std::int64_t of_groups = row * heads.groups * heads.features;
+  return {angles.cosine + angle, angles.sine + angle, of_groups * (heads.queries + 2),
+          of_groups * 3 * heads.queries};
+}
+
 template <typename T>
 void spread_heads(const T* grouped, T* spread, const Angles<T>& angles, const GroupedHeads& heads,
                   std::int64_t first, std::int64_t rows) {
-  const auto [sequence, groups, queries, features] = heads;
+  const std::int64_t queries = heads.queries;
+  const std::int64_t features = heads.features;
   const std::int64_t half = features / 2;
-  const std::int64_t all = groups * queries * features;
+  const std::int64_t all = heads.groups * queries * features;
   for (std::int64_t row = first; row < first + rows; ++row) {
-    const T* cosine = angles.cosine + row % sequence * half;
-    const T* sine = angles.sine + row % sequence * half;
-    const T* from = grouped + row * groups * (queries + 2) * features;
-    T* to = spread + 3 * row * all;
-    for (std::int64_t group = 0; group < groups; ++group) {
+    const auto [cosine, sine, of_grouped, of_spread] = row_place(angles, heads, row);
+    const T* from = grouped + of_grouped;
+    T* to = spread + of_spread;
+    for (std::int64_t group = 0; group < heads.groups; ++group) {
       const T* value = from + (queries + 1) * features;
       T* key = to + all;
       rotate<T, false>(from + queries * features, key, cosine, sine, half);
@@ -169,15 +186,15 @@ void sum_heads(const T* __restrict heads, T* __restrict sum, std::int64_t count,
 template <typename T>
 void gather_heads(const T* spread, T* grouped, const Angles<T>& angles, const GroupedHeads& heads,
                   std::int64_t first, std::int64_t rows) {
-  const auto [sequence, groups, queries, features] = heads;
+  const std::int64_t queries = heads.queries;
+  const std::int64_t features = heads.features;
   const std::int64_t half = features / 2;
-  const std::int64_t all = groups * queries * features;
+  const std::int64_t all = heads.groups * queries * features;
   for (std::int64_t row = first; row < first + rows; ++row) {
-    const T* cosine = angles.cosine + row % sequence * half;
-    const T* sine = angles.sine + row % sequence * half;
-    const T* from = spread + 3 * row * all;
-    T* to = grouped + row * groups * (queries + 2) * features;
-    for (std::int64_t group = 0; group < groups; ++group) {
+    const auto [cosine, sine, of_grouped, of_spread] = row_place(angles, heads, row);
+    const T* from = spread + of_spread;
+    T* to = grouped + of_grouped;
+    for (std::int64_t group = 0; group < heads.groups; ++group) {
       for (std::int64_t query = 0; query < queries; ++query) {
         rotate<T, true>(from + query * features, to + query * features, cosine, sine, half);
       }

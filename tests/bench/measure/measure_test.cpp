@@ -410,6 +410,25 @@ TEST_F(MeasureTest, AsksForATraceOnce) {
   EXPECT_FALSE(workers_.last_measurement().trace);
 }
 
+TEST_F(MeasureTest, TheFirstLaunchOfARowShowsItsMemory) {
+  workers_.on<MeasureJob>([](const MeasureJob& job) {
+    MeasureResult result{.repetitions = {FakeWorkers::repetition(1)}};
+    if (job.memory) result.repetitions[0].memory_curve = {curve_of(0, 0, {{0, {}, 1}})};
+    return answered(result);
+  });
+  MeasureEnvironment predicting = environment();
+  predicting.predict = [](const Config&, const StageCosts&) {
+    return Prediction{.step_ms = 1, .memory = {{{0, {{"other", 5}}, 7}}}};
+  };
+  const auto row_found = measure({row(4)}, options_, predicting, notes_).results.rows.at(0);
+  ASSERT_THAT(row_found.repetitions, SizeIs(2));
+  EXPECT_THAT(row_found.repetitions[0].memory_curve, SizeIs(1));
+  ASSERT_THAT(row_found.repetitions[0].predicted_memory_curve, SizeIs(1));
+  EXPECT_THAT(row_found.repetitions[0].predicted_memory_curve[0].most_bytes, ElementsAre(7));
+  EXPECT_TRUE(row_found.repetitions[1].memory_curve.empty());
+  EXPECT_TRUE(row_found.repetitions[1].predicted_memory_curve.empty());
+}
+
 TEST_F(MeasureTest, ACrashWhileCheckingIsALoss) {
   workers_.on<CheckJob>([](const CheckJob&) { return FakeWorkers::failure("no memory"); });
   EXPECT_THROW(measure_rows({row(4)}), WorkerFailure);

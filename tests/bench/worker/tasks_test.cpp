@@ -332,7 +332,7 @@ TEST(MeasureTask, OneMoreStepShowsTheMemory) {
       EXPECT_THAT(curve.most_bytes, SizeIs(curve.ms.size()));
       EXPECT_THAT(curve.bytes.at("parameters"), SizeIs(curve.ms.size()));
       const std::int64_t most = std::ranges::max(curve.most_bytes);
-      // What a device sends is freed when the other one has it: not always at the same action.
+      // A device frees its output when the other one has it: not always before the same action.
       const auto peak = static_cast<double>(device.peak_memory_bytes);
       EXPECT_NEAR(static_cast<double>(most) / peak, 1, 0.05);
     }

@@ -94,6 +94,18 @@ TEST(ZeroBubbleSearch, MoreRoomIsNeverWorse) {
   }
 }
 
+TEST(ZeroBubbleSearch, TheIdealBubbleIsThatOfTheOrderInItsOwnTimes) {
+  const auto& entry = find_schedule("zb_auto");
+  const ScheduleSize equal{.devices = 4, .micro_batches = 12};
+  EXPECT_NEAR(entry.ideal_bubble(equal), 0, 1e-9);
+  ScheduleSize slow = equal;
+  slow.pass_times = {.forward = 1, .input = 1, .weight = 1, .transfer = 2};
+  EXPECT_GT(entry.ideal_bubble(slow), 0.01) << "transfers delay the first gradient";
+  ScheduleSize narrow = equal;
+  narrow.live_limit = 1;
+  EXPECT_GT(entry.ideal_bubble(narrow), 0.5) << "one micro-batch after the other";
+}
+
 TEST(ZeroBubbleSearch, DependsOnRatiosOfTimes) {
   const ScheduleSize size{4, 12};
   const std::string order = grid(zero_bubble_search(size, {2, 2, 1, 0.5}, 8));

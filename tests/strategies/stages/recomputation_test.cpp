@@ -70,7 +70,6 @@ Found trained(const Case& of, const Recompute& recompute) {
   models::WorkloadOptions workload = strategies::small_workload(of.model, of.batch);
   workload.dtype = of.mixed ? at::kBFloat16 : at::kDouble;
   workload.mixed = of.mixed;
-  workload.remakes_inputs = recompute == "selective";
   strategies::Spread spread = of.spread;
   spread.sharded = of.strategy.starts_with("zero");
   strategies::StrategyOptions options = of.options;
@@ -108,7 +107,6 @@ TEST(Recomputation, LeavesTheBitsOfTheUpdate) {
 /// The peak of activations of one step on one device, in bytes.
 std::int64_t peak_activations(const Recompute& recompute, const char* model = "gpt-tiny") {
   models::WorkloadOptions workload = strategies::small_workload(model, 8);
-  workload.remakes_inputs = recompute == "selective";
   workload.sequence_length = 32;
   workload.width = 1;
   strategies::Training training(workload, 1);
@@ -132,9 +130,8 @@ TEST(Recomputation, HoldsOneGroupsActivationsAndTheOthersInputs) {
   EXPECT_LT(recomputed, kept * 3 / 4);
 }
 
-/// Of each block of h features, all keep about 16 h a position without recomputation: the norms'
-/// and the activation function's inputs (6 h), q, k and v (3 h), and the inputs of linear layers (7
-/// h).
+/// A block of GPT with h features keeps about 16 h a position without recomputation: inputs of the
+/// norms and the activation function (6 h), q, k and v (3 h), and inputs of linear layers (7 h).
 TEST(Recomputation, SelectiveKeepsNoInputOfALinearLayer) {
   for (const char* model : {"gpt-tiny", "llama-tiny"}) {
     const std::int64_t kept = peak_activations("none", model);
